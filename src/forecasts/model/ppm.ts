@@ -35,7 +35,15 @@ export function nextColorPpm(p: ArrayLike<number>): number[] {
   }
   if (!(Math.abs(sum - 1) <= SUM_TOLERANCE))
     throw new RangeError(`expected probabilities that sum to 1, got a sum of ${sum}; the model state is damaged`);
-  for (; left > 0; left--) {
+  return roundUp(ppm, remainders, left);
+}
+
+/**
+ * Adds the rest `left` to ppm that were rounded down, by the largest remainder, ties to the lower color; then raises a 0
+ * to 1 at the cost of the greatest. Changes both arrays, and returns the first.
+ */
+export function roundUp(ppm: number[], remainders: number[], left: number): number[] {
+  for (let rest = left; rest > 0; rest--) {
     const k = largest(remainders);
     ppm[k]! += 1;
     remainders[k] = -1;

@@ -14,7 +14,7 @@
  * The number of colors fixes the length of every indexed array, hence the `!`.
  */
 import { z } from "zod";
-import { largest, PPM, ppmOf } from "../../model/ppm.ts";
+import { PPM, ppmOf, roundUp } from "../../model/ppm.ts";
 
 /** The references by the names they are published under. */
 export const REFERENCES = ["last_20", "last_100", "due"] as const;
@@ -197,15 +197,5 @@ function scaled(weights: readonly number[]): number[] {
   const whole = weights.reduce((a, b) => a + b, 0);
   const ppm = weights.map((weight) => Math.floor((weight * PPM) / whole));
   const remainders = weights.map((weight) => (weight * PPM) % whole);
-  for (let left = PPM - ppm.reduce((a, b) => a + b, 0); left > 0; left--) {
-    const k = largest(remainders);
-    ppm[k]! += 1;
-    remainders[k] = -1;
-  }
-  for (let k = 0; k < ppm.length; k++) {
-    if (ppm[k]! > 0) continue;
-    ppm[largest(ppm)]! -= 1;
-    ppm[k] = 1;
-  }
-  return ppm;
+  return roundUp(ppm, remainders, PPM - ppm.reduce((a, b) => a + b, 0));
 }
