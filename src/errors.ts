@@ -1,12 +1,12 @@
 /**
- * How things fail here.
+ * The kinds of failure.
  *
- * A job ends badly in three ways only: any throw is tried again with back-off, a PermanentError stops at once and
- * stays visible as failed, a ThrottledError waits and spends no attempt. A UsageError is a person's mistake (wrong
- * configuration, wrong arguments): it ends a command with exit code 2 and lists every problem at once.
+ * A job fails in one of three ways: any error is retried after a back-off, a PermanentError is not retried and stays in
+ * the list of failed runs, a ThrottledError delays the run without spending an attempt. A UsageError is a mistake of the
+ * person who started a command (wrong configuration, wrong arguments): the command lists every problem and exits with 2.
  */
 
-/** The work can never succeed as asked; trying again would only repeat the failure. */
+/** The work can never succeed; a retry would only repeat the failure. */
 export class PermanentError extends Error {
   override name = "PermanentError";
 }
@@ -22,13 +22,13 @@ export class ThrottledError extends Error {
   }
 }
 
-/** One thing that is wrong with a file or an argument: where, and what was expected and came. */
+/** One problem of a file or an argument: its place, what was expected and what was found. */
 export interface Problem {
   path: string;
   message: string;
 }
 
-/** A mistake of whoever started the command; `problems` are listed one a line and the exit code is 2. */
+/** A mistake of the person who started the command; `problems` are listed one per line and the exit code is 2. */
 export class UsageError extends Error {
   override name = "UsageError";
   readonly problems: readonly Problem[];
@@ -46,7 +46,14 @@ export function reasonOf(thrown: unknown): string {
   return thrown.cause === undefined ? own : `${own}: ${reasonOf(thrown.cause)}`;
 }
 
-/** The system's code of anything thrown, such as ENOENT; empty where it has none. */
+/** The stack of anything thrown, followed by those of its causes. */
+export function stackOf(thrown: unknown): string {
+  if (!(thrown instanceof Error)) return String(thrown);
+  const own = thrown.stack ?? String(thrown);
+  return thrown.cause === undefined ? own : `${own}\ncaused by: ${stackOf(thrown.cause)}`;
+}
+
+/** The system's code of anything thrown, such as ENOENT; empty if it has none. */
 export function codeOf(thrown: unknown): string {
   return thrown instanceof Error && "code" in thrown ? String(thrown.code) : "";
 }

@@ -1,11 +1,10 @@
 import type { RequestListener } from "node:http";
-import type { Express, RequestHandler } from "express";
+import type { Express } from "express";
 import { boundReads } from "../db/reads.ts";
-import { PageError } from "../frame/errors.ts";
-import { isLooking, navOf, openPages, requireSignIn } from "../frame/pages.ts";
+import { navOf, openPages, requireSignIn } from "../frame/pages.ts";
 import { PAGE_READS } from "../frame/routes.ts";
 import type { Surface } from "../frame/shown.ts";
-import type { OpsAction, OpsMount, OpsPage, OpsParts } from "./contract.ts";
+import type { OpsAction, OpsPage, OpsParts } from "./contract.ts";
 import { addRoutes, type RouteParts } from "./routes.ts";
 import { type Doorkeeper, remember, whoAsks } from "./who.ts";
 
@@ -21,7 +20,6 @@ export interface OpsOptions {
   doorkeeper: Doorkeeper;
   pages: readonly OpsPage[];
   actions: readonly OpsAction[];
-  mounts: readonly OpsMount[];
   /** Adds what is answered to people who are not signed in: the sign-in pages. */
   addDoors(app: Express, made: RouteParts): void;
   /** Adds what everybody does for themselves: their password, their sign-ins. */
@@ -38,10 +36,10 @@ export interface OpsOptions {
  * changes something wants a request of our own pages, a role that may, and leaves an entry in the audit log.
  */
 export function openOps(options: OpsOptions): RequestListener {
-  const { parts, doorkeeper, pages, actions, mounts, trustedProxies, isSecure, site } = options;
+  const { parts, doorkeeper, pages, actions, trustedProxies, isSecure, site } = options;
   return openPages({
     surface: SURFACE,
-    nav: navOf("/ops", [...pages, ...mounts]),
+    nav: navOf("/ops", pages),
     visitorOf: (response) => whoAsks(response)?.visitor ?? null,
     trustedProxies,
     isSecure,
@@ -60,14 +58,7 @@ export function openOps(options: OpsOptions): RequestListener {
       );
       options.addOwn(app, made);
       addRoutes(app, { pages, actions }, made);
-      for (const mount of mounts) app.use(`/ops${mount.path}`, onlyLooking, mount.open(parts));
       if (!pages.some(({ path }) => path === "/")) app.get("/ops", (_, response) => response.redirect(302, "/ops/me"));
     },
   });
 }
-
-/** What others made is looked at alone: whatever changes something is an action of ours. */
-const onlyLooking: RequestHandler = (request, _, next) => {
-  if (!isLooking(request)) throw new PageError(405, "this is for looking alone", { Allow: "GET, HEAD" });
-  next();
-};

@@ -1,4 +1,3 @@
-import type { RequestHandler } from "express";
 import type { z } from "zod";
 import type { Settings } from "../config/environment.ts";
 import type { Sql } from "../db/client.ts";
@@ -79,12 +78,3 @@ export interface Sent<Form> {
  * typed). `once` is shown at once instead, for what must be kept nowhere, such as a new password.
  */
 export type Done = { ok: true; message: string; location: string; once?: Shown } | { ok: false; problem: string };
-
-/** Pages of somebody else's making, such as bull-board: everything below its path goes to it, for whoever is signed in. */
-export interface OpsMount {
-  /** Below `/ops`, without parameters. */
-  path: string;
-  nav?: { label: string; order: number; group: string };
-  /** Answers requests below the path; the headers of our pages are set already and may be replaced. */
-  open(parts: OpsParts): RequestHandler;
-}

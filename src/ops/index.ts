@@ -1,6 +1,6 @@
 import { bankActions, bankPages } from "./bank/lists.ts";
-import { boardActions, boardMounts, boardPages } from "./board/lists.ts";
-import type { OpsAction, OpsMount, OpsPage } from "./contract.ts";
+import { boardActions, boardPages } from "./board/lists.ts";
+import type { OpsAction, OpsPage } from "./contract.ts";
 import { dataActions, dataPages } from "./data.ts";
 import { depositActions, depositPages } from "./deposits/deposits.ts";
 import { evidenceActions, evidencePages } from "./evidence.ts";
@@ -37,6 +37,3 @@ export const actions: readonly OpsAction[] = [
   ...mailActions,
   ...planActions,
 ];
-
-/** What others made and we show. */
-export const mounts: readonly OpsMount[] = [...boardMounts];

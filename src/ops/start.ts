@@ -8,8 +8,8 @@ import { isOperator } from "../accounts/operator-store.ts";
 import type { Settings } from "../config/environment.ts";
 import { openOps } from "./app.ts";
 import { auditPages } from "./audit/pages.ts";
-import type { OpsAction, OpsMount, OpsPage, OpsParts } from "./contract.ts";
-import { actions, mounts, pages } from "./index.ts";
+import type { OpsAction, OpsPage, OpsParts } from "./contract.ts";
+import { actions, pages } from "./index.ts";
 import { addOwn } from "./me/own.ts";
 import { peopleActions, peoplePages } from "./people/people.ts";
 import { addDoors, type PrintLink } from "./sign-in/doors.ts";
@@ -26,7 +26,7 @@ export interface StartOps {
   settings: Pick<Settings, "PUBLIC_URL" | "TRUSTED_PROXIES" | "OPS_REQUIRE_TWO_FACTOR">;
   printLink: PrintLink;
   /** What is there to look at and to do; all of it where not given. */
-  lists?: { pages: readonly OpsPage[]; actions: readonly OpsAction[]; mounts: readonly OpsMount[] };
+  lists?: { pages: readonly OpsPage[]; actions: readonly OpsAction[] };
 }
 
 /** The operators' view, before it is served. */
@@ -42,7 +42,7 @@ export const allActions: readonly OpsAction[] = [...actions, ...peopleActions];
 /** Every page there is. */
 export const allPages: readonly OpsPage[] = [...pages, ...peoplePages, ...auditPages];
 
-const ALL = { pages: allPages, actions: allActions, mounts };
+const ALL = { pages: allPages, actions: allActions };
 
 /** Opens `/ops`: whoever serves it gives the rest with `listener`. */
 export function startOps({ parts, directUrl, secret, settings, printLink, lists = ALL }: StartOps): Ops {

@@ -2,23 +2,15 @@ import type { Queues } from "./queues.ts";
 import type { Pause } from "./store.ts";
 
 export { pauseFacts, pauseQueue, resumeQueue, type ControlOutcome } from "./controls.ts";
-export { listSchedules, readRates, type ScheduleState } from "./drift.ts";
-export {
-  allFailed,
-  chooseFailed,
-  discardRuns,
-  type FailedRun,
-  type FailureGroup,
-  groupFailures,
-  groupOf,
-  listFailed,
-  retryRuns,
-} from "./failed.ts";
+export { listSchedules, type Rates, readRates, type ScheduleState } from "./drift.ts";
+export { allFailed, chooseFailed, type FailureGroup, groupFailures, groupOf, listFailed } from "./failed.ts";
 export type { Queues } from "./queues.ts";
 export { isRedisTrouble } from "./redis.ts";
+export { discardRuns, promoteRuns, retryRuns, type RunsReached } from "./run-actions.ts";
+export { findRun, listRuns, MOST_RUNS_READ, type Run, RUN_STATES, type RunDetail, type RunState } from "./runs.ts";
 export { findHeartbeat, listPauses, listWorkers, type Pause, type ReportedWorker } from "./store.ts";
 
-/** A queue as an operator sees it. */
+/** The content of a queue. */
 export interface QueueState {
   queue: string;
   waiting: number;
@@ -26,38 +18,48 @@ export interface QueueState {
   delayed: number;
   failed: number;
   schedules: number;
-  /** Since when the oldest waiting run waits; null if none does. */
+  /** When the oldest waiting run was added; null if none waits. */
   waitingSince: Date | null;
-  /** Since when the longest active run is at work; null if none is. */
+  /** When the longest active run started; null if none is active. */
   activeSince: Date | null;
-  /** Who paused it, when, why and until when; null if it continues. */
+  /** The pause of the queue; null if it is not paused. */
   paused: Omit<Pause, "queue"> | null;
 }
 
-/** What every queue holds now, of Redis alone; `listed` are the pauses of {@link listPauses}. */
-export async function listQueues(queues: Queues, listed: readonly Pause[]): Promise<QueueState[]> {
-  const pauses = new Map(listed.map(({ queue, ...pause }) => [queue, pause]));
-  return Promise.all(
-    queues.jobs.map(async ({ name }) => {
-      const queue = queues.get(name);
-      const [counts, [waiting], active, schedules] = await Promise.all([
-        queue.getJobCounts("waiting", "prioritized", "active", "delayed", "failed"),
-        queue.getWaiting(0, 0),
-        queue.getActive(),
-        queue.getJobSchedulersCount(),
-      ]);
-      const begun = active.flatMap(({ processedOn }) => (processedOn === undefined ? [] : [processedOn]));
-      return {
-        queue: name,
-        waiting: (counts["waiting"] ?? 0) + (counts["prioritized"] ?? 0),
-        active: counts["active"] ?? 0,
-        delayed: counts["delayed"] ?? 0,
-        failed: counts["failed"] ?? 0,
-        schedules,
-        waitingSince: waiting === undefined ? null : new Date(waiting.timestamp),
-        activeSince: begun.length === 0 ? null : new Date(Math.min(...begun)),
-        paused: pauses.get(name) ?? null,
-      };
-    }),
-  );
+/** Reads the content of every queue from Redis; `pauses` are those of {@link listPauses}. */
+export async function listQueues(queues: Queues, pauses: readonly Pause[]): Promise<QueueState[]> {
+  return Promise.all(queues.jobs.map(({ name }) => readQueue(queues, name, pauses)));
+}
+
+/**
+ * Reads the content of one queue from Redis; `pauses` are those of {@link listPauses}.
+ * @throws UsageError if there is no such queue.
+ */
+export async function readQueue(queues: Queues, name: string, pauses: readonly Pause[]): Promise<QueueState> {
+  const queue = queues.get(name);
+  const [counts, [waiting], active, schedules] = await Promise.all([
+    queue.getJobCounts("waiting", "prioritized", "active", "delayed", "failed"),
+    queue.getWaiting(0, 0),
+    queue.getActive(),
+    queue.getJobSchedulersCount(),
+  ]);
+  const started = active.flatMap(({ processedOn }) => (processedOn === undefined ? [] : [processedOn]));
+  return {
+    queue: name,
+    waiting: (counts["waiting"] ?? 0) + (counts["prioritized"] ?? 0),
+    active: counts["active"] ?? 0,
+    delayed: counts["delayed"] ?? 0,
+    failed: counts["failed"] ?? 0,
+    schedules,
+    waitingSince: waiting === undefined ? null : new Date(waiting.timestamp),
+    activeSince: started.length === 0 ? null : new Date(Math.min(...started)),
+    paused: pauseOf(name, pauses),
+  };
+}
+
+function pauseOf(name: string, pauses: readonly Pause[]): QueueState["paused"] {
+  const found = pauses.find(({ queue }) => queue === name);
+  if (found === undefined) return null;
+  const { queue: _queue, ...pause } = found;
+  return pause;
 }

@@ -8,6 +8,8 @@ import { connectProducer, logQueueTrouble, type RedisConnection } from "./redis.
 /** Events are only looked at while debugging; their streams are the one thing that grows without a reader. */
 const KEPT_EVENTS = 1_000;
 const FAILED_KEPT = { age: 7 * 24 * 3_600, count: 1_000 };
+/** Failed attempts that a run keeps with their stacks; the most that a job makes is 5. */
+const STACKS_KEPT = 5;
 
 /** The name of the back-off that every worker knows; its delays come from the job's `retry`. */
 export const BACKOFF = "roundhouse";
@@ -76,7 +78,7 @@ export function runOptions(job: Job<unknown>) {
     attempts: job.retry.attempts,
     backoff: { type: BACKOFF },
     removeOnComplete: true,
-    stackTraceLimit: 1,
+    stackTraceLimit: STACKS_KEPT,
   } satisfies JobsOptions;
 }
 

@@ -1,7 +1,8 @@
 import { DelayedError, type Job as QueuedRun, UnrecoverableError, WaitingError } from "bullmq";
 import { isConnectionError } from "../db/errors.ts";
-import { PermanentError, reasonOf, ThrottledError } from "../errors.ts";
+import { PermanentError, reasonOf, stackOf, ThrottledError } from "../errors.ts";
 import type { Log } from "../log.ts";
+import { hideSecretsIn } from "../secrets.ts";
 import { createAttempts } from "./attempt.ts";
 import type { Counts, Job, JobContext, Retry } from "./job.ts";
 import { problemsOf } from "./queues.ts";
@@ -11,133 +12,93 @@ import { createTraces } from "./traces.ts";
 /** A run without work, to wake a queue whose delayed runs are not picked up (taskforcesh/bullmq#3516). */
 export const WAKE = "wake";
 
-/** BullMQ never gives up a tick that kills its process, so we do. */
+/** BullMQ retries a tick that kills its process without limit. */
 const MAX_CRASHES = 3;
-/** Counts of what was looked at and not of what came of it: a poll that found nothing new is no news, five times a second. */
-const LOOKED: ReadonlySet<string> = new Set(["skipped", "behind", "requests", "unchanged"]);
+/** Counts that are no result: a poll without new rounds is logged at debug level, since there are five per second. */
+const NO_RESULTS: ReadonlySet<string> = new Set(["skipped", "behind", "requests", "unchanged"]);
+const LONGEST_STACK = 8_000;
 const BUSY_WAIT_MS = 1_000;
 const OUTAGE_WAIT_MS = { least: 1_000, most: 5_000 };
 
 /** The runs of one job in one process. */
 export interface Runner {
-  /** What BullMQ calls. It has to have three parameters, or BullMQ passes no signal. */
+  /** The processor for BullMQ, which passes a signal only to a function with three parameters. */
   process(queued: QueuedRun, token: string | undefined, signal: AbortSignal | undefined): Promise<void>;
-  /** How many runs are going on. */
+  /** The number of active runs. */
   active(): number;
-  /** For how long runs were begun without one that was done, in milliseconds; 0 if the last one was. */
+  /** Milliseconds since runs began to start without one that completed; 0 if the last one completed. */
   unfinishedMs(): number;
-  /** Has the failure with this error been logged? */
+  /** Whether the failure with this error has been logged. */
   isLogged(error: Error): boolean;
-  /** Counts a run that failed without coming here: its process died too often. */
+  /** Counts a run that failed outside of `process`, because its worker process died too often. */
   lost(): void;
 }
 
+/** What every step of an attempt needs. */
+interface Attempt {
+  job: Job<unknown>;
+  queued: QueuedRun;
+  token: string | undefined;
+  /** Counted from 1. */
+  number: number;
+  /** A scheduled run of a job with one attempt: the next tick is its retry. */
+  isTick: boolean;
+  log: Log;
+  startedAt: number;
+  report(outcome: RunOutcome, counts?: Counts): void;
+}
+
+/** The fields of the log line that ends an attempt. */
+interface Facts {
+  attempt: number;
+  ms: number;
+  traces?: string[];
+}
+
+/** Errors whose failure has a log line. */
+const logged = new WeakSet<Error>();
+
 /**
- * Runs one job and tells the queue how it ended:
+ * Runs one job and reports the outcome to the queue:
  *
- * - it gave its counts: done, one log line, at debug level where it did nothing;
- * - it threw, took too long or lost its lock: tried again after a back-off, until its attempts are spent;
- * - PermanentError, or a payload that is not valid: failed permanently;
- * - ThrottledError, or PostgreSQL out of reach: waits and spends no attempt;
- * - its worker stops: put back, for another worker.
+ * - it returned its counts: done, with one log line, at debug level if nothing was done;
+ * - it threw, timed out or lost its lock: retried after a back-off, until its attempts are spent;
+ * - PermanentError, or an invalid payload: failed permanently;
+ * - ThrottledError, or PostgreSQL out of reach: delayed without spending an attempt;
+ * - its worker stops: put back for another worker.
  *
- * A tick, which is a scheduled run of a job with one attempt, never waits: the next tick does the same, and waiting
- * ticks would pile up. Of one key, one run at a time continues in this process; see {@link createAttempts}.
+ * A tick, which is a scheduled run of a job with one attempt, is never delayed: the next tick does the same work, and
+ * delayed ticks would pile up. In this process one run per key is active at a time; see {@link createAttempts}.
  */
 export function createRunner(options: {
   job: Job<unknown>;
   context: Omit<JobContext, "signal" | "log" | "follow">;
   log: Log;
   stop: AbortSignal;
-  /** Told of each run that is over. */
+  /** Called when a run has ended. */
   ran?: ((report: RunReport) => void) | undefined;
 }): Runner {
   const { job, context, stop } = options;
   const attempts = createAttempts({ timeoutMs: job.timeoutMs, stop });
-  const logged = new WeakSet<Error>();
   let active = 0;
   let unfinishedSince: number | null = null;
 
   async function run(queued: QueuedRun, token: string | undefined, cancelled: AbortSignal): Promise<void> {
-    const attempt = queued.attemptsMade + 1;
-    const isTick = queued.repeatJobKey !== undefined && job.retry.attempts === 1;
-    const queueLog = options.log.child({ queue: job.name });
-    const begunAt = performance.now();
-    const report = (outcome: RunOutcome, counts: Counts | null = null) => {
-      options.ran?.({ queue: job.name, outcome, seconds: (performance.now() - begunAt) / 1_000, counts });
-    };
-    if (queued.repeatJobKey !== undefined && queued.stalledCounter >= MAX_CRASHES) {
-      report("failed");
-      throw finalFailure(queueLog, `its process died ${queued.stalledCounter} times while it ran`);
-    }
-    const parsed = job.payload.safeParse(queued.data);
-    if (!parsed.success) {
-      report("failed");
-      throw finalFailure(queueLog, `the payload is not valid: ${problemsOf(parsed.error)}`);
-    }
-    const key = job.key(parsed.data);
-    const log = queueLog.child({ key });
-    if (attempts.isBusy(key)) {
-      report("skipped");
-      log.debug({ attempt }, "skipped: a run of this key is still going on");
-      if (isTick) return;
-      throw await putOff(queued, token, BUSY_WAIT_MS);
-    }
+    const begun = beginAttempt(queued, token, options);
+    requireFewCrashes(begun);
+    const payload = parsePayload(begun);
+    const key = job.key(payload);
+    const attempt = { ...begun, log: begun.log.child({ key }) };
+    if (attempts.isBusy(key)) return skip(attempt);
+    unfinishedSince ??= attempt.startedAt;
     const { follow, lines } = createTraces();
-    unfinishedSince ??= begunAt;
-    const outcome = await attempts.make(
-      key,
-      async (signal) => job.run(parsed.data, { ...context, log, signal, follow }),
-      log,
-      cancelled,
-    );
-    const [traces, ...more] = lines();
-    const facts = { attempt, ms: Math.round(performance.now() - begunAt), ...(traces === undefined ? {} : { traces }) };
-    for (const names of more) log.info({ traces: names }, "the run that ends with the next line is also about these");
-    if (outcome.kind === "done") {
-      unfinishedSince = active > 1 ? performance.now() : null;
-      report("done", outcome.counts);
-      log[didNothing(outcome.counts) ? "debug" : "info"]({ ...facts, counts: outcome.counts }, "done");
-      return;
-    }
-    if (outcome.kind === "stopped") {
-      report("stopped");
-      log.info(facts, "stopped with its worker; another one runs it again");
-      await queued.moveToWait(token);
-      throw new WaitingError();
-    }
-    const { error } = outcome;
-    const reason = reasonOf(error);
-    if (error instanceof PermanentError) {
-      report("failed");
-      throw finalFailure(log.child({ ...facts, err: error }), reason);
-    }
-    const waitMs = waitOf(error);
-    if (waitMs !== null && !isTick) {
-      report("waited");
-      log.warn({ ...facts, waitMs }, `waits: ${reason}`);
-      throw await putOff(queued, token, waitMs);
-    }
-    if (isTick && error instanceof ThrottledError) {
-      report("waited");
-      log.info(facts, `leaves it to a later tick: ${reason}`);
-      return;
-    }
-    report(isTick || attempt < job.retry.attempts ? "retried" : "failed");
-    if (isTick) log.warn({ ...facts, err: error }, `failed, and the next tick tries again: ${reason}`);
-    else if (attempt < job.retry.attempts) log.warn({ ...facts, err: error }, `failed, and is tried again: ${reason}`);
-    else log.error({ ...facts, err: error }, `failed, and was the last attempt: ${reason}`);
-    throw known(new Error(reason, { cause: error }));
-  }
-
-  function finalFailure(log: Log, reason: string): Error {
-    log.error(`failed permanently: ${reason}`);
-    return known(new UnrecoverableError(reason));
-  }
-
-  function known(error: Error): Error {
-    logged.add(error);
-    return error;
+    const work = (signal: AbortSignal) => job.run(payload, { ...context, log: attempt.log, signal, follow });
+    const outcome = await attempts.make(key, work, attempt.log, cancelled);
+    if (outcome.kind === "done") unfinishedSince = active > 1 ? performance.now() : null;
+    const facts = factsOf(attempt, lines());
+    if (outcome.kind === "done") return complete(attempt, facts, outcome.counts);
+    if (outcome.kind === "stopped") return putBack(attempt, facts);
+    return fail(attempt, facts, outcome.error);
   }
 
   return {
@@ -157,9 +118,130 @@ export function createRunner(options: {
   };
 }
 
+function beginAttempt(
+  queued: QueuedRun,
+  token: string | undefined,
+  { job, log, ran }: Pick<Parameters<typeof createRunner>[0], "job" | "log" | "ran">,
+): Attempt {
+  const startedAt = performance.now();
+  return {
+    job,
+    queued,
+    token,
+    number: queued.attemptsMade + 1,
+    isTick: queued.repeatJobKey !== undefined && job.retry.attempts === 1,
+    log: log.child({ queue: job.name }),
+    startedAt,
+    report(outcome, counts) {
+      ran?.({ queue: job.name, outcome, seconds: (performance.now() - startedAt) / 1_000, counts: counts ?? null });
+    },
+  };
+}
+
+/** @throws UnrecoverableError if the run killed its worker process too often. */
+function requireFewCrashes(attempt: Attempt): void {
+  const { queued } = attempt;
+  if (queued.repeatJobKey === undefined || queued.stalledCounter < MAX_CRASHES) return;
+  attempt.report("failed");
+  throw permanentFailure(attempt.log, `its process died ${queued.stalledCounter} times while it ran`);
+}
+
+/** @throws UnrecoverableError if the payload is not valid. */
+function parsePayload(attempt: Attempt): unknown {
+  const { data, error } = attempt.job.payload.safeParse(attempt.queued.data);
+  if (error === undefined) return data;
+  attempt.report("failed");
+  throw permanentFailure(attempt.log, `the payload is not valid: ${problemsOf(error)}`);
+}
+
+/** Another run of this key is active: a tick is dropped, any other run is delayed. */
+async function skip(attempt: Attempt): Promise<void> {
+  attempt.report("skipped");
+  attempt.log.debug({ attempt: attempt.number }, "skipped: a run of this key is still active");
+  if (!attempt.isTick) throw await delayRun(attempt, BUSY_WAIT_MS);
+}
+
+/** The facts for the log. Names of payloads that do not fit into one line get lines of their own. */
+function factsOf({ number, startedAt, log }: Attempt, [traces, ...more]: string[][]): Facts {
+  for (const names of more) log.info({ traces: names }, "the run that ends with the next line is also about these");
+  const ms = Math.round(performance.now() - startedAt);
+  return { attempt: number, ms, ...(traces === undefined ? {} : { traces }) };
+}
+
+function complete(attempt: Attempt, facts: Facts, counts: Counts): void {
+  attempt.report("done", counts);
+  attempt.log[didNothing(counts) ? "debug" : "info"]({ ...facts, counts }, "done");
+}
+
+async function putBack(attempt: Attempt, facts: Facts): Promise<never> {
+  attempt.report("stopped");
+  attempt.log.info(facts, "stopped with its worker; another one runs it again");
+  await attempt.queued.moveToWait(attempt.token);
+  throw new WaitingError();
+}
+
+/** @throws what tells BullMQ how to continue; returns if a later tick does the work. */
+async function fail(attempt: Attempt, facts: Facts, error: unknown): Promise<void> {
+  if (error instanceof PermanentError) return failPermanently(attempt, facts, error);
+  const waitMs = waitOf(error);
+  if (waitMs !== null && !attempt.isTick) return waitAndRepeat(attempt, facts, { error, waitMs });
+  if (attempt.isTick && error instanceof ThrottledError) return leaveToLaterTick(attempt, facts, error);
+  return retryOrGiveUp(attempt, facts, error);
+}
+
+function failPermanently(attempt: Attempt, facts: Facts, error: PermanentError): never {
+  attempt.report("failed");
+  const failure = permanentFailure(attempt.log.child({ ...facts, err: error }), reasonOf(error));
+  throw withStack(failure, facts, error);
+}
+
+async function waitAndRepeat(
+  attempt: Attempt,
+  facts: Facts,
+  { error, waitMs }: { error: unknown; waitMs: number },
+): Promise<never> {
+  attempt.report("waited");
+  attempt.log.warn({ ...facts, waitMs }, `waits: ${reasonOf(error)}`);
+  throw await delayRun(attempt, waitMs);
+}
+
+function leaveToLaterTick(attempt: Attempt, facts: Facts, error: ThrottledError): void {
+  attempt.report("waited");
+  attempt.log.info(facts, `leaves it to a later tick: ${reasonOf(error)}`);
+}
+
+function retryOrGiveUp(attempt: Attempt, facts: Facts, error: unknown): never {
+  const { job, isTick, log } = attempt;
+  const reason = reasonOf(error);
+  const isLast = !isTick && attempt.number >= job.retry.attempts;
+  attempt.report(isLast ? "failed" : "retried");
+  if (isTick) log.warn({ ...facts, err: error }, `failed, and the next tick tries again: ${reason}`);
+  else if (isLast) log.error({ ...facts, err: error }, `failed, and was the last attempt: ${reason}`);
+  else log.warn({ ...facts, err: error }, `failed, and is tried again: ${reason}`);
+  throw withStack(markLogged(new Error(reason, { cause: error })), facts, error);
+}
+
+function permanentFailure(log: Log, reason: string): Error {
+  log.error(`failed permanently: ${reason}`);
+  return markLogged(new UnrecoverableError(reason));
+}
+
+function markLogged(error: Error): Error {
+  logged.add(error);
+  return error;
+}
+
+/** Sets the stack that BullMQ keeps with the run: when the attempt failed, and the stacks of its error and causes. */
+function withStack(failure: Error, { attempt, ms }: Facts, error: unknown): Error {
+  const head = `attempt ${attempt} failed at ${new Date().toISOString()} after ${ms} ms`;
+  failure.stack = hideSecretsIn(`${head}\n${stackOf(error)}`.slice(0, LONGEST_STACK).toWellFormed());
+  return failure;
+}
+
 /**
- * How long a run that failed `attempt` times waits: a random share of `firstMs`, doubled with each failure up to
- * `maxMs` (full jitter, so that what failed together does not come back together). `chance` is from [0, 1).
+ * The delay before the next attempt of a run that failed `attempt` times, in milliseconds: a random share of `firstMs`,
+ * doubled with each failure up to `maxMs` (full jitter, so that runs that failed together do not return together).
+ * `chance` is from [0, 1).
  *
  * @example
  * retryDelayMs({ attempts: 5, firstMs: 1000, maxMs: 5000 }, 1, 0.5); // => 500
@@ -170,10 +252,10 @@ export function retryDelayMs(retry: Retry, attempt: number, chance: number): num
 }
 
 function didNothing(counts: Counts): boolean {
-  return Object.entries(counts).every(([name, count]) => LOOKED.has(name) || count === 0);
+  return Object.entries(counts).every(([name, count]) => NO_RESULTS.has(name) || count === 0);
 }
 
-/** How long a run waits without spending an attempt, in milliseconds; null if it failed. */
+/** Milliseconds to wait without spending an attempt; null if the attempt failed. */
 function waitOf(error: unknown): number | null {
   if (error instanceof ThrottledError) return error.waitMs;
   const { least, most } = OUTAGE_WAIT_MS;
@@ -184,7 +266,7 @@ function isOutage(error: unknown): boolean {
   return isConnectionError(error) || (error instanceof Error && error.cause !== undefined && isOutage(error.cause));
 }
 
-async function putOff(queued: QueuedRun, token: string | undefined, waitMs: number): Promise<DelayedError> {
+async function delayRun({ queued, token }: Attempt, waitMs: number): Promise<DelayedError> {
   await queued.moveToDelayed(Date.now() + Math.round(waitMs), token);
   return new DelayedError();
 }

@@ -187,7 +187,7 @@ describe("the board", () => {
     expect(problemsOf(await page("/ops")).join()).toContain("queue paused by ann");
     const refused = await operator.post("/ops/queues/poll-house/resume", { reason: "once more" });
     expect(refused.status).toBe(503);
-    expect((await viewer.get("/ops/queues/board")).status).toBe(503);
+    expect((await viewer.get("/ops/queues/poll-house")).status).toBe(503);
     await sql`delete from queue_controls`;
   });
 

@@ -32,7 +32,7 @@ const livePage: OpsPage = {
 };
 
 beforeAll(async () => {
-  const lists = { pages: [...allPages, livePage], actions: allActions, mounts: [] };
+  const lists = { pages: [...allPages, livePage], actions: allActions };
   [world, browser] = await Promise.all([openOpsWorld({ lists }), openBrowser()]);
   if (SHOTS !== undefined) mkdirSync(SHOTS, { recursive: true });
 });

@@ -89,17 +89,17 @@ const tokensShown = (html: string) => [...html.matchAll(/name="run" value="([^"]
 describe("the queues", () => {
   it("are shown with what they hold, why runs failed, and whether starts come in time", async () => {
     const html = await page("/ops/queues");
-    for (const name of ["fragile", "quiet", "ticking"]) expect(html).toContain(`/ops/queues/board/queue/${name}`);
+    for (const name of ["fragile", "quiet", "ticking"]) expect(html).toContain(`href="/ops/queues/${name}"`);
     expect(html).toMatch(/3<span class="hidden"> runs of fragile: &lt;b&gt;the house&lt;\/b&gt; is on fire/);
     expect(html).toMatch(/2<span class="hidden"> runs of fragile: took longer than # ms/);
-    expect(html).toContain("1 schedules</a> start within 5 s of their time");
-    expect(html).not.toContain("control?do=pause");
-    expect(await page("/ops/queues", operator)).toContain("/ops/queues/quiet/control?do=pause");
+    expect(html).toContain("1 schedule</a> start within 5 s of their time");
+    expect(html).not.toContain("/pause");
+    expect(await page("/ops/queues", operator)).toContain("/ops/queues/quiet/pause");
     expect(await page("/ops/queues/schedules?q=ticking")).toMatch(/alpha<\/td><td>every 1 h/);
-    const few = await page("/ops/queues/fragile/failed?group=took%20longer%20than%20%23%20ms");
+    const few = await page("/ops/queues/fragile?state=failed&group=took%20longer%20than%20%23%20ms");
     expect(few).toContain("took longer than 200 ms");
     expect(few).not.toContain("on fire</td>");
-    expect((await viewer.get("/ops/queues/nobody/failed")).status).toBe(404);
+    expect((await viewer.get("/ops/queues/nobody")).status).toBe(404);
   });
 
   it("show their workers with memory, version and who leads", async () => {
@@ -111,28 +111,33 @@ describe("the queues", () => {
     expect(html).toMatch(/<td class="num">\d+\.\d MB<\/td><td class="num">\d+\.\d MB<\/td>/);
   });
 
-  it("are looked at deeper in bull-board, which changes nothing, whoever asks", async () => {
-    const entry = await viewer.get("/ops/queues/board");
-    expect(entry.status).toBe(200);
-    expect(entry.headers.get("content-security-policy")).toContain("script-src 'self';");
-    const html = await entry.text();
-    const script = /src="(static\/js\/main[^"]+)"/.exec(html)?.[1] ?? "";
-    expect((await viewer.get(`/ops/queues/board/${script}`)).headers.get("content-type")).toContain("javascript");
-    const api = await viewer.get(
-      "/ops/queues/board/api/queues?activeQueue=fragile&status=failed&page=1&jobsPerPage=10",
-    );
-    expect(await api.json()).toMatchObject({ queues: [{ name: "fragile", readOnlyMode: true }, {}, {}] });
-    const admin = await world.as("admin");
-    expect((await admin.post("/ops/queues/board/api/queues/fragile/pause")).status).toBe(405);
-    expect((await world.stranger().get("/ops/queues/board/api/queues")).status).toBe(302);
-    expect((await viewer.get("/ops")).headers.get("content-security-policy")).not.toContain("unsafe");
+  it("show their runs by state, found by id or payload, and a run with its attempts", async () => {
+    const delayed = await page("/ops/queues/ticking?state=delayed");
+    expect(delayed).toMatch(/href="(\/ops\/queues\/ticking\/runs\/repeat%3Aalpha%3A\d+)"/);
+    expect(await page("/ops/queues/ticking?state=active")).toContain("No active run");
+    const [failed] = await queues.get("fragile").getFailed();
+    const { id = "", data } = failed ?? {};
+    expect(await page(`/ops/queues/fragile?q=${id}`)).toContain(`/ops/queues/fragile/runs/${id}"`);
+    expect(await page(`/ops/queues/fragile?q=%22${data.house}%22`)).toContain(`/ops/queues/fragile/runs/${id}"`);
+    expect(await page("/ops/queues/fragile?q=nothing-of-it")).toContain("No run matches");
+    expect(await page("/ops/queues/fragile?state=failed&older=1d")).toContain("No run matches");
+    const run = await page(`/ops/queues/fragile/runs/${id}`);
+    expect(run).toContain("1 of 1");
+    expect(run).toMatch(/<summary>attempt 1 failed at 2\d{3}-[\d-]+T[\d:.]+Z after \d+ ms<\/summary>/);
+    expect(run).toContain("queues.test.ts:");
+    expect(run).not.toContain("<b>the house</b>");
+    expect(run).not.toContain(`/ops/queues/fragile/retry?`);
+    expect(await page(`/ops/queues/fragile/runs/${id}`, operator)).toContain("/ops/queues/fragile/retry?state=failed");
+    expect((await viewer.get("/ops/queues/fragile/runs/no-such-run")).status).toBe(404);
+    expect((await world.stranger().get(`/ops/queues/fragile/runs/${id}`)).status).toBe(302);
+    expect((await viewer.post("/ops/queues/fragile/retry", { run: "1@2", reason: "not mine" })).status).toBe(403);
   });
 });
 
 describe("failed runs", () => {
   it("are retried as many as were announced, singly or by reason, and the log says so before", async () => {
     const group = encodeURIComponent("took longer than # ms");
-    const asked = await page(`/ops/queues/fragile/bulk?do=retry&all=1&group=${group}`, operator);
+    const asked = await page(`/ops/queues/fragile/retry?all=1&group=${group}`, operator);
     expect(asked).toContain("<strong>2 failed runs of fragile</strong>");
     expect(asked).toContain("Retry exactly these 2");
     const tokens = tokensOf(asked);
@@ -146,9 +151,7 @@ describe("failed runs", () => {
     expect(await queues.get("fragile").getFailedCount()).toBe(3);
     const again = await operator.post("/ops/queues/fragile/retry", { run: tokens, reason: "a stale form" });
     expect(again.status).toBe(303);
-    expect(await page("/ops/queues/fragile/failed", operator)).toContain(
-      "0 runs of fragile are tried again; 2 had changed meanwhile",
-    );
+    expect(await page("/ops/queues/fragile", operator)).toContain("0 runs of fragile are retried; 2 had changed");
     const most = Array.from({ length: 1_000 }, (_, run) => `${run}@1763745600000`);
     const fields = { run: most, reason: "all that a queue keeps", _password: "not needed" };
     expect((await operator.post("/ops/queues/fragile/retry", fields)).status).toBe(303);
@@ -162,10 +165,10 @@ describe("failed runs", () => {
   });
 
   it("are discarded as they were seen: one that failed again since stays", async () => {
-    const seen = tokensOf(await page("/ops/queues/fragile/bulk?do=discard&all=1", operator));
+    const seen = tokensOf(await page("/ops/queues/fragile/discard?all=1", operator));
     expect(seen).toHaveLength(5);
     const one = seen[0] ?? "";
-    const chosen = await page(`/ops/queues/fragile/bulk?do=retry&run=${encodeURIComponent(one)}`, operator);
+    const chosen = await page(`/ops/queues/fragile/retry?run=${encodeURIComponent(one)}`, operator);
     expect(chosen).toContain("<strong>1 failed run of fragile</strong>");
     await operator.post("/ops/queues/fragile/retry", { run: one, reason: "one more time" });
     await eventually(async () => (await queues.get("fragile").getFailedCount()) === 5);
@@ -179,12 +182,48 @@ describe("failed runs", () => {
   });
 });
 
+describe("a delayed run", () => {
+  it("starts now if an operator promotes it, and is discarded unless it belongs to a schedule", async () => {
+    expect((await operator.post("/ops/queues/quiet/pause", { reason: "one moment" })).status).toBe(303);
+    const queue = queues.get("quiet");
+    for (const house of ["alpha", "beta"]) await queue.add("quiet", { house }, { delay: 3_600_000 });
+    const asked = await page("/ops/queues/quiet/promote?all=1&state=delayed&q=alpha", operator);
+    expect(asked).toContain("<strong>1 delayed run of quiet</strong>");
+    const fields = { run: tokensOf(asked), state: "delayed", reason: "the house is back" };
+    expect((await viewer.post("/ops/queues/quiet/promote", fields)).status).toBe(403);
+    expect((await operator.post("/ops/queues/quiet/promote", fields)).status).toBe(303);
+    expect([await queue.getWaitingCount(), await queue.getDelayedCount()]).toEqual([1, 1]);
+    expect(await entries("queue.promote")).toMatchObject([
+      { target: "queue quiet", after: { state: "delayed", runs: 1 }, reason: "the house is back" },
+    ]);
+    const wrong = await operator.post("/ops/queues/quiet/promote", { ...fields, state: "failed" });
+    expect([wrong.status, await wrong.text()]).toEqual([
+      422,
+      expect.stringContaining("expected runs that are delayed"),
+    ]);
+    for (const state of ["delayed", "waiting"]) {
+      const shown = await page(`/ops/queues/quiet/discard?all=1&state=${state}`, operator);
+      const done = await operator.post("/ops/queues/quiet/discard", {
+        run: tokensOf(shown),
+        state,
+        reason: "not needed",
+      });
+      expect(done.status).toBe(303);
+    }
+    expect([await queue.getWaitingCount(), await queue.getDelayedCount()]).toEqual([0, 0]);
+    expect((await operator.post("/ops/queues/quiet/resume", { reason: "continue" })).status).toBe(303);
+    const scheduled = await page("/ops/queues/ticking/discard?all=1&state=delayed", operator);
+    expect(scheduled).toContain("1 run of a schedule is left out");
+    expect(scheduled).toContain("No run to act on");
+  });
+});
+
 describe("a queue", () => {
   const pause = (fields: Record<string, string>) => operator.post("/ops/queues/quiet/pause", fields);
 
   it("is paused with name, reason and end, once; who comes second is told by whom", async () => {
     expect((await pause({ reason: "x", lasts: "1h" })).status).toBe(400);
-    expect(await (await pause({ reason: "too late", until: "2020-01-01" })).text()).toContain("a time ahead");
+    expect(await (await pause({ reason: "too late", until: "2020-01-01" })).text()).toContain("an end in the future");
     expect(await (await pause({ reason: "both of them", until: "2099-01-01", lasts: "1h" })).text()).toContain(
       "got both",
     );
@@ -194,17 +233,17 @@ describe("a queue", () => {
     expect((await pause({ reason: "the house asked for quiet", lasts: "1h" })).status).toBe(303);
     await eventually(() => queues.get("quiet").isPaused());
     const html = await page("/ops/queues");
-    expect(html).toMatch(/by operator@example\.com since .* goes on by itself <time[^>]*>in (59 min|1 h)/);
+    expect(html).toMatch(/By operator@example\.com since .*Z, until .*Z: the house asked for quiet/);
     expect(html).toContain("the house asked for quiet");
     const admin = await world.as("admin");
     const second = await admin.post("/ops/queues/quiet/pause", { reason: "me too" });
     expect(second.status).toBe(422);
     expect(await second.text()).toContain("paused already: by operator@example.com");
-    expect(await page("/ops/queues/quiet/control?do=pause", admin)).toContain("It is paused already");
+    expect(await page("/ops/queues/quiet/pause", admin)).toContain("The queue is paused already");
   });
 
   it("goes on only where its pause is the one that was looked at", async () => {
-    const form = await page("/ops/queues/quiet/control?do=resume", operator);
+    const form = await page("/ops/queues/quiet/resume", operator);
     const version = /name="version" value="([^"]+)"/.exec(form)?.[1]?.replaceAll("&#43;", "+") ?? "";
     const stale = await operator.post("/ops/queues/quiet/resume", { reason: "it is over", version: "2020-01-01" });
     expect(stale.status).toBe(422);
@@ -223,9 +262,14 @@ describe("a queue", () => {
     const [paused, retried, ...looks] = await Promise.all([
       pause({ reason: "a silent night" }),
       operator.post("/ops/queues/fragile/retry", { run: token, reason: "nobody hears it" }),
-      ...["", "/schedules", "/fragile/failed", "/fragile/bulk?do=retry&all=1"].map((path) =>
-        operator.get(`/ops/queues${path}`),
-      ),
+      ...[
+        "",
+        "/schedules",
+        "/fragile",
+        "/fragile?state=active",
+        "/fragile/retry?all=1",
+        `/fragile/runs/${failed?.id}`,
+      ].map((path) => operator.get(`/ops/queues${path}`)),
     ]);
     expect(paused.status).toBe(303);
     expect([retried.status, await retried.text()]).toEqual([
@@ -234,7 +278,7 @@ describe("a queue", () => {
     ]);
     for (const look of looks) expect([look.status, await look.text()]).toEqual([503, expect.stringContaining("Redis")]);
     await eventually(() => queues.get("quiet").isPaused());
-    const version = /name="version" value="([^"]+)"/.exec(await page("/ops/queues/quiet/control?do=resume", operator));
+    const version = /name="version" value="([^"]+)"/.exec(await page("/ops/queues/quiet/resume", operator));
     const fields = { reason: "it is day", version: version?.[1]?.replaceAll("&#43;", "+") ?? "" };
     expect((await operator.post("/ops/queues/quiet/resume", fields)).status).toBe(303);
   });

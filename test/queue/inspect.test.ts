@@ -4,15 +4,19 @@ import * as failures from "../../src/queue/failed.ts";
 import {
   chooseFailed,
   discardRuns,
+  findRun,
   groupFailures,
   listFailed,
   listQueues,
+  listRuns,
   listSchedules,
   pauseQueue,
+  promoteRuns,
   type Queues,
   readRates,
   resumeQueue,
   retryRuns,
+  type RunState,
   listPauses,
 } from "../../src/queue/inspect.ts";
 import { eventually } from "../support/eventually.ts";
@@ -138,10 +142,138 @@ describe("an operator", () => {
       return now.length === 2 && !now.some(({ token }) => token === seen[0]?.token);
     });
     const tokens = seen.map(({ token }) => token);
-    expect(await discardRuns(queues, "fragile", tokens)).toEqual({ done: 1, changed: 1 });
+    expect(await discardRuns(queues, { queue: "fragile", state: "failed", tokens })).toEqual({ done: 1, changed: 1 });
     expect(await listFailed(queues, { queue: "fragile", limit: 10 })).toMatchObject([{ id: seen[0]?.id }]);
     const { failed } = await readRates(queues, "fragile", 5, Date.now() + 60_000);
     expect(failed.reduce((sum, n) => sum + n, 0)).toBe(3); // two, and one of them again
+  });
+
+  it("sees of a run each failed attempt with its time, error and stack, and no secret", async () => {
+    const broken = makeJob({
+      name: "broken",
+      retry: { attempts: 2, firstMs: 1, maxMs: 1 },
+      async run() {
+        const cause = new Error("connection to redis://app:hunter2@cache:6379 refused");
+        throw new Error("the house is on fire", { cause });
+      },
+    });
+    const queues = await world.open([broken]);
+    await world.start([broken]);
+    await queues
+      .get("broken")
+      .add(
+        "broken",
+        { house: "alpha", note: "Bearer abcdefgh", token: "tell-nobody" },
+        { attempts: 2, stackTraceLimit: 5 },
+      );
+    const [failed] = await eventually(async () => {
+      const found = await listFailed(queues, { queue: "broken", limit: 10 });
+      return found.length === 1 && found;
+    });
+    const run = await findRun(queues, "broken", failed?.id ?? "");
+    expect(run).toMatchObject({
+      queue: "broken",
+      state: "failed",
+      attempts: 2,
+      payload: { house: "alpha", note: "Bearer [redacted]", token: "[redacted]" },
+      reason: "the house is on fire: connection to redis://app:***@cache:6379 refused",
+      options: { attempts: 2 },
+      parent: null,
+      children: [],
+      logTotal: 0,
+    });
+    expect(run?.failures).toHaveLength(2);
+    for (const [at, failure] of (run?.failures ?? []).entries()) {
+      expect(failure).toMatch(
+        new RegExp(`^attempt ${at + 1} failed at 2\\d{3}-.*Z after \\d+ ms\nError: the house is on fire`),
+      );
+      expect(failure).toContain("inspect.test.ts:"); // the place that threw, not the queue's own
+      expect(failure).toContain("caused by: Error: connection to redis://app:***@cache:6379 refused");
+    }
+    expect(await findRun(queues, "broken", "no such run")).toBeNull();
+    const kept = await queues.redis.hget(queues.get("broken").toKey(failed?.id ?? ""), "stacktrace");
+    expect(kept).not.toContain("hunter2");
+  });
+
+  it("sees of a run its log, progress, result, parent and children", async () => {
+    const queues = await world.open([plain, fragile]);
+    const queue = queues.get("plain");
+    const parent = await queue.add("plain", { house: "alpha" });
+    const place = { id: parent.id ?? "", queue: `{rh-plain}:plain` };
+    const child = await queues.get("fragile").add("fragile", { house: "alpha" }, { parent: place });
+    for (const line of ["first", "second"]) await child.log(line);
+    await child.updateProgress({ rounds: 3 });
+    expect(await findRun(queues, "fragile", child.id ?? "")).toMatchObject({
+      state: "waiting",
+      logLines: ["first", "second"],
+      logTotal: 2,
+      progress: { rounds: 3 },
+      result: null,
+      parent: { queue: "plain", id: parent.id },
+    });
+    expect(await findRun(queues, "plain", parent.id ?? "")).toMatchObject({
+      children: [{ queue: "fragile", id: child.id, isDone: false }],
+    });
+  });
+
+  it("lists runs by state, starts a delayed one now, and cannot discard the next start of a schedule", async () => {
+    const queues = await world.open([plain]);
+    const queue = queues.get("plain");
+    await queue.upsertJobScheduler(
+      "gamma",
+      { every: 3_600_000, offset: 1 },
+      { name: "plain", data: { house: "gamma" } },
+    );
+    await queue.add("plain", { house: "alpha" }, { delay: 60_000 });
+    await queue.add("plain", { house: "beta" });
+    const list = (state: RunState) => listRuns(queues, "plain", { state, from: 0, limit: 10 });
+    expect(await list("waiting")).toMatchObject([{ payload: { house: "beta" }, dueAt: null }]);
+    expect(await list("active")).toEqual([]);
+    const [soon, scheduled] = await list("delayed");
+    expect(soon).toMatchObject({ payload: { house: "alpha" }, isScheduled: false });
+    expect(Number(soon?.dueAt) - Number(soon?.addedAt)).toBe(60_000);
+    expect(scheduled).toMatchObject({ payload: { house: "gamma" }, isScheduled: true });
+    const tokens = [soon?.token ?? "", scheduled?.token ?? ""];
+    expect(await discardRuns(queues, { queue: "plain", state: "delayed", tokens: tokens.slice(1) })).toEqual({
+      done: 0,
+      changed: 1,
+    });
+    expect(await promoteRuns(queues, "plain", tokens)).toEqual({ done: 2, changed: 0 });
+    expect(await promoteRuns(queues, "plain", tokens)).toEqual({ done: 0, changed: 2 });
+    expect((await list("waiting")).map(({ payload }) => payload)).toEqual([
+      { house: "beta" },
+      { house: "alpha" },
+      { house: "gamma" },
+    ]);
+    const [first] = await list("waiting");
+    const chosen = { queue: "plain", state: "waiting" as const, tokens: [first?.token ?? ""] };
+    expect(await discardRuns(queues, chosen)).toEqual({ done: 1, changed: 0 });
+    expect(await list("waiting")).toHaveLength(2);
+  });
+
+  it("starts the next run of a schedule now, and the schedule continues", async () => {
+    let runs = 0;
+    const job = makeJob({
+      name: "hourly",
+      retry: { attempts: 1, firstMs: 0, maxMs: 0 },
+      schedule: async () => [{ payload: { house: "alpha" }, everyMs: 3_600_000, offsetMs: 5 }],
+      run: async () => ({ runs: ++runs }),
+    });
+    const queues = await world.open([job]);
+    await world.start([job]);
+    const next = async () => (await listRuns(queues, "hourly", { state: "delayed", from: 0, limit: 10 })).at(0);
+    const due = await eventually(next);
+    await promoteRuns(queues, "hourly", [due.token]);
+    await eventually(() => runs === 1);
+    const after = await eventually(next);
+    expect(Number(after.dueAt)).toBeGreaterThanOrEqual(Number(due.dueAt));
+    // BullMQ schedules the start after the one that was promoted; the reconciler takes it back
+    await eventually(async () => {
+      const [schedule] = await listSchedules(queues, Date.now());
+      return Number(schedule?.next) - Date.now() <= 3_600_000;
+    });
+    expect(await queues.get("hourly").getDelayedCount()).toBe(1);
+    expect(runs).toBe(1);
   });
 
   it("sees how late each start is", async () => {

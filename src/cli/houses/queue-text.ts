@@ -1,4 +1,4 @@
-import { type FailedRun, groupFailures, type QueueState } from "../../queue/inspect.ts";
+import { groupFailures, type QueueState, type Run } from "../../queue/inspect.ts";
 import { paint, printTable, say } from "../output.ts";
 
 /** The JSON form of a queue. */
@@ -12,7 +12,7 @@ export function stateForPrograms({ waitingSince, activeSince, paused, ...state }
 }
 
 /** The JSON form of a failed run. */
-export function runForPrograms({ queue, id, payload, reason, attempts, failedAt }: FailedRun): object {
+export function runForPrograms({ queue, id, payload, reason, attempts, failedAt }: Run): object {
   return { queue, id, payload, reason, attempts, failed_at: failedAt };
 }
 
@@ -37,7 +37,7 @@ function untilText(until: Date | null): string {
 }
 
 /** Prints failed runs as a table. */
-export async function showRuns(runs: FailedRun[]): Promise<void> {
+export async function showRuns(runs: Run[]): Promise<void> {
   if (runs.length === 0) return say("no failed runs");
   await printTable(
     ["queue", "id", "failed at", "attempts", "payload", "reason"],
@@ -53,7 +53,7 @@ export async function showRuns(runs: FailedRun[]): Promise<void> {
 }
 
 /** Prints failed runs counted by reason. */
-export async function showGroups(runs: FailedRun[]): Promise<void> {
+export async function showGroups(runs: Run[]): Promise<void> {
   if (runs.length === 0) return say("no failed runs");
   await printTable(
     ["runs", "oldest", "newest", "reason"],

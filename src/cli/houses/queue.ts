@@ -7,7 +7,6 @@ import {
   chooseFailed,
   type ControlOutcome,
   discardRuns,
-  type FailedRun,
   listFailed,
   listQueues,
   pauseFacts,
@@ -15,6 +14,7 @@ import {
   resumeQueue,
   retryRuns,
   listPauses,
+  type Run,
 } from "../../queue/inspect.ts";
 import { openQueues, type Queues } from "../../queue/queues.ts";
 import { examples, someText, wholeNumber } from "../arguments.ts";
@@ -191,7 +191,9 @@ async function discard(queue: string, id: string | undefined, given: DiscardArgu
       if (!(await isAgreed(`discard ${chosen.length} failed runs of ${queue}?`))) return say("nothing was discarded");
     }
     const asked = { action: "queue.discard", queue, id: id ?? null, reason };
-    const { done } = await actOnFailed(session, queues, { ...asked, chosen }, discardRuns);
+    const { done } = await actOnFailed(session, queues, { ...asked, chosen }, (to, name, tokens) =>
+      discardRuns(to, { queue: name, state: "failed", tokens }),
+    );
     await (json ? printJson({ queue, discarded: done }) : print(`${done} runs of ${queue} are discarded`));
   });
 }
@@ -200,7 +202,7 @@ async function discard(queue: string, id: string | undefined, given: DiscardArgu
 async function actOnFailed(
   { sql }: Session,
   queues: Queues,
-  asked: { action: string; queue: string; id: string | null; reason: string | null; chosen: readonly FailedRun[] },
+  asked: { action: string; queue: string; id: string | null; reason: string | null; chosen: readonly Run[] },
   work: typeof retryRuns,
 ): Promise<{ done: number }> {
   const { action, queue, id, reason, chosen } = asked;

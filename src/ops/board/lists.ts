@@ -1,4 +1,4 @@
-import type { OpsAction, OpsMount, OpsPage } from "../contract.ts";
+import type { OpsAction, OpsPage } from "../contract.ts";
 import {
   closeCircuitAction,
   resetNewestAction,
@@ -8,10 +8,7 @@ import {
 } from "../houses/actions.ts";
 import { houseActPage, housePage } from "../houses/house.ts";
 import { tablePage } from "../houses/table.ts";
-import { controlPage, discardAction, pauseAction, resumeAction, retryAction } from "../queues/actions.ts";
-import { bullMount } from "../queues/bull.ts";
-import { bulkPage, failedPage } from "../queues/failed.ts";
-import { queuesPage, schedulesPage } from "../queues/queues.ts";
+import { queueActions, queuePages } from "../queues/lists.ts";
 import { workersPage } from "../workers/workers.ts";
 import { boardPage } from "./board.ts";
 
@@ -21,11 +18,7 @@ export const boardPages = [
   housePage,
   houseActPage,
   tablePage,
-  queuesPage,
-  schedulesPage,
-  failedPage,
-  bulkPage,
-  controlPage,
+  ...queuePages,
   workersPage,
 ] as readonly OpsPage[];
 
@@ -36,11 +29,5 @@ export const boardActions = [
   probeHouseAction,
   closeCircuitAction,
   resetNewestAction,
-  pauseAction,
-  resumeAction,
-  retryAction,
-  discardAction,
+  ...queueActions,
 ] as readonly OpsAction[];
-
-/** Looking deeper into the queues. */
-export const boardMounts: readonly OpsMount[] = [bullMount];

@@ -1,7 +1,119 @@
+import { z } from "zod";
+import { appendAudit } from "../../audit/store.ts";
 import type { Sql } from "../../db/client.ts";
-import { listPauses, type Pause } from "../../queue/inspect.ts";
+import {
+  type ControlOutcome,
+  listPauses,
+  type Pause,
+  pauseFacts,
+  pauseQueue,
+  resumeQueue,
+} from "../../queue/inspect.ts";
+import { auditEntry } from "../audit-entry.ts";
+import type { Asked, Done, OpsAction, OpsPage, OpsParts } from "../contract.ts";
+import { reason, time } from "../payloads/listing.ts";
+import { mayDo } from "../routes.ts";
+import { requireQueue } from "./access.ts";
 
-/** The pause of a queue; null where it goes on. */
-export async function findQueuePause(sql: Sql, queue: string): Promise<Pause | null> {
+/** The lengths of a pause that the form offers, in minutes; null lasts until the queue is resumed. */
+const LENGTHS = { "": null, "15m": 15, "1h": 60, "4h": 240, "12h": 720, "1d": 1_440 } as const;
+const LENGTH_OPTIONS = [
+  { value: "", label: "until the queue is resumed" },
+  { value: "15m", label: "15 minutes" },
+  { value: "1h", label: "1 hour" },
+  { value: "4h", label: "4 hours" },
+  { value: "12h", label: "12 hours" },
+  { value: "1d", label: "1 day" },
+];
+
+const nothing = z.object({});
+type Nothing = z.infer<typeof nothing>;
+
+const pauseForm = z.object({ reason, until: time, lasts: z.enum(["", "15m", "1h", "4h", "12h", "1d"]).default("") });
+
+/** Pauses a queue, until a time or until it is resumed. */
+export const pauseAction: OpsAction<z.infer<typeof pauseForm>> = {
+  name: "queue.pause",
+  path: "/queues/:queue/pause",
+  roles: ["operator"],
+  isDangerous: false,
+  form: pauseForm,
+  async run(parts, { visitor, params, form }) {
+    const { queue, queues } = requireQueue(parts, params);
+    const minutes = LENGTHS[form.lasts];
+    if (form.until !== null && minutes !== null) {
+      return { ok: false, problem: "expected either a length or an end, got both" };
+    }
+    const until = minutes === null ? form.until : new Date(Date.now() + minutes * 60_000).toISOString();
+    if (until !== null && Date.parse(until) <= Date.now()) {
+      return { ok: false, problem: `expected an end in the future, got ${until}` };
+    }
+    const pause = { queue, by: visitor.email, reason: form.reason, until };
+    const outcome = await pauseQueue(parts.sql, queues, pause, async (tx, { before, after }) => {
+      const change = { before: pauseFacts(before), after: pauseFacts(after), reason: form.reason };
+      await appendAudit(tx, auditEntry(visitor, { action: "queue.pause", target: `queue ${queue}`, ...change }));
+    });
+    const message = until === null ? `${queue} is paused` : `${queue} is paused until ${until.slice(0, 16)}Z`;
+    return doneOf(queue, outcome, message);
+  },
+};
+
+const resumeForm = z.object({ reason, version: z.string().max(60).default("") });
+
+/** Resumes a paused queue. */
+export const resumeAction: OpsAction<z.infer<typeof resumeForm>> = {
+  name: "queue.resume",
+  path: "/queues/:queue/resume",
+  roles: ["operator"],
+  isDangerous: false,
+  form: resumeForm,
+  async run(parts, { visitor, params, form }) {
+    const { queue, queues } = requireQueue(parts, params);
+    const resume = { queue, version: form.version || null };
+    const outcome = await resumeQueue(parts.sql, queues, resume, async (tx, { before, after }) => {
+      const change = { before: pauseFacts(before), after: pauseFacts(after), reason: form.reason };
+      await appendAudit(tx, auditEntry(visitor, { action: "queue.resume", target: `queue ${queue}`, ...change }));
+    });
+    return doneOf(queue, outcome, `${queue} is resumed`);
+  },
+};
+
+/** The form that pauses a queue. */
+export const pausePage: OpsPage<Nothing> = {
+  path: pauseAction.path,
+  query: nothing,
+  show: (parts, asked) => showForm(parts, asked, "pause"),
+};
+
+/** The form that resumes a queue. */
+export const resumePage: OpsPage<Nothing> = {
+  path: resumeAction.path,
+  query: nothing,
+  show: (parts, asked) => showForm(parts, asked, "resume"),
+};
+
+/** The pause of a queue; null if it is not paused. */
+async function findQueuePause(sql: Sql, queue: string): Promise<Pause | null> {
   return (await listPauses(sql)).find((pause) => pause.queue === queue) ?? null;
+}
+
+async function showForm(parts: OpsParts, { visitor, params }: Asked<Nothing>, act: "pause" | "resume") {
+  const { queue } = requireQueue(parts, params);
+  const paused = await findQueuePause(parts.sql, queue);
+  return {
+    template: "queues/pause",
+    title: `${act === "pause" ? "Pause" : "Resume"} ${queue}`,
+    width: "reading" as const,
+    data: { queue, act, paused, lengths: LENGTH_OPTIONS, mayAct: mayDo(pauseAction, visitor.role) },
+    crumbs: [
+      { label: "Queues", href: "/ops/queues" },
+      { label: queue, href: `/ops/queues/${queue}` },
+    ],
+  };
+}
+
+function doneOf(queue: string, outcome: ControlOutcome, message: string): Done {
+  if (outcome.kind === "refused") return { ok: false, problem: outcome.problem };
+  const later = outcome.isTold ? "" : "; Redis is unavailable, and the change applies within seconds of its return";
+  return { ok: true, message: message + later, location: `/ops/queues/${queue}` };
 }

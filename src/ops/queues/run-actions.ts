@@ -1,0 +1,163 @@
+import { z } from "zod";
+import { appendAudit } from "../../audit/store.ts";
+import {
+  discardRuns,
+  groupFailures,
+  MOST_RUNS_READ,
+  promoteRuns,
+  type Queues,
+  retryRuns,
+  type RunsReached,
+  type RunState,
+  RUN_STATES,
+} from "../../queue/inspect.ts";
+import { auditEntry } from "../audit-entry.ts";
+import type { OpsAction, OpsPage } from "../contract.ts";
+import { reason } from "../payloads/listing.ts";
+import { mayDo } from "../routes.ts";
+import { orUnavailable, requireReadableQueue } from "./access.ts";
+import { ACTION_STATES, findRuns, rowOf, type RunAct, runFilter } from "./run-filter.ts";
+
+/** The number of run ids that an entry of the audit log names. */
+const IDS_NOTED = 100;
+/** The number of runs that a preview lists. */
+const LISTED = 20;
+
+const tokens = z
+  .union([z.string(), z.array(z.string())])
+  .default([])
+  .transform((given) => [given].flat())
+  .pipe(z.array(z.string().max(200)).max(MOST_RUNS_READ));
+
+const form = z.object({
+  reason,
+  state: z.enum(RUN_STATES).default("failed"),
+  run: tokens.refine((given) => given.length > 0, "expected one run or more"),
+});
+type RunsForm = z.infer<typeof form>;
+
+const previewQuery = runFilter.extend({ run: tokens, all: z.enum(["", "1"]).default("") });
+type PreviewQuery = z.infer<typeof previewQuery>;
+
+/** One action on selected runs, and the page that previews it. */
+interface RunsAction {
+  act: RunAct;
+  verb: string;
+  /** What follows the object of the verb: "Start … now". */
+  adverb?: string;
+  /** What it does, for the preview. */
+  effect: string;
+  /** What happened, for the message after one run or several: "is retried", "are retried". */
+  outcome: readonly [one: string, several: string];
+  isDangerous: boolean;
+  work: (queues: Queues, chosen: { queue: string; state: RunState; tokens: readonly string[] }) => Promise<RunsReached>;
+}
+
+const RETRY: RunsAction = {
+  act: "retry",
+  verb: "Retry",
+  effect: "They are queued again with all their attempts. A run that changes before you confirm is left as it is.",
+  outcome: ["is retried", "are retried"],
+  isDangerous: false,
+  work: (queues, { queue, tokens: chosen }) => retryRuns(queues, queue, chosen),
+};
+const PROMOTE: RunsAction = {
+  act: "promote",
+  verb: "Start",
+  adverb: " now",
+  effect: "They start as soon as a worker is free, instead of when they are due. A schedule keeps its other starts.",
+  outcome: ["starts now", "start now"],
+  isDangerous: false,
+  work: (queues, { queue, tokens: chosen }) => promoteRuns(queues, queue, chosen),
+};
+const DISCARD: RunsAction = {
+  act: "discard",
+  verb: "Discard",
+  effect:
+    "They are removed from the queue. Nothing in PostgreSQL is lost: work that the sweep of the job finds undone is queued again.",
+  outcome: ["is discarded", "are discarded"],
+  isDangerous: true,
+  work: discardRuns,
+};
+
+/** Queues failed runs again: exactly those that are named, unless they have changed. */
+export const retryAction = actionOf(RETRY);
+/** Starts delayed runs now: exactly those that are named, unless they have changed. */
+export const promoteAction = actionOf(PROMOTE);
+/** Removes runs that are not active: exactly those that are named, unless they have changed. */
+export const discardAction = actionOf(DISCARD);
+
+export const retryPage = previewOf(RETRY, retryAction);
+export const promotePage = previewOf(PROMOTE, promoteAction);
+export const discardPage = previewOf(DISCARD, discardAction);
+
+function actionOf({ act, outcome, isDangerous, work }: RunsAction): OpsAction<RunsForm> {
+  return {
+    name: `queue.${act}`,
+    path: `/queues/:queue/${act}`,
+    roles: ["operator"],
+    isDangerous,
+    form,
+    async run(parts, { visitor, params, form: sent }) {
+      const { queue, queues } = requireReadableQueue(parts, params);
+      if (!isStateOf(act, sent.state)) return { ok: false, problem: stateProblem(act, sent.state) };
+      const ids = sent.run.map((token) => token.slice(0, token.lastIndexOf("@")));
+      const after = { state: sent.state, runs: ids.length, ids: ids.slice(0, IDS_NOTED) };
+      const entry = { action: `queue.${act}`, target: `queue ${queue}`, after, reason: sent.reason };
+      // the intent is recorded first: Redis and PostgreSQL share no transaction
+      await parts.sql.begin((tx) => appendAudit(tx, auditEntry(visitor, entry)));
+      const { done, changed } = await orUnavailable(work(queues, { queue, state: sent.state, tokens: sent.run }));
+      const left = changed === 0 ? "" : `; ${changed} had changed and were left as they are`;
+      const message = `${done} ${done === 1 ? "run" : "runs"} of ${queue} ${outcome[done === 1 ? 0 : 1]}${left}`;
+      return { ok: true, message, location: `/ops/queues/${queue}?state=${sent.state}` };
+    },
+  };
+}
+
+/** Lists the runs that the action would reach, selected or all that match a filter, and asks for the reason. */
+function previewOf({ act, verb, adverb = "", effect }: RunsAction, action: OpsAction<RunsForm>): OpsPage<PreviewQuery> {
+  return {
+    path: action.path,
+    query: previewQuery,
+    async show(parts, { visitor, params, query }) {
+      const { queue, queues } = requireReadableQueue(parts, params);
+      const selected = new Set(query.run);
+      const all = isStateOf(act, query.state) ? await findRuns({ queue, queues }, query, Date.now()) : [];
+      const found = query.all === "1" ? all : all.filter(({ token }) => selected.has(token));
+      const chosen = act === "discard" ? found.filter(({ isScheduled }) => !isScheduled) : found;
+      const back = `/ops/queues/${queue}?state=${query.state}`;
+      return {
+        template: "queues/confirm",
+        title: `${verb} ${query.state} runs of ${queue}${adverb}`,
+        data: {
+          queue,
+          act,
+          verb,
+          adverb,
+          effect,
+          back,
+          state: query.state,
+          runs: chosen.length,
+          gone: query.all === "1" ? 0 : selected.size - found.length,
+          scheduled: found.length - chosen.length,
+          reasons: groupFailures(chosen.filter(({ reason: why }) => why !== "")),
+          listed: chosen.slice(0, LISTED).map(rowOf),
+          tokens: chosen.map(({ token }) => token),
+          mayAct: mayDo(action, visitor.role),
+        },
+        crumbs: [
+          { label: "Queues", href: "/ops/queues" },
+          { label: queue, href: back },
+        ],
+      };
+    },
+  };
+}
+
+function isStateOf(act: RunAct, state: RunState): boolean {
+  return ACTION_STATES[act].some((one) => one === state);
+}
+
+function stateProblem(act: RunAct, state: RunState): string {
+  return `expected runs that are ${ACTION_STATES[act].join(" or ")}, got ${state} ones`;
+}
