@@ -2,27 +2,26 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Log } from "../log.ts";
 import type { Counts } from "./job.ts";
 
-/** How long an aborted run may take to come to its end before it is left to itself. */
+/** How long an aborted run may take to end before it is abandoned. */
 const ABORT_GRACE_MS = 2_000;
 
-/** How an attempt ended for the queue. */
+/** The outcome of an attempt. */
 type Outcome = { kind: "done"; counts: Counts } | { kind: "failed"; error: unknown } | { kind: "stopped" };
 
-/** The attempts at one job in one process. */
+/** The attempts of one job in one process. */
 export interface Attempts {
-  /** Is a run of this key going on, or left to itself and not known to have ended? */
+  /** Whether a run of this key is active, or abandoned and not known to have ended. */
   isBusy(key: string): boolean;
-  /** Never throws: a failure is an outcome. */
+  /** Runs one attempt. Never throws: a failure is an outcome. */
   make(key: string, work: (signal: AbortSignal) => Promise<Counts>, log: Log, cancelled: AbortSignal): Promise<Outcome>;
 }
 
 /**
- * Makes attempts end in time: work is aborted when its time is up, when it is cancelled, or when `stop` is aborted.
+ * Limits the time of attempts: work is aborted after `timeoutMs`, when it is cancelled, or when `stop` is aborted.
  *
- * An aborted run has two seconds to end by itself. One that ignores its signal ends as failed for the queue all the
- * same; it cannot be killed, so it keeps its key busy until it ends or for another `timeoutMs`, whichever is sooner.
- * From then on, and in other processes from the start, two runs of one key can overlap: leases and constraints in
- * PostgreSQL make that harmless.
+ * An aborted run has two seconds to end. One that ignores its signal counts as failed; it cannot be killed, so it keeps
+ * its key busy until it ends or for another `timeoutMs`, whichever is sooner. After that, and in other processes from the
+ * start, two runs of one key can overlap: leases and constraints in PostgreSQL make that harmless.
  */
 export function createAttempts({ timeoutMs, stop }: { timeoutMs: number; stop: AbortSignal }): Attempts {
   const busy = new Map<string, Promise<Outcome>>();
@@ -47,8 +46,8 @@ export function createAttempts({ timeoutMs, stop }: { timeoutMs: number; stop: A
       const second = await Promise.race([outcome, delay(ABORT_GRACE_MS, "ignored" as const, { ref: false })]);
       if (second === "ignored") {
         setTimeout(free, timeoutMs).unref();
-        void leave(outcome, log);
-      } else if (second.kind === "done") return second; // it was at its end anyway
+        void abandon(outcome, log);
+      } else if (second.kind === "done") return second; // it ended although it was aborted
       return stop.aborted ? { kind: "stopped" } : { kind: "failed", error: signal.reason };
     },
   };
@@ -62,7 +61,7 @@ async function outcomeOf(work: (signal: AbortSignal) => Promise<Counts>, signal:
   }
 }
 
-/** To be forgotten by whoever no longer waits: a signal of several that is listened to is kept as long as they are. */
+/** Call `forget` when no longer waiting: a combined signal with a listener stays in memory as long as its sources. */
 function untilAborted(signal: AbortSignal): { happened: Promise<"aborted">; forget: () => void } {
   const { promise: happened, resolve } = Promise.withResolvers<"aborted">();
   const onAbort = () => resolve("aborted");
@@ -71,10 +70,10 @@ function untilAborted(signal: AbortSignal): { happened: Promise<"aborted">; forg
   return { happened, forget: () => signal.removeEventListener("abort", onAbort) };
 }
 
-async function leave(outcome: Promise<Outcome>, log: Log): Promise<void> {
+async function abandon(outcome: Promise<Outcome>, log: Log): Promise<void> {
   const since = performance.now();
-  log.error("a run ignores that it was aborted and was left to itself; its job must heed the signal it is given");
+  log.error("a run ignores that it was aborted and is abandoned; its job must check its signal");
   const { kind } = await outcome;
   const ms = Math.round(performance.now() - since);
-  log.warn({ ms }, `the run that was left to itself has ended after all: ${kind}`);
+  log.warn({ ms }, `the abandoned run has ended: ${kind}`);
 }

@@ -1,20 +1,20 @@
 import { prefixOf, type Queues } from "./queues.ts";
 
-/** A key that is gone when Redis lost its data. */
+/** A key whose absence shows that Redis lost its data. */
 const MARK = "rh:boot";
 
-/** What is left of the mark that was set last. */
+/** The mark, as found. */
 export interface FoundMark {
-  /** The mark; null if any part of it is gone and it has to be set again. */
+  /** The mark; null if any part of it is missing and it must be set again. */
   mark: string | null;
-  /** Did Redis, or a node of it, lose its data since the mark `known` was set? */
+  /** Whether Redis, or a node of it, lost its data since the mark `known` was set. */
   isLost: boolean;
 }
 
 /**
- * Looks for the mark. In a Redis Cluster each node may lose its data alone, so that one part of the mark lies next to
- * each queue; of a node that is away nothing is known.
- * @throws Error where no node answers.
+ * Reads the mark. A node of a Redis Cluster can lose its data alone, so a part of the mark is stored with each queue. An
+ * unavailable node counts as neither.
+ * @throws Error if no node responds.
  */
 export async function findMark(queues: Queues, known: string | null): Promise<FoundMark> {
   const keys = keysOf(queues);
@@ -32,11 +32,11 @@ export async function findMark(queues: Queues, known: string | null): Promise<Fo
   };
 }
 
-/** Sets the mark and gives it; it names the queues that it lies next to. */
+/** Sets the mark and returns it; it names the queues with which it is stored. */
 export async function setMark(queues: Queues, by: string): Promise<string> {
   const keys = keysOf(queues);
-  const beside = keys.flatMap(({ queue }) => (queue === null ? [] : [queue]));
-  const mark = [by, new Date().toISOString(), ...beside].join(" ");
+  const names = keys.flatMap(({ queue }) => (queue === null ? [] : [queue]));
+  const mark = [by, new Date().toISOString(), ...names].join(" ");
   await Promise.all(keys.map(({ key }) => queues.redis.set(key, mark)));
   return mark;
 }

@@ -1,20 +1,20 @@
 import { type ClockReading, clockProblem } from "./clock.ts";
 
-/** Someone set this machine's clock who moved it by more against the one that only counts; adjusting it drifts slower. */
+/** A larger difference to the monotonic clock means that the clock was set; NTP adjusts it in smaller steps. */
 const STEP_MS = 250;
 
-/** Knows whether this machine's clock is right. */
+/** Checks the clock of this machine. */
 export interface ClockGuard {
-  /** Reads the clocks where that is due. What it knew stays where they cannot be read. */
+  /** Compares the clocks if that is due. If they cannot be read, it throws and keeps the last result. */
   check(): Promise<void>;
-  /** What is wrong, or null. */
+  /** The problem, or null. */
   problem(): string | null;
 }
 
 /**
- * Compares clocks every `everyMs`, beginning one interval from now, and tells when ours turns wrong or right again. Where
- * our own (`now`, milliseconds since 1970) was set since, the next check compares at once: BullMQ takes all of its times
- * from it, and a minute of wrong ones takes every schedule along.
+ * Compares clocks every `everyMs`, first one interval from now, and reports when that of this machine becomes wrong or
+ * right. If it (`now`, milliseconds since 1970) was set since, the next check compares immediately: BullMQ takes all times
+ * from it, and a minute of wrong ones moves every schedule.
  */
 export function guardClock(options: {
   now: () => number;
@@ -25,7 +25,7 @@ export function guardClock(options: {
 }): ClockGuard {
   const { now, read, everyMs, onWrong, onRight } = options;
   let known: string | null = null;
-  // not by the clock that is in question
+  // by the monotonic clock, since the other one may be wrong
   let checkedAt = performance.now();
   let beganAt = now() - checkedAt;
   return {

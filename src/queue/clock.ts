@@ -3,11 +3,11 @@ import { UsageError } from "../errors.ts";
 import { nodesOf } from "./cluster.ts";
 import type { RedisConnection } from "./redis.ts";
 
-/** A worker whose clock runs ahead takes every scheduler with it, and leaves them frozen when it stops. */
+/** A worker whose clock is ahead moves every schedule into the future; when it stops, none starts until then. */
 const MAX_SKEW_MS = 500;
 const SAMPLES = 3;
 
-/** How far this machine's clock is from a server's: positive where ours is ahead. */
+/** The difference of this machine's clock to that of a server: positive if ours is ahead. */
 export interface ClockReading {
   server: "PostgreSQL" | "Redis";
   skewMs: number;
@@ -16,8 +16,8 @@ export interface ClockReading {
 }
 
 /**
- * Compares this machine's clock (`now`, milliseconds since 1970) with those of PostgreSQL and Redis. Each answer counts
- * for the middle of its round trip; of three samples the one with the shortest round trip is kept.
+ * Compares this machine's clock (`now`, milliseconds since 1970) with those of PostgreSQL and Redis. A response counts
+ * for the middle of its round trip; of three samples the one with the shortest round trip is used.
  */
 export async function readClocks(sql: Sql, redis: RedisConnection, now: () => number): Promise<ClockReading[]> {
   return [
@@ -29,19 +29,19 @@ export async function readClocks(sql: Sql, redis: RedisConnection, now: () => nu
   ];
 }
 
-/** What is wrong with this machine's clock, and what to do; null if it is right, or cannot be shown to be wrong. */
+/** The problem of this machine's clock and its remedy; null if it is right, or cannot be shown to be wrong. */
 export function clockProblem(readings: readonly ClockReading[]): string | null {
   const wrong = readings.filter(({ skewMs, uncertaintyMs }) => Math.abs(skewMs) - uncertaintyMs > MAX_SKEW_MS);
   if (wrong.length === 0) return null;
-  const told = wrong.map(({ server, skewMs }) => {
+  const differences = wrong.map(({ server, skewMs }) => {
     return `${Math.round(Math.abs(skewMs))} ms ${skewMs > 0 ? "ahead of" : "behind"} ${server}'s`;
   });
-  return `the clock of this machine is ${told.join(" and ")}, and ${MAX_SKEW_MS} ms is the most that schedules bear; set the clocks by NTP (chrony or systemd-timesyncd)`;
+  return `the clock of this machine is ${differences.join(" and ")}; schedules need at most ${MAX_SKEW_MS} ms: set the clocks by NTP (chrony or systemd-timesyncd)`;
 }
 
 /**
  * Refuses to work on a machine whose clock is wrong.
- * @throws UsageError that says by how much and what to do.
+ * @throws UsageError with the difference and the remedy.
  */
 export async function requireRightClock(sql: Sql, redis: RedisConnection, now: () => number): Promise<ClockReading[]> {
   const readings = await readClocks(sql, redis, now);
@@ -50,7 +50,7 @@ export async function requireRightClock(sql: Sql, redis: RedisConnection, now: (
   return readings;
 }
 
-/** In a cluster, of the node whose clock is farthest from ours; those that are away are left out. @throws Error where all are. */
+/** In a cluster, reads the node whose clock differs most; unavailable nodes are skipped. @throws Error if all are. */
 async function readRedisClock(redis: RedisConnection, now: () => number): Promise<ClockReading> {
   const readings: ClockReading[] = [];
   let failure: unknown = new Error("the Redis Cluster has no nodes");

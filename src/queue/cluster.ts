@@ -3,18 +3,18 @@ import { Cluster, type Redis, type RedisOptions } from "ioredis";
 import { reasonOf } from "../errors.ts";
 import type { RedisPlace } from "../redis-url.ts";
 
-/** A Redis Cluster by some of its nodes. */
+/** The address of a Redis Cluster: some of its nodes. */
 export type ClusterPlace = RedisPlace & { kind: "cluster" };
-/** How to speak with one server. */
+/** Options of the connection to one server. */
 export type ServerOptions = Omit<RedisOptions, "replyMapping">;
 
-/** A node that is there answers in milliseconds; a cluster that has just lost one takes its timeout to know. */
+/** A running node responds in milliseconds; a cluster that has just lost one needs its own timeout to notice. */
 const CONNECT_MS = 10_000;
 const SLOTS_MS = 2_000;
 
 /**
- * How often a command goes out again where its node is away or its slot has moved: a few times within half a second, or
- * until it is done.
+ * How often a command is sent again if its node is unavailable or its slot has moved: a few times within half a second, or
+ * until it succeeds.
  */
 const TRIES = {
   few: { maxRedirections: 5, retryDelayOnFailover: 100, retryDelayOnClusterDown: 100 },
@@ -22,7 +22,7 @@ const TRIES = {
 };
 export type Tries = keyof typeof TRIES;
 
-/** A client for all nodes of a cluster, not yet connected. `options` are those that one server would be spoken with. */
+/** Creates a client for all nodes of a cluster, not yet connected. `options` apply to the connection to each node. */
 export function makeCluster({ nodes, access }: ClusterPlace, options: ServerOptions, tries: Tries): Cluster {
   const { lazyConnect: _always, retryStrategy, enableOfflineQueue, ...each } = options;
   const cluster = new Cluster(nodes, {
@@ -31,7 +31,7 @@ export function makeCluster({ nodes, access }: ClusterPlace, options: ServerOpti
     enableOfflineQueue,
     ...TRIES[tries],
     slotsRefreshTimeout: SLOTS_MS,
-    // by their names, which their certificates are made out to
+    // by name, since certificates are issued for names
     dnsLookup: (address, found) => found(null, address),
     redisOptions: { ...each, ...access },
   });
@@ -40,26 +40,26 @@ export function makeCluster({ nodes, access }: ClusterPlace, options: ServerOpti
 }
 
 /**
- * Connects to each node as soon as the cluster is known, since a command that fails fast does not wait for a connection
- * that is still being made. Not before: the question whether the cluster is up would meet such a connection.
+ * Connects to each node as soon as the cluster is ready, since a command that fails fast does not wait for a pending
+ * connection. Not earlier: the check whether the cluster is up would fail on such a connection.
  */
 function connectEarly(cluster: Cluster): void {
   const connect = (node: Redis) => {
-    // whoever needs the node hears of it
+    // the command that needs the node reports the error
     if (cluster.status === "ready" && node.status === "wait") node.connect().catch(() => undefined);
   };
   cluster.on("+node", connect);
   cluster.on("ready", () => cluster.nodes().forEach(connect));
 }
 
-/** The servers behind a connection that hold slots of their own: of a cluster its masters. */
+/** The servers behind a connection: the masters of a cluster, or the one server. */
 export function nodesOf(redis: Redis | Cluster): Redis[] {
   return redis instanceof Cluster ? redis.nodes("master") : [redis];
 }
 
 /**
- * Connects to the cluster and to those of its nodes that answer.
- * @throws Error where no node answers, or the cluster itself says that it is down.
+ * Connects to the cluster and to those of its nodes that respond.
+ * @throws Error if no node responds, or if the cluster reports that it is down.
  */
 export async function connectCluster(cluster: Cluster): Promise<void> {
   const patience = new AbortController();
@@ -68,7 +68,7 @@ export async function connectCluster(cluster: Cluster): Promise<void> {
   cluster.on("error", remember);
   cluster.on("node error", remember);
   try {
-    // where the cluster says that it is down, the client would wait for it without a word
+    // if the cluster reports that it is down, the client would wait for it silently
     await Promise.race([cluster.connect(), tooLong(patience.signal)]);
     await Promise.allSettled(cluster.nodes("master").map((node) => node.ping()));
   } catch (error) {
@@ -84,6 +84,6 @@ export async function connectCluster(cluster: Cluster): Promise<void> {
 async function tooLong(signal: AbortSignal): Promise<never> {
   await delay(CONNECT_MS, undefined, { signal });
   throw new Error(
-    `the cluster was not up within ${CONNECT_MS / 1_000} s; \`redis-cli cluster info\` says what it lacks`,
+    `the cluster was not up within ${CONNECT_MS / 1_000} s; \`redis-cli cluster info\` shows what it lacks`,
   );
 }

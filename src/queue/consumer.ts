@@ -3,37 +3,37 @@ import { queueTelemetry } from "../telemetry.ts";
 import type { Log } from "../log.ts";
 import type { Job } from "./job.ts";
 import { BACKOFF, prefixOf } from "./queues.ts";
-import { logQueueTrouble, type RedisConnection } from "./redis.ts";
+import { logQueueErrors, type RedisConnection } from "./redis.ts";
 import { retryDelayMs, type Runner } from "./run.ts";
 import { endsWithin } from "./wait.ts";
 
 /**
- * How soon the work of a killed process is taken up: after two checks, with these 10 to 20 s, against 30 to 90 s with
- * BullMQ's own settings. Long work may keep its process busy with computing for a while, so it has longer.
+ * The work of a killed process is restarted after two checks: 10 to 20 s with these settings, 30 to 90 s with the defaults
+ * of BullMQ. Long work may keep its process busy with computing, so its locks last longer.
  */
 const SHORT = { lockDuration: 10_000, stalledInterval: 5_000 };
 const LONG = { lockDuration: 60_000, stalledInterval: 30_000 };
-/** Above the timeout of a poll: a house whose poll was cut off must not wait for a long lock to run out. */
+/** Longer than the timeout of a poll: a house whose poll was killed must not wait for a long lock to expire. */
 const LONG_TIMEOUT_MS = 70_000;
 const MAX_STALLED = 5;
 const REPLACE_WAIT_MS = 5_000;
 
-/** One process's hands on one queue. */
+/** Takes the work of one queue in one process. */
 export interface Consumer {
   readonly queue: string;
   readonly runner: Runner;
-  /** Does it take work? False while paused and where its loop has ended. */
+  /** Whether it takes work: not while it is paused or after its loop has ended. */
   isTaking(): boolean;
-  /** Begins no more runs; those that continue are not touched. */
+  /** Starts no more runs; active ones continue. */
   pause(): Promise<void>;
   resume(): Promise<void>;
-  /** Begins again on a new connection, for when the old one waits forever. Only while nothing runs. */
+  /** Starts again on a new connection, if the old one is stuck. Only while no run is active. */
   replace(): Promise<void>;
-  /** Stops taking and waits for what runs. */
+  /** Takes no more work and waits for active runs. */
   close(): Promise<void>;
 }
 
-/** Takes work from a job's queue until it is closed. `redis` is shared by all consumers; each adds one that blocks. */
+/** Takes work from the queue of a job until it is closed. All consumers share `redis`; each opens one more for blocking reads. */
 export function startConsumer(options: {
   job: Job<unknown>;
   runner: Runner;
@@ -55,7 +55,7 @@ export function startConsumer(options: {
       const old = worker;
       worker = open();
       const closed = await endsWithin(old.close(true), REPLACE_WAIT_MS);
-      if (!closed) log.warn("the old connection does not close; it is left to itself");
+      if (!closed) log.warn("the old connection does not close; it is abandoned");
     },
     close: async () => worker.close(),
   };
@@ -68,7 +68,7 @@ function openWorker(job: Job<unknown>, runner: Runner, redis: RedisConnection, l
     // three parameters, or BullMQ passes no signal
     async (queued, token, signal) => {
       if (worker.isPaused()) {
-        await queued.moveToWait(token); // a read that waited when we paused has brought it
+        await queued.moveToWait(token); // a blocking read that began before the pause returned it
         throw new WaitingError();
       }
       await runner.process(queued, token, signal);
@@ -83,22 +83,22 @@ function openWorker(job: Job<unknown>, runner: Runner, redis: RedisConnection, l
       metrics: { maxDataPoints: MetricsTime.ONE_WEEK },
       settings: {
         backoffStrategy: (attempt, type) => {
-          if (type !== BACKOFF) throw new Error(`the back-off ${type} is not known; expected ${BACKOFF}`);
+          if (type !== BACKOFF) throw new Error(`expected the back-off ${BACKOFF}, found ${type}`);
           return retryDelayMs(job.retry, attempt, Math.random());
         },
       },
     },
   );
-  worker.on("error", logQueueTrouble(log, `worker of ${job.name}`));
-  let lookAgain: NodeJS.Timeout | null = null;
-  // BullMQ looks for lost runs no more after an error that is not the connection's, such as that of a Redis whose disk is full
+  worker.on("error", logQueueErrors(log, `worker of ${job.name}`));
+  let restartCheck: NodeJS.Timeout | null = null;
+  // BullMQ stops its check for lost runs after an error other than of the connection, such as a full disk of Redis
   worker.on("error", () => {
-    lookAgain ??= setTimeout(() => {
-      lookAgain = null;
+    restartCheck ??= setTimeout(() => {
+      restartCheck = null;
       if (worker.isRunning()) void worker.startStalledCheckTimer();
     }, pace.stalledInterval).unref();
   });
-  worker.on("stalled", (id) => log.warn({ id }, "a run lost its worker and begins again"));
+  worker.on("stalled", (id) => log.warn({ id }, "a run lost its worker and starts again"));
   worker.on("lockRenewalFailed", (ids) => {
     for (const id of ids) worker.cancelJob(id, "its lock was lost: another worker may run it");
   });

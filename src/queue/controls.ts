@@ -1,24 +1,24 @@
 import type { Sql, Transaction } from "../db/client.ts";
 import type { Queues } from "./queues.ts";
-import { isRedisTrouble } from "./redis.ts";
+import { isRedisUnavailable } from "./redis.ts";
 import { deletePause, findPause, insertPause, type Pause } from "./store.ts";
 
-/** A pause as it was before and after: null if the queue continues. */
+/** The pause before and after a change: null if the queue is not paused. */
 export interface PauseChange {
   before: Pause | null;
   after: Pause | null;
 }
 
-/** What goes into the transaction of a pause or its end, such as an entry in the audit log. */
+/** Runs in the transaction of a pause or its end, for example to write an entry in the audit log. */
 export type Also = (tx: Transaction, change: PauseChange) => Promise<unknown>;
 
 /**
- * What came of it. `isTold` is false where Redis could not be told now: the reconciler tells it within seconds of its
- * coming back. `refused` says how it is meanwhile, and who made it so.
+ * The result. `isApplied` is false if Redis is unavailable: the reconciler applies the change within seconds of its return.
+ * `refused` has the present state of the queue and who caused it.
  */
-export type ControlOutcome = { kind: "done"; isTold: boolean } | { kind: "refused"; problem: string };
+export type ControlOutcome = { kind: "done"; isApplied: boolean } | { kind: "refused"; problem: string };
 
-/** How a queue is to be paused; `until` is a time as ISO 8601, null or left out for "until someone lets it continue". */
+/** A pause to make; `until` is a time as ISO 8601, null or absent for "until it is resumed". */
 export interface PauseRequest {
   queue: string;
   by: string;
@@ -29,9 +29,9 @@ export interface PauseRequest {
 const nothingElse: Also = () => Promise.resolve();
 
 /**
- * Pauses a queue everywhere: what runs continues, nothing new begins. The row in PostgreSQL comes first: where Redis
- * cannot be told now, or forgets it, the reconciler tells it. A queue that is paused is left as it is, whoever asks.
- * @throws UsageError where there is no such queue.
+ * Pauses a queue in all processes: active runs continue, no run starts. The row in PostgreSQL is written first: if Redis is
+ * unavailable or loses the pause, the reconciler applies it. A queue that is paused already is left as it is.
+ * @throws UsageError if there is no such queue.
  */
 export async function pauseQueue(
   sql: Sql,
@@ -47,12 +47,12 @@ export async function pauseQueue(
     return null;
   });
   if (found !== null) return { kind: "refused", problem: `${pause.queue} is paused already: ${pauseText(found)}` };
-  return { kind: "done", isTold: await tellRedis(queues, () => queue.pause()) };
+  return { kind: "done", isApplied: await applyInRedis(queues, () => queue.pause()) };
 }
 
 /**
- * Lets a paused queue continue. With `version` only where its pause is the one that was looked at.
- * @throws UsageError where there is no such queue.
+ * Resumes a paused queue; with `version` only if its pause has that version.
+ * @throws UsageError if there is no such queue.
  */
 export async function resumeQueue(
   sql: Sql,
@@ -67,21 +67,21 @@ export async function resumeQueue(
     await also(tx, { before, after: null });
     return { isDone: true, found: null };
   });
-  if (outcome.isDone) return { kind: "done", isTold: await tellRedis(queues, () => queue.resume()) };
+  if (outcome.isDone) return { kind: "done", isApplied: await applyInRedis(queues, () => queue.resume()) };
   const problem =
     outcome.found === null
-      ? `${resume.queue} is not paused: it continues, or someone let it continue meanwhile`
+      ? `${resume.queue} is not paused: it was never paused, or was resumed meanwhile`
       : `the pause of ${resume.queue} is not the one that you saw: ${pauseText(outcome.found)}`;
   return { kind: "refused", problem };
 }
 
-/** Who paused a queue, when, why and until when, in words. */
+/** A pause as a sentence for staff. */
 function pauseText({ pausedBy, pausedAt, reason, until }: Omit<Pause, "queue" | "version">): string {
-  const end = until === null ? "until someone lets it continue" : `until ${minuteText(until)}`;
+  const end = until === null ? "until it is resumed" : `until ${minuteText(until)}`;
   return `by ${pausedBy} since ${minuteText(pausedAt)}, ${end}: ${reason}`;
 }
 
-/** A pause as the audit log keeps it. */
+/** A pause in the form of the audit log. */
 export function pauseFacts(pause: Pause | null): object {
   if (pause === null) return { paused: false };
   const { pausedBy, pausedAt, reason, until } = pause;
@@ -92,19 +92,19 @@ function minuteText(at: Date): string {
   return `${at.toISOString().slice(0, 16).replace("T", " ")}Z`;
 }
 
-/** False where Redis is out of reach. */
-async function tellRedis(queues: Queues, tell: () => Promise<unknown>): Promise<boolean> {
+/** Applies a change in Redis; false if Redis is unavailable. */
+async function applyInRedis(queues: Queues, apply: () => Promise<unknown>): Promise<boolean> {
   if (queues.redis.status !== "ready") return false;
   try {
-    await tell();
+    await apply();
     return true;
   } catch (error) {
-    if (isRedisTrouble(error) || isGone(queues)) return false;
+    if (isRedisUnavailable(error) || isGone(queues)) return false;
     throw error;
   }
 }
 
-/** Commands that were under way when the connection broke fail with errors of the client's own. */
+/** Commands in flight when the connection breaks fail with errors of the client. */
 function isGone({ redis }: Queues): boolean {
   return redis.status !== "ready";
 }

@@ -1,21 +1,22 @@
 import type { Job as QueuedRun } from "bullmq";
 import type { Queues } from "./queues.ts";
 
-/** States of runs that wait for something, or continue. */
+/** The states of runs. */
 const STATES = ["waiting", "active", "delayed", "failed"] as const;
 
-/** How many runs a queue holds in a state. */
+/** The number of runs of a queue in a state. */
 export interface Depth {
   queue: string;
   state: (typeof STATES)[number];
   runs: number;
-  /** Since when the oldest of them waits or runs, milliseconds since 1970; null if there is none, or it does not matter. */
+  /** When the oldest of them was added or started, milliseconds since 1970; null if there is none, or for other states. */
   oldestAtMs: number | null;
 }
 
 /**
- * What every queue holds: three short commands each, however deep it is. Queues that cannot be asked are left out.
- * @throws Error where Redis is away, at once.
+ * Counts the runs of every queue with three short commands each, however many there are. Queues whose node is unavailable
+ * are left out.
+ * @throws Error if Redis is unavailable, without waiting.
  */
 export async function readDepths(queues: Queues): Promise<Depth[]> {
   if (queues.redis.status !== "ready") throw new Error("Redis is away");
@@ -35,7 +36,7 @@ export async function readDepths(queues: Queues): Promise<Depth[]> {
       });
     }),
   );
-  // of a Redis Cluster one node may be away, and with it its queues alone
+  // in a Redis Cluster one node can be unavailable, with its queues only
   const known = found.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
   const [failure] = found.flatMap((one) => (one.status === "rejected" ? [one.reason as unknown] : []));
   if (known.length === 0 && failure !== undefined) throw failure;

@@ -1,20 +1,20 @@
 import { inBatches } from "./schedulers.ts";
 import type { Queues } from "./queues.ts";
 
-/** One repeated start of a job as Redis has it. */
+/** One schedule of a job in Redis. */
 export interface ScheduleState {
   queue: string;
   /** The key of its payload: `bustabit/0`. */
   key: string;
   everyMs: number | null;
   cron: string | null;
-  /** When it starts next; null if Redis does not say. */
+  /** When it starts next; null if unknown. */
   next: Date | null;
-  /** How long its next start is over, in milliseconds; 0 where it lies ahead. */
+  /** How long ago its next start was due, in milliseconds; 0 if it is in the future. */
   lateMs: number;
 }
 
-/** Every schedule of every queue, the latest first. `now` is this machine's clock, as BullMQ's own times are. */
+/** Lists every schedule of every queue, the latest first. `now` is this machine's clock, like the times of BullMQ. */
 export async function listSchedules(queues: Queues, now: number): Promise<ScheduleState[]> {
   const found: ScheduleState[] = [];
   await inBatches(queues.jobs, async ({ name, schedule }) => {
@@ -33,7 +33,7 @@ export async function listSchedules(queues: Queues, now: number): Promise<Schedu
   return found.toSorted((a, b) => b.lateMs - a.lateMs || a.queue.localeCompare(b.queue) || a.key.localeCompare(b.key));
 }
 
-/** Runs that ended by minute: `done[0]` and `failed[0]` are of the newest whole minute. */
+/** Runs that ended, by minute: `done[0]` and `failed[0]` are those of the newest whole minute. */
 export interface Rates {
   done: number[];
   failed: number[];
@@ -41,7 +41,7 @@ export interface Rates {
 
 const MINUTE_MS = 60_000;
 
-/** How many runs of a queue ended in each of the last `minutes` whole minutes. */
+/** Counts the runs of a queue that ended in each of the last `minutes` whole minutes. */
 export async function readRates(queues: Queues, queue: string, minutes: number, now: number): Promise<Rates> {
   const read = async (type: "completed" | "failed") => {
     const { data, meta } = await queues.get(queue).getMetrics(type, 0, minutes + 1);
@@ -53,9 +53,9 @@ export async function readRates(queues: Queues, queue: string, minutes: number, 
 }
 
 /**
- * Counts by minute, moved to where they belong now. BullMQ writes them when the first run of a later minute ends, so
- * that those of a queue that rests are of the past: `data[0]` is of the minute before `newestAt`, and `pending` is what
- * ended in the minute of `newestAt` so far.
+ * Aligns counts by minute with the present. BullMQ stores a minute when the first run of a later minute ends, so the counts
+ * of an idle queue are old: `data[0]` belongs to the minute before `newestAt`, and `pending` is the count of the minute of
+ * `newestAt` so far.
  *
  * @example
  * alignMinutes([5, 4], { newestAt: 600_000, pending: 3, now: 730_000, minutes: 5 }); // => [0, 3, 5, 4, 0]

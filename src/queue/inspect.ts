@@ -5,7 +5,7 @@ export { pauseFacts, pauseQueue, resumeQueue, type ControlOutcome } from "./cont
 export { listSchedules, type Rates, readRates, type ScheduleState } from "./drift.ts";
 export { allFailed, chooseFailed, type FailureGroup, groupFailures, groupOf, listFailed } from "./failed.ts";
 export type { Queues } from "./queues.ts";
-export { isRedisTrouble } from "./redis.ts";
+export { isRedisUnavailable } from "./redis.ts";
 export { discardRuns, promoteRuns, retryRuns, type RunsReached } from "./run-actions.ts";
 export { findRun, listRuns, MOST_RUNS_READ, type Run, RUN_STATES, type RunDetail, type RunState } from "./runs.ts";
 export { findHeartbeat, listPauses, listWorkers, type Pause, type ReportedWorker } from "./store.ts";

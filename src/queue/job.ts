@@ -5,18 +5,18 @@ import type { Log } from "../log.ts";
 import type { Passes } from "../pass/passes.ts";
 import type { Settings, Variables } from "../config/environment.ts";
 
-/** Connections of a worker process apart from those that most jobs share. */
+/** The connections of a worker process that only some jobs use. */
 export interface WorkerPools {
-  /** Polling, and the worker's own heartbeat and lease: nothing else may keep them waiting. */
+  /** For polling, and for the heartbeat and lease of the worker: nothing else may delay them. */
   polling: Sql;
-  /** Replays, sums over days, clean-up: statements that take seconds. */
+  /** For replays, sums over days, clean-up: statements that take seconds. */
   long: Sql;
 }
 
-/** What every job is handed besides its payload. */
+/** What a job receives besides its payload. */
 export interface JobContext {
   sql: Sql;
-  /** Connections, states and writer of passes, one for all jobs of a process. */
+  /** Connections, states and writer of passes; all jobs of a process share them. */
   passes: Passes;
   http: HouseClient;
   settings: Settings;
@@ -24,55 +24,55 @@ export interface JobContext {
   log: Log;
   /** Aborted when the job's time is up, the job is cancelled or the worker stops. */
   signal: AbortSignal;
-  /** Nudges another job; losing the nudge is harmless, since the sweep finds the work again. */
+  /** Queues a run of another job. If it is lost, the sweep of that job finds the work. */
   enqueue: <Next>(next: Job<Next>, payload: Next) => Promise<void>;
-  /** Names the payloads that the run is about, by when they were received, for its line in the log: see {@link createTraces}. */
+  /** Adds payloads, by the time they were received, to the log line of the run: see {@link createTraces}. */
   follow: (receivedAt: Iterable<string | null>) => void;
-  /** Tells API processes that these tables changed, or any: one NOTIFY per 50 ms at most. Call after the commit. */
+  /** Notifies API processes that these tables changed, or any: at most one NOTIFY per 50 ms. Call it after the commit. */
   published: (tableIds?: readonly number[]) => void;
 }
 
-/** What schedules and sweeps may use: they only read. */
+/** What schedules and sweeps receive: they only read. */
 export interface SweepContext {
   sql: Sql;
   settings: Settings;
 }
 
-/** One repeated start of a job: every so many milliseconds at an offset, or by a cron pattern in UTC. */
+/** One schedule of a job: an interval with an offset in milliseconds, or a cron pattern in UTC. */
 export type Schedule<Payload> = { payload: Payload } & ({ everyMs: number; offsetMs: number } | { cron: string });
 
-/** How a failed run is tried again: `attempts` in all, waiting `firstMs` doubled each time up to `maxMs`, with jitter. */
+/** How a failed run is retried: `attempts` in all, after `firstMs`, doubled each time up to `maxMs`, with jitter. */
 export interface Retry {
   attempts: number;
   firstMs: number;
   maxMs: number;
 }
 
-/** What a run did, as counts: the log line and the operators' numbers. */
+/** The result of a run as counts, for the log and the metrics. */
 export type Counts = Record<string, number>;
 
-/** One kind of work: everything the queue core must know about it, in one object. */
+/** One kind of work: everything that the queues need to know about it. */
 export interface Job<Payload> {
   /** The queue's name. */
   name: string;
   payload: z.ZodType<Payload>;
-  /** What makes two payloads the same work: at most one runs and one more waits. */
+  /** Payloads with the same key are the same work: at most one is active and one waits. */
   key(payload: Payload): string;
-  /** Repeated starts, derived from the database; null for work that is only asked for. */
+  /** Lists the schedules, derived from the database; null for work that is only queued on request. */
   schedule: ((context: SweepContext) => Promise<Schedule<Payload>[]>) | null;
-  /** Finds work left undone, whatever Redis forgot; null if the schedule alone is enough. */
+  /** Finds undone work, also after Redis lost its data; null if the schedule is enough. */
   sweep: ((context: SweepContext) => Promise<Payload[]>) | null;
-  /** Runs at once in one process. */
+  /** Concurrent runs in one process. */
   concurrency: number;
-  /** A run that takes longer is aborted and counts as failed. */
+  /** A longer run is aborted and counts as failed. */
   timeoutMs: number;
   retry: Retry;
-  /** Connections of their own, for runs that nothing may keep waiting or that keep others waiting; else the common ones. */
+  /** Separate connections, for runs that must not wait for others or that would delay others; otherwise the shared ones. */
   pool?: keyof WorkerPools;
   run(payload: Payload, context: JobContext): Promise<Counts>;
 }
 
-/** Declares a job; only gives the object its type. */
+/** Declares a job: gives the object its type. */
 export function job<Payload>(declaration: Job<Payload>): Job<Payload> {
   return declaration;
 }

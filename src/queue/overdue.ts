@@ -4,17 +4,17 @@ import type { Consumer } from "./consumer.ts";
 import type { Queues } from "./queues.ts";
 import { WAKE } from "./run.ts";
 
-/** Delayed runs are due to the millisecond; this late, someone should have taken them. */
+/** Delayed runs are due to the millisecond; a worker should have taken them after this time. */
 const OVERDUE_MS = 10_000;
 const CHECKS_TO_WAKE = 2;
 const CHECKS_TO_REPLACE = 4;
 const REPLACED_IN_VAIN = 3;
 
 /**
- * Finds queues that have work and a worker, and where nothing happens: delayed runs that are overdue, runs that wait while
+ * Finds queues that are stuck although they have work and a worker: delayed runs that are overdue, runs that wait while
  * none is active, or a worker whose loop has ended (taskforcesh/bullmq#3516, #3185). First any new run wakes such a queue;
- * if that does not help and we are idle, our worker starts again on a new connection; if three in a row do not help,
- * `onFatal` is told, since only a new process will.
+ * if that fails and no run is active, our worker starts again on a new connection; after three such restarts `onFatal` is
+ * called, since only a new process helps.
  */
 export function createOverdueWatch(options: {
   queues: Queues;
@@ -35,7 +35,7 @@ export function createOverdueWatch(options: {
     states.set(consumer.queue, state);
     state.checks++;
     if (state.checks === CHECKS_TO_WAKE) {
-      log.warn({ queue: consumer.queue, ...left }, "runs are left lying: waking the queue");
+      log.warn({ queue: consumer.queue, ...left }, "runs are not taken: waking the queue");
       const once = { deduplication: { id: WAKE }, removeOnComplete: true, removeOnFail: true };
       await queue.add(WAKE, {}, once);
     }
@@ -46,14 +46,14 @@ export function createOverdueWatch(options: {
       );
       return;
     }
-    log.warn({ queue: consumer.queue, ...left }, "runs are still left lying: beginning again with this queue");
+    log.warn({ queue: consumer.queue, ...left }, "runs are still not taken: restarting the worker of this queue");
     state.checks = 0;
     state.replaced++;
     await consumer.replace();
   };
 }
 
-/** Runs that someone should have taken: delayed ones that are overdue, and those that wait while no one is at work. */
+/** Runs that a worker should have taken: delayed ones that are overdue, and waiting ones while none is active. */
 interface Left {
   overdue: number;
   waiting: number;
@@ -64,6 +64,6 @@ const NOTHING_LEFT: Left = { overdue: 0, waiting: 0 };
 async function countLeft(queue: Queue): Promise<Left> {
   const overdue = await queue.getDelayedCount(Date.now() - OVERDUE_MS);
   const { waiting = 0, active = 0 } = await queue.getJobCounts("waiting", "active");
-  // where one is active the others may be waiting for their turn
+  // while one is active the others may be waiting for a free worker
   return { overdue, waiting: active === 0 ? waiting : 0 };
 }

@@ -3,37 +3,37 @@ import { UsageError } from "../errors.ts";
 import { queueTelemetry } from "../telemetry.ts";
 import type { Log } from "../log.ts";
 import type { Job } from "./job.ts";
-import { connectProducer, logQueueTrouble, type RedisConnection } from "./redis.ts";
+import { connectProducer, logQueueErrors, type RedisConnection } from "./redis.ts";
 
-/** Events are only looked at while debugging; their streams are the one thing that grows without a reader. */
+/** Events are for debugging only, and their streams grow without a reader. */
 const KEPT_EVENTS = 1_000;
 const FAILED_KEPT = { age: 7 * 24 * 3_600, count: 1_000 };
 /** Failed attempts that a run keeps with their stacks; the most that a job makes is 5. */
 const STACKS_KEPT = 5;
 
-/** The name of the back-off that every worker knows; its delays come from the job's `retry`. */
+/** The name of the back-off of every worker; its delays are those of the job's `retry`. */
 export const BACKOFF = "roundhouse";
 
-/** All queues of the system as one process hands out work to them. */
+/** All queues of the system, for adding work. */
 export interface Queues {
   readonly jobs: readonly Job<unknown>[];
   readonly redis: RedisConnection;
   /**
-   * Adds a run of a job. The same key again before it started changes nothing; while it runs, exactly one more run
-   * with the newest payload follows.
-   * @throws Error where the payload is not valid or Redis is away.
+   * Adds a run of a job. If a run of its key waits already, nothing changes; if one is active, exactly one more run with the
+   * newest payload follows.
+   * @throws Error if the payload is not valid or Redis is unavailable.
    */
   enqueue<Payload>(job: Job<Payload>, payload: Payload): Promise<void>;
-  /** @throws UsageError that lists the queues there are. */
+  /** @throws UsageError that lists the existing queues. */
   get(name: string): Queue;
-  /** Writes the queues' own settings again, after Redis lost its data. */
+  /** Writes the settings of the queues again, after Redis lost its data. */
   restoreSettings(): Promise<void>;
   close(): Promise<void>;
 }
 
 /**
  * Opens one queue per job, all over one connection.
- * @throws UsageError where Redis cannot be reached.
+ * @throws UsageError if Redis cannot be reached.
  */
 export async function openQueues(jobs: readonly Job<unknown>[], redisUrl: string, log: Log): Promise<Queues> {
   const redis = await connectProducer(redisUrl, log);
@@ -70,8 +70,8 @@ export function prefixOf(queue: string): string {
 }
 
 /**
- * How every run of a job is added. Nothing is kept of a good run: what it did is in PostgreSQL and the log, and a kept
- * job of a scheduler would stop its chain permanently (taskforcesh/bullmq#3272).
+ * The options of every run of a job. A run that is done is removed: its result is in PostgreSQL and the log, and a kept run
+ * of a scheduler would stop its chain permanently (taskforcesh/bullmq#3272).
  */
 export function runOptions(job: Job<unknown>) {
   return {
@@ -82,7 +82,7 @@ export function runOptions(job: Job<unknown>) {
   } satisfies JobsOptions;
 }
 
-/** What is wrong with a payload, on one line. */
+/** The problems of a payload, on one line. */
 export function problemsOf(error: { issues: readonly { path: PropertyKey[]; message: string }[] }): string {
   return error.issues.map(({ path, message }) => `${path.map(String).join(".") || "payload"}: ${message}`).join("; ");
 }
@@ -94,6 +94,6 @@ function openQueue(name: string, redis: RedisConnection, log: Log): Queue {
     ...queueTelemetry(),
     streams: { events: { maxLen: KEPT_EVENTS } },
   });
-  queue.on("error", logQueueTrouble(log, `queue ${name}`));
+  queue.on("error", logQueueErrors(log, `queue ${name}`));
   return queue;
 }

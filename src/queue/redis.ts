@@ -9,13 +9,13 @@ import { type ClusterPlace, connectCluster, makeCluster, type ServerOptions, typ
 const OLDEST_VERSION = [6, 2] as const;
 
 /*
- * A connection on which a command waits this long for any data is destroyed and made again, since a peer that went silent
- * closes nothing. What waits is sent again on the new one.
+ * A connection on which a command waits this long for any data is replaced, since a silent peer does not close it. Pending
+ * commands are sent again on the new one.
  *
- * - Handing out work: before a command is given up, so that it still has its answer in time.
- * - Taking work: polling must be back within 20 s. Longer than the 6 s that a busy Redis was seen to pause, since a fetch
- *   that is sent twice costs its run 10 s; shorter than a run's lock of 10 s, so that the end of a short run is still noted.
- * - Waiting for work: BullMQ's read blocks for 10 s at most, and this holds after its own watchdog of 11 s, if that fails.
+ * - Adding work: shorter than the timeout of a command, so that it can still succeed.
+ * - Taking work: polling must resume within 20 s. Longer than the 6 s that a busy Redis was seen to pause, since a fetch
+ *   that is sent twice delays its run by 10 s; shorter than the lock of a run (10 s), so that a short run can still report.
+ * - Blocking reads: BullMQ blocks for at most 10 s and has a watchdog of 11 s; this is for when the watchdog fails.
  */
 const SILENCE_MS = { producer: 4_000, consumer: 7_000, blocking: 12_000 } as const;
 const COMMAND_MS = 5_000;
@@ -32,27 +32,27 @@ const always = {
 export type RedisConnection = Redis | Cluster;
 
 /**
- * Connects a process that hands out work. Commands fail fast: while Redis is away they are refused immediately, and after
- * 5 s without a response, because a caller must not wait for a nudge that may be lost anyway.
+ * Connects a process that adds work. Commands fail fast: immediately while Redis is unavailable, and after 5 s without a
+ * response, because a caller must not wait for a run that a sweep would add anyway.
  * @throws UsageError if Redis cannot be reached.
  */
 export async function connectProducer(url: string, log: Log): Promise<RedisConnection> {
   const failFast = { enableOfflineQueue: false, maxRetriesPerRequest: 1, commandTimeout: COMMAND_MS };
   const client = makeClient(url, { ...always, ...failFast, socketTimeout: SILENCE_MS.producer }, "few");
-  return open(url, client, logTrouble(log, "Redis, for handing out work"));
+  return open(url, client, logErrors(log, "Redis, for adding work"));
 }
 
 /**
- * Connects a process that does the work. Commands wait for Redis as long as it takes, so that a run that is done while Redis
- * restarts is still noted as done; each connection that goes silent is replaced. BullMQ duplicates the client for its
- * blocking reads, and these connections have longer.
+ * Connects a process that takes work. Commands wait for Redis without limit, so that a run that ends while Redis restarts
+ * is still reported; each silent connection is replaced. BullMQ duplicates the client for its blocking reads, and these
+ * connections have a longer limit.
  * @throws UsageError if Redis cannot be reached.
  */
 export async function connectConsumer(url: string, log: Log): Promise<RedisConnection> {
   const patient = { ...always, maxRetriesPerRequest: null, socketTimeout: SILENCE_MS.consumer };
   const client = makeClient(url, patient, "endless");
   duplicateForReads(client);
-  return open(url, client, logTrouble(log, "Redis, for taking work"));
+  return open(url, client, logErrors(log, "Redis, for taking work"));
 }
 
 function makeClient(url: string, options: ServerOptions, tries: Tries): RedisConnection {
@@ -60,7 +60,7 @@ function makeClient(url: string, options: ServerOptions, tries: Tries): RedisCon
   return place?.kind === "cluster" ? makeCluster(place, options, tries) : makeServerClient(url, options);
 }
 
-/** Makes duplicates of a client bear a read that blocks. */
+/** Gives duplicates of a client the limit for blocking reads. */
 function duplicateForReads(client: RedisConnection): void {
   const longer = { socketTimeout: SILENCE_MS.blocking };
   if (client instanceof Cluster) {
@@ -73,13 +73,13 @@ function duplicateForReads(client: RedisConnection): void {
   client.duplicate = (override?: Partial<RedisOptions>) => duplicate({ ...override, ...longer });
 }
 
-async function open(url: string, client: RedisConnection, trouble: (error: unknown) => void): Promise<RedisConnection> {
+async function open(url: string, client: RedisConnection, report: (error: unknown) => void): Promise<RedisConnection> {
   if (client instanceof Cluster) {
     await connectCluster(client).catch((error: unknown) => {
       throw unreachable(url, error);
     });
-    client.on("error", trouble);
-    client.on("node error", (error: unknown, node: string) => trouble(new Error(`${node}: ${reasonOf(error)}`)));
+    client.on("error", report);
+    client.on("node error", (error: unknown, node: string) => report(new Error(`${node}: ${reasonOf(error)}`)));
     return client;
   }
   let first: unknown;
@@ -91,15 +91,15 @@ async function open(url: string, client: RedisConnection, trouble: (error: unkno
     client.disconnect();
     throw unreachable(url, first ?? error);
   }
-  client.on("error", trouble);
+  client.on("error", report);
   client.off("error", remember);
   return client;
 }
 
 /**
  * Refuses a Redis that would lose work: one that cannot be reached, that is older than 6.2, or that evicts keys when
- * its memory is full. Gives its version.
- * @throws UsageError that says what to set.
+ * its memory is full. Returns its version.
+ * @throws UsageError that names the setting to change.
  */
 export async function checkRedis(url: string): Promise<{ version: string; nodes: number }> {
   const options = {
@@ -135,7 +135,7 @@ async function askServer(url: string, options: ServerOptions): Promise<string> {
   }
 }
 
-/** What every node says of itself that has slots; a replica that is away is the cluster's own business. */
+/** Reads INFO of every node with slots, and of those replicas that respond. */
 async function askCluster(url: string, place: ClusterPlace, options: ServerOptions): Promise<string[]> {
   const cluster = makeCluster(place, options, "few");
   try {
@@ -156,7 +156,7 @@ async function askCluster(url: string, place: ClusterPlace, options: ServerOptio
   }
 }
 
-/** What is wrong with a Redis, by its answer to INFO, and what to do; null if it will do as what it was given for. */
+/** The problem of a Redis, from its INFO, with its remedy; null if it is usable as a server or cluster, as it was given. */
 export function redisProblem(info: string, givenAs: "server" | "cluster" = "server"): string | null {
   const version = field(info, "redis_version") ?? "";
   const [major = NaN, minor = NaN] = version.split(".").map(Number);
@@ -185,31 +185,31 @@ function unreachable(url: string, error: unknown): UsageError {
   );
 }
 
-/** What ioredis says of a command that was refused, cut off, or not answered in time; such errors have no code. */
-const NO_ANSWER =
+/** Messages of ioredis for a command that was refused, interrupted or timed out; these errors have no code. */
+const UNAVAILABLE =
   /^(?:Command timed out|Connection is closed\.|Stream isn't writeable|Reached the max retries|CLUSTERDOWN|Too many Cluster redirections|Cluster is |Cluster isn't ready|Failed to refresh slots cache|None of startup nodes)/;
 
-/** True where Redis is away, went away, or was silent too long: what was asked of it may have been done or not. */
-export function isRedisTrouble(error: unknown): boolean {
-  return isConnectionError(error) || (error instanceof Error && NO_ANSWER.test(error.message));
+/** Whether Redis was unavailable, was lost or was silent for too long: the command may have been carried out or not. */
+export function isRedisUnavailable(error: unknown): boolean {
+  return isConnectionError(error) || (error instanceof Error && UNAVAILABLE.test(error.message));
 }
 
 /**
- * A listener for 'error' events of a queue or its worker. Trouble of the connection is left out: all of a process's
- * queues hear of it, and the connection they share tells it once.
+ * A listener for 'error' events of a queue or its worker. Errors of the connection are left out: all queues of a process
+ * get them, and their shared connection logs them once.
  */
-export function logQueueTrouble(log: Log, what: string): (error: unknown) => void {
-  const tell = logTrouble(log, what);
+export function logQueueErrors(log: Log, what: string): (error: unknown) => void {
+  const report = logErrors(log, what);
   return (error) => {
-    if (!isRedisTrouble(error)) tell(error);
+    if (!isRedisUnavailable(error)) report(error);
   };
 }
 
 /**
- * A listener for 'error' events. The same trouble again within a minute is logged at debug level only: while a server
- * is away, every connection repeats itself each second.
+ * A listener for 'error' events. The same error within a minute is logged at debug level: while a server is unavailable,
+ * every connection repeats it each second.
  */
-function logTrouble(log: Log, what: string): (error: unknown) => void {
+function logErrors(log: Log, what: string): (error: unknown) => void {
   const loggedAt = new Map<string, number>();
   return (error) => {
     const reason = reasonOf(error);

@@ -1,13 +1,13 @@
 import type { Counts } from "./job.ts";
 
-/** How a run ended: `waited` spends no attempt, `skipped` found another run of its key going on. */
+/** How a run ended: `waited` spends no attempt, `skipped` found another active run of its key. */
 export type RunOutcome = "done" | "retried" | "failed" | "waited" | "stopped" | "skipped";
 
-/** One run of a job that is over, for whoever counts them. */
+/** A run that has ended, for the metrics. */
 export interface RunReport {
   queue: string;
   outcome: RunOutcome;
   seconds: number;
-  /** What it did; null if it did not come to its end. */
+  /** Its counts; null if it was not done. */
   counts: Counts | null;
 }

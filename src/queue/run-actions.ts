@@ -1,6 +1,6 @@
 import type { Job as QueuedRun } from "bullmq";
 import type { Queues } from "./queues.ts";
-import { isRedisTrouble } from "./redis.ts";
+import { isRedisUnavailable } from "./redis.ts";
 import { MOST_RUNS_READ, type RunState, tokenOf } from "./runs.ts";
 
 const AT_ONCE = 50;
@@ -58,7 +58,7 @@ async function act(
     done += ended.filter(({ status }) => status === "fulfilled").length;
     // another person may have reached it first; if Redis does not respond, nothing more is sent
     for (const one of ended) {
-      if (one.status === "rejected" && (queues.redis.status !== "ready" || isRedisTrouble(one.reason)))
+      if (one.status === "rejected" && (queues.redis.status !== "ready" || isRedisUnavailable(one.reason)))
         throw one.reason;
     }
   }

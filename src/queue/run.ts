@@ -180,7 +180,7 @@ async function putBack(attempt: Attempt, facts: Facts): Promise<never> {
   throw new WaitingError();
 }
 
-/** @throws what tells BullMQ how to continue; returns if a later tick does the work. */
+/** @throws the error by which BullMQ decides how to continue; returns if a later tick does the work. */
 async function fail(attempt: Attempt, facts: Facts, error: unknown): Promise<void> {
   if (error instanceof PermanentError) return failPermanently(attempt, facts, error);
   const waitMs = waitOf(error);

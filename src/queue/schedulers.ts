@@ -3,11 +3,11 @@ import type { JobSchedulerJson, Queue, RepeatOptions } from "bullmq";
 import type { Job, Schedule } from "./job.ts";
 import { runOptions } from "./queues.ts";
 
-/** A start that is this late without a run that waits for it has lost its chain. */
+/** A start that is this late and has no run shows that the chain of starts has stopped. */
 const HALTED_AFTER_MS = 10_000;
-/** A start that is further off than its interval and this was set by a worker whose clock ran ahead. */
+/** A start that is later than its interval plus this was set by a worker whose clock was ahead, or by a promoted run. */
 const AHEAD_MS = 1_000;
-/** Commands in flight at once: enough to fill the connection, few enough to keep it answering others. */
+/** Concurrent commands: enough to fill the connection, few enough not to delay others. */
 const BATCH = 100;
 
 interface Wanted {
@@ -17,13 +17,13 @@ interface Wanted {
 }
 
 /**
- * Makes the schedulers of a queue in Redis equal to `schedules`, and revives those whose chain of starts has halted or was
- * carried into the future by a worker whose clock was wrong.
+ * Makes the schedulers of a queue in Redis equal to `schedules`, and restarts those whose chain of starts has stopped or was
+ * moved into the future by a worker whose clock was wrong.
  *
- * One that is right is left alone: setting it again is safe, but puts its waiting run at the end of the queue, where a
- * busy queue would starve it. One that changed is set over, never removed and set, after which BullMQ may make no run
- * at all (taskforcesh/bullmq#3063). `now` is this machine's clock, as BullMQ's own times are.
- * @throws Error where two schedules have the same key; one of them would silently replace the other.
+ * A scheduler that is right is not written: that is safe, but moves its waiting run to the end of the queue, where a busy
+ * queue would starve it. One that changed is overwritten, never removed and added again, after which BullMQ may add no run
+ * at all (taskforcesh/bullmq#3063). `now` is this machine's clock, like the times of BullMQ.
+ * @throws Error if two schedules have the same key; one would silently replace the other.
  */
 export async function syncSchedulers(
   queue: Queue,
@@ -39,10 +39,10 @@ export async function syncSchedulers(
       queue.upsertJobScheduler(id, repeat, { name: job.name, data: one.data, opts: one.opts });
     const { every } = one.repeat;
     const isAhead = every !== undefined && (found?.next ?? now) > now + every + AHEAD_MS;
-    // set over with the same interval a start keeps its time
+    // an overwritten scheduler with the same interval keeps its next start
     if (isAhead) await set({ ...one.repeat, every: every + 1 });
-    const stands = found !== undefined && isAsWanted(found, one) && !(await hasHalted(queue, found, now));
-    if (isAhead || !stands) await set(one.repeat);
+    const isRight = found !== undefined && isAsWanted(found, one) && !(await hasHalted(queue, found, now));
+    if (isAhead || !isRight) await set(one.repeat);
   });
   await inBatches(
     [...present.keys()].filter((id) => !wanted.has(id)),
@@ -59,7 +59,7 @@ function wantedSchedulers(job: Job<unknown>, schedules: readonly Schedule<unknow
   const wanted = new Map<string, Wanted>();
   for (const schedule of schedules) {
     const key = job.key(schedule.payload);
-    // an id with four colons is taken for a key of an older BullMQ (taskforcesh/bullmq#3828)
+    // BullMQ mistakes an id with four colons for a key of an older version (taskforcesh/bullmq#3828)
     const id = key.replaceAll(":", "%3A");
     if (wanted.has(id)) throw new Error(`two schedules of ${job.name} have the key ${JSON.stringify(key)}`);
     const repeat =
@@ -72,7 +72,7 @@ function wantedSchedulers(job: Job<unknown>, schedules: readonly Schedule<unknow
   return wanted;
 }
 
-/** A failed run is not kept either: as the next one's id it would halt the chain (taskforcesh/bullmq#3272). */
+/** Failed runs are removed too: one with the id of the next run would stop the chain (taskforcesh/bullmq#3272). */
 function templateOptions(job: Job<unknown>) {
   return { ...runOptions(job), removeOnFail: true };
 }
@@ -82,7 +82,7 @@ function isAsWanted(found: JobSchedulerJson, { repeat, data, opts }: Wanted): bo
     found.every === repeat.every &&
     found.pattern === repeat.pattern &&
     found.tz === repeat.tz &&
-    // without an offset the first run is at once, and BullMQ notes where that was
+    // without an offset the first run is immediate, and BullMQ stores its time as the offset
     (!repeat.offset || found.offset === repeat.offset) &&
     isDeepStrictEqual(found.template?.data ?? {}, data) &&
     isDeepStrictEqual(found.template?.opts, opts)

@@ -1,17 +1,18 @@
 import type { Queryable } from "../db/client.ts";
+import type { PeriodicState } from "./periodic.ts";
 
 /** The name of the reconciler's lease and of its heartbeat. */
 export const RECONCILER = "reconcile";
 
-/** Which queue an operator paused, when, why, and until when. */
+/** A queue that staff paused: by whom, when, why, and until when. */
 export interface Pause {
   queue: string;
   pausedAt: Date;
   pausedBy: string;
   reason: string;
-  /** When it continues by itself; null if someone must let it. */
+  /** When it is resumed automatically; null if staff must resume it. */
   until: Date | null;
-  /** Tells this pause from any other of the queue. */
+  /** Distinguishes this pause from any other of the queue. */
   version: string;
 }
 
@@ -19,7 +20,7 @@ function columnsOf(sql: Queryable) {
   return sql`queue, paused_at as "pausedAt", paused_by as "pausedBy", reason, until, paused_at::text as version`;
 }
 
-/** The queues that are to stand still. */
+/** Lists the pauses. */
 export async function listPauses(sql: Queryable): Promise<Pause[]> {
   return sql<Pause[]>`
     select ${columnsOf(sql)}
@@ -27,7 +28,7 @@ export async function listPauses(sql: Queryable): Promise<Pause[]> {
     order by queue`;
 }
 
-/** The pause of a queue; null if it continues. */
+/** Finds the pause of a queue; null if it is not paused. */
 export async function findPause(sql: Queryable, queue: string): Promise<Pause | null> {
   const [row] = await sql<Pause[]>`
     select ${columnsOf(sql)}
@@ -36,7 +37,7 @@ export async function findPause(sql: Queryable, queue: string): Promise<Pause | 
   return row ?? null;
 }
 
-/** Notes that a queue is to stand still; null, with nothing changed, where it does already. `until` is a time as text. */
+/** Stores a pause. Returns null, with nothing changed, if the queue is paused already. `until` is a time as text. */
 export async function insertPause(
   sql: Queryable,
   pause: { queue: string; by: string; reason: string; until: string | null },
@@ -49,7 +50,7 @@ export async function insertPause(
   return row ?? null;
 }
 
-/** Notes that a queue may continue; null if it does already, or where `version` is given and it is another pause. */
+/** Deletes the pause of a queue. Returns null if it is not paused, or if `version` is given and it is another pause. */
 export async function deletePause(sql: Queryable, queue: string, version: string | null): Promise<Pause | null> {
   const [row] = await sql<Pause[]>`
     delete from queue_controls
@@ -59,7 +60,7 @@ export async function deletePause(sql: Queryable, queue: string, version: string
   return row ?? null;
 }
 
-/** Ends the pauses whose time is over, and gives them. */
+/** Deletes the pauses whose time is over, and returns them. */
 export async function deleteEndedPauses(sql: Queryable): Promise<Pause[]> {
   return sql<Pause[]>`
     delete from queue_controls
@@ -76,12 +77,12 @@ export interface WorkerProcess {
   queues: string[];
   /** Why it takes no work while its machine's clock is wrong; null if it is right. */
   clockProblem: string | null;
-  /** Memory of the process, and what of it JavaScript uses. */
+  /** Memory of the process, and the part that JavaScript uses. */
   rssBytes: number;
   heapBytes: number;
 }
 
-/** Notes that a worker process is alive. */
+/** Stores that a worker process is alive. */
 export async function saveWorker(sql: Queryable, worker: WorkerProcess): Promise<void> {
   await sql`
     insert into workers (id, pid, host, version, queues, clock_problem, rss_bytes, heap_bytes)
@@ -100,13 +101,13 @@ export async function saveWorker(sql: Queryable, worker: WorkerProcess): Promise
 export interface ReportedWorker extends Omit<WorkerProcess, "rssBytes" | "heapBytes"> {
   startedAt: Date;
   seenAt: Date;
-  /** Null of a process of an older version. */
+  /** Null for a process of an older version. */
   rssBytes: number | null;
   heapBytes: number | null;
   isLeading: boolean;
 }
 
-/** The worker processes that are alive, and those that fell silent less than a minute ago, longest running first. */
+/** Lists the worker processes that reported within the last minute, longest running first. */
 export async function listWorkers(sql: Queryable): Promise<ReportedWorker[]> {
   return sql<ReportedWorker[]>`
     select
@@ -132,7 +133,7 @@ export async function deleteSilentWorkers(sql: Queryable): Promise<void> {
     where seen_at < now() - interval '1 minute'`;
 }
 
-/** Machines of worker processes whose clock is wrong, as alerts: the machine, and what is wrong. */
+/** Lists machines of worker processes whose clock is wrong, as alerts: the machine and the problem. */
 export async function listWrongClocks(sql: Queryable): Promise<{ subject: string; text: string }[]> {
   return sql<{ subject: string; text: string }[]>`
     select distinct on (host) host as subject, clock_problem as text
@@ -141,14 +142,15 @@ export async function listWrongClocks(sql: Queryable): Promise<{ subject: string
     order by host, seen_at desc`;
 }
 
-/** What the reconciler leaves behind at each tick. */
+/** What the reconciler stores at each tick. */
 export interface Heartbeat {
   /** The worker process that leads. */
   leader: string;
-  /** The mark it set in Redis when all schedules stood; null before it first did. */
+  /** The mark that it set in Redis once all schedules were restored; null before that. */
   redisMark: string | null;
-  /** What went wrong in this tick, by part. */
-  troubles: Record<string, string>;
+  /** The steps whose last run failed, with their reasons. */
+  failures: Record<string, string>;
+  tasks: PeriodicState[];
 }
 
 /**
@@ -168,11 +170,12 @@ export async function saveHeartbeat(sql: Queryable, heartbeat: Heartbeat, epoch:
         detail = excluded.detail`;
 }
 
-/** The newest heartbeat of the reconciler and its age in milliseconds by the database's clock; null before the first. */
+/** Finds the newest heartbeat of the reconciler and its age in milliseconds by the database's clock; null before the first. */
 export async function findHeartbeat(sql: Queryable): Promise<(Heartbeat & { ageMs: number }) | null> {
-  const [row] = await sql<{ detail: Heartbeat; ageMs: number }[]>`
+  const [row] = await sql<{ detail: Partial<Heartbeat> & Pick<Heartbeat, "leader" | "redisMark">; ageMs: number }[]>`
     select detail, extract(epoch from clock_timestamp() - at)::float8 * 1000 as "ageMs"
     from heartbeats
     where name = ${RECONCILER}`;
-  return row === undefined ? null : { ...row.detail, ageMs: row.ageMs };
+  // a leader of an older version reports no tasks
+  return row === undefined ? null : { failures: {}, tasks: [], ...row.detail, ageMs: row.ageMs };
 }

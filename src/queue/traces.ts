@@ -1,18 +1,18 @@
-/** Names in one log line; a run after an outage may be about thousands. */
+/** Names per log line; a run after an outage can have thousands. */
 const NAMES_PER_LINE = 100;
 
-/** Which answers of houses a run is about. */
+/** The responses of houses that a run is about. */
 export interface Traces {
-  /** Notes payloads by when they were received; null is passed over, and the same again changes nothing. */
+  /** Adds payloads by the time they were received; null and repeated ones change nothing. */
   follow: (receivedAt: Iterable<string | null>) => void;
-  /** What was noted, in lists short enough for a line each; none when nothing was. */
+  /** The payloads, in lists that fit into one line each. */
   lines: () => string[][];
 }
 
 /**
- * The thread through the logs. A round keeps when its response was received (`rounds.received_at`), and each run of a job
- * names the payloads that it is about in the same way. So one time finds the poll that saved a payload and, when it was not
- * read at once, the run that read it.
+ * Connects the log with the data. A round has the time when its response was received (`rounds.received_at`), and each run
+ * logs that time for the payloads that it is about. So one time finds the poll that saved a payload and, if it was read
+ * later, the run that read it.
  */
 export function createTraces(): Traces {
   const names = new Set<string>();

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 
-/** Waits for `work`, but at most `ms`; true where it ended in time. A failure of `work` is thrown where it came in time. */
+/** Waits for `work`, at most `ms`. Returns whether it ended in time. @throws the failure of `work`, if it failed in time */
 export async function endsWithin(work: Promise<unknown>, ms: number): Promise<boolean> {
   const patience = new AbortController();
   try {
@@ -10,11 +10,17 @@ export async function endsWithin(work: Promise<unknown>, ms: number): Promise<bo
   }
 }
 
+/** Work that repeats until it is stopped. */
+export interface Repeated {
+  /** Starts no further run and waits for the current one. */
+  stop(): Promise<void>;
+}
+
 /**
- * Does `work` now and then every `ms`, and also after the milliseconds it returns if those are fewer. Never twice together:
- * a run that takes longer delays the next one.
+ * Runs `work` now and then every `ms`, or earlier after the milliseconds that it returns. Runs do not overlap: one that
+ * takes longer delays the next one.
  */
-export function every(ms: number, work: () => Promise<number>): { stop(): Promise<void> } {
+export function every(ms: number, work: () => Promise<number>): Repeated {
   let round: Promise<void> | null = null;
   let early: NodeJS.Timeout | undefined;
   let isStopped = false;

@@ -2,42 +2,43 @@ import { hostname } from "node:os";
 import { openAlert } from "../alerts/store.ts";
 import type { Settings, Variables } from "../config/environment.ts";
 import type { Sql } from "../db/client.ts";
-import { createLease } from "../db/lease.ts";
-import { createNotifier } from "../db/notifier.ts";
+import { createLease, type Lease } from "../db/lease.ts";
+import { createNotifier, type Notifier } from "../db/notifier.ts";
 import { UsageError } from "../errors.ts";
 import type { HouseClient } from "../houses/polling/client.ts";
 import type { Log } from "../log.ts";
 import type { Passes } from "../pass/passes.ts";
 import { nameProcess } from "../this-machine.ts";
-import { guardClock } from "./clock-guard.ts";
+import { type ClockGuard, guardClock } from "./clock-guard.ts";
 import { readClocks, requireRightClock } from "./clock.ts";
 import { type Consumer, startConsumer } from "./consumer.ts";
 import type { Job, JobContext, WorkerPools } from "./job.ts";
 import { createOverdueWatch } from "./overdue.ts";
-import { createParts } from "./parts.ts";
+import { createPeriodicTasks, type PeriodicTask } from "./periodic.ts";
 import { openQueues, type Queues } from "./queues.ts";
-import { createReconciler } from "./reconcile.ts";
-import { checkRedis, connectConsumer, isRedisTrouble } from "./redis.ts";
+import { createReconciler, type Reconciler } from "./reconcile.ts";
+import { checkRedis, connectConsumer, isRedisUnavailable, type RedisConnection } from "./redis.ts";
 import type { RunReport } from "./report.ts";
 import { createRunner } from "./run.ts";
+import { createSteps, type Steps } from "./steps.ts";
 import { deleteWorker, RECONCILER, saveWorker } from "./store.ts";
-import { endsWithin, every } from "./wait.ts";
+import { endsWithin, every, type Repeated } from "./wait.ts";
 
 const TICK_MS = 5_000;
 const CLOCK_CHECK_MS = 60_000;
-/** Aborted runs have two seconds to end; then the process goes, and their locks run out elsewhere. */
+/** Aborted runs have two seconds to end; then the process exits, and their locks expire. */
 const ABORT_MS = 3_000;
 const GOODBYE_MS = 2_000;
 
-/** What a worker process is made of. */
+/** What a worker process needs. */
 export interface WorkerOptions {
-  /** All jobs there are: the reconciler looks after every queue, whichever this process works on. */
+  /** All jobs: the reconciler maintains every queue, whichever this process works on. */
   jobs: readonly Job<unknown>[];
-  /** Names of the queues to work on; all where it is not given. */
+  /** Names of the queues to work on; all if not given. */
   queues?: readonly string[] | undefined;
-  /** The connections that most jobs share; the caller closes all of them after `stop`. */
+  /** The connections that most jobs share; the caller closes all connections after `stop`. */
   sql: Sql;
-  /** Those apart; when one is not given, `sql` serves. */
+  /** Separate connections; `sql` replaces each one that is not given. */
   pools?: Partial<WorkerPools>;
   passes: Passes;
   redisUrl: string;
@@ -46,89 +47,133 @@ export interface WorkerOptions {
   http: HouseClient;
   log: Log;
   version: string;
-  /** What else the leader does at every tick; each hook fails alone. */
-  everyTick?: readonly ((sql: Sql) => Promise<void>)[];
-  /** Told of each run of a job that is over. */
+  /** What the leader runs besides the reconciliation; each task fails alone. */
+  periodicTasks?: readonly PeriodicTask[];
+  /** Called when a run has ended. */
   ran?: (report: RunReport) => void;
-  /** Told where this process cannot work any more and must be started again. */
+  /** Called when this process cannot work any more and must be restarted. */
   onFatal: (error: Error) => void;
-  /** This machine's clock, and the pace in milliseconds; given only by tests. */
+  /** The clock of this machine and the intervals in milliseconds; only tests set them. */
   now?: () => number;
   tickMs?: number;
   clockCheckMs?: number;
 }
 
-/** How a worker process is doing. */
+/** The health of a worker process. */
 export interface WorkerHealth {
-  /** Is Redis connected? */
+  /** Whether Redis is connected. */
   redis: boolean;
-  /** Does it take work from all its queues? */
+  /** Whether it takes work from all its queues. */
   taking: boolean;
-  /** Does it lead the reconciliation? */
+  /** Whether it leads the reconciliation. */
   leading: boolean;
-  /** What is wrong with this machine's clock, or null. */
+  /** What is wrong with the clock of this machine, or null. */
   clockProblem: string | null;
-  /** `unfinishedMs`: for how long runs were begun without one that was done. */
+  /** `unfinishedMs`: for how long runs have started without one that completed. */
   queues: { queue: string; active: number; taking: boolean; unfinishedMs: number }[];
 }
 
-/** A worker process at work. */
+/** A running worker process. */
 export interface Workers {
-  /** All queues, over the connection that hands out work: for looking at them. */
+  /** All queues, over the connection that adds work; for reading them. */
   readonly queues: Queues;
   health(): WorkerHealth;
   /**
-   * Takes no more work, waits up to `deadlineMs` for what runs, then aborts it and puts it back. Takes five seconds
-   * more than that at most.
+   * Takes no more work, waits up to `deadlineMs` for active runs, then aborts them and puts them back. Takes at most five
+   * seconds longer than that.
    */
   stop(deadlineMs: number): Promise<void>;
 }
 
+/** The parts of a running process. */
+interface WorkerParts {
+  self: { id: string; pid: number; host: string; version: string; queues: string[] };
+  connections: Connections;
+  consumers: readonly Consumer[];
+  lease: Lease;
+  reconciler: Reconciler;
+  checkOverdue: (consumer: Consumer) => Promise<void>;
+  steps: Steps;
+  clock: ClockGuard;
+  notifier: Notifier;
+  /** The connections of the process itself. */
+  sql: Sql;
+  /** Aborts all runs. */
+  stop: AbortController;
+  log: Log;
+}
+
 /**
- * Starts working: a BullMQ worker for each queue, and a tick every five seconds in which the process reports itself,
- * reconciles the queues if it leads, and looks for queues that stand still. Once a minute it compares clocks; while its
- * own is wrong it takes no work and does not lead.
- * @throws UsageError where Redis would lose work, a queue is not known, or the clock of this machine is wrong.
+ * Starts a worker process: a BullMQ worker for each queue, and a tick every five seconds in which the process reports
+ * itself, reconciles the queues if it leads, and looks for stuck queues. Once a minute it compares clocks; while its own is
+ * wrong, it takes no work and does not lead.
+ * @throws UsageError if Redis would lose work, a queue is not known, or the clock of this machine is wrong.
  */
 export async function startWorkers(options: WorkerOptions): Promise<Workers> {
-  const {
-    jobs,
+  const chosen = chooseJobs(options.jobs, options.queues);
+  const worker = assemble(options, chosen, await connectAll(options));
+  const ticks = every(options.tickMs ?? TICK_MS, () => tick(worker));
+  return {
+    queues: worker.connections.queues,
+    health: () => healthOf(worker),
+    stop: (deadlineMs) => stopWorker(worker, ticks, deadlineMs),
+  };
+}
+
+function assemble(options: WorkerOptions, chosen: readonly Job<unknown>[], connections: Connections): WorkerParts {
+  const { sql: shared, settings, log, version, onFatal, periodicTasks = [] } = options;
+  const { polling: sql = shared } = options.pools ?? {};
+  const { queues } = connections;
+  const id = nameProcess();
+  const stop = new AbortController();
+  const notifier = createNotifier(shared, log);
+  const consumers = startConsumers(options, chosen, { connections, notifier, stop });
+  const lease = createLease(sql, { name: RECONCILER, holder: id });
+  const published = (tableIds: readonly number[]) => notifier.published(tableIds);
+  const periodic = createPeriodicTasks(periodicTasks, { sql: shared, settings, log, published });
+  return {
+    self: { id, pid: process.pid, host: hostname(), version, queues: chosen.map(({ name }) => name) },
+    connections,
+    consumers,
+    lease,
+    reconciler: createReconciler({ id, queues, sql: shared, settings, lease, periodic, log }),
+    checkOverdue: createOverdueWatch({ queues, log, onFatal }),
+    steps: createSteps(log),
+    clock: pauseOnWrongClock(options, { sql, queues, consumers }),
+    notifier,
     sql,
-    passes,
+    stop,
     log,
-    version,
-    onFatal,
-    settings,
-    variables,
-    http,
-    everyTick = [],
-    now = Date.now,
-  } = options;
+  };
+}
+
+function startConsumers(
+  options: WorkerOptions,
+  chosen: readonly Job<unknown>[],
+  { connections, notifier, stop }: Pick<WorkerParts, "connections" | "notifier" | "stop">,
+): Consumer[] {
+  const { sql, passes, http, settings, variables, log, ran } = options;
   const { polling = sql, long = sql } = options.pools ?? {};
   const pools: WorkerPools = { polling, long };
-  const chosen = chooseJobs(jobs, options.queues);
-  const { queues, redis, close } = await connectAll(options, now);
-  const id = nameProcess();
-  const self = { id, pid: process.pid, host: hostname(), version, queues: chosen.map(({ name }) => name) };
-
-  const stop = new AbortController();
-  const notifier = createNotifier(sql, log);
-  const enqueue = nudge(queues, log);
+  const { queues, redis } = connections;
+  const enqueue = enqueueOrLeave(queues, log);
   const shared = { passes, http, settings, variables, enqueue, published: notifier.published };
-  const consumers = chosen.map((job) => {
+  return chosen.map((job) => {
     const context = { ...shared, sql: job.pool === undefined ? sql : pools[job.pool] };
-    const runner = createRunner({ job, context, log, stop: stop.signal, ran: options.ran });
+    const runner = createRunner({ job, context, log, stop: stop.signal, ran });
     return startConsumer({ job, runner, redis, log });
   });
+}
 
-  const lease = createLease(polling, { name: RECONCILER, holder: id });
-  const reconciler = createReconciler({ id, queues, sql, settings, lease, everyTick, log });
-  const checkOverdue = createOverdueWatch({ queues, log, onFatal });
-  const parts = createParts(log);
-  const clock = guardClock({
+/** Guards the clock: while it is wrong, the consumers take no work. */
+function pauseOnWrongClock(
+  { now = Date.now, clockCheckMs = CLOCK_CHECK_MS, log }: WorkerOptions,
+  { sql, queues, consumers }: { sql: Sql; queues: Queues; consumers: readonly Consumer[] },
+): ClockGuard {
+  return guardClock({
     now,
-    read: () => readClocks(polling, queues.redis, now),
-    everyMs: options.clockCheckMs ?? CLOCK_CHECK_MS,
+    read: () => readClocks(sql, queues.redis, now),
+    everyMs: clockCheckMs,
     async onWrong(problem) {
       log.error(`no more work is taken: ${problem}`);
       await Promise.all(consumers.map((consumer) => consumer.pause()));
@@ -138,62 +183,63 @@ export async function startWorkers(options: WorkerOptions): Promise<Workers> {
       await Promise.all(consumers.map((consumer) => consumer.resume()));
     },
   });
+}
 
-  async function report(): Promise<void> {
-    const problem = clock.problem();
-    const text = problem === null ? null : `a worker on ${self.host} takes no work: ${problem}`;
-    const { rss: rssBytes, heapUsed: heapBytes } = process.memoryUsage();
-    await saveWorker(polling, { ...self, clockProblem: text, rssBytes, heapBytes });
-    // the leader raises it too, but there may be none: a process with a wrong clock does not lead
-    if (text !== null) await openAlert(polling, log, { kind: "clock_skew", subject: self.host, text });
+/** One tick. Returns milliseconds until the lease of another leader expires. */
+async function tick(worker: WorkerParts): Promise<number> {
+  const { steps, clock, reconciler, consumers, connections, checkOverdue } = worker;
+  await steps.attempt("clock", () => clock.check());
+  await steps.attempt("report", () => report(worker));
+  const isRight = clock.problem() === null;
+  const leaderExpiresInMs = await reconciler.tick(isRight);
+  if (isRight && connections.queues.redis.status === "ready") {
+    for (const consumer of consumers) await steps.attempt(`watch over ${consumer.queue}`, () => checkOverdue(consumer));
   }
+  return leaderExpiresInMs;
+}
 
-  const ticks = every(options.tickMs ?? TICK_MS, async () => {
-    await parts.attempt("clock", () => clock.check());
-    await parts.attempt("report", report);
-    const isRight = clock.problem() === null;
-    const leaderExpiresInMs = await reconciler.tick(isRight);
-    if (isRight && queues.redis.status === "ready") {
-      for (const consumer of consumers)
-        await parts.attempt(`watch over ${consumer.queue}`, () => checkOverdue(consumer));
-    }
-    return leaderExpiresInMs;
+/** Stores that the process is alive, and its memory. */
+async function report({ self, clock, sql, log }: WorkerParts): Promise<void> {
+  const problem = clock.problem();
+  const text = problem === null ? null : `a worker on ${self.host} takes no work: ${problem}`;
+  const { rss: rssBytes, heapUsed: heapBytes } = process.memoryUsage();
+  await saveWorker(sql, { ...self, clockProblem: text, rssBytes, heapBytes });
+  // the leader raises it too, but there may be none: a process with a wrong clock does not lead
+  if (text !== null) await openAlert(sql, log, { kind: "clock_skew", subject: self.host, text });
+}
+
+function healthOf({ consumers, connections, reconciler, clock }: WorkerParts): WorkerHealth {
+  const states = consumers.map((consumer) => {
+    const { queue, runner } = consumer;
+    return { queue, active: runner.active(), taking: consumer.isTaking(), unfinishedMs: runner.unfinishedMs() };
   });
-
   return {
-    queues,
-    health() {
-      const states = consumers.map((consumer) => {
-        const { queue, runner } = consumer;
-        return { queue, active: runner.active(), taking: consumer.isTaking(), unfinishedMs: runner.unfinishedMs() };
-      });
-      return {
-        redis: redis.status === "ready",
-        taking: states.every(({ taking }) => taking),
-        leading: reconciler.isLeading(),
-        clockProblem: clock.problem(),
-        queues: states,
-      };
-    },
-    async stop(deadlineMs) {
-      // first of all, so that another process leads while this one finishes
-      const handedOver = parts.attempt("handing over", async () => {
-        await ticks.stop();
-        await lease.release();
-      });
-      await finish(consumers, deadlineMs, stop, log);
-      const goodbye = parts.attempt("goodbye", async () => {
-        await handedOver;
-        await notifier.close();
-        await deleteWorker(polling, id);
-      });
-      if (!(await endsWithin(goodbye, GOODBYE_MS))) log.warn("the database did not hear that this worker stops");
-      await close();
-    },
+    redis: connections.redis.status === "ready",
+    taking: states.every(({ taking }) => taking),
+    leading: reconciler.isLeading(),
+    clockProblem: clock.problem(),
+    queues: states,
   };
 }
 
-/** Waits for what runs, aborts it after `deadlineMs`, and leaves it behind where it does not end even then. */
+async function stopWorker(worker: WorkerParts, ticks: Repeated, deadlineMs: number): Promise<void> {
+  const { self, consumers, lease, steps, notifier, sql, stop, log, connections } = worker;
+  // first, so that another process leads while this one finishes
+  const handedOver = steps.attempt("release of the lease", async () => {
+    await ticks.stop();
+    await lease.release();
+  });
+  await finish(consumers, deadlineMs, stop, log);
+  const goodbye = steps.attempt("goodbye", async () => {
+    await handedOver;
+    await notifier.close();
+    await deleteWorker(sql, self.id);
+  });
+  if (!(await endsWithin(goodbye, GOODBYE_MS))) log.warn("the database did not confirm that this worker stops");
+  await connections.close();
+}
+
+/** Waits for active runs, aborts them after `deadlineMs`, and leaves behind those that do not end even then. */
 async function finish(
   consumers: readonly Consumer[],
   deadlineMs: number,
@@ -204,17 +250,23 @@ async function finish(
   const finished = Promise.allSettled(consumers.map((consumer) => consumer.close()));
   if (await endsWithin(finished, deadlineMs)) return;
   if (runs() === 0) {
-    log.warn("the connections to Redis do not close: leaving all the same");
+    log.warn("the connections to Redis do not close: leaving them open");
     return;
   }
   log.warn({ runs: runs() }, `runs did not end within ${deadlineMs} ms: aborting them`);
   stop.abort(new Error("the worker stops"));
   if (await endsWithin(finished, ABORT_MS)) return;
-  log.error({ runs: runs() }, "leaving runs behind: they begin again elsewhere when their locks run out");
+  log.error({ runs: runs() }, "leaving runs behind: another process runs them again when their locks expire");
 }
 
-async function connectAll(options: WorkerOptions, now: () => number) {
-  const { jobs, redisUrl, sql, log } = options;
+/** The connections to Redis. */
+interface Connections {
+  queues: Queues;
+  redis: RedisConnection;
+  close(): Promise<void>;
+}
+
+async function connectAll({ jobs, redisUrl, sql, log, now = Date.now }: WorkerOptions): Promise<Connections> {
   await checkRedis(redisUrl);
   const queues = await openQueues(jobs, redisUrl, log);
   const redis = await connectConsumer(redisUrl, log);
@@ -239,14 +291,14 @@ function chooseJobs(jobs: readonly Job<unknown>[], names: readonly string[] | un
   return names === undefined ? jobs : jobs.filter(({ name }) => names.includes(name));
 }
 
-/** Hands work over. While Redis is away a nudge is dropped, for the sweep of that job will find the work. */
-function nudge(queues: Queues, log: Log): JobContext["enqueue"] {
+/** Queues work. While Redis is unavailable it is left to the sweep of its job, which finds it undone. */
+function enqueueOrLeave(queues: Queues, log: Log): JobContext["enqueue"] {
   return async (next, payload) => {
     try {
       await queues.enqueue(next, payload);
     } catch (error) {
-      if (next.sweep === null || (queues.redis.status === "ready" && !isRedisTrouble(error))) throw error;
-      log.debug({ queue: next.name }, "Redis is away: the sweep will find this work");
+      if (next.sweep === null || (queues.redis.status === "ready" && !isRedisUnavailable(error))) throw error;
+      log.debug({ queue: next.name }, "Redis is unavailable: the sweep will find this work");
     }
   };
 }

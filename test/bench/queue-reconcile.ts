@@ -5,6 +5,7 @@ import { createLease } from "../../src/db/lease.ts";
 import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import { listPollSchedules } from "../../src/houses/store.ts";
 import { openQueues } from "../../src/queue/queues.ts";
+import { createPeriodicTasks } from "../../src/queue/periodic.ts";
 import { createReconciler } from "../../src/queue/reconcile.ts";
 import { inBatches } from "../../src/queue/schedulers.ts";
 import { RECONCILER } from "../../src/queue/store.ts";
@@ -32,7 +33,8 @@ export async function measureReconcile(
   const queues = await openQueues(jobs, redisUrl, silent);
   const lease = createLease(sql, { name: RECONCILER, holder: "bench" });
   const settings = loadSettings({});
-  const reconciler = createReconciler({ id: "bench", queues, sql, settings, lease, everyTick: [], log: silent });
+  const periodic = createPeriodicTasks([], { sql, settings, log: silent, published: () => undefined });
+  const reconciler = createReconciler({ id: "bench", queues, sql, settings, lease, periodic, log: silent });
   try {
     const measured: Reconciled[] = [];
     for (const houses of counts) {

@@ -50,7 +50,7 @@ beforeAll(async () => {
   await sql`
     insert into workers (id, pid, host, version, queues, rss_bytes, heap_bytes)
     values ('w', 7, 'host-of-w', '1.2.3', '{poll-house}', 150000000, 50000000)`;
-  await sql`insert into heartbeats (name, at, detail) values ('reconcile', now(), '{"leader":"w","redisMark":null,"troubles":{}}')`;
+  await sql`insert into heartbeats (name, at, detail) values ('reconcile', now(), '{"leader":"w","redisMark":null,"failures":{}}')`;
   await sql`
     update poll_leases
     set last_poll_at = clock_timestamp(), last_ok_at = clock_timestamp(), last_status = 200, recent = '11'`;
@@ -227,10 +227,10 @@ describe("the board", () => {
   it("shows a part of the reconciler that fails", async () => {
     await sql`
       update heartbeats
-      set detail = jsonb_set(detail, '{troubles}', '{"Redis": "it is away, so nothing is reconciled"}'), at = now()
+      set detail = jsonb_set(detail, '{failures}', '{"Redis": "it is away, so nothing is reconciled"}'), at = now()
       where name = 'reconcile'`;
     expect(problemsOf(await page("/ops?problems=all")).join()).toMatch(/bad wrong Redis reconciliation fails/);
-    await sql`update heartbeats set detail = jsonb_set(detail, '{troubles}', '{}'), at = now() where name = 'reconcile'`;
+    await sql`update heartbeats set detail = jsonb_set(detail, '{failures}', '{}'), at = now() where name = 'reconcile'`;
   });
 
   it("says where nobody works", async () => {

@@ -30,6 +30,8 @@ const ticking = makeJob({
   schedule: async () => [{ payload: { house: "alpha" }, everyMs: 3_600_000, offsetMs: 5 }],
 });
 
+const every5s = { purpose: "for a test", intervalSeconds: 5, timeoutSeconds: 5 };
+
 beforeAll(async () => {
   const redis = await createRedis();
   const jobs = [fragile, quiet, ticking];
@@ -45,6 +47,10 @@ beforeAll(async () => {
     http: { fetch: () => Promise.reject(new Error("no house is asked here")), close: () => Promise.resolve() },
     log,
     version: "9.9.9",
+    periodicTasks: [
+      { ...every5s, name: "looks-at-nothing", run: () => Promise.resolve() },
+      { ...every5s, name: "broken-task", run: () => Promise.reject(new Error("no such table")) },
+    ],
     onFatal: (error) => log.fatal(error),
     tickMs: 100,
   });
@@ -100,6 +106,15 @@ describe("the queues", () => {
     expect(few).toContain("took longer than 200 ms");
     expect(few).not.toContain("on fire</td>");
     expect((await viewer.get("/ops/queues/nobody")).status).toBe(404);
+  });
+
+  it("show the periodic tasks of the leader with their last run", async () => {
+    const html = await eventually(async () => {
+      const text = await page("/ops/queues/tasks");
+      return text.includes("looks-at-nothing") && text.includes(">done<") && text;
+    });
+    expect(html).toMatch(/broken-task.*failing.*no such table/);
+    expect(html).toContain("every 5 s");
   });
 
   it("show their workers with memory, version and who leads", async () => {

@@ -69,10 +69,10 @@ describe("an operator", () => {
   it("pauses a queue with name and reason, is told where somebody did before, and lets go on only the pause that was seen", async () => {
     const queues = await world.open([plain]);
     const pause = { queue: "plain", by: "ann", reason: "too loud" };
-    expect(await pauseQueue(world.sql, queues, pause)).toEqual({ kind: "done", isTold: true });
+    expect(await pauseQueue(world.sql, queues, pause)).toEqual({ kind: "done", isApplied: true });
     expect(await pauseQueue(world.sql, queues, { ...pause, by: "bob", reason: "still too loud" })).toEqual({
       kind: "refused",
-      problem: expect.stringMatching(/^plain is paused already: by ann since .*Z, until someone .*: too loud$/),
+      problem: expect.stringMatching(/^plain is paused already: by ann since .*Z, until it is resumed: too loud$/),
     });
     expect(await queues.get("plain").isPaused()).toBe(true);
     const [state] = await listQueues(queues, await listPauses(world.sql));
@@ -82,7 +82,10 @@ describe("an operator", () => {
       problem: expect.stringContaining("not the one that you saw: by ann"),
     });
     const version = state?.paused?.version ?? "";
-    expect(await resumeQueue(world.sql, queues, { queue: "plain", version })).toEqual({ kind: "done", isTold: true });
+    expect(await resumeQueue(world.sql, queues, { queue: "plain", version })).toEqual({
+      kind: "done",
+      isApplied: true,
+    });
     expect(await queues.get("plain").isPaused()).toBe(false);
     expect(await resumeQueue(world.sql, queues, { queue: "plain" })).toMatchObject({
       kind: "refused",

@@ -94,6 +94,6 @@ describe("a queue whose runs nobody takes", () => {
     await queues.get("sleepy").pause();
     await addOverdue();
     for (let look = 0; look < 5; look++) await watch(consumer);
-    expect(world.lines.filter(({ msg }) => msg.includes("left lying"))).toEqual([]);
+    expect(world.lines.filter(({ msg }) => msg.includes("are not taken"))).toEqual([]);
   });
 });

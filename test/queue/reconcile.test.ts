@@ -4,6 +4,7 @@ import type { Sql } from "../../src/db/client.ts";
 import { createLease } from "../../src/db/lease.ts";
 import { pauseQueue, resumeQueue } from "../../src/queue/inspect.ts";
 import type { Job } from "../../src/queue/job.ts";
+import { createPeriodicTasks, type PeriodicTask } from "../../src/queue/periodic.ts";
 import { createReconciler, type Reconciler } from "../../src/queue/reconcile.ts";
 import { findHeartbeat, RECONCILER, saveHeartbeat } from "../../src/queue/store.ts";
 import { eventually } from "../support/eventually.ts";
@@ -15,16 +16,24 @@ beforeEach(async () => {
 });
 afterEach(() => world.end());
 
+/** A periodic task that is due at every tick. */
+function taskOf(name: string, work: (sql: Sql) => Promise<unknown>, timeoutSeconds = 10): PeriodicTask {
+  return { name, purpose: "for a test", intervalSeconds: 0, timeoutSeconds, run: (context) => work(context.sql) };
+}
+
 /** A reconciler of a process called `id` whose ticks the test makes. */
 async function reconciler(
   jobs: Job<unknown>[],
-  everyTick: ((sql: Sql) => Promise<void>)[] = [],
+  works: ((sql: Sql) => Promise<unknown>)[] = [],
   { id = "test", leaseMs = 10_000 } = {},
 ): Promise<Reconciler> {
   const queues = await world.open(jobs);
   const { sql, log } = world;
   const lease = createLease(sql, { name: RECONCILER, holder: id, leaseMs });
-  return createReconciler({ id, queues, sql, settings: loadSettings({}), lease, everyTick, log });
+  const settings = loadSettings({});
+  const tasks = works.map((work, at) => taskOf(`task ${at + 1}`, work));
+  const periodic = createPeriodicTasks(tasks, { sql, settings, log, published: () => undefined });
+  return createReconciler({ id, queues, sql, settings, lease, periodic, log });
 }
 
 const alerts = (kind: string) => world.sql<{ text: string; open: boolean }[]>`
@@ -70,7 +79,7 @@ describe("after Redis lost everything", () => {
     await queues.redis.flushdb();
     await eventually(() => queues.get("resting").isPaused());
     await queues.enqueue(job, { house: "alpha" });
-    await eventually(() => world.lines.some(({ msg }) => msg === "paused, as PostgreSQL says"));
+    await eventually(() => world.lines.some(({ msg }) => msg === "paused, as in PostgreSQL"));
     expect(world.lines.filter(({ msg }) => msg === "done")).toEqual([]);
     await resumeQueue(world.sql, queues, { queue: "resting" });
     await eventually(() => world.lines.some(({ msg }) => msg === "done"));
@@ -178,9 +187,9 @@ describe("a leader", () => {
   it("of an earlier epoch leaves no heartbeat", async () => {
     await (await reconciler([scheduled])).tick(true);
     await world.sql`update leases set epoch = 2`;
-    await saveHeartbeat(world.sql, { leader: "stale", redisMark: "stale", troubles: {} }, 1n);
+    await saveHeartbeat(world.sql, { leader: "stale", redisMark: "stale", failures: {}, tasks: [] }, 1n);
     expect(await findHeartbeat(world.sql)).toMatchObject({ leader: "test" });
-    await saveHeartbeat(world.sql, { leader: "newer", redisMark: null, troubles: {} }, 2n);
+    await saveHeartbeat(world.sql, { leader: "newer", redisMark: null, failures: {}, tasks: [] }, 2n);
     expect(await findHeartbeat(world.sql)).toMatchObject({ leader: "newer" });
   });
 
@@ -220,14 +229,39 @@ describe("a leader", () => {
     expect(told).toEqual([
       "schedules of broken failed: no such column",
       "sweep of broken failed: no such table",
-      "hook 1 failed: no such house",
+      "task 1 failed: no such house",
     ]);
-    const [beat] = await world.sql<{ troubles: object }[]>`select detail -> 'troubles' as troubles from heartbeats`;
-    expect(beat?.troubles).toEqual({
+    const [beat] = await world.sql<{ failures: object }[]>`select detail -> 'failures' as failures from heartbeats`;
+    expect(beat?.failures).toEqual({
       "schedules of broken": "no such column",
       "sweep of broken": "no such table",
-      "hook 1": "no such house",
+      "task 1": "no such house",
     });
+  });
+
+  it("runs a periodic task in its interval, cancels it after its timeout, and reports both in the heartbeat", async () => {
+    const { sql, log } = world;
+    let nowMs = 0;
+    const runs: string[] = [];
+    const hourly = { ...taskOf("hourly", async () => runs.push("hourly")), intervalSeconds: 3_600 };
+    const slow = taskOf("slow", (until) => until`select pg_sleep(30)`, 0.2);
+    const settings = loadSettings({});
+    const context = { sql, settings, log, published: () => undefined };
+    const periodic = createPeriodicTasks([hourly, slow], context, () => nowMs);
+    const lease = createLease(sql, { name: RECONCILER, holder: "test" });
+    const queues = await world.open([scheduled]);
+    const one = createReconciler({ id: "test", queues, sql, settings, lease, periodic, log });
+    await one.tick(true);
+    nowMs += 1_800_000;
+    await one.tick(true);
+    expect(runs).toEqual(["hourly"]);
+    expect((await findHeartbeat(sql))?.tasks).toMatchObject([
+      { name: "hourly", intervalSeconds: 3_600, startedAt: expect.stringContaining("T"), failure: null },
+      { name: "slow", failure: expect.stringContaining("expected an end within 0.2 s") },
+    ]);
+    nowMs += 1_800_000;
+    await one.tick(true);
+    expect(runs).toEqual(["hourly", "hourly"]);
   });
 
   it("does not undo schedules it could not read", async () => {

@@ -199,7 +199,7 @@ async function checkWorkers(databaseUrl: string): Promise<Finding> {
     if (beat === null) return { check, status: "warn", found: "none has worked yet", advice };
     const age = `${Math.round(beat.ageMs / 1000)} s ago`;
     if (beat.ageMs > SILENT_MS) return { check, status: "fail", found: `the last one was seen ${age}`, advice };
-    const problems = Object.entries(beat.troubles).map(([part, problem]) => `${part}: ${problem}`);
+    const problems = Object.entries(beat.failures).map(([part, problem]) => `${part}: ${problem}`);
     const found = `the leader ${beat.leader} was seen ${age}`;
     return problems.length === 0
       ? ok(check, found)

@@ -214,7 +214,7 @@ async function actOnFailed(
 
 function reportOutcome(outcome: ControlOutcome): void {
   if (outcome.kind === "refused") throw new UsageError(outcome.problem);
-  if (!outcome.isTold) say("Redis is unavailable; the change applies within seconds of its return");
+  if (!outcome.isApplied) say("Redis is unavailable; the change applies within seconds of its return");
 }
 
 async function withQueues(work: (session: Session, queues: Queues) => Promise<void>): Promise<void> {

@@ -1,54 +1,40 @@
 import { type HouseEntry, loadHouses } from "../../houses-file/load.ts";
 import { loadHousesInThread } from "../../houses-file/load-in-thread.ts";
 import { jobs } from "../../../jobs/index.ts";
-import { findLogBehind, findUnreadBacklog } from "../../alerts/behind-store.ts";
-import { createLasting } from "../../alerts/lasting.ts";
-import { syncAlerts } from "../../alerts/store.ts";
+import { listPeriodicTasks } from "../../../jobs/periodic.ts";
 import { type Settings, variablesOf } from "../../config/environment.ts";
 import { connect, openPipeline, type Pipeline, type Sql } from "../../db/client.ts";
-import { createNotifier } from "../../db/notifier.ts";
+import type { HouseClient } from "../../houses/polling/client.ts";
 import { createHouseClient } from "../../houses/polling/http.ts";
 import { applyHouses } from "../../houses-file/apply-store.ts";
-import { findOfflineHouses, findUnreadableTables } from "../../houses-file/watch-store.ts";
 import type { Log } from "../../log.ts";
 import type { Metrics } from "../../metrics/metrics.ts";
 import { createPasses } from "../../pass/passes.ts";
 import type { WorkerPools } from "../../queue/job.ts";
 import { startWorkers, type Workers } from "../../queue/worker.ts";
-import { sumCells } from "../../rounds/gaps/cells-store.ts";
-import { expireNotices, refreshStalledNotices } from "../../rounds/notices/notices-store.ts";
-import { syncProofAlerts } from "../../rounds/proofs/proof-alerts-store.ts";
-import { findPaymentAppProblems } from "../../topups/binance-pay/problem-store.ts";
-import { binancePayOf } from "../../config/binance-pay.ts";
 import { requireUsdt } from "../../topups/usdt/ready.ts";
-import { findUsdtProblems } from "../../topups/usdt/problem-store.ts";
-import { usdtOf } from "../../config/usdt.ts";
-import { findUsageBehind } from "../../usage/days-store.ts";
 import { VERSION } from "../../version.ts";
 import { createDemoServer, type DemoServer } from "./demo-server.ts";
 import type { Life } from "./life.ts";
 import type { PartUrls } from "./part.ts";
 import { slowPolls } from "./poll-rate.ts";
 
-/** How long runs may take to end before they are aborted, if the command sets nothing else: a person waits for `up`. */
+/** How long active runs may take when the process stops, unless the command sets another time: a person waits for `up`. */
 const RUNS_END_WITHIN_MS = 5_000;
 
-/** Work that stays undone for so long is a problem; a worker that starts catches up with what it finds within seconds. */
-const BEHIND_SECONDS = 20;
-
-/** The connections of the working half: those that most jobs share, and those apart. */
+/** The connections of the working half: those that most jobs share, and separate ones. */
 export interface WorkConnections extends WorkerPools {
   work: Sql;
   passes: Pipeline;
 }
 
 /**
- * Opens the connections of the working half; `end` of each is called when the process stops. Thirteen in all: enough for
- * runs to wait a little rather than to crowd the database, where each connection keeps plans of its own.
+ * Opens the connections of the working half; they are closed when the process stops. Thirteen in all: a run may wait a
+ * little, since each connection costs the database memory for its own plans.
  */
 export function openWorkConnections(life: Life, { url, pooled }: PartUrls): WorkConnections {
   const open = (use: "work" | "long", max: number) => {
-    // long jobs read stretches of time, by plans of their own
+    // long jobs read ranges of time and need plans for them
     const sql = connect(url, { name: "worker", use, max, pooled, isSteady: use === "work" });
     life.onStop("the workers' connections", () => sql.end({ timeout: 2 }));
     return sql;
@@ -58,7 +44,7 @@ export function openWorkConnections(life: Life, { url, pooled }: PartUrls): Work
   return { work: open("work", 4), polling: open("work", 2), long: open("long", 3), passes };
 }
 
-/** What works on the queues in one process. */
+/** The working half of a process. */
 export interface Work {
   workers: Workers;
   demo: DemoServer;
@@ -68,8 +54,8 @@ export interface Work {
 const SLOW_POLLS_NAMED = 10;
 
 /**
- * Reads the houses file; a table that is polled too seldom is worth a warning.
- * @throws UsageError listing every problem of the file.
+ * Reads the houses file, and logs a warning for each table that is polled too seldom.
+ * @throws UsageError that lists every problem of the file.
  */
 export function readHousesFile(settings: Settings, log: Log): HouseEntry[] {
   const houses = loadHouses(settings.HOUSES_FILE, variablesOf(), { allowPrivate: settings.ALLOW_PRIVATE_HOUSES });
@@ -94,47 +80,67 @@ function warnOfSlowPolls(houses: readonly HouseEntry[], log: Log): void {
     );
 }
 
+/** What the working half needs. */
+export interface WorkOptions {
+  settings: Settings;
+  houses: readonly HouseEntry[];
+  /** Names of the queues to work on; all if undefined. */
+  queues: readonly string[] | undefined;
+  connections: WorkConnections;
+  redisUrl: string;
+  metrics: Metrics;
+  log: Log;
+  /** How long active runs may take when the process stops. */
+  runsEndWithinMs?: number;
+}
+
 /**
- * Starts the working half of the system: applies the houses, plays the demo ones if nobody else does, and works on the queues. SIGHUP
- * applies the houses file again; one that is wrong is logged and changes nothing.
+ * Starts the working half of the system: applies the houses, serves the demo ones unless another process does, and works
+ * on the queues.
  */
-export async function startWork(
-  life: Life,
-  parts: {
-    settings: Settings;
-    houses: readonly HouseEntry[];
-    queues: readonly string[] | undefined;
-    connections: WorkConnections;
-    redisUrl: string;
-    metrics: Metrics;
-    log: Log;
-    runsEndWithinMs?: number;
-  },
-): Promise<Work> {
-  const { settings, houses, queues, redisUrl, metrics, log, runsEndWithinMs = RUNS_END_WITHIN_MS } = parts;
-  const { work: sql, passes, ...pools } = parts.connections;
-  await requireUsdt(sql, settings, log);
+export async function startWork(life: Life, options: WorkOptions): Promise<Work> {
+  await requireUsdt(options.connections.work, options.settings, options.log);
+  const demo = openDemoServer(life, options);
+  await keepHousesApplied(life, options, demo);
+  life.ending.throwIfAborted();
+  const http = openHouseClient(life, options);
+  const workers = await startQueueWorkers(life, options, http);
+  return { workers, demo };
+}
+
+function openDemoServer(life: Life, { settings, connections, log }: WorkOptions): DemoServer {
   const demo = createDemoServer({
-    sql,
+    sql: connections.work,
     dataDir: settings.DATA_DIR,
     givenUrl: settings.DEMO_HOUSE_URL,
     log,
   });
   life.onStop("the demo houses", () => demo.close());
+  return demo;
+}
+
+/** Applies the houses, and the houses file again on SIGHUP; a file with problems is logged and changes nothing. */
+async function keepHousesApplied(life: Life, options: WorkOptions, demo: DemoServer): Promise<void> {
+  const { settings, houses, connections, log } = options;
   const apply = async (entries: readonly HouseEntry[]) => {
-    const applied = await applyHouses(sql, entries);
+    const applied = await applyHouses(connections.work, entries);
     await demo.refresh(entries);
-    const left = applied.disabled.length === 0 ? "" : `; no longer polled: ${applied.disabled.join(", ")}`;
-    log.info(`${settings.HOUSES_FILE}: ${applied.houses} houses, ${applied.tables} tables${left}`);
+    const disabled = applied.disabled.length === 0 ? "" : `; no longer polled: ${applied.disabled.join(", ")}`;
+    log.info(`${settings.HOUSES_FILE}: ${applied.houses} houses, ${applied.tables} tables${disabled}`);
   };
   await apply(houses);
   life.onHangup(async () => apply(await readHousesFileAgain(settings, log)));
-  life.ending.throwIfAborted();
+}
 
+function openHouseClient(life: Life, { settings, metrics }: WorkOptions): HouseClient {
   const http = metrics.houses(createHouseClient({ version: VERSION, nameServers: settings.HOUSE_NAME_SERVERS }));
   life.onStop("the connections to houses", () => http.close());
-  const notifier = createNotifier(sql, log);
-  life.onStop("announcements", () => notifier.close());
+  return http;
+}
+
+async function startQueueWorkers(life: Life, options: WorkOptions, http: HouseClient): Promise<Workers> {
+  const { settings, queues, redisUrl, metrics, log, runsEndWithinMs = RUNS_END_WITHIN_MS } = options;
+  const { work: sql, passes, ...pools } = options.connections;
   const workers = await startWorkers({
     jobs,
     queues,
@@ -148,57 +154,9 @@ export async function startWork(
     log,
     version: VERSION,
     ran: metrics.ran,
-    everyTick: upkeep(settings, log, (tableIds) => notifier.published(tableIds)),
+    periodicTasks: listPeriodicTasks(),
     onFatal: (error) => life.fail(`this process cannot work any more: ${error.message}`),
   });
   life.onStop("the workers", () => workers.stop(runsEndWithinMs));
-  return { workers, demo };
-}
-
-/** What the leading worker does every few seconds beside its queues: what nothing but time changes or makes due. */
-function upkeep(
-  settings: Settings,
-  log: Log,
-  published: (tableIds: readonly number[]) => void,
-): ((sql: Sql) => Promise<void>)[] {
-  const tell = (changed: readonly number[]) => {
-    if (changed.length > 0) published(changed);
-  };
-  const lasting = { backlog: createLasting(BEHIND_SECONDS), log: createLasting(BEHIND_SECONDS) };
-  return [
-    async function expire(sql) {
-      tell(await expireNotices(sql));
-    },
-    async function stalled(sql) {
-      tell(await refreshStalledNotices(sql, settings.LIVE_WINDOW_SECONDS));
-    },
-    async function proofs(sql) {
-      await syncProofAlerts(sql, log);
-    },
-    async function offline(sql) {
-      await syncAlerts(sql, log, "house_offline", await findOfflineHouses(sql, settings.LIVE_WINDOW_SECONDS));
-    },
-    async function cells(sql) {
-      await sumCells(sql);
-    },
-    async function usdt(sql) {
-      await syncAlerts(sql, log, "usdt", await findUsdtProblems(sql, usdtOf(settings)));
-    },
-    async function paymentApp(sql) {
-      const isConfigured = binancePayOf(settings) !== null;
-      await syncAlerts(sql, log, "payment-app", await findPaymentAppProblems(sql, isConfigured));
-    },
-    async function usage(sql) {
-      await syncAlerts(sql, log, "usage_behind", await findUsageBehind(sql));
-    },
-    async function backlog(sql) {
-      await syncAlerts(sql, log, "backlog", lasting.backlog(await findUnreadBacklog(sql)));
-    },
-    async function logBehind(sql) {
-      await syncAlerts(sql, log, "log_behind", lasting.log(await findLogBehind(sql)));
-    },
-    async function unreadable(sql) {
-      await syncAlerts(sql, log, "answers_unreadable", await findUnreadableTables(sql));
-    },
-  ];
+  return workers;
 }

@@ -20,7 +20,7 @@ export async function readBoard({ sql, liveWindowSeconds }: OpsParts): Promise<B
     findHeartbeat(sql),
   ]);
   const reconciledMsAgo = heartbeat?.ageMs ?? null;
-  const reconcilerErrors = heartbeat?.troubles ?? {};
+  const reconcilerErrors = heartbeat?.failures ?? {};
   const now = new Date();
   const queues = { pauses, workers, reconciledMsAgo, reconcilerErrors };
   return { tables, houses, open, notices, alerts, usual, ...queues, liveWindowSeconds, now };

@@ -1,4 +1,4 @@
-import { isRedisTrouble, type Queues } from "../../queue/inspect.ts";
+import { isRedisUnavailable, type Queues } from "../../queue/inspect.ts";
 import { PageError } from "../../frame/errors.ts";
 import type { OpsParts } from "../contract.ts";
 
@@ -20,7 +20,7 @@ export async function orUnavailable<Value>(work: Promise<Value>): Promise<Value>
   try {
     return await work;
   } catch (error) {
-    if (isRedisTrouble(error)) throw new PageError(503, SILENT, { "Retry-After": "5" });
+    if (isRedisUnavailable(error)) throw new PageError(503, SILENT, { "Retry-After": "5" });
     throw error;
   }
 }

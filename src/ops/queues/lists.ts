@@ -5,11 +5,13 @@ import { queuePage } from "./queue.ts";
 import { discardAction, discardPage, promoteAction, promotePage, retryAction, retryPage } from "./run-actions.ts";
 import { runPage } from "./run.ts";
 import { schedulesPage } from "./schedules.ts";
+import { tasksPage } from "./tasks.ts";
 
 /** The pages about queues. */
 export const queuePages = [
   overviewPage,
   schedulesPage,
+  tasksPage,
   queuePage,
   runPage,
   pausePage,

@@ -48,6 +48,7 @@ export const overviewPage: OpsPage<z.infer<typeof nothing>> = {
         lead: "Runs that wait, run and failed. Facts are in PostgreSQL: if Redis is lost, the queues are rebuilt within seconds.",
         more: [
           { label: "Schedules", href: "/ops/queues/schedules" },
+          { label: "Periodic tasks", href: "/ops/queues/tasks" },
           { label: "Workers", href: "/ops/workers" },
         ],
       },

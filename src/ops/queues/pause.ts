@@ -114,6 +114,6 @@ async function showForm(parts: OpsParts, { visitor, params }: Asked<Nothing>, ac
 
 function doneOf(queue: string, outcome: ControlOutcome, message: string): Done {
   if (outcome.kind === "refused") return { ok: false, problem: outcome.problem };
-  const later = outcome.isTold ? "" : "; Redis is unavailable, and the change applies within seconds of its return";
+  const later = outcome.isApplied ? "" : "; Redis is unavailable, and the change applies within seconds of its return";
   return { ok: true, message: message + later, location: `/ops/queues/${queue}` };
 }

@@ -1,0 +1,113 @@
+import { findLogBehind, findUnreadBacklog } from "../src/alerts/behind-store.ts";
+import { createLasting } from "../src/alerts/lasting.ts";
+import { syncAlerts } from "../src/alerts/store.ts";
+import { binancePayOf } from "../src/config/binance-pay.ts";
+import { usdtOf } from "../src/config/usdt.ts";
+import { findOfflineHouses, findUnreadableTables } from "../src/houses-file/watch-store.ts";
+import type { PeriodicContext, PeriodicTask } from "../src/queue/periodic.ts";
+import { sumCells } from "../src/rounds/gaps/cells-store.ts";
+import { expireNotices, refreshStalledNotices } from "../src/rounds/notices/notices-store.ts";
+import { syncProofAlerts } from "../src/rounds/proofs/proof-alerts-store.ts";
+import { findPaymentAppProblems } from "../src/topups/binance-pay/problem-store.ts";
+import { findUsdtProblems } from "../src/topups/usdt/problem-store.ts";
+import { findUsageBehind } from "../src/usage/days-store.ts";
+
+/** Work that stays undone for so long is a problem; a worker that starts catches up within seconds. */
+const BEHIND_SECONDS = 20;
+
+const EVERY_TICK = { intervalSeconds: 5, timeoutSeconds: 10 };
+
+/** Lists the periodic tasks, for one worker process: some remember since when a problem lasts. */
+export function listPeriodicTasks(): PeriodicTask[] {
+  return [...noticeTasks(), ...alertTasks(), ...behindTasks()];
+}
+
+function noticeTasks(): PeriodicTask[] {
+  return [
+    {
+      ...EVERY_TICK,
+      name: "expire-notices",
+      purpose: "ends notices whose time is over",
+      run: async ({ sql, published }) => notify(published, await expireNotices(sql)),
+    },
+    {
+      ...EVERY_TICK,
+      name: "refresh-stalled-notices",
+      purpose: "opens and ends the notices of tables without new rounds",
+      run: async ({ sql, settings, published }) =>
+        notify(published, await refreshStalledNotices(sql, settings.LIVE_WINDOW_SECONDS)),
+    },
+    {
+      ...EVERY_TICK,
+      name: "sum-round-cells",
+      purpose: "counts rounds by five minutes for the freshness map, an hour per run",
+      run: ({ sql }) => sumCells(sql),
+    },
+  ];
+}
+
+function alertTasks(): PeriodicTask[] {
+  return [
+    {
+      ...EVERY_TICK,
+      name: "alert-proofs",
+      purpose: "alerts on proofs that fail",
+      run: ({ sql, log }) => syncProofAlerts(sql, log),
+    },
+    {
+      ...EVERY_TICK,
+      name: "alert-offline-houses",
+      purpose: "alerts on houses that cannot be polled",
+      run: async ({ sql, log, settings }) =>
+        syncAlerts(sql, log, "house_offline", await findOfflineHouses(sql, settings.LIVE_WINDOW_SECONDS)),
+    },
+    {
+      ...EVERY_TICK,
+      name: "alert-unreadable-tables",
+      purpose: "alerts on tables whose responses cannot be read",
+      run: async ({ sql, log }) => syncAlerts(sql, log, "answers_unreadable", await findUnreadableTables(sql)),
+    },
+    {
+      ...EVERY_TICK,
+      name: "alert-usdt",
+      purpose: "alerts on chain endpoints that fail and deposits that wait",
+      run: async ({ sql, log, settings }) =>
+        syncAlerts(sql, log, "usdt", await findUsdtProblems(sql, usdtOf(settings))),
+    },
+    {
+      ...EVERY_TICK,
+      name: "alert-payment-app",
+      purpose: "alerts on a payment app that fails and orders that wait",
+      run: async ({ sql, log, settings }) =>
+        syncAlerts(sql, log, "payment-app", await findPaymentAppProblems(sql, binancePayOf(settings) !== null)),
+    },
+    {
+      ...EVERY_TICK,
+      name: "alert-usage",
+      purpose: "alerts if calls are not summed by day",
+      run: async ({ sql, log }) => syncAlerts(sql, log, "usage_behind", await findUsageBehind(sql)),
+    },
+  ];
+}
+
+function behindTasks(): PeriodicTask[] {
+  const [lastingBacklog, lastingLog] = [createLasting(BEHIND_SECONDS), createLasting(BEHIND_SECONDS)];
+  return [
+    {
+      ...EVERY_TICK,
+      name: "alert-backlog",
+      purpose: "alerts on responses that stay unread",
+      run: async ({ sql, log }) => syncAlerts(sql, log, "backlog", lastingBacklog(await findUnreadBacklog(sql))),
+    },
+    {
+      ...EVERY_TICK,
+      name: "alert-log",
+      purpose: "alerts on tables that are missing in the transparency log",
+      run: async ({ sql, log }) => syncAlerts(sql, log, "log_behind", lastingLog(await findLogBehind(sql))),
+    },
+  ];
+}
+
+function notify(published: PeriodicContext["published"], changed: readonly number[]): void {
+  if (changed.length > 0) published(changed);
+}
