@@ -54,7 +54,7 @@ const backfillGap = job({
   sweep: ({ sql }) => listGapsToFill(sql),
   concurrency: 4,
   timeoutMs: TIMEOUT_MS,
-  retry: { attempts: 3, firstMs: 1_000, maxMs: 30_000 }, // of our own trouble; the house's is counted with the gap
+  retry: { attempts: 3, firstMs: 1_000, maxMs: 30_000 }, // of our own failures; those of the house are counted with the gap
 
   async run({ gap: id }, context) {
     const { sql, variables, published, enqueue } = context;
@@ -95,7 +95,7 @@ async function fill(context: JobContext, gap: Gap, house: House, settings: Table
     gap,
     hasRange(gap)
       ? "the house has no history path"
-      : "ids do not tell how many are missing, and the house has no history path",
+      : "ids do not give the number of missing rounds, and the house has no history path",
   );
 }
 

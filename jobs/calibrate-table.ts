@@ -5,11 +5,11 @@ import { listWaitingRuns } from "../src/calibration/rolling-run-store.ts";
 import { job } from "../src/queue/job.ts";
 
 /**
- * Replay what the live model learned and prove that it is where it should be.
+ * Replays what the live model learned, and checks that its state is right.
  *
  * Every 1,000 rounds or 15 minutes a table's rounds since the last calibration go through the model again, from that
  * calibration's state. The result must be the live state, bit for bit; if it is not, an alert is raised, because every
- * forecast since then rests on a state that no one can recompute.
+ * forecast since then is based on a state that cannot be recomputed.
  */
 export default job({
   name: "calibrate-table",
@@ -25,13 +25,13 @@ export default job({
   async run({ run }, { sql, log, signal, published }) {
     const result = await runRollingCalibration(sql, run, signal);
     if (result === null) return { skipped: 1 };
-    const { table, version, rounds, isMet, replayed, live, saidToBe } = result;
+    const { table, version, rounds, isMet, replayed, live, stored } = result;
     const alert = { kind: "calibration", subject: table };
     if (isMet) await closeAlert(sql, log, alert);
     else {
       const text =
         `calibration ${version} of ${table} replayed its rounds to the state ${replayed}, but the live state is ${live}` +
-        `${live === saidToBe ? "" : ` (and is said to be ${saidToBe})`}: do not trust its forecasts until it is rebuilt`;
+        `${live === stored ? "" : ` (and is stored as ${stored})`}: do not trust its forecasts until it is rebuilt`;
       await openAlert(sql, log, { ...alert, text });
     }
     published();

@@ -71,16 +71,18 @@ const WORK = {
 
 async function retain({ sql, settings, log, signal }: JobContext): Promise<Counts> {
   const counts = { dropped: 0, kept: 0, waiting: 0, trimmed: 0, pruned: 0 };
-  const tell = ({ table, rows, state }: Tidied & { table: string }) => {
+  const report = ({ table, rows, state }: Tidied & { table: string }) => {
     counts.pruned += rows;
     if (state === "busy") counts.waiting += 1;
-    const left = { done: "", more: "; the next hour continues", busy: "; the rest is in use and stays another hour" }[
-      state
-    ];
+    const left = {
+      done: "",
+      more: "; the next hour continues",
+      busy: "; the rest is in use and is kept for another hour",
+    }[state];
     if (rows > 0 || state === "busy")
-      log.info({ table, rows, state }, `${rows} rows of ${table} were over their time${left}`);
+      log.info({ table, rows, state }, `${rows} rows of ${table} were older than they are kept${left}`);
   };
-  await eachByItself(signal, [
+  await runAll(signal, [
     async () => {
       for (const partition of await listOldPartitions(sql, settings.PAYLOAD_RETENTION_HOURS)) {
         signal.throwIfAborted();
@@ -88,7 +90,7 @@ async function retain({ sql, settings, log, signal }: JobContext): Promise<Count
         if (partition.parent === "payloads") {
           const unread = await countUnread(sql, partition);
           if (unread > 0) {
-            log.warn({ day, unread }, `${unread} answers of ${day} are not read yet; the day stays until they are`);
+            log.warn({ day, unread }, `${unread} responses of ${day} are not read yet; the day is kept until they are`);
             counts.waiting += 1;
             continue;
           }
@@ -98,7 +100,7 @@ async function retain({ sql, settings, log, signal }: JobContext): Promise<Count
           await dropPartition(sql, partition);
           counts.dropped += 1;
         } catch (error) {
-          log.warn({ partition: name }, `${name} is in use and stays another hour: ${reasonOf(error)}`);
+          log.warn({ partition: name }, `${name} is in use and is kept for another hour: ${reasonOf(error)}`);
           counts.waiting += 1;
         }
       }
@@ -111,9 +113,9 @@ async function retain({ sql, settings, log, signal }: JobContext): Promise<Count
       }
     },
     async () => {
-      for (const tidied of await pruneByAge(sql, signal)) tell(tidied);
+      for (const tidied of await pruneByAge(sql, signal)) report(tidied);
     },
-    async () => tell({ table: "calibrations", ...(await thinCalibrations(sql, signal)) }),
+    async () => report({ table: "calibrations", ...(await thinCalibrations(sql, signal)) }),
     async () => void (counts.pruned += await forgetEndedSignIns(sql)),
     async () => void (counts.pruned += await pruneMails(sql, signal)),
     async () => syncAlerts(sql, log, "mail_given_up", await listLateMails(sql)),
@@ -122,8 +124,8 @@ async function retain({ sql, settings, log, signal }: JobContext): Promise<Count
   return counts;
 }
 
-/** Takes each step, also where one before it fails, so that none of them stops what has nothing to do with it. @throws what failed */
-async function eachByItself(signal: AbortSignal, steps: readonly (() => Promise<unknown>)[]): Promise<void> {
+/** Runs every step, also after one has failed. @throws the failures */
+async function runAll(signal: AbortSignal, steps: readonly (() => Promise<unknown>)[]): Promise<void> {
   const failures: unknown[] = [];
   for (const step of steps) {
     signal.throwIfAborted();

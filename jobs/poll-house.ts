@@ -17,8 +17,8 @@ import normalizeRounds from "./normalize-rounds.ts";
  * Asks one house what is new and takes in what came: one pass per table, from the response to its rounds, scores and the
  * next forecasts, all in one transaction with the payload exactly as it came.
  *
- * A poll is saved only by who still holds the lease of the house. Times are the database's: the time of the lease plus what
- * a monotonic clock says since.
+ * A poll is saved only if this process still holds the lease of the house. Times are those of the database: the time of
+ * the lease plus the elapsed time of a monotonic clock.
  */
 export default job({
   name: "poll-house",

@@ -10,7 +10,7 @@ const ALERT = { kind: "log", subject: "log" };
 
 /**
  * Adds statements about everything that moved to the transparency log and signs a checkpoint, every 10 s. When signing
- * could fork the log, or a witness cannot be asked, nothing is signed and an alert says why.
+ * could fork the log, or a witness cannot be reached, nothing is signed and an alert gives the reason.
  */
 export default job({
   name: "publish-log",

@@ -7,10 +7,10 @@ import { job } from "../src/queue/job.ts";
 const STEPS = { roundsPerChunk: 2000, roundsPerCheckpoint: 50_000 };
 
 /**
- * Replay a range of a table through a model, because a person asked for it.
+ * Replays a range of a table through a model, at the request of staff.
  *
- * Whoever asks leaves a row, never a message, so that a run is begun though Redis was away; and whoever cancels leaves a
- * mark on it, which is seen at the next chunk. What is done so far is kept: a run that was stopped continues from there.
+ * A request is a row, so a run starts even if Redis was unavailable when it was made; a cancellation is a mark on that row,
+ * which is read before each chunk. Progress is kept: a stopped run resumes from its last checkpoint.
  */
 export default job({
   name: "replay-range",
@@ -19,8 +19,8 @@ export default job({
   schedule: null,
   sweep: ({ sql }) => listWaitingManualRuns(sql),
   concurrency: 1,
-  timeoutMs: 600_000, // it leaves a place to continue from, and the sweep sends the next worker
-  retry: { attempts: 1, firstMs: 0, maxMs: 0 }, // a person sees why it failed and decides
+  timeoutMs: 600_000, // it stores a checkpoint, and the sweep queues the rest
+  retry: { attempts: 1, firstMs: 0, maxMs: 0 }, // staff see why it failed and decide
   pool: "long",
 
   async run({ run }, { sql, signal }) {

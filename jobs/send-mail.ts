@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { authSecret } from "../src/config/auth-secret.ts";
 import { mailKeysOf } from "../src/mail/seal.ts";
-import { isAlertToTell, queueAlertMail } from "../src/alerts/mail-store.ts";
+import { hasAlertsToMail, queueAlertMail } from "../src/alerts/mail-store.ts";
 import { closeAlert, openAlert, syncAlerts } from "../src/alerts/store.ts";
 import { TROUBLE_ALERT_SECONDS } from "../src/mail/limits.ts";
 import { isMailWaiting, listLateMails, listRefusals } from "../src/mail/outbox-store.ts";
@@ -10,12 +10,12 @@ import { senderOf } from "../src/mail/sender.ts";
 import { job, type Counts, type JobContext } from "../src/queue/job.ts";
 
 /**
- * Write what ALERT_EMAIL is notified of alerts, and send the mails that wait.
+ * Writes alert mails to ALERT_EMAIL, and sends all waiting mails.
  *
- * Whoever writes a mail leaves a row in the transaction of what it tells of, so there is a mail exactly for what
- * happened. A worker that dies between sending one and noting that sends it again, with the same Message-ID: a mail may
- * come twice and is never lost. What the server refuses permanently is given up at once; all else is tried for three days.
- * Without SMTP_URL mails wait, and are looked at on /ops/mails.
+ * A mail is a row that is written in the transaction of its cause, so there is a mail exactly for what happened. A worker
+ * that dies between sending a mail and storing that sends it again with the same Message-ID: a mail can arrive twice and
+ * is never lost. What the server refuses permanently is not retried; everything else is retried for three days. Without
+ * SMTP_URL mails wait, and staff read them at /ops/mails.
  */
 export default job({
   name: "send-mail",
@@ -25,12 +25,12 @@ export default job({
   sweep: async ({ sql, settings }) => {
     const isWork =
       (settings.SMTP_URL !== undefined && (await isMailWaiting(sql))) ||
-      (settings.ALERT_EMAIL.length > 0 && (await isAlertToTell(sql)));
+      (settings.ALERT_EMAIL.length > 0 && (await hasAlertsToMail(sql)));
     return isWork ? [{}] : [];
   },
   concurrency: 1,
   timeoutMs: 300_000,
-  retry: { attempts: 1, firstMs: 0, maxMs: 0 }, // what is left undone the sweep finds
+  retry: { attempts: 1, firstMs: 0, maxMs: 0 }, // the sweep finds what is left undone
 
   async run(_, context) {
     const { sql, settings } = context;

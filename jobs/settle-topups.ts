@@ -7,28 +7,28 @@ import { processOrder, refreshCertificates } from "../src/topups/binance-pay/set
 import { binancePayOf } from "../src/config/binance-pay.ts";
 
 const CERTIFICATES = "certificates";
-/** Orders of one look; the next one, seconds later, continues. */
-const MOST_AT_ONCE = 200;
+/** Orders per sweep; the next one, seconds later, continues. */
+const MOST_PER_SWEEP = 200;
 
 /**
- * Look after orders at the payment app: make those that holders asked for, ask what became of those that are open, and
- * credit what was paid.
+ * Processes orders at the payment app: creates those that account holders requested, reads the state of open ones, and
+ * credits what was paid.
  *
- * Whose turn it is stands in PostgreSQL: at once after a notice, every five minutes without one. So a notice that was lost
- * costs five minutes and nothing else.
+ * PostgreSQL states when an order is due: immediately after a notification, otherwise every five minutes. A lost
+ * notification costs five minutes and nothing else.
  */
 export default job({
   name: "settle-topups",
   payload: z.object({ of: z.string().regex(/^(?:\d{1,18}|certificates)$/) }),
   key: ({ of }) => of,
-  schedule: null, // the sweep knows whose turn it is
+  schedule: null, // the sweep finds the orders that are due
   sweep: async ({ sql, settings }) => {
     if (binancePayOf(settings) === null) return [];
-    const [due, wants] = await Promise.all([listDueOrders(sql, MOST_AT_ONCE), wantsCertificates(sql)]);
+    const [due, wants] = await Promise.all([listDueOrders(sql, MOST_PER_SWEEP), wantsCertificates(sql)]);
     return [...(wants ? [{ of: CERTIFICATES }] : []), ...due.map((id) => ({ of: String(id) }))];
   },
   concurrency: 4,
-  timeoutMs: 60_000, // three calls of ten seconds, and some patience with the database
+  timeoutMs: 60_000, // three calls of ten seconds, and the time of the database
   retry: { attempts: 1, firstMs: 0, maxMs: 0 }, // the next sweep is the retry
 
   async run({ of }, { sql, settings, log, signal }) {

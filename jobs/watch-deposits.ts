@@ -3,10 +3,10 @@ import { job } from "../src/queue/job.ts";
 import { usdtOf } from "../src/config/usdt.ts";
 
 /**
- * Look at the chain for USDT that came to our addresses, and credit what is deep enough.
+ * Finds USDT that the chain transferred to our addresses, and credits deposits that are deep enough.
  *
- * Only blocks are read, never filters of a node, which nodes lose; and how far is kept in PostgreSQL, so that a worker that was
- * away for days misses nothing. No key is here that could move any of it.
+ * Only blocks are read, never the filters of a node, which nodes lose. The last block that was read is in PostgreSQL, so
+ * days without a worker miss nothing. No key that could move funds is on this machine.
  */
 export default job({
   name: "watch-deposits",
@@ -20,13 +20,13 @@ export default job({
   },
   sweep: null,
   concurrency: 1,
-  timeoutMs: 60_000, // a long way to catch up is gone in several looks
-  retry: { attempts: 1, firstMs: 0, maxMs: 0 }, // the next turn is the retry
+  timeoutMs: 60_000, // a long backlog takes several runs
+  retry: { attempts: 1, firstMs: 0, maxMs: 0 }, // the next run is the retry
 
   async run({ chain }, { sql, settings, log, signal }) {
     const usdt = usdtOf(settings);
     if (usdt === null || String(usdt.chain.id) !== chain) return { skipped: 1 };
-    // loaded where they are needed alone: what speaks with chains takes a third of a second
+    // loaded only here: the chain client takes a third of a second to load
     const [{ openEndpoints }, { watchDeposits }] = await Promise.all([
       import("../src/topups/usdt/endpoint.ts"),
       import("../src/topups/usdt/watch.ts"),

@@ -131,7 +131,7 @@ begin
   select balance into held from ledger_accounts where id = moved;
   select balance_after into written from ledger_entries where account_id = moved order by transaction_id desc limit 1;
   if held <> coalesce(written, 0) then
-    raise exception 'a balance is what the newest entry left: account % has % and its entry says %', moved, held, coalesce(written, 0)
+    raise exception 'a balance equals that of the newest entry: account % has %, and its entry has %', moved, held, coalesce(written, 0)
       using errcode = 'check_violation', constraint = 'balance_is_what_the_newest_entry_left';
   end if;
   return null;

@@ -157,7 +157,7 @@ begin
       and starts_at = new.starts_at
       and ends_at = new.ends_at
   ) then
-    raise exception 'a bought plan is what its purchase says: that of purchase % is not', new.purchase_id
+    raise exception 'a bought plan equals its purchase: that of purchase % does not', new.purchase_id
       using errcode = 'check_violation', constraint = 'entitlement_is_what_was_bought';
   end if;
   return new;

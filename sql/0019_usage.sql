@@ -144,7 +144,7 @@ begin
     order by q.account_id, q.period
     for update;
   if clock_timestamp() > deadline then
-    raise exception 'the calls came to be counted at %, after their deadline of %', clock_timestamp(), deadline
+    raise exception 'expected the calls to be counted before their deadline: it is %, the deadline was %', clock_timestamp(), deadline
       using errcode = 'RH003';
   end if;
   return query
@@ -191,7 +191,7 @@ begin
     left join quotas d on d.account_id = s.account_id and d.period = this_day
     left join quotas m on m.account_id = s.account_id and m.period = this_month
   ),
-  judged as (
+  decided as (
     select
       *,
       case when verdict = 'ok' then greatest(0, least(size, room - before))::integer else 0 end as good,
@@ -207,7 +207,7 @@ begin
   counted as (
     update quotas q
     set used = q.used + g.n
-    from (select j.account_id, sum(j.good) as n from judged j where j.good > 0 group by j.account_id) g
+    from (select j.account_id, sum(j.good) as n from decided j where j.good > 0 group by j.account_id) g
     where q.account_id = g.account_id and q.period in (this_day, this_month)
   ),
   kept as (
@@ -215,7 +215,7 @@ begin
     select date_trunc('minute', at, 'UTC'), f.key_id, f.account_id, f.endpoint, f.batch, f.n
     from (
       select j.key_id, j.account_id, j.endpoint, sum(j.good)::integer as n, b.batch
-      from judged j, (select nextval('usage_batches') as batch) b
+      from decided j, (select nextval('usage_batches') as batch) b
       where j.good > 0
       group by j.key_id, j.account_id, j.endpoint, b.batch
     ) f
@@ -229,7 +229,7 @@ begin
     j.day_limit,
     j.month_limit,
     at
-  from judged j
+  from decided j
   order by j.n;
 end $$;
 comment on function consume_runs is
@@ -275,7 +275,7 @@ begin
     return;
   end if;
   if clock_timestamp() > deadline then
-    raise exception 'the calls came to be counted at %, after their deadline of %', clock_timestamp(), deadline
+    raise exception 'expected the calls to be counted before their deadline: it is %, the deadline was %', clock_timestamp(), deadline
       using errcode = 'RH003';
   end if;
 

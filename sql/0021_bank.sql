@@ -148,12 +148,12 @@ begin
   if new.state = 'credited' and not exists (
     select from bank_matches where line_id = new.id and approved_by is not null
   ) then
-    raise exception 'line % is credited once somebody else has approved whose it is', new.id;
+    raise exception 'line % can be credited only after another person has approved its account', new.id;
   end if;
   if new.state = 'returned' and not exists (
     select from bank_returns where line_id = new.id and approved_by is not null
   ) then
-    raise exception 'line % is returned once somebody else has confirmed it', new.id;
+    raise exception 'line % can be returned only after another person has confirmed it', new.id;
   end if;
   if old.state = 'rejected' and new.state not in ('rejected', 'returned') then
     raise exception 'line % was rejected: it never reaches a wallet', old.id;
@@ -165,7 +165,7 @@ begin
       and (new.suspense_transaction_id, new.suspense_micros, new.rate_e8)
         is distinct from (old.suspense_transaction_id, old.suspense_micros, old.rate_e8))
   then
-    raise exception 'what line % said, and what it was worth when it was posted, does not change', old.id;
+    raise exception 'the content of line %, and its value when it was posted, cannot change', old.id;
   end if;
   return new;
 end

@@ -87,8 +87,8 @@ comment on table staff_webhook_failure is
 create table alert_mails (
   written_at timestamptz primary key,
   quiet tstzrange not null,
-  told integer not null
-    constraint mail_tells_of_something check (told > 0),
+  alerts integer not null
+    constraint mail_has_alerts check (alerts > 0),
   constraint alert_mails_are_minutes_apart exclude using gist (quiet with &&),
   constraint quiet_begins_with_the_mail check (lower(quiet) = written_at)
 );

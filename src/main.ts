@@ -33,10 +33,10 @@ if (!isKnown) (await import("@bomb.sh/tab/commander")).default(program);
 addHelp(program);
 for (const command of allCommands(program)) {
   command.exitOverride().showHelpAfterError("(add --help to see how it is used)");
-  if (isJson) command.configureOutput({ writeErr: () => undefined }); // told below, as JSON
+  if (isJson) command.configureOutput({ writeErr: () => undefined }); // printed below as JSON
 }
 
-// A reader that has seen enough, as `| head`, and a terminal that was closed are no failures.
+// A reader that stops early, such as `| head`, and a closed terminal are no failures.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on("error", (error) => {
     if (!isReaderGone(error)) throw error;
@@ -48,30 +48,30 @@ try {
 } catch (error) {
   process.exitCode = exitCodeFor(error);
 }
-// Everything is said and undone. A connection that still tries to reach a server that is gone must not keep us.
+// Everything is printed and closed. A connection that still retries must not keep the process alive.
 process.exit();
 
 function exitCodeFor(thrown: unknown): number {
   if (isReaderGone(thrown)) return 0;
   if (thrown instanceof CommanderError) {
     if (thrown.exitCode === 0) return 0; // help that was asked for
-    // without --json, commander has said already what is wrong
+    // without --json, commander has printed the problem already
     if (isJson)
-      tell("usage", thrown.code === "commander.help" ? "expected a command" : thrown.message.replace(/^error: /, ""));
+      report("usage", thrown.code === "commander.help" ? "expected a command" : thrown.message.replace(/^error: /, ""));
     return WRONG_USAGE;
   }
   if (thrown instanceof UsageError) {
-    tell("usage", thrown.message, thrown.problems);
+    report("usage", thrown.message, thrown.problems);
     return WRONG_USAGE;
   }
   const isBug = [TypeError, RangeError, ReferenceError, SyntaxError].some((kind) => thrown instanceof kind);
-  tell(isBug ? "bug" : "failed", reasonOf(thrown));
+  report(isBug ? "bug" : "failed", reasonOf(thrown));
   if (isBug && !isJson && thrown instanceof Error) say(`this is a bug: ${thrown.stack}`);
   return FAILED;
 }
 
-/** One line of JSON with --json, else a sentence. */
-function tell(code: "usage" | "failed" | "bug", message: string, problems: UsageError["problems"] = []): void {
+/** Prints an error to stderr: one line of JSON with --json, otherwise a sentence. */
+function report(code: "usage" | "failed" | "bug", message: string, problems: UsageError["problems"] = []): void {
   say(isJson ? JSON.stringify({ error: { code, message, problems } }) : `roundhouse: ${message}`);
 }
 

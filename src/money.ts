@@ -37,7 +37,7 @@ export function usdCents(micros: bigint): string {
 }
 
 /**
- * USD as somebody types them, in micro-units; null where it is no amount: digits, and after a point one to six more.
+ * Parses an amount of USD that a person typed, in micro-units; null if it is none: digits, and after a point one to six more.
  * No sign, no thousands separator and no comma, since the same text means different amounts to different people.
  *
  * @example

@@ -7,7 +7,7 @@ interface Access {
   tls?: ConnectionOptions;
 }
 
-/** Where a Redis is: one server by its URL, the nodes of a Redis Cluster, or the sentinels that know the master. */
+/** The place of a Redis: one server by its URL, the nodes of a Redis Cluster, or the sentinels that know the master. */
 export type RedisPlace =
   | { kind: "server"; url: string }
   | { kind: "cluster"; nodes: RedisNode[]; access: Access }

@@ -104,7 +104,7 @@ export function cosignedAt(note: string, key: VerifierKey): number | null {
   return times.length === 0 ? null : Math.min(...times);
 }
 
-/** The checkpoint that an unsigned or signed note states, whoever signed it. @throws Error on another form */
+/** Parses the checkpoint in a note, without checking signatures. @throws Error on another form */
 export function readCheckpoint(note: string): Checkpoint {
   return parseCheckpoint(splitNote(note).text);
 }

@@ -2,7 +2,7 @@
 export const LONGEST_REASON = 500;
 
 /**
- * At most `most` characters of a text that somebody else has a part in, as a text column takes it: without NUL and halves
+ * Cuts a text of external origin to `most` characters that a text column accepts: without NUL and halves
  * of characters. An ellipsis stands for what is cut off.
  *
  * @example

@@ -9,8 +9,8 @@ export function nameProcess(): string {
 }
 
 /**
- * Whether only people at this machine reach what is served: we listen on loopback, and nothing says that a proxy stands
- * before us.
+ * Whether only this machine can reach the server: it listens on loopback, and no setting indicates a proxy in front of
+ * it.
  */
 export function servesThisMachineAlone({
   HOST,

@@ -1,13 +1,13 @@
 import type { Queryable } from "../db/client.ts";
 
-/** Reading takes milliseconds: what is unread for longer waits for something that does not happen. */
+/** Reading a response takes milliseconds; one that is unread for longer is stuck. */
 const UNREAD_SECONDS = 20;
 /** The log is signed every ten seconds. */
 const UNSIGNED_SECONDS = 20;
-/** Unread responses that are counted; beyond these their number says nothing new. */
+/** Unread responses that are counted: a larger number would change no decision. */
 const MOST_COUNTED = 10_000;
 
-/** Houses whose responses are stored and not read, the longest waiting first: for the alert "backlog". */
+/** Lists houses whose responses are stored but not read, the oldest first: for the alert "backlog". */
 export async function findUnreadBacklog(sql: Queryable): Promise<{ subject: string; text: string }[]> {
   const rows = await sql<{ house: string; n: number; since: string }[]>`
     select
@@ -30,7 +30,7 @@ export async function findUnreadBacklog(sql: Queryable): Promise<{ subject: stri
   }));
 }
 
-/** Whether tables moved that no statement of the transparency log covers yet: for the alert "log_behind". */
+/** Finds tables that changed and that no statement of the transparency log covers yet: for the alert "log_behind". */
 export async function findLogBehind(sql: Queryable): Promise<{ subject: string; text: string }[]> {
   const [row] = await sql<{ n: number; since: string | null }[]>`
     select

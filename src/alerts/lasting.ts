@@ -1,13 +1,12 @@
-/** Something that is wrong with one subject now. */
+/** A problem of one subject. */
 interface Finding {
   subject: string;
   text: string;
 }
 
 /**
- * Remembers since when each subject has been wrong without a break, and returns those that have been for `seconds`: what
- * a restarted worker finds undone from before it stopped is no problem while it is being caught up. `now` is a
- * monotonic clock in milliseconds.
+ * Returns the problems that have lasted for `seconds` without a break. A restarted worker finds work from before it
+ * stopped; that is no problem while it catches up. `now` is a monotonic clock in milliseconds.
  *
  * @example
  * let ms = 0;

@@ -1,18 +1,18 @@
 import { cut } from "../text.ts";
 import { type Letter, letter, oneLine } from "../mail/letter.ts";
 
-/** Of one alert: fifty of them must fit into one mail. What is cut is on /ops. */
+/** Per alert: fifty of them must fit into one mail. The full text is at /ops. */
 const LONGEST_SUBJECT = 200;
 const LONGEST_TEXT = 1_500;
 
-/** An alert that people are notified of; times as `utc_text` renders them. */
-export interface ToldAlert {
+/** An alert to notify staff of; times as `utc_text` renders them. */
+export interface ReportedAlert {
   kind: string;
   subject: string;
   text: string;
   openedAt: string;
   closedAt: string | null;
-  /** Whether no one was told yet that it opened. */
+  /** Whether no notification of its opening was sent. */
   isNew: boolean;
 }
 
@@ -26,15 +26,15 @@ const LONGEST_MESSAGE = 10_000;
  * const disk = { kind: "disk", subject: "a", text: "it is full", openedAt: "2026-11-21T04:00:12.000000Z", closedAt: null, isNew: true };
  * alertMessage([disk], null); // => "Alert: disk (a)\n\nOPEN since 2026-11-21 04:00Z: disk (a)\nit is full\n\nBoard: /ops"
  */
-export function alertMessage(alerts: readonly ToldAlert[], site: string | null): string {
+export function alertMessage(alerts: readonly ReportedAlert[], site: string | null): string {
   const { open, over } = sorted(alerts);
   const board = `Board: ${site?.replace(/\/$/, "") ?? ""}/ops`;
   const text = [subjectOf(open, over), ...[...open, ...over].map(paragraphOf)].join("\n\n");
   return `${cut(text, LONGEST_MESSAGE)}\n\n${board}`;
 }
 
-function sorted(alerts: readonly ToldAlert[]): { open: ToldAlert[]; over: ToldAlert[] } {
-  const isOpen = ({ closedAt }: ToldAlert) => closedAt === null;
+function sorted(alerts: readonly ReportedAlert[]): { open: ReportedAlert[]; over: ReportedAlert[] } {
+  const isOpen = ({ closedAt }: ReportedAlert) => closedAt === null;
   return { open: alerts.filter(isOpen), over: alerts.filter((alert) => !isOpen(alert)) };
 }
 
@@ -46,7 +46,7 @@ function sorted(alerts: readonly ToldAlert[]): { open: ToldAlert[]; over: ToldAl
  * alertLetter([disk], null).subject; // => "Alert: disk (a)"
  * alertLetter([disk, { ...disk, isNew: false, closedAt: "2026-11-21T04:10:00.000000Z" }], null).subject; // => "1 new alert, 1 over"
  */
-export function alertLetter(alerts: readonly ToldAlert[], site: string | null): Letter {
+export function alertLetter(alerts: readonly ReportedAlert[], site: string | null): Letter {
   const { open, over } = sorted(alerts);
   return letter("alerts", subjectOf(open, over), [
     ...[...open, ...over].map(paragraphOf),
@@ -54,7 +54,7 @@ export function alertLetter(alerts: readonly ToldAlert[], site: string | null): 
   ]);
 }
 
-function subjectOf(open: readonly ToldAlert[], over: readonly ToldAlert[]): string {
+function subjectOf(open: readonly ReportedAlert[], over: readonly ReportedAlert[]): string {
   const [first] = [...open, ...over];
   if (first !== undefined && open.length + over.length === 1) {
     return `${open.length === 1 ? "Alert" : "Over"}: ${first.kind} (${first.subject})`;
@@ -66,7 +66,7 @@ function subjectOf(open: readonly ToldAlert[], over: readonly ToldAlert[]): stri
   return parts.join(", ");
 }
 
-function paragraphOf({ kind, subject, text, openedAt, closedAt, isNew }: ToldAlert): string {
+function paragraphOf({ kind, subject, text, openedAt, closedAt, isNew }: ReportedAlert): string {
   const since = minuteOf(openedAt);
   const when =
     closedAt === null

@@ -1,16 +1,16 @@
 import type { Queryable, Sql } from "../db/client.ts";
 import { queueMail } from "../mail/outbox-store.ts";
-import { alertLetter, type ToldAlert } from "./letter.ts";
+import { alertLetter, type ReportedAlert } from "./letter.ts";
 
-/** More than these in one mail no one reads; the rest is told with the next one. */
-const MOST_TOLD = 50;
-/** A storm of alerts is six mails in an hour, and none waits for longer than this. */
+/** Alerts in one mail; the others follow in the next one. */
+const MOST_ALERTS = 50;
+/** At most six mails per hour, however many alerts there are. */
 const QUIET_MINUTES = 10;
-/** A recovery is told within this; later it is no news, such as when ALERT_EMAIL was set only now. */
+/** Recoveries older than this are not mailed, for example if ALERT_EMAIL was set only now. */
 const NEWS_FOR_HOURS = 24;
 
-/** Whether there are alerts, or ends of them, to tell of, and no mail told of any in the last ten minutes. */
-export async function isAlertToTell(sql: Queryable): Promise<boolean> {
+/** Whether alerts opened or closed since the last mail, and no mail was written in the last ten minutes. */
+export async function hasAlertsToMail(sql: Queryable): Promise<boolean> {
   const rows = await sql`
     select
     where not exists (
@@ -21,19 +21,19 @@ export async function isAlertToTell(sql: Queryable): Promise<boolean> {
       and exists (
         select
         from alerts
-        where ${untold(sql)}
+        where ${pendingOf(sql)}
       )`;
   return rows.length > 0;
 }
 
 /**
- * Writes one mail to each recipient about all alerts that opened or ended since the last one: one in ten minutes at
- * most. An alert that came and went meanwhile is notified of once. `site` is our public address. Gives how many alerts it
- * tells of.
+ * Writes one mail to each recipient about all alerts that opened or closed since the last one, at most once in ten
+ * minutes. An alert that opened and closed in between is in one mail. `site` is our public address. Returns the number of
+ * alerts in the mail.
  */
 export async function queueAlertMail(sql: Sql, recipients: readonly string[], site: string | null): Promise<number> {
   return sql.begin(async (tx) => {
-    const alerts = await tx<ToldAlert[]>`
+    const alerts = await tx<ReportedAlert[]>`
       select
         kind,
         subject,
@@ -42,14 +42,14 @@ export async function queueAlertMail(sql: Sql, recipients: readonly string[], si
         utc_text(closed_at) as "closedAt",
         opening_told_at is null as "isNew"
       from alerts
-      where ${untold(tx)}
+      where ${pendingOf(tx)}
       order by opened_at, kind, subject
-      limit ${MOST_TOLD}
+      limit ${MOST_ALERTS}
       for update`;
     if (alerts.length === 0) return 0;
-    // the constraint lets one mail through: whoever comes second waits here for the first, and then writes none
+    // of two concurrent writers the constraint accepts one; the other waits here and then writes none
     const written = await tx`
-      insert into alert_mails (written_at, quiet, told)
+      insert into alert_mails (written_at, quiet, alerts)
       select at, tstzrange(at, at + ${QUIET_MINUTES} * interval '1 minute'), ${alerts.length}
       from clock_timestamp() as at
       on conflict do nothing`;
@@ -67,16 +67,16 @@ export async function queueAlertMail(sql: Sql, recipients: readonly string[], si
         ${alerts.map(({ kind }) => kind)}::text[],
         ${alerts.map(({ subject }) => subject)}::text[],
         ${alerts.map(({ openedAt }) => openedAt)}::text[]
-      ) as told (kind, subject, opened_at)
-      where alerts.kind = told.kind
-        and alerts.subject = told.subject
-        and alerts.opened_at = told.opened_at::timestamptz`;
+      ) as mailed (kind, subject, opened_at)
+      where alerts.kind = mailed.kind
+        and alerts.subject = mailed.subject
+        and alerts.opened_at = mailed.opened_at::timestamptz`;
     return alerts.length;
   });
 }
 
-/** Open and not told of; or ended lately, which was not told. */
-function untold(sql: Queryable) {
+/** SQL condition: alerts whose opening, or whose recent end, was not mailed. */
+function pendingOf(sql: Queryable) {
   return sql`
     (opening_told_at is null or recovery_told_at is null)
       and (

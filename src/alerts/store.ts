@@ -2,10 +2,10 @@ import type { Queryable } from "../db/client.ts";
 import type { Log } from "../log.ts";
 import { cut } from "../text.ts";
 
-/** What the column holds. */
+/** The limit of the column. */
 const LONGEST_TEXT = 2_000;
 
-/** What an alert is about: `subject` tells apart several of a kind, such as the id of a house. */
+/** Identifies an alert: `subject` distinguishes alerts of one kind, such as the id of a house. */
 export interface AlertOf {
   kind: string;
   subject: string;
@@ -13,7 +13,7 @@ export interface AlertOf {
 
 /**
  * Raises a critical notice, once: while it is open, every further call in any process changes nothing and logs nothing.
- * `text` says in one sentence what is wrong, since when, and what to do.
+ * `text` states in one sentence what is wrong, since when, and what to do.
  */
 export async function openAlert(sql: Queryable, log: Log, alert: AlertOf & { text: string }): Promise<void> {
   const { kind, subject, text } = alert;
@@ -25,7 +25,7 @@ export async function openAlert(sql: Queryable, log: Log, alert: AlertOf & { tex
   if (opened.length > 0) log.error({ alert: kind, subject }, text);
 }
 
-/** Closes a critical notice and logs the recovery, once; nothing where none is open. */
+/** Closes a critical notice and logs the recovery, once; does nothing if none is open. */
 export async function closeAlert(sql: Queryable, log: Log, { kind, subject }: AlertOf): Promise<void> {
   const closed = await sql<Closed[]>`
     update alerts
@@ -43,12 +43,12 @@ interface Wrong {
   text: string;
 }
 
-/** Makes the open alerts of a kind equal to `current`: opens the missing ones and closes those that are no more. */
+/** Makes the open alerts of a kind equal to `current`: opens the missing ones and closes the others. */
 export function syncAlerts(sql: Queryable, log: Log, kind: string, current: readonly Wrong[]): Promise<void> {
   return syncAlertsWithin(sql, log, { kind, within: "" }, current);
 }
 
-/** The same of those alone whose subject begins with `within`, such as `bustabit/` for the tables of a house. */
+/** As {@link syncAlerts}, only for subjects that begin with `within`, such as `bustabit/` for the tables of a house. */
 export async function syncAlertsWithin(
   sql: Queryable,
   log: Log,
@@ -75,7 +75,7 @@ export async function syncAlertsWithin(
   for (const { subject, text } of opened) log.error({ alert: kind, subject }, text);
 }
 
-/** What the open alerts of a kind are about. */
+/** Lists the subjects of the open alerts of a kind. */
 export async function listOpenSubjects(sql: Queryable, kind: string): Promise<string[]> {
   const rows = await sql<{ subject: string }[]>`
     select subject

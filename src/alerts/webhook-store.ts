@@ -1,14 +1,14 @@
 import type { Queryable } from "../db/client.ts";
-import type { ToldAlert } from "./letter.ts";
+import type { ReportedAlert } from "./letter.ts";
 
-/** More than these in one message no one reads; the rest goes with the next one. */
-const MOST_TOLD = 50;
-/** A recovery is posted within this; later it is no news, such as when STAFF_WEBHOOK_URL was set only now. */
+/** Alerts in one message; the others follow in the next one. */
+const MOST_ALERTS = 50;
+/** Recoveries older than this are not posted, for example if STAFF_WEBHOOK_URL was set only now. */
 const NEWS_FOR_HOURS = 24;
 /** The first retry, doubled with each failure up to the last. */
 const RETRY_SECONDS = { first: 10, most: 600 };
 
-/** Whether there are alerts, or ends of them, to post, and the time of a retry has come. */
+/** Whether alerts opened or closed since the last post, and no retry is pending. */
 export async function isAlertToPost(sql: Queryable): Promise<boolean> {
   const rows = await sql`
     select
@@ -26,8 +26,8 @@ export async function isAlertToPost(sql: Queryable): Promise<boolean> {
 }
 
 /** Alerts that opened or ended since they were last posted, the oldest first; at most 50. */
-export async function listAlertsToPost(sql: Queryable): Promise<ToldAlert[]> {
-  return sql<ToldAlert[]>`
+export async function listAlertsToPost(sql: Queryable): Promise<ReportedAlert[]> {
+  return sql<ReportedAlert[]>`
     select
       kind,
       subject,
@@ -38,11 +38,11 @@ export async function listAlertsToPost(sql: Queryable): Promise<ToldAlert[]> {
     from alerts
     where ${pendingOf(sql)}
     order by opened_at, kind, subject
-    limit ${MOST_TOLD}`;
+    limit ${MOST_ALERTS}`;
 }
 
 /** Notes what was posted, each alert as it was read: one that ended meanwhile is posted again as over. */
-export async function noteAlertsPosted(sql: Queryable, alerts: readonly ToldAlert[]): Promise<void> {
+export async function noteAlertsPosted(sql: Queryable, alerts: readonly ReportedAlert[]): Promise<void> {
   await sql`
     update alerts
     set
@@ -75,7 +75,7 @@ export async function savePostFailure(sql: Queryable, reason: string): Promise<n
   return row?.seconds ?? 0;
 }
 
-/** Open and not posted; or ended lately, which was not posted. */
+/** SQL condition: alerts whose opening, or whose recent end, was not posted. */
 function pendingOf(sql: Queryable) {
   return sql`
     (opening_posted_at is null or recovery_posted_at is null)

@@ -25,7 +25,7 @@ export async function postMessage(
       redirect: "error",
       signal: AbortSignal.any([signal, deadline]),
     });
-    await response.body?.cancel(); // the status says it all
+    await response.body?.cancel(); // only the status matters
     return response.ok ? null : `expected a status of 2xx, found ${response.status}`;
   } catch (error) {
     signal.throwIfAborted();

@@ -19,11 +19,11 @@ const headerSchema = z.object({
   days: z.object({ from: z.iso.date(), count: z.number().int().positive() }).nullable(),
   rows_expected: z.number().int().nonnegative(),
 });
-/** What a backup says of itself at its beginning; `rows_expected` is an estimate, for telling how far one is. */
+/** The first line of a backup; `rows_expected` is an estimate, for showing progress. */
 export type BackupHeader = z.infer<typeof headerSchema>;
 
 const endSchema = z.object({ rows: z.number().int().nonnegative(), sha256: z.string() });
-/** What it says at its end. */
+/** The last line of a backup. */
 export type BackupEnd = z.infer<typeof endSchema>;
 
 /** A table of a backup; the name is with its schema, both quoted where they have to be. */
@@ -74,7 +74,7 @@ export function endLine(end: BackupEnd): string {
   return `${END}${JSON.stringify(end)}\n`;
 }
 
-/** What a line outside of rows says; null if it says nothing. @throws Error where it is none of a backup. */
+/** Parses a line outside of rows; null if it is empty. @throws Error if it is not a line of a backup. */
 export function readLine(line: string): BackupPart | null {
   if (line === "") return null;
   if (line.startsWith(MAGIC))

@@ -7,13 +7,13 @@ import { type BackupEnd, type BackupHeader, type BackupPart, countRows, readLine
 
 const ROWS_END = Buffer.from("\\.\n");
 const LAST_ROW_AND_END = Buffer.from("\n\\.\n");
-/** The header has the list of all migrations in it; a line longer than that is none of ours. */
+/** The header lists all migrations; a longer line is not from a backup. */
 const LONGEST_LINE = 1024 * 1024;
 
 /**
- * Reads a backup part by part, in bounded memory. What comes before its last part is not to be believed: that tells
- * whether the file is whole and what was written, and this ends only where it is.
- * @throws Error where the file is damaged, cut off, or none of ours, saying so.
+ * Reads a backup part by part, in bounded memory. The parts are unverified until the last one, which has the number of
+ * rows and the hash of the file; the iteration ends normally only if they match.
+ * @throws Error if the file is damaged, truncated or not a backup.
  */
 export async function* readBackup(file: string): AsyncGenerator<BackupPart> {
   const hash = createHash("sha256");
@@ -43,7 +43,7 @@ export async function* readBackup(file: string): AsyncGenerator<BackupPart> {
 }
 
 /**
- * Looks at a whole backup without doing anything with it; gives what it says of itself.
+ * Checks a whole backup without restoring it; returns its header.
  * @throws Error as {@link readBackup} does.
  */
 export async function checkBackup(
@@ -127,7 +127,7 @@ function rowsOf(bytes: Buffer): { bytes: Buffer; part: BackupPart } {
 
 function unzipped(file: string): AsyncIterable<Buffer> {
   const unzip = createGunzip();
-  // whoever reads from it hears of every failure: of the file, of the compression, of an end that comes too soon
+  // the reader gets every failure: of the file, of the compression, of an early end
   pipeline(createReadStream(file), unzip, () => undefined);
   finished(unzip, () => undefined);
   return unzip;

@@ -6,7 +6,7 @@ import type { BackupHeader, BackupTable } from "./format.ts";
 import { readBackup } from "./read.ts";
 import { allOrNothing, listTables, makeRoom, mindAgain, setSequence, writeRows } from "./store.ts";
 
-/** Told how many rows of how many are written, and of which table. */
+/** Called with the table, the number of rows written and the number of all rows. */
 export type RestoreProgress = (table: string, done: number, of: number) => void;
 
 /**
@@ -57,7 +57,7 @@ export async function restoreRows(
   });
 }
 
-/** The names become part of a statement: whoever made the file could have put another one there. */
+/** Refuses unknown names: they become part of a statement, and the file can be forged. */
 function refuseStrange({ name, columns }: BackupTable, ours: readonly string[] | undefined): void {
   if (ours === undefined) throw new Error(`the backup has the table ${name}, the schema has not or had it before`);
   const strange = columns.find((column) => !ours.includes(column));

@@ -27,7 +27,7 @@ export async function atOneMoment<Result>(sql: Sql, work: (tx: Transaction) => P
     });
     return result;
   } catch (error) {
-    // in the middle of a COPY the driver refuses the rollback, and says that instead of what went wrong
+    // in the middle of a COPY the driver refuses the rollback and throws that instead of the cause
     throw (failure as { thrown: unknown } | null)?.thrown ?? error;
   }
 }
@@ -56,7 +56,7 @@ async function setText(tx: Transaction): Promise<void> {
   for (const [name, value] of Object.entries(TEXT_SETTINGS)) await tx`select set_config(${name}, ${value}, true)`;
 }
 
-/** What a backup says of the database; the days are those that any of its tables has. */
+/** Describes the database for the first line of a backup; the days are those of any partitioned table. */
 export async function describeDatabase(tx: Transaction): Promise<Omit<BackupHeader, "version">> {
   const [row] = await tx<Omit<BackupHeader, "version">[]>`
     with days as (
@@ -81,7 +81,7 @@ export async function describeDatabase(tx: Transaction): Promise<Omit<BackupHead
         where c.relkind = 'r'
           and c.relnamespace in ('public'::regnamespace, 'auth'::regnamespace)
       ) as rows_expected`;
-  if (row === undefined) throw new Error("the database told nothing of itself");
+  if (row === undefined) throw new Error("expected one row that describes the database, found none");
   return row;
 }
 
@@ -145,7 +145,7 @@ export async function writeRows(tx: Transaction, { name, columns }: BackupTable)
   return tx.unsafe(`copy ${name} (${columns.join(", ")}) from stdin`).writable();
 }
 
-/** Where every sequence stands: at or after what the snapshot holds, since sequences know no snapshot. */
+/** The position of every sequence: at or after that of the snapshot, since sequences are not part of one. */
 export async function listSequences(sql: Queryable): Promise<SequencePlace[]> {
   return sql<SequencePlace[]>`
     select

@@ -19,7 +19,7 @@ import {
 /** Most of a backup is hashes, which no effort makes smaller: beyond the first level time is all that grows. */
 const GZIP_LEVEL = 1;
 
-/** Told how many rows of about how many are written, and of which table. */
+/** Called with the table, the number of rows written and about how many there are. */
 export type BackupProgress = (table: string, done: number, of: number) => void;
 
 /**
@@ -28,7 +28,7 @@ export type BackupProgress = (table: string, done: number, of: number) => void;
  *
  * The file appears under its name when it is whole and on disk, and never before: until then it ends in `.partial`. It may
  * be read by its owner alone, since it holds password hashes, second factors and addresses.
- * @throws the signal's reason where it is aborted, and what the database or the disk says; then nothing is left behind.
+ * @throws the signal's reason if it is aborted, and errors of the database or the disk; no file is left behind.
  */
 export async function writeBackup(
   sql: Sql,
@@ -56,7 +56,7 @@ export async function writeBackup(
   } catch (error) {
     await file.close();
     await rm(partial, { force: true });
-    signal.throwIfAborted(); // a pipeline says of it no more than that it was aborted
+    signal.throwIfAborted(); // a pipeline reports only that it was aborted, without the reason
     throw error;
   }
 }

@@ -22,7 +22,7 @@ export interface Calibrated {
   /** Hashes of the replayed state and of the live one, and the stored hash of the live one. */
   replayed: string;
   live: string;
-  saidToBe: string;
+  stored: string;
 }
 
 /**
@@ -114,7 +114,7 @@ async function replayToLive(
     isMet,
     replayed,
     live: found,
-    saidToBe: live.stateHash,
+    stored: live.stateHash,
   };
 }
 

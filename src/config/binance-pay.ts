@@ -38,7 +38,9 @@ export function binancePayProblems(given: BinancePaySettings): { path: [string];
   if ((key === undefined) === (secret === undefined)) return [];
   const [missing, other] =
     key === undefined ? ["BINANCE_PAY_KEY", "BINANCE_PAY_SECRET"] : ["BINANCE_PAY_SECRET", "BINANCE_PAY_KEY"];
-  return [{ path: [missing], message: `expected it beside ${other}; set both, or neither to offer no payment app` }];
+  return [
+    { path: [missing], message: `expected it together with ${other}; set both, or neither to offer no payment app` },
+  ];
 }
 
 function isSafe(text: string): boolean {

@@ -71,7 +71,10 @@ export function usdtProblems(given: UsdtSettings): { path: [string]; message: st
   if ((given.USDT_XPUB === undefined) !== (given.USDT_RPC_URLS.length === 0)) {
     const missing = given.USDT_XPUB === undefined ? "USDT_XPUB" : "USDT_RPC_URLS";
     const other = given.USDT_XPUB === undefined ? "USDT_RPC_URLS" : "USDT_XPUB";
-    problems.push({ path: [missing], message: `expected it beside ${other}; set both, or neither to take no USDT` });
+    problems.push({
+      path: [missing],
+      message: `expected it together with ${other}; set both, or neither to take no USDT`,
+    });
   }
   for (const name of ["USDT_CHAIN_ID", "USDT_TOKEN", "USDT_DECIMALS"] as const) {
     if (given.USDT_CHAIN === "custom" && given[name] === undefined) {

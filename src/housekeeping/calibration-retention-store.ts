@@ -6,13 +6,13 @@ import { BATCH, CALIBRATIONS_KEPT, DIFFERENCES_KEPT_DAYS } from "./limits.ts";
 const TABLES = 100;
 
 /**
- * Thins out the rolling calibrations of each table and model, with the runs that made them, and gives how many went.
+ * Thins out the rolling calibrations of each table and model, with the runs that made them. Returns how many were deleted.
  *
- * What stays is what anything rests on: the newest, from which replays continue and `verify` replays the last; the first, which
- * says with what its model began; the last of each day for a month and of each month permanently; those that did not meet the
- * live state for 90 days; and every one that was promoted or compared. Records made manually and promotions are never
- * touched. `verify` needs no record that went: of each that is there it checks what was hashed, and where the one before
- * the newest were gone it would replay from the first round.
+ * Kept are: the newest, from which replays continue and of which `verify` replays the last; the first, which states the
+ * start of its model; the last of each day for a month and of each month permanently; those that differed from the live
+ * state for 90 days; and every one that was promoted or compared. Manual records and promotions are never deleted. `verify`
+ * needs no deleted record: it checks the hashes of those that are there, and without the one before the newest it would
+ * replay from the first round.
  */
 export async function thinCalibrations(sql: Sql, signal: AbortSignal): Promise<Tidied> {
   const crowded = await sql<{ tableId: number }[]>`

@@ -3,7 +3,7 @@ import type { Queryable } from "../db/client.ts";
 /** A table whose head does not name its newest rows. */
 export interface StrayHead {
   table: string;
-  /** What the head says, and what the newest row says. */
+  /** The values of the head and of the newest row. */
   expected: string;
   found: string;
 }

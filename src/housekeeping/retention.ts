@@ -14,18 +14,18 @@ import {
 /**
  * How long rows of a table are kept.
  *
- * - `forever`: facts that anybody may want proved, money, and who decided what. They are never deleted.
- * - `bounded`: there are only so many, whatever happens: one a house, a table, a process.
- * - `pruned`: they go; `by` says who lets them go, `housekeep` in small batches every hour.
+ * - `forever`: facts that may have to be proved, money, and decisions of staff. They are never deleted.
+ * - `bounded`: their number has a limit: one per house, table or process.
+ * - `pruned`: they are deleted; `by` names the code that deletes them: `housekeep` does so in small batches every hour.
  */
 export type Retention =
   | { kept: "forever"; why: string }
   | { kept: "bounded"; by: string }
-  | { kept: "pruned"; after: string; by: "housekeep" | "whoever writes it" };
+  | { kept: "pruned"; after: string; by: "housekeep" | "its writer" };
 
 const forever = (why: string): Retention => ({ kept: "forever", why });
 const bounded = (by: string): Retention => ({ kept: "bounded", by });
-const pruned = (after: string, by: "housekeep" | "whoever writes it" = "housekeep"): Retention => ({
+const pruned = (after: string, by: "housekeep" | "its writer" = "housekeep"): Retention => ({
   kept: "pruned",
   after,
   by,
@@ -33,16 +33,16 @@ const pruned = (after: string, by: "housekeep" | "whoever writes it" = "housekee
 
 const FACT = "a fact: verify and anyone's own scoring start from it";
 const MONEY = "money";
-const DECISION = "what persons decided, manually and few";
+const DECISION = "decisions of staff, few";
 
-/** Every table there is; a test fails where one is missing here. */
+/** Every table; a test fails if one is missing here. */
 export const RETENTION: Readonly<Record<string, Retention>> = {
   houses: bounded("one a house; one that left the file is disabled"),
   tables: bounded("one a table"),
   feeds: bounded("one a table"),
   poll_leases: bounded("one a house and shard"),
   request_budgets: bounded("one a house"),
-  circuit_changes: pruned("30 days", "whoever writes it"),
+  circuit_changes: pruned("30 days", "its writer"),
   payloads: pruned("PAYLOAD_RETENTION_HOURS after their day, by whole days, once every answer of the day was read"),
   payloads_kept: pruned("2,000 answers or 64 MiB of a house, the oldest first"),
   polls: pruned(`${POLLS_KEPT_DAYS} days, by whole days`),
@@ -52,7 +52,7 @@ export const RETENTION: Readonly<Record<string, Retention>> = {
   rounds: forever(FACT),
   round_revision: forever(DECISION),
   number_resets: forever(DECISION),
-  round_cells: pruned("8 days; made from rounds", "whoever writes it"),
+  round_cells: pruned("8 days; made from rounds", "its writer"),
   gaps: forever("what was missing, which accuracy and audits rest on"),
   quarantine: pruned(
     `${SETTLED_KEPT_DAYS} days after it was decided; of open items the newest ${OPEN_QUARANTINE_PER_TABLE.toLocaleString("en")} of a table`,
@@ -69,7 +69,7 @@ export const RETENTION: Readonly<Record<string, Retention>> = {
   model_snapshots: bounded("one a table and model"),
   published_readings: bounded("one a table"),
   logs: bounded("one, and another for each that an operator declares"),
-  log_entries: forever("what others hold against us"),
+  log_entries: forever("what others can check us by"),
   log_heads: bounded("one a table and log"),
   log_tiles: forever("the tree over log_entries"),
   log_checkpoints: forever("what was signed, and when witnesses cosigned it"),
@@ -86,10 +86,10 @@ export const RETENTION: Readonly<Record<string, Retention>> = {
     `rolling ones with their record, ${RUNS_KEPT_DAYS} days after their end where they made none`,
   ),
   calibration_comparisons: forever(DECISION),
-  backtest_checkpoints: pruned("its run is done", "whoever writes it"),
+  backtest_checkpoints: pruned("its run is done", "its writer"),
   house_audits: forever("evidence on houses, an hour a row; verify makes each again"),
 
-  workers: pruned("a minute of silence", "whoever writes it"),
+  workers: pruned("a minute of silence", "its writer"),
   heartbeats: bounded("one a kind of single worker"),
   leases: bounded("one for each role that a single process holds"),
   queue_controls: bounded("one a queue"),
@@ -100,7 +100,7 @@ export const RETENTION: Readonly<Record<string, Retention>> = {
   audit_log: forever("who did what, a chain of hashes"),
   operator_changes: forever(DECISION),
   audit_head: bounded("one"),
-  backups: forever("one a backup, so that a restored one can be told"),
+  backups: forever("one a backup, so that a restored one is recognized"),
 
   accounts: forever("whose money and calls these are; one that is closed names no one"),
   keys: forever("whose calls these were; hashes only"),
@@ -112,7 +112,7 @@ export const RETENTION: Readonly<Record<string, Retention>> = {
   call_minutes: pruned(`${CALL_MINUTES_KEPT_DAYS} day after its own, by whole days`),
   usage_counts: pruned(`${USAGE_DAYS_KEPT_DAYS} days`),
   usage_days: pruned("the facts of its day"),
-  usage_sums: pruned("its day is closed", "whoever writes it"),
+  usage_sums: pruned("its day is closed", "its writer"),
   purchases: forever(MONEY),
   purchase_credits: forever(MONEY),
 
@@ -128,10 +128,10 @@ export const RETENTION: Readonly<Record<string, Retention>> = {
   deposit_addresses: forever(MONEY),
   chain_endpoints: bounded("two a chain and token"),
   chain_deposits: forever(MONEY),
-  credited_deposits: pruned("the block of its deposit is final, or a day", "whoever writes it"),
+  credited_deposits: pruned("the block of its deposit is final, or a day", "its writer"),
   payment_app_orders: forever(MONEY),
-  payment_app_nonces: pruned("their time is too old to be believed", "whoever writes it"),
-  payment_app_certificates: pruned("the payment app names others", "whoever writes it"),
+  payment_app_nonces: pruned("their time is too old to be believed", "its writer"),
+  payment_app_certificates: pruned("the payment app names others", "its writer"),
   payment_app_state: bounded("one"),
 
   "auth.users": bounded("one a person; gone when the account is closed"),
@@ -139,9 +139,9 @@ export const RETENTION: Readonly<Record<string, Retention>> = {
   "auth.sessions": pruned("a day after their end"),
   "auth.verifications": pruned("a day after their end"),
   "auth.two_factors": bounded("one a person"),
-  "auth.used_codes": pruned("minutes, at the next code", "whoever writes it"),
+  "auth.used_codes": pruned("minutes, at the next code", "its writer"),
   operators: bounded("one a person"),
-  sign_in_links: pruned("a day after their end, at the next link", "whoever writes it"),
+  sign_in_links: pruned("a day after their end, at the next link", "its writer"),
   sign_ups: pruned("their end"),
   mail_tokens: pruned("a day after their end"),
   legal_texts: forever("what someone agreed to, as it read"),

@@ -2,7 +2,7 @@ import type { Family, Sample } from "./families.ts";
 import type { Count, DatabaseFacts, HouseFacts } from "./facts-store.ts";
 
 /**
- * What PostgreSQL knows, as metrics; none of their samples where it is away (null). Every process tells the same, so
+ * The facts of PostgreSQL as metrics; without samples if it is unavailable (null). Every process reports the same, so
  * rules take the `max` over instances.
  */
 export function factFamilies(facts: DatabaseFacts | null): Family[] {
@@ -69,21 +69,21 @@ export function factFamilies(facts: DatabaseFacts | null): Family[] {
       "Calibration runs: queued and running now; done, failed and cancelled in the last day.",
       only(facts?.calibrationRuns, "state"),
     ),
-    gauge("roundhouse_gaps_open", "Open gaps of a house.", troubles(facts, "gaps")),
+    gauge("roundhouse_gaps_open", "Open gaps of a house.", openItems(facts, "gaps")),
     gauge(
       "roundhouse_gap_rounds_missing",
       "Rounds known to be missing in the open gaps of a house.",
-      troubles(facts, "missing"),
+      openItems(facts, "missing"),
     ),
     gauge(
       "roundhouse_quarantine_open",
       "Quarantined items of a house that no one decided on.",
-      troubles(facts, "quarantine"),
+      openItems(facts, "quarantine"),
     ),
     gauge(
       "roundhouse_conflicts_open",
       "Rounds of a house with two results that no one decided on.",
-      troubles(facts, "conflicts"),
+      openItems(facts, "conflicts"),
     ),
     gauge(
       "roundhouse_notices_open",
@@ -163,9 +163,9 @@ function of(houses: readonly HouseFacts[], valueOf: (facts: HouseFacts) => numbe
   });
 }
 
-/** Zero for a house without any, so that a rate or a sum over houses misses none. */
-function troubles(facts: DatabaseFacts | null, kind: string): Sample[] {
-  const found = new Map(facts?.troubles.filter((trouble) => trouble.kind === kind).map(({ house, n }) => [house, n]));
+/** The open items of a kind per house; 0 for a house without any, so that sums over houses are complete. */
+function openItems(facts: DatabaseFacts | null, kind: string): Sample[] {
+  const found = new Map(facts?.openItems.filter((item) => item.kind === kind).map(({ house, n }) => [house, n]));
   return of(facts?.houses ?? [], ({ house }) => found.get(house) ?? 0);
 }
 

@@ -33,7 +33,7 @@ export interface DatabaseFacts {
   /** Shards of each house by the state of their circuit. */
   circuits: Count[];
   /** Of each house: open gaps, rounds missing in them, open quarantined items, undecided conflicts. */
-  troubles: Count[];
+  openItems: Count[];
   /** Open notices of each house by kind. */
   notices: Count[];
   /** Open alerts, runs of calibrations, paused queues and connections to the database, by kind. */
@@ -71,7 +71,7 @@ export interface ServerFacts {
 const STATEMENT_TIMEOUT_MS = 2_000;
 
 /**
- * Everything that metrics tell of the database, in one read-only transaction. Nothing in it grows with time: tables of
+ * Reads everything that metrics report of the database, in one read-only transaction. Nothing in it grows with time: tables of
  * facts are read by partial indexes of what is open. It grows with tables: 10,000 of them took half a second on two cores
  * with eight times as much to do.
  */
@@ -82,7 +82,7 @@ export async function readDatabaseFacts(sql: Sql): Promise<DatabaseFacts> {
     const [
       houses,
       circuits,
-      troubles,
+      openItems,
       notices,
       alerts,
       calibrationRuns,
@@ -107,7 +107,7 @@ export async function readDatabaseFacts(sql: Sql): Promise<DatabaseFacts> {
     return {
       houses,
       circuits,
-      troubles,
+      openItems,
       notices,
       alerts,
       calibrationRuns,

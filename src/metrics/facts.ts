@@ -9,7 +9,7 @@ import { factFamilies } from "./fact-families.ts";
 import { readDatabaseFacts } from "./facts-store.ts";
 import { readCached } from "./cached-read.ts";
 
-/** Where facts are read. */
+/** The sources of facts. */
 export interface FactSources {
   sql: Sql;
   /** Null where this process was given no Redis. */
@@ -17,8 +17,8 @@ export interface FactSources {
 }
 
 /**
- * What the servers know, as metrics. They are asked at most every five seconds however often someone scrapes, and
- * waited for 0.8 s: where one is away, `roundhouse_up` says so and its facts are left out, since old ones would lie.
+ * The facts of the servers as metrics. They are read at most every five seconds, however often a scrape arrives, and
+ * waited for 0.8 s. If a server is unavailable, `roundhouse_up` is 0 and its facts are left out, since they would be stale.
  */
 export function readFacts({ sql, queues }: FactSources, log: Log): () => Promise<Family[]> {
   const failed = (part: string) => (error: unknown) =>

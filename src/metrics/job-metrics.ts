@@ -27,7 +27,7 @@ export function measureJobs(registry: Registry): (report: RunReport) => void {
   });
   const voids = new Counter({
     name: "roundhouse_forecasts_void_total",
-    help: "Forecasts that cannot be judged, by reason.",
+    help: "Forecasts that cannot be scored, by reason.",
     labelNames: ["reason"],
     registers,
   });

@@ -59,7 +59,7 @@ export interface ApiParts {
   replica?: Sql | undefined;
   /** A direct connection string, not through a transaction pooler: for LISTEN. */
   directUrl: string;
-  /** Where processes share rate limits; without it, or while it is down, each process has its own. */
+  /** The Redis in which processes share rate limits; without it, or while it is unavailable, each process has its own. */
   redisUrl: string | undefined;
   settings: Pick<
     Settings,

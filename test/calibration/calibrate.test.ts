@@ -290,7 +290,7 @@ describe("a live state that is not what its rounds give", () => {
     await playTo(world, 0, 100);
     await flip(world, place);
     const result = await runRollingCalibration(world.sql, await askNow(world), never);
-    expect(result).toMatchObject({ isMet: false, replayed: fromScratch(100).hash, saidToBe: fromScratch(100).hash });
+    expect(result).toMatchObject({ isMet: false, replayed: fromScratch(100).hash, stored: fromScratch(100).hash });
     expect(result?.live).not.toBe(result?.replayed);
     expect((await calibrationsOf(world))[0]).toMatchObject({
       stateHash: result?.replayed,
@@ -308,7 +308,7 @@ describe("a live state that is not what its rounds give", () => {
         and seq = (select min(seq) from rounds where table_id = ${world.tableId} and color = 0)`;
     const result = await runRollingCalibration(world.sql, await askNow(world), never);
     expect(result).toMatchObject({ isMet: false });
-    expect(result?.live).toBe(result?.saidToBe);
+    expect(result?.live).toBe(result?.stored);
   });
 });
 

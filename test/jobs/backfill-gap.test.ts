@@ -435,7 +435,7 @@ describe("a gap of unknown size", () => {
     await take(table, named("a"), named("h"));
     expect(await backfill()).toEqual({ given_up: 1 });
     expect((await openNotices(sql, table))["gap"]).toMatch(
-      /^an unknown number of rounds are missing since .*; they could not be fetched: ids do not tell how many/,
+      /^an unknown number of rounds are missing since .*; they could not be fetched: ids do not give the number of missing rounds/,
     );
   });
 });

@@ -56,7 +56,7 @@ describe("calibrate-table", () => {
     expect(await alertsOf(world)).toEqual([{ open: true }]);
     expect(lines).toHaveLength(1);
     expect(lines[0]?.msg).toContain(`calibration 1 of ${world.tableName} replayed its rounds to the state `);
-    expect(lines[0]?.msg).toContain("(and is said to be ");
+    expect(lines[0]?.msg).toContain("(and is stored as ");
 
     await flip(world);
     await playSome(world);

@@ -144,7 +144,7 @@ describe("retention", () => {
     await payloads(5, { state: "unread" });
     const { counts, lines } = await run("retention");
     expect(counts).toMatchObject({ dropped: 0, waiting: 1 });
-    expect(lines.map(({ msg }) => msg)).toContainEqual(expect.stringMatching(/^1 answers of .* are not read yet/));
+    expect(lines.map(({ msg }) => msg)).toContainEqual(expect.stringMatching(/^1 responses of .* are not read yet/));
     expect(await sql`select from payloads`).toHaveLength(1);
     await sql`update payloads set state = 'read', read_at = now()`;
     expect((await run("retention")).counts).toMatchObject({ dropped: 1 });
@@ -324,7 +324,9 @@ describe("retention", () => {
     expect(perDay).toBeGreaterThanOrEqual(24);
     expect(perDay).toBeLessThanOrEqual(28);
     expect(counts).toMatchObject({ pruned: 600 - versions.length + 2 });
-    expect(lines.map(({ msg }) => msg)).toContain(`${600 - versions.length} rows of calibrations were over their time`);
+    expect(lines.map(({ msg }) => msg)).toContain(
+      `${600 - versions.length} rows of calibrations were older than they are kept`,
+    );
     const [runs] = await sql`
       select count(*)::integer as runs, count(calibration_id)::integer as with_record
       from calibration_runs`;
@@ -386,7 +388,7 @@ describe("retention", () => {
         const { counts, lines } = await run("retention");
         // its day and the row that is held wait; all else went, while both go on reading
         expect(counts).toMatchObject({ dropped: 0, waiting: 2, pruned: 1_200 });
-        expect(lines.map(({ msg }) => msg)).toContainEqual(expect.stringMatching(/alerts .* stays another hour/));
+        expect(lines.map(({ msg }) => msg)).toContainEqual(expect.stringMatching(/alerts .* is kept for another hour/));
       });
       const [seen] = await reader`select count(*)::integer as n from notices`;
       expect(seen).toEqual({ n: 1_200 });

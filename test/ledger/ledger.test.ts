@@ -310,7 +310,7 @@ describe("the database itself", () => {
     [
       "a balance that no entry gives",
       "update ledger_accounts set balance = balance + 1 where kind = 'revenue'",
-      /a balance is what the newest entry left/,
+      /a balance equals that of the newest entry/,
     ],
     [
       "an account that becomes another",
@@ -334,7 +334,7 @@ describe("the database itself", () => {
     [
       "entries that no balance follows",
       `with made as (${NEW_TRANSACTION}) insert into ledger_entries ${entriesOf("a.balance + amount")}`,
-      /a balance is what the newest entry left/,
+      /a balance equals that of the newest entry/,
     ],
     [
       "a balance that does not follow from the one before",

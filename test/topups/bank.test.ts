@@ -115,7 +115,7 @@ describe("a bank transfer", () => {
     ).rejects.toThrow("match_is_approved_by_another");
     await expect(
       desk.sql`update bank_lines set state = 'credited', credit_transaction_id = 1 where id = ${/\d+$/.exec(path)![0]}`,
-    ).rejects.toThrow("somebody else has approved");
+    ).rejects.toThrow("another person has approved");
     expect(await desk.holds("wallet", account)).toBe(0n);
   });
 

@@ -338,7 +338,7 @@ describe("where no payment app is configured", () => {
   });
 
   it.each([
-    [{ BINANCE_PAY_KEY: "a-key-of-ours" }, "BINANCE_PAY_SECRET: expected it beside BINANCE_PAY_KEY"],
+    [{ BINANCE_PAY_KEY: "a-key-of-ours" }, "BINANCE_PAY_SECRET: expected it together with BINANCE_PAY_KEY"],
     [{ BINANCE_PAY_URL: "http://pay.example" }, "BINANCE_PAY_URL: expected a URL that begins with https://"],
   ])("half a configuration is refused: %j", (env, message) => {
     expect(() => loadSettings(env)).toThrow(message);

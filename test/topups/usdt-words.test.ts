@@ -62,8 +62,12 @@ describe("the settings of USDT", () => {
       { ...both, USDT_XPUB: XPUB.replace("9g", "9h").replace("Nc", "Nd") },
       "one of its characters is mistyped",
     ],
-    ["a key without endpoints", { USDT_XPUB: XPUB }, "USDT_RPC_URLS: expected it beside USDT_XPUB"],
-    ["endpoints without a key", { USDT_RPC_URLS: both.USDT_RPC_URLS }, "USDT_XPUB: expected it beside USDT_RPC_URLS"],
+    ["a key without endpoints", { USDT_XPUB: XPUB }, "USDT_RPC_URLS: expected it together with USDT_XPUB"],
+    [
+      "endpoints without a key",
+      { USDT_RPC_URLS: both.USDT_RPC_URLS },
+      "USDT_XPUB: expected it together with USDT_RPC_URLS",
+    ],
     [
       "the same endpoint twice",
       { ...both, USDT_RPC_URLS: "https://a.example,https://a.example" },

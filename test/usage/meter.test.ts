@@ -168,7 +168,7 @@ describe("one batch of the meter", () => {
   it("counts nothing after its deadline, and leaves no trace", async () => {
     const { keyId, accountId } = await makeCaller();
     const calls = times(3, { keyId, endpoint: "games" });
-    await expect(consumeCalls(sql, calls, new Date(Date.now() - 60_000))).rejects.toThrow(/after their deadline/);
+    await expect(consumeCalls(sql, calls, new Date(Date.now() - 60_000))).rejects.toThrow(/before their deadline/);
     expect(await sql`select from quotas where account_id = ${accountId}`).toEqual([]);
     expect(await sql`select from usage_facts where account_id = ${accountId}`).toEqual([]);
     const verdicts = await consumeCalls(sql, calls, new Date(Date.now() + 60_000));
