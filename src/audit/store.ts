@@ -91,42 +91,64 @@ export interface AuditSearch {
   to: Date | null;
 }
 
-/** One page of the matching entries, newest first, and their number. Pages are counted from 1. */
+/** Entries that one search reads at most, so that one without matches ends. */
+const MOST_READ = 50_000n;
+
+/**
+ * Entries that match, newest first, at most `limit`. Reads the newest 50,000 entries in front of `before`; null is the
+ * end of the log. `next` is the `before` of the next page; null if the log has no older entries.
+ */
 export async function searchAudit(
   sql: Sql,
   search: AuditSearch,
-  { page, perPage }: { page: number; perPage: number },
-): Promise<{ entries: KeptEntry[]; total: bigint }> {
-  const matching = sql`
-    (${search.actor} = '' or actor ilike ${contains(search.actor)})
-    and (
-      ${search.action} = ''
-      or action = ${search.action}
-      or (${search.action.endsWith(".")} and starts_with(action, ${search.action}))
-    )
-    and (${search.target} = '' or target ilike ${contains(search.target)})
-    and (
-      ${search.text} = ''
-      or concat_ws(' ', target, reason, before::text, after::text, request_id, address) ilike ${contains(search.text)}
-    )
-    and (${search.from}::timestamptz is null or at >= ${search.from})
-    and (${search.to}::timestamptz is null or at < ${search.to})`;
-  const [counted] = await sql<{ total: bigint }[]>`select count(*) as total from audit_log where ${matching}`;
+  { before, limit }: { before: bigint | null; limit: number },
+): Promise<{ entries: KeptEntry[]; next: bigint | null }> {
+  const [head] = await sql<{ seq: bigint }[]>`select coalesce(max(seq), 0) as seq from audit_log`;
+  const end = before ?? (head?.seq ?? 0n) + 1n;
   const entries = await sql<KeptEntry[]>`
     select
       seq, at, surface, actor, role, action, target, before, after, reason, request_id as "requestId", address, hash
     from audit_log
-    where ${matching}
+    where seq < ${end}
+      and seq >= ${end - MOST_READ}
+      and (${search.actor} = '' or actor ilike ${contains(search.actor)})
+      and (
+        ${search.action} = ''
+        or action = ${search.action}
+        or (${search.action.endsWith(".")} and starts_with(action, ${search.action}))
+      )
+      and (${search.target} = '' or target ilike ${contains(search.target)})
+      and (
+        ${search.text} = ''
+        or concat_ws(' ', target, reason, before::text, after::text, request_id, address) ilike ${contains(search.text)}
+      )
+      and (${search.from}::timestamptz is null or at >= ${search.from})
+      and (${search.to}::timestamptz is null or at < ${search.to})
     order by seq desc
-    limit ${perPage}
-    offset ${(page - 1) * perPage}`;
-  return { entries, total: counted?.total ?? 0n };
+    limit ${limit + 1}`;
+  if (entries.length > limit) return { entries: entries.slice(0, limit), next: entries[limit - 1]?.seq ?? null };
+  return { entries, next: end - MOST_READ > 1n ? end - MOST_READ : null };
 }
 
-/** The actions in the log, for a menu. */
-export async function listAuditActions(sql: Sql): Promise<string[]> {
-  const rows = await sql<{ action: string }[]>`select distinct action from audit_log order by action`;
-  return rows.map(({ action }) => action);
+/** The actions and the actors of the log, for choosing one: at most 300 of each. Walks the indexes, not the log. */
+export async function listAuditFacets(sql: Sql): Promise<{ actions: string[]; actors: string[] }> {
+  const distinct = async (column: "action" | "actor") => {
+    const rows = await sql<{ value: string }[]>`
+      with recursive found as (
+        (select ${sql(column)} as value from audit_log order by ${sql(column)} limit 1)
+        union all
+        select (select ${sql(column)} from audit_log where ${sql(column)} > found.value order by ${sql(column)} limit 1)
+        from found
+        where found.value is not null
+      )
+      select value
+      from found
+      where value is not null
+      limit 300`;
+    return rows.map(({ value }) => value);
+  };
+  const [actions, actors] = await Promise.all([distinct("action"), distinct("actor")]);
+  return { actions, actors };
 }
 
 /** Whether a request left an entry. */

@@ -91,7 +91,7 @@ async function isPasswordOf(email: string, password: string): Promise<boolean> {
 
 const told = async () => {
   const nothing = { actor: "", action: "", target: "", text: "", from: null, to: null };
-  const { entries } = await searchAudit(sql, nothing, { page: 1, perPage: 100 });
+  const { entries } = await searchAudit(sql, nothing, { before: null, limit: 100 });
   return entries.toReversed();
 };
 

@@ -27,7 +27,7 @@ describe("without signing in", () => {
     "/ops",
     "/ops/",
     "/ops/people",
-    "/ops/audit?page=2",
+    "/ops/audit?before=2",
     "/ops/nothing/here",
     "/ops/ops.css",
     "/ops/%zz",

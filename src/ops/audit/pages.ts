@@ -1,18 +1,20 @@
 import { z } from "zod";
-import { type AuditSearch, type KeptEntry, listAuditActions, searchAudit } from "../../audit/store.ts";
+import { type AuditSearch, type KeptEntry, listAuditFacets, searchAudit } from "../../audit/store.ts";
 import { csvText } from "../../csv.ts";
 import type { OpsPage } from "../contract.ts";
 import { PageError } from "../../frame/errors.ts";
+import { diffOf, maskedText } from "./diff.ts";
+import { sentenceOf } from "./sentence.ts";
 
 const PER_PAGE = 50;
-/** One file holds at most so many entries: more are asked for by time. */
+/** Entries of one file; longer times are downloaded in parts. */
 const MOST_IN_FILE = 50_000;
 
-/** Between these a time is one that PostgreSQL can keep. */
+/** PostgreSQL stores times between these. */
 const [FIRST, LAST] = [new Date("1970-01-01T00:00Z"), new Date("9999-01-01T00:00Z")];
 
 const text = z.string().trim().max(200).default("");
-/** A time as a form's field or somebody's typing has it; UTC where no zone is given. */
+/** A time as typed; UTC if it has no zone. */
 const time = z
   .string()
   .trim()
@@ -28,7 +30,12 @@ const time = z
     return z.NEVER;
   });
 const search = z.strictObject({ actor: text, action: text, target: text, text, from: time, to: time });
-const searchPage = search.extend({ page: z.coerce.number().int().min(1).max(1_000_000).default(1) });
+const searchPage = search.extend({
+  before: z
+    .string()
+    .regex(/^\d{0,18}$/, "expected the number of an entry")
+    .default(""),
+});
 
 type SearchQuery = z.infer<typeof search>;
 
@@ -36,33 +43,46 @@ const auditPage: OpsPage<z.infer<typeof searchPage>> = {
   path: "/audit",
   nav: { label: "Audit log", order: 42, group: "Administration" },
   query: searchPage,
-  async show({ sql }, { query: { page, ...query } }) {
-    const [{ entries, total }, actions] = await Promise.all([
-      searchAudit(sql, query satisfies AuditSearch, { page, perPage: PER_PAGE }),
-      listAuditActions(sql),
+  async show({ sql }, { query: { before, ...query } }) {
+    const [{ entries, next }, facets] = await Promise.all([
+      searchAudit(sql, query satisfies AuditSearch, {
+        before: before === "" ? null : BigInt(before),
+        limit: PER_PAGE,
+      }),
+      listAuditFacets(sql),
     ]);
-    const data = { entries, actions, paging: { page, perPage: PER_PAGE, total } };
+    const rows = entries.map((entry) => ({
+      ...entry,
+      sentence: sentenceOf(entry),
+      diff: diffOf(entry.before, entry.after),
+    }));
+    const data = { rows, ...facets, next, before, perPage: PER_PAGE };
     return { template: "audit/audit", title: "Audit log", data };
   },
 };
 
-/** The entries that were looked for as one file; refused where they are more than it holds, so that none is missing unseen. */
+/** The matching entries as a file; refused if there are more than it holds, so that none is missing unnoticed. */
 export const auditFile = (mostEntries: number): OpsPage<SearchQuery> => ({
   path: "/audit/audit.csv",
   query: search,
   async show({ sql }, { query }) {
-    const { entries, total } = await searchAudit(sql, query, { page: 1, perPage: mostEntries });
-    if (total > entries.length) {
-      throw new PageError(
-        422,
-        `expected at most ${mostEntries} entries in a file, found ${total}; choose a shorter time`,
-      );
-    }
-    return { file: "audit.csv", type: "text/csv", text: csvOf(entries) };
+    const found: KeptEntry[] = [];
+    let before: bigint | null = null;
+    do {
+      const { entries, next } = await searchAudit(sql, query, { before, limit: mostEntries - found.length + 1 });
+      found.push(...entries);
+      if (found.length > mostEntries)
+        throw new PageError(
+          422,
+          `expected at most ${mostEntries} entries in a file, found more; choose a shorter time`,
+        );
+      before = next;
+    } while (before !== null);
+    return { file: "audit.csv", type: "text/csv", text: csvOf(found) };
   },
 });
 
-/** Looking through what was done. */
+/** The search in the audit log, as a page and as a file. */
 export const auditPages: readonly OpsPage[] = [auditPage, auditFile(MOST_IN_FILE)];
 
 const COLUMNS = [
@@ -78,8 +98,8 @@ function csvOf(entries: readonly KeptEntry[]): string {
     entry.role,
     entry.action,
     entry.target,
-    entry.before === null ? "" : JSON.stringify(entry.before),
-    entry.after === null ? "" : JSON.stringify(entry.after),
+    maskedText(entry.before),
+    maskedText(entry.after),
     entry.reason,
     entry.requestId,
     entry.address,

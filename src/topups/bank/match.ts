@@ -61,6 +61,7 @@ export async function matchLine(tx: Transaction, by: Person, asked: MatchRequest
       state: "matched",
       match: id,
       topup: topupId,
+      reference,
       account: target.accountId,
       rate: rateText(rateE8),
       usd: usd(micros),
@@ -106,6 +107,8 @@ export async function approveMatch(
     after: {
       state: "credited",
       match: match.id,
+      topup: match.topupId,
+      reference: match.reference,
       account: match.accountId,
       usd: usd(match.micros),
       transaction: posted.transactionId,
