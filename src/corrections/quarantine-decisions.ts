@@ -8,7 +8,7 @@ import type { Decision } from "./revision.ts";
 export const MOST_ITEMS = 500;
 
 /** The reasons on which an operator can decide: a suspicious result or number may be right. */
-const RELEASABLE: ReadonlySet<string> = new Set(["stuck_feed", "far_ahead"]);
+export const RELEASABLE: ReadonlySet<string> = new Set(["stuck_feed", "far_ahead"]);
 
 /** The result for items in quarantine, or why nothing was changed. */
 export type ItemsOutcome = { ok: true; ids: bigint[]; tables: string[] } | { ok: false; problem: string };

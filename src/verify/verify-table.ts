@@ -5,6 +5,7 @@ import { listUnscored, type Unscored } from "../forecasts/score/unscored-store.t
 import { checkAudits, type WrongAudit } from "./check-readings.ts";
 import type { Wrong } from "./check-round.ts";
 import { verifyCalibrations, type WrongCalibration } from "./verify-calibrations.ts";
+import type { WrongPayload } from "./verify-payloads.ts";
 import { verifyRevisions, type WrongRevision } from "./verify-revisions.ts";
 import { countAccuracyRows, type VerifiedTable } from "./verify-store.ts";
 import { walkTable, type WalkFailure } from "./walk.ts";
@@ -17,6 +18,7 @@ export interface Failure extends Wrong {
     | WrongCalibration["kind"]
     | WrongAudit["kind"]
     | LogFailure["kind"]
+    | WrongPayload["kind"]
     | "model"
     | "accuracy";
   id: string;

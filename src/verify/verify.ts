@@ -4,6 +4,7 @@ import { verifyKeptCheckpoint, verifyLogs } from "../record/log/verify-log.ts";
 import { findForgedModel } from "../forecasts/model/models-store.ts";
 import { listTablesToVerify, withSnapshot } from "./verify-store.ts";
 import { type Checked, type Failure, NOTHING } from "./verify-table.ts";
+import { verifyPayloads } from "./verify-payloads.ts";
 import { type Threads, verifyTables } from "./verify-tables.ts";
 
 /** What was checked, and the first failure if there is one. */
@@ -12,6 +13,8 @@ export interface Verification {
   checked: Checked & {
     /** Entries of the transparency log, if all tables are checked. */
     log_entries: number;
+    /** Stored response bodies, if they are checked. */
+    payloads?: number;
   };
   first_failure: Failure | null;
 }
@@ -30,6 +33,7 @@ export async function verify(
   {
     tableId,
     checkpoint,
+    payloads = false,
     witnesses = [],
     unscoredMinutes,
     threads,
@@ -37,6 +41,8 @@ export async function verify(
   }: {
     tableId?: number | undefined;
     checkpoint?: string | undefined;
+    /** Whether stored response bodies are read and compared with their hashes. */
+    payloads?: boolean;
     witnesses?: readonly Witness[];
     /** How long an ended forecast may be without a score; five minutes by default. */
     unscoredMinutes?: number;
@@ -46,7 +52,7 @@ export async function verify(
   } = {},
 ): Promise<Verification> {
   return withSnapshot(sql, async (tx) => {
-    const checked = { ...NOTHING, log_entries: 0 };
+    const checked: Verification["checked"] = { ...NOTHING, log_entries: 0 };
     const failed = (first_failure: Failure): Verification => ({ ok: false, checked, first_failure });
     const wrongCheckpoint = checkpoint === undefined ? null : await verifyKeptCheckpoint(tx, checkpoint);
     if (wrongCheckpoint !== null) return failed(wrongCheckpoint);
@@ -59,6 +65,11 @@ export async function verify(
     for (const { checked: one, failure } of await verifyTables(tx, tables, { unscoredMinutes, threads, progress })) {
       for (const [what, count] of Object.entries(one) as [keyof Checked, number][]) checked[what] += count;
       if (failure !== null) return failed(failure);
+    }
+    if (payloads) {
+      const bodies = await verifyPayloads(tx, tableId);
+      checked.payloads = bodies.payloads;
+      if (bodies.failure !== null) return failed(bodies.failure);
     }
     if (tableId !== undefined) return { ok: true, checked, first_failure: null };
     const logs = await verifyLogs(tx, { witnesses, progress: (done, total) => progress("log", done, total) });

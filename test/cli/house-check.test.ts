@@ -48,6 +48,23 @@ describe("house check", () => {
     await expect(readFile(env.DATA_DIR)).rejects.toThrow("ENOENT");
   });
 
+  it("sends one request for tables that share it, and one for each that does not", async () => {
+    const { house, check } = await makeHouse({
+      tables: ["m0", "m1", "m2"].map((market) =>
+        tableEntry({ market, feed: feedEntry({ path: market === "m2" ? "/other" : "/rounds" }) }),
+      ),
+    });
+    house.on("/rounds", says(page(812)));
+    house.on("/other", says(page(9)));
+    const { code, stdout } = await check("--json");
+    expect(code).toBe(0);
+    const { tables } = JSON.parse(stdout) as { tables: { table: string; ok: boolean; items: number }[] };
+    expect(tables.map(({ table, ok, items }) => [table, ok, items])).toEqual(
+      ["m0", "m1", "m2"].map((market) => [`acme/crash/${market}`, true, 3]),
+    );
+    expect(house.requests.map(({ path }) => path).toSorted()).toEqual(["/other", "/rounds"]);
+  });
+
   it("tells people what came and what was refused, and why", async () => {
     const { house, check } = await makeHouse();
     house.on("/rounds", says('{"rounds":[{"id":812,"multiplier":"1,87x"},{"id":811,"multiplier":"∞"}]}'));

@@ -121,8 +121,8 @@ describe("payloads", () => {
     const look = `/ops/payloads/reread?${new URLSearchParams(range).toString()}`;
     const [before] = await world.sql`select count(*)::integer as n from rounds`;
     const preview = await page(look, operator);
-    expect(preview).toMatch(/New rounds, all late<\/dt><dd>1</);
-    expect(preview).toMatch(/Items that leave quarantine<\/dt><dd>1</);
+    expect(preview).toMatch(/New rounds \(late\)<\/dt><dd>1</);
+    expect(preview).toMatch(/Items released from quarantine<\/dt><dd>1</);
     expect(preview).toContain("Still refused");
     expect(await world.sql`select count(*)::integer as n from rounds`).toEqual([before]);
     expect(await page(look)).not.toContain('method="post" action="/ops/payloads/reread"');
@@ -132,20 +132,35 @@ describe("payloads", () => {
     const told =
       await world.sql`select after ->> 'state' as state from audit_log where action = 'payload.reread' order by seq`;
     expect(told).toEqual([{ state: "began" }, { state: "done" }]);
-    expect(await page(look)).toMatch(/New rounds, all late<\/dt><dd>0</);
+    expect(await page(look)).toMatch(/New rounds \(late\)<\/dt><dd>0</);
     expect((await operator.post("/ops/payloads/reread", { ...range, from: "", reason: "because" })).status).toBe(422);
   });
 });
 
 describe("quarantine", () => {
-  it("shows the item beside its reason, and lets go of it once", async () => {
+  it("shows what was expected, what was found and what to do, and is decided once", async () => {
     await world.sql`
       insert into quarantine (table_id, payload_received_at, code, reason, round_id, item, item_sha256)
-      values (${table.id}, ${paths[0]?.split("/").at(-1) ?? ""}::text::timestamptz, 'not_a_number', 'expected a multiplier', '77', ${'{"id":77,"multiplier":"<b>"}'}, 'x')`;
+      values (${table.id}, ${paths[0]?.split("/").at(-1) ?? ""}::text::timestamptz, 'not_a_number', ${'expected a multiplier such as 1.87, came "<b>"; set feed.multiplier'}, '77', ${'{"id":77,"multiplier":"<b>"}'}, 'x')`;
     const id = await idOf("quarantine");
-    expect(await page("/ops/quarantine?code=not_a_number")).toContain("expected a multiplier");
+    expect(await page("/ops/quarantine?code=not_a_number")).toMatch(
+      /The multiplier is not a number\.<\/td>\s*<td>a multiplier such as/,
+    );
     const shown = await page(`/ops/quarantine/${id}`, operator);
     expect(shown).toContain("&lt;b&gt;");
+    const texts = shown
+      .split(/<[^>]*>/)
+      .map((one) => one.trim())
+      .filter((one) => one !== "");
+    const at = texts.indexOf("Expected");
+    expect(texts.slice(at, at + 6)).toEqual([
+      "Expected",
+      "a multiplier such as 1.87",
+      "Found",
+      "&quot;&lt;b&gt;&quot;",
+      "What to do",
+      "set feed.multiplier",
+    ]);
     expect(shown).toContain(`href="${paths[0]}"`);
     const form = { ids: id, reason: "a test round" };
     const unfit = await operator.post("/ops/quarantine/decide", { ...form, state: "released" });

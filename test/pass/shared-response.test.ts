@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { gunzipSync } from "node:zlib";
+import { gunzipSync, gzipSync } from "node:zlib";
 import normalizeRounds from "../../jobs/normalize-rounds.ts";
 import pollHouse from "../../jobs/poll-house.ts";
 import { connect, openPipeline, type Pipeline, type Sql } from "../../src/db/client.ts";
@@ -9,7 +9,10 @@ import { createProver } from "../../src/houses/fairness/prove.ts";
 import { createHouseClient } from "../../src/houses/polling/http.ts";
 import { loadHouse } from "../../src/houses/store.ts";
 import { createPasses, type Passes } from "../../src/pass/passes.ts";
-import { findPayload } from "../../src/rounds/lists/payload-list-store.ts";
+import type { Reader } from "../../src/db/reader.ts";
+import { readRoundsForExport } from "../../src/rounds/lists/export-store.ts";
+import { findPayload, listServedTables } from "../../src/rounds/lists/payload-list-store.ts";
+import { verify } from "../../src/verify/verify.ts";
 import { rereadRange } from "../../src/reread/reread.ts";
 import { says, startBadHouse, type BadHouse } from "../support/bad-house.ts";
 import { testContext } from "../support/context.ts";
@@ -264,5 +267,79 @@ describe("a shared response", () => {
     expect(await keepPayloads(sql, part, new AbortController().signal)).toBe(1);
     const [kept] = await sql<{ body: Buffer }[]>`select body from payloads_kept`;
     expect(gunzipSync(kept?.body ?? "").toString()).toBe(listOf([3, null, 23]));
+  });
+
+  it("verifies for each table, whose exported rounds name the payload that listed them", async () => {
+    await poll([3, 13, 23]);
+    await poll([4, 14, 23]);
+    expect(await verify(sql, { payloads: true })).toMatchObject({ ok: true, checked: { rounds: 11, payloads: 2 } });
+    for (const [place, table] of tables.entries()) {
+      expect(await verify(sql, { tableId: table.id, payloads: true })).toMatchObject({
+        ok: true,
+        checked: { payloads: 2 },
+      });
+      const exported = (await Array.fromAsync(readRoundsForExport(sql as unknown as Reader, table.id))).flat();
+      expect(exported).toHaveLength(place === 2 ? 3 : 4);
+      for (const { received_at: receivedAt, round_id: id } of exported) {
+        const payload = await findPayload(sql, { tableId: table.id, receivedAt });
+        const lists = JSON.parse(gunzipSync(payload?.body ?? "").toString()) as Record<string, { id: number }[]>;
+        expect(lists[`m${place}`]?.map((round) => String(round.id))).toContain(id);
+      }
+    }
+  });
+
+  it("is reported for every table that it served when its stored body is changed, or gone", async () => {
+    await poll([3, 13, 23]);
+    await poll([4, 14, 23]); // nothing new for m2
+    const names = tables.map(({ name }) => name);
+    const [row] = await sql<{ at: string; sha256: string }[]>`
+      select utc_text(received_at) as at, encode(sha256, 'hex') as sha256
+      from payloads
+      where body is not null
+      order by received_at desc
+      limit 1`;
+    const reports = async () => [
+      (await verify(sql, { payloads: true })).first_failure,
+      ...(await Promise.all(
+        tables.map(async ({ id }) => (await verify(sql, { tableId: id, payloads: true })).first_failure),
+      )),
+    ];
+    await sql`
+      update payloads
+      set body = ${gzipSync(listOf([4, 14, 24]))}
+      where received_at = ${row?.at ?? ""}::text::timestamptz
+        and body is not null`;
+    for (const failure of await reports()) {
+      expect(failure).toMatchObject({ kind: "payload", expected: `sha256 ${row?.sha256}` });
+      expect(failure?.id).toMatch(new RegExp(`^alpha/crash/m[01] ${row?.at}$`));
+      const [found, served = ""] = failure?.found.split("; the response served ") ?? [];
+      expect(found).toMatch(/^sha256 [0-9a-f]{64}$/);
+      expect(served.split(", ").toSorted()).toEqual(names);
+    }
+    expect((await verify(sql)).ok).toBe(true); // bodies are read on request alone
+    await sql`update payloads set body = 'x' where received_at = ${row?.at ?? ""}::text::timestamptz and body is not null`;
+    for (const failure of await reports()) expect(failure?.found).toContain("a body that cannot be decompressed");
+    await sql`delete from payloads where received_at = ${row?.at ?? ""}::text::timestamptz and body is not null`;
+    const [all, , own] = await reports();
+    for (const failure of [all, own])
+      expect(failure).toMatchObject({ kind: "payload", id: `alpha/crash/m1 ${row?.at}` });
+    expect(all?.found).toContain("no body");
+  });
+
+  it("shows on each payload page which tables it served, with or without something new", async () => {
+    await poll([3, 13, 23]);
+    await poll([4, 14, 23]);
+    const [row] = await sql<{ at: string }[]>`select utc_text(max(received_at)) as at from payloads`;
+    const names = tables.map(({ name }) => name);
+    for (const [place, { id }] of tables.entries()) {
+      const { tables: others, total } = await listServedTables(sql, { tableId: id, receivedAt: row?.at ?? "" }, 10);
+      expect(total).toBe(2);
+      expect(others.map(({ table }) => table)).toEqual(names.filter((_, at) => at !== place));
+      expect(others.map(({ hasPayload, newRounds }) => [hasPayload, newRounds])).toEqual(
+        [0, 1, 2].filter((at) => at !== place).map((at) => (at === 2 ? [false, null] : [true, 1])),
+      );
+    }
+    const limited = await listServedTables(sql, { tableId: tables[0]?.id ?? 0, receivedAt: row?.at ?? "" }, 1);
+    expect([limited.tables.length, limited.total]).toEqual([1, 2]);
   });
 });

@@ -19,6 +19,7 @@ export function verifyCommand(): Command {
       "a checkpoint of the log that you kept: all that it covers must still be there",
       readableFile,
     )
+    .option("--payloads", "read every stored response too and compare it with its hash", false)
     .option("--json", "print one JSON object", false)
     .enablePositionalOptions() // as in main.ts
     .addCommand(verifyRoundsCommand())
@@ -26,7 +27,7 @@ export function verifyCommand(): Command {
       "after",
       examples("verify", "verify --table bustabit/crash/global --json", "verify --checkpoint kept.txt"),
     )
-    .action((given: { table?: string; checkpoint?: string; json: boolean }) =>
+    .action((given: { table?: string; checkpoint?: string; payloads: boolean; json: boolean }) =>
       withDatabase(
         async ({ sql, settings, databaseUrl }) => {
           const table = given.table === undefined ? undefined : await findTableByName(sql, given.table);
@@ -35,6 +36,7 @@ export function verifyCommand(): Command {
             const figures = await verify(sql, {
               tableId: table?.id,
               checkpoint: given.checkpoint === undefined ? undefined : await readFile(given.checkpoint, "utf8"),
+              payloads: given.payloads,
               witnesses: settings.LOG_WITNESSES,
               threads: { databaseUrl: settings.DATABASE_DIRECT_URL ?? databaseUrl },
               progress: (...state) => progress.show(...state),
@@ -68,9 +70,10 @@ function withAudit(figures: Verification, { entries, failure }: Awaited<ReturnTy
 }
 
 function sentence({ checked, first_failure: failure }: Checked): string {
-  const { rounds, forecasts, scores, accuracy_rows, audit_entries } = checked;
+  const { rounds, forecasts, scores, accuracy_rows, payloads, audit_entries } = checked;
   const log = audit_entries === undefined ? "" : `, and ${audit_entries} entries of the audit log`;
-  const counted = `${rounds} rounds, ${forecasts} forecasts, ${scores} scores and ${accuracy_rows} accuracy rows${log}`;
+  const stored = payloads === undefined ? "" : `, ${payloads} payloads`;
+  const counted = `${rounds} rounds, ${forecasts} forecasts, ${scores} scores and ${accuracy_rows} accuracy rows${stored}${log}`;
   if (failure === null) return `all is as it should be: ${counted} are what their facts give, and all chains hold`;
   const { kind, id, expected, found } = failure;
   return (
@@ -83,6 +86,7 @@ const NAMES = {
   model: "model",
   round: "round",
   revision: "revision of the round",
+  payload: "payload",
   forecast: "forecast",
   score: "score of the forecast",
   accuracy: "accuracy row",

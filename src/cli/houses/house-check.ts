@@ -41,7 +41,8 @@ export interface TableCheck {
 }
 
 /**
- * Requests each table of a house once and parses the responses as normalize does; stores nothing and takes no lease.
+ * Requests the tables of a house and parses the responses as normalize does; stores nothing and takes no lease. Tables
+ * with the same request share one, as in a poll.
  *
  * The house is read from the houses file, so that an entry can be tried before it is applied; else from the database.
  * @throws UsageError if the file is invalid or neither has the house.
@@ -53,14 +54,24 @@ export async function checkHouse(found: Found, id: string): Promise<TableCheck[]
     const tables = house.settings.tables.filter((table) => table.enabled && hasFeed(table));
     if (tables.length === 0) throw new UsageError(`the house ${id} has no table that could be asked; give one a feed`);
     const newest = await findNewest(found.databaseUrl, house, tables);
-    return await Promise.all(tables.map((table) => checkTable(client, house, table, found, newest.get(table) ?? null)));
+    const sent = new Map<string, ReturnType<HouseClient["fetch"]>>();
+    const fetchOnce = (request: HouseRequest) => {
+      const { method, url, headers, body } = request;
+      const key = JSON.stringify([method, url, headers, body]);
+      const response = sent.get(key) ?? client.fetch(request, new AbortController().signal);
+      sent.set(key, response);
+      return response;
+    };
+    return await Promise.all(
+      tables.map((table) => checkTable(fetchOnce, house, table, found, newest.get(table) ?? null)),
+    );
   } finally {
     await client.close();
   }
 }
 
 async function checkTable(
-  client: HouseClient,
+  fetchOnce: (request: HouseRequest) => ReturnType<HouseClient["fetch"]>,
   house: House,
   table: TableSettings,
   { settings }: Found,
@@ -69,7 +80,7 @@ async function checkTable(
   const adapter = adapterOf(table);
   const ask = adapter.poll(table.feed, { newest });
   const request = houseRequest(house, ask, { allowPrivateHouses: settings.ALLOW_PRIVATE_HOUSES });
-  const answer = await client.fetch(request, new AbortController().signal);
+  const answer = await fetchOnce(request);
   const check: TableCheck = {
     table: `${house.id}/${table.game}/${table.market}`,
     ok: false,

@@ -62,9 +62,17 @@ export function parseMultiplier(
   }
   if (hundredths < 100n) {
     const advice = value.digits === 0n ? "; if this is an instant crash, list it under feed.instant" : "";
-    return refuse("impossible_multiplier", `expected 1.00 or more, found ${describe(raw)}${advice}`);
+    return refuse(
+      "impossible_multiplier",
+      `expected 1.00 or more, found ${scaledText(raw, hundredths, scale)}${advice}`,
+    );
   }
   return { ok: true, hundredths: Number(hundredths), rawValue: text };
+}
+
+/** A value below 1.00 as a multiplier; with its raw text if the house sends another unit. */
+function scaledText(raw: unknown, hundredths: bigint, scale: number): string {
+  return scale === 1 ? describe(raw) : `${(Number(hundredths) / 100).toFixed(2)} (sent as ${describe(raw)})`;
 }
 
 function refuse(code: RefusalCode, reason: string): ParsedMultiplier {

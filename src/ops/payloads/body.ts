@@ -1,23 +1,23 @@
 import { gunzipSync } from "node:zlib";
 import { reasonOf } from "../../errors.ts";
 
-/** An answer as a person can look at it. */
+/** A payload body as a page shows it. */
 export interface ShownBody {
-  /** The beginning of it, or why there is none. */
+  /** Its beginning, or why it cannot be shown. */
   text: string;
   isText: boolean;
   isWhole: boolean;
-  /** Characters that are not shown. */
+  /** Characters left out. */
   hidden: number;
 }
 
-/** As much as a page shows; the whole of it is downloaded. */
+/** The limit of a page; the download has everything. */
 const SHOWN_CHARACTERS = 32_768;
-/** No house's answer is larger: it would not have been stored. */
+/** No stored response is larger. */
 const LARGEST_BODY = 256 * 1024 * 1024;
 const BYTES_IN_HEX = 1_024;
 
-/** The beginning of a stored answer, JSON indented; bytes that are no text in hexadecimal. Never throws. */
+/** The beginning of a stored body, JSON indented; bytes that are not text in hexadecimal. Never throws. */
 export function showBody(compressed: Buffer): ShownBody {
   const read = unpack(compressed);
   if ("problem" in read) return { text: read.problem, isText: false, isWhole: false, hidden: 0 };
@@ -28,7 +28,7 @@ export function showBody(compressed: Buffer): ShownBody {
   return { text: shown, isText: text !== null, isWhole, hidden: whole.length - shown.length };
 }
 
-/** A stored answer to be kept as a file: as it came where it is text, else as base64. */
+/** A stored body as a file: unchanged if it is text, else as base64. */
 export function bodyFile(compressed: Buffer, receivedAt: string): { file: string; type: string; text: string } | null {
   const read = unpack(compressed);
   if ("problem" in read) return null;
@@ -44,7 +44,7 @@ function unpack(compressed: Buffer): { body: Buffer } | { problem: string } {
   try {
     return { body: gunzipSync(compressed, { maxOutputLength: LARGEST_BODY }) };
   } catch (error) {
-    return { problem: `the stored answer cannot be unpacked: ${reasonOf(error)}` };
+    return { problem: `the stored body cannot be decompressed: ${reasonOf(error)}` };
   }
 }
 
@@ -56,7 +56,7 @@ function textOf(body: Buffer): string | null {
   }
 }
 
-/** Larger ones take too long to be read and written anew for a look. */
+/** Larger bodies take too long to indent. */
 const LARGEST_INDENTED = 1_000_000;
 
 function indentedJson(text: string): string {

@@ -4,6 +4,7 @@ import {
   findPayload,
   listBroughtRounds,
   listPayloads,
+  listServedTables,
   type PayloadKey,
 } from "../../rounds/lists/payload-list-store.ts";
 import { listItemsOf } from "../../rounds/lists/quarantine-list-store.ts";
@@ -21,7 +22,7 @@ const listQuery = z.object({
   sort: z.enum(["newest", "oldest"]).default("newest"),
 });
 
-/** Stored answers, those kept beyond their day among them. */
+/** Stored payloads, with those that are kept after their day has expired. */
 export const payloadsPage: OpsPage<z.infer<typeof listQuery>> = {
   path: "/payloads",
   nav: { label: "Payloads", order: 20, group: "Data" },
@@ -59,25 +60,26 @@ export const payloadPage: OpsPage<z.infer<typeof nothing>> = {
     const payload = key === null ? null : await findPayload(sql, key);
     if (payload === null) return null;
     const { body, ...facts } = payload;
-    const [rounds, items, conflicts] = await Promise.all([
+    const [served, rounds, items, conflicts] = await Promise.all([
+      listServedTables(sql, payload, MOST_SHOWN),
       listBroughtRounds(sql, payload, MOST_SHOWN + 1),
       listItemsOf(sql, payload, MOST_SHOWN + 1),
       listConflictsOf(sql, payload, MOST_SHOWN + 1),
     ]);
     const around = aroundOf(payload.requestedAt);
-    const data = { payload: facts, body: showBody(body), rounds, items, conflicts, most: MOST_SHOWN, around };
+    const data = { payload: facts, body: showBody(body), served, rounds, items, conflicts, most: MOST_SHOWN, around };
     return { template: "payloads/payload", title: `Payload of ${payload.receivedAt}`, data, crumbs };
   },
 };
 
-/** The minute of an answer and the one after, to read it again with its neighbors. */
+/** The minute of a payload, to reread it with its neighbors. */
 function aroundOf(requestedAt: string): { from: string; to: string } {
   const at = new Date(requestedAt).getTime();
   const minute = at - (at % 60_000);
   return { from: new Date(minute).toISOString(), to: new Date(minute + 60_000).toISOString() };
 }
 
-/** The whole of an answer, to be kept. */
+/** The whole body of a payload as a file. */
 export const payloadFile: OpsPage<z.infer<typeof nothing>> = {
   path: "/payloads/:table/:at/body",
   query: nothing,

@@ -13,12 +13,12 @@ import { auditEntry } from "../audit-entry.ts";
 import type { OpsAction, OpsPage, OpsParts } from "../contract.ts";
 import { listing, reason, tellReaders, time } from "./listing.ts";
 
-/** One for the process: it remembers walks along a chain that led nowhere. */
+/** One for the process: it caches failed walks along a chain. */
 const prover = createProver();
 
-/** A look must not keep a process busy for long, and doing it must end while somebody waits; the rest is continued. */
-const LOOK = { most: 400, ms: 8_000 };
-const DO = { most: 2_000, ms: 20_000 };
+/** A preview must not keep the process busy; a re-read must end within a request. Both can be continued. */
+const PREVIEW = { most: 400, ms: 8_000 };
+const REREAD = { most: 2_000, ms: 20_000 };
 const COUNTED = 100_000;
 
 const asked = {
@@ -33,32 +33,32 @@ const form = z.object({ ...asked, reason });
 
 type Asked = z.infer<typeof query>;
 
-/** What reading a range of answers again would change, before it is done. */
+/** Preview of re-reading a range of payloads. */
 export const rereadPage: OpsPage<Asked> = {
   path: "/payloads/reread",
   query,
   async show(parts, { query: given }) {
     const crumbs = [{ label: "Payloads", href: "/ops/payloads" }];
-    const page = (data: object) => ({ template: "payloads/reread", title: "Read answers again", crumbs, data });
+    const page = (data: object) => ({ template: "payloads/reread", title: "Reread payloads", crumbs, data });
     if (given.of === "") return page({ query: given, problem: null, preview: null });
     const found = await rangeOf(parts, given);
     if ("problem" in found) return page({ query: given, problem: found.problem, preview: null });
     const [count, report] = [
       await countToReread(parts.sql, found.range, COUNTED),
-      await work(parts, found, given.after, { dryRun: true, by: "nobody", ...LOOK }),
+      await work(parts, found, given.after, { dryRun: true, by: "preview", ...PREVIEW }),
     ];
     const preview = {
       ...report,
       next: report.next === null ? null : placeText(report.next),
       count,
       isMore: count > COUNTED,
-      most: DO.most,
+      most: REREAD.most,
     };
     return page({ query: { ...given, ...found.range }, problem: null, preview });
   },
 };
 
-/** Reads a range of answers again, as much as can be waited for. */
+/** Rereads a range of payloads, within the limits of one request. */
 export const rereadAction: OpsAction<z.infer<typeof form>> = {
   name: "payload.reread",
   path: "/payloads/reread",
@@ -81,9 +81,9 @@ export const rereadAction: OpsAction<z.infer<typeof form>> = {
           }),
         ),
       );
-    // the batches have transactions of their own, so that the log must know of it whatever becomes of this process
+    // each batch is a transaction of its own, so the log has the beginning even if this process dies
     await tell({ state: "began" });
-    const report = await work(parts, found, given.after, { dryRun: false, by: visitor.email, ...DO });
+    const report = await work(parts, found, given.after, { dryRun: false, by: visitor.email, ...REREAD });
     const { next, ...counts } = report;
     await tell({ state: next === null ? "done" : "done in part", ...counts });
     await tellReaders(parts);
@@ -97,7 +97,7 @@ export const rereadAction: OpsAction<z.infer<typeof form>> = {
     });
     return {
       ok: true,
-      message: `${sentence(report)}; there are more`,
+      message: `${sentence(report)}; more remain`,
       location: `/ops/payloads/reread?${place.toString()}`,
     };
   },
@@ -111,10 +111,10 @@ interface Found {
 async function rangeOf({ sql }: OpsParts, { of, from, to, state }: Asked): Promise<Found | { problem: string }> {
   const choice = await findTablesOf(sql, of);
   const house = choice === null ? null : await loadHouse(sql, withPlaceholders(variablesOf()), choice.house);
-  if (choice === null || house === null) return { problem: `there is no house or table ${of || "without a name"}` };
-  if (from === null) return { problem: "from: expected a time since which answers are read again" };
+  if (choice === null || house === null) return { problem: `there is no house or table ${of}` };
+  if (from === null) return { problem: "from: expected the time from which payloads are reread" };
   const end = to ?? new Date().toISOString();
-  if (from >= end) return { problem: `expected a time before ${end} as the beginning, came ${from}` };
+  if (from >= end) return { problem: `from: expected a time before ${end}, found ${from}` };
   const tableId = of.includes("/") ? (choice.ids[0] ?? null) : null;
   return { house, range: { house: choice.house, tableId, from, to: end, state: state === "" ? null : state } };
 }
@@ -126,7 +126,7 @@ function work(
   { dryRun, by, most, ms }: { dryRun: boolean; by: string; most: number; ms: number },
 ): Promise<Reread> {
   const until = AbortSignal.timeout(ms);
-  // what one batch needs at most beside it: the first walk to the end of a chain takes seconds
+  // the longest batch in addition: the first walk to the end of a chain takes seconds
   const signal = AbortSignal.timeout(ms + 40_000);
   return rereadRange(sql, house, prover, range, {
     dryRun,
@@ -141,7 +141,7 @@ function work(
 function sentence({ payloads, readable, rounds, conflicts, quarantined, released, refused }: Reread): string {
   const broken = refused.reduce((sum, one) => sum + one.payloads, 0);
   return (
-    `${payloads} answers read again: ${readable} that were refused can be read, ${rounds} new rounds, ` +
-    `${conflicts} new conflicts, ${quarantined} items kept apart, ${released} released, ${broken} still refused`
+    `${payloads} payloads reread: ${readable} of those refused are readable, ${rounds} new rounds, ` +
+    `${conflicts} new conflicts, ${quarantined} items quarantined, ${released} released, ${broken} still refused`
   );
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { appendAudit } from "../../audit/store.ts";
-import { decideOnItems, MOST_ITEMS } from "../../corrections/quarantine-decisions.ts";
+import { decideOnItems, MOST_ITEMS, RELEASABLE } from "../../corrections/quarantine-decisions.ts";
 import { countItems, findItem, listItems } from "../../rounds/lists/quarantine-list-store.ts";
 import { auditEntry } from "../audit-entry.ts";
 import type { OpsAction, OpsPage } from "../contract.ts";
@@ -18,6 +18,7 @@ import {
   reason,
   tellReaders,
 } from "../payloads/listing.ts";
+import { itemReason } from "./reason.ts";
 
 const listQuery = z.object({
   ...listing,
@@ -26,7 +27,7 @@ const listQuery = z.object({
   sort: z.enum(["newest", "oldest"]).default("newest"),
 });
 
-/** Items that were kept apart, each beside its reason. */
+/** Quarantined items, each with its reason. */
 export const quarantinePage: OpsPage<z.infer<typeof listQuery>> = {
   path: "/quarantine",
   nav: { label: "Quarantine", order: 21, group: "Data" },
@@ -48,15 +49,15 @@ export const quarantinePage: OpsPage<z.infer<typeof listQuery>> = {
       countItems(sql, tableIds),
     ]);
     const { rows, next } = pageOf(found, ({ lastSeenAt, id }) => cursorText(lastSeenAt, id));
-    const shown = rows.map((row) => ({ ...row, item: excerptOf(row.item) }));
-    const data = { rows: shown, counts, next, perPage: PER_PAGE, query, problem };
+    const items = rows.map((row) => ({ ...row, item: excerptOf(row.item), why: itemReason(row.code, row.reason) }));
+    const data = { rows: items, counts, next, perPage: PER_PAGE, query, problem };
     return { template: "quarantine/quarantine", title: "Quarantine", data };
   },
 };
 
 const nothing = z.object({});
 
-/** One item as it came, and why it is kept apart. */
+/** One quarantined item as received, and why. */
 export const itemPage: OpsPage<z.infer<typeof nothing>> = {
   path: "/quarantine/:id",
   query: nothing,
@@ -65,15 +66,18 @@ export const itemPage: OpsPage<z.infer<typeof nothing>> = {
     const item = id === null ? null : await findItem(sql, id);
     if (item === null) return null;
     const crumbs = [{ label: "Quarantine", href: "/ops/quarantine" }];
-    const data = { item: { ...item, item: indented(item.item) } };
+    const data = {
+      item: { ...item, item: indented(item.item), why: itemReason(item.code, item.reason) },
+      canRelease: RELEASABLE.has(item.code),
+    };
     return { template: "quarantine/item", title: `Item ${item.id}`, data, crumbs };
   },
 };
 
-const ids = idsOf(MOST_ITEMS, "choose at least one item");
+const ids = idsOf(MOST_ITEMS, "select at least one item");
 const form = z.object({ ids, state: z.enum(["released", "discarded"]), reason });
 
-/** Discards items, or lets repeats of one result in. */
+/** Discards items, or releases those that the next re-read stores. */
 export const decideItemsAction: OpsAction<z.infer<typeof form>> = {
   name: "quarantine.decide",
   path: "/quarantine/decide",
@@ -84,20 +88,20 @@ export const decideItemsAction: OpsAction<z.infer<typeof form>> = {
     const outcome = await parts.sql.begin(async (tx) => {
       const done = await decideOnItems(tx, given.ids, { state: given.state, by: visitor.email, reason: given.reason });
       if (!done.ok) return done;
-      const told = {
+      const entry = {
         action: given.state === "released" ? "quarantine.release" : "quarantine.discard",
         target: `items ${given.ids.join(", ")} of ${done.tables.join(", ")}`,
         before: "open",
         after: given.state,
         reason: given.reason,
       };
-      await appendAudit(tx, auditEntry(visitor, told));
+      await appendAudit(tx, auditEntry(visitor, entry));
       return done;
     });
     if (!outcome.ok) return outcome;
     await tellReaders(parts);
     const count = outcome.ids.length;
-    const message = `${count === 1 ? "1 item is" : `${count} items are`} ${given.state}`;
+    const message = `${count === 1 ? "1 item" : `${count} items`} ${given.state}`;
     return { ok: true, message, location: "/ops/quarantine" };
   },
 };

@@ -151,6 +151,66 @@ export async function findPayload(sql: Queryable, { tableId, receivedAt }: Paylo
   return row ?? null;
 }
 
+/** A table that a response served: with a payload row of its own, or without since it listed nothing new for it. */
+export interface ServedTable {
+  tableId: number;
+  table: string;
+  hasPayload: boolean;
+  newRounds: number | null;
+}
+
+/**
+ * The other tables that the response of a payload served, at most `limit`, and how many there are: tables of a shard with
+ * the same request share one stored response.
+ */
+export async function listServedTables(
+  sql: Queryable,
+  { tableId, receivedAt }: PayloadKey,
+  limit: number,
+): Promise<{ tables: ServedTable[]; total: number }> {
+  const rows = await sql<(ServedTable & { total: number })[]>`
+    -- by the tables of the house: payloads have no index by time alone
+    with stored as (
+      select p.table_id, p.body_of, p.served, p.new_rounds
+      from tables own
+      join tables t on t.house_id = own.house_id
+      join payloads p on p.table_id = t.id and p.received_at = ${receivedAt}::text::timestamptz
+      where own.id = ${tableId}
+    ),
+    response as (
+      select table_id, new_rounds, served
+      from stored
+      where coalesce(body_of, table_id) = (
+        select coalesce(body_of, table_id)
+        from stored
+        where table_id = ${tableId}
+          or ${tableId} = any(served)
+        limit 1
+      )
+    ),
+    others as (
+      select table_id, true as has_payload, new_rounds
+      from response
+      union all
+      select s.table_id, false, null
+      from response, unnest(response.served) as s (table_id)
+      where s.table_id not in (select table_id from response)
+    )
+    select
+      o.table_id as "tableId",
+      t.house_id || '/' || t.game || '/' || t.market as "table",
+      o.has_payload as "hasPayload",
+      o.new_rounds as "newRounds",
+      count(*) over ()::integer as total
+    from others o
+    join tables t on t.id = o.table_id
+    where o.table_id <> ${tableId}
+    order by o.has_payload desc, t.position
+    limit ${limit}`;
+  const tables = rows.map(({ total: _, ...table }) => table);
+  return { tables, total: rows[0]?.total ?? 0 };
+}
+
 /** A round that a payload brought. */
 export interface BroughtRound {
   seq: bigint;

@@ -174,6 +174,17 @@ describe("a multiplier", () => {
     expect(parseMultiplier(2, { scale: 0.01, instant: [1] })).toMatchObject({ ok: false });
   });
 
+  test("below 1.00 is named as a multiplier, with what the house sent in its own unit", () => {
+    expect(parseMultiplier(42, { scale: 0.01, instant: [] })).toMatchObject({
+      ok: false,
+      reason: "expected 1.00 or more, found 0.42 (sent as 42)",
+    });
+    expect(parseMultiplier("0.5", { scale: 1, instant: [] })).toMatchObject({
+      ok: false,
+      reason: 'expected 1.00 or more, found "0.5"',
+    });
+  });
+
   test("of any whole hundredths is read back from each way to write it", () => {
     fc.assert(
       fc.property(fc.integer({ min: 100, max: 100_000_000_000 }), (hundredths) => {
