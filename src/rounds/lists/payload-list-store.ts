@@ -207,7 +207,12 @@ export async function listServedTables(
     where o.table_id <> ${tableId}
     order by o.has_payload desc, t.position
     limit ${limit}`;
-  const tables = rows.map(({ total: _, ...table }) => table);
+  const tables = rows.map((row) => ({
+    tableId: row.tableId,
+    table: row.table,
+    hasPayload: row.hasPayload,
+    newRounds: row.newRounds,
+  }));
   return { tables, total: rows[0]?.total ?? 0 };
 }
 
