@@ -2,7 +2,7 @@ import type { Queryable, Transaction } from "../db/client.ts";
 import { queueMail } from "../mail/outbox-store.ts";
 import { operatorChanged } from "./letters.ts";
 
-/** What gives somebody else control of an operator's sign-in for a while. */
+/** What gives another person control of an operator's sign-in for a while. */
 export type OperatorChange = "created" | "password" | "second-factor";
 
 /** Stores a change of an operator and mails every active admin. `by` is an e-mail address or a user of the server. */
@@ -35,31 +35,61 @@ export async function listOperatorChanges(
     limit 3`;
 }
 
+/** Work that another person has to approve. */
+export interface WorkToApprove {
+  /** The ids of the people who did it. */
+  authors: readonly string[];
+  /** When the first of them began. */
+  begunAt: Date;
+}
+
+/** The words of {@link listOperatorChanges} for the person who was changed, and for the one who changed another. */
+const CHANGED = {
+  created: "you were made an operator",
+  password: "your password was reset",
+  "second-factor": "your second factor was turned off",
+} as const;
+const CHANGES = {
+  created: "you made an operator of",
+  password: "you reset the password of",
+  "second-factor": "you turned off the second factor of",
+} as const;
+
 /**
- * Why an operator may not approve the work of these people (ids): they were created, or their password or second factor
- * was reset, within 24 hours, or ever by one of them. Null if they may.
+ * Why an operator may not approve some work. Null if they may. Refused are
+ * - who was created, or whose password or second factor was reset, within 24 hours, or ever by an author;
+ * - who did this to an author within 24 hours before the work or since: the author could be them.
  */
-export async function whyNoApproval(sql: Queryable, userId: string, of: readonly string[]): Promise<string | null> {
-  const [found] = await sql<{ what: OperatorChange; by: string; isOfThem: boolean; until: string }[]>`
-    select c.what, c.made_by as by, t.is_of_them as "isOfThem", utc_text(c.made_at + interval '24 hours') as until
+export async function whyNoApproval(
+  sql: Queryable,
+  userId: string,
+  { authors, begunAt }: WorkToApprove,
+): Promise<string | null> {
+  const [found] = await sql<
+    { what: OperatorChange; by: string; email: string; isOfAuthor: boolean; isByAuthor: boolean; until: string }[]
+  >`
+    select
+      c.what, c.made_by as by, u.email, c.user_id <> ${userId} as "isOfAuthor", t.is_by_author as "isByAuthor",
+      utc_text(c.made_at + interval '24 hours') as until
     from operator_changes c
+    join auth.users u on u.id = c.user_id
     cross join lateral (
       select exists (
-        select from auth.users u where u.id = any(${[...of]}::text[]) and u.id <> c.user_id and u.email = c.made_by
-      ) as is_of_them
+        select from auth.users a where a.id = any(${[...authors]}::text[]) and a.id <> ${userId} and a.email = c.made_by
+      ) as is_by_author
     ) t
     where c.user_id = ${userId}
-      and (t.is_of_them or c.made_at > clock_timestamp() - interval '24 hours')
-    order by t.is_of_them desc, c.id desc
+        and (t.is_by_author or c.made_at > clock_timestamp() - interval '24 hours')
+      or c.user_id = any(${[...authors]}::text[])
+        and c.user_id <> ${userId}
+        and c.made_by = (select email from auth.users where id = ${userId})
+        and c.made_at > ${begunAt}::timestamptz - interval '24 hours'
+    order by t.is_by_author desc, 4 desc, c.id desc
     limit 1`;
   if (found === undefined) return null;
-  const { what, by, isOfThem, until } = found;
-  const done = {
-    created: `you were made an operator by ${by}`,
-    password: `your password was reset by ${by}`,
-    "second-factor": `your second factor was turned off by ${by}`,
-  }[what];
-  return isOfThem
-    ? `${done}, whose work this is: another person has to approve it`
-    : `${done}; you can approve from ${until} on, or another person does`;
+  const { what, by, email, isOfAuthor, isByAuthor, until } = found;
+  if (isOfAuthor) return `${CHANGES[what]} ${email} within 24 hours of this work: another person has to approve it`;
+  return isByAuthor
+    ? `${CHANGED[what]} by ${by}, whose work this is: another person has to approve it`
+    : `${CHANGED[what]} by ${by}; you can approve from ${until} on, or another person does`;
 }

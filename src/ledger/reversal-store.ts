@@ -75,27 +75,38 @@ export async function proposeReversal(
 }
 
 /**
- * Decides a proposal. Another operator than the proposer must approve it; the reversal is posted in the same database
+ * Decides a proposal. Another operator than the proposer, with two-factor authentication, must approve it; the reversal is posted in the same database
  * transaction. If a wallet holds too little, the approval is refused and the proposal stays open. Any operator may decline.
  */
 export async function decideReversal(
   tx: Transaction,
-  { proposalId, isApproved, by, why }: { proposalId: bigint; isApproved: boolean; by: string; why: string },
+  {
+    proposalId,
+    isApproved,
+    by,
+    hasTwoFactor,
+    why,
+  }: { proposalId: bigint; isApproved: boolean; by: string; hasTwoFactor: boolean; why: string },
 ): Promise<Decided<{ transactionId: bigint; reversalId: bigint | null }>> {
   const [proposal] = await tx<
-    { state: Proposal["state"]; transactionId: bigint; proposedBy: string; reason: string }[]
+    { state: Proposal["state"]; transactionId: bigint; proposedBy: string; proposedAt: Date; reason: string }[]
   >`
-    select state, transaction_id as "transactionId", proposed_by as "proposedBy", reason
+    select
+      state, transaction_id as "transactionId", proposed_by as "proposedBy", proposed_at as "proposedAt", reason
     from reversal_proposals
     where id = ${proposalId}
     for update`;
   if (proposal === undefined) return { ok: false, reason: `there is no proposal ${proposalId}` };
-  const { state, transactionId, proposedBy, reason } = proposal;
+  const { state, transactionId, proposedBy, proposedAt, reason } = proposal;
   if (state !== "proposed") return { ok: false, reason: `proposal ${proposalId} was ${state} already` };
   if (isApproved && proposedBy === by) {
     return { ok: false, reason: "you proposed this yourself; someone else must look at it and approve it" };
   }
-  const notYet = isApproved ? await whyNoApproval(tx, by, [proposedBy]) : null;
+  if (isApproved && !hasTwoFactor) {
+    return { ok: false, reason: "Approving requires two-factor authentication: turn it on at /ops/me, then approve" };
+  }
+  const work = { authors: [proposedBy], begunAt: proposedAt };
+  const notYet = isApproved ? await whyNoApproval(tx, by, work) : null;
   if (notYet !== null) return { ok: false, reason: notYet, refused: transactionId };
   let reversalId: bigint | null = null;
   if (isApproved) {

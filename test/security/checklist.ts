@@ -127,8 +127,8 @@ export const CHECKLIST: readonly Control[] = [
   },
   {
     id: "FOUR-EYES",
-    control: "an operator who is new or was reset approves nothing for a day, and never the work of who did it",
-    shownIn: ["topups/bank"],
+    control: "an operator who is new or was reset approves nothing for a day, never the work of who did it, and the other way round",
+    shownIn: ["topups/bank", "security/four-eyes"],
   },
   {
     id: "LOCKOUT",

@@ -1,12 +1,12 @@
-import { findOperator } from "../../accounts/operator-store.ts";
 import { appendAudit } from "../../audit/store.ts";
 import type { Transaction } from "../../db/client.ts";
 import { PageError } from "../../frame/errors.ts";
 import type { Person } from "../../topups/bank/four-eyes.ts";
 import type { Decision } from "../../topups/bank/hold.ts";
 import { lineName } from "../../topups/bank/line.ts";
+import { personOf } from "../acting-person.ts";
 import { auditEntry } from "../audit-entry.ts";
-import type { Done, OpsParts, Sent, Visitor } from "../contract.ts";
+import type { Done, OpsParts, Sent } from "../contract.ts";
 import { idOf } from "../payloads/listing.ts";
 
 /** Who may act at the bank desk besides an admin. */
@@ -40,11 +40,4 @@ export async function decide<Form>(
   });
   if (!outcome.ok) return outcome;
   return { ok: true, message: outcome.message, location: `/ops/bank/lines/${id}` };
-}
-
-/** Who acts, as the desk knows people. */
-async function personOf(tx: Transaction, { operatorId, email }: Visitor): Promise<Person> {
-  const operator = await findOperator(tx, { id: operatorId });
-  if (operator === null) throw new PageError(403, `${email} is no operator any more`);
-  return { id: operatorId, email, hasTwoFactor: operator.hasTwoFactor };
 }

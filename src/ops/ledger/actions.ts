@@ -3,6 +3,7 @@ import { listOperatorChanges } from "../../accounts/operator-change-store.ts";
 import { appendAudit } from "../../audit/store.ts";
 import { PageError } from "../../frame/errors.ts";
 import { decideReversal, proposeReversal } from "../../ledger/reversal-store.ts";
+import { personOf } from "../acting-person.ts";
 import { auditEntry } from "../audit-entry.ts";
 import type { Done, OpsAction, OpsParts, Sent } from "../contract.ts";
 import { idOf, reason } from "../payloads/listing.ts";
@@ -66,7 +67,8 @@ async function decide(
   const proposalId = idOf(params["id"]);
   if (proposalId === null) throw new PageError(404, "there is no such proposal");
   const outcome = await sql.begin(async (tx) => {
-    const decided = await decideReversal(tx, { proposalId, isApproved, by: visitor.operatorId, why: given.reason });
+    const { id: by, hasTwoFactor } = await personOf(tx, visitor);
+    const decided = await decideReversal(tx, { proposalId, isApproved, by, hasTwoFactor, why: given.reason });
     if (!decided.ok) {
       if (decided.refused !== undefined) {
         const target = `transaction ${decided.refused}`;

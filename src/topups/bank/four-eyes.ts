@@ -1,9 +1,17 @@
+import type { WorkToApprove } from "../../accounts/operator-change-store.ts";
+import type { BankLine } from "./line.ts";
+
 /** A member of staff who works on bank transfers. */
 export interface Person {
   id: string;
   email: string;
   /** Whether they sign in with two-factor authentication. */
   hasTwoFactor: boolean;
+}
+
+/** Returns what a decision on a line approves: the work of who entered it and of who decided on it. */
+export function workOn({ enteredById, enteredAt }: BankLine, decidedById: string): WorkToApprove {
+  return { authors: [enteredById, decidedById], begunAt: enteredAt };
 }
 
 /** Whether a person may approve. `onePerson` is stored when they approve their own decision. */

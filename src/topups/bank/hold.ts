@@ -3,7 +3,7 @@ import type { Transaction } from "../../db/client.ts";
 import { usd } from "../../money.ts";
 import { post } from "../../ledger/store.ts";
 import { amountText, rateText, toMicros } from "./amount.ts";
-import { approvalOf, type Person } from "./four-eyes.ts";
+import { approvalOf, type Person, workOn } from "./four-eyes.ts";
 import { lineName, type BankLine } from "./line.ts";
 import { lockLine, saveLineState } from "./line-store.ts";
 import { type BankReturn, endReturn, findOpenReturn, saveReturn, saveReturnApproval } from "./return-store.ts";
@@ -102,7 +102,7 @@ export async function approveReturn(
   const { line, asked } = found;
   const approval = approvalOf(by, { enteredById: asked.enteredById, decidedById: asked.askedById }, { isOnePerson });
   if (!approval.ok) return approval;
-  const refusal = isOnePerson ? null : await whyNoApproval(tx, by.id, [asked.enteredById, asked.askedById]);
+  const refusal = isOnePerson ? null : await whyNoApproval(tx, by.id, workOn(line, asked.askedById));
   if (refusal !== null) return { ok: false, problem: refusal, refused: line };
   const { suspenseMicros: micros, suspenseTransactionId } = line;
   if (micros === null || suspenseTransactionId === null)

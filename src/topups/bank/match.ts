@@ -6,7 +6,7 @@ import { rejectedLetter } from "../letters.ts";
 import { creditTopup, lockTopup, saveTopupState } from "../topup-store.ts";
 import { amountText, rateText, toMicros } from "./amount.ts";
 import { makeTransfer } from "./expected-store.ts";
-import { approvalOf, type Person } from "./four-eyes.ts";
+import { approvalOf, type Person, workOn } from "./four-eyes.ts";
 import { postToSuspense, type Decision } from "./hold.ts";
 import { lineName, type BankLine } from "./line.ts";
 import { lockLine, saveLineState } from "./line-store.ts";
@@ -83,7 +83,7 @@ export async function approveMatch(
   const { line, match } = open;
   const approval = approvalOf(by, { enteredById: match.enteredById, decidedById: match.matchedById }, { isOnePerson });
   if (!approval.ok) return approval;
-  const refusal = isOnePerson ? null : await whyNoApproval(tx, by.id, [match.enteredById, match.matchedById]);
+  const refusal = isOnePerson ? null : await whyNoApproval(tx, by.id, workOn(line, match.matchedById));
   if (refusal !== null) return { ok: false, problem: refusal, refused: line };
   if (match.isClosed) {
     const problem = `account ${match.accountId} was closed meanwhile: take the match back and put the line into suspense`;

@@ -1,0 +1,157 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { noteOperatorChange, type OperatorChange } from "../../src/accounts/operator-change-store.ts";
+import { type Desk, openDesk, problemOf } from "../topups/desk.ts";
+import type { Somebody } from "../support/somebody.ts";
+
+let desk: Desk;
+beforeAll(async () => {
+  desk = await openDesk();
+});
+afterAll(() => desk?.world.close());
+
+interface Person extends Somebody {
+  id: string;
+}
+
+let people = 0;
+
+/** A new operator who is signed in. */
+async function person({ hasTwoFactor = true } = {}): Promise<Person> {
+  people += 1;
+  const email = `person-${people}@example.com`;
+  const id = await desk.world.makeOperator(email, people % 2 === 0 ? "operator" : "admin");
+  const { somebody } = await desk.world.signIn(email);
+  if (hasTwoFactor) await desk.sql`update auth.users set two_factor_enabled = true where id = ${id}`;
+  return Object.assign(somebody, { id });
+}
+
+/** Notes a change of somebody's sign-in, that many hours ago. */
+async function changed(of: Person, what: OperatorChange, by: string, hours: number): Promise<void> {
+  const { sql } = desk;
+  await sql.begin((tx) => noteOperatorChange(tx, { userId: of.id, email: of.email, what, by }));
+  await sql`alter table operator_changes disable trigger operator_change_is_never_changed`;
+  await sql`
+    update operator_changes
+    set made_at = made_at - make_interval(hours => ${hours})
+    where user_id = ${of.id} and made_at > clock_timestamp() - interval '1 minute'`;
+  await sql`alter table operator_changes enable trigger operator_change_is_never_changed`;
+}
+
+/** Work that needs a second person: who did it, and how somebody approves it. */
+interface Work {
+  approve(as: Somebody): Promise<Response>;
+}
+
+let works = 0;
+
+/** Somebody enters a line of a bank statement for a new account. */
+async function line(author: Somebody) {
+  works += 1;
+  const email = `holder-${works}@example.com`;
+  const account = await desk.account(email);
+  const topup = await desk.announce(account);
+  const entered = await author.post("/ops/bank/lines/new", {
+    ...{ bank: "Main", bank_ref: `work-${works}`, value_date: "2026-11-20", amount: "100.00", currency: "USD" },
+    ...{ sender: "Cleo Caller", remittance: topup.reference },
+  });
+  const path = entered.headers.get("location") ?? "";
+  const match = (as: Somebody) => as.post(`${path}/match`, { to: topup.reference, account: String(account), rate: "" });
+  return { path, match, account };
+}
+
+const WORK: Record<string, (author: Somebody) => Promise<Work>> = {
+  async credit(author) {
+    const { path, match } = await line(author);
+    await match(author);
+    const id = await desk.matchId(path);
+    return { approve: (as) => as.post(`${path}/approve`, { match: id }) };
+  },
+  async return(author) {
+    const { path } = await line(author);
+    await author.post(`${path}/hold`, { reason: "unknown" });
+    await author.post(`${path}/return`, { reason: "sent back" });
+    const [asked] = await desk.sql<{ id: string }[]>`select max(id)::text as id from bank_returns`;
+    return { approve: (as) => as.post(`${path}/return/approve`, { return: asked!.id }) };
+  },
+  async reversal(author) {
+    const { path, match } = await line(desk.ann);
+    await match(desk.ann);
+    await desk.ben.post(`${path}/approve`, { match: await desk.matchId(path) });
+    const [credited] = await desk.sql<{ id: string }[]>`select max(id)::text as id from ledger_transactions`;
+    await author.post(`/ops/ledger/transactions/${credited!.id}/reversal`, { reason: "credited twice" });
+    const [proposal] = await desk.sql<{ id: string }[]>`select max(id)::text as id from reversal_proposals`;
+    const reason = "looked at the bank's line";
+    return { approve: (as) => as.post(`/ops/ledger/proposals/${proposal!.id}/approve`, { reason }) };
+  },
+};
+
+const moved = async () => (await desk.sql<[{ n: bigint }]>`select count(*) as n from ledger_transactions`)[0].n;
+
+describe.each(Object.entries(WORK))("[FOUR-EYES] a %s", (_, work) => {
+  /** Refused with these words, without a movement of money. */
+  async function expectRefusal(of: Work, as: Somebody, words: RegExp) {
+    const before = await moved();
+    const response = await of.approve(as);
+    expect(response.status).toBe(422);
+    expect(await problemOf(response)).toMatch(words);
+    expect(await moved()).toBe(before);
+  }
+
+  it("is not approved by its author, and then by another person once", async () => {
+    const [author, other] = [await person(), await person()];
+    const done = await work(author);
+    await expectRefusal(done, author, /another person|someone else/);
+    const before = await moved();
+    expect((await done.approve(other)).status).toBe(303);
+    expect(await moved()).toBe(before + 1n);
+    expect((await done.approve(await person())).status).toBe(422);
+    expect(await moved()).toBe(before + 1n);
+  });
+
+  it("is not approved without two-factor authentication", async () => {
+    const [author, other] = [await person(), await person({ hasTwoFactor: false })];
+    await expectRefusal(await work(author), other, /requires two-factor authentication/);
+  });
+
+  it.each<[string, OperatorChange]>([
+    ["was created", "created"],
+    ["has a password that was reset", "password"],
+    ["has no second factor since", "second-factor"],
+  ])("is not approved by who %s 23 hours ago, and is an hour and a half later", async (__, what) => {
+    const [author, other] = [await person(), await person()];
+    const done = await work(author);
+    await changed(other, what, "chief@example.com", 23);
+    await expectRefusal(done, other, /by chief@example\.com; you can approve from/);
+    const [{ n }] = await desk.sql<[{ n: bigint }]>`
+      select count(*) as n from audit_log where actor = ${other.email} and action like '%.refused'`;
+    expect(n).toBe(1n);
+    await desk.sql`alter table operator_changes disable trigger operator_change_is_never_changed`;
+    await desk.sql`update operator_changes set made_at = made_at - interval '90 minutes' where user_id = ${other.id}`;
+    await desk.sql`alter table operator_changes enable trigger operator_change_is_never_changed`;
+    expect((await done.approve(other)).status).toBe(303);
+  });
+
+  it("is never approved by who was created or reset by its author", async () => {
+    const [author, other] = [await person(), await person()];
+    await changed(other, "password", author.email, 24 * 365);
+    await expectRefusal(await work(author), other, /whose work this is: another person has to approve it/);
+  });
+
+  it.each<[string, OperatorChange]>([
+    ["created", "created"],
+    ["reset the password of", "password"],
+    ["turned off the second factor of", "second-factor"],
+  ])("is not approved by who %s its author within a day before it or since", async (__, what) => {
+    const [author, chief] = [await person(), await person()];
+    await changed(author, what, chief.email, 23);
+    const done = await work(author);
+    await expectRefusal(done, chief, new RegExp(`${author.email}.* within 24 hours of this work: another person`));
+    const [late, later] = [await person(), await person()];
+    const before = await work(late);
+    await changed(late, what, later.email, 0);
+    await expectRefusal(before, later, /within 24 hours of this work/);
+    const [old, founder] = [await person(), await person()];
+    await changed(old, what, founder.email, 25);
+    expect((await (await work(old)).approve(founder)).status).toBe(303);
+  });
+});
