@@ -1,5 +1,5 @@
 /** Pieces that parsers tend to fail on. */
-const PIECES = [
+export const PIECES = [
   ..."\0 \r \n \r\n \u2028 \ufeff \ud800 ' \" \\ / < > <!-- ]]> & &#x0; , ; : = * W/ { } [ ] ( ) - + . 0 -0 1e999 -1e-999 NaN null true".split(
     " ",
   ),

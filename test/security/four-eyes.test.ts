@@ -51,8 +51,13 @@ async function line(author: Somebody) {
   const account = await desk.account(email);
   const topup = await desk.announce(account);
   const entered = await author.post("/ops/bank/lines/new", {
-    ...{ bank: "Main", bank_ref: `work-${works}`, value_date: "2026-11-20", amount: "100.00", currency: "USD" },
-    ...{ sender: "Cleo Caller", remittance: topup.reference },
+    bank: "Main",
+    bank_ref: `work-${works}`,
+    value_date: "2026-11-20",
+    amount: "100.00",
+    currency: "USD",
+    sender: "Cleo Caller",
+    remittance: topup.reference,
   });
   const path = entered.headers.get("location") ?? "";
   const match = (as: Somebody) => as.post(`${path}/match`, { to: topup.reference, account: String(account), rate: "" });

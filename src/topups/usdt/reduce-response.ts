@@ -41,7 +41,8 @@ export function reduceResponse(request: RpcRequest, body: Uint8Array): string {
   const { error } = response;
   if (error !== undefined && error !== null) {
     const { code, message } = fieldsOf(error) ?? {};
-    return JSON.stringify({ error: { code: Number(code) || -32_000, message: cut(String(message), LONGEST_MESSAGE) } });
+    const shown = { code: typeof code === "number" ? code : -32_000, message: cut(textOf(message), LONGEST_MESSAGE) };
+    return JSON.stringify({ error: shown });
   }
   return JSON.stringify({ result: reduceResult(request, response["result"] ?? null) });
 }
@@ -137,7 +138,7 @@ export function topicOf(address: string): `0x${string}` {
 }
 
 function small(value: unknown): `0x${string}` {
-  return String(value).toLowerCase() as `0x${string}`;
+  return textOf(value).toLowerCase() as `0x${string}`;
 }
 
 function hex(value: bigint): string {
@@ -145,5 +146,11 @@ function hex(value: bigint): string {
 }
 
 function short(value: unknown): string {
-  return String(value).slice(0, 80);
+  return textOf(value).slice(0, 80);
+}
+
+/** Unlike String(), never fails: an object from JSON can have a `toString` that is none. */
+function textOf(value: unknown): string {
+  if (value === undefined) return "nothing";
+  return typeof value === "string" ? value : JSON.stringify(value);
 }
