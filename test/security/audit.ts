@@ -1,43 +1,78 @@
 // Asks the package registry for known vulnerabilities of what we ship: node test/security/audit.ts [--required]
-// Ends with 1 where there are some of high severity or worse. A registry that has no such service, or does not answer,
-// is told and passed over, unless --required says that it must not be.
+// Ends with 1 if there are some of high severity or worse that accepted-advisories.json does not accept. A registry that has no
+// such service, or does not answer, is reported and passed over, unless --required states that it must not be.
 import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { parseArgs } from "node:util";
 import { pathToFileURL } from "node:url";
 import { z } from "zod";
 
-/** What a registry said of our packages. */
+/** An advisory that does not apply to us, or is lived with for a while. */
+const acceptance = z.strictObject({
+  /** Its id, such as GHSA-xxxx-xxxx-xxxx. */
+  advisory: z.string().regex(/^GHSA(-[0-9a-z]{4}){3}$/),
+  package: z.string().min(1),
+  /** Why it is accepted, for the next reader. */
+  reason: z.string().min(20),
+  /** The last day on which it is accepted: at most half a year ahead. */
+  until: z.iso.date(),
+});
+/** An entry of accepted-advisories.json. */
+export type Acceptance = z.infer<typeof acceptance>;
+
+/** What a registry reported of our packages. */
 export type Audit =
-  | { kind: "told"; grave: string[]; others: number }
+  | {
+      kind: "reported";
+      /** Lines of packages with advisories of high severity or worse that are not accepted. */
+      grave: string[];
+      /** Lines of advisories that are accepted, with the reason. */
+      accepted: string[];
+      /** Packages with lesser advisories. */
+      others: number;
+    }
   /** It has no such service, or does not answer. */
   | { kind: "unavailable"; why: string }
   /** The question itself was wrong. */
   | { kind: "broken"; why: string };
 
+const source = z.looseObject({ url: z.string(), severity: z.string() });
 const report = z.looseObject({
   auditReportVersion: z.literal(2),
   vulnerabilities: z.record(
     z.string(),
-    z.looseObject({ severity: z.enum(["info", "low", "moderate", "high", "critical"]), range: z.string() }),
+    z.looseObject({
+      severity: z.enum(["info", "low", "moderate", "high", "critical"]),
+      range: z.string(),
+      /** Advisories of the package itself, and names of packages that it has them from. */
+      via: z.array(z.union([z.string(), source])),
+    }),
   ),
 });
+type Vulnerabilities = z.infer<typeof report>["vulnerabilities"];
 const refusal = z.looseObject({ message: z.string(), statusCode: z.number().optional() });
 const failure = z.looseObject({ error: z.looseObject({ code: z.string().nullish(), summary: z.string() }) });
 
-/** Reads what `npm audit --json` printed. */
-export function readAudit(stdout: string): Audit {
+/** Reads the list of accepted advisories. @throws Error if an entry is not complete, or accepts for too long */
+export function readAcceptances(json: string, today: string): Acceptance[] {
+  const list = z.array(acceptance).parse(JSON.parse(json));
+  const latest = new Date(Date.parse(today) + 184 * 86_400_000).toISOString().slice(0, 10);
+  for (const { advisory, until } of list) {
+    if (until > latest) throw new Error(`${advisory}: expected "until" of at most ${latest}, got ${until}`);
+  }
+  return list;
+}
+
+/** Reads what `npm audit --json` printed. An acceptance counts up to its last day. */
+export function readAudit(stdout: string, acceptances: readonly Acceptance[], today: string): Audit {
   let json: unknown;
   try {
     json = JSON.parse(stdout);
   } catch {
     return { kind: "broken", why: `expected JSON from npm audit, got ${JSON.stringify(stdout.slice(0, 200))}` };
   }
-  const told = report.safeParse(json);
-  if (told.success) {
-    const all = Object.entries(told.data.vulnerabilities);
-    const grave = all.filter(([, { severity }]) => severity === "high" || severity === "critical");
-    const lines = grave.map(([name, { severity, range }]) => `${name} ${range}: ${severity}`);
-    return { kind: "told", grave: lines, others: all.length - grave.length };
-  }
+  const reported = report.safeParse(json);
+  if (reported.success) return judge(reported.data.vulnerabilities, acceptances, today);
   const refused = refusal.safeParse(json);
   if (refused.success) {
     const { statusCode } = refused.data;
@@ -51,11 +86,46 @@ export function readAudit(stdout: string): Audit {
   return isOurs ? { kind: "broken", why: summary } : { kind: "unavailable", why: code };
 }
 
-function main(isRequired: boolean): number {
+const isGrave = (severity: string) => severity === "high" || severity === "critical";
+
+function judge(all: Vulnerabilities, acceptances: readonly Acceptance[], today: string): Audit {
+  const accepted = new Set<string>();
+  const grave = Object.entries(all).flatMap(([name, { severity, range }]) => {
+    if (!isGrave(severity)) return [];
+    const advisories = advisoriesOf(all, name);
+    const open = advisories.filter(([id, of]) => {
+      const found = acceptances.find((one) => one.advisory === id && one.package === of);
+      if (found === undefined || found.until < today) return true;
+      accepted.add(`${of} ${id}: ${found.reason} (until ${found.until})`);
+      return false;
+    });
+    if (open.length === 0 && advisories.length > 0) return [];
+    const expired = open.filter(([id]) => acceptances.some((one) => one.advisory === id));
+    const ended = expired.map(([id]) => `; the acceptance of ${id} has ended`).join("");
+    return [`${name} ${range}: ${severity}, ${open.map(([id]) => id).join(", ")}${ended}`];
+  });
+  const others = Object.values(all).filter(({ severity }) => !isGrave(severity)).length;
+  return { kind: "reported", grave, accepted: [...accepted], others };
+}
+
+/** The grave advisories behind a package's entry, with the package that each is of. */
+function advisoriesOf(all: Vulnerabilities, name: string, seen = new Set<string>()): [id: string, of: string][] {
+  if (seen.has(name)) return [];
+  seen.add(name);
+  return (all[name]?.via ?? []).flatMap((via): [string, string][] => {
+    if (typeof via === "string") return advisoriesOf(all, via, seen);
+    return isGrave(via.severity) ? [[via.url.replace(/^.*\//, ""), name]] : [];
+  });
+}
+
+function main({ isRequired, file }: { isRequired: boolean; file: string | URL }): number {
+  const today = new Date().toISOString().slice(0, 10);
+  const acceptances = readAcceptances(readFileSync(file, "utf8"), today);
   const { stdout } = spawnSync("npm", ["audit", "--omit=dev", "--json"], { encoding: "utf8", timeout: 120_000 });
-  const audit = readAudit(stdout);
-  if (audit.kind === "told") {
+  const audit = readAudit(stdout, acceptances, today);
+  if (audit.kind === "reported") {
     console.log(`${audit.grave.length} packages with high or critical advisories, ${audit.others} with lesser ones`);
+    for (const line of audit.accepted) console.log(`accepted: ${line}`);
     for (const line of audit.grave) console.error(line);
     return audit.grave.length > 0 ? 1 : 0;
   }
@@ -68,5 +138,9 @@ function main(isRequired: boolean): number {
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
-  process.exitCode = main(process.argv.includes("--required"));
+  const { values } = parseArgs({
+    options: { required: { type: "boolean", default: false }, accepted: { type: "string" } },
+  });
+  const file = values.accepted ?? new URL("accepted-advisories.json", import.meta.url);
+  process.exitCode = main({ isRequired: values.required, file });
 }

@@ -91,7 +91,7 @@ export const CHECKLIST: readonly Control[] = [
     id: "PARSERS",
     control:
       "responses of houses and chain endpoints are read in linear time, within bounds, and outside the event loop when they are large",
-    shownIn: ["rounds/read-body", "topups/rpc-response"],
+    shownIn: ["rounds/read-body", "topups/rpc-response", "fuzz/worst"],
   },
   {
     id: "FORMULAS",
@@ -113,7 +113,7 @@ export const CHECKLIST: readonly Control[] = [
   {
     id: "SUPPLY",
     control: "exact versions, hashes, no install scripts, an audit where it is checked",
-    shownIn: ["security/supply"],
+    shownIn: ["security/supply", "security/audit"],
   },
   {
     id: "SUPERUSER",
@@ -127,7 +127,8 @@ export const CHECKLIST: readonly Control[] = [
   },
   {
     id: "FOUR-EYES",
-    control: "an operator who is new or was reset approves nothing for a day, never the work of who did it, and the other way round",
+    control:
+      "an operator who is new or was reset approves nothing for a day, never the work of who did it, and the other way round",
     shownIn: ["topups/bank", "security/four-eyes"],
   },
   {

@@ -2,7 +2,6 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { readAudit } from "./audit.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const read = (file: string) => readFileSync(join(ROOT, file), "utf8");
@@ -64,45 +63,5 @@ describe("[SUPPLY] what we are made of", () => {
     expect(script).toMatch(/^npm ci$/m);
     expect(script).not.toMatch(/npm (?:install|i|update|add)\b/);
     expect(script).toMatch(/^npm run audit$/m);
-  });
-});
-
-describe("[SUPPLY] an audit", () => {
-  it("tells what is grave from what is not", () => {
-    const one = (severity: string) => ({ name: "x", severity, isDirect: true, via: [], range: "<1.2.3", nodes: [] });
-    const told = (vulnerabilities: object) =>
-      readAudit(JSON.stringify({ auditReportVersion: 2, vulnerabilities, metadata: {} }));
-    expect(told({})).toEqual({ kind: "told", grave: [], others: 0 });
-    expect(told({ a: one("high"), b: one("moderate"), c: one("critical"), d: one("low") })).toEqual({
-      kind: "told",
-      grave: ["a <1.2.3: high", "c <1.2.3: critical"],
-      others: 2,
-    });
-  });
-
-  it("is unavailable where the registry has no such service or does not answer", () => {
-    const refused = {
-      message: "405 Method Not Allowed - POST",
-      method: "POST",
-      statusCode: 405,
-      error: { summary: "" },
-    };
-    expect(readAudit(JSON.stringify(refused))).toEqual({ kind: "unavailable", why: "405" });
-    expect(readAudit('{"message":"request failed, reason: timeout"}')).toEqual({
-      kind: "unavailable",
-      why: "no answer",
-    });
-    const offline = { error: { code: "ECONNREFUSED", summary: "connect ECONNREFUSED", detail: "" } };
-    expect(readAudit(JSON.stringify(offline))).toEqual({ kind: "unavailable", why: "ECONNREFUSED" });
-  });
-
-  it("that could not be asked for, or says what nobody knows, is a failure", () => {
-    const noLock = {
-      error: { code: "EAUDITNOLOCK", summary: "This command requires an existing lockfile.", detail: "" },
-    };
-    expect(readAudit(JSON.stringify(noLock))).toEqual({ kind: "broken", why: noLock.error.summary });
-    for (const nonsense of ["", "<html>", "{}", "[]", '{"auditReportVersion":3}']) {
-      expect(readAudit(nonsense).kind, nonsense).toBe("broken");
-    }
   });
 });
