@@ -4,7 +4,7 @@ import { listComparisonSchedules, loadHouse } from "../src/houses/store.ts";
 import { afterCommit, countPasses } from "../src/pass/after-commit.ts";
 import { comparePayload } from "../src/pass/compare.ts";
 import { isQueuePaused, listHousesToNormalize, listUnreadTables } from "../src/pass/payload-store.ts";
-import { takeInStored } from "../src/pass/stored.ts";
+import { takeInStored } from "../src/pass/unread-payloads.ts";
 import { job } from "../src/queue/job.ts";
 import backfillGap from "./backfill-gap.ts";
 

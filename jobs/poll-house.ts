@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { adapterOf } from "../src/houses/adapters/index.ts";
-import { askTables } from "../src/houses/polling/ask.ts";
+import { askTables } from "../src/houses/polling/request-tables.ts";
 import { takeRequest } from "../src/houses/polling/budget-store.ts";
 import { releaseLease } from "../src/houses/polling/lease-store.ts";
 import { listPollSchedules, loadHouse } from "../src/houses/store.ts";

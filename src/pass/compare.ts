@@ -4,7 +4,7 @@ import type { House } from "../houses/house.ts";
 import type { Log } from "../log.ts";
 import { loadStates, type Passes } from "./passes.ts";
 import { findReadPayload, listListed, type ListedRound } from "./payload-store.ts";
-import { readPayload } from "./stored.ts";
+import { readPayload } from "./unread-payloads.ts";
 import { sevenDigits } from "./times.ts";
 
 /**

@@ -1,7 +1,7 @@
 import type { Queryable } from "../db/client.ts";
 import { asHeld, heldColumns, listKnownRows, type StoredHeld } from "./load-store.ts";
 import type { KnownRound } from "../rounds/round.ts";
-import type { HeldBack } from "../rounds/take-in.ts";
+import type { HeldBack } from "../rounds/intake.ts";
 
 /** The stored part of these rounds, and those with a quarantined item, by round id. */
 export async function listStored(

@@ -6,7 +6,7 @@ import type { FormatState } from "../rounds/notices/format-watch.ts";
 import type { UnknownGap } from "../rounds/gaps/gaps.ts";
 import { listUnknownGaps } from "../rounds/gaps/gaps-store.ts";
 import type { NoticeKind } from "../rounds/notices/notices.ts";
-import type { HeldBack } from "../rounds/take-in.ts";
+import type { HeldBack } from "../rounds/intake.ts";
 import type { ForecastSetRow, HeadRow, SnapshotRow } from "./rows.ts";
 import { fromDatabase as asTime } from "./times.ts";
 

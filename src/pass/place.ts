@@ -8,8 +8,8 @@ import type { NoticeKind } from "../rounds/notices/notices.ts";
 import { isNewerAnchor } from "../rounds/proofs/proofs.ts";
 import { quarantinedItem } from "../rounds/lists/quarantined-item.ts";
 import { numberOf, type KnownRound, type OpenedGap } from "../rounds/round.ts";
-import { takeIn, type HeldBack, type TakenIn } from "../rounds/take-in.ts";
-import { knownAmong, withRounds } from "./known.ts";
+import { takeIn, type HeldBack, type TakenIn } from "../rounds/intake.ts";
+import { knownAmong, withRounds } from "./known-rounds.ts";
 import { SOURCES, type GapRow, type HeadRow, type PayloadRow, type RoundRow } from "./rows.ts";
 import { bandOf } from "./settle.ts";
 import {

@@ -10,7 +10,14 @@ import { summarizePoll, type AskedTable } from "../houses/polling/poll-summary.t
 import { isOwnFault, ownFault } from "../rounds/read-response.ts";
 import { pass } from "./pass.ts";
 import { loadStates, type Passes } from "./passes.ts";
-import { isRepeated, payloadOf, polledResponse, receiveAll, type Received, type ReceivedBody } from "./polled.ts";
+import {
+  isRepeated,
+  payloadOf,
+  polledResponse,
+  receiveAll,
+  type Received,
+  type ReceivedBody,
+} from "./polled-response.ts";
 import { keepUnreadPayload } from "./payload-store.ts";
 import { readResponse } from "./read.ts";
 import { isNoteDue, sharedPart, type SharedPart } from "./shared-part.ts";

@@ -10,7 +10,7 @@ import { listStored } from "./known-store.ts";
 import { listHashOwners } from "../rounds/proofs/proof-range-store.ts";
 import { checkProofs } from "../rounds/proofs/proofs.ts";
 import { ownFault, readBody } from "../rounds/read-response.ts";
-import { idsToLookUp, knownAmong } from "./known.ts";
+import { idsToLookUp, knownAmong } from "./known-rounds.ts";
 import type { HeadRow } from "./rows.ts";
 import type { PassState, ReadResponse } from "./state.ts";
 

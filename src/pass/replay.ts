@@ -6,7 +6,7 @@ import { modelOf } from "../forecasts/model/table-model.ts";
 import { readingFromText } from "../forecasts/readings/reading-json.ts";
 import { emptyReading, readingHash, type ReadingMemory } from "../forecasts/readings/reading-memory.ts";
 import { hashesOf, openForecasts } from "./issue.ts";
-import { knownFrom } from "./known.ts";
+import { knownFrom } from "./known-rounds.ts";
 import { copyMemories, learnRounds, publishedFacts, type Memories } from "./learn.ts";
 import type { SnapshotRow } from "./rows.ts";
 import { see } from "./settle.ts";

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { adapterOf } from "../houses/adapters/index.ts";
 import { settingsOf, type House } from "../houses/house.ts";
 import type { TableSettings } from "../houses/settings/settings.ts";
-import type { ReceivedBody } from "./polled.ts";
+import type { ReceivedBody } from "./polled-response.ts";
 import type { TableFacts } from "./state.ts";
 
 /**

@@ -14,7 +14,7 @@ import type { FormatState } from "../rounds/notices/format-watch.ts";
 import type { UnknownGap } from "../rounds/gaps/gaps.ts";
 import type { NoticeKind } from "../rounds/notices/notices.ts";
 import type { Answer, CheckedItem, KnownRound } from "../rounds/round.ts";
-import type { HeldBack } from "../rounds/take-in.ts";
+import type { HeldBack } from "../rounds/intake.ts";
 import type { ForecastSetRow, HeadRow, PassRows, PayloadRow, SnapshotRow } from "./rows.ts";
 
 /** Rounds of a table that a later response may list again, by seq: those after `lastSeq - KNOWN_ROUNDS` are known. */

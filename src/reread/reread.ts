@@ -5,7 +5,7 @@ import { addRounds, loadState, lockState, timeOfAddition, withStored } from "../
 import { lockHeads } from "../tables/heads-store.ts";
 import { pass } from "../pass/pass.ts";
 import type { CompletePassRows, PassState, PassTime, ReadResponse, StoredResponse } from "../pass/state.ts";
-import { readPayload } from "../pass/stored.ts";
+import { readPayload } from "../pass/unread-payloads.ts";
 import { refreshNoticesWithin } from "../rounds/notices/notices-store.ts";
 import { quarantinedItem } from "../rounds/lists/quarantined-item.ts";
 import { isOwnFault, ownFault } from "../rounds/read-response.ts";

@@ -1,5 +1,5 @@
 import { numberOf, type CheckedItem, type KnownRound, type TableState } from "./round.ts";
-import type { HeldBack } from "./take-in.ts";
+import type { HeldBack } from "./intake.ts";
 
 /** Rounds that may be missing at any time: a house that skips a few numbers is accepted immediately. */
 const SKIPPED = 100;

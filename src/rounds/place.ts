@@ -10,7 +10,7 @@ import {
   type RefusedItem,
   type TableState,
 } from "./round.ts";
-import type { Stored } from "./take-in.ts";
+import type { Stored } from "./intake.ts";
 
 /** One place in the playing order of a response: a new round, a known round, or an item that cannot be read. */
 export type Slot = NewSlot | { kind: "known"; round: HouseRound; known: KnownRound } | { kind: "bad" };

@@ -1,5 +1,5 @@
 import type { Request } from "express";
-import type { SitePage } from "./answer.ts";
+import type { SitePage } from "./send-page.ts";
 
 /** Below this path unknown paths get JSON, whatever the Accept header. */
 const FOR_PROGRAMS = /^\/+api(?:\/|$)/i;

@@ -5,7 +5,7 @@ import { SALT, TERMINATING_HASH } from "../../src/demo/bustabit-v2.ts";
 import { createTrueChain } from "../../src/demo/true-chain.ts";
 import { expireNotices, refreshStalledNotices } from "../../src/rounds/notices/notices-store.ts";
 import { createPasses, type Passes } from "../../src/pass/passes.ts";
-import { listTables } from "../../src/rounds/lists/listed-table-store.ts";
+import { listTables } from "../../src/rounds/lists/table-list-store.ts";
 import { testContext, type TestContext } from "../support/context.ts";
 import { createDatabase } from "../support/database.ts";
 import { feedEntry, forgetHouses, tableEntry } from "../support/houses.ts";

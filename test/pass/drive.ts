@@ -1,4 +1,4 @@
-import { findKnown } from "../../src/pass/known.ts";
+import { findKnown } from "../../src/pass/known-rounds.ts";
 import { joinPasses } from "../../src/pass/join.ts";
 import { pass } from "../../src/pass/pass.ts";
 import type { PassResponse, PassResult, PassState, PassTime, ReadResponse } from "../../src/pass/state.ts";

@@ -20,7 +20,7 @@ import {
 import { modelOf } from "../../src/forecasts/model/table-model.ts";
 import type { FormatState } from "../../src/rounds/notices/format-watch.ts";
 import type { NoticeKind } from "../../src/rounds/notices/notices.ts";
-import type { HeldBack } from "../../src/rounds/take-in.ts";
+import type { HeldBack } from "../../src/rounds/intake.ts";
 
 /** An unread payload, and whether the payload before it told nothing. */
 interface ShelvedPayload {

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import type { HouseRound } from "../../src/houses/contract.ts";
 import type { Answer, CheckedItem, KnownRound, TableState } from "../../src/rounds/round.ts";
-import { takeIn, type HeldBack, type Link, type TakenIn } from "../../src/rounds/take-in.ts";
+import { takeIn, type HeldBack, type Link, type TakenIn } from "../../src/rounds/intake.ts";
 
 const NO_HASH = "0".repeat(64);
 

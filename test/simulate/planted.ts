@@ -39,7 +39,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
       "a round that a house held back counts as one of now, and the model learns it out of order; what lies between it and the newest is no gap any more",
     edits: [
       {
-        file: "src/rounds/take-in.ts",
+        file: "src/rounds/intake.ts",
         from: "(numberOf(round.roundId) ?? 0n) < (now.newestNumber ?? 0n)",
         to: "false",
       },
@@ -52,7 +52,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
   },
   "gaps-forgotten": {
     about: "what is missing between two answers is noticed and not written down",
-    edits: [{ file: "src/rounds/take-in.ts", from: "if (gap !== null) taken.gaps.push(gap);", to: "" }],
+    edits: [{ file: "src/rounds/intake.ts", from: "if (gap !== null) taken.gaps.push(gap);", to: "" }],
     faults: ["stop all workers"],
     troubles: [],
     showsAtEnd: true,

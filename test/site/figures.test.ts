@@ -9,7 +9,7 @@ import { createDrawer } from "../../src/charts/draw.ts";
 import { openCheckpoint, parseVerifierKey } from "../../src/signed-note.ts";
 import { publishLog } from "../../src/record/log/publish-log.ts";
 import { leafHash, rootOf } from "../../src/record/log/tree.ts";
-import { drawing } from "../../src/site/accuracy/drawn.ts";
+import { drawing } from "../../src/site/accuracy/drawings.ts";
 import { skillSentence } from "../../src/site/accuracy/skill.ts";
 import { loader } from "../../src/site/loader.ts";
 import { workStates } from "../../src/site/status/status.ts";

@@ -1,7 +1,7 @@
 import { Command, InvalidArgumentError } from "commander";
 import { readCoverage } from "../../forecasts/accuracy/measured-store.ts";
-import { type ListedTable, listTables } from "../../rounds/lists/listed-table-store.ts";
-import { readTable, type TableFacts } from "../../rounds/lists/shown-table-store.ts";
+import { type ListedTable, listTables } from "../../rounds/lists/table-list-store.ts";
+import { readTable, type TableFacts } from "../../rounds/lists/table-facts-store.ts";
 import { resetNewestNumber, resetAuditEntry } from "../../corrections/reset-newest.ts";
 import { numberOf } from "../../rounds/round.ts";
 import { createLog } from "../../log.ts";

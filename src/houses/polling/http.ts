@@ -5,7 +5,7 @@ import { codeOf, reasonOf } from "../../errors.ts";
 import type { FailureReason, HouseAnswer, HouseClient, HouseRequest } from "./client.ts";
 import { excerpt } from "../reading/excerpt.ts";
 import { guardedLookup, RefusedAddressError, refuseUrl, type Resolve } from "./guard.ts";
-import { askNameServers } from "./names.ts";
+import { askNameServers } from "./name-servers.ts";
 import { parseRetryAfter } from "./retry-after.ts";
 
 /** No house lists rounds in more: 50 rounds are 5 to 20 kB. Applies to compressed and decompressed sizes. */

@@ -1,6 +1,6 @@
 import type { NoticeChanges } from "./notice-changes.ts";
 import { formatSentence, idsSentence, stuckSentence, unreadableSentence } from "./notices.ts";
-import type { TakenIn } from "../take-in.ts";
+import type { TakenIn } from "../intake.ts";
 
 /** The parts of a response that notices need; `now` is when it arrived. */
 interface NoticedAnswer {

@@ -3,7 +3,7 @@ import { mergePeriods, type PeriodSums, showAccuracy } from "../../forecasts/acc
 import { parameterSetOf } from "../../forecasts/model/model-name.ts";
 import { verdictOf } from "../../forecasts/accuracy/figures/verdict.ts";
 import { between, digits, share, shownVerdict, TONES } from "../../frame/measured.ts";
-import { ALL_FEATURES, type AskedAccuracy } from "./asked.ts";
+import { ALL_FEATURES, type AskedAccuracy } from "./selection.ts";
 import { LEAST } from "./skill.ts";
 
 /** One line of the list: a feature of a table, or of a house over its tables. */

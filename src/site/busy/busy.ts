@@ -1,4 +1,4 @@
-import type { SitePage } from "../answer.ts";
+import type { SitePage } from "../send-page.ts";
 
 /** The page for a visitor who exceeds the rate limit; it can be loaded again after `seconds`. */
 export function busyPage(seconds: number): SitePage {

@@ -1,4 +1,4 @@
-import type { SitePage } from "../answer.ts";
+import type { SitePage } from "../send-page.ts";
 import { atom } from "../atom.ts";
 import { sidebar } from "./sidebar.ts";
 

@@ -4,7 +4,7 @@ import { DESCRIPTIONS } from "../../api/openapi/document.ts";
 import { type Header, HEADERS } from "../../api/openapi/headers.ts";
 import { type Parameter, parametersOf } from "../../api/openapi/parameters.ts";
 import type { ListedPlan } from "../../callers/plan-store.ts";
-import type { SitePage } from "../answer.ts";
+import type { SitePage } from "../send-page.ts";
 import { shownPlans } from "../plans/plans.ts";
 import { prose } from "../prose.ts";
 import { CHANGES } from "./changes.ts";

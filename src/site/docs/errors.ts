@@ -1,5 +1,5 @@
 import { FAILURES } from "../../http/errors.ts";
-import type { SitePage } from "../answer.ts";
+import type { SitePage } from "../send-page.ts";
 import { prose } from "../prose.ts";
 import { sidebar } from "./sidebar.ts";
 

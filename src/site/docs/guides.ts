@@ -1,4 +1,4 @@
-import type { SitePage } from "../answer.ts";
+import type { SitePage } from "../send-page.ts";
 import { samplesOf } from "./samples.ts";
 import { sidebar } from "./sidebar.ts";
 

@@ -4,7 +4,7 @@ import type { ListedPlan } from "../../callers/plan-store.ts";
 import type { PublishedReadingJson } from "../../forecasts/readings/reading-state.ts";
 import type { Figure } from "../../frame/figure.ts";
 import { between, share } from "../../frame/measured.ts";
-import type { SitePage } from "../answer.ts";
+import type { SitePage } from "../send-page.ts";
 import { samplesOf } from "../docs/samples.ts";
 import { shownTable } from "../houses/houses.ts";
 import { readingOf, recordOf as recordOfTable, shownForecast } from "../houses/table.ts";

@@ -1,6 +1,6 @@
 import type { Memory } from "../../published/memory.ts";
 import type { Table } from "../../published/tables.ts";
-import type { SitePage } from "../answer.ts";
+import type { SitePage } from "../send-page.ts";
 import { delayedRounds } from "../delayed.ts";
 import { shownHouse, STATUS_TONES } from "../home/houses.ts";
 import type { Incident, ListedHouse, UptimeDay } from "../site-store.ts";

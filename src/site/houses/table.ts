@@ -7,7 +7,7 @@ import type { Memory } from "../../published/memory.ts";
 import type { Table } from "../../published/tables.ts";
 import type { ToDraw } from "../accuracy/plots.ts";
 import { measureTable } from "../accuracy/lines.ts";
-import type { SitePage } from "../answer.ts";
+import type { SitePage } from "../send-page.ts";
 import type { PublishedReadingJson } from "../../forecasts/readings/reading-state.ts";
 import { skillSentence } from "../accuracy/skill.ts";
 import type { Incident, PastForecast, TableFacts } from "../site-store.ts";

@@ -1,4 +1,4 @@
-import type { SitePage } from "../answer.ts";
+import type { SitePage } from "../send-page.ts";
 import type { HelplineBlock } from "./helplines.ts";
 
 /** The page about getting help, and about what these numbers can and cannot do. */

@@ -1,6 +1,6 @@
 import { USAGE_FACTS_KEPT_DAYS } from "../../housekeeping/limits.ts";
 import { ENDED_KEPT_DAYS } from "../../mail/limits.ts";
-import type { SitePage } from "../answer.ts";
+import type { SitePage } from "../send-page.ts";
 
 /** A console session ends after two weeks and is deleted a day later; one at `/ops` ends sooner. */
 const SIGN_IN_DAYS = 15;

@@ -1,5 +1,5 @@
 import { legalText, paragraphsOf } from "../../accounts/legal.ts";
-import type { SitePage } from "../answer.ts";
+import type { SitePage } from "../send-page.ts";
 
 /** The page of the terms, with their version and hash, and the operator. */
 export function termsPage(operator: string | undefined): SitePage {

@@ -2,7 +2,7 @@ import { findNewestCheckpoint, listLogs } from "../../record/log/log-store.ts";
 import { verifierKeyText } from "../../signed-note.ts";
 import { keyOf } from "../../record/log/verify-log.ts";
 import type { Transaction } from "../../db/client.ts";
-import type { SitePage } from "../answer.ts";
+import type { SitePage } from "../send-page.ts";
 
 /** The public log as the page shows it; `logs` is empty until the first worker starts it. */
 export interface ShownLog {

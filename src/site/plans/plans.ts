@@ -1,5 +1,5 @@
 import type { ListedPlan } from "../../callers/plan-store.ts";
-import type { SitePage } from "../answer.ts";
+import type { SitePage } from "../send-page.ts";
 
 /** Houses that are named per plan; `/api/v1/games` lists all. */
 const HOUSES_NAMED = 40;

@@ -1,4 +1,4 @@
-import type { SitePage } from "../answer.ts";
+import type { SitePage } from "../send-page.ts";
 import { type ShownHouse, shownHouse } from "../home/houses.ts";
 import { atom } from "../atom.ts";
 import type { Incident, ListedHouse, OpenNotice, PollSuccess, UptimeDay, Work } from "../site-store.ts";

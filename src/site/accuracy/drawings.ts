@@ -1,7 +1,7 @@
 import { within } from "../../http/within.ts";
 import { type Figure, figureOf } from "../../frame/figure.ts";
 import type { Log } from "../../log.ts";
-import { keeping } from "../keeping.ts";
+import { keeping } from "../timed-cache.ts";
 import { PATIENCE_MS } from "../loader.ts";
 import type { ToDraw } from "./plots.ts";
 

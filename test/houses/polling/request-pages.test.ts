@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { askPages } from "../../../src/houses/polling/ask-pages.ts";
+import { askPages } from "../../../src/houses/polling/request-pages.ts";
 import type { HouseAnswer } from "../../../src/houses/polling/client.ts";
 import type { LeasedTable } from "../../../src/houses/polling/lease-store.ts";
 import { withOptions } from "../adapters/fixtures.ts";

@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { askTables } from "../../../src/houses/polling/ask.ts";
+import { askTables } from "../../../src/houses/polling/request-tables.ts";
 import { NEW_CIRCUIT } from "../../../src/houses/polling/circuit.ts";
 import type { HouseClient } from "../../../src/houses/polling/client.ts";
 import type { House } from "../../../src/houses/house.ts";

@@ -1,5 +1,5 @@
 import { adapterOf } from "../adapters/index.ts";
-import { askPages } from "./ask-pages.ts";
+import { askPages } from "./request-pages.ts";
 import { cut, LONGEST_REASON } from "../../text.ts";
 import type { HouseClient } from "./client.ts";
 import type { Ask } from "../contract.ts";
