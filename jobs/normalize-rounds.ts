@@ -4,7 +4,7 @@ import { listComparisonSchedules, loadHouse } from "../src/houses/store.ts";
 import { afterCommit, countPasses } from "../src/pass/after-commit.ts";
 import { comparePayload } from "../src/pass/compare.ts";
 import { isQueuePaused, listHousesToNormalize, listUnreadTables } from "../src/pass/payload-store.ts";
-import { takeInStored } from "../src/pass/unread-payloads.ts";
+import { processUnread } from "../src/pass/unread-payloads.ts";
 import { job } from "../src/queue/job.ts";
 import backfillGap from "./backfill-gap.ts";
 
@@ -35,7 +35,7 @@ export default job({
       for (;;) {
         signal.throwIfAborted();
         const maySettle = !(await isQueuePaused(sql, "score-accuracy"));
-        const result = await takeInStored(passes, house, tableId, { maySettle, signal });
+        const result = await processUnread(passes, house, tableId, { maySettle, signal });
         if (result === null) break;
         follow(result.rows.marks.map(({ receivedAt }) => receivedAt));
         await afterCommit(id, [result], { sql, log, published, fill });

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { adapterOf } from "../src/houses/adapters/index.ts";
-import { askTables } from "../src/houses/polling/request-tables.ts";
+import { requestTables } from "../src/houses/polling/request-tables.ts";
 import { takeRequest } from "../src/houses/polling/budget-store.ts";
 import { releaseLease } from "../src/houses/polling/lease-store.ts";
 import { listPollSchedules, loadHouse } from "../src/houses/store.ts";
@@ -51,9 +51,10 @@ async function poll(
   await prepareStates(passes, lease);
   const elapsedMs = () => performance.now() - lease.takenAt;
   const perMinute = house.settings.requests_per_minute;
-  const limit = perMinute === undefined ? {} : { mayAsk: async () => (await takeRequest(sql, id, perMinute)) === 0 };
+  const limit =
+    perMinute === undefined ? {} : { mayRequest: async () => (await takeRequest(sql, id, perMinute)) === 0 };
   const options = { allowPrivateHouses: settings.ALLOW_PRIVATE_HOUSES, elapsedMs, budget: bytes, ...limit };
-  const asked = await traced("house.request", { house: id }, () => askTables(http, house, lease, options, signal));
+  const asked = await traced("house.request", { house: id }, () => requestTables(http, house, lease, options, signal));
   if (signal.aborted) {
     await releaseLease(sql, lease);
     signal.throwIfAborted();

@@ -13,7 +13,7 @@ import type { Memory } from "../published/memory.ts";
 import type { Counted, Metering } from "./metering.ts";
 import type { Operation } from "./operation.ts";
 import { readings } from "./readings.ts";
-import { asked, JSON_TYPE, receiveWhole, sendWhole } from "../http/request.ts";
+import { urlOf, JSON_TYPE, receiveWhole, sendWhole } from "../http/request.ts";
 import { resource } from "../http/resource.ts";
 import { rounds } from "./rounds.ts";
 
@@ -73,7 +73,7 @@ function keyEtags(key: EtagKey): (answer: Answer) => string {
 function compose(operation: Operation, { memory, lastUsed }: Pick<OperationParts, "memory" | "lastUsed">): CallHandler {
   return (request, response, next) => {
     const call = response.locals;
-    call.answer = operation.answer(asked(request).query, { memory, plan: call.plan });
+    call.answer = operation.answer(urlOf(request).query, { memory, plan: call.plan });
     lastUsed.note(call.caller.keyId);
     next();
   };

@@ -9,7 +9,7 @@ export const COMPARISON_SILENT_SECONDS = 30;
 export type Pair = readonly [a: string, b: string];
 
 /** A requested comparison and its result. */
-export interface AskedComparison {
+export interface RequestedComparison {
   status: "queued" | "running" | "done" | "failed";
   askedBy: string;
   requestedAt: string;
@@ -22,8 +22,8 @@ export interface AskedComparison {
 }
 
 /** The comparison of two records; null if it was never requested. */
-export async function findComparison(sql: Queryable, [a, b]: Pair): Promise<AskedComparison | null> {
-  const [row] = await sql<AskedComparison[]>`
+export async function findComparison(sql: Queryable, [a, b]: Pair): Promise<RequestedComparison | null> {
+  const [row] = await sql<RequestedComparison[]>`
     select
       status,
       asked_by as "askedBy",
@@ -40,7 +40,7 @@ export async function findComparison(sql: Queryable, [a, b]: Pair): Promise<Aske
  * Requests a comparison from a worker; also again if it failed or, with `recompute`, if its result cannot be read.
  * Returns false if it is requested already.
  */
-export async function askComparison(
+export async function requestComparison(
   sql: Queryable,
   [a, b]: Pair,
   { by, recompute = false }: { by: string; recompute?: boolean },

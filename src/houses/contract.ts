@@ -36,7 +36,7 @@ export type RefusalCode =
 export type ReadResponse = { ok: true; items: HouseItem[] } | { ok: false; reason: string };
 
 /** A request to a house; the path is relative to its base_url. */
-export interface Ask {
+export interface FeedRequest {
   method: "GET" | "POST";
   path: string;
   headers: Record<string, string>;
@@ -64,7 +64,7 @@ export interface Known {
 }
 
 /** Which page of older rounds is requested. */
-export interface HistoryAsk {
+export interface HistoryRequest {
   /** The round before which older ones are requested. */
   beforeId: string;
   /** Pages that were read already, for houses that count pages from the newest. */
@@ -105,9 +105,9 @@ export interface Adapter<Feed extends FeedOptions = FeedOptions> {
   /** Whether a response has the hash that proves a round. */
   hasHash(feed: Feed): boolean;
   /** The request for new rounds. */
-  poll(feed: Feed, known: Known): Ask;
+  poll(feed: Feed, known: Known): FeedRequest;
   /** The request for rounds before `beforeId`, or null if the house has no history pages. */
-  history(feed: Feed, ask: HistoryAsk): Ask | null;
+  history(feed: Feed, ask: HistoryRequest): FeedRequest | null;
   /**
    * What a body lists for one table, as text: if it is unchanged, so are the table's rounds. Null if unknown: then only an
    * identical body counts as unchanged. For responses that several tables share.

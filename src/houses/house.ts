@@ -1,5 +1,5 @@
 import type { HouseRequest } from "./polling/client.ts";
-import type { Ask } from "./contract.ts";
+import type { FeedRequest } from "./contract.ts";
 import type { HouseSettings, TableSettings } from "./settings/settings.ts";
 
 /** A house as jobs use it: variables replaced and defaults filled in. */
@@ -25,7 +25,7 @@ const byName = new WeakMap<House, Map<string, TableSettings>>();
 /** Builds the HTTP request for what an adapter asks; `allowPrivateHouses` is ALLOW_PRIVATE_HOUSES. */
 export function houseRequest(
   house: House,
-  ask: Ask,
+  ask: FeedRequest,
   options: { allowPrivateHouses: boolean; timeoutMs?: number; headers?: Record<string, string> },
 ): HouseRequest {
   if (house.baseUrl === null)

@@ -36,8 +36,8 @@ export function addMetrics(
 
 /** The Host must be a local name: with DNS rebinding a foreign page reaches this machine, but under its own name. */
 function isLocal(headers: IncomingHttpHeaders): boolean {
-  const asked = (headers.host ?? "").replace(/:\d+$/, "");
-  return isLoopback(asked) && FORWARDED.every((name) => headers[name] === undefined);
+  const host = (headers.host ?? "").replace(/:\d+$/, "");
+  return isLoopback(host) && FORWARDED.every((name) => headers[name] === undefined);
 }
 
 /** Compares the hashes, which have equal length, in constant time. */

@@ -6,7 +6,7 @@ import { ClientGoneError } from "./client-gone.ts";
 import { ApiError, errorBody, FAILURES, type ErrorCode } from "./errors.ts";
 import { limitHeaders } from "./limit-headers.ts";
 import { EVERY_ANSWER, setPairs } from "./protection.ts";
-import { readUrl, type Asked } from "./url.ts";
+import { readUrl, type RequestUrl } from "./url.ts";
 
 const LONGEST_URL = 4_096;
 const LARGEST_BODY = 16_384;
@@ -49,7 +49,7 @@ export function beginRequest(log: Log, note: Note = () => undefined, answerWithi
     response.locals = facts;
     const deadline = setTimeout(() => {
       if (response.headersSent) return; // LIMITS.stalledMs limits the rest
-      log.warn({ request_id: facts.requestId, path: asked(request).loggedPath }, "no response within the deadline");
+      log.warn({ request_id: facts.requestId, path: urlOf(request).loggedPath }, "no response within the deadline");
       // the handler may still run and must not get the connection's next request
       const headers = { "Retry-After": `${RETRY_AFTER_SECONDS}`, Connection: "close" };
       next(new ApiError("temporarily_unavailable", { headers }));
@@ -57,7 +57,7 @@ export function beginRequest(log: Log, note: Note = () => undefined, answerWithi
     response.once("close", () => {
       clearTimeout(deadline);
       const ms = performance.now() - facts.begunAt;
-      const { path, loggedPath } = asked(request);
+      const { path, loggedPath } = urlOf(request);
       note(path, response.statusCode, ms, response.headersSent ? facts : null);
       const level = QUIET_PATHS.has(loggedPath) ? "debug" : "info";
       if (!log.isLevelEnabled(level)) return;
@@ -102,7 +102,7 @@ export function sendWhole(response: Reply, status: number, pairs: readonly strin
  * Refuses requests that no path accepts. A key in the URL is refused first: its holder must know as soon as possible.
  */
 export function refuseUnfit(request: IncomingMessage, response: ServerResponse, next: Next): void {
-  if (asked(request).carriesKey) throw new ApiError("key_in_url");
+  if (urlOf(request).carriesKey) throw new ApiError("key_in_url");
   if ((request.url ?? "").length > LONGEST_URL) throw new ApiError("url_too_long");
   if (request.httpVersion === "1.1" && request.headers.host === undefined) {
     throw new ApiError("malformed_request", { message: "expected a Host header, as HTTP/1.1 requires, got none" });
@@ -172,7 +172,7 @@ export function sendJson(response: ServerResponse, status: number, json: string)
 }
 
 /** The parsed URL of a request. */
-export function asked({ url }: Pick<IncomingMessage, "url">): Asked {
+export function urlOf({ url }: Pick<IncomingMessage, "url">): RequestUrl {
   if (url === undefined) throw new Error("expected a request to have a URL");
   return readUrl(url);
 }

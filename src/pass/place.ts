@@ -8,7 +8,7 @@ import type { NoticeKind } from "../rounds/notices/notices.ts";
 import { isNewerAnchor } from "../rounds/proofs/proofs.ts";
 import { quarantinedItem } from "../rounds/lists/quarantined-item.ts";
 import { numberOf, type KnownRound, type OpenedGap } from "../rounds/round.ts";
-import { takeIn, type HeldBack, type TakenIn } from "../rounds/intake.ts";
+import { planIntake, type HeldBack, type IntakePlan } from "../rounds/intake.ts";
 import { knownAmong, withRounds } from "./known-rounds.ts";
 import { SOURCES, type GapRow, type HeadRow, type PayloadRow, type RoundRow } from "./rows.ts";
 import { bandOf } from "./settle.ts";
@@ -48,7 +48,7 @@ export interface Placed {
   /** Rounds that now have a second result: of earlier passes by seq, and of this one. */
   disputed: ReadonlySet<bigint>;
   /** Ids of the response in playing order, null for an item that cannot be read. */
-  sequence: TakenIn["sequence"];
+  sequence: IntakePlan["sequence"];
 }
 
 /** Items per response that are quarantined one by one; beyond that the stored payload suffices. */
@@ -108,7 +108,7 @@ export function placeResponse(state: PassState, response: PassResponse): Placed 
   const manner = response.from === "poll" ? "poll" : response.manner;
   const source = response.from === "stored" ? (manner === "poll" ? "poll" : "history") : response.from;
   const { requestedAt, receivedAt } = response;
-  const taken = takeIn(
+  const taken = planIntake(
     {
       roundIds: table.roundIds,
       feedOrder: read.feedOrder,
@@ -183,7 +183,7 @@ export function placeResponse(state: PassState, response: PassResponse): Placed 
   };
 }
 
-function quarantinedOf(refused: TakenIn["refused"], items: number): TakenIn["refused"] {
+function quarantinedOf(refused: IntakePlan["refused"], items: number): IntakePlan["refused"] {
   return refused.slice(0, refused.length >= BAD_PART * items ? QUARANTINED_OF_BAD : QUARANTINED_AT_ONCE);
 }
 
@@ -248,7 +248,7 @@ function afterResponse(head: HeadRow, response: PassResponse, isUseless: boolean
 function headAfter(
   { head, table }: PassState,
   response: PassResponse,
-  { state: after, onTime }: TakenIn,
+  { state: after, onTime }: IntakePlan,
   rounds: readonly RoundRow[],
 ): HeadRow {
   const read = response.read?.ok === true ? response.read : null;
@@ -291,7 +291,7 @@ function exactly(time: string | null): string | null {
 
 function roundRowsOf(
   { table, head }: PassState,
-  taken: TakenIn,
+  taken: IntakePlan,
   from: { source: number; requestedAt: string | null; receivedAt: string },
 ): RoundRow[] {
   let ordinal = head.lastOrdinal;
@@ -306,7 +306,7 @@ function roundRowsOf(
 }
 
 function knownOf(
-  { seq, hundredths, late, verified, proofHash }: TakenIn["rounds"][number],
+  { seq, hundredths, late, verified, proofHash }: IntakePlan["rounds"][number],
   receivedAt: string,
 ): KnownRound {
   return { seq, hundredths, late, verified, proofHash, receivedAt };
@@ -315,7 +315,7 @@ function knownOf(
 /** The newest quarantined rounds, as they would be read from the rows. */
 function heldBackAfter(
   heldBack: ReadonlyMap<string, HeldBack>,
-  refused: TakenIn["refused"],
+  refused: IntakePlan["refused"],
   receivedAt: string,
 ): ReadonlyMap<string, HeldBack> {
   if (refused.every(({ roundId }) => roundId === null)) return heldBack;
@@ -366,7 +366,7 @@ function lateNumbersOf({ table }: PassState, rounds: readonly RoundRow[]): bigin
 }
 
 /** Seqs of rounds that were received with another result than the one that was kept. */
-function disputedSeqs({ conflicts, rounds }: TakenIn, known: ReadonlyMap<string, KnownRound>): Set<bigint> {
+function disputedSeqs({ conflicts, rounds }: IntakePlan, known: ReadonlyMap<string, KnownRound>): Set<bigint> {
   const seqs = new Set<bigint>();
   for (const { roundId } of conflicts) {
     const round = known.get(roundId) ?? rounds.find((one) => one.roundId === roundId);
@@ -381,7 +381,7 @@ interface Noticed {
   format: FormatState;
 }
 
-function noticesAfter(state: PassState, read: ReadResponse & { ok: true }, taken: TakenIn, now: string): Noticed {
+function noticesAfter(state: PassState, read: ReadResponse & { ok: true }, taken: IntakePlan, now: string): Noticed {
   const { items, refusedByAdapter, isPage } = read;
   const verdict = verdictOf({ items: items.length, refused: refusedByAdapter, kept: taken.refused.length, isPage });
   return notice(state, verdict, now, (changes, format) => {
@@ -395,7 +395,7 @@ function noticesAfter(state: PassState, read: ReadResponse & { ok: true }, taken
 const LATE_RESPONSES = 3;
 
 /** The newest on-time round if enough responses since then listed only late rounds; else null. */
-function outOfOrder({ head, known }: PassState, { rounds, onTime }: TakenIn): string | null {
+function outOfOrder({ head, known }: PassState, { rounds, onTime }: IntakePlan): string | null {
   if (rounds.length === 0 || onTime > 0 || head.newestSeq === null) return null;
   const responses = new Set<string>();
   for (const layer of [known.older, known.newer]) {

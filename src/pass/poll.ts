@@ -6,7 +6,7 @@ import { waitForTomorrow } from "../houses/polling/day-budget.ts";
 import type { House } from "../houses/house.ts";
 import type { Lease } from "../houses/polling/lease-store.ts";
 import type { EndedPoll, FeedChange } from "../houses/polling/poll-store.ts";
-import { summarizePoll, type AskedTable } from "../houses/polling/poll-summary.ts";
+import { summarizePoll, type RequestedTable } from "../houses/polling/poll-summary.ts";
 import { isOwnFault, ownFault } from "../rounds/read-response.ts";
 import { pass } from "./pass.ts";
 import { loadStates, type Passes } from "./passes.ts";
@@ -29,7 +29,7 @@ import { refusalOf } from "./write-store.ts";
 export interface Poll {
   house: House;
   lease: Lease;
-  asked: readonly AskedTable[];
+  asked: readonly RequestedTable[];
   /** In [0, 1): spreads the probes of houses whose circuit is open. */
   jitter: number;
 }
@@ -76,7 +76,7 @@ export async function prepareStates(passes: Passes, { tables }: Lease): Promise<
 export async function savePoll(passes: Passes, poll: Poll, signal: AbortSignal): Promise<SavedPoll> {
   const waves = wavesOf(receiveAll(poll.lease, poll.asked));
   const tables = await passes.countTables();
-  const results: Taken[] = [];
+  const results: ComputedPass[] = [];
   let end = waves.length === 0 ? await writeEnd(passes, poll, []) : null;
   for (const [at, wave] of waves.entries()) {
     const saved = await saveWave(
@@ -125,7 +125,7 @@ function wavesOf(received: readonly Received[]): Received[][] {
 }
 
 /** A response with the result of its pass. */
-interface Taken extends ReadOne {
+interface ComputedPass extends ReadOne {
   result: PassResult;
 }
 
@@ -133,7 +133,7 @@ interface Wave {
   wave: readonly Received[];
   tables: number;
   /** Responses of earlier waves, if this is the last one; null if another follows. */
-  before: readonly Taken[] | null;
+  before: readonly ComputedPass[] | null;
 }
 
 async function saveWave(
@@ -141,7 +141,7 @@ async function saveWave(
   poll: Poll,
   { wave, tables, before }: Wave,
   signal: AbortSignal,
-): Promise<{ taken: Taken[]; end: EndedPoll | null }> {
+): Promise<{ taken: ComputedPass[]; end: EndedPoll | null }> {
   const tableIds = wave.map(({ asked }) => asked.tableId);
   let noSet: PassTime["noSet"] = null;
   let lookUpAll = false;
@@ -151,7 +151,7 @@ async function saveWave(
     const circumstances = { tables, noSet, keep };
     try {
       return await write(passes, read, () => {
-        const taken = takeIn(read, { ...timeOf(poll.lease), ...circumstances });
+        const taken = computePasses(read, { ...timeOf(poll.lease), ...circumstances });
         return { lease: poll.lease, taken, end: before === null ? null : endOf(poll, [...before, ...taken]) };
       });
     } catch (error) {
@@ -178,8 +178,8 @@ async function saveEach(
   poll: Poll,
   { wave, tables, before }: Wave,
   signal: AbortSignal,
-): Promise<{ taken: Taken[]; end: EndedPoll | null }> {
-  const taken: Taken[] = [];
+): Promise<{ taken: ComputedPass[]; end: EndedPoll | null }> {
+  const taken: ComputedPass[] = [];
   for (const one of wave) {
     const saved = await saveWave(passes, poll, { wave: [one], tables, before: null }, signal);
     taken.push(...saved.taken);
@@ -292,18 +292,18 @@ function timeOf({ now, takenAt, paused }: Lease): Omit<PassTime, "tables" | "noS
  * Passes of responses. A response that a pass cannot process, or whose error is `keep`, is stored unread with the
  * error.
  */
-function takeIn(read: readonly ReadOne[], { keep, ...at }: PassTime & { keep: unknown }): Taken[] {
+function computePasses(read: readonly ReadOne[], { keep, ...at }: PassTime & { keep: unknown }): ComputedPass[] {
   return read.map((one) => {
-    if (keep !== null) return kept(one, at, keep);
+    if (keep !== null) return storeUnread(one, at, keep);
     try {
       return { ...one, result: pass(one.before, one.response, at) };
     } catch (error) {
-      return kept(one, at, error);
+      return storeUnread(one, at, error);
     }
   });
 }
 
-function kept({ response, ...one }: ReadOne, at: PassTime, error: unknown): Taken {
+function storeUnread({ response, ...one }: ReadOne, at: PassTime, error: unknown): ComputedPass {
   const unread = { ...response, read: null };
   const { rows, ...result } = pass(one.before, unread, at);
   const payloads = rows.payloads.map((payload) => ({ ...payload, error: ownFault(error) }));
@@ -312,7 +312,7 @@ function kept({ response, ...one }: ReadOne, at: PassTime, error: unknown): Take
 
 interface ToWrite {
   lease: Lease;
-  taken: Taken[];
+  taken: ComputedPass[];
   end: EndedPoll | null;
 }
 
@@ -345,7 +345,7 @@ async function write(
   return written;
 }
 
-async function writeEnd(passes: Passes, poll: Poll, taken: readonly Taken[]): Promise<EndedPoll> {
+async function writeEnd(passes: Passes, poll: Poll, taken: readonly ComputedPass[]): Promise<EndedPoll> {
   const end = endOf(poll, taken);
   await write(passes, [], () => ({ lease: poll.lease, taken: [], end }));
   return end;
@@ -369,7 +369,7 @@ function partAfter(
   return isQuiet && !isNoteDue(last, requestedAt) ? last : { ...last, notedAt: requestedAt };
 }
 
-function endOf({ lease, asked, jitter }: Poll, taken: readonly Taken[]): EndedPoll {
+function endOf({ lease, asked, jitter }: Poll, taken: readonly ComputedPass[]): EndedPoll {
   const refused = new Set(lease.tables.filter((table) => table.refused).map(({ tableId }) => tableId));
   const unreadable = new Set(
     taken.flatMap(({ received, response, result }) => {
@@ -398,7 +398,7 @@ function endOf({ lease, asked, jitter }: Poll, taken: readonly Taken[]): EndedPo
  * Changed rows of feeds: of tables with a full response, and of all requested tables if others had none. Of tables that
  * share a response, the first has the validators, and the others store theirs only as often as a full response is due.
  */
-function feedsOf({ tables }: Lease, taken: readonly Taken[]): FeedChange[] {
+function feedsOf({ tables }: Lease, taken: readonly ComputedPass[]): FeedChange[] {
   const newest = new Map(taken.map((one) => [one.received.asked.tableId, one]));
   const isPart = newest.size < tables.length;
   const due = new Set(tables.filter(({ fullIsDue }) => fullIsDue).map(({ tableId }) => tableId));

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { promisify } from "node:util";
 import { gzip, gzipSync } from "node:zlib";
 import type { Lease } from "../houses/polling/lease-store.ts";
-import type { AskedTable } from "../houses/polling/poll-summary.ts";
+import type { RequestedTable } from "../houses/polling/poll-summary.ts";
 import { LARGEST_HERE } from "../rounds/read-response.ts";
 import { shareParsing } from "../houses/reading/read-text.ts";
 import type { HeadRow } from "./rows.ts";
@@ -11,7 +11,7 @@ import { fromDatabase, laterBy } from "./times.ts";
 
 /** The request and response of a table, by the database's clock. */
 export interface Received {
-  asked: AskedTable;
+  asked: RequestedTable;
   requestedAt: string;
   receivedAt: string;
   /** Null without a body: a failure, a 304 or the 404 of a page. One object for all tables that share a response. */
@@ -29,10 +29,10 @@ export interface ReceivedBody {
 }
 
 /** Adds database times to responses: the lease's time plus what a monotonic clock measured since. */
-export function receiveAll(lease: Lease, asked: readonly AskedTable[]): Received[] {
+export function receiveAll(lease: Lease, asked: readonly RequestedTable[]): Received[] {
   const leasedAt = fromDatabase(lease.now);
   const shared = new Set(asked.filter(({ isShared }) => isShared === true).map(({ answer }) => answer));
-  const bodies = new Map<AskedTable["answer"], ReceivedBody>();
+  const bodies = new Map<RequestedTable["answer"], ReceivedBody>();
   return asked.map((one) => {
     const { answer } = one;
     const body = bodies.get(answer) ?? bodyOf(answer, shared.has(answer));
@@ -46,7 +46,7 @@ export function receiveAll(lease: Lease, asked: readonly AskedTable[]): Received
   });
 }
 
-function bodyOf(answer: AskedTable["answer"], hasOthers: boolean): ReceivedBody | null {
+function bodyOf(answer: RequestedTable["answer"], hasOthers: boolean): ReceivedBody | null {
   if (answer.kind !== "answer") return null;
   const { body: bytes } = answer;
   const isShared = hasOthers && bytes.length <= LARGEST_HERE;
@@ -118,7 +118,7 @@ async function compressed(body: Buffer): Promise<Buffer> {
  * A list proves that later rounds were absent. If each round has its own page, only the 404 of the next one proves it:
  * an existing page proves nothing about the next one, which may exist as well.
  */
-function absenceOf({ answer, roundId, isAhead }: AskedTable): PolledResponse["absence"] {
+function absenceOf({ answer, roundId, isAhead }: RequestedTable): PolledResponse["absence"] {
   if (answer.kind === "failed") return "as_before";
   if (roundId === undefined) return "proven";
   if (answer.kind === "answer") return "forgotten";

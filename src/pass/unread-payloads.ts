@@ -27,7 +27,7 @@ const AT_ONCE = 20;
  *
  * @throws the signal's reason; the database's error if it is unreachable or full
  */
-export async function takeInStored(
+export async function processUnread(
   passes: Passes,
   house: House,
   tableId: number,
@@ -61,7 +61,7 @@ export async function takeInStored(
     try {
       // all together: a thread responds after a millisecond or two
       const unpacked = unread.map((payload) => unpack(house, state, payload, signal));
-      const result = await takeEach(state, unread, (before, place) => read(before, unpacked[place]), timeNow);
+      const result = await processEach(state, unread, (before, place) => read(before, unpacked[place]), timeNow);
       await passes.write({
         tableIds: [tableId],
         bytes: 0,
@@ -88,7 +88,7 @@ export async function takeInStored(
 }
 
 /** One pass for each payload, joined. */
-async function takeEach(
+async function processEach(
   before: PassState,
   unread: readonly UnreadPayload[],
   read: (state: PassState, place: number) => Promise<ReadResponse>,

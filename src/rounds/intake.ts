@@ -8,7 +8,7 @@ import {
   type OpenedGap,
   type RefusedItem,
   type TableState,
-  type TakenRound,
+  type IntakeRound,
 } from "./round.ts";
 
 /** The state of a round in quarantine. */
@@ -28,8 +28,8 @@ export interface Stored {
 }
 
 /** What to store of a response. */
-export interface TakenIn {
-  rounds: TakenRound[];
+export interface IntakePlan {
+  rounds: IntakeRound[];
   duplicates: number;
   conflicts: Conflict[];
   refused: RefusedItem[];
@@ -43,7 +43,7 @@ export interface TakenIn {
 }
 
 /** Returns a table's history hash after a round. */
-export type Link = (previous: string, round: Omit<TakenRound, "historyHash">) => string;
+export type Link = (previous: string, round: Omit<IntakeRound, "historyHash">) => string;
 
 /** Six equal results in a row have a chance of at most 3 in 10,000,000 if 5 % of rounds end immediately. */
 const STUCK_FROM = 6;
@@ -57,9 +57,9 @@ const STUCK_FROM = 6;
  * older than a stored round or, in a response without our newest round, if its time is before that round's. A table
  * begins with the oldest round of its first response.
  */
-export function takeIn(before: TableState, answer: Answer, stored: Stored, link: Link): TakenIn {
+export function planIntake(before: TableState, answer: Answer, stored: Stored, link: Link): IntakePlan {
   const { slots, sharesRounds, duplicates, conflicts, refused } = placeItems(before, answer, stored);
-  const taken: TakenIn = {
+  const taken: IntakePlan = {
     rounds: [],
     duplicates,
     conflicts,
@@ -111,7 +111,7 @@ interface Neighbors {
 }
 
 function takeOne(
-  taken: TakenIn,
+  taken: IntakePlan,
   { round, verified }: NewSlot,
   about: { late: boolean; answer: Answer; stored: Stored; neighbors: Neighbors; sharesRounds: boolean; link: Link },
 ): void {

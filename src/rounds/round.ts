@@ -56,7 +56,7 @@ export interface Answer {
 }
 
 /** A round to store, with its place and its hash. */
-export interface TakenRound {
+export interface IntakeRound {
   seq: bigint;
   roundId: string;
   hundredths: number;

@@ -35,7 +35,7 @@ import { addOpenApi } from "../api/openapi/route.ts";
 import { setPairs } from "../http/protection.ts";
 import {
   answerErrors,
-  asked,
+  urlOf,
   beginRequest,
   refuseUnfit,
   type Reply,
@@ -144,7 +144,7 @@ export async function startApi(given: ApiParts): Promise<Api> {
       if (facts !== null) recorded.note(path, status, facts);
     }),
   );
-  app.use((request, response, next) => traceRequest(request, response, asked(request).loggedPath, next));
+  app.use((request, response, next) => traceRequest(request, response, urlOf(request).loggedPath, next));
   app.use(serveSurfaces((given.surfaces ?? []).map(({ base, listener }) => ({ base, listener: listener(shared) }))));
   app.use(refuseUnfit);
   for (const operation of OPERATIONS) addOperation(app, operation, { memory, caller, lastUsed, metering, etagKey });
@@ -230,7 +230,7 @@ function createApp(trustedProxies: string[]): Express {
 /** Unlike `app.use(base, …)`, leaves the URL whole, since the surfaces route by it. */
 function serveSurfaces(surfaces: readonly { base: string; listener: RequestListener }[]): RequestHandler {
   return (request, response, next) => {
-    const { path } = asked(request);
+    const { path } = urlOf(request);
     const surface = surfaces.find(({ base }) => isBelow(base, path));
     if (surface === undefined) return next();
     setCommonHeaders(request, response as typeof response & Reply, () => surface.listener(request, response));
@@ -244,7 +244,7 @@ function addUsage(
   const reads = boundReads(sql, USAGE_READS);
   resource(app, USAGE_PATH, ...caller, async (request, response) => {
     const call = response.locals;
-    const { json, quota } = await answerUsage(reads, call, asked(request).query, clientGone(response));
+    const { json, quota } = await answerUsage(reads, call, urlOf(request).query, clientGone(response));
     lastUsed.note(call.caller.keyId);
     setPairs(response, limitHeaders({ ...call.limits, quota }));
     sendJson(response, 200, json);

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { Express } from "express";
-import { asked } from "../http/request.ts";
+import { urlOf } from "../http/request.ts";
 import { resource } from "../http/resource.ts";
 import { type Asset, FONTS, SCRIPT, STYLE, scriptFile, scriptOf, styleOf } from "../frame/assets.ts";
 
@@ -19,7 +19,7 @@ export const SITE_SCRIPT: Asset = scriptOf("/site.js", [
 export function addAssets(app: Express): void {
   for (const { path, type, body } of [STYLE, SCRIPT, SITE_STYLE, SITE_SCRIPT, ...FONTS]) {
     resource(app, path, (request, response) => {
-      const isNamed = asked(request).query.has("v");
+      const isNamed = urlOf(request).query.has("v");
       response.setHeader("Cache-Control", `public, max-age=${isNamed ? "31536000, immutable" : "60"}`);
       response.setHeader("Content-Type", type);
       response.end(body);

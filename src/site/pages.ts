@@ -1,6 +1,6 @@
 import type { Express } from "express";
 import type { CallHandler } from "../http/call.ts";
-import { asked, type Reply } from "../http/request.ts";
+import { urlOf, type Reply } from "../http/request.ts";
 import { resource } from "../http/resource.ts";
 import type { Memory } from "../published/memory.ts";
 import { legalText } from "../accounts/legal.ts";
@@ -26,7 +26,7 @@ import { drawing } from "./accuracy/drawings.ts";
 import { delayReadings, ROUNDS_WITHHELD, SECONDS_WITHHELD } from "./delayed.ts";
 import { featuredOf, homePage } from "./home/home.ts";
 import { type MeasuredRecord, recordOf } from "./home/record.ts";
-import { keeping } from "./timed-cache.ts";
+import { timedCache } from "./timed-cache.ts";
 import { gamblingPage } from "./legal/gambling.ts";
 import { readHelplines } from "./legal/helplines.ts";
 import { privacyPage } from "./legal/privacy.ts";
@@ -105,7 +105,7 @@ export function addPages(app: Express, parts: SiteParts): void {
   const polls = load("the results of polls", POLLS_BELIEVED_MS, listPollSuccess);
   const notices = load("the notices", WORK_BELIEVED_MS, (tx) => listSiteNotices(tx, NOTICES_SHOWN));
   const publicLog = load("the public log", LOG_BELIEVED_MS, readShownLog);
-  const records = keeping<MeasuredRecord>({ forMs: RECORD_BELIEVED_MS, most: 1 });
+  const records = timedCache<MeasuredRecord>({ forMs: RECORD_BELIEVED_MS, most: 1 });
   const accuracy = accuracyPages({ memory, sql, log });
   const helplines = readHelplines(settings.HELPLINES_FILE);
   const { OPERATOR_NAME: operator, PAYLOAD_RETENTION_HOURS: payloadHours } = settings;
@@ -190,7 +190,7 @@ export function addPages(app: Express, parts: SiteParts): void {
   }
   for (const [path, page] of Object.entries(pages)) {
     resource(app, path, ...(path === "/" ? [limitFirstPage] : []), async (request, response) => {
-      sendPage(response, await page(asked(request).query), { url: request.originalUrl, site: site() });
+      sendPage(response, await page(urlOf(request).query), { url: request.originalUrl, site: site() });
     });
   }
 
@@ -231,7 +231,7 @@ export function addPages(app: Express, parts: SiteParts): void {
     sendText(response, "application/xml", sitemap(site(), [...Object.keys(pages), ...pathsOf(memory)])),
   );
   app.use((request, response, next) => {
-    if (!isForPeople(request, asked(request).path)) return next();
+    if (!isForPeople(request, urlOf(request).path)) return next();
     const { requestId } = (response as Reply & typeof response).locals;
     sendPage(response, notFoundPage(requestId), { url: request.originalUrl, site: site() });
   });

@@ -2,7 +2,7 @@
  * Makes a cache: values are kept by name for `forMs` milliseconds, at most `most` of them. The oldest is evicted first,
  * so that requests for many names cannot fill the memory.
  */
-export function keeping<Value>({ forMs, most }: { forMs: number; most: number }) {
+export function timedCache<Value>({ forMs, most }: { forMs: number; most: number }) {
   const kept = new Map<string, { value: Value; at: number }>();
   return {
     /** Returns the value of a name; undefined if there is none, or it has expired. */

@@ -34,7 +34,7 @@ export async function verifyTables(
   const names = new Map(tables.map(({ id, name }) => [id, name]));
   const doneOf = new Map<number, number>();
   const total = tables.reduce((sum, { lastSeq, forecastSeq }) => sum + Number(lastSeq + forecastSeq), 0);
-  const tell = ({ tableId, done }: TableProgress) => {
+  const report = ({ tableId, done }: TableProgress) => {
     doneOf.set(tableId, done);
     progress(
       names.get(tableId) ?? "",
@@ -48,7 +48,7 @@ export async function verifyTables(
     for (const table of tables) {
       const one = await verifyTable(tx, table, {
         unscoredMinutes,
-        progress: (done) => tell({ tableId: table.id, done }),
+        progress: (done) => report({ tableId: table.id, done }),
       });
       found.push(one);
       if (one.failure !== null) break;
@@ -57,7 +57,7 @@ export async function verifyTables(
   }
 
   const channel = new BroadcastChannel(`verify ${randomUUID()}`);
-  channel.addEventListener("message", (event) => tell((event as MessageEvent).data as TableProgress));
+  channel.addEventListener("message", (event) => report((event as MessageEvent).data as TableProgress));
   const task = { databaseUrl: threads.databaseUrl, snapshot: await exportSnapshot(tx), channel: channel.name };
   const found: TableVerification[] = [];
   const left = tables.entries();

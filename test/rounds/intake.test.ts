@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { CheckedItem, TakenRound } from "../../src/rounds/round.ts";
+import type { CheckedItem, IntakeRound } from "../../src/rounds/round.ts";
 import { bad, good, linkOf, memoryTable } from "./world.ts";
 
 /** 1.01, 1.02 …: no two alike, so that nothing looks stuck. */
 const value = (number: number) => 101 + (number % 7000);
 const page = (...numbers: number[]) => numbers.map((number) => good(number, value(number)));
-const ids = (rounds: readonly TakenRound[]) => rounds.map(({ roundId }) => roundId);
+const ids = (rounds: readonly IntakeRound[]) => rounds.map(({ roundId }) => roundId);
 const opaque = (changed = {}) => memoryTable({ roundIds: "opaque", ...changed });
 const list = (...names: string[]) => names.map((name) => good(name, 101 + name.charCodeAt(0)));
 const timed = (name: string, time: string) =>

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import type { HouseRound } from "../../src/houses/contract.ts";
 import type { Answer, CheckedItem, KnownRound, TableState } from "../../src/rounds/round.ts";
-import { takeIn, type HeldBack, type Link, type TakenIn } from "../../src/rounds/intake.ts";
+import { planIntake, type HeldBack, type Link, type IntakePlan } from "../../src/rounds/intake.ts";
 
 const NO_HASH = "0".repeat(64);
 
@@ -68,7 +68,7 @@ export function bad(roundId: string | null = null): CheckedItem {
 export function memoryTable(changed: Partial<TableState> = {}) {
   const known = new Map<string, KnownRound>();
   const heldBack = new Map<string, HeldBack>();
-  const rounds: TakenIn["rounds"] = [];
+  const rounds: IntakePlan["rounds"] = [];
   let state = emptyTable(changed);
   let answers = 0;
   return {
@@ -76,10 +76,10 @@ export function memoryTable(changed: Partial<TableState> = {}) {
     heldBack,
     rounds,
     state: () => state,
-    take(items: readonly CheckedItem[], about: Partial<Answer> = {}): TakenIn {
+    take(items: readonly CheckedItem[], about: Partial<Answer> = {}): IntakePlan {
       answers += 1;
       const answer: Answer = { items, absentAt: null, manner: "poll", reach: () => 100n, ...about };
-      const taken = takeIn(state, answer, { known, heldBack }, linkOf);
+      const taken = planIntake(state, answer, { known, heldBack }, linkOf);
       state = taken.rounds.length === 0 ? taken.state : { ...taken.state, lastRoundAt: String(answers) };
       rounds.push(...taken.rounds);
       for (const { roundId, seq, hundredths, late, verified, proofHash } of taken.rounds) {

@@ -1,10 +1,10 @@
 import { z } from "zod";
-import { adapter, type Ask, type HouseRound } from "../contract.ts";
+import { adapter, type FeedRequest, type HouseRound } from "../contract.ts";
 import { namedOptions } from "../settings/feed-options.ts";
 import { parseMultiplier } from "../reading/multiplier.ts";
 import { acceptedTimes, readRound, refused } from "../reading/read-round.ts";
 import { foundInstead, decodeText } from "../reading/read-text.ts";
-import { askedId, firstRoundId, nextId, visibleText } from "../reading/round-page.ts";
+import { requestedId, firstRoundId, nextId, visibleText } from "../reading/round-page.ts";
 
 const options = z.strictObject({ first_round_id: firstRoundId, ...namedOptions({ order: "auto" }) });
 
@@ -35,16 +35,16 @@ export default adapter<z.infer<typeof options>>({
   options,
   rounds: "page",
 
-  poll: (feed, known) => ask(nextId(feed, known)),
+  poll: (feed, known) => requestFor(nextId(feed, known)),
 
-  history: (_, { beforeId }) => ask(BigInt(beforeId) - 1n),
+  history: (_, { beforeId }) => requestFor(BigInt(beforeId) - 1n),
 
   read(feed, body, now, readOptions = {}) {
     const expected = {
       what: "a page with the result of a game such as 185.04x",
       advice: "wait if the house is down; if a browser shows the result, the page changed or is built by scripts",
     };
-    const id = askedId(readOptions.path, /^\/game\/(\d+)$/);
+    const id = requestedId(readOptions.path, /^\/game\/(\d+)$/);
     if (id === null) return { ok: false, reason: "expected a page of /game/{id}, found one of another address" };
     const html = decodeText(body, expected);
     if (!html.ok) return html;
@@ -85,6 +85,6 @@ function isHigher(result: string, { hundredths }: HouseRound, feed: z.infer<type
   return other.ok && other.hundredths > hundredths;
 }
 
-function ask(id: bigint): Ask {
+function requestFor(id: bigint): FeedRequest {
   return { method: "GET", path: `/game/${id}`, headers: { accept: "text/html" }, roundId: String(id) };
 }

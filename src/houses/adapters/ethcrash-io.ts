@@ -1,10 +1,10 @@
 import { z } from "zod";
-import { adapter, type Ask } from "../contract.ts";
+import { adapter, type FeedRequest } from "../contract.ts";
 import { describe } from "../reading/excerpt.ts";
 import { namedOptions } from "../settings/feed-options.ts";
 import { acceptedTimes, readId, readRound, refused } from "../reading/read-round.ts";
 import { foundInstead, decodeJson } from "../reading/read-text.ts";
-import { askedId, firstRoundId, nextId } from "../reading/round-page.ts";
+import { requestedId, firstRoundId, nextId } from "../reading/round-page.ts";
 import { WireNumber } from "../reading/wire-json.ts";
 
 /** An instant crash, as the house writes it. */
@@ -31,13 +31,13 @@ export default adapter<z.infer<typeof options>>({
   instant: INSTANT,
   rounds: "page",
 
-  poll: (feed, known) => ask(nextId(feed, known)),
+  poll: (feed, known) => requestFor(nextId(feed, known)),
 
-  history: (_, { beforeId }) => ask(BigInt(beforeId) - 1n),
+  history: (_, { beforeId }) => requestFor(BigInt(beforeId) - 1n),
 
   read(feed, body, now, readOptions = {}) {
     const expected = { what: "JSON with `game_crash`", advice: "wait if the house is down, else check base_url" };
-    const id = askedId(readOptions.path, /^\/game\/(\d+)\.json$/);
+    const id = requestedId(readOptions.path, /^\/game\/(\d+)\.json$/);
     if (id === null)
       return { ok: false, reason: "expected a response of /game/{id}.json, found one of another address" };
     const parsed = decodeJson(body, expected);
@@ -64,6 +64,6 @@ function isId(value: unknown, id: string): boolean {
   return read.ok && read.value === id;
 }
 
-function ask(id: bigint): Ask {
+function requestFor(id: bigint): FeedRequest {
   return { method: "GET", path: `/game/${id}.json`, headers: { accept: "application/json" }, roundId: String(id) };
 }

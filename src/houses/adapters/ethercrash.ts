@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { adapter, type Ask, type HouseItem } from "../contract.ts";
+import { adapter, type FeedRequest, type HouseItem } from "../contract.ts";
 import { namedOptions } from "../settings/feed-options.ts";
 import { acceptedTimes, readRound } from "../reading/read-round.ts";
 import { foundInstead, decodeText } from "../reading/read-text.ts";
-import { askedId, firstRoundId, nextId, visibleText } from "../reading/round-page.ts";
+import { requestedId, firstRoundId, nextId, visibleText } from "../reading/round-page.ts";
 
 /** An instant crash, as the house writes it. */
 const INSTANT = [0];
@@ -44,10 +44,10 @@ export default adapter<z.infer<typeof options>>({
   poll({ first_round_id }, known) {
     const isFirst = known.newest === null && first_round_id === undefined;
     if (isFirst) return { method: "GET", path: LISTING, headers: ACCEPT };
-    return ask(nextId({ first_round_id: first_round_id ?? "1" }, known));
+    return requestFor(nextId({ first_round_id: first_round_id ?? "1" }, known));
   },
 
-  history: (_, { beforeId }) => ask(BigInt(beforeId) - 1n),
+  history: (_, { beforeId }) => requestFor(BigInt(beforeId) - 1n),
 
   read(feed, body, now, readOptions = {}) {
     const isListing = readOptions.path === LISTING;
@@ -66,7 +66,7 @@ export default adapter<z.infer<typeof options>>({
         ? { ok: true, items }
         : { ok: false, reason: foundInstead(expected, "none there", visibleText(html.value)) };
     }
-    const id = askedId(readOptions.path, /^\/game\/(\d+)$/);
+    const id = requestedId(readOptions.path, /^\/game\/(\d+)$/);
     if (id === null) return { ok: false, reason: "expected a page of /game/{id}, found one of another address" };
     const text = visibleText(html.value);
     const title = TITLE.exec(text);
@@ -81,7 +81,7 @@ export default adapter<z.infer<typeof options>>({
   },
 });
 
-function ask(id: bigint): Ask {
+function requestFor(id: bigint): FeedRequest {
   return { method: "GET", path: `/game/${id}`, headers: ACCEPT, roundId: String(id) };
 }
 

@@ -23,7 +23,7 @@ interface Node {
 
 /**
  * Links hashes of one chain step, in unknown order, by walking back from each until it meets another. A hash that leads to
- * a proven one is proven, since nobody can compute a preimage; so is a hash that a proven one leads to.
+ * a proven one is proven, since no one can compute a preimage; so is a hash that a proven one leads to.
  */
 export interface Lines {
   /** Walks back from each of these hashes that has met none yet, up to this many steps in total. */

@@ -5,7 +5,7 @@ import { codeOf, reasonOf } from "../../errors.ts";
 import type { FailureReason, HouseAnswer, HouseClient, HouseRequest } from "./client.ts";
 import { excerpt } from "../reading/excerpt.ts";
 import { guardedLookup, RefusedAddressError, refuseUrl, type Resolve } from "./guard.ts";
-import { askNameServers } from "./name-servers.ts";
+import { resolveWith } from "./name-servers.ts";
 import { parseRetryAfter } from "./retry-after.ts";
 
 /** No house lists rounds in more: 50 rounds are 5 to 20 kB. Applies to compressed and decompressed sizes. */
@@ -30,7 +30,7 @@ const SETTLED_MS = 2_000;
  */
 export function createHouseClient(options: { version: string; nameServers?: readonly string[] }): HouseClient {
   const { nameServers = [] } = options;
-  const resolve = nameServers.length === 0 ? undefined : askNameServers(nameServers);
+  const resolve = nameServers.length === 0 ? undefined : resolveWith(nameServers);
   const agents = new Map<string, Agent>();
   const agentOf = ({ house, allowPrivate }: HouseRequest): Agent => {
     const name = `${house} ${allowPrivate ? "private" : "public"}`;

@@ -11,7 +11,7 @@ const TRIES = 2;
  * all of them can be checked; a family without addresses, or whose query fails, adds none.
  * @param servers such as `9.9.9.9` or `[2620:fe::fe]:53`
  */
-export function askNameServers(servers: readonly string[]): Resolve {
+export function resolveWith(servers: readonly string[]): Resolve {
   const resolver = new Resolver({ timeout: QUERY_TIMEOUT_MS, tries: TRIES });
   resolver.setServers(servers);
   return (hostname, _, callback) => {

@@ -3,7 +3,7 @@ import type { Query } from "../../db/query.ts";
 import { cut, LONGEST_REASON } from "../../text.ts";
 import type { afterPoll } from "./circuit.ts";
 import type { Lease } from "./lease-store.ts";
-import type { AskedTable, PollSummary } from "./poll-summary.ts";
+import type { RequestedTable, PollSummary } from "./poll-summary.ts";
 
 /** The validators of a feed for its next request; only for tables whose row changes. */
 export interface FeedChange {
@@ -19,7 +19,7 @@ export interface FeedChange {
 /** A finished poll: releases its lease with the new state of the house. `next` is null if nothing was requested. */
 export interface EndedPoll {
   lease: Lease;
-  asked: readonly AskedTable[];
+  asked: readonly RequestedTable[];
   feeds: readonly FeedChange[];
   summary: PollSummary;
   next: ReturnType<typeof afterPoll> | null;
@@ -103,7 +103,7 @@ function addSums(sql: Queryable, polls: readonly EndedPoll[]): Statement {
 
 /** A request that failed. */
 type Failure = { house: string; leasedAt: string; tableId: number; receivedMs: number } & Pick<
-  Extract<AskedTable["answer"], { kind: "failed" }>,
+  Extract<RequestedTable["answer"], { kind: "failed" }>,
   "status" | "reason" | "detail"
 >;
 

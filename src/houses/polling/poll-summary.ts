@@ -2,7 +2,7 @@ import type { PollOutcome } from "./circuit.ts";
 import type { HouseAnswer } from "./client.ts";
 
 /** The request and result for one table; times are milliseconds since the lease's database time. */
-export interface AskedTable {
+export interface RequestedTable {
   tableId: number;
   /** game/market, for display. */
   name: string;
@@ -44,7 +44,7 @@ const LATENCY_BOUNDS_MS = [10, 25, 50, 100, 250, 500, 1000, 2500, 5000];
  * Sums up the responses of one poll. One good response makes a good poll, whatever the pages of other tables return;
  * responses that are as unreadable as before do not.
  */
-export function summarizePoll(asked: readonly AskedTable[]): PollSummary {
+export function summarizePoll(asked: readonly RequestedTable[]): PollSummary {
   const summary: PollSummary = {
     requests: asked.filter((one) => one.isShared !== true).length,
     statuses: {},
@@ -75,17 +75,17 @@ export function summarizePoll(asked: readonly AskedTable[]): PollSummary {
   return summary;
 }
 
-function outcomeOf(asked: readonly AskedTable[]): PollOutcome["kind"] {
+function outcomeOf(asked: readonly RequestedTable[]): PollOutcome["kind"] {
   if (asked.some(({ answer }) => answer.status === 429)) return "throttled";
   return asked.some(isGood) ? "good" : "failed";
 }
 
 /** A response with a good HTTP status that is not known to be unreadable. */
-function isGood({ answer, isUnreadable }: AskedTable): boolean {
+function isGood({ answer, isUnreadable }: RequestedTable): boolean {
   return answer.kind !== "failed" && isUnreadable !== true;
 }
 
-function longestWait(asked: readonly AskedTable[]): number | null {
+function longestWait(asked: readonly RequestedTable[]): number | null {
   const waits = asked.flatMap(({ answer }) =>
     answer.kind === "failed" && answer.retryAfterMs !== null ? [answer.retryAfterMs] : [],
   );

@@ -1,6 +1,6 @@
-import type { Adapter, Ask, FeedOptions } from "../contract.ts";
+import type { Adapter, FeedRequest, FeedOptions } from "../contract.ts";
 import type { LeasedTable } from "./lease-store.ts";
-import type { AskedTable } from "./poll-summary.ts";
+import type { RequestedTable } from "./poll-summary.ts";
 
 /** Rounds per poll while catching up, one page each: a limit out of courtesy to the house. */
 const MOST_PAGES = 5;
@@ -16,26 +16,27 @@ const SILENCE_MS = 150_000;
  * Requests the rounds after the newest known one, each by its own page, until one was not played yet.
  *
  * If the next page cannot be read, later ones are requested as well, so that one broken page does not stop the table: what
- * lies between becomes a gap. So it is if the next page stays missing for long. `ask` returns null if this poll must send no
+ * lies between becomes a gap. So it is if the next page stays missing for long. `send` returns null if this poll must send no
  * more requests.
  */
-export async function askPages(
+export async function requestPages(
   adapter: Adapter,
   feed: FeedOptions,
   table: LeasedTable,
-  ask: (one: Ask) => Promise<AskedTable | null>,
-): Promise<AskedTable[]> {
+  send: (one: FeedRequest) => Promise<RequestedTable | null>,
+): Promise<RequestedTable[]> {
   if (table.hasUnread) return []; // the next round depends on a stored payload that is not read yet
-  const asked: AskedTable[] = [];
+  const requested: RequestedTable[] = [];
   const next = adapter.poll(feed, { newest: table.newest });
   const ahead = next.roundId === undefined || table.badAnswers === 0 ? 0 : distanceOf(table);
-  let one: Ask = ahead === 0 ? next : adapter.poll(feed, { newest: BigInt(next.roundId ?? 0) - 1n + BigInt(ahead) });
+  let one: FeedRequest =
+    ahead === 0 ? next : adapter.poll(feed, { newest: BigInt(next.roundId ?? 0) - 1n + BigInt(ahead) });
   let isAhead = ahead > 0;
   for (let pages = 0; pages < MOST_PAGES; pages += 1) {
-    const answered = await ask(one);
+    const answered = await send(one);
     if (answered === null) break;
     const { kind } = answered.answer;
-    asked.push({ ...answered, isAhead });
+    requested.push({ ...answered, isAhead });
     if (kind === "absent" && one === next && pages === 0 && isSilent(table)) {
       one = adapter.poll(feed, { newest: BigInt(next.roundId ?? 0) + BigInt(stepOf(table)) });
       isAhead = true;
@@ -46,7 +47,7 @@ export async function askPages(
       one = adapter.poll(feed, { newest: BigInt(one.roundId) });
     } else break;
   }
-  return asked;
+  return requested;
 }
 
 function isSilent({ silentMs }: LeasedTable): boolean {

@@ -1,12 +1,12 @@
 import { adapterOf } from "../adapters/index.ts";
-import { askPages } from "./request-pages.ts";
+import { requestPages } from "./request-pages.ts";
 import { cut, LONGEST_REASON } from "../../text.ts";
 import type { HouseClient } from "./client.ts";
-import type { Ask } from "../contract.ts";
+import type { FeedRequest } from "../contract.ts";
 import { houseRequest, settingsOf, type House } from "../house.ts";
 import type { Lease, LeasedTable } from "./lease-store.ts";
 import type { PollBudget } from "./poll-room.ts";
-import type { AskedTable } from "./poll-summary.ts";
+import type { RequestedTable } from "./poll-summary.ts";
 import type { TableSettings } from "../settings/settings.ts";
 
 /** Concurrent requests to one house. */
@@ -21,7 +21,7 @@ export interface AskOptions {
   /** Milliseconds since the lease was taken. */
   elapsedMs: () => number;
   /** Takes one request from the house's budget; false if none is left. Absent if the house has no budget. */
-  mayAsk?: () => Promise<boolean>;
+  mayRequest?: () => Promise<boolean>;
   budget: PollBudget;
 }
 
@@ -34,24 +34,24 @@ export interface AskOptions {
  * fail, no more requests are sent; a house on probe gets one request; one whose budget is spent waits until it has some
  * again. If the responses grow too large, the rest goes first next time.
  */
-export async function askTables(
+export async function requestTables(
   http: HouseClient,
   house: House,
   lease: Lease,
   options: AskOptions,
   signal: AbortSignal,
-): Promise<AskedTable[]> {
+): Promise<RequestedTable[]> {
   const timeoutMs = house.settings.timeout_ms;
   const endMs = options.elapsedMs() + timeoutMs;
   const requests = groupByRequest(house, lease.tables);
   const waiting = lease.circuit.state === "half_open" ? requests.slice(0, 1) : requests;
-  const asked: AskedTable[] = [];
+  const requested: RequestedTable[] = [];
   const oneIsGood = Promise.withResolvers<void>();
   let isLeft = Promise.resolve(true); // in order, so that the longest waiting table gets the last request
-  const mayGoOn = () => !signal.aborted && !options.budget.isSpent() && endMs - options.elapsedMs() > timeoutMs / 2;
+  const mayContinue = () => !signal.aborted && !options.budget.isSpent() && endMs - options.elapsedMs() > timeoutMs / 2;
 
-  const askOnce = async (tables: readonly LeasedTable[], ask: Ask): Promise<AskedTable[]> => {
-    isLeft = isLeft.then(async (before) => before && (await options.mayAsk?.()) !== false);
+  const requestOnce = async (tables: readonly LeasedTable[], ask: FeedRequest): Promise<RequestedTable[]> => {
+    isLeft = isLeft.then(async (before) => before && (await options.mayRequest?.()) !== false);
     if (!(await isLeft)) return [];
     const leftMs = Math.ceil(endMs - options.elapsedMs());
     const answered = await send(http, house, tables, ask, { ...options, timeoutMs: leftMs }, signal);
@@ -66,36 +66,36 @@ export async function askTables(
     if (adapter.rounds === "page") {
       const most = lease.circuit.state === "half_open" ? PAGES_ON_PROBE : Infinity;
       let pages = 0;
-      const page = async (one: Ask) => {
+      const page = async (one: FeedRequest) => {
         pages += 1;
-        const may = pages === 1 || (pages <= most && mayGoOn());
-        return may ? ((await askOnce(tables, one))[0] ?? null) : null;
+        const may = pages === 1 || (pages <= most && mayContinue());
+        return may ? ((await requestOnce(tables, one))[0] ?? null) : null;
       };
-      asked.push(...(await askPages(adapter, settings.feed, table, page)));
+      requested.push(...(await requestPages(adapter, settings.feed, table, page)));
       return;
     }
-    asked.push(...(await askOnce(tables, request)));
+    requested.push(...(await requestOnce(tables, request)));
   };
   const firsts = waiting.splice(0, options.budget.parallel(PARALLEL)).map(ask);
   const verdict = Promise.race([oneIsGood.promise, Promise.all(firsts)]);
   const goOn = async (first: Promise<void>): Promise<void> => {
     await first;
     await verdict;
-    while (mayGoOn() && isResponding(asked)) {
+    while (mayContinue() && isResponding(requested)) {
       const request = waiting.shift();
       if (request === undefined) return;
       await ask(request);
     }
   };
   await Promise.all(firsts.map(goOn));
-  return asked;
+  return requested;
 }
 
 /** A request and the ids of the tables that its response covers: the first one stores the response and has its validators. */
 interface SharedRequest {
   tables: [LeasedTable, ...LeasedTable[]];
   settings: TableSettings;
-  request: Ask;
+  request: FeedRequest;
 }
 
 /** One request for all tables that would send the same one. Tables that left the houses file are skipped. */
@@ -116,21 +116,21 @@ function groupByRequest(house: House, tables: readonly LeasedTable[]): SharedReq
 }
 
 /** Whether the house responds and has not asked us to wait. */
-function isResponding(asked: readonly AskedTable[]): boolean {
-  const wantsUsToWait = asked.some(
+function isResponding(requested: readonly RequestedTable[]): boolean {
+  const isThrottled = requested.some(
     ({ answer }) => answer.status === 429 || (answer.kind === "failed" && answer.retryAfterMs !== null),
   );
-  return !wantsUsToWait && asked.some(({ answer }) => answer.kind !== "failed");
+  return !isThrottled && requested.some(({ answer }) => answer.kind !== "failed");
 }
 
 async function send(
   http: HouseClient,
   house: House,
   tables: readonly LeasedTable[],
-  ask: Ask,
+  ask: FeedRequest,
   options: { allowPrivateHouses: boolean; elapsedMs: () => number; timeoutMs: number },
   signal: AbortSignal,
-): Promise<AskedTable[]> {
+): Promise<RequestedTable[]> {
   const { allowPrivateHouses, timeoutMs } = options;
   const headers = ask.roundId === undefined ? conditionOf(tables) : {};
   const request = houseRequest(house, ask, { allowPrivateHouses, timeoutMs, headers });

@@ -15,7 +15,7 @@ export function nextId(feed: { first_round_id: string }, { newest }: Known): big
 }
 
 /** The id in the requested path, without its query; null if the path is another one. */
-export function askedId(path: string | undefined, pattern: RegExp): string | null {
+export function requestedId(path: string | undefined, pattern: RegExp): string | null {
   return pattern.exec(path?.replace(/[?#].*$/s, "") ?? "")?.[1] ?? null;
 }
 

@@ -3,7 +3,7 @@ import { appendAudit } from "../../audit/store.ts";
 import { sideOf } from "../../calibration/calibration-view.ts";
 import { findCalibration, type WholeCalibration } from "../../calibration/calibration-store.ts";
 import { commonRange, comparedOf, type Comparison } from "../../calibration/compare.ts";
-import { askComparison, type AskedComparison, findComparison } from "../../calibration/comparison-store.ts";
+import { requestComparison, type RequestedComparison, findComparison } from "../../calibration/comparison-store.ts";
 import { findLiveRecord } from "../../calibration/manual-run-store.ts";
 import { betterOf, pairOf, readPaired } from "../../calibration/requested-comparison.ts";
 import { findLabels } from "../../calibration/run-list-store.ts";
@@ -107,7 +107,7 @@ interface PairView {
   /** Why the two cannot be compared round by round. */
   problem: string | null;
   /** Of the requested comparison; null if none was requested. */
-  status: AskedComparison["status"] | null;
+  status: RequestedComparison["status"] | null;
   reason: string | null;
   askedBy: string | null;
   /** Parts per million of its rounds. */
@@ -186,7 +186,7 @@ export const compareAction: OpsAction<Query> = {
         const pair = pairOf(first.id, id);
         const found = await findComparison(tx, pair);
         const recompute = found?.status === "done" && !readPaired(found.paired).ok;
-        if (await askComparison(tx, pair, { by: visitor.email, recompute })) ids.push(id);
+        if (await requestComparison(tx, pair, { by: visitor.email, recompute })) ids.push(id);
       }
       const entry = {
         action: "calibration.compare",

@@ -29,7 +29,7 @@ import {
 import { openCheckpoint, readCheckpoint, signCheckpoint, type SignerKey, signerOf } from "../../signed-note.ts";
 import { entryOf, type Statement } from "./statements.ts";
 import { growTiles, leafHash, proveConsistency, type ReadTile, rootOf } from "./tree.ts";
-import { askWitness } from "./witness-client.ts";
+import { requestCosignature } from "./witness-client.ts";
 
 /** The folder, address and witnesses of a log. */
 export interface Publication {
@@ -69,7 +69,7 @@ export async function publishLog(
   const root = await rootOf(readTile, size);
   const signed = await checkFolder(publication.folder, { log, signer, readTile, size, isSigned: newest !== null });
   const ask = (witness: Witness, request: { note: string; old: number; proof: readonly Buffer[] }) =>
-    askWitness(witness, request, signal).catch((error: unknown) => {
+    requestCosignature(witness, request, signal).catch((error: unknown) => {
       throw new LogRefusal(
         `expected witness ${witness.key.name} to be reachable at ${witness.url}, found: ${reasonOf(error)}; nothing is ` +
           "signed without it: repair it, or remove it from LOG_WITNESSES",

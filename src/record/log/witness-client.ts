@@ -13,7 +13,7 @@ const REPLY_BYTES_MAX = 64 << 10;
  *
  * @throws Error if the witness does not respond within 5 s, refuses, or returns an invalid cosignature
  */
-export async function askWitness(
+export async function requestCosignature(
   { key, url }: Witness,
   { note, old, proof }: { note: string; old: number; proof: readonly Buffer[] },
   signal: AbortSignal,

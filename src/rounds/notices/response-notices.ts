@@ -1,6 +1,6 @@
 import type { NoticeChanges } from "./notice-changes.ts";
 import { formatSentence, idsSentence, stuckSentence, unreadableSentence } from "./notices.ts";
-import type { TakenIn } from "../intake.ts";
+import type { IntakePlan } from "../intake.ts";
 
 /** The parts of a response that notices need; `now` is when it arrived. */
 interface NoticedAnswer {
@@ -27,7 +27,7 @@ export function noteResponse(
   notices: NoticeChanges,
   tableId: number,
   answer: NoticedAnswer,
-  taken: TakenIn,
+  taken: IntakePlan,
   isChanged: boolean,
 ): void {
   const { items, refusedByAdapter, isPage, payload, outOfOrderAfter } = answer;

@@ -9,7 +9,7 @@ import { listTableModels, type TableModel } from "../../forecasts/model/models-s
 import { byOf, ratesOf, share } from "../../frame/measured.ts";
 import { within } from "../../http/within.ts";
 import type { SitePage } from "../send-page.ts";
-import { keeping } from "../timed-cache.ts";
+import { timedCache } from "../timed-cache.ts";
 import { PATIENCE_MS } from "../loader.ts";
 import { readBriefly } from "../site-store.ts";
 import { ALL_FEATURES, chooseAccuracy, type AskedAccuracy, type Chosen } from "./selection.ts";
@@ -37,8 +37,8 @@ interface AccuracyParts {
 
 /** Makes the accuracy page of all tables, a house or a table from its parameters. */
 export function accuracyPages({ memory, sql, log }: AccuracyParts): (params: URLSearchParams) => Promise<SitePage> {
-  const kept = keeping<ReturnType<typeof linesOf>>({ forMs: BELIEVED_MS, most: MOST_KEPT });
-  const models = keeping<ListedModel[]>({ forMs: BELIEVED_MS, most: MOST_KEPT });
+  const kept = timedCache<ReturnType<typeof linesOf>>({ forMs: BELIEVED_MS, most: MOST_KEPT });
+  const models = timedCache<ListedModel[]>({ forMs: BELIEVED_MS, most: MOST_KEPT });
   const draw = drawing(log);
 
   async function overTime(chosen: Chosen, { row }: Measured): Promise<ToDraw | null> {

@@ -1,7 +1,7 @@
 import { within } from "../../http/within.ts";
 import { type Figure, figureOf } from "../../frame/figure.ts";
 import type { Log } from "../../log.ts";
-import { keeping } from "../timed-cache.ts";
+import { timedCache } from "../timed-cache.ts";
 import { PATIENCE_MS } from "../loader.ts";
 import type { ToDraw } from "./plots.ts";
 
@@ -37,7 +37,7 @@ export interface Drawn {
  * cannot keep this process busy. Above the limit, or when drawing takes too long, only the numbers are shown.
  */
 export function drawing(log: Log) {
-  const kept = keeping<View>({ forMs: DRAWN_FOR_MS, most: MOST_KEPT });
+  const kept = timedCache<View>({ forMs: DRAWN_FOR_MS, most: MOST_KEPT });
   let minute = { begun: -Infinity, drawn: 0 };
 
   function mayDraw(): boolean {

@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { Express } from "express";
 import { ApiError } from "../../http/errors.ts";
-import { asked } from "../../http/request.ts";
+import { urlOf } from "../../http/request.ts";
 import { resource } from "../../http/resource.ts";
 import { within } from "../../http/within.ts";
 import type { Sql, Transaction } from "../../db/client.ts";
@@ -55,13 +55,13 @@ export function addLog(app: Express, sql: Sql, log: Log): void {
     sendBytes(response, "text/plain; charset=utf-8", "no-cache", Buffer.from(`${verifierKeyText(keyOf(newest))}\n`));
   });
   resource(app, "/log/tile/{*path}", async (request, response) => {
-    const path = parseTilePath(asked(request).path.slice("/log/tile/".length));
+    const path = parseTilePath(urlOf(request).path.slice("/log/tile/".length));
     const bytes = path === null ? null : await read((tx) => readTileBytes(tx, path));
     if (bytes === null) throw missing("there is no such tile (yet): /log/checkpoint has the size of the log");
     sendBytes(response, "application/octet-stream", CACHE_FOREVER, bytes);
   });
   resource(app, "/log/export/:kind/:house/:game/:market", async (request, response) => {
-    const { path, query } = asked(request);
+    const { path, query } = urlOf(request);
     const [kind = "", ...table] = path.slice("/log/export/".length).split("/");
     const readPage = Object.hasOwn(PUBLIC_EXPORTS, kind) ? PUBLIC_EXPORTS[kind] : undefined;
     const page = await read(async (tx) => {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { askPages } from "../../../src/houses/polling/request-pages.ts";
+import { requestPages } from "../../../src/houses/polling/request-pages.ts";
 import type { HouseAnswer } from "../../../src/houses/polling/client.ts";
 import type { LeasedTable } from "../../../src/houses/polling/lease-store.ts";
 import { withOptions } from "../adapters/fixtures.ts";
@@ -22,7 +22,7 @@ const TABLE: LeasedTable = {
 /** The rounds whose pages are asked for in one poll, where the house has the pages from `first` to `last`. */
 async function asksFor(table: Partial<LeasedTable>, [first, last]: [number, number]): Promise<number[]> {
   const { adapter, feed } = withOptions("bustabit", { first_round_id: 1 });
-  const asked = await askPages(adapter, feed, { ...TABLE, ...table }, async (ask) => {
+  const asked = await requestPages(adapter, feed, { ...TABLE, ...table }, async (ask) => {
     const id = Number(ask.roundId);
     const isThere = id >= first && id <= last;
     const answer: HouseAnswer = isThere

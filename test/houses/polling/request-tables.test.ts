@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { askTables } from "../../../src/houses/polling/request-tables.ts";
+import { requestTables } from "../../../src/houses/polling/request-tables.ts";
 import { NEW_CIRCUIT } from "../../../src/houses/polling/circuit.ts";
 import type { HouseClient } from "../../../src/houses/polling/client.ts";
 import type { House } from "../../../src/houses/house.ts";
@@ -74,7 +74,7 @@ test("no request begins after half of the time, so that each has at least the ot
   const { house, lease, open } = world(12);
   let nowMs = 100;
   const options = { allowPrivateHouses: true, elapsedMs: () => nowMs, budget: AMPLE };
-  const asked = askTables(http, house, lease, options, new AbortController().signal);
+  const asked = requestTables(http, house, lease, options, new AbortController().signal);
   await eventually(() => open.length === 8);
   nowMs = 100 + TIMEOUT_MS / 2 - 1;
   open[0]?.end(page(9));
@@ -87,7 +87,7 @@ test("no request begins after half of the time, so that each has at least the ot
 test("one good answer among the first eight is enough to go on, however long the others take", async () => {
   const { house, lease, open } = world(12);
   const options = { allowPrivateHouses: true, elapsedMs: () => 0, budget: AMPLE };
-  const asked = askTables(http, house, lease, options, new AbortController().signal);
+  const asked = requestTables(http, house, lease, options, new AbortController().signal);
   await eventually(() => open.length === 8);
   open[3]?.writeHead(500).end();
   open[4]?.end(page(9));
@@ -103,7 +103,7 @@ test("each answer is timed by the clock that it is given", async () => {
   const { house, lease, open } = world(1);
   let nowMs = 12.5;
   const options = { allowPrivateHouses: true, elapsedMs: () => nowMs, budget: AMPLE };
-  const asked = askTables(http, house, lease, options, new AbortController().signal);
+  const asked = requestTables(http, house, lease, options, new AbortController().signal);
   await eventually(() => open.length === 1);
   nowMs = 40.25;
   open[0]?.end(page(9));
