@@ -78,7 +78,7 @@ describe("a request to a house", () => {
     expect(await fetchFrom(`https://127.0.0.1:${port}/`)).toMatchObject({ kind: "failed", reason: "timeout" });
   });
 
-  it("fails in time if the name server does not answer", { timeout: GENEROUS_MS }, async () => {
+  it("fails in time if the name server does not respond", { timeout: GENEROUS_MS }, async () => {
     const silent = createSocket("udp4").bind(0, "127.0.0.1");
     await once(silent, "listening");
     const nameServer = `127.0.0.1:${silent.address().port}`;

@@ -327,7 +327,7 @@ describe("figures", () => {
     expect(high).toBeCloseTo((mean(gains) + half) / 1.039721, 4);
   });
 
-  it("are null where nothing was scored yet, and counts are counts", async () => {
+  it("are null if nothing was scored yet, and counts are counts", async () => {
     await publish("beta/crash/eu", { pending: 1 });
     await eventually(async () => (await accuracy("?house=beta")).length === 1);
     const [shown] = await accuracy("?house=beta");
@@ -396,7 +396,7 @@ describe("the accuracy of a house", () => {
     expect(await sizes("")).toEqual([8]);
   });
 
-  it("is given alike by a process that was started later, in whatever order its parts came", async () => {
+  it("is the same in a process that was started later, in whatever order its parts were read", async () => {
     const features = async () =>
       (await accuracy("?period=7d&house=gamma")).filter((one) => one.sample_size > 0).map(({ feature }) => feature);
     await publish("gamma/rocket/one", { outcomes: [1], feature: 8 }, "7d");

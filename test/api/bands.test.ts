@@ -184,7 +184,7 @@ it("their calibrations meet the live state, and all that was published can be ve
   });
 });
 
-it("the export has a share for each color in color order, and the color that came", async () => {
+it("the export has a share for each color in color order, and the color that occurred", async () => {
   for (const { market, names } of TABLES) {
     const pages = await Array.fromAsync(readForecastsForExport(world.sql, await tableIdOf(world, nameOf(market))));
     const rows = pages.flat();

@@ -35,7 +35,7 @@ it("a short one is written as it is, whatever the caller would take", async () =
   expect(await keepBodies()(answerOf("{}").answer, "br")).toEqual({ bytes: Buffer.from("{}"), encoding: null });
 });
 
-it("a long one, and what is not ASCII, come out byte for byte", async () => {
+it("a long one, and one with characters beyond ASCII, arrive byte for byte", async () => {
   for (const text of ["São Paulo: 1,05 × 2", "ü".repeat(40_000)]) {
     expect((await keepBodies()(answerOf(text).answer, null)).bytes.toString()).toBe(text);
   }

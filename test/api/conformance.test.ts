@@ -31,22 +31,25 @@ async function bytesOf(method: string, path: string, headers: readonly string[])
 }
 
 describe("[API9] what is announced and not there", () => {
-  it.each(["GET", "HEAD", "POST", "OPTIONS", "DELETE"])("answers to %s byte by byte as noise does", async (method) => {
-    const keyed = [`X-Api-Key: ${world.key}`];
-    const socket = ["Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13"];
-    for (const headers of [
-      [],
-      keyed,
-      ["X-Api-Key: wrong"],
-      [...keyed, "Accept: text/event-stream"],
-      [...keyed, ...socket],
-    ]) {
-      const noise = await bytesOf(method, "/api/v1/qwertyuiop", headers);
-      expect(noise).toMatch(/^HTTP\/1\.1 404 Not Found\r\n/);
-      const answers = await Promise.all(FEATURES.map((name) => bytesOf(method, `/api/v1/${name}`, headers)));
-      expect(answers.filter((answer) => answer !== noise)).toEqual([]);
-    }
-  });
+  it.each(["GET", "HEAD", "POST", "OPTIONS", "DELETE"])(
+    "responds to %s byte by byte like any unknown path",
+    async (method) => {
+      const keyed = [`X-Api-Key: ${world.key}`];
+      const socket = ["Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13"];
+      for (const headers of [
+        [],
+        keyed,
+        ["X-Api-Key: wrong"],
+        [...keyed, "Accept: text/event-stream"],
+        [...keyed, ...socket],
+      ]) {
+        const noise = await bytesOf(method, "/api/v1/qwertyuiop", headers);
+        expect(noise).toMatch(/^HTTP\/1\.1 404 Not Found\r\n/);
+        const answers = await Promise.all(FEATURES.map((name) => bytesOf(method, `/api/v1/${name}`, headers)));
+        expect(answers.filter((answer) => answer !== noise)).toEqual([]);
+      }
+    },
+  );
 
   it("no path takes a parameter that would page", async () => {
     for (const name of PAGING) {
@@ -56,7 +59,7 @@ describe("[API9] what is announced and not there", () => {
   });
 });
 
-describe("holding answers against the document", () => {
+describe("comparing responses with the document", () => {
   const PATH = "/api/v1/rounds";
   const answer = async () => {
     const { status, headers } = await world.get(PATH);

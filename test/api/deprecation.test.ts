@@ -18,11 +18,11 @@ it.each(listExamples("src/api/deprecation.ts").map((example) => [example.title, 
   },
 );
 
-it("nothing is going away", () => {
+it("no operation is deprecated", () => {
   expect(OPERATIONS.filter(({ deprecated }) => deprecated !== undefined)).toEqual([]);
 });
 
-it("an operation that is going away says so with every answer of its path, and no other path does", async () => {
+it("a deprecated operation sends its headers with every response of its path, and no other path does", async () => {
   const log = pino({ level: "silent" });
   const app = express();
   const parts = {

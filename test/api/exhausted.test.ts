@@ -98,7 +98,7 @@ it("nothing is made for an account that is known to have used up its quota", asy
 });
 
 describe("an account whose quota is gone", () => {
-  it("is refused without asking, and told how long it still is", async () => {
+  it("is refused without a query, with the time that remains", async () => {
     const { state, count, isRefusedAtOnce } = world("2026-11-21T23:00:00Z", "day_quota_exceeded");
     const plan = planOf();
     expect(isRefusedAtOnce(plan)).toBe(null);
@@ -113,7 +113,7 @@ describe("an account whose quota is gone", () => {
     ["day_quota_exceeded", "2026-11-21T23:59:59.900Z"],
     ["service_ceiling_reached", "2026-11-30T23:59:59.900Z"],
     ["month_quota_exceeded", "2026-12-31T23:59:59.900Z"],
-  ])("with %s is asked about again in the very first millisecond of what comes after %s", async (outcome, startAt) => {
+  ])("with %s is queried again in the very first millisecond after %s", async (outcome, startAt) => {
     const { state, count } = world(startAt, outcome);
     const plan = planOf();
     expect(await count(plan)).toMatchObject({ code: outcome, retryAfter: "1" });
@@ -126,7 +126,7 @@ describe("an account whose quota is gone", () => {
     expect(state.asked).toBe(2);
   });
 
-  it("of the month goes on being refused over midnight, once it was asked what is left of the new day", async () => {
+  it("of the month is still refused after midnight, once the new day was queried", async () => {
     const { state, count } = world("2026-11-21T23:59:59Z", "month_quota_exceeded");
     const plan = planOf();
     await count(plan);

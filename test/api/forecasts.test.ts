@@ -150,7 +150,7 @@ describe("/forecasts", () => {
     expect(await ofTable(CRASH)).toMatchObject({ state: "warming_up", ...QUIET });
   });
 
-  it("gives a forecast to the letter as it was issued and hashed, each probability beside its baseline", async () => {
+  it("returns a forecast to the letter as issued and hashed, each probability with its baseline", async () => {
     await play(world, CRASH, [230]);
     await becomes(CRASH, "ready");
     const { forecastId, issuedAt, after, p, base, hash } = await stored(CRASH);
@@ -170,7 +170,7 @@ describe("/forecasts", () => {
     }
   });
 
-  it("names no target where ids are opaque, since nobody can know the next", async () => {
+  it("names no target if ids are opaque, because the next id is unknown", async () => {
     await play(world, OPAQUE, [{ hundredths: 150, roundId: "r1" }]);
     await play(world, OPAQUE, [{ hundredths: 150, roundId: "r2" }]);
     expect((await becomes(OPAQUE, "ready")).next_color).toMatchObject({ after_round_id: "r2", target_round_id: null });
@@ -215,7 +215,7 @@ describe("a forecast", () => {
     }
   });
 
-  it("is not shown once its table is silent, though its house is live, and again when a round comes", async () => {
+  it("is not listed while its table is silent, even if its house is live, and listed again with the next round", async () => {
     await play(world, "alpha/dice/eu", [150]);
     await rewrite(world, CRASH, { last_polled_round_at: secondsAgo(301) });
     expect(await becomes(CRASH, "silent")).toMatchObject(QUIET);
@@ -242,7 +242,7 @@ describe("a forecast", () => {
     });
   });
 
-  it("has the newest calibration beside it, in every state", async () => {
+  it("has the newest calibration next to it, in every state", async () => {
     const [run] = await world.sql<{ id: string }[]>`
       insert into calibration_runs (table_id, kind, model)
       select table_id, 'rolling', model from table_heads where table_id = ${await tableIdOf(world, CRASH)}
@@ -275,7 +275,7 @@ describe("a window", () => {
     expect(await (await world.get("/api/v1/forecasts?game=dice")).text()).toContain(row?.json ?? "nothing");
   });
 
-  it("goes on while it is open: what is left of it changes, what was stated does not", async () => {
+  it("is updated while it is open: its remaining chance changes, the issued one does not", async () => {
     const before = await ofTable("alpha/dice/eu");
     await play(world, "alpha/dice/eu", [150], NO_SET);
     const leftOfLast = async () => (await ofTable("alpha/dice/eu")).windows.at(-1)?.now.rounds_left ?? 0;
@@ -307,7 +307,7 @@ describe("a window", () => {
     expect(issuedNow.map(({ feature }) => feature)).toEqual(FEATURES.filter((one) => !stillOpen.includes(one)));
   });
 
-  it("has what was measured of its feature in thirty days beside it, as /accuracy has it", async () => {
+  it("has the measured accuracy of its feature over thirty days, equal to that of /accuracy", async () => {
     await score(world, "alpha");
     const measuredOf = async (name: string) =>
       (await ofTable("alpha/dice/eu")).windows.find(({ feature }) => feature === name)?.measured;

@@ -60,7 +60,7 @@ describe("/games", () => {
     });
   });
 
-  it("says when the last round was received to the microsecond, with seven digits", async () => {
+  it("states when the last round was received to the microsecond, with seven digits", async () => {
     await addRounds(world.sql, "gamma/rocket/one", [
       { id: "1", receivedAt: "2025-11-21T04:00:12.123456Z", source: "import" },
     ]);
@@ -110,7 +110,7 @@ describe("the status of a table", () => {
     await eventually(async () => expect(await statuses("?house=beta")).toEqual(["live"]));
   });
 
-  it("is the house's: a table without rounds is live beside one that has them, and an import makes none live", async () => {
+  it("is that of the house: a table without rounds is live if another one has them, and an import makes none live", async () => {
     await addRounds(world.sql, "alpha/dice/eu", [{ id: "94" }]);
     await eventually(async () =>
       expect((await games("?house=alpha")).map(({ status, buffered_rounds }) => [status, buffered_rounds])).toEqual([
@@ -152,7 +152,7 @@ describe("filters", () => {
     expect(namesOf(await games(query))).toEqual(expected);
   });
 
-  it("that name what does not exist are 404, even beside what does", async () => {
+  it("that name something unknown are 404, even next to known names", async () => {
     for (const query of ["?house=nowhere", "?house=alpha,nowhere", "?game=crash,nothing", "?market=none"]) {
       expect(await world.refused(`/api/v1/games${query}`)).toMatchObject({ status: 404, code: "table_not_found" });
     }
@@ -181,7 +181,7 @@ describe("the plan of a key", () => {
     expect(await world.refused("/api/v1/games?house=alpha,nowhere", { headers })).toMatchObject({ status: 404 });
   });
 
-  it("may change while it is used: the next answers have the new tables", async () => {
+  it("may change while it is used: the next responses have the new tables", async () => {
     const key = await makeKey(world.sql, "max@example.com", "Max");
     expect(await games("", key)).toHaveLength(4);
     await setPlan(world.sql, "Max", { houses: ["gamma"] });

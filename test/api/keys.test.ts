@@ -18,7 +18,7 @@ const refusedWith = (key: string, of = world) => of.refused(PATH, { headers: { "
 const statusWith = async (key: string) => (await world.get(PATH, { headers: { "X-Api-Key": key } })).status;
 
 describe("a request without a good key", () => {
-  it("has none: 401 missing_api_key, and says where it goes", async () => {
+  it("has none: 401 missing_api_key, with the header to use", async () => {
     const response = await fetch(world.api.url + PATH);
     expect(response.status).toBe(401);
     expect(response.headers.get("www-authenticate")).toBe('ApiKey realm="api"');
@@ -38,7 +38,7 @@ describe("a request without a good key", () => {
     expect(await refusedWith(key)).toMatchObject({ status: 401, code: "invalid_api_key" });
   });
 
-  it("sends the header twice: 401, even where both are the same good key", async () => {
+  it("sends the header twice: 401, even if both are the same good key", async () => {
     const response = await fetch(world.api.url + PATH, {
       headers: [
         ["X-Api-Key", world.key],
@@ -57,7 +57,7 @@ describe("a key", () => {
     expect(await statusWith(made.ok ? made.key : "")).toBe(200);
   });
 
-  it("that is revoked is refused at once by a process that knew it, also when nothing would be counted", async () => {
+  it("that is revoked is refused immediately by a process that had cached it, also for free requests", async () => {
     const key = await makeKey(world.sql, "carl@example.com", "Pro");
     // announced after the key was, so that what is known of the key from here on is believed
     await addRounds(world.sql, "alpha/crash/global", [{ id: "1" }]);
@@ -153,8 +153,8 @@ describe("[LOGS] the log", () => {
   });
 });
 
-describe("while PostgreSQL does not answer", () => {
-  it("known callers go on, unknown ones are told to come back, and soon", async () => {
+describe("while PostgreSQL does not respond", () => {
+  it("known callers are served, and unknown ones get a soon Retry-After", async () => {
     const wire = await openWire();
     const far = await makeWorld({}, { on: world, through: (url) => wire.through(url) });
     const stranger = await makeKey(world.sql, "stranger@example.com", "Pro");

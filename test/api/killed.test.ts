@@ -82,7 +82,7 @@ it("a process that is killed in the middle loses at most what was in flight, and
   expect(await countedOf(email)).toBe(limit);
 });
 
-it("[API2] a key that is revoked is refused by another process at its next counted call, and soon where nothing is counted", async () => {
+it("[API2] a key that is revoked is refused by another process at its next counted call, and soon for free requests", async () => {
   const key = await makeKey(world.sql, "revoked@example.com", "Pro");
   const { url, process: other } = await startProcess();
   try {

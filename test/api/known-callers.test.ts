@@ -22,7 +22,7 @@ function slowDirectory() {
   return { waiting, callers: knowCallers(find, silent) };
 }
 
-it("many calls at once with one key ask once", async () => {
+it("many concurrent calls with one key make one query", async () => {
   const { waiting, callers } = slowDirectory();
   const asked = Array.from({ length: 100 }, () => callers.of("one"));
   expect(waiting).toHaveLength(1);
@@ -42,7 +42,7 @@ it("a key that was never made is asked for each time, so that it works once it i
   expect(await second).toBe(CALLER);
 });
 
-it("whoever is refused is asked for each time, so that a plan holds with the very next call", async () => {
+it("a refused caller is looked up each time, so that a new plan holds with the very next call", async () => {
   const { waiting, callers } = slowDirectory();
   const first = callers.of("one");
   const refused: Caller = { ...CALLER, standing: "plan_expired" };
@@ -55,7 +55,7 @@ it("whoever is refused is asked for each time, so that a plan holds with the ver
   expect(waiting).toHaveLength(2);
 });
 
-it("nobody is believed to be good beyond the end of their plan or key", async () => {
+it("no caller is cached beyond the end of their plan or key", async () => {
   const { waiting, callers } = slowDirectory();
   const first = callers.of("one");
   waiting[0]?.({ ...CALLER, endsInMs: 0 });
@@ -66,7 +66,7 @@ it("nobody is believed to be good beyond the end of their plan or key", async ()
   expect(await second).toBe(ended);
 });
 
-it("whoever is not known is only asked for if that is allowed, and whoever is known in any case", async () => {
+it("an unknown caller is looked up only if that is allowed, a known one in any case", async () => {
   const { waiting, callers } = slowDirectory();
   const forbidden = () => Promise.reject(new Error("too many"));
   await expect(callers.of("one", forbidden)).rejects.toThrow("too many");
@@ -128,7 +128,7 @@ it("while nothing is answered, only so many questions wait, and a known caller i
   expect(await callers.of("known")).toBe(CALLER);
 });
 
-it("the first to meet the trouble is served as well, once it is clear that no answer comes", async () => {
+it("the first call during a failure is served as well, once it is clear that no response arrives", async () => {
   const answers = [Promise.resolve(CALLER)];
   const callers = knowCallers(() => answers.pop() ?? new Promise(() => undefined), silent);
   await callers.of("known");

@@ -59,7 +59,7 @@ const limitsOf = ({ headers }: Response) =>
   );
 
 describe("[API4] the burst of a plan", () => {
-  it("goes through at once, what is more is 429 rate_limited with Retry-After, and costs no quota", async () => {
+  it("passes immediately, what exceeds it is 429 rate_limited with Retry-After, and costs no quota", async () => {
     const { ask, used } = await makeCaller({ burst: 6 });
     const responses = await Promise.all(Array.from({ length: 10 }, () => ask()));
     const refused = responses.filter(({ status }) => status === 429);
@@ -112,7 +112,7 @@ describe("[API4] the burst of a plan", () => {
     }
   });
 
-  it("is kept by each process alone where Redis cannot be reached, and nobody waits for it", async () => {
+  it("is enforced by each process alone if Redis is unreachable, and no call waits for it", async () => {
     const { ask, used } = await makeCaller({ burst: 3 });
     const alone = await makeWorld({}, { on: world, redisUrl: "redis://127.0.0.1:1" });
     try {
@@ -150,7 +150,7 @@ describe("the headers about limits", () => {
     expect(left.toSorted((a, b) => b - a)).toEqual(Array.from({ length: 20 }, (_, n) => 99 - n));
   });
 
-  it("say of the quota nothing with a 304 or a 400, which ask nobody, and all of it with /usage", async () => {
+  it("omit the quota with a 304 or a 400, which query nothing, and include it with /usage", async () => {
     const { ask } = await makeCaller({ perSecond: 10, burst: 20, day: 100 });
     const policy = '"burst";q=10;w=1, "day";q=100;w=86400';
     const etag = (await ask()).headers.get("etag") ?? "";
@@ -175,7 +175,7 @@ describe("the headers about limits", () => {
     }
   });
 
-  it("name only the burst on a plan without numbers, whose ceiling is told nowhere", async () => {
+  it("name only the burst on a plan without numbers, whose ceiling is never shown", async () => {
     const { ask, key } = await makeCaller({ perSecond: 25, burst: 50, ceiling: 2 });
     const responses = [await ask(), await ask("/api/v1/usage"), await ask()];
     for (const response of responses) {
@@ -187,11 +187,11 @@ describe("the headers about limits", () => {
     expect(refusal.message + JSON.stringify(refusal.details ?? "")).not.toMatch(/\d/);
   });
 
-  it("are not on an answer to nobody", async () => {
+  it("are missing in responses to unknown callers", async () => {
     expect(limitsOf(await world.get(PATH, { headers: { "X-Api-Key": "" } }))).toEqual([null, null, null, null]);
   });
 
-  it("tell the new limits as soon as a changed plan is heard of", async () => {
+  it("show the new limits as soon as the change of a plan is announced", async () => {
     const { ask, plan } = await makeCaller({ perSecond: 10, burst: 20, day: 100 });
     await ask();
     await setPlan(world.sql, plan, { day: 50, rps: 7 });
@@ -208,7 +208,7 @@ describe("[API2] bad keys of one address", () => {
   const askFrom = (address: string, key: string) =>
     world.get(PATH, { headers: { "X-Api-Key": key, "X-Forwarded-For": address } });
 
-  it("are 401 twenty times and then 429, while good keys go on, also one that was only made then", async () => {
+  it("are 401 twenty times and then 429, while good keys work, even a new one", async () => {
     const codes: string[] = [];
     for (let n = 0; n < 22; n++) codes.push((await from("192.0.2.1", `rh_live_${n}`)).code);
     expect(codes).toEqual([...Array(20).fill("invalid_api_key"), "rate_limited", "rate_limited"]);
@@ -223,7 +223,7 @@ describe("[API2] bad keys of one address", () => {
     expect((await from("192.0.2.2", "wrong")).status).toBe(401);
   });
 
-  it("that look right are not looked up any more, whoever is known goes on, and others are elsewhere", async () => {
+  it("with a valid form are not looked up any more, known callers are served, and other addresses are unaffected", async () => {
     await askFrom("2001:db8::1", world.key);
     // each of another interface of the same network
     for (let n = 0; n < 20; n++) {
@@ -237,7 +237,7 @@ describe("[API2] bad keys of one address", () => {
     expect((await from("2001:db8::1", "")).code).toBe("missing_api_key");
   });
 
-  it("are told apart by what a proxy says only where it is trusted", async () => {
+  it("are distinguished by a proxy's header only if the proxy is trusted", async () => {
     const open = await makeWorld({}, { on: world });
     try {
       const codes: string[] = [];

@@ -176,7 +176,7 @@ describe("a key that is no longer good", () => {
     [401, "expired_api_key", "update keys set expires_at = now() where account_id = "],
     [403, "account_suspended", "update accounts set suspended_at = now(), suspend_reason = 'test' where id = "],
     [402, "no_active_plan", "delete from entitlements where account_id = "],
-  ])("is %i %s at its very next counted call, though nobody announced it: %s", async (status, code, change) => {
+  ])("is %i %s at its very next counted call without a notification: %s", async (status, code, change) => {
     const { email, status: statusOf, refused, counted: used } = await makeCaller();
     // what is known of the key from here on is believed for five seconds
     expect([await statusOf(), await statusOf()]).toEqual([200, 200]);
@@ -188,7 +188,7 @@ describe("a key that is no longer good", () => {
     expect(await used()).toBe(2);
   });
 
-  it("is refused at once by every process", async () => {
+  it("is refused immediately by every process", async () => {
     const { key, status, refused } = await makeCaller();
     const other = await makeWorld({}, { on: world });
     try {
@@ -203,7 +203,7 @@ describe("a key that is no longer good", () => {
   });
 });
 
-describe("2,000 calls at once to two processes", () => {
+describe("2,000 concurrent calls to two processes", () => {
   it("are answered exactly as often as the quota allows", async () => {
     const { status, counted: used } = await makeCaller({ day: 500 });
     const other = await makeWorld({}, { on: world });
@@ -227,7 +227,7 @@ describe("2,000 calls at once to two processes", () => {
 });
 
 describe("while calls cannot be counted", () => {
-  it("they are refused and not counted afterwards, known callers still get their 304, and then all goes on", async () => {
+  it("they are refused and not counted afterwards, known callers still get their 304, and later calls succeed", async () => {
     const own = await makeWorld();
     const url = new URL(own.databaseUrl);
     const database = url.pathname.slice(1);
@@ -267,7 +267,7 @@ describe("while calls cannot be counted", () => {
     }
   });
 
-  it("since another transaction holds the account, they are refused, and not counted once it lets go", async () => {
+  it("because another transaction holds the account, they are refused, and not counted after its end", async () => {
     const { email, status, refused, counted: used } = await makeCaller();
     const { status: otherStatus } = await makeCaller();
     expect(await status()).toBe(200);
@@ -308,7 +308,7 @@ async function waitingForLocks(): Promise<number> {
 }
 
 describe("a process that stops in the middle of calls", () => {
-  it("answers or refuses each of them, and counts those that it answered", async () => {
+  it("serves or refuses each of them, and counts those that it served", async () => {
     const { status, counted: used } = await makeCaller();
     const stopping = await makeWorld({}, { on: world });
     const asked = Array.from({ length: 300 }, () => status(PATH, { of: stopping }).catch(() => "not answered"));

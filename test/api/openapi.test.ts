@@ -79,7 +79,7 @@ describe("/openapi.json", () => {
     expect(await response.json()).toEqual(JSON.parse(JSON.stringify(expected)));
   });
 
-  it("is 304 to whoever has it", async () => {
+  it("is 304 to a client that has it", async () => {
     const etag = (await world.get("/openapi.json")).headers.get("etag") ?? "";
     expect(etag).toMatch(/^W\/"[\w-]{27}"$/);
     const again = await world.get("/openapi.json", { headers: { "If-None-Match": etag } });
@@ -135,7 +135,7 @@ describe("the document", () => {
     }
   });
 
-  it("[API3] describes every field of every answer", () => {
+  it("[API3] describes every field of every response", () => {
     const schemas = within(document.components.schemas).flatMap(({ way, value }) =>
       Object.entries(Object(value["properties"] ?? {})).map(([name, field]) => ({
         field: `${way}/${name}`,
@@ -159,7 +159,7 @@ describe("the document", () => {
     expect(arrays.filter(({ value }) => value["minItems"] === 2 && value["maxItems"] === 2)).toHaveLength(4);
   });
 
-  it("has every error of the table where it can come, but those of paths and methods that it does not have", () => {
+  it("has every error of the table at the paths that can return it, except those of unknown paths and methods", () => {
     const codes = within(document.components.responses).flatMap(({ way, value }) =>
       way.endsWith("/code") ? z.array(z.string()).parse(value["enum"]) : [],
     );

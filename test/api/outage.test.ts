@@ -28,12 +28,12 @@ it("a new round can be read as soon as it is announced", async () => {
   await eventually(async () => expect(await newest()).toBe("1"), { timeoutMs: 4_000 });
 });
 
-it("a round that nobody announced is found within seconds", async () => {
+it("a round without a notification is found within seconds", async () => {
   await addRounds(world.sql, "alpha/crash/global", countedRounds(2, 2), { announce: false });
   await eventually(async () => expect(await newest()).toBe("2"));
 });
 
-it("a pause that nobody announced is seen within ten seconds", async () => {
+it("a pause without a notification is found within ten seconds", async () => {
   await world.sql`update houses set paused_at = now(), paused_by = 'ann', pause_reason = 'test' where id = 'gamma'`;
   await eventually(async () =>
     expect(await (await world.get("/api/v1/games?house=gamma")).text()).toContain('"paused"'),
@@ -59,7 +59,7 @@ it("a house that is added while we run is shown", async () => {
   await eventually(async () => expect((await world.get("/api/v1/rounds?house=delta")).status).toBe(200));
 });
 
-it("lost connections cost a few calls that could not be counted, and what comes after is heard again", async () => {
+it("lost connections cost a few calls that could not be counted, and later notifications arrive again", async () => {
   const ask = async (headers = {}) => (await world.get("/api/v1/games", { headers })).status;
   const etag = await etagOfGames();
   const cut = await cutAll();

@@ -82,7 +82,7 @@ const becomes = (text: RegExp) =>
   }, TOLD);
 
 describe("/readings", () => {
-  it("lists every table of the plan with exactly these fields, and says of a new one that nothing is known", async () => {
+  it("lists every table of the plan with exactly these fields, and states that a new one has no rounds", async () => {
     const { plan, notice, readings } = await answer();
     expect({ plan, notice }).toEqual({ plan: "Pro", notice: NOTICES.en });
     expect(readings.map((one) => Object.keys(one))).toEqual([FIELDS, FIELDS, FIELDS, FIELDS]);
@@ -96,12 +96,12 @@ describe("/readings", () => {
     }
   });
 
-  it("says that a few rounds are too few to say anything", async () => {
+  it("states that a few rounds are too few", async () => {
     await playRead([150]);
     expect(await becomes(/^Only 1 round of this table is known/)).toMatchObject({ facts: [], based_on_rounds: 1 });
   });
 
-  it("tells the facts beside it in three languages, under a notice in the same, and promises nothing", async () => {
+  it("states the listed facts in three languages, under a notice in the same one, and promises nothing", async () => {
     const games = generatedRounds(118).map(({ hundredths }) => (hundredths < 1000 ? hundredths : 999));
     await playRead([...games, 1200, 150, 150, 250]);
     const english = await becomes(/^No pink for 3 rounds \(on average it occurs every/);
@@ -123,13 +123,13 @@ describe("/readings", () => {
     }
   });
 
-  it("says that a wait is unknown after missing rounds", async () => {
+  it("states that a wait is unknown after missing rounds", async () => {
     await playRead([{ hundredths: 150, afterGap: true }]);
     const { facts } = await becomes(/^It is unknown how long ago pink last occurred/);
     expect(facts.find(({ name }) => name === "gap:pink")?.value).toBeNull();
   });
 
-  it("says nothing of a table that is silent, nor of one whose house is paused", async () => {
+  it("has no facts for a silent table, nor for one whose house is paused", async () => {
     await rewrite(world, "alpha/crash/global", { last_polled_round_at: secondsAgo(301) });
     expect((await becomes(/^No round of this table was received lately/)).facts).toEqual([]);
     await playRead([150]);
@@ -146,7 +146,7 @@ describe("/readings", () => {
     });
   });
 
-  it("says nothing once the newest reading is as old as silence, though rounds still come in", async () => {
+  it("has no facts once the newest reading is as old as silence, even if rounds still arrive", async () => {
     const stale = { seq: "1", rounds: 60, made_at: secondsAgo(301).replace("Z", "0000Z"), facts: [] };
     await play(world, "alpha/dice/eu", [150]);
     await world.sql`

@@ -59,7 +59,7 @@ describe("calls by minute", () => {
     expect(rounds.every(({ endpoint, last4 }) => endpoint === "rounds" && last4 === key.slice(-4))).toBe(true);
   });
 
-  it("show calls with a key that was revoked, and none of a key that nobody has", async () => {
+  it("include calls with a revoked key, and none with an unknown key", async () => {
     const { accountId, call, kinds, key } = await makeCaller("Pro");
     await call("games");
     await revokeKey(world.sql, key.slice(-4));

@@ -35,7 +35,7 @@ describe("paths that are none", () => {
     "/api/v1/%E0%A4%A",
     "/api/v1/games%2F",
     "/asdf",
-  ])("%s answers exactly as noise does, with or without a key", async (path) => {
+  ])("%s responds exactly like any unknown path, with or without a key", async (path) => {
     const noise = await world.get("/api/v1/noise-4711");
     const expected = { ...errorBody.parse(await noise.json()), request_id: "" };
     for (const headers of [{}, { "X-Api-Key": "" }, { "X-Api-Key": "wrong" }]) {
@@ -85,7 +85,7 @@ describe("methods", () => {
   });
 });
 
-describe("[API8][V13] every answer", () => {
+describe("[API8][V13] every response", () => {
   it.each(["/api/v1/games", "/api/v1/nothing", "/api/v1/games?x=1", "/", "/healthz"])(
     "%s has its id and safe headers",
     async (path) => {
@@ -134,7 +134,7 @@ describe("[API8][V13] every answer", () => {
   });
 });
 
-describe("an answer of one kilobyte or more", () => {
+describe("a response of one kilobyte or more", () => {
   it.each([
     ["br;q=0.1, gzip", "gzip"],
     ["br;q=1, *;q=0", "br"],
@@ -175,7 +175,7 @@ describe("[API4] a request that is not answered in time", () => {
 });
 
 describe("[API8][V16] a fault of ours", () => {
-  it("is a 500 that tells the caller nothing but its id; the log has the rest under that id", async () => {
+  it("is a 500 with only its id for the caller; the log has the details under that id", async () => {
     const lines: string[] = [];
     const log = pino({}, { write: (line) => void lines.push(line) });
     const app = express().use(beginRequest(log));

@@ -75,7 +75,7 @@ describe("/rounds", () => {
     expect(await idsOf("?house=alpha&game=crash&limit=100")).toEqual(newest);
   });
 
-  it("orders by number where ids count up, whatever order they came in, so that 1000 is after 999", async () => {
+  it("orders by number if ids are consecutive, whatever order they arrived in, so that 1000 is after 999", async () => {
     await addRounds(world.sql, "alpha/dice/eu", [...countedRounds(990, 995), ...countedRounds(999, 1002)]);
     await addRounds(
       world.sql,
@@ -176,7 +176,7 @@ describe("what is not a way to ask for rounds", () => {
     expect(refusal.message.slice(0, message.length)).toBe(message);
   });
 
-  it("is judged before the tables: a bad value beside an unknown house is 400", async () => {
+  it("is validated before the tables: a bad value next to an unknown house is 400", async () => {
     expect(await world.refused("/api/v1/rounds?house=nowhere&limit=0")).toMatchObject({ status: 400 });
     expect(await world.refused("/api/v1/rounds?house=nowhere")).toMatchObject({ status: 404, code: "table_not_found" });
   });

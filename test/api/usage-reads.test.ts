@@ -42,7 +42,7 @@ const ask = (signal?: AbortSignal) =>
   fetch(world.api.url + USAGE, { headers: { "X-Api-Key": world.key }, ...(signal && { signal }) });
 
 describe("reads of /usage", () => {
-  it("are at most four at once, and end at the server when their clients leave or have waited too long", async () => {
+  it("are at most four at the same time, and end at the server when their clients leave or have waited too long", async () => {
     await whileReadsAreHeld(async () => {
       const leaving = new AbortController();
       const left = Array.from({ length: CALLERS_AT_ONCE }, () => ask(leaving.signal).catch(() => null));

@@ -61,7 +61,7 @@ async function calendar() {
 }
 
 describe("/usage", () => {
-  it("says all of it before the first call, in this order", async () => {
+  it("is complete before the first call, in this order", async () => {
     const { key, get } = await makeCaller("Pro");
     const { today, month, tomorrow, next } = await calendar();
     const response = await get(PATH);
@@ -125,7 +125,7 @@ describe("/usage", () => {
     }
   });
 
-  it("answers when the quota is gone, with nothing remaining, also where the limit was lowered below what is used", async () => {
+  it("responds when the quota is used up, with nothing remaining, also if the limit was lowered below the use", async () => {
     const { call, usage } = await makeCaller("Starter");
     await setPlan(world.sql, "Starter", { day: 2 });
     expect([await call("games"), await call("games"), await call("games")]).toEqual([200, 200, 429]);
@@ -134,7 +134,7 @@ describe("/usage", () => {
     await eventually(async () => expect((await usage()).day).toMatchObject({ requests: 2, limit: 1, remaining: 0 }));
   });
 
-  it("has no limit for a plan that has none, and says nothing of its ceiling", async () => {
+  it("has no limit for a plan without one, and does not show its ceiling", async () => {
     const { call, usage, get } = await makeCaller("Max");
     expect(await call("games")).toBe(200);
     const { day, month, burst } = await usage();
@@ -186,7 +186,7 @@ describe("what /usage refuses", () => {
     }
   });
 
-  it("keys that are not good are refused before the parameters are looked at", async () => {
+  it("invalid keys are refused before the parameters are validated", async () => {
     const refused = (key: string) => world.refused(`${PATH}?days=0`, { headers: { "X-Api-Key": key } });
     expect(await refused("")).toMatchObject({ status: 401, code: "missing_api_key" });
     expect(await refused("wrong")).toMatchObject({ status: 401, code: "invalid_api_key" });

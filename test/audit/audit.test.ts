@@ -90,7 +90,7 @@ describe("[V16] the audit log", () => {
     });
   });
 
-  it("is one chain where many add to it at once, and loses an entry only with what it tells of", async () => {
+  it("is one chain if many add to it concurrently, and loses an entry only with its action", async () => {
     const before = (await verifyAudit(sql)).entries;
     const outcomes = await Promise.allSettled(
       Array.from({ length: 30 }, (_, n) =>
@@ -134,7 +134,7 @@ describe("[V16] the audit log", () => {
     },
   );
 
-  it("tells of an entry that was taken out, of one whose hash was made anew, and of a shortened end", async () => {
+  it("detects a removed entry, an entry with a recomputed hash, and a shortened end", async () => {
     const { entries } = await verifyAudit(sql);
     await tampering(
       (tx) => tx`delete from audit_log where seq = 2`,

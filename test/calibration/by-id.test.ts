@@ -56,7 +56,7 @@ const run = (world: World, id: string, roundsPerChunk = 100) =>
   runManualCalibration(world.sql, id, { signal: never, steps: { roundsPerChunk, roundsPerCheckpoint: 200 } });
 
 describe("a replay of history that was imported into a live table", () => {
-  test("goes by round id, equals the reference model, says which rounds were late, and leaves the live state", async () => {
+  test("follows round ids, equals the reference model, reports which rounds were late, and does not change the live state", async () => {
     const world = await liveWorld();
     const state = () => world.sql`select * from model_snapshots where table_id = ${world.tableId}`;
     const before = await state();
@@ -85,7 +85,7 @@ describe("a replay of history that was imported into a live table", () => {
     expect(await verify(world.sql, { tableId: world.tableId })).toMatchObject({ ok: true });
   });
 
-  test("comes after a gap where numbers are missing, also at the ends of chunks, and where a round is void", async () => {
+  test("continues after a gap if numbers are missing, also at the ends of chunks, and at a void round", async () => {
     const without = [99, 100, 101, 200, 350, 400];
     const world = await liveWorld({ without: without.slice(0, -1) });
     const decision = { to: null, by: "ann@example.com", reason: "the house said so" };
@@ -108,7 +108,7 @@ describe("a replay of history that was imported into a live table", () => {
       });
   });
 
-  test("sees what was known when it was requested, and goes on from where it was stopped", async () => {
+  test("includes what was known when it was requested, and resumes from where it was stopped", async () => {
     const world = await liveWorld({ without: [10] });
     const whole = await run(world, await ask(world));
     const id = await ask(world);

@@ -87,7 +87,7 @@ describe("a rolling run is asked for", () => {
     expect(await isWaiting(world, run)).toBe(false);
   });
 
-  test("after a quarter of an hour where anything was learned", async () => {
+  test("after a quarter of an hour if anything was learned", async () => {
     const world = await createWorld();
     await playTo(world, 0, 70);
     expect(await requestRollingRuns(world.sql, world.house)).toEqual([]);
@@ -159,7 +159,7 @@ describe("a replay", () => {
     expect((await calibrationsOf(world))[0]).toMatchObject({ toSeq: 267n, rounds: 265n });
   });
 
-  test("of a long history leaves places to go on from, and the last one meets the live state", async () => {
+  test("of a long history leaves checkpoints, and the last one equals the live state", async () => {
     const world = await createWorld();
     await playTo(world, 0, 1000);
     const steps = { roundsPerChunk: 100, roundsPerCheckpoint: 300 };
@@ -179,7 +179,7 @@ describe("a replay", () => {
     expect((await calibrationsOf(world))[0]?.sums).toEqual(fromScratch(1000).sums);
   });
 
-  test("that is stopped in the middle is given back, and goes on from the last place it left", async () => {
+  test("that is stopped in the middle is released, and resumes from its last checkpoint", async () => {
     const world = await createWorld({ ownDatabase: true });
     await playTo(world, 0, 1000);
     const run = await askNow(world);
@@ -298,7 +298,7 @@ describe("a live state that is not what its rounds give", () => {
     });
   });
 
-  test("is found where bytes and hash agree and the rounds do not", async () => {
+  test("is detected if bytes and hash agree and the rounds do not", async () => {
     const world = await createWorld();
     await playTo(world, 0, 100);
     await world.sql`

@@ -86,8 +86,8 @@ async function folder(): Promise<string> {
   return made;
 }
 
-describe("a run by hand", () => {
-  test("over the whole of a live table comes to its live state, and changes nothing that callers see", async () => {
+describe("a manual run", () => {
+  test("over the whole of a live table reaches its live state, and changes nothing that callers see", async () => {
     const before = await world.sql`select * from table_heads where table_id = ${world.tableId}`;
     const result = await run(await ask());
     const [live] =
@@ -168,7 +168,7 @@ describe("a range", () => {
 });
 
 describe("a run that is stopped", () => {
-  test("goes on from where it was cancelled, with the same record and the same file", async () => {
+  test("resumes from where it was cancelled, with the same record and the same file", async () => {
     const [a, b] = [join(await folder(), "a.csv"), join(await folder(), "b.csv")];
     const whole = await run(await ask({ outFile: a }));
     const id = await ask({ outFile: b });
@@ -189,7 +189,7 @@ describe("a run that is stopped", () => {
     expect(await readdir(join(b, ".."))).toEqual(["b.csv"]);
   });
 
-  test("by kill -9 goes on from its last checkpoint, with the same record and the same file", async () => {
+  test("by kill -9 resumes from its last checkpoint, with the same record and the same file", async () => {
     const [a, b] = [join(await folder(), "a.csv"), join(await folder(), "b.csv")];
     const whole = await run(await ask({ outFile: a }));
     const id = await ask({ outFile: b });
@@ -214,7 +214,7 @@ describe("a run that is stopped", () => {
     expect(await readFile(b, "utf8")).toBe(await readFile(a, "utf8"));
   });
 
-  test("and taken up by another process writes nothing any more", async () => {
+  test("and claimed by another process writes nothing any more", async () => {
     const id = await ask();
     let taken: Promise<unknown> | undefined;
     const first = run(id, {
@@ -230,7 +230,7 @@ describe("a run that is stopped", () => {
     expect(row).toEqual({ status: "running", calibration_id: null });
   });
 
-  test("without its file is not gone on with", async () => {
+  test("without its file is not resumed", async () => {
     const file = join(await folder(), "a.csv");
     const id = await ask({ outFile: file });
     const stop = new AbortController();
@@ -241,7 +241,7 @@ describe("a run that is stopped", () => {
     await expect(run(id)).rejects.toThrow(`a.csv.run-${id}.partial with at least`);
   });
 
-  test("keeps its lines where another run writes to the same name meanwhile", async () => {
+  test("keeps its lines if another run writes to the same name meanwhile", async () => {
     const file = join(await folder(), "a.csv");
     const alone = join(await folder(), "b.csv");
     await run(await ask({ outFile: alone }));
@@ -258,7 +258,7 @@ describe("a run that is stopped", () => {
 });
 
 describe("the file of a run", () => {
-  test("has the columns of the export, a chain of its own, no times, and the sums of the record", async () => {
+  test("has the columns of the export, a separate chain, no times, and the sums of the record", async () => {
     const file = join(await folder(), "f.csv");
     const { calibration_id } = await run(await ask({ outFile: file }));
     const [header, ...lines] = (await readFile(file, "utf8")).trimEnd().split("\n");

@@ -80,7 +80,7 @@ function hashOf(parameters: Parameters, from: number, to: number): string {
 }
 
 describe("a promotion", () => {
-  test("rolls the run forward to the newest round and makes it live, with who, when and why; rolling goes on from it", async () => {
+  test("learns up to the newest round and becomes live, with author, time and reason; rolling runs continue from it", async () => {
     const world = await createWorld();
     await world.play(rounds.slice(0, 300));
     const id = await calibrate(world, { from: idOf(100), to: idOf(199) });
@@ -102,7 +102,7 @@ describe("a promotion", () => {
     expect(await verify(world.sql, { tableId: world.tableId })).toMatchObject({ ok: true, first_failure: null });
   });
 
-  test("under ingestion that goes on loses no round", async () => {
+  test("during ingestion loses no round", async () => {
     const world = await createWorld({ connections: 6 });
     await world.play(rounds.slice(0, 200));
     const id = await calibrate(world, { from: idOf(50) });
@@ -124,7 +124,7 @@ describe("a promotion", () => {
     expect(await verify(world.sql, { tableId: world.tableId })).toMatchObject({ ok: true, first_failure: null });
   });
 
-  test("of another model lets the windows under way end as they would have, and opens its own beside them", async () => {
+  test("of another model lets open windows end as issued, and opens its own next to them", async () => {
     const world = await createWorld();
     await world.play(rounds.slice(0, 100));
     for (const { hundredths } of rounds.slice(100, 110)) await world.play([hundredths]);
@@ -203,7 +203,7 @@ describe("a promotion", () => {
     expect(await verify(world.sql, { tableId: world.tableId })).toMatchObject({ ok: true, first_failure: null });
   });
 
-  test("with another declared edge is another model, with a notice and a record of its own, though the edge is set back", async () => {
+  test("with another declared edge is another model, with a notice and a separate record, even if the edge is reverted", async () => {
     const world = await createWorld();
     const declare = (edge: number) => world.sql`
       update tables
@@ -258,7 +258,7 @@ describe("a promotion", () => {
     expect(await roll(world)).toMatchObject({ isMet: true, rounds: 0 });
   });
 
-  test("is refused where it cannot be live or was changed", async () => {
+  test("is refused if it cannot be live or was changed", async () => {
     const world = await createWorld();
     await world.play(rounds.slice(0, 200));
     await expect(promoteCalibration(world.sql, "999999", DECISION)).rejects.toThrow("there is no calibration 999999");
@@ -290,7 +290,7 @@ describe("a comparison", () => {
     expect(self.paired.a_log_loss).toBeCloseTo(own, 12);
   });
 
-  test("is refused where nothing is common, and finds a state that its rounds do not give", async () => {
+  test("is refused without common rounds, and detects a state that its rounds do not give", async () => {
     const world = await createWorld();
     await world.play(rounds.slice(0, 300));
     const a = await calibrate(world, { to: idOf(99) });

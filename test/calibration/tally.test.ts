@@ -94,7 +94,7 @@ describe("a tally gives the very sums of scoring and addScore", () => {
     expect(sumsToJson(sumsOfTally(tally))).toEqual(sumsToJson(expected));
   });
 
-  test("and refuses a color that is none", () => {
+  test("and refuses an unknown color", () => {
     expect(() => tallyNextColor(createTally(2), [500_000, 500_000], [500_000, 500_000], 2)).toThrow(
       "from 0 to 1, got 2",
     );

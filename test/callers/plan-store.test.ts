@@ -89,7 +89,7 @@ it("a plan is changed in what is given, and keeps the rest", async () => {
   expect(await planOf("Starter")).toMatchObject({ houses: null, day_limit: null });
 });
 
-it("of changes that are made at once each tells what it has changed, so that they make a chain", async () => {
+it("of concurrent changes each reports what it changed, so that they form a chain", async () => {
   const first = await planOf("Max");
   // somebody holds the plan until both have begun, so that each would have read the same before
   const held = Promise.withResolvers<void>();

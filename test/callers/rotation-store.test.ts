@@ -70,14 +70,14 @@ it.each([
   },
 );
 
-it("without an overlap the old key ends at once", async () => {
+it("without an overlap the old key ends immediately", async () => {
   const old = await newKey();
   const made = await rotated(String(old.id), "0");
   expect([await standingOf(old.key), await standingOf(made.key)]).toEqual(["expired_api_key", "good"]);
   expect(await statesOf()).toEqual(["expired", "active"]);
 });
 
-it("an end that comes sooner than the overlap stays, and the new key has the end that the old one had", async () => {
+it("an end earlier than the overlap stays, and the new key has the end of the old one", async () => {
   const short = await newKey("short", 1);
   const [before] = await listKeys(sql);
   expect((await rotated(short.key, "7d")).replaced.expires_at).toBe(before?.expires_at);
@@ -108,7 +108,7 @@ it("works with five keys, and leaves five", async () => {
   expect(await createKey(sql, { email: EMAIL, plan: "Pro" })).toMatchObject({ ok: false });
 });
 
-it("stops at five replaced keys that still work, however many ask at once", async () => {
+it("stops at five replaced keys that still work, however many requests are concurrent", async () => {
   const made = await Promise.all(Array.from({ length: 5 }, () => newKey()));
   const next = await Promise.all(made.slice(0, 3).map(({ key }) => rotated(key)));
   const outcomes = await Promise.all([...made.slice(3), ...next].map(({ key }) => rotateKey(sql, key, "24h")));
@@ -119,7 +119,7 @@ it("stops at five replaced keys that still work, however many ask at once", asyn
   });
 });
 
-it("of one key that two rotate at once there is one new key", async () => {
+it("of one key by two concurrent requests makes one new key", async () => {
   const { key, id } = await newKey();
   const outcomes = await Promise.all([rotateKey(sql, key, "24h"), rotateKey(sql, key, "24h")]);
   expect(outcomes.filter(({ ok }) => ok)).toHaveLength(1);
@@ -141,7 +141,7 @@ it.each([
   });
 });
 
-it("a key that nobody made is not rotated, and days that are none are refused", async () => {
+it("an unknown key is not rotated, and invalid days are refused", async () => {
   expect(await rotateKey(sql, "nope", "1h")).toMatchObject({ ok: false, reason: expect.stringContaining("no key") });
   expect(await createKey(sql, { email: EMAIL, plan: "Pro", days: 0 })).toEqual({
     ok: false,

@@ -44,7 +44,7 @@ describe("an account", () => {
     expect(await sql`select email from accounts`).toHaveLength(1);
   });
 
-  it("counts as verified, also where it was made elsewhere and was not", async () => {
+  it("counts as verified, even if it was created elsewhere and was not", async () => {
     await sql`insert into accounts (email) values (${EMAIL})`;
     await createAccount(sql, EMAIL);
     const [row] = await sql`select verified_at is not null as verified from accounts`;
@@ -104,7 +104,7 @@ describe("making a key", () => {
     });
   });
 
-  it("stops at five active keys, however many ask at once", async () => {
+  it("stops at five active keys, however many requests are concurrent", async () => {
     await createAccount(sql, EMAIL);
     const asked = Array.from({ length: 8 }, () => createKey(sql, { email: EMAIL, plan: "Pro" }));
     const outcomes = await Promise.all(asked);
@@ -144,7 +144,7 @@ describe("revoking a key", () => {
     expect(await standingOf(other.key)).toBe("good");
   });
 
-  it("revokes none where several fit", async () => {
+  it("revokes none if several match", async () => {
     const [one, two] = [await newKey(), await newKey("Pro", "bob@example.com")];
     await sql`update keys set last4 = '0001'`;
     expect(await revokeKey(sql, "0001")).toEqual({
@@ -156,7 +156,7 @@ describe("revoking a key", () => {
     expect(await revokeKey(sql, "01")).toMatchObject({ ok: true, id: 1n });
   });
 
-  it("says so where none fits, without repeating a key", async () => {
+  it("reports if none matches, without repeating a key", async () => {
     const key = mintKey(randomBytes);
     expect(await revokeKey(sql, "nope")).toMatchObject({
       ok: false,
@@ -207,7 +207,7 @@ describe("finding the caller of a key", () => {
     ["plan_expired", "update entitlements set starts_at = now() - interval '1 day', ends_at = now()"],
     ["no_active_plan", "delete from entitlements"],
     ["no_active_plan", "update entitlements set starts_at = now() + interval '1 day'"],
-  ])("says %s after: %s", async (standing, change) => {
+  ])("shows %s after: %s", async (standing, change) => {
     const { key } = await newKey();
     await sql.unsafe(change);
     expect(await standingOf(key)).toBe(standing);

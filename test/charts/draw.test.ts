@@ -38,7 +38,7 @@ describe("a plot", () => {
     for (const name of ["--warn", "--muted"]) expect(svg).toMatch(new RegExp(`A[^"]*" fill="var\\(${name},`));
   });
 
-  it("that nobody can draw is an error, and the next one is drawn", async () => {
+  it("that cannot be drawn is an error, and the next one is drawn", async () => {
     const broken = { title: "x", description: "y", spec: { mark: "no such mark" } as never };
     await expect(drawer.draw(broken)).rejects.toThrow("could not be drawn");
     expect(await drawer.draw(callsPlot("again", []))).toContain("<svg");
@@ -61,7 +61,7 @@ describe("a plot", () => {
   });
 });
 
-it("is tidied as its example says", () => {
+it("is cleaned as its example shows", () => {
   const claims = listExamples("src/charts/tidy.ts").flatMap((example) => runExample(example, tidy));
   expect(claims).toHaveLength(1);
   for (const { line, actual, expected } of claims) expect(actual, line).toBe(expected);

@@ -51,7 +51,7 @@ describe("a time of a file", () => {
     (text) => expect(read(text)).toBeNull(),
   );
 
-  it("has its month where it was stated probability, and is refused while nobody knows", () => {
+  it("has its month at the configured position, and is refused while the format is unknown", () => {
     expect(iso("3/4/2024 10:00", null, "month_first")).toBe("2024-03-04T10:00:00Z");
     expect(iso("3/4/2024 10:00", null, "day_first")).toBe("2024-04-03T10:00:00Z");
     expect(read("3/4/2024 10:00")).toEqual({

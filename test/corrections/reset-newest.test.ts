@@ -62,7 +62,7 @@ it("a wrong number that was believed is set back, and the rounds after it are on
   expect((await verify(sql, { tableId: table.id })).first_failure).toBeNull();
 });
 
-it("is refused upwards, without a late round to go by, and where ids do not count up", async () => {
+it("is refused upwards, without a late round as evidence, and if ids are not consecutive", async () => {
   const table = await makeTable(sql);
   await take(table, 1_006, 1_005);
   expect(await reset(table, 1_006n)).toMatchObject({

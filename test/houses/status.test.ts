@@ -21,7 +21,7 @@ it("what is not polled is offline however new its rounds are", () => {
   expect(statusOf({ ...polled, enabled: false }, WINDOW_MS)).toBe("offline");
 });
 
-it("paused is said before anything else", () => {
+it("paused takes precedence", () => {
   expect(statusOf({ newestPolledAgeMs: null, paused: true, enabled: false }, WINDOW_MS)).toBe("paused");
 });
 

@@ -100,7 +100,7 @@ describe("applying a houses file", () => {
     expect(await facts()).toEqual(before);
   });
 
-  test("in several processes at once is once, whatever the order of their files", async () => {
+  test("in several processes concurrently is applied once, whatever the order of their files", async () => {
     const file = Array.from({ length: 40 }, (_, n) => houseEntry({ id: `h${n}` }));
     await Promise.all([file, file.toReversed(), file, file.toReversed()].map((entries) => applyHouses(sql, entries)));
     const { houses, tables } = await facts();
@@ -155,7 +155,7 @@ describe("applying a houses file", () => {
   test.each([
     ["path", { tables: [tableEntry({ feed: feedEntry({ path: "/other" }) })] }],
     ["address", { base_url: "http://127.0.0.1:2" }],
-  ])("forgets the newest answer of a feed whose %s changed, and only then", async (_, changed) => {
+  ])("forgets the newest response of a feed whose %s changed, and only then", async (_, changed) => {
     await applyHouses(sql, [houseEntry()]);
     await sql`update feeds set etag = 'a', last_full_at = now()`;
     await moveHeads(sql`payload_sha256 = sha256(''), answered_at = now()`);
@@ -168,7 +168,7 @@ describe("applying a houses file", () => {
     });
   });
 
-  test("splits a house with more than 100 tables in shards, each with a schedule of its own", async () => {
+  test("splits a house with more than 100 tables in shards, each with its own schedule", async () => {
     const tables = Array.from({ length: 201 }, (_, n) => tableEntry({ market: `m${n}` }));
     await applyHouses(sql, [houseEntry({ tables })]);
     const sizes = await sql`select shard, count(*)::integer as tables from tables group by shard order by shard`;
@@ -197,7 +197,7 @@ describe("a house as jobs use it", () => {
     ).not.toContain("s3cr3t");
   });
 
-  test("is refused where a variable is not set in this process", async () => {
+  test("is refused if a variable is not set in this process", async () => {
     await applyHouses(sql, [withSecret]);
     await expect(loadHouse(sql, noVariables, "alpha")).rejects.toThrow("the variable HOUSE_TOKEN is not set");
   });
@@ -210,7 +210,7 @@ describe("a house as jobs use it", () => {
     expect((await loadHouse(sql, noVariables, "alpha"))?.settings.timeout_ms).toBe(1_234);
   });
 
-  test("that nobody knows is null", async () => {
+  test("that is unknown is null", async () => {
     expect(await loadHouse(sql, noVariables, "nobody")).toBeNull();
   });
 });
@@ -229,7 +229,7 @@ describe("a demo house", () => {
     expect((await loadHouse(sql, noVariables, "demo"))?.baseUrl).toBe("http://127.0.0.1:4011");
   });
 
-  test("that moved is asked in full once, and its newest answer is still known", async () => {
+  test("that moved gets one full request, and its newest response is still known", async () => {
     await applyHouses(sql, [demo]);
     await setDemoAddress(sql, "http://127.0.0.1:4010");
     await sql`update feeds set etag = 'a'`;
@@ -242,7 +242,7 @@ describe("a demo house", () => {
 });
 
 describe("the list of houses", () => {
-  test("tells live, stale and offline by the newest polled round of any table", async () => {
+  test("is live, stale or offline by the newest polled round of any table", async () => {
     await applyHouses(sql, [houseEntry({ tables: [tableEntry(), tableEntry({ market: "euro" })] })]);
     expect((await statusOf())?.status).toBe("offline");
     for (const [seconds, status] of [
@@ -257,7 +257,7 @@ describe("the list of houses", () => {
     }
   });
 
-  test("has its last answer, its last error and its next turn", async () => {
+  test("has its last response, its last error and its next poll", async () => {
     await applyHouses(sql, [houseEntry({ simulated: true })]);
     expect(await statusOf()).toMatchObject({
       house: "alpha",
@@ -287,7 +287,7 @@ describe("the list of houses", () => {
     });
   });
 
-  test("tells why its answers cannot be read, while they come and cannot", async () => {
+  test("reports why its responses cannot be read, while they arrive and cannot", async () => {
     await applyHouses(sql, [houseEntry()]);
     await sql`
       update poll_leases
@@ -327,7 +327,7 @@ describe("a house that is offline", () => {
     await sql`update houses set created_at = now() - interval '1 day', updated_at = now() - interval '1 day'`;
   });
 
-  test("is told with since when, what came last and when it is asked again", async () => {
+  test("is reported with since when, its last response and its next poll", async () => {
     await polledSecondsAfterRound(301);
     const [found, ...others] = await findOfflineHouses(sql, 300);
     expect(others).toEqual([]);
@@ -337,7 +337,7 @@ describe("a house that is offline", () => {
     );
   });
 
-  test("is not blamed while nobody polled it, or for what we have not read", async () => {
+  test("is not reported without polls, or for payloads that are unread", async () => {
     expect(await findOfflineHouses(sql, 300)).toEqual([]);
     await polledSecondsAfterRound(299);
     expect(await findOfflineHouses(sql, 300)).toEqual([]);
@@ -358,10 +358,10 @@ describe("a house that is offline", () => {
   });
 });
 
-describe("answers that cannot be read", () => {
+describe("responses that cannot be read", () => {
   beforeEach(() => applyHouses(sql, [houseEntry()]));
 
-  test("are told of with the reason once they came for a minute, until one can be read", async () => {
+  test("are reported with the reason after a minute, until one can be read", async () => {
     await refuseAnswers("expected JSON, found HTML");
     expect(await findUnreadableTables(sql)).toEqual([]);
     await sql`update notices set opened_at = opened_at - interval '61 seconds'`;
@@ -377,7 +377,7 @@ describe("answers that cannot be read", () => {
     expect(await findUnreadableTables(sql)).toEqual([]);
   });
 
-  test("of a house that is paused are nobody's worry", async () => {
+  test("of a paused house are not reported", async () => {
     await refuseAnswers("expected JSON, found HTML");
     await sql`update notices set opened_at = opened_at - interval '61 seconds'`;
     await pauseHouse(sql, { house: "alpha", by: "ana", reason: "maintenance" });

@@ -65,7 +65,7 @@ describe("an ETag", () => {
     expect((await world.get("/api/v1/rounds", { headers })).status).toBe(401);
   });
 
-  it("stands for the answer: another limit, filter or round has another", async () => {
+  it("identifies the response: another limit, filter or round has another", async () => {
     const paths = ["/api/v1/rounds", "/api/v1/rounds?limit=3", "/api/v1/rounds?house=alpha", "/api/v1/games"];
     const before = await Promise.all(paths.map(etagOf));
     expect(new Set(before).size).toBe(4);

@@ -28,13 +28,13 @@ const ask = async (path: string) => {
 };
 
 describe("/healthz", () => {
-  it("says 200 and the version, without a key", async () => {
+  it("returns 200 and the version, without a key", async () => {
     expect(await ask("/healthz")).toEqual({ status: 200, body: { ok: true, version: "1.2.3" } });
   });
 });
 
 describe("/readyz", () => {
-  it("is ok where all that is required is good, and reports the rest", async () => {
+  it("is ok if all required checks are good, and reports the rest", async () => {
     const checks = { postgres: true, redis: false, migrations: true, polling: false };
     expect(await ask("/readyz")).toEqual({ status: 200, body: { ok: true, checks } });
   });
@@ -67,7 +67,7 @@ describe("/readyz", () => {
     }
   });
 
-  it("does not begin ever more checks of a database that does not answer, and is 503 meanwhile", async () => {
+  it("does not start ever more checks of a database that does not respond, and is 503 meanwhile", async () => {
     const unanswered = Promise.withResolvers<boolean>();
     postgres = () => unanswered.promise;
     const problems = { postgres: "postgres did not respond to the last 5 checks" };
@@ -85,7 +85,7 @@ describe("/readyz", () => {
     ).toHaveLength(1);
   });
 
-  it("looks at most once a second, however many ask", async () => {
+  it("checks at most once a second, however many requests arrive", async () => {
     const before = looks;
     await Promise.all(Array.from({ length: 50 }, () => ask("/readyz")));
     expect(looks - before).toBeLessThanOrEqual(2);

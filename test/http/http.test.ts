@@ -80,11 +80,11 @@ describe("what cannot be read as a request", () => {
     expect(head.match(everywhere)).toHaveLength(5);
   });
 
-  it("is no reason to stop: what comes next is answered", async () => {
+  it("does not stop the server: the next request is served", async () => {
     expect((await world.get("/api/v1/games")).status).toBe(200);
   });
 
-  it("a tunnel that is asked for and broken off at once stops nothing", async () => {
+  it("a tunnel that is requested and closed immediately stops nothing", async () => {
     for (let count = 0; count < 20; count++) {
       const socket = dial(world.api.port, "127.0.0.1");
       socket.on("error", () => undefined);
@@ -103,7 +103,7 @@ describe("what cannot be read as a request", () => {
     expect(head).toContain("Connection: close");
   });
 
-  it("an expectation that nobody knows changes nothing", async () => {
+  it("an unknown expectation changes nothing", async () => {
     const { head } = await exchange(
       "GET /healthz HTTP/1.1\r\nHost: a\r\nExpect: a-miracle\r\nConnection: close\r\n\r\n",
     );
@@ -169,7 +169,7 @@ describe("closing", () => {
     LESS_THAN_THE_DEADLINE_MS,
   );
 
-  it("is not spoiled by garbage that follows a request in the middle of its answer", async () => {
+  it("is not damaged by garbage that follows a request in the middle of its response", async () => {
     const running: ServerResponse[] = [];
     const server = await openServer(
       (_, response) => {
@@ -192,7 +192,7 @@ describe("closing", () => {
 });
 
 describe("opening", () => {
-  it("on a port that is taken says which, and which variable to set", async () => {
+  it("on a port that is in use names the port, and the variable to set", async () => {
     const error: unknown = await makeWorld({ PORT: world.api.port }, { on: world }).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(UsageError);
     expect(String(error)).toContain(

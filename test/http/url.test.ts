@@ -1,12 +1,12 @@
 import { expect, it } from "vitest";
 import { readUrl } from "../../src/http/url.ts";
 
-it("a URL that comes again gives the same object, so that what was made of it is found", () => {
+it("a repeated URL gives the same object, so that cached results are found", () => {
   expect(readUrl("/api/v1/games?house=a")).toBe(readUrl("/api/v1/games?house=a"));
   expect(readUrl("/api/v1/games?house=a")).not.toBe(readUrl("/api/v1/games?house=b"));
 });
 
-it("its path is what comes before the first question mark, and its parameters are all after it", () => {
+it("its path is the part before the first question mark, and its parameters are all after it", () => {
   const { path, query, carriesKey } = readUrl("/api/v1/games?house=a?b&game=c%20d");
   expect([path, [...query], carriesKey]).toEqual([
     "/api/v1/games",

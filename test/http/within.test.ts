@@ -3,7 +3,7 @@ import { connect, createServer } from "node:net";
 import { expect, it } from "vitest";
 import { within } from "../../src/http/within.ts";
 
-it("an answer in time is given, a failure is thrown as it is, and silence ends with what was waited for", async () => {
+it("a value in time is returned, a failure is thrown unchanged, and silence ends with the name of what was awaited", async () => {
   expect(await within(10_000, "it", Promise.resolve(5))).toBe(5);
   await expect(within(10_000, "it", Promise.reject(new Error("no")))).rejects.toThrow("no");
   await expect(within(10, "the house", new Promise(() => undefined))).rejects.toThrow(
@@ -11,7 +11,7 @@ it("an answer in time is given, a failure is thrown as it is, and silence ends w
   );
 });
 
-it("an answer that lay in the socket while this process was busy is in time", async () => {
+it("a response that waited in the socket while this process was busy is in time", async () => {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   const address = server.address();

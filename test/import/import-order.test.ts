@@ -15,7 +15,7 @@ const numbers = (...ids: number[]) => ids.map((id) => [id, null] as const);
 const times = (...ms: (number | null)[]) => ms.map((one) => [null, one] as const);
 
 describe("the order of a file", () => {
-  it("is that of its numbers where ids count up, the first line of a number first", () => {
+  it("is by number if ids are consecutive, the first line of a number first", () => {
     expect(order(numbers(9, 8, 8, 6, 5), { roundIds: "consecutive" })).toEqual({
       lines: [6, 5, 3, 4, 2],
       listed: "newest_first",
@@ -31,7 +31,7 @@ describe("the order of a file", () => {
     });
   });
 
-  it("is that of its times where ids tell nothing, equal ones as the file lists them", () => {
+  it("is by time if ids are opaque, equal times in the order of the file", () => {
     expect(order(times(5, 4, 4, 3, 2))).toMatchObject({
       lines: [6, 5, 4, 3, 2],
       listed: "newest_first",
@@ -40,7 +40,7 @@ describe("the order of a file", () => {
     expect(order(times(2, 4, 4, 3, 5))).toMatchObject({ lines: [2, 5, 3, 4, 6], listed: "mixed", takenBy: "time" });
   });
 
-  it("is read from its end where times or ids fall, though some are missing", () => {
+  it("is read from its end if times or ids fall, even if some are missing", () => {
     expect(order(times(5, null, 4, 3, 2))).toMatchObject({
       lines: [6, 5, 4, 3, 2],
       listed: "newest_first",
@@ -51,18 +51,18 @@ describe("the order of a file", () => {
     expect(order(numbers(9, 8, 7, 6))).toMatchObject({ lines: [5, 4, 3, 2], toldBy: "ids", takenBy: "file" });
   });
 
-  it("is as listed where too little tells", () => {
+  it("is as listed if there are too few steps", () => {
     expect(order(times(5, null, 4))).toMatchObject({ lines: [2, 3, 4], listed: "unknown", isReversed: false });
     expect(order(times(null, null))).toMatchObject({ lines: [2, 3], toldBy: "nothing" });
     expect(order([])).toMatchObject({ lines: [], listed: "unknown" });
   });
 
-  it("is not turned round where pages list the newest first and follow each other the oldest first", () => {
+  it("is not reversed for pages that list the newest first, with the oldest page first", () => {
     const pages = Array.from({ length: 10 }, (_, page) => Array.from({ length: 20 }, (__, n) => page * 20 + 20 - n));
     expect(order([...times(...pages.flat()), [null, null]])).toMatchObject({ listed: "mixed", isReversed: false });
   });
 
-  it("is what was said, whatever times tell", () => {
+  it("is the given option, whatever the times", () => {
     expect(order(times(1, 2, 3, 4), { order: "newest_first" })).toMatchObject({
       lines: [5, 4, 3, 2],
       toldBy: "option",
@@ -74,7 +74,7 @@ describe("the order of a file", () => {
     });
   });
 
-  it("is that of the file where a clock showed some times twice", () => {
+  it("is that of the file if a clock showed some times twice", () => {
     expect(order(times(1, 2, 3, 2, 3, 4, 5, 6, 7, 8, 9, 10), { byTime: false })).toMatchObject({
       lines: Array.from({ length: 12 }, (_, n) => n + 2),
       takenBy: "file",
@@ -100,7 +100,7 @@ describe("the survey of a file", () => {
     receivedAt,
   });
 
-  it("tells repeats and conflicts of other lines from those of stored rounds", () => {
+  it("separates repeats and conflicts of other lines from those of stored rounds", () => {
     const survey = emptySurvey();
     const rows = [
       ["a", 150],

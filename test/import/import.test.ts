@@ -115,7 +115,7 @@ describe("an import into an empty table", () => {
     expect(row).toEqual({ last_seq: 3n, last_polled_round_at: null });
   });
 
-  it("takes them by time where ids tell nothing, and as listed where a time is missing", async () => {
+  it("stores them by time if ids are opaque, and as listed if a time is missing", async () => {
     const timed = await makeTable(sql, { round_ids: "opaque" });
     await importRows(timed, [
       ["c", "1.30", "2026-11-21T04:00:02Z"],
@@ -137,7 +137,7 @@ describe("an import into an empty table", () => {
     ]);
   });
 
-  it("goes on seamlessly with the house's own rounds", async () => {
+  it("continues seamlessly with the house's own rounds", async () => {
     const table = await makeTable(sql);
     await importRows(table, rowsOf(1, 2, 3));
     await poll(table, 0, 5, 4, 3);
@@ -146,7 +146,7 @@ describe("an import into an empty table", () => {
     );
   });
 
-  it("tells of numbers that the file does not have, and does not ask the house for them", async () => {
+  it("reports numbers that the file does not have, and does not request them from the house", async () => {
     const table = await makeTable(sql);
     await importRows(table, rowsOf(1, 5));
     expect((await storedRounds(sql, table)).map(({ gap }) => gap)).toEqual([false, true]);
@@ -217,7 +217,7 @@ describe("an import into a table with rounds", () => {
     expect(await followChain(sql, table)).toBe(12_000);
   });
 
-  it("that ends in the middle has told what it stored by then, and goes on where it ended", async () => {
+  it("that is stopped in the middle has reported what it stored, and a repeat continues there", async () => {
     const table = await makeTable(sql);
     await poll(table, 0, 1);
     await poll(table, 1, 6_002);
@@ -291,7 +291,7 @@ describe("a line of an import", () => {
     expect(await openNotices(sql, table)).toHaveProperty("conflict");
   });
 
-  it("with times in another zone is read as it is told to", async () => {
+  it("with times in another zone is read with the given zone", async () => {
     const table = await makeTable(sql);
     const at = "2026-11-21T05:00:00Z";
     await importRows(table, [["1", "1.50", "6 o'clock"]], { readTime: () => ({ ms: Date.parse(at), iso: at }) });
@@ -348,7 +348,7 @@ describe("a file without ids", () => {
     expect(longer).toMatchObject({ inserted: 1, skipped: 3 });
   });
 
-  it("is numbered from its end where that is the oldest, so that it may grow at its head; a bad row has its number too", async () => {
+  it("is numbered from its end if that is the oldest, so that it may grow at its head; a bad row has its number too", async () => {
     const table = await makeTable(sql, { round_ids: "opaque" });
     const rowNumbers = { prefix: "r", first: 1n, total: 3 };
     const order = "newest_first";
@@ -373,7 +373,7 @@ describe("a file without ids", () => {
     expect(again).toMatchObject({ inserted: 2, skipped: 2, conflicts: 0 });
   });
 
-  it("keeps a block that was entered twice, since nothing tells it from new rounds", async () => {
+  it("keeps a block that was entered twice, because it cannot be distinguished from new rounds", async () => {
     const table = await makeTable(sql, { round_ids: "opaque" });
     const block = Array.from({ length: 10 }, (_, n) => value(n));
     const rows = [...block, ...block].map((x, n): Row => [String(n + 1), x]);
@@ -390,7 +390,7 @@ describe("a multiplier with three digits after a mark", () => {
     ["4", "2.25"],
   ];
 
-  it("is refused where the file has decimal commas too and nobody said which mark is decimal", async () => {
+  it("is refused if the file has decimal commas too and no option names the decimal mark", async () => {
     const table = await makeTable(sql);
     const imported = await importRows(table, rows, { multiplierShape });
     expect(imported).toMatchObject({ read: 4, inserted: 2 });
@@ -409,7 +409,7 @@ describe("a multiplier with three digits after a mark", () => {
 });
 
 describe("a dry run", () => {
-  it("tells repeats and conflicts that stand far apart in the file", async () => {
+  it("reports repeats and conflicts that are far apart in the file", async () => {
     const table = await makeTable(sql, { round_ids: "opaque" });
     await importRows(table, [
       ["stored", "1.50"],
@@ -433,7 +433,7 @@ describe("a dry run", () => {
     expect(await importRows(table, rows)).toMatchObject({ ...counts, survey });
   });
 
-  it("waits for nobody who adds rounds to the table, and holds nobody up", async () => {
+  it("waits for no other writer of the table, and delays none", async () => {
     const table = await makeTable(sql);
     await sql.begin(async (transaction) => {
       await transaction`select 1 from table_heads where table_id = ${table.id} for no key update`;
@@ -444,7 +444,7 @@ describe("a dry run", () => {
   it.each([
     ["into an empty table", false],
     ["into a table with rounds", true],
-  ])("%s tells what would be, and stores nothing", async (_, filled) => {
+  ])("%s reports the result, and stores nothing", async (_, filled) => {
     const table = await makeTable(sql);
     if (filled) await poll(table, 0, 1);
     const before = await sql`select * from table_heads`;

@@ -157,7 +157,7 @@ describe("a gap of proven rounds", () => {
     expect(await followChain(sql, table)).toBe(3_004);
   });
 
-  it("that goes over several transactions is computed whole, around what came late meanwhile", async () => {
+  it("that spans several transactions is computed whole, around rounds that arrived late meanwhile", async () => {
     const table = await counted(FAIR);
     await take(table, await trueItems(1_001, 1_001), await trueItems(13_001, 13_001));
     await take(table, await trueItems(6_010, 6_000));
@@ -184,7 +184,7 @@ describe("a gap of proven rounds", () => {
     expect(round).toMatchObject({ x: wrong?.["multiplier"], source: "computed", verified: true });
   });
 
-  it("stops when it is aborted, and goes on from what it has", async () => {
+  it("stops when it is aborted, and resumes from what it has", async () => {
     const table = await counted(FAIR);
     await take(table, await trueItems(1_001, 1_001), await trueItems(2_001, 2_001));
     await expect(backfill("1", AbortSignal.abort(new Error("stopped")))).rejects.toThrow("stopped");
@@ -260,7 +260,7 @@ describe("a gap that the house is asked for", () => {
     expect(await followChain(sql, table)).toBe(253);
   });
 
-  it("skips what came meanwhile, and is not asked for again where nothing is missing", async () => {
+  it("skips rounds that arrived meanwhile, and requests nothing if none is missing", async () => {
     const table = await counted();
     await take(table, items(1, 1), items(10, 10), items(9, 4));
     history(4, items(3, 1));
@@ -292,7 +292,7 @@ describe("a gap that the house is asked for", () => {
     expect(await gapRow()).toMatchObject({ state: "given_up" });
   });
 
-  it("that was given up is filled after all when its rounds come", async () => {
+  it("that was given up is filled after all when its rounds arrive", async () => {
     const table = await counted({ feed: feedEntry() });
     await take(table, items(1, 1), items(4, 4));
     expect(await backfill()).toEqual({ given_up: 1 });
@@ -301,7 +301,7 @@ describe("a gap that the house is asked for", () => {
     expect(await openNotices(sql, table)).toEqual({});
   });
 
-  it("says so where a round in it is not listed, or not readably", async () => {
+  it("reports a round in it that is not listed, or not readable", async () => {
     const table = await counted();
     await take(table, items(1, 1), items(5, 5));
     history(5, [makeItem(4, 2), makeItem(3, 0), makeItem(2, 2), makeItem(1, value(1))]);
@@ -332,7 +332,7 @@ describe("a gap that the house is asked for", () => {
     ]);
   });
 
-  it("of a house that is polled rarely goes on later where it was, spending no attempt", async () => {
+  it("of a house that is polled rarely resumes later where it was, without spending an attempt", async () => {
     const table = await counted({}, { poll_every_ms: 5_000 });
     await take(table, items(1, 1), items(202, 202), items(203, 202));
     history(202, items(201, 102));
@@ -417,7 +417,7 @@ describe("a gap of unknown size", () => {
     });
   });
 
-  it("is given up where the house's history ends before it, or turns in circles", async () => {
+  it("is given up if the house's history ends before it, or repeats itself", async () => {
     const table = await opaque();
     await take(table, named("a"), named("h"));
     history("h", named("h", "g", "f"));
@@ -430,7 +430,7 @@ describe("a gap of unknown size", () => {
     });
   });
 
-  it("is given up at once where the house cannot be asked", async () => {
+  it("is given up immediately if the house cannot be requested", async () => {
     const table = await opaque(feedEntry());
     await take(table, named("a"), named("h"));
     expect(await backfill()).toEqual({ given_up: 1 });
@@ -441,7 +441,7 @@ describe("a gap of unknown size", () => {
 });
 
 describe("backfill-gap", () => {
-  it("gives up a gap of 1.2 million with a reason that says what to do", async () => {
+  it("gives up a gap of 1.2 million with a reason and advice", async () => {
     const table = await counted();
     await take(table, items(1_000_000, 1_000_000), items(2_200_001, 2_200_001), items(2_200_002, 2_200_001));
     expect(await backfill()).toEqual({ given_up: 1 });
@@ -452,7 +452,7 @@ describe("backfill-gap", () => {
     expect(asked()).toEqual([]);
   });
 
-  it("gives up at once where the house has no history and nothing can be computed", async () => {
+  it("gives up immediately if the house has no history and nothing can be computed", async () => {
     const table = await counted({ feed: feedEntry() });
     await take(table, items(1, 1), items(3, 3));
     expect(await backfill()).toEqual({ given_up: 1 });

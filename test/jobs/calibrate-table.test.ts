@@ -34,7 +34,7 @@ async function playSome(world: World): Promise<void> {
 }
 
 describe("calibrate-table", () => {
-  test("finds the live state where its rounds lead, and says so to nobody", async () => {
+  test("confirms the live state from its rounds, without an alert", async () => {
     const world = await createWorld();
     const { context, lines } = testContext(world.sql);
     await playSome(world);
@@ -47,7 +47,7 @@ describe("calibrate-table", () => {
     expect(lines).toEqual([]);
   });
 
-  test("tells operators of a live state that its rounds do not give, and that it is well again", async () => {
+  test("alerts operators of a live state that its rounds do not give, and when it is correct again", async () => {
     const world = await createWorld();
     const { context, lines } = testContext(world.sql);
     await playSome(world);

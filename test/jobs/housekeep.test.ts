@@ -111,7 +111,7 @@ describe("retention", () => {
     expect(left).not.toContain(await dayOf("call_minutes", 2));
   });
 
-  test("drops a day of answers once it is over by the retention, and keeps what was refused or quarantined", async () => {
+  test("drops a day of payloads after the retention time, and keeps refused or quarantined ones", async () => {
     for (const day of [5, 2]) await makeDay(day);
     await payloads(5, { count: 3 });
     await payloads(5, { state: "refused" });
@@ -129,7 +129,7 @@ describe("retention", () => {
     ]);
   });
 
-  test("keeps an answer that an open quarantined item came from", async () => {
+  test("keeps a payload that an open quarantined item needs", async () => {
     await makeDay(5);
     await payloads(5, {});
     await sql`
@@ -139,7 +139,7 @@ describe("retention", () => {
     expect((await run("retention")).counts).toMatchObject({ kept: 1 });
   });
 
-  test("never drops a day with an answer that nobody has read, and says so", async () => {
+  test("never drops a day with an unread payload, and reports it", async () => {
     await makeDay(5);
     await payloads(5, { state: "unread" });
     const { counts, lines } = await run("retention");
@@ -159,7 +159,7 @@ describe("retention", () => {
     expect(await sql`select * from payloads_kept`).toEqual(before);
   });
 
-  test("keeps of a house at most 2,000 answers and 64 MiB, the newest", async () => {
+  test("keeps of a house at most 2,000 payloads and 64 MiB, the newest", async () => {
     await makeDay(6);
     await makeDay(5);
     await payloads(6, { state: "refused", count: 50 });
@@ -234,7 +234,7 @@ describe("retention", () => {
     expect(await partitions()).not.toContain(name);
   });
 
-  test("keeps the newest 10,000 open quarantined items of a table, and says what it dropped", async () => {
+  test("keeps the newest 10,000 open quarantined items of a table, and reports what it dropped", async () => {
     await sql`
       insert into quarantine (table_id, code, reason, item, item_sha256, last_seen_at)
       select 1, 'not_a_number', 'x', '{}', n::text, now() - n * interval '1 second'
@@ -248,7 +248,7 @@ describe("retention", () => {
     expect(left).toEqual({ rows: 10_000, oldest: 10_000 });
   });
 
-  test("forgets sign-ins that ended a day ago, and second steps that nobody took", async () => {
+  test("deletes sign-ins that ended a day ago, and second steps that were not taken", async () => {
     await sql.unsafe(`
       insert into auth.users (id, name, email, surface) values ('u', 'u', 'ann@example.com', 'console');
       insert into auth.sessions (id, token, expires_at, updated_at, user_id, surface, ip_address)
@@ -262,7 +262,7 @@ describe("retention", () => {
     await sql`delete from auth.users`;
   });
 
-  test("goes on with what has nothing to do with a step that fails, and fails in the end", async () => {
+  test("continues with independent steps after a failure, and fails at the end", async () => {
     await sql`
       insert into auth.verifications (id, identifier, value, expires_at, surface)
       values ('over', '2fa-over', 'u', now() - interval '25 hours', 'console')`;
@@ -337,7 +337,7 @@ describe("retention", () => {
     await sql`delete from calibrations`;
   });
 
-  test("keeps calls by day for 400 days and by month for good", async () => {
+  test("keeps calls by day for 400 days and by month permanently", async () => {
     const [account] = await sql<
       { id: string }[]
     >`insert into accounts (email) values ('old@example.com') returning id::text`;
@@ -372,7 +372,7 @@ describe("retention", () => {
     await sql`delete from accounts`;
   });
 
-  test("waits for nobody who reads for long, nobody waits for it, and a row that somebody holds stays for the next hour", async () => {
+  test("waits for no long reader, delays none, and leaves a locked row for the next hour", async () => {
     await makeDay(5);
     await payloads(5, {});
     const old = "now() - interval '91 days'";

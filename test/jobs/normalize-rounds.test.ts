@@ -84,7 +84,7 @@ async function payloadStates(): Promise<{ state: string; reason: string | null }
 }
 
 describe("normalize-rounds", () => {
-  it("turns answers into rounds in the order they were asked for, and publishes them", async () => {
+  it("turns payloads into rounds in the order of their requests, and publishes them", async () => {
     const table = await makeTable(sql);
     await makePayload(sql, table, { second: 1, items: items(4, 2) });
     await makePayload(sql, table, { second: 0, items: items(3, 1) });
@@ -99,7 +99,7 @@ describe("normalize-rounds", () => {
     ]);
   });
 
-  it("a round keeps the times of the answer that brought it, to the microsecond, and when it was still absent", async () => {
+  it("a round keeps the times of its response, to the microsecond, and when it was still absent", async () => {
     const table = await makeTable(sql);
     await makePayload(sql, table, { second: 0, items: items(1, 1) });
     const brought = await makePayload(sql, table, { second: 2, previous: 1, items: items(2, 1) });
@@ -119,7 +119,7 @@ describe("normalize-rounds", () => {
     ]);
   });
 
-  it("many rounds at once are stored as a few are, with whatever marks stand in their texts", async () => {
+  it("many rounds in one response are stored like a few, whatever characters their texts have", async () => {
     const feed = feedEntry({ instant: ["bust\\\ted"], occurred_at: "at", hash: "hash", order: "newest_last" });
     const kind = { feed, round_ids: "opaque" };
     const tables = await makeHouse(sql, {
@@ -165,7 +165,7 @@ describe("normalize-rounds", () => {
     expect(times).toEqual([{ n: 240, same: true, absent: true }]);
   });
 
-  it("running again changes nothing, and a house without unread answers is fine", async () => {
+  it("running again changes nothing, and a house without unread payloads is fine", async () => {
     const table = await makeTable(sql);
     await makePayload(sql, table, { second: 0, items: items(3, 1) });
     await normalize();
@@ -175,7 +175,7 @@ describe("normalize-rounds", () => {
     expect(await sql`select *, xmin from table_heads`).toEqual(before);
   });
 
-  it("two at once give each round once", async () => {
+  it("two concurrent runs store each round once", async () => {
     const table = await makeTable(sql);
     for (let second = 0; second < 30; second += 1) {
       await makePayload(sql, table, { second, items: items(second + 10, Math.max(1, second + 1)) });
@@ -186,7 +186,7 @@ describe("normalize-rounds", () => {
     expect((await storedRounds(sql, table)).some(({ late, gap }) => late || gap)).toBe(false);
   });
 
-  it("one batch takes in all tables of a house, and leaves other houses alone", async () => {
+  it("one batch reads all tables of a house, and no other house", async () => {
     const tables = await makeHouse(sql, {
       tables: [tableEntry({ market: "a" }), tableEntry({ market: "b" }), tableEntry({ market: "c" })],
     });
@@ -198,7 +198,7 @@ describe("normalize-rounds", () => {
     for (const table of tables) await followChain(sql, table);
   });
 
-  it("more answers than one batch holds are all read", async () => {
+  it("more payloads than one batch holds are all read", async () => {
     const table = await makeTable(sql);
     for (let second = 0; second < 130; second += 1) {
       await makePayload(sql, table, { second, items: items(second + 3, second + 1) });
@@ -229,7 +229,7 @@ describe("what is wrong with a round", () => {
     ["a time in the future", makeItem(2, 1.5, { at: "2999-01-01T00:00:00Z" }), "absurd_time"],
     ["a text where an item should be", "1.50x", "not_an_item"],
     ["a lone surrogate and a NUL in the item", makeItem(2, "\u0000\ud800"), "not_a_number"],
-  ])("%s is kept apart with its reason and as it came; the others go on", async (_, item, code) => {
+  ])("%s is quarantined with its reason and raw form; the others are stored", async (_, item, code) => {
     const table = await makeTable(sql, { feed: feedEntry({ occurred_at: "at" }) });
     await makePayload(sql, table, { second: 0, items: [makeItem(3, 2.5), item, makeItem(1, 1.5)] });
     const { counts } = await normalize();
@@ -293,7 +293,7 @@ describe("what is wrong with a round", () => {
     await followChain(sql, table);
   });
 
-  it("a feed that repeats one result is kept apart from the sixth on, with a notice until another result is received", async () => {
+  it("a feed that repeats one result is quarantined from the sixth on, with a notice until another result is received", async () => {
     const table = await makeTable(sql);
     const same = (newest: number) => Array.from({ length: newest }, (_, n) => makeItem(newest - n, 1));
     await makePayload(sql, table, { second: 0, items: same(7) });
@@ -309,7 +309,7 @@ describe("what is wrong with a round", () => {
     expect((await storedRounds(sql, table)).map(({ id }) => id)).toEqual(["1", "2", "3", "4", "5", "8", "9"]);
   });
 
-  it("ids below ours are stored late, with a notice from the third response on until an on-time round comes", async () => {
+  it("ids below ours are stored late, with a notice from the third response on until an on-time round arrives", async () => {
     const table = await makeTable(sql);
     await makePayload(sql, table, { second: 0, items: items(81_234, 81_230) });
     for (const second of [1, 2]) await makePayload(sql, table, { second, items: items(second, 1) });
@@ -345,7 +345,7 @@ describe("a response of thousands of items that are refused", () => {
   });
 });
 
-describe("answers that cannot be read", () => {
+describe("payloads that cannot be read", () => {
   it.each([
     ["HTML", "<html>busy</html>"],
     ["nothing", ""],
@@ -376,7 +376,7 @@ describe("answers that cannot be read", () => {
     },
   );
 
-  it("an empty list is read, and tells nothing about what was absent", async () => {
+  it("an empty list is read, and proves nothing about what was absent", async () => {
     const table = await makeTable(sql);
     await makePayload(sql, table, { second: 0, items: items(2, 1) });
     await makePayload(sql, table, { second: 1, items: [] });
@@ -390,7 +390,7 @@ describe("answers that cannot be read", () => {
     ]);
   });
 
-  it("mostly unreadable items mean a changed format: a notice, until answers are good again", async () => {
+  it("mostly unreadable items mean a changed format: a notice, until responses are good again", async () => {
     const table = await makeTable(sql);
     const renamed = items(6, 2).map(({ id, multiplier }) => ({ id, crash: multiplier }));
     await makePayload(sql, table, { second: 0, items: renamed });
@@ -401,7 +401,7 @@ describe("answers that cannot be read", () => {
     expect((await openNotices(sql, table))["format"]).toBeUndefined();
   });
 
-  it("an answer that was damaged in the store is refused, and so is one of a table that left the file", async () => {
+  it("a payload that was damaged in the store is refused, and so is one of a table that is no longer in the file", async () => {
     const [gone, kept] = await makeHouse(sql, {
       tables: [tableEntry({ market: "gone" }), tableEntry({ market: "kept" })],
     });
@@ -420,7 +420,7 @@ describe("answers that cannot be read", () => {
     ]);
   });
 
-  it("an answer that our own code fails on is refused alone, and read when that is mended", async () => {
+  it("a payload that our own code fails on is refused alone, and read after the fix", async () => {
     const table = await makeTable(sql);
     await sql`alter table rounds add constraint our_fault check (round_id <> '666')`;
     try {
@@ -444,7 +444,7 @@ describe("answers that cannot be read", () => {
 });
 
 describe("what is missing", () => {
-  it("is a gap with a notice that says what is missing since when, and closes when it comes", async () => {
+  it("is a gap with a notice of what is missing since when, and closes when the rounds arrive", async () => {
     const table = await makeTable(sql);
     await makePayload(sql, table, { second: 0, items: items(811, 809) });
     await makePayload(sql, table, { second: 1, items: items(816, 815) });
@@ -462,7 +462,7 @@ describe("what is missing", () => {
     expect(await gapsOf(table)).toEqual([{ from: 812, to: 814, missing: 3, filled: 3, state: "filled" }]);
   });
 
-  it("where ids tell nothing is a gap of unknown size, closed by an answer that shows both its ends", async () => {
+  it("with opaque ids is a gap of unknown size, closed by a response that shows both its ends", async () => {
     const table = await makeTable(sql, { round_ids: "opaque", feed: feedEntry({ order: "newest_first" }) });
     const named = (...names: string[]) =>
       names.map((name, place) => makeItem(name, 1.1 + place / 10 + name.charCodeAt(0) / 50));
@@ -521,7 +521,7 @@ describe("rounds with a fairness scheme", () => {
     expect(await storedRounds(sql, table)).toMatchObject([{ id: "1", verified: null }]);
   });
 
-  it("a result that is not the hash's is kept apart, noticed, and alerted once", async () => {
+  it("a result that is not the hash's is quarantined, noticed, and alerted once", async () => {
     const table = await makeTable(sql, FAIR);
     const listed = await trueItems(2_003, 2_001);
     const changed = listed.map((item) => (item["id"] === 2_002 ? { ...item, multiplier: 77.77 } : item));
@@ -539,7 +539,7 @@ describe("rounds with a fairness scheme", () => {
     expect((await normalize()).lines).toEqual([]);
   });
 
-  it("a hash that is not of the published chain is kept apart though its result fits", async () => {
+  it("a hash that is not of the published chain is quarantined even if its result fits", async () => {
     const table = await makeTable(sql, { ...FAIR, fairness: { ...FAIR.fairness, terminating_hash: "f".repeat(64) } });
     await makePayload(sql, table, { second: 0, items: await trueItems(2_003, 2_001) });
     expect((await normalize()).counts).toMatchObject({ rounds: 0, quarantined: 3 });
@@ -562,7 +562,7 @@ describe("rounds with a fairness scheme", () => {
 });
 
 describe("the list of tables", () => {
-  it("tells of each how it is doing", async () => {
+  it("reports the state of each", async () => {
     const table = await makeTable(sql);
     const age = async () => (await listTables(sql, 7_200))[0];
     expect(await age()).toMatchObject({

@@ -75,7 +75,7 @@ const failures = () => sql`select status, reason, detail from poll_failures orde
 const paths = () => house.requests.map(({ path }) => path);
 
 describe("a poll", () => {
-  test("keeps the payload of each table as it came, read", async () => {
+  test("stores the payload of each table as received, read", async () => {
     await applyHouses(sql, [alpha(2)]);
     house.on("/0", says(page(9)));
     house.on("/1", says(' {"rounds" : [ ]} '));
@@ -85,7 +85,7 @@ describe("a poll", () => {
     expect(enqueued).toEqual([]);
   });
 
-  test("stamps its answers by the clock of the database", async () => {
+  test("stamps its responses by the clock of the database", async () => {
     await applyHouses(sql, [alpha(1)]);
     house.on("/0", says(page(9)));
     const [before] = await sql<{ at: string }[]>`select clock_timestamp()::text as at`;
@@ -99,7 +99,7 @@ describe("a poll", () => {
     expect(row).toEqual({ after: true, ordered: true, before: true });
   });
 
-  test("asks for changes only, and keeps an unchanged answer once", async () => {
+  test("requests changes only, and stores an unchanged response once", async () => {
     await applyHouses(sql, [alpha(1)]);
     house.on("/0", (request, response) => {
       if (request.headers["if-none-match"] === '"9"') response.writeHead(304).end();
@@ -115,7 +115,7 @@ describe("a poll", () => {
     expect(house.requests.map(({ headers }) => headers["if-none-match"])).toEqual([undefined, '"9"', undefined]);
   });
 
-  test("asks by Last-Modified where there is no ETag", async () => {
+  test("sends Last-Modified if there is no ETag", async () => {
     await applyHouses(sql, [alpha(1)]);
     const at = "Fri, 20 Nov 2026 10:00:00 GMT";
     house.on("/0", says(page(9), { "last-modified": at, date: "Fri, 20 Nov 2026 10:01:00 GMT" }));
@@ -143,7 +143,7 @@ describe("a poll", () => {
     expect(house.requests).toEqual([]);
   });
 
-  test("of a private house asks nothing where this process does not allow it", async () => {
+  test("of a private house sends nothing if this process does not allow it", async () => {
     await applyHouses(sql, [alpha(1)]);
     expect((await poll({ env: {} })).counts).toMatchObject({ failed: 1 });
     expect(house.requests).toEqual([]);
@@ -161,13 +161,13 @@ describe("a poll", () => {
   });
 });
 
-describe("a house that answers badly", () => {
+describe("a house that responds badly", () => {
   test.each([
     ["HTML", trouble.html, "<!doctype html><title>Back soon</title>"],
     ["nothing", trouble.empty, ""],
     ["incomplete JSON", trouble.truncatedJson, '{"rounds":[{"id":1,"multiplier":1.5},{"id":2,"mult'],
     ["other types", says('{"rounds":{"id":[]}}'), '{"rounds":{"id":[]}}'],
-  ])("with %s has it kept verbatim, for normalize to judge", async (_, listener, body) => {
+  ])("with %s has its payload stored verbatim, for normalize to read", async (_, listener, body) => {
     await applyHouses(sql, [alpha(1)]);
     house.on("/0", listener);
     expect((await poll()).counts).toMatchObject({ payloads: 1 });
@@ -242,7 +242,7 @@ describe("a house that answers badly", () => {
     expect((await poll()).counts).toMatchObject({ payloads: 1 });
   });
 
-  test("that sends more in a day than is stored is left alone until the next, and says so", async () => {
+  test("that sends more in a day than is stored is suspended until the next, with the reason", async () => {
     await applyHouses(sql, [alpha(1)]);
     house.on("/0", says(page(9)));
     await sql`update poll_leases set bytes_on = (now() at time zone 'UTC')::date - 1, bytes_today = 1 << 30`;
@@ -327,7 +327,7 @@ describe("a house with many tables", () => {
 });
 
 describe("two workers", () => {
-  test("that poll a house at once ask it once", async () => {
+  test("that poll a house concurrently send one request", async () => {
     await applyHouses(sql, [alpha(1)]);
     let held: ServerResponse | undefined;
     house.on("/0", (_, response) => void (held = response));
@@ -340,7 +340,7 @@ describe("two workers", () => {
     expect(house.requests).toHaveLength(1);
   });
 
-  test("of which one lost its lease while the house was slow save the answer of the other alone", async () => {
+  test("of which one lost its lease while the house was slow save the response of the other alone", async () => {
     await applyHouses(sql, [alpha(1)]);
     let slow: ServerResponse | undefined;
     house.on("/0", (_, response) => void (slow = response));
@@ -359,7 +359,7 @@ describe("two workers", () => {
   });
 });
 
-test("a poll that is stopped in the middle saves nothing, and gives the house free at once", async () => {
+test("a poll that is stopped in the middle saves nothing, and releases the house immediately", async () => {
   await applyHouses(sql, [alpha(2)]);
   house.on("/0", says(page(9)));
   house.on("/1", trouble.silence);

@@ -89,7 +89,7 @@ describe("roll-up-usage", () => {
     expect(await openAlerts()).toEqual([]);
   });
 
-  it("of a day on which nobody called does nothing", async () => {
+  it("of a day without calls does nothing", async () => {
     const { context } = testContext(sql);
     expect(await rollUpUsage.run({ day: "2026-01-02" }, context)).toMatchObject({ differences: 0 });
   });
@@ -144,7 +144,7 @@ describe("roll-up-usage", () => {
     expect(lines.filter(({ msg }) => msg === `recovered: ${text}`)).toHaveLength(1);
   });
 
-  it("looks at a day in doubt until it is right again or its facts are dropped, however long ago it was", async () => {
+  it("checks a day in doubt until it is right again or its facts are dropped, however long ago it was", async () => {
     const day = "2026-02-27";
     const [{ account, keys }, other] = [await makeAccount(), await makeAccount()];
     const { context } = testContext(sql);
@@ -171,7 +171,7 @@ describe("roll-up-usage", () => {
     expect(await isLookedAt()).toBe(false);
   });
 
-  it("raises one as well where a quota or all facts are gone", async () => {
+  it("raises one as well if a quota or all facts are missing", async () => {
     const [account, other] = [await makeAccount(), await makeAccount()];
     await addCalls({ account: account.account, key: account.keys[0] }, "2026-01-25T12:00:00Z", {
       endpoint: "games",

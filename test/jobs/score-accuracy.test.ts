@@ -29,7 +29,7 @@ async function nextColors({
 
 // each round here settles a forecast of the next color and a window of one round
 describe("score-accuracy", () => {
-  test("adds what was issued and settled, tells the readers, and does nothing twice", async () => {
+  test("adds what was issued and settled, notifies the readers, and does nothing twice", async () => {
     const world = await createWorld();
     const { context } = testContext(world.sql);
     const told: number[] = [];
@@ -59,7 +59,7 @@ describe("score-accuracy", () => {
     expect(await scoreAccuracy.run({ house: world.house }, context)).toEqual({ ...NOTHING, sets: 1, scores: 1 });
   });
 
-  test("settles what ended while settling was paused, when no response comes any more", async () => {
+  test("settles what ended while settling was paused, without another response", async () => {
     const world = await createWorld();
     const { context } = testContext(world.sql);
     await world.play([150]);
@@ -96,7 +96,7 @@ describe("score-accuracy", () => {
     expect(await verify(world.sql, { unscoredMinutes: 0 })).toMatchObject({ ok: true });
   });
 
-  test("voids the forecasts of a round that came with another result", async () => {
+  test("voids the forecasts of a round that was received with another result", async () => {
     const world = await createWorld();
     const { context } = testContext(world.sql);
     for (const hundredths of [150, 230, 1200]) await world.play([hundredths]);

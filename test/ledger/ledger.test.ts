@@ -69,7 +69,7 @@ describe("a posting", () => {
     expect(await world.sql`select 1 from ledger_transactions where idempotency_key = 'too-much'`).toHaveLength(0);
   });
 
-  it("of twenty purchases at once with money for one, one is done; of twenty under one key, one buys", async () => {
+  it("of twenty concurrent purchases with money for one, one is done; of twenty under one key, one buys", async () => {
     const owner = await world.account();
     await world.book(topup(owner, 29n, "for-one"));
     const bought = await Promise.all(
@@ -363,7 +363,7 @@ describe("the database itself", () => {
   });
 });
 
-describe("thousands of operations at once", () => {
+describe("thousands of concurrent operations", () => {
   const OWNERS = 4;
   const owner = fc.nat({ max: OWNERS - 1 });
   const amount = fc.integer({ min: 1, max: 50 });

@@ -36,14 +36,14 @@ describe.each([
   ["shared by Redis", () => open()],
   ["of a process alone", () => Promise.resolve(openBuckets(undefined, pino({ level: "silent" })))],
 ])("a bucket %s", (_, make) => {
-  it("gives out all it has at once, to the first who ask, and then says when there is more", async () => {
+  it("grants all its points immediately, to the first requests, and then returns when there is more", async () => {
     const draws = await drawMany(await make(), 8);
     expect(grantedOf(draws)).toEqual([true, true, true, true, true, false, false, false]);
     expect(draws.map(({ left }) => left)).toEqual([4, 3, 2, 1, 0, 0, 0, 0]);
     expect(draws.at(-1)?.waitMs).toBeGreaterThan(0);
   });
 
-  it("counts those who come one after the other as it does those who come together", async () => {
+  it("counts consecutive requests like concurrent ones", async () => {
     const buckets = await make();
     const lefts: number[] = [];
     for (let n = 0; n < 5; n++) lefts.push((await buckets.draw("one", SLOW)).left);
@@ -51,7 +51,7 @@ describe.each([
     expect(grantedOf(await drawMany(buckets, 2))).toEqual([false, false]);
   });
 
-  it("is looked at without taking anything", async () => {
+  it("is queried without taking a point", async () => {
     const buckets = await make();
     for (let n = 0; n < 9; n++) expect(await buckets.look("one", SLOW)).toMatchObject({ isGranted: true, left: 5 });
     await drawMany(buckets, 6);
@@ -95,14 +95,14 @@ describe("processes on one Redis", () => {
     expect(grantedOf(await drawMany(other, 4, size))).toEqual([true, true, false, false]);
   });
 
-  it("take a smaller bucket for what it holds, also where a larger one was empty", async () => {
+  it("take a smaller bucket for its size, also if a larger one was empty", async () => {
     await drawMany(await open(), 100, { points: 100, seconds: 100_000 });
     const { waitMs } = (await drawMany(await open(), 1, { points: 1, seconds: 1 }))[0] ?? { waitMs: -1 };
     expect(waitMs).toBeGreaterThan(0);
     expect(waitMs).toBeLessThanOrEqual(1_000);
   });
 
-  it("go on by themselves while Redis is silent or gone, and share again when it is back", async () => {
+  it("work alone while Redis is silent or unreachable, and share again when it is back", async () => {
     const wire = await openWire(redisUrl);
     const buckets = await open(wire.url);
     const isShared = async (name: string) => {
@@ -163,7 +163,7 @@ async function openWire(url: string) {
   };
 }
 
-it("a Redis that cannot be reached holds nobody up", async () => {
+it("an unreachable Redis delays no call", async () => {
   const lines: string[] = [];
   const log = pino({}, { write: (line) => void lines.push(line) });
   const buckets = openBuckets("redis://127.0.0.1:1", log);

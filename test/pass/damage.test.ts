@@ -97,7 +97,7 @@ const DAMAGES: [string, (tx: Sql) => Promise<unknown>][] = [
 ];
 
 describe.each(DAMAGES)("%s that is damaged", (_, change) => {
-  it("stops its table alone, which names itself, keeps what comes, and goes on after a repair", async () => {
+  it("stops its table alone, which is named, stores its payloads, and resumes after a repair", async () => {
     await damage(change);
     const passes = createPasses(pipeline);
     const before = await headOf(healthy);
@@ -148,7 +148,7 @@ const RECORDS: [string, (tx: Sql) => Promise<unknown>][] = [
 ];
 
 describe.each(RECORDS)("%s that is damaged", (_, change) => {
-  it("stops its table alone, which names itself, and no repair makes it anew", async () => {
+  it("stops its table alone, which is named, and no repair rebuilds it", async () => {
     await damage(change);
     const passes = createPasses(pipeline);
     const before = await headOf(damaged);

@@ -232,7 +232,7 @@ describe("a forecast set", () => {
       await table.issue(pipeline, [[3, 30]]);
     });
 
-    it("may overlap one of another model, and not one of its own model from before", async () => {
+    it("may overlap one of another model, and not an earlier one of its own model", async () => {
       const table = await playedTable();
       await table.issue(pipeline, [[3, 30]]);
       await table.play(pipeline);
@@ -400,7 +400,7 @@ describe("a score set", () => {
     await store(table, table.scores(round, one));
   });
 
-  it("is refused at a round where its forecast does not end", async () => {
+  it("is refused at a round at which its forecast does not end", async () => {
     const { table, set, round } = await due();
     const early = store(table, table.scores(round, [{ set, place: 2 }]));
     await expectRefusal(early, "RH001", /the round at which the forecast ends/);

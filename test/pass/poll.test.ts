@@ -139,7 +139,7 @@ describe("a poll", () => {
     expect(passes.states.get(table.id)?.version).toBe(36n);
   });
 
-  it("is made again when somebody else moved a head meanwhile", async () => {
+  it("is repeated when another process moved a head meanwhile", async () => {
     const table = await makeOne();
     await poll(3);
     house.on("/0", (_, response) => {
@@ -190,8 +190,8 @@ describe("a poll", () => {
   });
 });
 
-describe("a response that cannot be taken in", () => {
-  it("is stored alone, unread with the error; the other tables and the poll go on", async () => {
+describe("a response that cannot be processed", () => {
+  it("is stored alone, unread with the error; the other tables and the poll are saved", async () => {
     const [bad] = await makeTables(3);
     await poll(3, 3);
     await sql`alter table rounds add constraint our_fault check (table_id <> ${sql.unsafe(String(bad?.id))} or seq <> 4)`;
@@ -240,7 +240,7 @@ describe("while a queue is paused", () => {
 });
 
 describe("polls at the same moment", () => {
-  it("share a transaction; a row that somebody holds keeps its own poll waiting alone", async () => {
+  it("share a transaction; a locked row delays only its own poll", async () => {
     await makeHouse(sql, { base_url: house.url, tables: [tableEntry({ feed: feedEntry({ path: "/0" }) })] });
     const others = await startBadHouse();
     others.on("/rounds", says(page(3)));

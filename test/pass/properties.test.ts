@@ -95,7 +95,7 @@ describe("the same responses", () => {
     );
   });
 
-  it("give the same rounds when an import comes in pages", () => {
+  it("give the same rounds when an import is split into pages", () => {
     fc.assert(
       fc.property(histories(40), fc.nat({ max: 3 }), (history, cut) => {
         const given = responsesOf(history);

@@ -136,7 +136,7 @@ describe("a round that a person revises", () => {
   });
 });
 
-describe("a round that comes with another result", () => {
+describe("a round that is received with another result", () => {
   it("by a poll voids the forecasts across it as a conflict, and deciding it changes no score again", async () => {
     const state = await givePasses(sql, table, rounds(60));
     const expected = await scoredAcross(50);

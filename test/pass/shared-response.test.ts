@@ -124,7 +124,7 @@ describe("tables with the same request", () => {
     expect(sums).toEqual({ requests: 2, bytes: listOf([3, 13, 23]).length + listOf([4, 14, 24]).length });
   });
 
-  it("store a payload each only when it lists something new for them; the first stores what comes in any case", async () => {
+  it("store a payload each only when it lists something new for them; the first stores it in any case", async () => {
     await poll([3, 13, 23]);
     expect(await poll([3, 14, 23])).toMatchObject({ rounds: 1, forecasts: 10 });
     expect((await payloads()).slice(TABLES)).toEqual([
@@ -168,7 +168,7 @@ describe("tables with the same request", () => {
     expect(await poll([4, 14, 24])).toMatchObject({ requests: 0 });
   });
 
-  it("let tables with other requests have their turn when the house's budget is for one request", async () => {
+  it("let tables with other requests follow when the house's budget is one request", async () => {
     const own = tableEntry({ market: "own", feed: feedEntry({ path: "/own", items: "m0" }) });
     const entries = ["m0", "m1"].map((market) =>
       tableEntry({ market, feed: feedEntry({ path: "/all", items: market }) }),
@@ -206,7 +206,7 @@ describe("a shared response", () => {
     expect(await poll([6, 14, 25])).toMatchObject({ rounds: 3 });
   });
 
-  it("that one table cannot take in is stored unread for it, and read later", async () => {
+  it("that one table cannot process is stored unread for it, and read later", async () => {
     await poll([3, 13, 23]);
     const [first] = tables;
     await sql`alter table rounds add constraint our_fault check (table_id <> ${sql.unsafe(String(first?.id))} or seq <> 4)`;

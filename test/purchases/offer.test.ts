@@ -83,7 +83,7 @@ describe("an offer", () => {
     expect(offered(MAX, [pro]).discountMicros).toBe(99n * USD);
   });
 
-  it("lasts longer where what is left is worth more than the new plan, and costs nothing", () => {
+  it("lasts longer if the remainder is worth more than the new plan, and costs nothing", () => {
     const held = [has(STARTER, 0, 30), ...[30, 60, 90, 120, 150].map((from) => has(STARTER, from, from + 30))];
     const offer = offered(PRO, held);
     expect(offer.discountMicros).toBe(174n * USD);
@@ -93,7 +93,7 @@ describe("an offer", () => {
     expect((worth * 10n ** 6n) / offer.lastsMicroseconds).toBe((99n * USD * 10n ** 6n) / (30n * DAY));
   });
 
-  it("is refused where what is left would mostly be lost, since the new plan costs nothing or next to it", () => {
+  it("is refused if most of the remainder would be lost, because the new plan costs nothing or next to it", () => {
     expect(refused(plan("Gift", 9, 0n), [has(STARTER, -10, 20)])).toBe("worth-more");
     const cent = { ...plan("Cent", 9, 0n), priceMicros: 1n };
     expect(refused(cent, [has(STARTER, -10, 20)])).toBe("worth-more");
@@ -101,7 +101,7 @@ describe("an offer", () => {
     expect(offered(plan("Gift", 9, 0n), [given])).toMatchObject({ kind: "upgrade", paidMicros: 0n });
   });
 
-  it("gives nothing for what was granted, and is refused beside what has no end or has not begun", () => {
+  it("gives nothing for a granted plan, and is refused next to a plan without an end or one that has not begun", () => {
     const granted = { ...has(STARTER, -10, 20), purchase: null };
     expect(offered(PRO, [granted])).toMatchObject({ kind: "upgrade", discountMicros: 0n, paidMicros: 99n * USD });
     expect(refused(PRO, [has(STARTER, -10, null)])).toBe("endless");

@@ -89,7 +89,7 @@ describe("a purchase", () => {
     expect(await findPurchase(world.sql, await world.makeHolder(), purchaseId)).toBeNull();
   });
 
-  it("is never changed afterwards, and is paid by one transaction of its own", async () => {
+  it("is never changed afterwards, and is paid by its own transaction", async () => {
     await expect(world.sql`update purchases set plan = 'Max'`).rejects.toThrow("only ever added to");
     await expect(world.sql`delete from purchases`).rejects.toThrow("only ever added to");
     await expect(world.sql`truncate purchases cascade`).rejects.toThrow("only ever added to");
@@ -131,7 +131,7 @@ describe("a plan that is had already", () => {
     expect(await world.balance(id)).toBe(42n * USD);
   });
 
-  it("gives way to a higher one at once, with all that is left of it as a discount, once", async () => {
+  it("is replaced by a higher one immediately, with its whole remainder as a discount, once", async () => {
     const id = await world.makeHolder(500n);
     const [first, second] = [await world.bought(id, "Starter"), await world.bought(id, "Starter")];
     await world.age(id, 15);
@@ -154,7 +154,7 @@ describe("a plan that is had already", () => {
     ).rejects.toThrow("unused_share_is_credited_once");
   });
 
-  it("goes on longer where it was worth more than the higher one costs", async () => {
+  it("lasts longer if it was worth more than the higher one costs", async () => {
     const id = await world.makeHolder(500n);
     for (let n = 0; n < 6; n++) await world.bought(id, "Starter");
     const before = await world.balance(id);
@@ -231,7 +231,7 @@ describe("a plan that is had already", () => {
     });
   });
 
-  it("is judged at the border between two by the database's clock: no call falls between them", async () => {
+  it("is decided at the border between two by the database's clock: no call falls between them", async () => {
     const id = await world.makeHolder(500n);
     const key = await makeKeyOnly(world.sql, id);
     await world.bought(id, "Pro");
@@ -243,7 +243,7 @@ describe("a plan that is had already", () => {
     expect((await findCaller(world.sql, hashKey(key)))?.standing).toBe("plan_expired");
   });
 
-  it("without an end keeps anything from being bought beside it, and two at a time are impossible", async () => {
+  it("without an end prevents any purchase next to it, and two at the same time are impossible", async () => {
     const id = await world.makeHolder(500n);
     const order = await world.order(id, "Pro");
     const [account] = await world.sql<{ email: string }[]>`select email from accounts where id = ${id}`;
@@ -262,7 +262,7 @@ describe("a plan that is had already", () => {
 });
 
 describe("an order", () => {
-  it("[API6][V2] that is sent twice, or twenty times at once, buys once", async () => {
+  it("[API6][V2] that is sent twice, or twenty times concurrently, buys once", async () => {
     const id = await world.makeHolder(500n);
     const order = await world.order(id, "Pro");
     const done = await Promise.all(Array.from({ length: 20 }, () => purchase(world.sql, order)));
@@ -276,7 +276,7 @@ describe("an order", () => {
     expect(await purchase(world.sql, same)).toMatchObject({ ok: true, isReplay: false });
   });
 
-  it("of twenty at once with money for one is done once, and nineteen say that the balance is not enough", async () => {
+  it("of twenty concurrent ones with money for one is done once, and nineteen report that the balance is not enough", async () => {
     const id = await world.makeHolder(29n);
     const order = await world.order(id, "Starter");
     const done = await Promise.all(
@@ -336,7 +336,7 @@ describe("the holder of a plan", () => {
     return rows.map(({ subject, body }) => [subject.replace(/ on .*/, ""), body.replaceAll(/\s+/g, " ")] as const);
   };
 
-  it("is told three days before its end, and at its end, once each", async () => {
+  it("is notified three days before its end, and at its end, once each", async () => {
     await remind(); // of those whose plans ended above
     const id = await world.makeHolder(99n);
     await world.bought(id, "Pro");
@@ -363,7 +363,7 @@ describe("the holder of a plan", () => {
     ]);
   });
 
-  it("is told by one of two workers at once", async () => {
+  it("is notified by one of two concurrent workers", async () => {
     const id = await world.makeHolder(99n);
     await world.bought(id, "Pro");
     await world.age(id, 28);
@@ -372,7 +372,7 @@ describe("the holder of a plan", () => {
     expect(await mailsOf(id)).toHaveLength(1);
   });
 
-  it("is told nothing where another plan follows, was upgraded to, is too short, or whose account is suspended", async () => {
+  it("is not notified if another plan follows, was upgraded to, is too short, or whose account is suspended", async () => {
     const follows = await world.makeHolder(300n);
     await world.bought(follows, "Pro");
     await world.bought(follows, "Starter");
@@ -395,7 +395,7 @@ describe("the holder of a plan", () => {
     expect(await remind()).toEqual({ reminded: 0, ended: 1, quotas: 0 });
   });
 
-  it("is not told of an end that is long ago", async () => {
+  it("is not notified of an end that is long ago", async () => {
     const id = await world.makeHolder(99n);
     await world.bought(id, "Pro");
     await world.age(id, 45);

@@ -77,7 +77,7 @@ describe("the hashes of the record", () => {
     expect(golden[name]?.length).toBeGreaterThan(1);
   });
 
-  test("are those of the script today, where there is Python", (context) => {
+  test("equal those of the current script, if Python is available", (context) => {
     const run = spawnSync("python3", [new URL("golden.py", import.meta.url).pathname, "--check"], { timeout: 20_000 });
     if (run.error !== undefined) context.skip("python3 is not installed");
     expect([run.status, run.stderr.toString()]).toEqual([0, ""]);

@@ -67,8 +67,8 @@ async function everything(table: MadeTable): Promise<unknown> {
   };
 }
 
-describe("answers that could not be read", () => {
-  it("are read when the adapter is mended: late, shown, and filling what was missing, and the preview says so before", async () => {
+describe("payloads that could not be read", () => {
+  it("are read after the adapter is fixed: late, listed, and filling gaps, as the preview states", async () => {
     const table = await makeTable(sql);
     await makePayload(sql, table, { second: 0, items: items(103, 101) });
     await makePayload(sql, table, { second: 1, body: JSON.stringify({ games: items(106, 102) }) });
@@ -100,7 +100,7 @@ describe("answers that could not be read", () => {
     expect(await everything(table)).toEqual(after);
   });
 
-  it("stay refused with the reason of now, counted by it, also where they were kept beyond their day", async () => {
+  it("stay refused with the current reason, counted by it, also if they were kept beyond their day", async () => {
     const table = await makeTable(sql);
     const first = await makePayload(sql, table, { second: 0, body: "not even JSON" });
     await makePayload(sql, table, { second: 1, body: "not even JSON " });
@@ -120,8 +120,8 @@ describe("answers that could not be read", () => {
   });
 });
 
-describe("answers that were read", () => {
-  it("give conflicts where the mended adapter reads other results, each counted once however often", async () => {
+describe("payloads that were read", () => {
+  it("give conflicts if the fixed adapter reads other results, each counted once however often", async () => {
     const table = await makeTable(sql);
     await makePayload(sql, table, { second: 0, items: [makeItem(2, 150), makeItem(1, 250)] });
     await makePayload(sql, table, { second: 1, items: [makeItem(3, 350), makeItem(2, 150)] });
@@ -154,7 +154,7 @@ describe("answers that were read", () => {
 });
 
 describe("repeats of one result that a person released", () => {
-  it("come in when their answers are read again, and those that nobody released stay apart", async () => {
+  it("are stored when their payloads are read again, and those that were not released stay quarantined", async () => {
     const table = await makeTable(sql);
     const same = (newest: number) => Array.from({ length: newest }, (_, n) => makeItem(newest - n, 1));
     await makePayload(sql, table, { second: 0, items: same(5) });
@@ -202,7 +202,7 @@ describe("a long range", () => {
     expect(readPlace("yesterday")).toBeNull();
   });
 
-  it("is read by two at once with the result of one", async () => {
+  it("gives the result of one run if two run concurrently", async () => {
     const table = await makeTable(sql);
     await makePayload(sql, table, { second: 0, body: JSON.stringify({ games: items(20, 1) }) });
     await normalize();

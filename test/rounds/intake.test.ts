@@ -14,7 +14,7 @@ const timed = (name: string, time: string) =>
 const same = (...numbers: number[]) => numbers.map((number) => good(number, 100));
 
 describe("rounds whose ids count up", () => {
-  it("a table begins with the oldest round of its first answer, and nothing before it is missing", () => {
+  it("a table begins with the oldest round of its first response, and nothing before it is missing", () => {
     const table = memoryTable();
     const { rounds, gaps } = table.take(page(814, 813, 812));
     expect(ids(rounds)).toEqual(["812", "813", "814"]);
@@ -40,7 +40,7 @@ describe("rounds whose ids count up", () => {
     expect([again.rounds, again.duplicates, again.conflicts]).toEqual([[], 3, []]);
   });
 
-  it("missing numbers are one exact gap, and the round after it says so", () => {
+  it("missing numbers are one exact gap, and the round after it is marked", () => {
     const table = memoryTable();
     table.take(page(811));
     const { rounds, gaps } = table.take(page(816, 815, 811));
@@ -79,20 +79,20 @@ describe("rounds whose ids count up", () => {
     expect(conflicts).toMatchObject([{ roundId: "812", kept: 187, other: 204 }]);
   });
 
-  it("of two results for a round in one answer the one listed first is kept", () => {
+  it("of two results for a round in one response the first is kept", () => {
     const table = memoryTable();
     const { rounds, conflicts } = table.take([good(1, 187), good(1, 204), good(1, 187)]);
     expect(rounds.map(({ hundredths }) => hundredths)).toEqual([187]);
     expect(conflicts).toMatchObject([{ index: 1, kept: 187, other: 204 }]);
   });
 
-  it.each(["x", "007", "-3", "1.5", "9".repeat(19)])("the id %s, which is no number, is kept apart", (id) => {
+  it.each(["x", "007", "-3", "1.5", "9".repeat(19)])("the id %s, which is not a number, is quarantined", (id) => {
     const { rounds, refused } = memoryTable().take([good(5, 187), good(id, 204)]);
     expect(ids(rounds)).toEqual(["5"]);
     expect(refused).toMatchObject([{ index: 1, code: "bad_id", roundId: id }]);
   });
 
-  it("an id far from the others of a first response is kept apart", () => {
+  it("an id far from the others of a first response is quarantined", () => {
     const table = memoryTable();
     expect(table.take([good(9_001_007, 187), ...page(3, 2, 1)]).refused).toMatchObject([{ code: "far_ahead" }]);
     expect(ids(table.take(page(4, 3)).rounds)).toEqual(["4"]);
@@ -124,7 +124,7 @@ describe("rounds whose ids count up", () => {
       expect(gaps[0]?.range).toEqual({ from: 1_007n, to: BigInt(wrong - 1) });
     });
 
-    it("do not believe it when the old sequence went on in between", () => {
+    it("do not accept it if the old sequence continued in between", () => {
       const table = memoryTable();
       table.take(page(1_006));
       table.take(page(wrong));
@@ -149,8 +149,8 @@ describe("rounds whose ids count up", () => {
   });
 });
 
-describe("rounds whose ids tell nothing", () => {
-  it("are taken newest first where nothing else is known", () => {
+describe("rounds with opaque ids", () => {
+  it("are read newest first without other evidence", () => {
     const table = opaque();
     table.take(list("c", "b", "a"));
     table.take(list("e", "d", "c", "b"));
@@ -158,14 +158,14 @@ describe("rounds whose ids tell nothing", () => {
     expect(table.rounds.some(({ late, afterGap }) => late || afterGap)).toBe(false);
   });
 
-  it("are taken newest last where the feed says so", () => {
+  it("are read newest last if the feed is configured so", () => {
     const table = opaque({ feedOrder: "newest_last" });
     table.take(list("a", "b", "c"));
     table.take(list("b", "c", "d"));
     expect(ids(table.rounds)).toEqual(["a", "b", "c", "d"]);
   });
 
-  it("are taken newest last where their times rise", () => {
+  it("are read newest last if their times rise", () => {
     const table = opaque();
     table.take([timed("a", "04:01"), timed("b", "04:02"), timed("c", "04:03")]);
     expect(ids(table.rounds)).toEqual(["a", "b", "c"]);
@@ -180,7 +180,7 @@ describe("rounds whose ids tell nothing", () => {
     expect(table.rounds.some(({ late }) => late)).toBe(false);
   });
 
-  it("a first answer that was read the wrong way round does not make later rounds late", () => {
+  it("a first response that was read in the wrong direction does not make later rounds late", () => {
     const table = opaque();
     table.take(list("a", "b", "c"));
     table.take(list("b", "c", "d", "e"));
@@ -199,7 +199,7 @@ describe("rounds whose ids tell nothing", () => {
     ]);
   });
 
-  it("an answer that shares no round with ours follows a gap of unknown size", () => {
+  it("a response without a stored round follows a gap of unknown size", () => {
     const table = opaque();
     table.take(list("b", "a"));
     const { rounds, gaps } = table.take(list("y", "x"));
@@ -207,7 +207,7 @@ describe("rounds whose ids tell nothing", () => {
     expect(rounds.map(({ afterGap }) => afterGap)).toEqual([true, false]);
   });
 
-  it("an answer without our newest round whose times are before it is an old page: late, and no gap", () => {
+  it("a response without our newest round whose times are before it is an old page: late, and no gap", () => {
     const table = opaque();
     table.take([good("z", 150, { occurredAt: "2026-11-21T04:00:00Z" })]);
     const { rounds, gaps } = table.take([good("b", 151, { occurredAt: "2026-11-21T03:00:00Z" })]);
@@ -234,7 +234,7 @@ describe("rounds whose ids tell nothing", () => {
     expect(healed.sequence).toEqual(["a", "b", "c"]);
   });
 
-  it("an unreadable copy of a round we have hides nothing and still joins the answers", () => {
+  it("an unreadable copy of a stored round hides nothing and still connects the responses", () => {
     const table = opaque();
     table.take(list("b", "a"));
     const { gaps, rounds } = table.take([...list("c"), bad("b")]);
@@ -243,7 +243,7 @@ describe("rounds whose ids tell nothing", () => {
 });
 
 describe("a feed that repeats one result", () => {
-  it("is believed five times, and kept apart from the sixth on", () => {
+  it("is accepted five times, and quarantined from the sixth on", () => {
     const table = memoryTable();
     table.take(same(1, 2, 3, 4, 5));
     const { rounds, refused, stuck } = table.take(same(6, 7));
@@ -265,7 +265,7 @@ describe("a feed that repeats one result", () => {
     expect([later.rounds, later.refused.length]).toEqual([[], 2]);
   });
 
-  it("repeats that a person released are taken in late", () => {
+  it("repeats that an operator released are stored late", () => {
     const table = memoryTable();
     table.take([...same(1, 2, 3, 4, 5, 6), good(7, 250)]);
     table.heldBack.set("6", { stuck: true, aheadAt: null, released: true });
@@ -295,7 +295,7 @@ describe("pages of history", () => {
   });
 });
 
-describe("however answers overlap, repeat or come in disorder", () => {
+describe("however responses overlap, repeat or change their order", () => {
   /** Windows on a true sequence of rounds with holes, in any order, each listed either way round, some twice. */
   const windows = fc.record({
     missing: fc.uniqueArray(fc.integer({ min: 2, max: 58 }), { maxLength: 12 }),
@@ -348,7 +348,7 @@ describe("however answers overlap, repeat or come in disorder", () => {
     );
   });
 
-  it("where ids tell nothing, every round is stored once and none that was listed after ours is late", () => {
+  it("with opaque ids, every round is stored once and none that was listed after ours is late", () => {
     fc.assert(
       fc.property(
         fc.array(fc.record({ forward: fc.integer({ min: 0, max: 6 }), length: fc.integer({ min: 7, max: 15 }) }), {
@@ -378,7 +378,7 @@ describe("however answers overlap, repeat or come in disorder", () => {
     );
   });
 
-  it("no item is lost: each is a round, a repeat, a conflict or kept apart", () => {
+  it("no item is lost: each is a round, a repeat, a conflict or quarantined", () => {
     const anyItem = fc.oneof(
       fc
         .record({ id: fc.integer({ min: 1, max: 30 }), hundredths: fc.integer({ min: 100, max: 104 }) })

@@ -32,7 +32,7 @@ describe("rounds that may have been played since the newest one", () => {
     expect(Number(roundsSince(head, known(101), at(86_401)))).toBeGreaterThan(8_640);
   });
 
-  it("go by a round a second where too few are known to tell a pace", () => {
+  it("assume one round per second if too few are known to measure a pace", () => {
     const head = { lastRoundAt: at(20), newestOccurredAt: null };
     expect(roundsSince(head, known(3), at(120))).toBe(500n);
   });

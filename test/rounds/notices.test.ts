@@ -56,7 +56,7 @@ async function hold(tables: readonly MadeTable[]): Promise<{ free: () => Promise
 }
 
 describe("a conflict that the house lists again", () => {
-  it("waits for nobody and moves no head, since its notice stays as it is", async () => {
+  it("waits for no lock and moves no head, because its notice stays unchanged", async () => {
     const [table] = await disputedTables(1);
     if (table === undefined) throw new Error("expected a table");
     expect(await refreshNotices(sql, [table.id])).toEqual([table.id]);
@@ -82,7 +82,7 @@ describe("notices of many tables", () => {
     expect((await refreshed).toSorted((a, b) => a - b)).toEqual(idsOf(tables));
   });
 
-  it("are looked at when a cause expires and not before; a table in use is left for the next time", async () => {
+  it("are checked when a cause expires and not before; a locked table is left for the next time", async () => {
     const tables = await disputedTables(25);
     await refreshNotices(sql, idsOf(tables));
     expect(await expireNotices(sql)).toEqual([]);
@@ -118,7 +118,7 @@ describe("notices of many tables", () => {
     expect(later).toEqual({ isLater: true });
   });
 
-  it("that no round comes are written for all tables of a house in one call, apart from one in use", async () => {
+  it("that no round arrives are written for all tables of a house in one call, except a locked one", async () => {
     const tables = await disputedTables(45);
     await sql`update table_heads set last_polled_round_at = clock_timestamp() - interval '1 hour', version = version + 1`;
     const { free } = await hold(tables.slice(-1));

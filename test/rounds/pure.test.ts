@@ -37,12 +37,12 @@ describe("the color of a multiplier", () => {
     expect(colors.colorOf(hundredths, palette)).toBe(color);
   });
 
-  it("is an error where the palette has no last band", () => {
+  it("is an error if the palette has no last band", () => {
     expect(() => colors.colorOf(300, palette.slice(0, 1))).toThrow(RangeError);
   });
 });
 
-describe("what a notice of gaps says", () => {
+describe("the sentence of a notice of gaps", () => {
   const since = "2026-11-21T04:00:59.1234560Z";
   const gap = { ranges: 1, missing: 3n, from: 812n, to: 814n, unknown: 0, since, isTrying: true, reason: null };
 
@@ -75,14 +75,14 @@ describe("what a notice of gaps says", () => {
 describe("a changed format", () => {
   const since = "2026-11-21T04:00:59Z";
 
-  it("is told where at least four of five items cannot be read", () => {
+  it("is reported if at least four of five items cannot be read", () => {
     expect(notices.formatSentence(50, 48, since)).toBe(
       "the house seems to have changed its format since 2026-11-21 04:00 UTC: 48 of the 50 items of its newest response cannot be read",
     );
     expect(notices.formatSentence(5, 4, since)).toContain("4 of the 5");
   });
 
-  it("is over with an answer that is mostly good, and not judged by a few items or none", () => {
+  it("ends with a response that is mostly good, and ignores a few items or none", () => {
     expect(notices.formatSentence(50, 39, since)).toBeNull();
     expect(notices.formatSentence(4, 4, since)).toBeUndefined();
     expect(notices.formatSentence(0, 0, since)).toBeUndefined();
@@ -92,7 +92,7 @@ describe("a changed format", () => {
 describe("a gap of unknown size", () => {
   const gap = { afterRoundId: "a", beforeRoundId: "d" };
 
-  it("is closed by an answer that lists both its ends and all between", () => {
+  it("is closed by a response that lists both its ends and all between", () => {
     expect(gapsShownWhole(["a", "b", "c", "d", "e"], [gap])).toEqual([{ ...gap, found: 2 }]);
   });
 

@@ -29,7 +29,7 @@ async function readWatched(house: House, given: ReceivedBody, options: { isSuspe
 
 describe("a stored payload", () => {
   const house = houseOf({});
-  it("is read in a thread, whatever it says", async () => {
+  it("is read in a thread, whatever it contains", async () => {
     const good = await readWatched(house, received('{"rounds":[{"id":1,"multiplier":1.10}]}'), { isSuspect: true });
     expect(good.read).toMatchObject({ ok: true, items: [{ ok: true, round: { roundId: "1", hundredths: 110 } }] });
     expect(good.turns).toBeGreaterThan(0);
@@ -37,7 +37,7 @@ describe("a stored payload", () => {
     expect(bad.read).toMatchObject({ ok: false, reason: expect.stringContaining("HTML") });
   });
 
-  it("on which its reader fails says so, and the next is read", async () => {
+  it("on which its reader fails reports it, and the next is read", async () => {
     const broken = houseOf({});
     Object.assign(broken.settings.tables[0]!, { adapter: "none" });
     const read = await readBody(broken, NAME, received("{}"), { signal, isSuspect: true });
@@ -45,7 +45,7 @@ describe("a stored payload", () => {
     expect((await readBody(house, NAME, received('{"rounds":[]}'), { signal, isSuspect: true })).ok).toBe(true);
   });
 
-  it("is left when its reader is told to stop", async () => {
+  it("is abandoned when its reader is aborted", async () => {
     const stopped = AbortSignal.abort(new Error("stopped"));
     await expect(readBody(house, NAME, received("{}"), { signal: stopped, isSuspect: true })).rejects.toThrow(
       "stopped",
@@ -96,7 +96,7 @@ describe("[PARSERS] the largest response made to be slow", () => {
     ["ethercrash", {}, fill('<a class="games-log-x" href="/game/7">1x</a>'), "/play"],
     ["ethercrash", page, fill("Game 5 | "), "/game/5"],
     ["ethercrash", page, fill("ago on "), "/game/5"],
-  ])("of %s (%#) is read to its end, while others have their turn", async (adapter, feed, body, path) => {
+  ])("of %s (%#) is read to its end, while other work runs", async (adapter, feed, body, path) => {
     // a thread may be done before the event loop has turned once; a read in the event loop never lets it turn
     let most = 0;
     for (let time = 0; time < 10 && most < 2; time += 1) {

@@ -131,7 +131,7 @@ describe("[API4] connections that never finish what they begin", () => {
     expect(more).toBeLessThan(MOST_MEGABYTES_MORE);
   });
 
-  it("because they do not read their answers are ended, and so are those that keep their half of one open", async () => {
+  it("without readers for their responses are closed, and so are those that keep their half open", async () => {
     const limits = {
       ...LIMITS,
       stalledMs: 300,
@@ -196,7 +196,7 @@ describe("[API4] connections that never finish what they begin", () => {
   });
 });
 
-describe("[API4] too much at once", () => {
+describe("[API4] too many at the same time", () => {
   it.each([
     ["a header of 100 KB", request("GET / HTTP/1.1", `X-A: ${"a".repeat(100_000)}`), 431],
     ["ten thousand headers", request("GET / HTTP/1.1", ...Array.from({ length: 10_000 }, (_, n) => `a${n}: b`)), 431],
@@ -211,7 +211,7 @@ describe("[API4] too much at once", () => {
     await othersDuring(Promise.resolve());
   });
 
-  it("a key that comes twice is refused, however many headers stand between", async () => {
+  it("a key that is sent twice is refused, however many headers are between", async () => {
     const between = Array.from({ length: 2_100 }, () => "a:b");
     const key = `X-Api-Key: ${api.key}`;
     const wire = dial(api.port, request("GET /api/v1/games HTTP/1.1", key, ...between, key, "Connection: close"));
@@ -223,7 +223,7 @@ describe("[API4] too much at once", () => {
     ["of a form", posting("Transfer-Encoding: chunked")],
     ["that nobody asked for", request("POST /api/v1/games HTTP/1.1", "Transfer-Encoding: chunked")],
     ["of an operator", request("POST /ops/sign-in HTTP/1.1", form, "Transfer-Encoding: chunked")],
-  ])("a body without an end, %s, takes neither memory nor the others' turn", async (_, head) => {
+  ])("an endless body, %s, takes neither memory nor the time of others", async (_, head) => {
     const before = await megabytes();
     const chunk = Buffer.from(`10000\r\n${"a".repeat(65_536)}\r\n`);
     const wires = Array.from({ length: 4 }, () => dial(api.port, head));
@@ -246,7 +246,7 @@ describe("[API4] too much at once", () => {
     expect((await megabytes()) - before).toBeLessThan(MOST_MEGABYTES_MORE);
   });
 
-  it("answers that nobody reads are not made any more", async () => {
+  it("responses without a reader are not made any more", async () => {
     const before = await megabytes();
     const wires = await dialMany(20, api.port, request("GET /openapi.json HTTP/1.1").repeat(2_000));
     for (const { socket } of wires) socket.pause();
@@ -255,7 +255,7 @@ describe("[API4] too much at once", () => {
     for (const { socket } of wires) socket.destroy();
   });
 
-  it("a sender who has said that nothing more follows holds nothing, whatever was begun", async () => {
+  it("a sender who closed its half holds nothing, whatever was begun", async () => {
     for (const first of [
       request("GET /api/v1/games HTTP/1.1", `X-Api-Key: ${api.key}`),
       "GET / HTTP/1.1\r\nHost",

@@ -51,7 +51,7 @@ const here = (path: string, changed: Partial<HouseRequest> = {}) =>
   ask(house.url + path, { allowPrivate: true, ...changed });
 
 describe("[API7] a name", () => {
-  it("is asked once for a connection, and judged again for the next: what it says later reaches nobody", async () => {
+  it("is resolved once for a connection, and checked again for the next: later addresses are never used", async () => {
     names.on("rebinding.example", [{ aaaa: PUBLIC }], HERE);
     const first = await ask("https://rebinding.example/rounds");
     expect(first).toMatchObject({ kind: "failed" });
@@ -95,7 +95,7 @@ describe("[API7] a name", () => {
     expect(await ask(url, { timeoutMs: 500 })).toMatchObject({ kind: "failed", status: null });
   });
 
-  it("of a house that may be private is asked of the same name servers, and only where a connection is made", async () => {
+  it("of a house that may be private is resolved by the same name servers, and only for a connection", async () => {
     house.on("/rounds", says(page(9)));
     names.on("kept.example", HERE, [{ a: "10.255.255.1" }]);
     const url = `http://kept.example:${new URL(house.url).port}/rounds`;
@@ -109,7 +109,7 @@ describe("[API7] a name", () => {
     expect(house.requests.filter(({ path }) => path === "/rounds")).toHaveLength(2);
   });
 
-  it("is asked of name servers that the environment names, and a wrong one is told", () => {
+  it("is resolved by the configured name servers, and a wrong one is reported", () => {
     const of = (HOUSE_NAME_SERVERS: string) => loadSettings({ HOUSE_NAME_SERVERS }).HOUSE_NAME_SERVERS;
     expect(of("9.9.9.9, [2620:fe::fe]:53,::1,127.0.0.1:5353")).toEqual([
       "9.9.9.9",
@@ -149,7 +149,7 @@ describe("[API7] an address in a URL", () => {
   });
 });
 
-describe("[API7] what a house answers", () => {
+describe("[API7] the response of a house", () => {
   it.each([301, 302, 303, 307, 308])(
     "leads nobody elsewhere by a %i, neither inside nor to another house",
     async (status) => {
@@ -206,7 +206,7 @@ describe("[API7] what a house answers", () => {
   });
 });
 
-it("[API7] a poll of a house whose name was turned inside is a failure that says so, and stores nothing", async () => {
+it("[API7] a poll of a house whose name resolves to an internal address fails with the reason, and stores nothing", async () => {
   const database = await createDatabase();
   const sql = connect(database.url, { name: "test", max: 3 });
   onTestFinished(async () => {

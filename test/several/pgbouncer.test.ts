@@ -29,7 +29,7 @@ const made = z.looseObject({ email: z.string(), password: z.string() });
 
 describe("PostgreSQL behind pgbouncer in transaction mode", () => {
   // sent one behind the other on a connection, some of them never get an answer
-  it("answers many statements of one pool at the same time", async () => {
+  it("serves many statements of one pool at the same time", async () => {
     const database = await createEmptyDatabase();
     const pooler = await startPooler(database.url, CONNECTIONS);
     const sql = connect(pooler.url, { name: "test", max: 2, pooled: true });
@@ -50,7 +50,7 @@ describe("PostgreSQL behind pgbouncer in transaction mode", () => {
     }
   }, 30_000);
 
-  it("works as without, through a crash of the pooler too; a missing DATABASE_DIRECT_URL is said at once", async () => {
+  it("works as without, through a crash of the pooler too; a missing DATABASE_DIRECT_URL is reported immediately", async () => {
     const [database, folder] = [await createEmptyDatabase(), await makeFolder()];
     const pooler = await startPooler(database.url, CONNECTIONS);
     onTestFinished(async () => {

@@ -10,7 +10,7 @@ import { expectVerified, makeKey, must, startPart, untilNewer, untilScored } fro
 const ACCOUNT = "ann@example.com";
 
 describe("a recovery to a point in time", () => {
-  it("from a base backup and archived WAL gives what was there before a mistake, verified, and goes on from it", async () => {
+  it("from a base backup and archived WAL restores the state before a mistake, verified, and continues from it", async () => {
     const servers = await openServers();
     const archive = await servers.makeFolder("archive");
     const archiving = { archive_mode: "on", archive_command: `test ! -f ${archive}/%f && cp %p ${archive}/%f` };

@@ -18,7 +18,7 @@ const CALLS = 40;
 const made = z.looseObject({ email: z.string(), password: z.string() });
 
 describe("the proxy of docker-compose.yml", () => {
-  it("finds every API by one name and goes on without one that ends; addresses and sign-ins pass through", async () => {
+  it("finds every API by one name and continues without a stopped one; addresses and sign-ins pass through", async () => {
     const [database, names, folder] = [await createDatabase(), await startNameServer("api"), await makeFolder()];
     onTestFinished(async () => {
       names.close();

@@ -42,7 +42,7 @@ async function look(api: Ready): Promise<{ age: number; rounds: Map<string, numb
 }
 
 describe("a streaming replica", () => {
-  it("serves what is published, shows its lag as X-Data-Age, and takes over by hand without a lost call or a wrong answer", async () => {
+  it("serves published data, shows its lag as X-Data-Age, and takes over manually without a lost call or a wrong response", async () => {
     const servers = await openServers();
     const primary = await servers.create("primary", { wal_level: "replica", max_connections: "150" });
     const folder = await makeFolder();

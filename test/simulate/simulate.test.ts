@@ -34,7 +34,7 @@ describe("a simulated day", () => {
     expect(drawFaults(7, HOUR_MS, 20_000)).toEqual(drawFaults(7, HOUR_MS, 20_000));
   });
 
-  it("leaves out no fault and no trouble where it is long enough", () => {
+  it("includes every fault and every failure if it is long enough", () => {
     expect(new Set(drawFaults(3, 20_000 * 2 * FAULTS.length, 20_000).map(({ kind }) => kind))).toEqual(new Set(FAULTS));
     const kinds = new Set(troublesOf(play(3, 400_000), "h0").map(({ kind }) => kind));
     expect(kinds).toEqual(new Set(TROUBLES));
@@ -52,7 +52,7 @@ describe("a simulated day", () => {
   });
 });
 
-describe("an answer", () => {
+describe("a response", () => {
   const truth = play(7, 60_000);
   const list = (change: (ids: number[]) => number[] = (ids) => ids) =>
     JSON.stringify({
@@ -73,7 +73,7 @@ describe("an answer", () => {
   const check = (text: string, plan = "Pro", shown = new Map<string, number>()) =>
     checkAnswer(truth, { path: "rounds?limit=20", text, plan, by: "api-0", shown, shownBefore: new Map(shown) });
 
-  it("that shows what the houses told, to the caller it was made for, is true", () => {
+  it("that shows the results of the houses, to the right caller, is true", () => {
     expect(() => check(list())).not.toThrow();
   });
 
@@ -114,7 +114,7 @@ describe("an answer", () => {
     expect(given).toThrow(message);
   });
 
-  it("tells of every result that a lying house told", () => {
+  it("detects every result that a false house reported", () => {
     const lied = truth.tables.flatMap((table) => table.rounds.map((round) => everTold(truth, table, round).length));
     expect(new Set(lied)).toEqual(new Set([1, 2]));
   });
@@ -124,13 +124,13 @@ describe("memory", () => {
   const samples = (bytes: (part: number) => number) =>
     Array.from({ length: 100 }, (_, n) => ({ name: "api-0", part: n / 100, bytes: bytes(n / 100) }));
 
-  it("is flat where it warms up at first and swings afterwards", () => {
+  it("is flat if it warms up at first and swings afterwards", () => {
     const flat = growthOf(samples((part) => (part < 0.1 ? 50e6 : part * 100 === 95 ? 900e6 : 200e6)));
     expect(flat).toEqual([{ name: "api-0", beforeMb: 200, afterMb: 200 }]);
     expect(findLeak(flat)).toBeUndefined();
   });
 
-  it("leaks where it grows by a third and more", () => {
+  it("leaks if it grows by a third and more", () => {
     expect(findLeak(growthOf(samples((part) => 200e6 * (1 + part))))?.name).toBe("api-0");
   });
 });

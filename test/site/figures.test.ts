@@ -65,7 +65,7 @@ async function fromApi(query: string) {
 }
 
 describe("/accuracy", () => {
-  it("shows of every table what the API answers, with sample, interval, baseline and skill", async () => {
+  it("shows of every table the figures of the API, with sample, interval, baseline and skill", async () => {
     const { text } = await ask("/accuracy");
     const facts = await fromApi("?feature=next_color");
     expect(facts.sample_size).toBeGreaterThan(9);
@@ -112,7 +112,7 @@ describe("/accuracy", () => {
     for (const line of rows) expect(line).not.toMatch(/>(on target|undecided)</);
   });
 
-  it("is filtered by house, feature and period, and says what there is not", async () => {
+  it("is filtered by house, feature and period, and reports unknown names", async () => {
     const house = await ask("/accuracy?of=alpha&feature=all&period=24h");
     expect(house.text).toContain("<figcaption>Hit rate by hour</figcaption>");
     expect(house.text).toContain('<td class="nowrap">window:blue:50');
@@ -122,7 +122,7 @@ describe("/accuracy", () => {
     expect(nothing.text).not.toContain("<figure");
   });
 
-  it("shows all tables, with the reason, where what is asked for cannot be", async () => {
+  it("shows all tables, with the reason, if the request is not valid", async () => {
     const unknown = await ask("/accuracy?of=%3Cb%3Enowhere");
     expect(unknown.status).toBe(404);
     expect(unknown.text).toContain("There is no such house or table.");
@@ -238,7 +238,7 @@ describe("/log", () => {
 });
 
 describe("/status", () => {
-  it("says from our own rows how houses, polling and the work are, and nothing of machines", async () => {
+  it("reports the state of houses, polling and workers from our own rows, and nothing of machines", async () => {
     const { sql } = world;
     await sql`
       insert into workers (id, pid, host, version, queues)
@@ -302,7 +302,7 @@ describe("a part of a page that the database has", () => {
     expect(await load()).toBe(1);
   });
 
-  it("is asked for again by the next who looks, where it failed", async () => {
+  it("is requested again by the next visitor if it failed", async () => {
     let isBroken = true;
     const load = loader("it", () => (isBroken ? Promise.reject(new Error("away")) : Promise.resolve("here")), {
       believedMs: 60_000,

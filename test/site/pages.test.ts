@@ -75,7 +75,7 @@ describe("the first page", () => {
     );
   });
 
-  it("has every house with the badge that callers get, and says which are simulated", async () => {
+  it("has every house with the badge that callers get, and marks simulated ones", async () => {
     const { sql } = world;
     await addRounds(sql, "alpha/dice/eu", [{ id: "7" }]);
     const old = { receivedAt: secondsAgo(120) };
@@ -172,14 +172,14 @@ describe("the first page", () => {
     expect(text).toContain('"https://rounds.example/api/v1/rounds?limit=5"');
   });
 
-  it("says on its first screen what it costs and where to begin", async () => {
+  it("states on its first screen what it costs and how to begin", async () => {
     const [above = ""] = (await page("/")).split('<section id="live"');
     expect(above).toContain("Plans from<strong>29.00 USD</strong>for 30 days");
     expect(above).toContain('<a class="button primary large" href="/console/sign-up">Get an API key</a>');
   });
 });
 
-describe("while PostgreSQL does not answer", () => {
+describe("while PostgreSQL does not respond", () => {
   const RETRY = ["The houses could not be loaded.", "The plans could not be loaded."];
 
   it("houses and plans alone ask to retry shortly, whether it is silent or gone, and are back by themselves", async () => {
@@ -215,7 +215,7 @@ describe("while PostgreSQL does not answer", () => {
     }
   });
 
-  it("what can be read is shown beside what cannot", async () => {
+  it("a part that can be read is shown next to a missing one", async () => {
     const far = await makeWorld({}, { on: world });
     try {
       await world.sql`alter table plans rename to plans_away`;
@@ -244,14 +244,14 @@ describe("the page about errors", () => {
     }
   });
 
-  it("is where errors point to, under the public address", async () => {
+  it("is at the address in errors, under the public address", async () => {
     const refusal = await (await world.get("/api/v1/nothing")).json();
     expect(refusal).toMatchObject({ error: { docs_url: "https://rounds.example/docs/errors#not_found" } });
   });
 });
 
 describe("the page of a house and of a table", () => {
-  it("shows state, availability and tables, and says so where there is no such house", async () => {
+  it("shows state, availability and tables, and a page for an unknown house", async () => {
     await world.sql`insert into uptime_days values ('house:alpha', (now() at time zone 'UTC')::date, 999, 1000)`;
     const house = await page("/houses/alpha");
     expect(house).toContain("99.90 % of polls returned a good response");
@@ -325,7 +325,7 @@ describe("the manual", () => {
     expect(text).not.toContain("[object Object]");
   });
 
-  it("says what values can be, in words", async () => {
+  it("describes the possible values in words", async () => {
     const text = await page("/docs");
     expect(text).toContain('<dt><code>limit</code><span class="quiet">integer, 1 to 100</span></dt>');
     expect(text).toContain(
@@ -385,7 +385,7 @@ describe("terms, privacy and help", () => {
     expect(createHash("sha256").update(file).digest("hex")).toBe(sha256);
   });
 
-  it("tells how long things are kept in the numbers that the service goes by", async () => {
+  it("states how long data are kept in the numbers that the service uses", async () => {
     const shown = await page("/privacy");
     expect(shown).toContain(`${USAGE_FACTS_KEPT_DAYS} days; the sums by hour, day and month stay`);
     expect(shown).toContain("for 48 hours after the end of their day");
@@ -417,7 +417,7 @@ describe("terms, privacy and help", () => {
 describe("what is not there", () => {
   const ANNOUNCED = ["/stream", "/history", "/webhooks", "/bankroll", "/white-label"];
 
-  it("is told to people on a page and to programs in JSON; what is only announced is like noise", async () => {
+  it("is a page for people and JSON for programs; an announced path is like an unknown one", async () => {
     const shown = async (path: string, headers = {}) => {
       const response = await fetch(world.api.url + path, { headers });
       const text = (await response.text()).replaceAll(/req_[0-9a-f]{32}/g, "");

@@ -106,7 +106,7 @@ it("can be read and used without JavaScript, and with the keys alone", async () 
   await context.close();
 }, 60_000);
 
-it("has only links that answer, those to the console among them", async () => {
+it("has only links that work, including those to the console", async () => {
   const seen = new Set<string>();
   const waiting = ["/", "/robots.txt", "/sitemap.xml"];
   for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {

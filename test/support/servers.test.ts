@@ -38,7 +38,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-describe("test servers when an engine answers that has no image", () => {
+describe("test servers when an engine without an image responds", () => {
   it.each(["refuses", "hangs"] as const)(
     "are the embedded ones, with a line that says why, if the pull %s",
     async (how) => {

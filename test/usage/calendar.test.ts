@@ -21,18 +21,18 @@ describe("what is left of a quota", () => {
     atMs: Date.UTC(2026, 11, 31, 23, 59, 58, 500),
   };
 
-  it("is said of the day and of the month, each until it ends, in whole seconds that are never too few", () => {
+  it("is given for the day and for the month, each until it ends, in whole seconds that are never too few", () => {
     expect(remainingOf(quota)).toEqual([
       { name: "day", limit: 10n, windowSeconds: 86_400, left: 7n, resetSeconds: 2 },
       { name: "month", limit: 40n, windowSeconds: 2_592_000, left: 0n, resetSeconds: 2 },
     ]);
   });
 
-  it("is never below nothing, as where a plan has shrunk", () => {
+  it("is never below zero, for example if a plan has shrunk", () => {
     expect(remainingOf({ ...quota, dayUsed: 50n })[0]?.left).toBe(0n);
   });
 
-  it("is not said of a limit that the plan does not have", () => {
+  it("is not given for a limit that the plan does not have", () => {
     expect(remainingOf({ ...quota, dayLimit: null, monthLimit: null })).toEqual([]);
   });
 });

@@ -52,7 +52,7 @@ const outcomes = async (calls: { keyId: bigint; endpoint: string }[]) =>
 const times = (n: number, call: { keyId: bigint; endpoint: string }) => Array.from({ length: n }, () => call);
 
 describe("one batch of the meter", () => {
-  it("admits first come first up to the day's limit and counts only what it admitted", async () => {
+  it("admits calls in order up to the day's limit and counts only admitted ones", async () => {
     const { keyId, accountId } = await makeCaller({ day: 3 });
     const verdicts = await consumeCalls(sql, times(5, { keyId, endpoint: "rounds" }));
     expect(verdicts.map(({ outcome }) => outcome)).toEqual([
@@ -73,7 +73,7 @@ describe("one batch of the meter", () => {
     expect(await outcomes(calls)).toEqual(["ok", "ok", "ok", "day_quota_exceeded"]);
   });
 
-  it("tells of each call what was used with it, also where calls of others are between", async () => {
+  it("returns for each call the use with it, also if calls of others are between", async () => {
     const one = await makeCaller({ day: 10, month: 3 });
     const other = await makeCaller();
     const [rounds, games] = [
@@ -116,7 +116,7 @@ describe("one batch of the meter", () => {
     expect(await outcomes(calls)).toEqual(["ok", "ok", "day_quota_exceeded", "ok"]);
   });
 
-  it("tells the month's limit and the hidden ceiling apart from the day's", async () => {
+  it("distinguishes the month's limit and the hidden ceiling from the day's", async () => {
     const monthly = await makeCaller({ day: 10, month: 1 });
     expect(await outcomes(times(2, { keyId: monthly.keyId, endpoint: "games" }))).toEqual([
       "ok",
@@ -156,7 +156,7 @@ describe("one batch of the meter", () => {
     ).toEqual([]);
   });
 
-  it("says when it judged, which decides the day that a call belongs to", async () => {
+  it("returns when it decided, which determines the day of a call", async () => {
     const { keyId } = await makeCaller();
     const [clock] = await sql<{ before: number }[]>`select extract(epoch from now())::float8 * 1000 as before`;
     const [verdict] = await consumeCalls(sql, [{ keyId, endpoint: "games" }]);
@@ -211,7 +211,7 @@ describe("one batch of the meter", () => {
 });
 
 describe("the meter of a process", () => {
-  it("admits exactly the quota of 20,000 calls at once in two processes", async () => {
+  it("admits exactly the quota of 20,000 concurrent calls in two processes", async () => {
     const { keyId, accountId } = await makeCaller({ day: 5000 });
     const script = path.join(import.meta.dirname, "meter-process.ts");
     const processes = [1, 2].map(() => fork(script, [database.url, String(keyId), "10000"]));
@@ -279,7 +279,7 @@ describe("the meter of a process", () => {
     ]);
   });
 
-  it("refuses the calls of a batch the database does not answer, and goes on afterwards", async () => {
+  it("refuses the calls of a batch without a response of the database, and continues afterwards", async () => {
     const { keyId } = await makeCaller();
     const pool = connect(database.url, { name: "cut", max: 1 });
     const meter = new Meter((calls) => consumeCalls(pool, calls));

@@ -47,7 +47,7 @@ async function sweep(): Promise<void> {
 }
 
 describe("mails about used calls", () => {
-  it("are written at 80 % and at 100 % of a day, once each, with the counts, the reset and where to turn them off", async () => {
+  it("are written at 80 % and at 100 % of a day, once each, with the counts, the reset and the setting to disable them", async () => {
     const { call, subjects, mails } = await makeCaller("Starter");
     await call(7);
     await sweep();
@@ -69,7 +69,7 @@ describe("mails about used calls", () => {
     expect(full).toContain("https://example.com/console/account");
   });
 
-  it("leave out 80 % for an account that is at 100 % already, and tell the month from the day", async () => {
+  it("leave out 80 % for an account that is at 100 % already, and distinguish the month from the day", async () => {
     const { call, subjects } = await makeCaller("Pro");
     await call(20);
     await sweep();

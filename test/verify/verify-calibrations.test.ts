@@ -56,7 +56,7 @@ async function foundAfter(id: string, change: string): Promise<unknown> {
 }
 
 describe("verify", () => {
-  test("says how many calibrations it checked and how many rounds it replayed for the newest", async () => {
+  test("reports how many calibrations it checked and how many rounds it replayed for the newest", async () => {
     expect(await verify(world.sql)).toMatchObject({
       ok: true,
       checked: { calibrations: 3, replayed_rounds: 200 },

@@ -5,7 +5,7 @@ import { generatedRounds } from "../forecasts/streams.ts";
 import { createWorld } from "../forecasts/world.ts";
 
 describe("verify", () => {
-  test("says what it checked when all is well", async () => {
+  test("reports what it checked when all is well", async () => {
     const world = await fullWorld();
     const [counts] = await world.sql`
       select
@@ -46,7 +46,7 @@ describe("verify", () => {
     expect(await verify(world.sql, { tableId: world.tableId })).toMatchObject({ ok: true, checked: { rounds: 2 } });
   });
 
-  test("tells how far it has come", async () => {
+  test("reports its progress", async () => {
     const world = await createWorld();
     for (const { hundredths } of generatedRounds(5)) await world.play([hundredths]);
     const told: string[] = [];
@@ -61,7 +61,7 @@ describe("verify", () => {
     expect(told).toEqual([`${world.tableName} ${row?.n}/${row?.n}`]);
   });
 
-  test("finds the same in threads as without, at the same moment, and tells how far it has come", async () => {
+  test("finds the same in threads as without, at the same moment, and reports its progress", async () => {
     const world = await fullWorld();
     const threads = { databaseUrl: world.url, fromRows: 0 };
     const told: number[] = [];

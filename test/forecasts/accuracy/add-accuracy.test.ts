@@ -31,7 +31,7 @@ afterAll(async () => {
 const newTables = (colors: readonly number[]) => createTables(sql, `house-${(houses += 1)}`, colors);
 
 describe("adding the accuracy of tables", () => {
-  it("gives what recomputing from rows gives, whatever was added when and by how many at once", async () => {
+  it("gives the result of recomputing from rows, whatever was added when and by how many concurrently", async () => {
     const step = fc.record({
       events: fc.integer({ min: 0, max: 60 }),
       rows: fc.integer({ min: 1, max: 40 }),
@@ -139,7 +139,7 @@ describe("adding the accuracy of tables", () => {
     expect(await list()).toEqual([tableId]);
   });
 
-  it("names the row that somebody changed", async () => {
+  it("names the row that was changed", async () => {
     const [tableId = 0] = await newTables([3]);
     await storeEvents(sql, tableId, eventsUntilNow(300, 2));
     await addAccuracy(sql, [tableId], signal);

@@ -101,7 +101,7 @@ describe("what is summed", () => {
     expect(sumsOf(facts, 4).sums).toMatchObject({ bestLl: 0n });
   });
 
-  it("scores the references by what the set says they would have said", () => {
+  it("scores the references by the probabilities that the set has for them", () => {
     const scores = [{ settledSeq: 2n, settlements: [{ cutoffSeq: 1n, feature: 0, reason: 0, outcome: 1 }] }];
     const { references } = sumsOf({ sets: [nextColorSet(1n)], scores });
     for (const [name, pPpm] of [

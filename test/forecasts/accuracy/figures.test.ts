@@ -157,7 +157,7 @@ describe("the figures of an accuracy row", () => {
     expect(figures.brier).toBeCloseTo(0.188624 ** 2, 15);
   });
 
-  test("show no skill for the very shares that came", () => {
+  test("show no skill for the very shares that occurred", () => {
     const sums = emptySums();
     for (const outcome of [0, 1, 0, 2])
       addScore(sums, scoreNextColor([500_000, 250_000, 250_000], [515_000, 384_000, 101_000], outcome));

@@ -75,7 +75,7 @@ describe("the interval of a paired gain", () => {
     );
   });
 
-  test("keeps its digits where a million great gains differ by a little", () => {
+  test("keeps its digits if a million great gains differ by a little", () => {
     // half of them 9,123,458 and half 9,123,456: a standard deviation of 1, lost in doubles of squares near 8.3e13
     const n = 999_998n;
     const sumD2 = (n / 2n) * (9_123_458n ** 2n + 9_123_456n ** 2n);
@@ -93,7 +93,7 @@ describe("the interval of a paired gain", () => {
 });
 
 describe("the bounds of a hit rate", () => {
-  test("hold it whatever the voids would have been, and are it where there are none", () => {
+  test("contain it whatever the voids would have been, and equal it if there are none", () => {
     fc.assert(
       fc.property(fc.nat(1000), fc.nat(1000), fc.nat(1000), fc.nat(1000), (hits, misses, voidHits, voidMisses) => {
         const [n, voids] = [hits + misses, voidHits + voidMisses];

@@ -45,7 +45,7 @@ describe("the mass of a wait", () => {
     );
   });
 
-  test("spreads evenly over the bins where waits come as often as said, whatever was said", () => {
+  test("is even over the bins if waits occur as often as stated, whatever was stated", () => {
     fc.assert(
       fc.property(fc.uniqueArray(fc.integer({ min: 1, max: 999_999 }), { maxLength: 40 }), (cuts) => {
         const steps = [0, ...cuts.toSorted((a, b) => a - b), 1_000_000];
@@ -61,7 +61,7 @@ describe("the mass of a wait", () => {
     );
   });
 
-  test("is refused where the two are no step of a distribution function", () => {
+  test("is refused if the two are no step of a distribution function", () => {
     for (const [belowPpm, atPpm] of [
       [-1, 5],
       [6, 5],
@@ -72,7 +72,7 @@ describe("the mass of a wait", () => {
   });
 });
 
-describe("what a state says of a wait", () => {
+describe("the distribution that a state gives for a wait", () => {
   const state = emptyState(bustabit);
   for (const hundredths of trueGames(2000, 10_000)) learn(bustabit, state, colorOf(hundredths), hundredths >= 110);
   learn(bustabit, state, 2, true);
@@ -102,7 +102,7 @@ describe("what a state says of a wait", () => {
 });
 
 describe("waits in an accuracy row", () => {
-  test("for pink on 100,000 true games fall evenly where K7 spoke, and not where a pink in seven was said", () => {
+  test("for pink on 100,000 real games is even for K7, and not for a stated pink in seven", () => {
     const state = emptyState(bustabit);
     const [said, wrong] = [emptySums(), emptySums()];
     let since: { memory: Float64Array; rounds: number } | null = null;
@@ -141,7 +141,7 @@ describe("waits in an accuracy row", () => {
     expect(pitHeights(emptySums().pit)).toBeNull();
   });
 
-  test("are told from the state even after missing rounds, when only the long run is known", () => {
+  test("follow from the state even after missing rounds, when only the long run is known", () => {
     const state = emptyState(bustabit);
     for (const hundredths of trueGames(500, 10_000)) learn(bustabit, state, colorOf(hundredths), hundredths >= 110);
     forgetContext(bustabit, state);

@@ -185,7 +185,7 @@ describe("what was measured", () => {
     expect(mergePeriods([])).toEqual([]);
   });
 
-  test("of a house has the references of all its tables beside it", () => {
+  test("of a house has the references of all its tables next to it", () => {
     const rows = [1, 0].map((outcome) => {
       const references = emptyReferenceSums();
       const forecast = { basePpm: [500_000, 400_000, 100_000], horizon: 1, outcome };

@@ -132,7 +132,7 @@ describe("references", () => {
     ]);
   });
 
-  test("lose on windows of 60,000 true games too, and what K7 states is what comes", () => {
+  test("lose on windows of 60,000 real games too, and the probabilities of K7 hold", () => {
     const model = createModel({ thresholds: [200, 1000], edge: 0.01 });
     const state = emptyState(model);
     const references = emptyReferences(3);
@@ -173,7 +173,7 @@ describe("references", () => {
     expect(due).toBeLessThan(last100!);
   });
 
-  test("of rows come to the same in any grouping", () => {
+  test("of rows are the same in any grouping", () => {
     const anyScore = fc.record({ p: fc.integer({ min: 1, max: 999_998 }), outcome: fc.nat(2), history: fc.nat(2) });
     fc.assert(
       fc.property(fc.array(fc.tuple(anyScore, fc.nat(2)), { maxLength: 25 }), (scores) => {
@@ -192,7 +192,7 @@ describe("references", () => {
     );
   });
 
-  test("are the counts of the newest rounds, however many came before", () => {
+  test("are the counts of the newest rounds, however many precede them", () => {
     fc.assert(
       fc.property(anyHistory, ([colors, history]) => {
         const references = after(colors, history);
@@ -229,7 +229,7 @@ describe("references", () => {
     expect(referencePpm(once, "due")).toEqual([999_999, 1]);
   });
 
-  test("call a color due the more, the longer it has stayed away, and forget that after missing rounds", () => {
+  test("call a color due the more, the longer it is absent, and forget that after missing rounds", () => {
     const references = after(3, [0, 1, 2, 0, 1, 2, 0, 1]);
     const pink = () => referencePpm(references, "due")[2]!;
     for (let round = 0; round < 20; round++) {
@@ -250,7 +250,7 @@ describe("references", () => {
     );
   });
 
-  test("go on from their JSON as if nothing had happened", () => {
+  test("continue from their JSON without a difference", () => {
     fc.assert(
       fc.property(anyHistory, fc.nat(260), ([colors, history], cut) => {
         const whole = after(colors, history);

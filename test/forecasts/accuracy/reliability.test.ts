@@ -64,7 +64,7 @@ describe("reliability bins", () => {
     );
   });
 
-  test("leave out what was never said", () => {
+  test("leave out probabilities that were never stated", () => {
     expect(reliabilityBins([])).toEqual([]);
     expect(reliabilityBins([histogramOf([{ pPpm: 300_000, cameTrue: false }])])).toEqual([
       { p_from: 0.3, p_to: 0.4, n: 1, mean_p: 0.3, hits: 0 },
@@ -217,7 +217,7 @@ describe("CORP", () => {
     );
   });
 
-  test("finds nothing to recalibrate in rates that are as said, and no skill in one rate for all", () => {
+  test("finds nothing to recalibrate in rates that are as stated, and no skill in one rate for all", () => {
     const perfect = corp(histogramOf([...said(200_000, 10, 2), ...said(700_000, 10, 7)]))!;
     expect(perfect.mcb).toBeCloseTo(0, 15);
     expect(perfect.dsc).toBeCloseTo(0.0625, 12);

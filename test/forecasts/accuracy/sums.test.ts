@@ -104,7 +104,7 @@ describe("an accuracy row", () => {
     expect([merged.n, merged.confusion]).toEqual([3n, [2n, 0n, 1n]]);
   });
 
-  test("comes back from its JSON whatever is in it", () => {
+  test("is restored from its JSON whatever it contains", () => {
     fc.assert(
       fc.property(fc.array(anyEvent, { maxLength: 20 }), (events) => {
         const sums = rowOf(events);
@@ -113,7 +113,7 @@ describe("an accuracy row", () => {
     );
   });
 
-  test("says the same in JSON whatever order its bins were filled in", () => {
+  test("gives the same JSON whatever the order in which its bins were filled", () => {
     expect(text(rowOf([10_000, 99_999, 811_376].map(windowHit)))).toBe(
       text(rowOf([811_376, 10_000, 99_999].map(windowHit))),
     );

@@ -70,13 +70,13 @@ describe("K7", () => {
     );
   });
 
-  test("begins with theory at the declared edge, and at 3 % where none is declared", () => {
+  test("begins with theory at the declared edge, and at 3 % if none is declared", () => {
     expect(nextColorPpm(probabilities(bustabit, emptyState(bustabit)))).toEqual([505000, 396000, 99000]);
     const undeclared = createModel({ thresholds: [200, 1000], edge: null });
     expect(nextColorPpm(probabilities(undeclared, emptyState(undeclared)))).toEqual([515000, 388000, 97000]);
   });
 
-  test("leaves theory a chance for every band even where no round ever fails to reach 1.10", () => {
+  test("leaves theory a chance for every band even if every round reaches 1.10", () => {
     const model = createModel({ thresholds: [105, 106, 107], edge: 0 });
     const state = emptyState(model);
     for (let i = 0; i < 5000; i++) learn(model, state, 3, true);
@@ -86,7 +86,7 @@ describe("K7", () => {
     expect(theory).toEqual([above[0]! - above[1]!, above[1]! - above[2]!, above[2]! - above[3]!, above[3]!]);
   });
 
-  test("lets M1 and G speak as the long run when it is unknown what came last", () => {
+  test("lets M1 and G forecast as the long run while the previous color is unknown", () => {
     const state = stateAfter(bustabit, generatedRounds(500));
     const expert = (i: number) => [...state.experts.subarray(3 * i, 3 * i + 3)];
     const longRun = [...baseline(bustabit, state)];
@@ -119,7 +119,7 @@ describe("K7", () => {
     expect(gaps.map((gap) => gapBin(bustabit, gap))).toEqual([0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8, 8]);
   });
 
-  test("gives the Markov expert the weight where rounds depend on the one before", () => {
+  test("gives the Markov expert the weight if rounds depend on the previous one", () => {
     const state = emptyState(bustabit);
     for (let i = 0; i < 3000; i++) learn(bustabit, state, i % 3, true);
     expect(weights(bustabit, state)[EXPERTS.indexOf("M1")]).toBeGreaterThan(0.99);
@@ -127,7 +127,7 @@ describe("K7", () => {
     expect(probabilities(bustabit, state)[0]).toBeGreaterThan(0.9);
   });
 
-  test("never loses an expert for good", () => {
+  test("never loses an expert permanently", () => {
     const state = emptyState(bustabit);
     for (let i = 0; i < 20_000; i++) learn(bustabit, state, i % 3, true);
     const least = (K7_1.share * 1) / 11;

@@ -22,7 +22,7 @@ function problemsOf(text: string): { path: string; message: string }[] {
 }
 
 describe("a parameter file", () => {
-  test("says what differs from K7, and names the set by its hash", () => {
+  test("lists the differences from K7, and names the set by its hash", () => {
     const { parameters, thresholds } = read(`
       theory_half_lives: [300, 3000]
       recent_half_life: 500
@@ -87,7 +87,7 @@ describe("a state of another set", () => {
   const model = createModel({ thresholds: [200, 1000], edge: 0.01, parameters });
   const bytes = encodeState(model, stateAfter(model, generatedRounds(300)));
 
-  test("holds the whole set and comes back bit for bit", () => {
+  test("holds the whole set and is restored bit for bit", () => {
     expect(modelOfState(bytes)).toEqual(model);
     expect(encodeState(model, decodeState(modelOfState(bytes), bytes)).equals(bytes)).toBe(true);
   });

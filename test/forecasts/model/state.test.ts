@@ -9,7 +9,7 @@ const model = createModel({ thresholds: [200, 1000], edge: 0.01 });
 const rounds = generatedRounds(2000);
 
 describe("a saved state", () => {
-  test("comes back bit for bit and goes on as if it had never been saved", () => {
+  test("is restored bit for bit and continues as if it had never been saved", () => {
     const whole = encodeState(model, stateAfter(model, rounds));
     for (const cut of [0, 1, 136, 137, 1234, 2000]) {
       const saved = encodeState(model, stateAfter(model, rounds.slice(0, cut)));
@@ -37,7 +37,7 @@ describe("a saved state", () => {
     ]);
   });
 
-  test("does not depend on where in a larger buffer its bytes lie", () => {
+  test("does not depend on the position of its bytes in a larger buffer", () => {
     const bytes = encodeState(model, stateAfter(model, rounds));
     const shifted = Buffer.concat([Buffer.alloc(3), bytes]).subarray(3);
     expect(decodeState(model, shifted).memory).toEqual(stateAfter(model, rounds).memory);
@@ -55,7 +55,7 @@ describe("a saved state", () => {
     expect(stateHash(bytes)).toBe(createHash("sha256").update(bytes).digest("hex"));
   });
 
-  test("says which bands and edge it was made with, so that a table goes on with these", () => {
+  test("names its bands and edge, so that a table continues with these", () => {
     for (const edge of [0.01, 0, null]) {
       const made = createModel({ thresholds: [198, 1000], edge });
       const bytes = encodeState(made, stateAfter(made, rounds.slice(0, 50)));
@@ -73,7 +73,7 @@ describe("a saved state", () => {
     expect(() => modelOfState(new Uint8Array(3))).toThrow("begins with RHS1");
   });
 
-  test("of another model, or damaged, is refused with what was expected and what came", () => {
+  test("of another model, or damaged, is refused with the expected and the found value", () => {
     const bytes = encodeState(model, stateAfter(model, rounds));
     const other = (thresholds: number[], edge: number | null) => () =>
       decodeState(createModel({ thresholds, edge }), bytes);

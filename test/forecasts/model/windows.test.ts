@@ -94,7 +94,7 @@ describe("windows", () => {
     expect(hitProbability(bustabit, state, 2, 5)).toBeCloseTo(1 - miss, 14);
   });
 
-  test("are not issued where 400 rounds stay below the target", () => {
+  test("are not issued if 400 rounds stay below the target", () => {
     const rare = createModel({ thresholds: [200, 80_000], edge: 0.01 });
     const state = emptyState(rare);
     const p = hitProbability(rare, state, 2, WINDOW_ROUNDS_MAX);
@@ -115,7 +115,7 @@ describe("windows", () => {
     expect(windowBaselinePpm(model, state, 1, 1)).toBe(1);
   });
 
-  test("stand beside what the long-run share alone would give", () => {
+  test("have the result of the long-run share alone next to them", () => {
     const state = emptyState(bustabit);
     expect(windowBaselinePpm(bustabit, state, 2, 16)).toBe(Math.round((1 - 0.901 ** 16) * 1e6));
     learn(bustabit, state, 2, true);

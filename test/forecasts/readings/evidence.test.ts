@@ -46,7 +46,7 @@ describe("the edge test on true bustabit games from the first on", () => {
     expect(testAll(GAMES.slice(0, 3000), edge).rejectedSeq).toBe(BigInt(round));
   });
 
-  it("is no more often wrong than it says, however often one looks", () => {
+  it("is wrong no more often than stated, however often it is checked", () => {
     const next = uniform(1n);
     const wrong = Array.from({ length: 200 }, () => testAll(fairRounds(2000, 0.03, next), 0.03).rejectedSeq);
     expect(wrong.filter((seq) => seq !== null).length).toBeLessThanOrEqual(10); // 5 % of 200
@@ -79,7 +79,7 @@ describe("the e-process on dependence", () => {
     expect(most(GAMES.map(colorOf)).greatest).toBeLessThanOrEqual(0);
   });
 
-  it("finds a Markov chain and says that it is one", () => {
+  it("finds a Markov chain and identifies it", () => {
     const rows = [
       [0.53, 0.38],
       [0.5, 0.4],
@@ -97,7 +97,7 @@ describe("the e-process on dependence", () => {
     expect(weights[1]).toBeGreaterThan(0.5);
   });
 
-  it("finds a pity timer, whose pink gets likelier the longer it stays away", () => {
+  it("finds a pity timer, whose pink becomes more probable the longer it is absent", () => {
     const next = uniform(5n);
     let gap = 0;
     const colors = Array.from({ length: 20_000 }, () => {
@@ -138,7 +138,7 @@ describe("the detectors of drift", () => {
     expect(colors ?? Infinity).toBeGreaterThan(Number(reach));
   });
 
-  it("find a pink that comes in 6 instead of 9.7 % of rounds, though the share above 1.10 is what it was", () => {
+  it("find a pink that occurs in 6 instead of 9.7 % of rounds, though the share above 1.10 is unchanged", () => {
     const next = uniform(11n);
     const draw = (pink: number) => () => {
       const hundredths = Math.max(100, Math.floor(97 / (1 - next())));
@@ -168,7 +168,7 @@ describe("textbook quantities", () => {
 });
 
 describe("logarithms that are remembered", () => {
-  it("lie so far from a rounding boundary that no two machines disagree", () => {
+  it("are so far from a rounding boundary that no two machines differ", () => {
     let nearest = 1;
     for (let hundredths = 100; hundredths <= 2_000_000; hundredths++) {
       const thousandths = Math.log(hundredths / 100) * 1000;

@@ -100,7 +100,7 @@ describe("the memory of a reading", () => {
 });
 
 describe("the audit of a table", () => {
-  it("counts what is missing between the first and the newest round, and forgives it once it comes late", () => {
+  it("counts missing rounds between the first and the newest one, and no longer once they arrive late", () => {
     const given = simple([150, 250, 150]);
     const gapped = [given[0]!, { ...given[1]!, roundId: "5", afterGap: true }, { ...given[2]!, roundId: "6" }];
     expect(memoryOf(gapped).audits.at(-1)).toMatchObject({ rounds: 3, missing: 3, gaps: 1 });
@@ -112,7 +112,7 @@ describe("the audit of a table", () => {
     expect(memoryOf([...gapped, late, above]).audits.at(-1)).toMatchObject({ rounds: 5, missing: 4 });
   });
 
-  it("has one row for each hour in which rounds came, as it stood after the last of them, and never goes back", () => {
+  it("has one row for each hour with rounds, as of the last of them, and never goes back", () => {
     const all = simple(Array.from({ length: 6 }, () => 300));
     const given = all.map((round, index) => ({ ...round, receivedHour: HOURS[[0, 0, 2, 1, 2, 2][index] ?? 0] ?? "" }));
     const { audits } = memoryOf(given);
@@ -122,7 +122,7 @@ describe("the audit of a table", () => {
     ]);
   });
 
-  it("says where the evidence first was 20, and keeps the most it ever was", () => {
+  it("has the first round at which the evidence was 20, and the maximum so far", () => {
     const many = simple([...Array.from({ length: 300 }, () => 105), ...Array.from({ length: 3000 }, () => 300)]);
     const { audits } = memoryOf(many);
     const [row] = audits;
@@ -131,7 +131,7 @@ describe("the audit of a table", () => {
     expect(row?.lnEMax).toBeGreaterThan(2_995_732n);
   });
 
-  it("tests no edge where none is declared", () => {
+  it("tests no edge if none is declared", () => {
     const memory = emptyReading(createModel({ thresholds: [200], edge: null }), { consecutive: false });
     expect(readRounds(memory, simple([150, 300]))).toMatchObject([
       { edgePpm: null, tested: 0, lnE: 0n, rejectedSeq: null, missing: null },
@@ -165,7 +165,7 @@ describe("the facts of a table", () => {
     expect(streakChance(0.5, 3)).toBe(0.25);
   });
 
-  it("do not know wait and streak after missing rounds, until the color comes and changes again", () => {
+  it("do not know wait and streak after missing rounds, until the color occurs and changes again", () => {
     const given = tail([1500, 150, 150, 150]);
     const last = given.at(-1)!;
     const gapped = [...given.slice(0, -1), { ...last, roundId: "200", afterGap: true }];

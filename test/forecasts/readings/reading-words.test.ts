@@ -99,7 +99,7 @@ describe.each(LANGUAGES)("readings in %s", (language) => {
     );
   });
 
-  it("have a sentence for a table of which nothing is said", () => {
+  it("have a sentence for a table without facts", () => {
     const states = ["paused", "silent", "nothing_yet", "speaking"] as const;
     const texts = states.map((state) =>
       readingText({ state, facts: [], rounds: state === "speaking" ? 12 : 0 }, language),
@@ -156,7 +156,7 @@ describe("the word test", () => {
     expect(found).toEqual([]);
   });
 
-  it("passes over every text that the API answers with", () => {
+  it("covers every text that the API returns", () => {
     const files = globSync(["src/api/**/*.ts", "src/forecasts/{accuracy/present,readings/reading-*}.ts"], {
       cwd: ROOT,
     });

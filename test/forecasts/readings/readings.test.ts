@@ -45,7 +45,7 @@ describe("readings", () => {
     expect(await publishedOf(world)).toMatchObject({ seq: "62", rounds: 62 });
   });
 
-  it("are published at once when a fact becomes unusual", async () => {
+  it("are published immediately when a fact becomes unusual", async () => {
     const world = await createWorld();
     await world.play(GAMES.slice(0, 60));
     const before = await publishedOf(world);
@@ -80,7 +80,7 @@ describe("the audit of a house", () => {
     expect((await auditsOf(world)).at(-1)).toMatchObject({ seq: "4", rounds: 4, tested: 3, proven: 2, missing: 1 });
   });
 
-  it("counts proofs that failed, and goes on counting those that are deleted", async () => {
+  it("counts failed proofs, also after their rows are deleted", async () => {
     const world = await createWorld();
     await world.sql`
       insert into quarantine (table_id, code, reason, item, item_sha256)

@@ -64,7 +64,7 @@ async function openWindows(world: World): Promise<number> {
 }
 
 describe("a conflict that a person decides", () => {
-  test("leaves the round as first received, whichever result is taken, and is told to callers", async () => {
+  test("leaves the round as first received, whichever result is chosen, and opens a notice", async () => {
     const world = await playedWorld();
     const [before] = await world.sql`select * from rounds where table_id = ${world.tableId} and round_id = '1008'`;
     await contradict(world, "1008");
@@ -97,7 +97,7 @@ describe("a conflict that a person decides", () => {
     expect(await verify(world.sql, { tableId: world.tableId })).toMatchObject({ ok: true });
   });
 
-  test("is decided by one of two who try at once, and the other is told by whom", async () => {
+  test("is decided by one of two concurrent requests, and the other one learns by whom", async () => {
     const world = await playedWorld(3);
     await contradict(world, "1002");
     const outcomes = await Promise.all([decide(world, "kept", "ann"), decide(world, "other", "bob")]);
@@ -118,7 +118,7 @@ describe("several conflicts", () => {
     return rows.map(({ id }) => id);
   }
 
-  test("are decided in the same way, all of them or none, and the second who tries is told of the first", async () => {
+  test("are decided in the same way, all or none, and the second request learns of the first", async () => {
     const world = await playedWorld(6);
     const ids = await conflictsOf(world, ["1002", "1003", "1005"]);
     const decideAll = (some: readonly bigint[], take: "kept" | "other" = "other") =>
@@ -189,7 +189,7 @@ describe("a round that a person corrects", () => {
     expect(await verify(world.sql, { tableId: world.tableId })).toMatchObject({ ok: true, first_failure: null });
   });
 
-  test("before anything was settled on it is void at once", async () => {
+  test("before anything was settled on it is void immediately", async () => {
     const world = await playedWorld(4);
     await world.play([200], world.tableId, { at: { maySettle: false } });
     await revise(world, "1005", 300n);
@@ -198,7 +198,7 @@ describe("a round that a person corrects", () => {
     expect(await verify(world.sql, { tableId: world.tableId })).toMatchObject({ ok: true });
   });
 
-  test("is refused where nothing would change, where there is no such round, and against its proof", async () => {
+  test("is refused if nothing would change, if there is no such round, and against its proof", async () => {
     const world = await createWorld();
     await world.play([{ hundredths: 150, proofHash: "ab".repeat(32), verified: true }]);
     expect(await revise(world, "1001", 150n)).toMatchObject({
@@ -218,7 +218,7 @@ describe("a round that a person corrects", () => {
     expect(await revise(world, "1001", 150n)).toMatchObject({ ok: true });
   });
 
-  test("stays on record: a revision cannot be changed or deleted, and verify tells of a false one", async () => {
+  test("stays on record: a revision cannot be changed or deleted, and verify detects a false one", async () => {
     const world = await playedWorld(3, { ownDatabase: true });
     await revise(world, "1002", 900n);
     await expect(world.sql`update round_revision set to_hundredths = 100, to_color = 'blue'`).rejects.toThrow(
@@ -263,7 +263,7 @@ describe("revisions in replays", () => {
     return runManualCalibration(world.sql, run, { signal: never, steps });
   }
 
-  test("of a late round change no run by hand: it was learned by nobody, so that nothing is missing where it is void", async () => {
+  test("of a late round change no manual run: no model learned it, so nothing is missing if it is void", async () => {
     const world = await createWorld();
     const rounds = generatedRounds(30).map(({ hundredths }, i) => ({ hundredths, roundId: String(1 + i) }));
     await world.play(rounds.slice(0, 15));
@@ -275,7 +275,7 @@ describe("revisions in replays", () => {
     expect(after).toMatchObject({ rounds: 30, state_hash: before.state_hash, log_loss: before.log_loss });
   });
 
-  test("are seen by runs by hand alone, as if the rounds had come so: corrected ones, and void ones as missing", async () => {
+  test("affect manual runs alone, as if the rounds had been received so: corrected ones, and void ones as missing", async () => {
     const world = await createWorld({ tables: [{}, {}] });
     const [first = 0, twin = 0] = world.tableIds;
     const rounds = generatedRounds(60).map(({ hundredths }, i) => ({

@@ -99,7 +99,7 @@ describe("the bets of the calibration e-value", () => {
 });
 
 describe("a next_color forecast", () => {
-  test("is scored in every measure, the baseline beside it", () => {
+  test("is scored in every measure, with its baseline", () => {
     // Brier .515² + .384² + .131² and RPS .515² + .131², by hand
     expect(scoreNextColor([515_000, 384_000, 101_000], [505_000, 396_000, 99_000], 1)).toEqual({
       kind: "next_color",
@@ -122,7 +122,7 @@ describe("a next_color forecast", () => {
     });
   });
 
-  test("is a hit when the color it called likeliest came, of equals the lower", () => {
+  test("is a hit when its most probable color occurred, of equal ones the lower", () => {
     const base = [300_000, 300_000, 400_000];
     const hits = [0, 1, 2].map((outcome) => scoreNextColor([400_000, 400_000, 200_000], base, outcome).hit);
     expect(hits).toEqual([true, false, false]);

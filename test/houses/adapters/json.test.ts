@@ -34,7 +34,7 @@ function readItem(item: unknown, changed: Partial<JsonFeed> = {}): HouseItem {
   return only;
 }
 
-describe("an answer", () => {
+describe("a response", () => {
   test("becomes rounds in the order they were sent, with ids as text and values exact", () => {
     const items = [
       { id: 8812346, multiplier: "1,87x", created_at: "2026-11-21T03:59:58.250Z", hash: HASH.toUpperCase() },
@@ -72,7 +72,7 @@ describe("an answer", () => {
     expect(ids(list, "[?@[2]]")).toEqual(["7"]);
   });
 
-  test("with an empty list is a good answer without rounds", () => {
+  test("with an empty list is a good response without rounds", () => {
     expect(read('{"rounds":[]}')).toEqual({ ok: true, items: [] });
   });
 
@@ -80,7 +80,7 @@ describe("an answer", () => {
     expect(read('\uFEFF{"rounds":[{"id":1,"multiplier":2}]}')).toMatchObject({ ok: true, items: [{ ok: true }] });
   });
 
-  test("keeps repeats, which are normalize's to judge", () => {
+  test("keeps repeats, which the pass handles", () => {
     const item = { id: 1, multiplier: 2 };
     expect(readItems([item, item, { id: 1, multiplier: 3 }])).toHaveLength(3);
   });
@@ -172,18 +172,18 @@ describe("an item", () => {
     ['{"id":1,"multiplier":2,"created_at":4102444800}', "absurd_time"],
     ['{"id":1,"multiplier":2,"hash":"c1cf"}', "bad_hash"],
     ['{"id":1,"multiplier":2,"hash":17}', "bad_hash"],
-  ])("%s is refused as %s, beside its raw form", (item, code) => {
+  ])("%s is refused as %s, next to its raw form", (item, code) => {
     const refused = readItem(item);
     expect(refused).toMatchObject({ ok: false, code });
     expect(JSON.stringify(refused.raw)).toBe(item);
     expect(!refused.ok && refused.reason).toMatch(/expected/);
   });
 
-  test("that is refused for its multiplier still says its id", () => {
+  test("that is refused for its multiplier still has its id", () => {
     expect(readItem({ id: 812, multiplier: "∞" })).toMatchObject({ ok: false, roundId: "812" });
   });
 
-  test("with an id too large for a number says so", () => {
+  test("with an id too large for a number reports it", () => {
     expect(readItem('{"id":12345678901234567890,"multiplier":2}')).toMatchObject({
       reason: "the id 12345678901234567890 was sent as a number too large to be exact; expected it as a text",
     });
@@ -216,7 +216,7 @@ describe("an item", () => {
     expect(items.map(({ ok }) => ok)).toEqual([true, true, true, true]);
   });
 
-  test("of a page of history may be as old as its reader says", () => {
+  test("of a page of history may be as old as its reader allows", () => {
     const body = Buffer.from('{"rounds":[{"id":1,"multiplier":2,"created_at":"2026-11-01T00:00:00Z"}]}');
     expect(json.read(feed, body, NOW, { oldest: "2026-10-31T00:00:00Z" })).toMatchObject({ items: [{ ok: true }] });
     expect(json.read(feed, body, NOW, { oldest: "2026-11-02T00:00:00Z" })).toMatchObject({ items: [{ ok: false }] });
@@ -254,7 +254,7 @@ describe("a request", () => {
     });
   });
 
-  test("for history is null where the house cannot page back", () => {
+  test("for history is null if the house cannot page back", () => {
     const { history: _, ...rest } = feed;
     expect(json.history(rest, { beforeId: "1", limit: 50, page: 0, now: NOW })).toBeNull();
   });

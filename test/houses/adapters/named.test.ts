@@ -172,7 +172,7 @@ describe("each named adapter", () => {
     expect(withOptions("ethercrash").poll(812n).path).toBe("/game/813");
   });
 
-  it("pages back as its house does, or says that it cannot", () => {
+  it("pages back as its house does, or states that it cannot", () => {
     const history = (name: AdapterName, options = {}, page = 2) => {
       const { adapter, feed } = withOptions(name, options);
       return adapter.history(feed, { beforeId: "812", page, limit: 100, now: NOW });
@@ -392,7 +392,7 @@ describe("a mangled field is refused with the reason, and the other items are re
   }
 });
 
-describe("a whole answer that is none", () => {
+describe("an unreadable response", () => {
   const PAGES = { bustabit: "/game/5", ethercrash: "/game/5", "ethcrash-io": "/game/5.json" } as const;
   const whole = (name: AdapterName, text: string, path?: string) =>
     withOptions(name, name in PAGES ? { first_round_id: 5 } : {}).read(text, {
@@ -431,7 +431,7 @@ describe("a whole answer that is none", () => {
     });
   });
 
-  it("with status 200 that holds the house's own error is told in its words", () => {
+  it("with status 200 that holds the house's own error is refused with that error", () => {
     expect(whole("stake", fixture("stake/errors.json"))).toEqual({
       ok: false,
       reason:
@@ -499,7 +499,7 @@ describe("a whole answer that is none", () => {
     }
   });
 
-  it("that is a listing without links says to name the first game", () => {
+  it("that is a listing without links advises to name the first game", () => {
     expect(whole("ethercrash", "<div id=root></div>", "/play")).toMatchObject({
       ok: false,
       reason: expect.stringContaining("set feed.first_round_id to a recent game"),
@@ -560,7 +560,7 @@ describe("values as they were found in public clients", () => {
     .parse(JSON.parse(fixture("raw_formats.json")));
   const entries = (house: string, kind: string) => found.filter((one) => one.house === house && one.kind === kind);
 
-  it("come out as the hundredths that belong to them", () => {
+  it("become the hundredths that belong to them", () => {
     for (const { raw, centi } of entries("blaze", "socket payload")) {
       expect(withOptions("blaze").read(JSON.stringify([raw]))).toMatchObject({
         items: [{ round: { hundredths: centi } }],
@@ -582,7 +582,7 @@ describe("values as they were found in public clients", () => {
     }
   });
 
-  it("come out with the times that belong to them", () => {
+  it("become the times that belong to them", () => {
     for (const { raw, centi, ...more } of entries("bcgame", "history item")) {
       const item = z.looseObject({ gameId: z.string(), gameDetail: z.string() }).parse(raw);
       // that client's hash and salt are placeholders

@@ -197,7 +197,7 @@ describe("houses with a page for each round", () => {
     ]);
   });
 
-  it("tell only by the 404 of its own page that a round was not there, so the second of one poll is unknown to be new", async () => {
+  it("prove only by the 404 of its own page that a round was absent, so the second of one poll is not known to be new", async () => {
     await oneTable("bustabit", { first_round_id: 101 });
     server.on("/game/101", page(101, "2.00x"));
     await turn(); // 101, and a 404 for 102
@@ -222,7 +222,7 @@ describe("houses with a page for each round", () => {
     expect(await sql`select from rounds where absent_at >= requested_at or late`).toHaveLength(0);
   });
 
-  it("that repeat one result on page after page are looked at beyond them, and each page is kept once", async () => {
+  it("that repeat one result on page after page are requested beyond them, and each page is stored once", async () => {
     const table = await oneTable("bustabit", { first_round_id: 101 });
     for (let n = 101; n <= 110; n += 1) server.on(`/game/${n}`, says("Busted at: 1x"));
     server.on("/game/111", page(111, "111x"));
@@ -304,7 +304,7 @@ describe("houses with a page for each round", () => {
     ]);
   });
 
-  it("that leave a number out are asked for those after it, once nothing came for long", async () => {
+  it("that leave a number out are requested after it, after a time without a round", async () => {
     const table = await oneTable("bustabit", { first_round_id: 101 });
     server.on("/game/101", page(101, "2.00x"));
     server.on("/game/103", page(103, "3.00x"));
@@ -332,7 +332,7 @@ describe("houses with a page for each round", () => {
     expect((await absences()).at(-1)).toEqual(["106", known]);
   });
 
-  it("begin at the games that their listing shows, where it is named no first one", async () => {
+  it("begin at the games that their listing shows, if no first one is configured", async () => {
     const table = await oneTable("ethercrash", {});
     server.on("/play", says(fixture("ethercrash/play.html")));
     server.on("/game/7217786", says("<h4>Game 7217786 | Crashed @1,002.5x</h4>"));
@@ -359,7 +359,7 @@ describe("a house that changed its format", () => {
   const good = (n: number) => Array.from({ length: 6 }, (_, at) => ({ id: `a${n - at}`, crashPoint: 2 }));
   const renamed = (n: number) => good(n).map(({ id, crashPoint }) => ({ id, crash: crashPoint + n }));
 
-  it("is recognized by two answers in a row, left alone, told of, and taken in again when it can be read", async () => {
+  it("is recognized by two responses in a row, suspended, reported, and read again when it is readable", async () => {
     const table = await oneTable("roobet", {});
     const answers = (items: object[]) => server.on("/crash/recentNumbers", says(JSON.stringify(items)));
     answers(good(6).map((one, at) => ({ ...one, crashPoint: 1.5 + at })));
@@ -401,7 +401,7 @@ describe("a house that changed its format", () => {
     expect((await values(table)).length).toBe(12);
   });
 
-  it("is not one whose maintenance page comes with status 200: it is asked again, and left alone while it repeats", async () => {
+  it("is not assumed for a maintenance page with status 200: it is polled again, and suspended while the page repeats", async () => {
     const table = await oneTable("roobet", {});
     server.on("/crash/recentNumbers", says("<title>Back soon</title>"));
     for (let polls = 0; polls < 6; polls += 1) await turn();
@@ -412,7 +412,7 @@ describe("a house that changed its format", () => {
     expect([await circuit(), await openNotices(sql, table)]).toEqual(["closed", {}]);
   });
 
-  it("is left alone where each round has its own page too: that the next one was not played yet tells no format", async () => {
+  it("is suspended if each round has its own page too: a round that was not played yet proves no format", async () => {
     const table = await oneTable("bustabit", { first_round_id: 101 });
     server.on("/game/101", says("<h1>Game 101</h1><canvas></canvas>"));
     await sql`update feeds set bad_answers = 4`; // as after so many pages
@@ -429,7 +429,7 @@ describe("a house that changed its format", () => {
     expect([await circuit(), (await openNotices(sql, table))["format"]]).toEqual(["closed", undefined]);
   });
 
-  it("is told apart from maintenance: an error page that is another one each time is only stated probability unreadable", async () => {
+  it("is distinguished from maintenance: an error page that changes each time is only reported as unreadable", async () => {
     const table = await oneTable("roobet", {});
     await sql`update feeds set bad_answers = 4`; // as after so many of them
     server.on("/crash/recentNumbers", says("<title>Back soon</title><p>Request 5</p>"));
@@ -456,7 +456,7 @@ describe("a house that changed its format", () => {
     expect(await sql`select from feeds where format_since is not null`).toHaveLength(1);
   });
 
-  it("that sends to its sign-in page is a failed poll that says what to do", async () => {
+  it("that redirects to its sign-in page is a failed poll with advice", async () => {
     await oneTable("roobet", {});
     server.on("/crash/recentNumbers", says("", { location: "/login?next=/crash" }, 302));
     expect(await turn()).toMatchObject({ failed: 1 });
@@ -495,7 +495,7 @@ describe("a budget of requests", () => {
     expect(await findLatePolls(sql)).toMatchObject({ late: ["alpha"], due: 1 });
   });
 
-  it("lets through what ten seconds of it hold at once, and then says how long to wait", async () => {
+  it("allows what ten seconds of it hold immediately, and then returns how long to wait", async () => {
     await houseOf([{ adapter: "roobet", round_ids: "opaque" }]);
     const other = connect(database.url, { name: "test" });
     try {

@@ -96,7 +96,7 @@ describe("the way back along the chain", () => {
     }
   });
 
-  it("is the same in slices, and others get their turn between them", async () => {
+  it("is the same in slices, and other work runs between them", async () => {
     const direct: string[] = [];
     const sliced: string[] = [];
     let turns = 0;
@@ -121,7 +121,7 @@ describe("the way back along the chain", () => {
     expect(turns).toBeGreaterThanOrEqual(4);
   });
 
-  it("ends where it is told to", async () => {
+  it("ends at its limit", async () => {
     const stop = new AbortController();
     let steps = 0;
     const walk = walkBackSliced(GAME_1, 1_000_000, {

@@ -46,7 +46,7 @@ describe("known chains", () => {
 describe("the step over raw bytes", () => {
   const hash = PUBLIC_CHAINS.find(({ key }) => key === "bustabit-classic")?.known.hash ?? "";
 
-  it("hashes the 32 bytes, one by one, at once and in slices", async () => {
+  it("hashes the 32 bytes, one by one, together and in slices", async () => {
     const before = createHash("sha256").update(Buffer.from(hash, "hex")).digest("hex");
     expect(previousHash(hash, "sha256_raw")).toBe(before);
     expect(previousHash(hash, "sha256_hex")).not.toBe(before);
@@ -108,7 +108,7 @@ describe("fairness settings", () => {
     expect(problems(settings)[0]).toMatch(message);
   });
 
-  it("need hashes, and eras in order where rounds are numbered", () => {
+  it("need hashes, and eras in order if rounds are numbered", () => {
     const problem = (settings: unknown, roundIds: "consecutive" | "opaque", hasHash = true) =>
       fairnessProblem(fairnessSettings.parse(settings), { roundIds, hasHash });
     const eras = [{ chain: "bustabit-v2" }, { chain: "bustabit-classic" }];

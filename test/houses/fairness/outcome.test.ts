@@ -70,7 +70,7 @@ describe("the multiplier of a round", () => {
 describe("rule A in integers", () => {
   const cases = fc.tuple(first52, fc.constantFrom(15, 25, 101, 2, 1_048_576));
 
-  it("is 1.00 where the whole HMAC is divisible, and the curve's value where it is not", () => {
+  it("is 1.00 if the whole HMAC is divisible, else the curve's value", () => {
     fc.assert(
       fc.property(cases, ([h, divisor]) => {
         expect(hundredthsOfA(macOf(h, divisor, true), divisor)).toBe(100);
@@ -80,7 +80,7 @@ describe("rule A in integers", () => {
     );
   });
 
-  it("is the houses' own formula with doubles, but where a double cannot hold it", () => {
+  it("is the houses' own formula with doubles, except if a double cannot hold it", () => {
     fc.assert(
       fc.property(first52, (h) => {
         const floating = Math.floor((100 * E - Number(h)) / (E - Number(h)));
@@ -98,7 +98,7 @@ describe("rule A in integers", () => {
 });
 
 describe("rules B and B9 in integers", () => {
-  it("B is the verifier's formula with doubles, but where that is at a whole number", () => {
+  it("B is the verifier's formula with doubles, except at a whole number", () => {
     fc.assert(
       fc.property(first52, (r) => {
         const floating = Math.max(100, Math.floor(99 / (1 - Number(r) / E)));
@@ -147,7 +147,7 @@ describe("rules B and B9 in integers", () => {
     expect(hundredthsOfA(macOf(2n ** 52n - 1n, 101, false), 101)).toBe(Number(99n * 2n ** 52n + 1n));
   });
 
-  it("B9 differs from B where BC.Game's published value does", () => {
+  it("B9 differs from B at the same rounds as BC.Game's published values", () => {
     // game 5,823,879: 20310.60 and not 20310.62
     const r = rWithHundredths(2_031_062);
     expect(hundredthsOfB(r)).toBe(2_031_062);
@@ -194,7 +194,7 @@ describe("a true round that the house's own arithmetic moved by a cent", () => {
   it.each([
     ["bf6d52d5e2a7b3dfb716e11c2eee0df444b8d2422a169beb878934cef96c94a3", 2.059999863048366, 206],
     ["3ea5192b71a0b4f3b8fe869e81a9d0eaa8c42b270d0334361f6d515635195db2", 8.359999345988086, 836],
-  ])("of rule S is believed where a short decimal of a single took it over: %s", (hash, exact, sent) => {
+  ])("of rule S is accepted if a short decimal of a single changed it: %s", (hash, exact, sent) => {
     const outcome = { rule: "S" as const, divisor: null, salt };
     const i = createHmac("sha256", hash).update(salt).digest().readUInt32BE();
     expect((2 ** 32 / (i + 1)) * 0.99).toBe(exact);
@@ -207,7 +207,7 @@ describe("a true round that the house's own arithmetic moved by a cent", () => {
     ]);
   });
 
-  it("of rule B9 is believed where doubles miss a whole quotient", () => {
+  it("of rule B9 is accepted if doubles miss a whole quotient", () => {
     const outcome = { rule: "B9" as const, divisor: null, salt };
     const hash = "06601fe3276cfc1b2e8c38a3fb4f057ab3083a2dcb35724f6cd121806a5f5e6a";
     const r = Number(createHmac("sha256", salt).update(hash, "hex").digest().readBigUInt64BE() >> 12n);

@@ -39,7 +39,7 @@ function world(fairness = FAIRNESS) {
   return { steps, prove };
 }
 
-describe("a proof of rounds whose ids tell no place", () => {
+describe("a proof of rounds with opaque ids", () => {
   it("walks once to the published end, and counts the place of each from there, whatever their order", async () => {
     const { prove, steps } = world();
     const { oks, places, anchor } = await prove([blaze.claim(4_001), blaze.claim(4_003), blaze.claim(4_000)]);
@@ -84,7 +84,7 @@ describe("a proof of rounds whose ids tell no place", () => {
     expect(anchor?.number).toBe(4_001n);
   });
 
-  it("an invented round beside proven ones costs one bounded walk, and none when it comes again", async () => {
+  it("an invented round next to proven ones costs one bounded walk, and none when it is repeated", async () => {
     const { prove, steps } = world();
     const near: Point = { number: null, hash: blaze.claim(4_000).hash, of: null };
     expect((await prove([invented(), blaze.claim(4_001)], [blaze.point(4_000), near], true)).oks).toEqual([
@@ -97,7 +97,7 @@ describe("a proof of rounds whose ids tell no place", () => {
     expect(steps.walked - first).toBeLessThan(5_000);
   });
 
-  it("an answer full of invented rounds beside proven ones costs a bounded walk, however many there are", async () => {
+  it("a response full of invented rounds next to proven ones costs a bounded walk, however many there are", async () => {
     let walked = 0;
     const prover = createProver({
       walkBack: walkBackSliced,
@@ -119,7 +119,7 @@ describe("a proof of rounds whose ids tell no place", () => {
     expect(walked).toBeLessThan(150 * 200_000 + 500 * 2_000 + 200_000);
   });
 
-  it("a house whose hashes lead nowhere costs one long walk, not one an answer", async () => {
+  it("a house whose hashes lead nowhere costs one long walk, not one per response", async () => {
     const other = madeChain("d4", "salt", "blaze");
     const { prove, steps } = world();
     for (let newest = 1_020; newest < 1_060; newest += 1) {
@@ -138,7 +138,7 @@ describe("a proof of rounds whose ids tell no place", () => {
     expect(verdicts[0]).toMatchObject({ ok: false, expected: "at most 3000 rounds", found: "3500" });
   });
 
-  it("is none for the published end itself, which is no round", async () => {
+  it("fails for the published end itself, which is not a round", async () => {
     const { oks, verdicts } = await world().prove([blaze.claim(1), blaze.claim(0)]);
     expect(oks).toEqual([true, false]);
     expect(verdicts[1]).toMatchObject({ reason: expect.stringMatching(/^the hash is the published end/) });
@@ -156,7 +156,7 @@ describe("eras of a house that began a new chain", () => {
   const raw = madeChain("f6", "raw salt", "bustabit-raw");
   const eras = fairnessSettings.parse([blaze.settings, next.settings, raw.settings]);
 
-  it("are told apart by where a hash leads, though the ids say nothing", async () => {
+  it("are distinguished by the end that a hash leads to, even with opaque ids", async () => {
     const { prove } = world(eras);
     const { oks, places, anchor } = await prove(
       [raw.claim(2), next.claim(3), next.claim(2), blaze.claim(4_990)],

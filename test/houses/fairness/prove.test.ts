@@ -143,7 +143,7 @@ describe("a proof of rounds", () => {
     expect(walked).toBeLessThan(10_020 + 40 * 100);
   });
 
-  it("an answer full of invented hashes costs a bounded walk, however many there are", async () => {
+  it("a response full of invented hashes costs a bounded walk, however many there are", async () => {
     let walked = 0;
     const prover = createProver({
       walkUntil,

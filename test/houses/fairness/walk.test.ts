@@ -22,7 +22,7 @@ async function mostInOneTurn(work: (count: (n: number) => void) => Promise<unkno
 
 const invented = (n: number) => String(n).padStart(64, "0");
 
-it("walks of many houses at once take turns, so that nothing else waits for more than one of them", async () => {
+it("concurrent walks of many houses alternate, so that other work waits for at most one of them", async () => {
   const most = await mostInOneTurn((count) =>
     Promise.all(Array.from({ length: 8 }, (_, n) => walkBackSliced(invented(n), 40_000, { visit: () => count(1) }))),
   );
@@ -38,7 +38,7 @@ it("walks of many houses at once take turns, so that nothing else waits for more
   expect(later).toBeLessThanOrEqual(10_000);
 });
 
-it("the short walks of an answer full of invented hashes leave turns to others", async () => {
+it("the short walks of a response full of invented hashes leave time for other work", async () => {
   const claimed = Array.from({ length: 60 }, (_, n) => invented(n));
   const most = await mostInOneTurn(async (count) => {
     const lines = createLines("sha256_hex", [], claimed, new Set(), async (...args) => {

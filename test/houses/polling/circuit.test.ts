@@ -29,7 +29,7 @@ describe("a circuit", () => {
     expect(circuit).toMatchObject({ state: "closed", recent: `${"1".repeat(14)}101010` });
   });
 
-  test("closes with the first good probe and begins anew", () => {
+  test("closes with the first good probe and starts from zero", () => {
     const { circuit } = run(times(5, failed));
     expect(afterPoll(probe(circuit), good, MIDDLE)).toEqual({ circuit: { ...NEW_CIRCUIT, recent: "1" }, waitMs: 0 });
   });
@@ -55,18 +55,18 @@ describe("a circuit", () => {
     expect(afterPoll(circuit, { kind: "failed", retryAfterMs: 60_000 }, MIDDLE).waitMs).toBe(60_000);
   });
 
-  test("takes no notice of being told to slow down, except to wait", () => {
+  test("ignores requests to slow down, except for the wait", () => {
     const asked = run(times(30, { kind: "throttled", retryAfterMs: 7_000 }));
     expect(asked).toMatchObject({ circuit: { state: "closed", failuresInRow: 0, recent: "" }, waitMs: 7_000 });
   });
 
-  test("waits twice as long each time it is told to slow down without being told how long, up to 15 minutes", () => {
+  test("doubles its wait each time it is asked to slow down without a time, up to 15 minutes", () => {
     expect([1, 2, 3, 4].map((count) => run(times(count, throttled)).waitMs)).toEqual([1_000, 2_000, 4_000, 8_000]);
     expect(run(times(100, throttled)).waitMs).toBe(900_000);
     expect(run([...times(4, throttled), good, throttled]).waitMs).toBe(1_000);
   });
 
-  test("stays on probe while the probe is told to slow down", () => {
+  test("stays on probe while the probe is asked to slow down", () => {
     const { circuit } = run(times(5, failed));
     expect(afterPoll(probe(circuit), throttled, MIDDLE).circuit.state).toBe("half_open");
   });

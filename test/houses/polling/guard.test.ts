@@ -96,7 +96,7 @@ describe("a URL", () => {
     "http://2130706433/",
     "http://①②⑦.⓪.⓪.①/",
     "https://127.0.0.1./",
-  ])("is judged by what the parser makes of it: %s", (text) => {
+  ])("is checked in the form that the parser gives it: %s", (text) => {
     expect(refuseUrl(new URL(text.replace("http:", "https:")), false)).toMatch(/127\.0\.0\.1 is not a public address/);
   });
 
@@ -135,7 +135,7 @@ describe("[API7] a name", () => {
     await expect(resolve(guardedLookup(resolving()), true)).rejects.toThrow("house.example has no address");
   });
 
-  test("that changes its answer between two connections is judged each time", async () => {
+  test("that changes its addresses between two connections is checked each time", async () => {
     const answers = ["8.8.8.8", "127.0.0.1"];
     const lookup = guardedLookup((...call) => resolving(answers.shift() ?? "")(...call));
     expect(await resolve(lookup, false)).toBe("8.8.8.8");

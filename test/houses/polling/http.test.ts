@@ -32,8 +32,8 @@ function ask(request: Partial<HouseRequest> = {}, signal = new AbortController()
   );
 }
 
-describe("a good answer", () => {
-  test("comes back whole, with what is needed to ask for changes only", async () => {
+describe("a good response", () => {
+  test("arrives whole, with the validators for the next request", async () => {
     house.on("/rounds", says(page(9), { etag: '"9"', "last-modified": "Fri, 20 Nov 2026 10:00:00 GMT" }));
     const answer = await ask({ headers: { "X-Example": "one" } });
     expect(answer).toMatchObject({
@@ -73,7 +73,7 @@ describe("a good answer", () => {
     expect(await ask()).toMatchObject({ kind: "failed", reason: "too_large", status: 200 });
   });
 
-  test("has no Last-Modified that is as young as the answer, since it counts whole seconds", async () => {
+  test("has no Last-Modified that is as recent as the response, because it counts whole seconds", async () => {
     const now = "Fri, 20 Nov 2026 10:00:00 GMT";
     house.on("/rounds", says(page(9), { "last-modified": now, date: now }));
     expect(await ask()).toMatchObject({ kind: "answer", lastModified: null });
@@ -93,18 +93,18 @@ describe("a good answer", () => {
 });
 
 describe("asking for changes only", () => {
-  test("a 304 is an unchanged answer", async () => {
+  test("a 304 is an unchanged response", async () => {
     house.on("/rounds", says("", {}, 304));
     expect(await ask({ headers: { "if-none-match": '"9"' } })).toMatchObject({ kind: "unchanged", status: 304 });
   });
 
-  test("a 304 that nobody asked for is a failure, since there is nothing it could mean", async () => {
+  test("a 304 without a conditional request is a failure, because it means nothing", async () => {
     house.on("/rounds", says("", {}, 304));
     expect(await ask()).toMatchObject({ kind: "failed", reason: "status", status: 304 });
   });
 });
 
-describe("[API10] a house in trouble", () => {
+describe("[API10] a failing house", () => {
   test.each([
     ["says nothing", trouble.silence, "timeout", null],
     ["resets the connection", trouble.reset, "connection", null],
@@ -135,7 +135,7 @@ describe("[API10] a house in trouble", () => {
     house = await startBadHouse();
   });
 
-  test("that answers an error without an end costs no more than the timeout", async () => {
+  test("that sends an endless error costs no more than the timeout", async () => {
     house.on("/rounds", (_, response) => {
       response.writeHead(503, { "retry-after": "7" });
       response.write("oh");
@@ -143,14 +143,14 @@ describe("[API10] a house in trouble", () => {
     expect(await ask({ timeoutMs: 300 })).toMatchObject({ kind: "failed", reason: "status", retryAfterMs: 7_000 });
   });
 
-  test("says in its redirect where to, without the query, and nobody goes there", async () => {
+  test("reports the target of a redirect without its query, and the redirect is not followed", async () => {
     house.on("/rounds", trouble.redirect);
     const answer = await ask();
     expect(answer.kind === "failed" && answer.detail).toContain("http://169.254.169.254/latest/meta-data;");
     expect(house.requests).toHaveLength(1);
   });
 
-  test.each([429, 503])("that answers %i may say how long to wait", async (status) => {
+  test.each([429, 503])("that returns %i may state how long to wait", async (status) => {
     house.on("/rounds", says("later", { "retry-after": "30" }, status));
     expect(await ask()).toMatchObject({ kind: "failed", reason: "status", status, retryAfterMs: 30_000 });
     house.on("/rounds", says("later", {}, status));

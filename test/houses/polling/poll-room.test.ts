@@ -3,7 +3,7 @@ import { createPollRoom, type PollBudget } from "../../../src/houses/polling/pol
 
 const MB = 1 << 20;
 
-it("lets sixteen polls of one house wait at once, and any other house beside them", async () => {
+it("lets sixteen polls of one house wait at the same time, and any other house next to them", async () => {
   const room = createPollRoom();
   const answered = Promise.withResolvers<void>();
   let waiting = 0;
@@ -20,7 +20,7 @@ it("lets sixteen polls of one house wait at once, and any other house beside the
   expect(waiting).toBe(20);
 });
 
-it("asks for fewer large responses at once, and for no more once a poll holds eight megabytes", async () => {
+it("requests fewer large responses at the same time, and none once a poll holds eight megabytes", async () => {
   const room = createPollRoom();
   const poll = (...bytes: number[]) =>
     room.enter("large", (budget) => {

@@ -49,14 +49,14 @@ async function asksFor(table: Partial<LeasedTable>, [first, last]: [number, numb
   return asked.map(({ roundId, isAhead }) => Number(roundId) * (isAhead === true ? -1 : 1)); // negative: out of turn
 }
 
-test("the next page is asked for, and five at most while they come", async () => {
+test("the next page is requested, and five at most while they exist", async () => {
   expect(await asksFor({}, [1, 100])).toEqual([101]);
   expect(await asksFor({}, [1, 102])).toEqual([101, 102, 103]);
   expect(await asksFor({}, [1, 999])).toEqual([101, 102, 103, 104, 105]);
   expect(await asksFor({ hasUnread: true }, [1, 999])).toEqual([]);
 });
 
-test("beyond pages that bring no round one is looked for in its turn, and then the first of them again", async () => {
+test("beyond pages without a round each later one is requested once, and then the first of them again", async () => {
   expect(await asksFor({ badAnswers: 3 }, [1, 103])).toEqual([-104, 101]);
   expect(await asksFor({ badAnswers: 3 }, [1, 104])).toEqual([-104]);
 });

@@ -84,7 +84,7 @@ test("no request begins after half of the time, so that each has at least the ot
   expect((await asked).map(({ tableId }) => tableId).toSorted((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8]);
 });
 
-test("one good answer among the first eight is enough to go on, however long the others take", async () => {
+test("one good response among the first eight is enough to continue, however long the others take", async () => {
   const { house, lease, open } = world(12);
   const options = { allowPrivateHouses: true, elapsedMs: () => 0, budget: AMPLE };
   const asked = requestTables(http, house, lease, options, new AbortController().signal);
@@ -99,7 +99,7 @@ test("one good answer among the first eight is enough to go on, however long the
   expect(await asked).toHaveLength(12);
 });
 
-test("each answer is timed by the clock that it is given", async () => {
+test("each response is timed by the given clock", async () => {
   const { house, lease, open } = world(1);
   let nowMs = 12.5;
   const options = { allowPrivateHouses: true, elapsedMs: () => nowMs, budget: AMPLE };

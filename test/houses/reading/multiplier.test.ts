@@ -99,7 +99,7 @@ describe("a multiplier", () => {
     expect(parseMultiplier(raw, { scale, instant: [] })).toMatchObject({ ok: true, hundredths });
   });
 
-  test("keeps the text as it came", () => {
+  test("keeps the text as received", () => {
     expect(parseMultiplier("1,870x", plain)).toMatchObject({ hundredths: 187_000, rawValue: "1,870x" });
     expect(parseMultiplier(6.6402817, plain)).toMatchObject({ rawValue: "6.6402817" });
   });
@@ -152,7 +152,7 @@ describe("a multiplier", () => {
     expect(!parsed.ok && parsed.reason).toMatch(/^expected .*, found /);
   });
 
-  test("of zero is refused with the advice to declare it, where it is not an instant crash", () => {
+  test("of zero is refused with the advice to declare it, if it is not an instant crash", () => {
     expect(parseMultiplier("0", plain)).toMatchObject({ reason: expect.stringContaining("feed.instant") });
   });
 

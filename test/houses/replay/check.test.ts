@@ -45,7 +45,7 @@ test.each(Object.keys(adapters))("house check reads the replay of %s", async (as
   );
 });
 
-test("house check --explain shows what was asked of a replay, what came and the first rounds", async () => {
+test("house check --explain shows the request to a replay, its response and the first rounds", async () => {
   const { house, env } = await makeChecked("bcgame");
   const { code, stdout } = await roundhouse(["house", "check", "checked", "--explain"], { env });
   expect(code).toBe(0);

@@ -46,7 +46,7 @@ test.each(Object.keys(palettes))("an instant crash has the lowest color of %s", 
   expect(colorFor("0", name)).toBe(palettes[name]?.bands[0]?.name);
 });
 
-test("colors of which nothing is confirmed are stated probability ours, and there is one such palette", () => {
+test("colors without a confirmed source are marked as ours, and there is one such palette", () => {
   const ours = Object.entries(palettes).filter(([, { whose }]) => whose === "ours");
   expect(ours.map(([name]) => name)).toEqual(["1xbet", "ethcrash-io", "lucky-jet", "roobet", "stake", "ours"]);
   const [{ bands } = { bands: [] }, ...others] = ours.map(([, palette]) => palette);

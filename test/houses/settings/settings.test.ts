@@ -57,14 +57,14 @@ describe("an adapter in houses.yaml", () => {
     },
   );
 
-  it("that nobody knows is answered with those there are", () => {
+  it("that is unknown is refused with the known names", () => {
     expect(problems({ adapter: "betty" })).toEqual([
       `tables.0.adapter: expected one of the adapters ${Object.keys(adapters).join(", ")}, found "betty"`,
     ]);
     expect(problems({ adapter: 7 })).toHaveLength(1);
   });
 
-  it("may be left out with its feed, and the address of the house, where nothing is polled: rounds are imported there", () => {
+  it("may be omitted with its feed, and the address of the house, if nothing is polled: rounds are imported there", () => {
     const off = { enabled: false };
     const missing =
       "expected where and how rounds are listed; only a table that is not polled, with `enabled: false` or of a house with it, needs no feed";
@@ -116,7 +116,7 @@ describe("the real houses that ship", () => {
     }
   });
 
-  it("tell of a missing variable once they are switched on", async ({ onTestFinished }) => {
+  it("report a missing variable once they are enabled", async ({ onTestFinished }) => {
     const folder = await mkdtemp(path.join(tmpdir(), "houses-"));
     onTestFinished(() => rm(folder, { recursive: true }));
     const text = await readFile(path.join(ROOT, "houses.real.yaml"), "utf8");

@@ -113,7 +113,7 @@ function prove(
   return proveStored(sql, createProver(), work, { signal, progress: () => undefined });
 }
 
-describe("rounds whose ids tell no place", () => {
+describe("rounds with opaque ids", () => {
   it("are proven by their hashes, over rounds that were missed, with their place as anchor", async () => {
     const table = await provable(blaze.settings, "opaque");
     await take(table, listed(blaze, 1_010, 1_001, named));
@@ -126,7 +126,7 @@ describe("rounds whose ids tell no place", () => {
     expect((await verify(sql, { tableId: table.id })).first_failure).toBeNull();
   });
 
-  it("are kept apart where the result, the hash, or whose hash it is does not fit", async () => {
+  it("are quarantined if the result, the hash, or the owner of the hash does not fit", async () => {
     const table = await provable(blaze.settings, "opaque");
     await take(table, listed(blaze, 1_005, 1_001, named));
     const [good, ...rest] = listed(blaze, 1_008, 1_006, named);
@@ -152,7 +152,7 @@ describe("rounds whose ids tell no place", () => {
     expect((await refusals()).at(-1)).toBe("the hash is that of again");
   });
 
-  it("are refused where an old round is told again under a new id, however long ago it was played", async () => {
+  it("are refused if an old round is repeated under a new id, however long ago it was played", async () => {
     const table = await provable(blaze.settings, "opaque");
     await take(table, listed(blaze, 1_050, 1_001, named));
     await take(table, [{ ...listed(blaze, 1_003, 1_003)[0], id: "new" }, ...listed(blaze, 1_050, 1_045, named)]);
@@ -244,7 +244,7 @@ describe("a house that begins a new chain", () => {
 });
 
 describe("imported rounds", () => {
-  it("are proven by their hashes where ids tell no place, and the newest becomes the anchor", async () => {
+  it("are proven by their hashes if ids are opaque, and the newest becomes the anchor", async () => {
     const table = await provable(blaze.settings, "opaque");
     const rows = listed(blaze, 1_030, 1_001, named).toReversed();
     const imported = await importRows(table, [...rows, { id: "wrong", multiplier: 77.77, hash: blaze.hash(1_031) }]);
@@ -259,7 +259,7 @@ describe("imported rounds", () => {
     expect(await anchor()).toEqual(blaze.point(1_034));
   });
 
-  it("prove one round each where ids tell no place, in the file and beside what is stored", async () => {
+  it("prove one round each if ids are opaque, in the file and with stored rounds", async () => {
     const table = await provable(blaze.settings, "opaque");
     await take(table, listed(blaze, 1_010, 1_001, named));
     const older = listed(blaze, 1_000, 991, named);
@@ -287,7 +287,7 @@ describe("imported rounds", () => {
   });
 });
 
-describe("proving stored rounds anew", () => {
+describe("proving stored rounds again", () => {
   async function withRounds(): Promise<MadeTable> {
     const table = await provable(ERAS);
     await take(table, [...listed(newEra, 140, 101), ...listed(oldEra, 100, 91)], listed(newEra, 6_000, 5_900));
@@ -303,7 +303,7 @@ describe("proving stored rounds anew", () => {
     expect(part).toMatchObject({ ok: true, checked: { rounds: 97, proven: 97 } });
   });
 
-  it("counts rounds without a hash apart, and says of each that fails what was expected", async () => {
+  it("counts rounds without a hash separately, and reports the expected value of each failure", async () => {
     const table = await withRounds();
     await tamper(120, "proof_hash", null);
     expect(await prove(table, ERAS)).toMatchObject({
@@ -341,7 +341,7 @@ describe("proving stored rounds anew", () => {
     expect(lost.first_failure?.kind).toBe("end");
   });
 
-  it("holds where ids tell no place, with late rounds between, and finds a hash that is there twice", async () => {
+  it("holds if ids are opaque, with late rounds between, and finds a repeated hash", async () => {
     const table = await provable(blaze.settings, "opaque");
     await take(table, listed(blaze, 1_010, 1_001, named), listed(blaze, 1_100, 1_091, named));
     await take(table, listed(blaze, 1_100, 1_085, named));
@@ -361,7 +361,7 @@ describe("proving stored rounds anew", () => {
     });
   });
 
-  it("finds a hash that is there twice though many rounds are between, and ends where it is told to", async () => {
+  it("finds a repeated hash across many rounds, and ends at its limit", async () => {
     const table = await provable(newEra.settings, "opaque");
     await importRows(table, listed(newEra, 5_300, 101, (round) => `x${round}`).toReversed());
     await sql`
@@ -384,7 +384,7 @@ describe("proving stored rounds anew", () => {
     expect(done).toEqual([0, 5_000]);
   });
 
-  it("is a command that ends with 1 where a round fails, its options its own", async () => {
+  it("is a command that exits with 1 if a round fails, with its own options", async () => {
     const table = await withRounds();
     await tamper(5_920, "hundredths", 7_777);
     const place = { env: { DATABASE_URL: database.url, REDIS_URL: "redis://127.0.0.1:1" } };
