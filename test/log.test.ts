@@ -98,7 +98,7 @@ describe("[LOGS][V16] what is logged", () => {
     );
   });
 
-  it("is left as it is where nothing is to be hidden, also where the word stands for something else", () => {
+  it("is unchanged if nothing must be hidden, also if the word has another meaning", () => {
     const line =
       '{"level":30,"key":"7","last4":"Ab12","msg":"the fencing token is 3; expected an api key, got none"}\n';
     expect(hideSecrets(line)).toBe(line);

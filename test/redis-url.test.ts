@@ -7,7 +7,7 @@ import { listExamples, runExample } from "./support/examples.ts";
 
 const FILE = "src/redis-url.ts";
 
-describe("where Redis is", () => {
+describe("the address of Redis", () => {
   it.each(listExamples(FILE))("is told as the example of $title says", (example) => {
     for (const { actual, expected } of runExample(example, { placeOfRedis })) expect(actual).toEqual(expected);
   });
@@ -19,7 +19,7 @@ describe("where Redis is", () => {
     "redis+cluster://a:seven",
     "redis+cluster://:100%@a:7001",
     "a:7001",
-  ])("is not told by %s", (text) => {
+  ])("is not given by %s", (text) => {
     expect(placeOfRedis(text)).toBeNull();
     expect(() => loadSettings({ REDIS_URL: text })).toThrow(/REDIS_URL: expected a URL .* redis\+cluster:\/\//);
   });
@@ -35,7 +35,7 @@ describe("where Redis is", () => {
     });
   });
 
-  it("is said without its password", () => {
+  it("is shown without its password", () => {
     expect(withoutPassword("redis+cluster://:geheim@a:7001,b")).toBe("redis+cluster://:***@a:7001,b");
   });
 

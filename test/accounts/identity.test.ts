@@ -48,7 +48,7 @@ describe("[V6] a password", () => {
     expect(await passwords.isPassword("five rare kettlez", one)).toBe(false);
   });
 
-  it("[API4] that cannot be checked holds nobody up, however many come at once", async () => {
+  it("[API4] that cannot be checked delays no one, however many arrive at the same time", async () => {
     const broken = Array.from({ length: 20 }, () => passwords.isPassword("anything at all", "not a hash"));
     const settled = await Promise.allSettled(broken);
     expect(new Set(settled.map(({ status }) => status))).toEqual(new Set(["rejected"]));
@@ -57,7 +57,7 @@ describe("[V6] a password", () => {
     expect(good).toEqual(Array.from({ length: 12 }, () => true));
   });
 
-  it("is the same password where its characters were composed in another way", async () => {
+  it("is the same password if its characters were composed in another way", async () => {
     const kept = await passwords.hashPassword("a caf\u00E9 by the sea");
     expect(await passwords.isPassword("a cafe\u0301 by the sea", kept)).toBe(true);
   });

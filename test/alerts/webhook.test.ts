@@ -100,7 +100,7 @@ describe("the staff webhook", () => {
     expect(await sql`select from staff_webhook_failure`).toHaveLength(0);
   });
 
-  it("that redirects, never answers or is away is a failure that does not name its address", async () => {
+  it("that redirects, never responds or is unreachable is a failure that does not name its address", async () => {
     const { signal } = new AbortController();
     status = 302;
     expect(await postMessage(url, "hello", signal)).toMatch(/^fetch failed/);

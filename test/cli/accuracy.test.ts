@@ -21,7 +21,7 @@ const row = z.looseObject({
 const rowsOf = (text: string) => z.array(row).parse(JSON.parse(text));
 
 describe("accuracy", () => {
-  it("says of each feature how often it was right beside its sample, and of one everything there is", async () => {
+  it("shows for each feature the hit rate with its sample, and for one feature every figure", async () => {
     const world = await createWorld({ tables: [{}, {}] });
     for (const { hundredths } of generatedRounds(65)) {
       await Promise.all(world.tableIds.map((id) => world.play([hundredths], id)));

@@ -49,7 +49,7 @@ describe("a sparkline", () => {
     expect(sparkline([])).toBe("");
   });
 
-  it("keeps the newest value where there are too many", () => {
+  it("keeps the newest value if there are too many", () => {
     expect(
       sparkline(
         Array.from({ length: 100 }, (_, n) => n),

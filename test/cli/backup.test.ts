@@ -108,7 +108,7 @@ async function contents(sql: Sql): Promise<Record<string, string>> {
 const ROUNDS = "select count(*)::integer as n from rounds";
 
 describe("a backup", () => {
-  test("is restored to what it was of, verified, and goes on from there; used databases are refused", async () => {
+  test("is restored completely, verified, and continues from there; used databases are refused", async () => {
     const folder = await makeFolder();
     const made = await roundhouse(["backup", "--to", folder, "--json"], {
       env: { DATABASE_URL: world.url, ...NO_REDIS },
@@ -148,7 +148,7 @@ describe("a backup", () => {
     expect(again.stderr).toContain("is not empty: the table public.houses has rows");
   });
 
-  test("is of one moment while others write, and leaves nothing of what came after it", async () => {
+  test("is of one moment while others write, and contains nothing later", async () => {
     const file = join(await makeFolder(), "b.sql.gz");
     const [before] = await world.sql.unsafe<{ n: number }[]>(ROUNDS);
     const writing: Promise<void>[] = [];

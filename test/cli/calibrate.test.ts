@@ -35,7 +35,7 @@ beforeAll(async () => {
 }, 60_000);
 
 describe("calibrate", () => {
-  it("on an imported table gives the same hash twice, also when it was stopped by Ctrl-C and gone on with", async () => {
+  it("on an imported table gives the same hash twice, also when it was stopped by Ctrl-C and resumed", async () => {
     const once = await calibrate("--from", "1", "--to", "300", "--json");
     expect({ code: once.code, stderr: once.stderr }).toEqual({ code: 0, stderr: "" });
     const first = JSON.parse(once.stdout) as Record<string, unknown>;
@@ -123,7 +123,7 @@ describe("calibrate", () => {
     expect(JSON.parse(promoted.stdout)).toMatchObject({ promoted_from: made.calibration_id, by: "ann", rounds: COUNT });
   });
 
-  it("takes history in by round id, says which of it was late, and does several tables", async () => {
+  it("includes history by round id, reports which rounds were late, and runs several tables", async () => {
     const [, second = 0] = world.tableIds;
     const other = world.tableName.replace(/m0$/, "m1");
     const rounds = generatedRounds(40).map(({ hundredths }, i) => ({ hundredths, roundId: String(i + 1) }));

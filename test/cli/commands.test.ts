@@ -174,7 +174,7 @@ describe("accounts, keys and plans", () => {
 });
 
 describe("finding the servers", () => {
-  it("says what to do where nothing runs", async () => {
+  it("advises what to do if nothing runs", async () => {
     const { code, stderr } = await roundhouse(["table", "list"], { env: { DATA_DIR: await makeFolder() } });
     expect(code).toBe(1);
     expect(stderr).toContain("nothing is running here; start it with `npm start`");
@@ -200,7 +200,7 @@ describe("finding the servers", () => {
     expect(await roundhouse(["table", "list"], { env: { ...env, DATA_DIR: folder } })).toMatchObject({ code: 0 });
   });
 
-  it("says which database cannot be reached, without its password", async () => {
+  it("names the database that cannot be reached, without its password", async () => {
     const unreachable = { DATABASE_URL: "postgres://app:geheim@127.0.0.1:9/none" };
     const { code, stderr } = await roundhouse(["table", "list"], { env: unreachable });
     expect(code).toBe(1);
@@ -234,7 +234,7 @@ describe("finding the servers", () => {
     }
   });
 
-  it.each([["api"], ["worker"], ["migrate"]])("%s does not start servers of its own", async (command) => {
+  it.each([["api"], ["worker"], ["migrate"]])("%s does not start private servers", async (command) => {
     const folder = await makeFolder();
     const { code, stderr } = await roundhouse([command], { env: { DATA_DIR: join(folder, "data") } });
     expect(code).toBe(2);
@@ -252,7 +252,7 @@ describe("doctor", () => {
       ]),
     );
 
-  it("finds servers that are well, and says that nobody has worked yet", async () => {
+  it("finds healthy servers, and reports that no worker has run yet", async () => {
     const { code, stdout } = await roundhouse(["doctor", "--json"], { env: { ...env, DATA_DIR: await makeFolder() } });
     expect(code).toBe(0);
     expect(statuses(stdout)).toMatchObject({
@@ -268,7 +268,7 @@ describe("doctor", () => {
     });
   });
 
-  it("tells of a house that brings nothing, with its newest error, and not of one that is disabled", async () => {
+  it("reports a house without rounds, with its newest error, and not a disabled one", async () => {
     const { code, stdout } = await roundhouse(["doctor"], { env: { ...env, DATA_DIR: await makeFolder() } });
     expect(code).toBe(0);
     expect(stdout).toContain("1 of 1 failing: acme: no new round; it is offline");
@@ -283,7 +283,7 @@ describe("doctor", () => {
     expect(later.stdout).toContain("- houses: see `roundhouse house list`");
   });
 
-  it("fails where nothing runs and the houses file is wrong, and says what to do", async () => {
+  it("fails if nothing runs and the houses file is wrong, with advice", async () => {
     const folder = await makeFolder();
     await mkdir(join(folder, "data"));
     await writeFile(join(folder, "houses.yaml"), "houses:\n  - id: Acme\n    tables: []\n");
@@ -297,7 +297,7 @@ describe("doctor", () => {
     expect(shown.stdout).toContain("houses[0].tables: ");
   });
 
-  it("tells of a server that cannot be reached and of a Redis that would lose work", async () => {
+  it("reports a server that cannot be reached and a Redis that would lose work", async () => {
     const wrong = { DATABASE_URL: "postgres://app:geheim@127.0.0.1:9/none", REDIS_URL: "redis://127.0.0.1:9" };
     const { code, stdout } = await roundhouse(["doctor"], { env: { ...wrong, DATA_DIR: await makeFolder() } });
     expect(code).toBe(1);

@@ -37,12 +37,12 @@ describe("lines of a file", () => {
     expect(lines).toEqual(["1|round_id,multiplier", "2|1,1.87x", "3|2,„zwei“", "4|3,1.05", "5|", "6|4,2"]);
   });
 
-  it("come out of a gzip as out of the file itself", async () => {
+  it("are the same from a gzip as from the file itself", async () => {
     const content = `round_id,multiplier\n${Array.from({ length: 50_000 }, (_, n) => `${n},1.${n % 90}`).join("\n")}\n`;
     expect(await linesOf(gzipSync(content), 1000)).toEqual(await linesOf(content));
   });
 
-  it("are none where the file is empty", async () => {
+  it("are none if the file is empty", async () => {
     expect(await linesOf("")).toEqual([]);
     expect(await linesOf("\n")).toEqual([{ line: 1, text: "" }]);
   });
@@ -99,7 +99,7 @@ describe("rows of a file", () => {
     ["semicolons", "round_id;multiplier;note\n1;1,87;a, b\n2;2;\n"],
     ["tabs", "round_id\tmultiplier\n1\t1,87\n2\t2\n"],
     ["semicolons and quotes", 'note;"round_id";"multiplier"\n"a; b";1;"1,87"\n;2;2\n'],
-  ])("may have %s between their fields, told by the header", async (_, content) => {
+  ])("may have %s between their fields, detected from the header", async (_, content) => {
     expect(await readAll(content)).toEqual(["2 1 1,87", "3 2 2"]);
   });
 
@@ -116,7 +116,7 @@ describe("rows of a file", () => {
     expect(await readAll("2,1\n7,1.5\n", columns({ round_id: "2", multiplier: "1" }))).toEqual(["2 7 1.5"]);
   });
 
-  it("are read past a leading column without a name of ours, and without ids where rows are numbered", async () => {
+  it("are read after an unknown leading column, and without ids if rows are numbered", async () => {
     const [header] = await linesOf("#,round_id,multiplier\n");
     expect(csvReader(header!).ignored).toEqual(["#"]);
     expect(await readAll("#,round_id,multiplier\n0,7,1.5\n")).toEqual(["2 7 1.5"]);
@@ -152,7 +152,7 @@ describe("JSON lines", () => {
   const read = (text: string, format: Partial<FileFormat> = {}) =>
     jsonLinesReader({ ...PLAIN_FORMAT, ...format }).read([{ line: 1, text }])[0];
 
-  it("give texts and numbers with all their digits, whatever stands beside them", () => {
+  it("give texts and numbers with all their digits, whatever surrounds them", () => {
     expect(read('{"x":[1],"multiplier":1.10,"round_id":9007199254740993,"occurred_at":null,"hash":" ab "}')).toEqual({
       ok: true,
       row: { line: 1, roundId: "9007199254740993", multiplier: "1.10", occurredAt: null, hash: "ab" },

@@ -35,7 +35,7 @@ it.each(["SIGINT", "SIGTERM"] as const)("prints where it serves, and ends well o
   expect(await ended).toEqual({ code: 0, errors: "" });
 });
 
-it("plays at the speed and with the seed it was given, and tells its URL as JSON", async () => {
+it("plays at the given speed with the given seed, and prints its URL as JSON", async () => {
   const { firstLine } = await run("--port", "0", "--speed", "20", "--seed", "42", "--json");
   const ready = z.strictObject({ event: z.literal("ready"), url: z.url() });
   const { url } = ready.parse(JSON.parse(await firstLine()));
@@ -46,7 +46,7 @@ it("plays at the speed and with the seed it was given, and tells its URL as JSON
 
 const FIXTURE = path.join(import.meta.dirname, "../fixtures/replay/blaze.csv");
 
-it("tells recorded rounds in a house's own format, and what the file lacks", async () => {
+it("serves recorded rounds in a house's own format, and reports what the file lacks", async () => {
   const { child, ended, firstLine } = await run("--port", "0", "--replay", FIXTURE, "--as", "blaze", "--speed", "1000");
   const url = await firstLine();
   const rounds = z.array(z.object({ id: z.string(), status: z.string() }));
@@ -83,7 +83,7 @@ it.each([
   expect(errors).toContain(expected);
 });
 
-it("says what to do when its port is taken", async () => {
+it("advises what to do if its port is in use", async () => {
   const { port } = await makeDemoHouse();
   const { ended } = await run("--port", String(port));
   const { code, errors } = await ended;

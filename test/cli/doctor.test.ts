@@ -33,7 +33,7 @@ describe("doctor", () => {
     expect([heads, payloads, partitions].map((one) => one?.status)).toEqual(["ok", "ok", "ok"]);
   });
 
-  it("fails when the rows of a table do not end where its head says", async () => {
+  it("fails when the rows of a table do not end at its head", async () => {
     await sql`delete from rounds where seq = 4`;
     const { heads } = await checks();
     expect(heads).toMatchObject({ status: "fail" });

@@ -36,7 +36,7 @@ async function json(...args: string[]): Promise<unknown> {
 }
 
 describe("at night without a browser", () => {
-  it("answers are read again, conflicts decided and rounds corrected, and the log has all of it", async () => {
+  it("payloads are read again, conflicts decided and rounds corrected, and the log has every action", async () => {
     const range = ["payload", "reread", "--house", "alpha", "--from", atSecond(-60)];
     expect(await json(...range, "--dry-run")).toMatchObject({ payloads: 3, readable: 1, rounds: 1, next: null });
     expect(await json(...range, "--reason", "new format")).toMatchObject({ readable: 1, rounds: 1 });

@@ -48,7 +48,7 @@ describe("export forecasts", () => {
     }
   });
 
-  it("says what became of each: open, scored with its color or whether it hit, or void", async () => {
+  it("shows the state of each: open, scored with its color or whether it hit, or void", async () => {
     const world = await untouched;
     const { stdout } = await run(world, "export", "forecasts", "--table", world.tableName, "--format", "csv");
     const rows = stdout
@@ -97,7 +97,7 @@ describe("export forecasts", () => {
 });
 
 describe("verify", () => {
-  it("says what it checked and exits 0", async () => {
+  it("prints what it checked and exits 0", async () => {
     const world = await untouched;
     const { code, stdout, stderr } = await run(world, "verify", "--json");
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });

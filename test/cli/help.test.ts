@@ -76,7 +76,7 @@ describe("the program", () => {
     expect((await roundhouse(["complete", "--", "queue", "pause", "backf"])).stdout).toMatch(/^backfill-gap\b/m);
   });
 
-  it("lists every wrong variable at once, without their values", async () => {
+  it("lists every wrong variable together, without their values", async () => {
     const env = { DATABASE_URL: "mysql://secret@here", PORT: "99999", LOG_LEVEL: "loud" };
     const { code, stderr } = await roundhouse(["table", "list"], { env });
     expect(code).toBe(2);

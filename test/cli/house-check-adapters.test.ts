@@ -43,7 +43,7 @@ async function check(
   return checks.map((one) => ({ ...one, ids: one.rounds.map((round) => round.round_id) }));
 }
 
-it("asks each adapter's way and tells the request, the answer, the rounds and what was refused", async () => {
+it("sends each adapter's request and shows the request, the response, the rounds and refused items", async () => {
   const now = new Date();
   server.on(
     "/_api/graphql",
@@ -84,7 +84,7 @@ it("asks each adapter's way and tells the request, the answer, the rounds and wh
   expect(jet).toMatchObject({ ok: true, readable: 3 });
 });
 
-it("says of a round that was not played yet which setting to change, and of a failure what stood before the house", async () => {
+it("names the setting to change for a round that was not played yet, and the proxy in front of a house that failed", async () => {
   server.on("/crash/recentNumbers", says("forbidden", { server: "edge", "retry-after": "9" }, 403));
   const [page, roobet] = await check([
     { adapter: "bustabit", feed: { first_round_id: 999 } },
@@ -102,7 +102,7 @@ it("says of a round that was not played yet which setting to change, and of a fa
   });
 });
 
-it("where each round has its own page asks for the newest that is stored, since the next may not be played yet", async () => {
+it("if each round has its own page requests the newest stored one, because the next may not be played yet", async () => {
   const tables = [{ adapter: "ethcrash-io", feed: { first_round_id: 5 } }];
   await check(tables, {}, database.url);
   const [table] = await sql<{ id: number }[]>`select id from tables`;

@@ -19,7 +19,7 @@ async function makeHouse(changed: Record<string, unknown> = {}) {
 }
 
 describe("house check", () => {
-  it("reads a house's answer as a poll would, with nothing running and nothing stored", async () => {
+  it("reads a house's response as a poll would, with nothing running and nothing stored", async () => {
     const { house, check, env } = await makeHouse();
     const items = { rounds: [...(JSON.parse(page(812)) as { rounds: object[] }).rounds, { id: 7, multiplier: 0.5 }] };
     house.on("/rounds", says(JSON.stringify(items)));
@@ -65,7 +65,7 @@ describe("house check", () => {
     expect(house.requests.map(({ path }) => path).toSorted()).toEqual(["/other", "/rounds"]);
   });
 
-  it("tells people what came and what was refused, and why", async () => {
+  it("prints the response and the refused items with their reasons", async () => {
     const { house, check } = await makeHouse();
     house.on("/rounds", says('{"rounds":[{"id":812,"multiplier":"1,87x"},{"id":811,"multiplier":"∞"}]}'));
     const { code, stdout } = await check();
@@ -75,7 +75,7 @@ describe("house check", () => {
     expect(stdout).toContain('refused 811: expected a multiplier such as 1.87 or "1,87x", found "∞"');
   });
 
-  it("explains the request and the answer without the secrets in them", async () => {
+  it("explains the request and the response without their secrets", async () => {
     const { house, check } = await makeHouse({
       headers: { Authorization: "Bearer ${ACME_TOKEN}", "X-Plain": "also-kept" },
       tables: [tableEntry({ feed: feedEntry({ path: "/rounds?token=${ACME_TOKEN}" }) })],
@@ -97,7 +97,7 @@ describe("house check", () => {
     ["silence", trouble.silence, "timeout: "],
     ["a redirect", trouble.redirect, "redirects are not followed"],
     ["no readable item", says('{"rounds":[{"id":1}]}'), "found 1 items and not one of them readable"],
-  ])("fails on %s and says so", async (_, listener, expected) => {
+  ])("fails on %s with the reason", async (_, listener, expected) => {
     const { house, check } = await makeHouse();
     house.on("/rounds", listener);
     const { code, stdout } = await check();
@@ -106,7 +106,7 @@ describe("house check", () => {
     expect(stdout).toContain(expected);
   });
 
-  it("names the houses there are where it is asked for another", async () => {
+  it("names the known houses if another one is requested", async () => {
     const { env } = await makeHouse();
     const { code, stderr } = await roundhouse(["house", "check", "acne"], { env });
     expect(code).toBe(2);

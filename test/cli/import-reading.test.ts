@@ -129,14 +129,14 @@ describe("a multiplier of a file", () => {
     expect(read(text, decimal)).toBe(reason);
   });
 
-  it("counts in units of the scale, and keeps its text as it came", () => {
+  it("counts in units of the scale, and keeps its original text", () => {
     expect(read("27956", "auto", 0.01)).toBe(27_956);
     expect(read("0", "auto", 0.01, ["0"])).toBe(100);
     expect(read("0,00", ",", 1, ["0"])).toBe(100);
     expect(multipliersOf({ decimal: ",", scale: 1, instant: [] })("1.234,5x")).toMatchObject({ rawValue: "1.234,5x" });
   });
 
-  it("tells of its file which mark is decimal, or that it may mean two things", () => {
+  it("shows which mark its file uses for decimals, or that it has two meanings", () => {
     const shapes = ["1,87", "1.234,5x", "1,2345", "1,234", "1.234x", "1.87", "12,345,678", "12", "1,234.5"];
     expect(shapes.map(multiplierShape)).toEqual([
       ...Array.from({ length: 3 }, () => "comma_decimals"),
@@ -153,17 +153,20 @@ describe("an instant crash of a file", () => {
     ["blaze", {}, "opaque", "1.00"],
     ["ethercrash", {}, "consecutive", "1.00"],
     ["roobet", {}, "opaque", "refused"],
-  ])("is 1.00 where its table's adapter takes 0 for one, and refused elsewhere: %s", (adapter, feed, ids, expected) => {
-    const { settings } = houseEntry({ tables: [tableEntry({ adapter, feed, round_ids: ids })] });
-    const [table] = settings.tables;
-    if (table === undefined) throw new Error("the house has no table");
-    const readMultiplier = multipliersOf({ decimal: ".", scale: 1, instant: table.feed.instant });
-    for (const multiplier of ["0", "0.00"]) {
-      const row = { line: 2, round_id: "7217785", multiplier, occurred_at: null, hash: null };
-      const read = readRow(row, { settings: table, now: Date.now(), readMultiplier });
-      expect(read.ok ? multiplierText(read.round.hundredths) : "refused").toBe(expected);
-    }
-  });
+  ])(
+    "is 1.00 if its table's adapter reads 0 as an instant crash, and refused elsewhere: %s",
+    (adapter, feed, ids, expected) => {
+      const { settings } = houseEntry({ tables: [tableEntry({ adapter, feed, round_ids: ids })] });
+      const [table] = settings.tables;
+      if (table === undefined) throw new Error("the house has no table");
+      const readMultiplier = multipliersOf({ decimal: ".", scale: 1, instant: table.feed.instant });
+      for (const multiplier of ["0", "0.00"]) {
+        const row = { line: 2, round_id: "7217785", multiplier, occurred_at: null, hash: null };
+        const read = readRow(row, { settings: table, now: Date.now(), readMultiplier });
+        expect(read.ok ? multiplierText(read.round.hundredths) : "refused").toBe(expected);
+      }
+    },
+  );
 });
 
 describe("the format of a file", () => {
@@ -180,7 +183,7 @@ order: newest_first
   const withMap = async (yaml: string, flags: Partial<FormatFlags> = {}) =>
     readFormat({ header: true, map: await makeFile("map.yaml", yaml), ...flags });
 
-  it("comes from a mapping file, and a flag goes before it", async () => {
+  it("is read from a mapping file, and a flag takes precedence", async () => {
     expect(await withMap(MAPPING, { occurredAt: "When", order: "auto" })).toEqual({
       ...PLAIN_FORMAT,
       columns: { round_id: "Game No", multiplier: 2, occurred_at: ["When"], hash: null },
@@ -257,13 +260,13 @@ describe("a report", () => {
   });
   const about = { numbered: false, zone: "Europe/Berlin" };
 
-  it("has no notes where there is nothing to know", () => {
+  it("has no notes if there is nothing to report", () => {
     expect(notesOf(imported(), about)).toEqual([]);
     expect(summaryLines(imported({ read: 0 }))).toContain("ids      none");
     expect(summaryOf(imported())).toMatchObject({ ids: null, times: { from: null, to: null, without: 0 } });
   });
 
-  it("says of times, orders, marks and missing ids what was decided and how to decide otherwise", () => {
+  it("reports for times, orders, marks and missing ids what was decided and how to decide otherwise", () => {
     const order = { listed: "newest_first", toldBy: "times", takenBy: "file", isReversed: true, missing: null };
     const clock = { twice: { count: 2, line: 7 }, never: { count: 0, line: null } };
     const survey = { ...emptySurvey(), order, clock, thousands: { count: 3, line: 9 } };
@@ -288,7 +291,7 @@ describe("a file", () => {
     return { text, ...findings };
   }
 
-  it("is CSV or JSON lines by what was said, by its name, or by how it begins", async () => {
+  it("is CSV or JSON lines by option, by name, or by its beginning", async () => {
     const csv = "\nround_id,multiplier\n1,1.5\n";
     const json = '\n{"round_id":1,"multiplier":1.5}\n';
     expect((await staged("rounds.txt", csv)).text).toBe("3\t1\t1.5\t\\N\t\\N\n");
@@ -297,7 +300,7 @@ describe("a file", () => {
     await expect(staged("rounds.csv", json, { format: "csv" })).rejects.toThrow("cannot be imported");
   });
 
-  it("has the number of each row in place of its id where rows are numbered, refused ones counted", async () => {
+  it("has the number of each row in place of its id if rows are numbered, refused ones counted", async () => {
     const { text, total, refused } = await staged("rounds.csv", "note,multiplier\na,1.5\n\nb\nc,1.7\n", {
       rowNumbers: "",
     });
@@ -315,7 +318,7 @@ describe("a file", () => {
     ["is a workbook called .csv", Buffer.from("PK\u{3}\u{4}\u{14}\u{0}\u{6}\u{0}"), "it is an Excel workbook"],
     ["is one list of JSON", '[{"round_id":1}]', "write one object a line"],
     ["is a web page", "<!doctype html><title>Log in</title>", "it is a web page"],
-  ])("is refused whole where it %s", async (_, content, expected) => {
+  ])("is refused whole if it %s", async (_, content, expected) => {
     const refusal = staged("rounds.csv", content);
     await expect(refusal).rejects.toThrow("rounds.csv cannot be imported");
     await expect(refusal).rejects.toMatchObject({ cause: { message: expect.stringContaining(expected) } });

@@ -90,7 +90,7 @@ describe("import", () => {
     expect(facts(await exportRounds(other))).toEqual(facts(exported));
   });
 
-  it("finds its columns in any order, and says which it ignores on stderr alone", async () => {
+  it("finds its columns in any order, and names ignored ones on stderr alone", async () => {
     const content = "note,multiplier,occurred_at,round_id\nx,1.87,2026-11-20T04:00:12.123456Z,812\n,0,,813\n";
     const { code, stdout, stderr } = await importFile(content, "--json");
     expect(code).toBe(0);
@@ -212,7 +212,7 @@ describe("import", () => {
     ]);
   });
 
-  it("takes JSON lines in hundredths without ids into a table whose house is not polled, told by flags", async () => {
+  it("reads JSON lines in hundredths without ids into a table whose house is not polled, by flags", async () => {
     const tables = [tableEntry({ market: "opaque", round_ids: "opaque" })];
     await applyHouses(sql, [houseEntry({ id: "shut", enabled: false, tables })]);
     const file = await makeFile("rounds.txt", '{"d":{"c":27956}}\n{"d":{"c":150}}\n{"d":{"c":99}}\n');
@@ -252,7 +252,7 @@ describe("import", () => {
     await expectNothingStored();
   });
 
-  it("says what to do about a file or a table that is not there", async () => {
+  it("advises what to do about a missing file or table", async () => {
     const missing = `${await makeFolder()}/none.csv`;
     const noFile = await roundhouse(["import", "--table", TABLE, "--file", missing], { env: env() });
     expect(noFile).toMatchObject({ code: 2, stdout: "" });

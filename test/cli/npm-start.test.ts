@@ -93,7 +93,7 @@ describe("npm start", () => {
     await expect(stat(join(folder, "data", "run.json"))).rejects.toThrow("ENOENT");
   }, 120_000);
 
-  it("keeps running in a session of its own after its launcher ended", async () => {
+  it("keeps running in its own session after its launcher ended", async () => {
     // setsid forks here, since the shell's child leads no group: what it starts is detached on purpose
     const script = 'setsid "$0" src/start.js up --json & wait';
     const variables = { ...(await givenServers()), npm_lifecycle_event: "start" };

@@ -210,7 +210,7 @@ describe("every command that changes something", () => {
     }
   });
 
-  it("is what verify checks the chain of, and it tells of a change", async () => {
+  it("is in the chain that verify checks, which detects a change", async () => {
     const whole = await run("verify", "--json");
     const { checked } = JSON.parse(whole.stdout) as { checked: { audit_entries: number } };
     expect([whole.code, checked.audit_entries]).toEqual([0, (await told()).length]);

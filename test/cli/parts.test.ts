@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 
 describe("api and worker apart", () => {
-  it("the workers fill what the api serves, through a restart of the database too; it answers on without them", async () => {
+  it("the workers store what the api serves, through a restart of the database too; it serves without them", async () => {
     const folder = await makeFolder();
     const start = (name: string, ...args: string[]) =>
       startRoundhouse([name, "--json", ...args], { env: { ...env, DATA_DIR: join(folder, args.join("") || name) } });
@@ -62,7 +62,7 @@ describe("api and worker apart", () => {
     expect(await api.ended).toMatchObject({ code: 0 });
   }, 90_000);
 
-  it("an API answers while it drains, says so in /readyz, and ends its connections; a second SIGTERM ends the drain", async () => {
+  it("an API serves while it drains, reports it in /readyz, and closes its connections; a second SIGTERM ends the drain", async () => {
     const place = { ...env, DATA_DIR: await makeFolder() };
     const api = startRoundhouse(["api", "--json"], { env: { ...place, DRAIN_SECONDS: "300" } });
     const ready = await untilReady(api);

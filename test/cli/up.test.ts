@@ -77,7 +77,7 @@ describe("a start with nothing given", () => {
     expect(error).toMatch(/permission denied to COPY to or from an external program/);
   });
 
-  it("brings its own servers, goes on after kill -9 where it stopped, and leaves nothing behind, nor a password in a log", async () => {
+  it("starts its own servers, continues after kill -9 where it stopped, and leaves nothing behind, nor a password in a log", async () => {
     const folder = await makeFolder();
     const dataDir = join(folder, "data");
     const place = { env: { DATA_DIR: dataDir, PORT: "0" } };
@@ -174,7 +174,7 @@ describe("a start with nothing given", () => {
 });
 
 describe("a start on given servers", () => {
-  it("greets people with where it is, what is simulated, and a curl line that works as it stands", async () => {
+  it("prints its addresses, what is simulated, and a curl line that works unchanged", async () => {
     const place = await makePlace();
     const running = startRoundhouse(["up"], place);
     const line = await eventually(() => /^ {2}curl .*$/m.exec(running.output.stdout)?.[0], { timeoutMs: 30_000 });
@@ -229,7 +229,7 @@ describe("a start on given servers", () => {
     expect(await running.ended).toMatchObject({ code: 0 });
   });
 
-  it("refuses a taken port, says what to do, and leaves nothing behind", async () => {
+  it("refuses a port in use, with advice, and leaves nothing behind", async () => {
     const place = await makePlace();
     const taken = createServer().listen(0, "127.0.0.1");
     await once(taken, "listening");
@@ -244,7 +244,7 @@ describe("a start on given servers", () => {
     await expect(stat(join(place.dataDir, "run.json"))).rejects.toThrow("ENOENT");
   });
 
-  it("says which server it cannot reach, without its password, and stops what it started", async () => {
+  it("names the server it cannot reach, without its password, and stops what it started", async () => {
     const place = await makePlace();
     const noDatabase = { ...place.env, DATABASE_URL: "postgres://app:geheim@127.0.0.1:9/none" };
     const first = await roundhouse(["up"], { env: noDatabase });

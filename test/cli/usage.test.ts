@@ -100,7 +100,7 @@ describe("wrong usage ends with 2 and names the argument, before any server is a
     },
   );
 
-  it("tells a failure as JSON too", async () => {
+  it("prints a failure as JSON too", async () => {
     const { code, stdout, stderr } = await roundhouse(["table", "list", "--json"], { env });
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
     expect(JSON.parse(stderr)).toMatchObject({ error: { code: "failed" } });

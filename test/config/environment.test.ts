@@ -126,7 +126,7 @@ describe("the environment", () => {
     }
   });
 
-  it("lists every wrong variable at once and repeats no value", () => {
+  it("lists every wrong variable together and repeats no value", () => {
     const secret = "mysql://app:hunter2@db/x";
     const run = () => loadSettings({ DATABASE_URL: secret, PORT: "70000", LOG_LEVEL: "loud", BUFFER_ROUNDS: "many" });
     expect(Object.keys(problemsOf(run))).toEqual(["DATABASE_URL", "PORT", "BUFFER_ROUNDS", "LOG_LEVEL"]);
@@ -147,7 +147,7 @@ describe("houses.yaml", () => {
     expect(JSON.stringify(house?.entry)).not.toContain("s3cret");
   });
 
-  it("lists every problem at once, each with its path", () => {
+  it("lists every problem together, each with its path", () => {
     const problems = problemsOf(() =>
       load(`houses:
   - id: Bad Id
@@ -211,7 +211,7 @@ describe("houses.yaml", () => {
     expect(problemsOf(() => load(plain, {}, true))["houses[0].base_url"]).toContain("https");
   });
 
-  it("says which line is not YAML, and that a file cannot be read", () => {
+  it("names the line that is not YAML, and reports a file that cannot be read", () => {
     expect(() => load("houses:\n  - id: [")).toThrow(/line \d+:/);
     expect(() => load("")).toThrow(/the file: .*expected object/);
     expect(() => loadHouses(path.join(folder, "none.yaml"), () => undefined, { allowPrivate: false })).toThrow(

@@ -101,7 +101,7 @@ function idFields(schema: z.ZodType): string[] {
 }
 
 describe("every action", () => {
-  it("has a path of its own, and a name as logs want it", () => {
+  it("has a separate path, and a name in the form of the log", () => {
     expect(new Set(actions.map(({ path }) => path)).size).toBe(actions.length);
     for (const { name } of actions) expect(name).toMatch(/^[a-z]+(-[a-z]+)*(\.[a-z]+(-[a-z]+)*)+$/);
   });
@@ -213,7 +213,7 @@ describe("every page", () => {
     },
   );
 
-  it("writes nothing when it is looked at", async () => {
+  it("writes nothing when it is opened", async () => {
     const before = [await everythingOf(ann), await auditEntries()];
     for (const { path } of pages) await ann.get(filled(path));
     expect([await everythingOf(ann), await auditEntries()]).toEqual(before);
@@ -236,7 +236,7 @@ describe("every page", () => {
   );
 });
 
-describe("[API1][V8] what belongs to somebody else", () => {
+describe("[API1][V8] the data of another account", () => {
   const items = [...pages, ...actions].map((item) => ["needs" in item ? item.name : item.path, item] as const);
   /** Parameters of a path that name something of somebody's. */
   const ownParams = (path: string) => paramsOf(path).filter((name) => !(`${path} ${name}` in SHARED));
@@ -285,7 +285,7 @@ describe("[API1][V8] what belongs to somebody else", () => {
     },
   );
 
-  it("is told from the rest: every route there is, is a page, an action, a door, or about oneself", () => {
+  it("is complete: every route is a page, an action, a sign-in route, or about the current account", () => {
     const listed = [
       ...pages.map(({ path }) => `GET ${filledNot(path)}`),
       ...[...actions, forgets].map(({ path }) => `POST ${filledNot(path)}`),
@@ -325,7 +325,7 @@ describe("[API1][V8] what belongs to somebody else", () => {
     ...pages.flatMap((item) => idFields(item.query).map((field) => [`${item.path} ?${field}`, item, field] as const)),
   ];
 
-  it("is told from the rest: of each field that would take an id it is known whether it names something", () => {
+  it("is complete: for each field with an id it is known whether it names something", () => {
     const known = (name: string) => NO_IDS.has(name) || name in FIELD_SAMPLES || name in OWN_SAMPLES;
     const unknown = fields.map(([name]) => name).filter((name) => !known(name));
     expect(unknown, "add each of them to test/console/samples.ts").toEqual([]);
@@ -372,7 +372,7 @@ describe("a request", () => {
     expect((await ann.get("/console")).status).toBe(200); // nobody was signed out
   });
 
-  it("for nothing is 404, with another method 405 and says which there are", async () => {
+  it("for an unknown path is 404, with another method 405 and the allowed ones", async () => {
     expect((await ann.get("/console/nothing/here")).status).toBe(404);
     expect((await ann.post("/console/keys/%zz/revoke")).status).toBe(400);
     expect((await ann.post("/console/keys/%00/revoke")).status).toBe(404);
@@ -419,8 +419,8 @@ describe("a request", () => {
   });
 });
 
-describe("while PostgreSQL is away", () => {
-  it("pages say so, with what becomes of calls, and come back by themselves", async () => {
+describe("while PostgreSQL is unavailable", () => {
+  it("pages report it, with the effect on calls, and recover by themselves", async () => {
     const { key } = await world.giveKey(ann.accountId, "known");
     const call = () => fetch(`${world.url}/api/v1/games`, { headers: { "x-api-key": key } });
     expect((await call()).status).toBe(200);
@@ -465,7 +465,7 @@ describe("the words of the console", () => {
     expect(offers.match(/\b(?:cards?|refund\w*|withdraw\w*|pay-?outs?|chargeback\w*)\b.*/gi)).toBeNull();
   });
 
-  it("are the same in what code says", () => {
+  it("are the same as in the code", () => {
     const literals = globSync("src/{console,accounts,mail,purchases,topups,ledger}/**/*.ts").flatMap((file) =>
       [
         ...readFileSync(file, "utf8")

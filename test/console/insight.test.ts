@@ -72,7 +72,7 @@ describe("the dashboard", () => {
     expect(text).toMatch(/Pending top-ups .* Bank transfer 100\.00 USD pending/);
   });
 
-  it("turns mails about used calls off and on again", async () => {
+  it("disables mails about used calls and enables them again", async () => {
     const uwe = await world.as("uwe");
     const isOn = async () => (await (await uwe.get("/console/account")).text()).includes('value="yes" checked');
     expect(await isOn()).toBe(true);
@@ -84,7 +84,7 @@ describe("the dashboard", () => {
 });
 
 describe("requests", () => {
-  it("are counted by status, endpoint, key and minute, can be filtered, and are shown to nobody else", async () => {
+  it("are counted by status, endpoint, key and minute, can be filtered, and are shown to no other account", async () => {
     const [vic, other] = [await world.as("vic"), await world.as("vera")];
     await world.givePlan(vic.accountId, "Pro", 30);
     const [one, two] = [await world.giveKey(vic.accountId, "one"), await world.giveKey(vic.accountId, "two")];
@@ -135,7 +135,7 @@ describe("mails", () => {
     expect(mails[0]!.body).toContain(`ends in ${key.slice(-4)}`);
   });
 
-  it("repeat where a bank transfer goes: IBAN, reference and amount", async () => {
+  it("repeat the target of a bank transfer: IBAN, reference and amount", async () => {
     const wes = await world.as("wes");
     await wes.post("/console/top-up/bank", { amount: "1250.5", currency: "USD" });
     const [topup] = await world.sql<[{ reference: string }]>`

@@ -59,7 +59,7 @@ async function keysOf({
 }
 
 describe("the dashboard", () => {
-  it("tells a newcomer what to do next, step by step, and stops once all of it is done", async () => {
+  it("shows a newcomer the next step, one by one, and stops once all are done", async () => {
     const nina = await world.as("nina");
     const done = async () =>
       [
@@ -84,7 +84,7 @@ describe("the dashboard", () => {
     expect(last).toMatch(/Calls this month 1 of [\d,]+ \(0 %\) 1 /);
   });
 
-  it("says when a plan ends soon, when it is over, what comes after it, and why an account is suspended", async () => {
+  it("shows when a plan ends soon, when it is over, what follows it, and why an account is suspended", async () => {
     const ed = await world.as("ed");
     await world.givePlan(ed.accountId, "Pro", 3.5);
     expect(words(await pageOf(ed, "/console"))).toMatch(/Your plan Pro ends at .* Plan Pro 3 days 1[12] hours left/);
@@ -130,7 +130,7 @@ describe("keys", () => {
     await world.givePlan(kim.accountId, "Pro", 20);
   });
 
-  it("are shown once when they are made, answer the very next call, and are written down nowhere", async () => {
+  it("are shown once when they are made, work with the very next call, and are stored nowhere", async () => {
     world.lines.length = 0;
     const made = await kim.post("/console/keys", { name: " Server <1> " });
     expect([made.status, made.headers.get("cache-control")]).toEqual([200, "no-store"]);
@@ -165,7 +165,7 @@ describe("keys", () => {
     expect(both.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 422, 422]);
   });
 
-  it("are five at most, also where forms come at once, and one may be made after another was revoked", async () => {
+  it("are five at most, also if forms are concurrent, and one may be made after another was revoked", async () => {
     const many = await Promise.all([1, 2, 3, 4, 5].map((n) => kim.post("/console/keys", { name: `more ${n}` })));
     expect(many.filter(({ status }) => status === 200)).toHaveLength(3);
     const refused = many.find(({ status }) => status === 422)!;
@@ -177,7 +177,7 @@ describe("keys", () => {
     expect((await kim.post("/console/keys", { name: "twin" })).status).toBe(200);
   });
 
-  it("are revoked at once, twice is once", async () => {
+  it("are revoked immediately, and twice has the effect of once", async () => {
     const rae = await world.as("rae");
     await world.givePlan(rae.accountId, "Pro", 20);
     const { id, key } = await world.giveKey(rae.accountId, "leaked");
@@ -297,7 +297,7 @@ describe("usage", () => {
 });
 
 describe("a page that is read", () => {
-  it("is one of six at once with 60 waiting, and refused with 503 beyond that", async () => {
+  it("is one of six concurrent ones with 60 waiting, and refused with 503 beyond that", async () => {
     const gate = Promise.withResolvers<void>();
     let begun = 0;
     const held: ConsolePage = {
@@ -358,7 +358,7 @@ describe("a page that is read", () => {
 });
 
 describe("the first call", () => {
-  it("is made with a key that is pasted, shows the live answer and its limits, and never the key", async () => {
+  it("is made with a pasted key, shows the live response and its limits, and never the key", async () => {
     const fay = await world.as("fay");
     await world.givePlan(fay.accountId, "Pro", 20);
     const { id, key } = await world.giveKey(fay.accountId, "server");

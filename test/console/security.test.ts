@@ -28,7 +28,7 @@ async function actionsOf(accountId: bigint): Promise<string[]> {
 }
 
 describe("the password", () => {
-  it("is changed with the one of now, ends the other sign-ins and the links that wait, and is told by mail", async () => {
+  it("is changed with the current one, ends the other sign-ins and the open links, and sends a mail", async () => {
     const ann = await world.as("ann");
     const { somebody: other } = await world.signIn(ann.email);
     const wrong = await ann.post(`${SECURITY}/password`, { password: "not it at all", next: NEW, again: NEW });
@@ -73,7 +73,7 @@ describe("the password", () => {
 });
 
 describe("[V7] sign-ins", () => {
-  it("are listed, ended one by one or all others, and nobody's but one's own", async () => {
+  it("are listed, ended one by one or all others, and only those of the current account", async () => {
     const { email, userId } = await world.makeHolder("bea@example.com");
     const [here, second, third] = [await world.signIn(email), await world.signIn(email), await world.signIn(email)];
     const bea = here.somebody;
@@ -100,7 +100,7 @@ describe("[V7] sign-ins", () => {
 });
 
 describe("[V6] a second factor", () => {
-  it("is turned on with a code, asked for at sign-ins and changes, kept by a reset, and turned off, each told by mail", async () => {
+  it("is enabled with a code, required at sign-ins and changes, kept by a reset, and disabled, each with a mail", async () => {
     const { email, accountId } = await world.makeHolder("zoe@example.com");
     const { somebody: zoe } = await world.signIn(email);
     const enroll = await (await zoe.post(`${SECURITY}/two-factor/enable`, { password: PASSWORD })).text();
@@ -165,7 +165,7 @@ describe("[V6] a second factor", () => {
 });
 
 describe("a second factor that was lost", () => {
-  it("is taken off by an admin, which ends the sign-ins of its holder and is told by mail", async () => {
+  it("is reset by an admin, which ends the sign-ins of its holder and sends a mail", async () => {
     const { email, userId, accountId } = await world.makeHolder("lost@example.com");
     const { somebody } = await world.signIn(email);
     const drop = () => world.sql.begin((tx) => removeHolderTwoFactor(tx, accountId));
@@ -212,7 +212,7 @@ describe("another e-mail address", () => {
     expect(log).not.toContain("@example.com"); // the log cannot forget
   });
 
-  it("that somebody has already is refused in the mail to it alone, and one that is taken meanwhile at the end", async () => {
+  it("that is already in use is refused in the mail to it alone, and one that is taken meanwhile at the end", async () => {
     const dan = await world.as("dan");
     await world.makeHolder("taken@example.com");
     const [free, taken] = [
@@ -233,7 +233,7 @@ describe("another e-mail address", () => {
 });
 
 describe("an account", () => {
-  it("[V14] is closed for good with address and password: nothing works, nobody is named, the ledger stays", async () => {
+  it("[V14] is closed permanently with address and password: nothing works, no one is named, the ledger stays", async () => {
     const gus = await world.as("gus");
     const { accountId, email, userId } = gus;
     await world.giveMoney(accountId, 29_500_000n);

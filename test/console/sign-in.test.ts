@@ -36,7 +36,7 @@ const reset = (token: string, next = NEW, again = next) =>
   world.stranger().post("/console/reset", { token, next, again });
 
 describe("[API2][V6] signing in at the console", () => {
-  it("goes to where somebody wanted to go, below /console and nowhere else", async () => {
+  it("continues to the requested page, below /console only", async () => {
     const { userId } = await world.makeHolder("ann@example.com");
     const wanted = await world.stranger().get("/console/security?x=1");
     expect(wanted.headers.get("location")).toBe("/console/sign-in?to=%2Fconsole%2Fsecurity%3Fx%3D1");
@@ -68,7 +68,7 @@ describe("[API2][V6] signing in at the console", () => {
     expect(cookie).not.toContain("Domain");
   });
 
-  it("does not tell who is known: unknown, wrong, unproven and no address get the same answer", async () => {
+  it("does not reveal who is known: unknown, wrong, unproven and no address get the same response", async () => {
     await world.makeHolder("unproven@example.com");
     await world.sql`update auth.users set email_verified = false where email = 'unproven@example.com'`;
     const answers = await Promise.all(
@@ -145,7 +145,7 @@ describe("[API2][V6] signing in at the console", () => {
 });
 
 describe("[V6] a forgotten password", () => {
-  it("is chosen anew with the newest link, once, and every sign-in ends with it", async () => {
+  it("is set with the newest link, once, and every sign-in ends with it", async () => {
     await world.makeHolder("fay@example.com");
     const { somebody } = await world.signIn("fay@example.com");
     const first = await forget("fay@example.com");
@@ -170,7 +170,7 @@ describe("[V6] a forgotten password", () => {
     });
   });
 
-  it("is not chosen by two at once with one link", async () => {
+  it("is not set by two concurrent requests with one link", async () => {
     await world.makeHolder("twice@example.com");
     const token = await forget("twice@example.com");
     const both = await Promise.all([reset(token, "seven blue spoons"), reset(token, "eight blue spoons")]);

@@ -102,7 +102,7 @@ describe("signing up", () => {
     async (email) => expect((await signUp(email)).response.status).toBe(422),
   );
 
-  it("does not tell whether an address is known: only the mail to it does", async () => {
+  it("does not reveal whether an address is known: only the mail to it does", async () => {
     await world.makeHolder("known@example.com");
     await world.sql.begin((tx) =>
       insertOperator(tx, { email: "boss@example.com", role: "admin", passwordHash: null, by: "test" }),
@@ -265,7 +265,7 @@ describe("signing up", () => {
   });
 });
 
-describe("somebody who signs in and holds no account", () => {
+describe("a user who signs in and holds no account", () => {
   it("is asked for both boxes at the welcome page, and nothing else opens before", async () => {
     const { accountId } = await world.makeHolder("olga@example.com", { hasAgreed: false });
     await world.sql`update accounts set user_id = null where id = ${accountId}`;
@@ -300,7 +300,7 @@ describe("the terms", () => {
     expect(text).not.toContain('<form method="post" action="/console/terms"');
   });
 
-  it("are asked again of whoever agreed to another version, and kept as they were agreed to", async () => {
+  it("are requested again of everyone who agreed to another version, and kept as agreed", async () => {
     const { accountId } = await world.makeHolder("older@example.com", { hasAgreed: false });
     await world.sql.begin(async (tx) => {
       await tx`insert into legal_texts (kind, version, sha256, body) values ('terms', '2020-01-01', ${"0".repeat(64)}, 'old')`;
@@ -327,7 +327,7 @@ describe("the terms", () => {
 });
 
 describe("a demo without a mail server", () => {
-  it("shows the link to the browser that signed up, for addresses that nobody has alone", async () => {
+  it("shows the link to the browser that signed up, on a demo instance only", async () => {
     const demo = await openConsoleWorld({ isDemo: true });
     try {
       const sign = async (email: string) => {

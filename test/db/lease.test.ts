@@ -57,7 +57,7 @@ describe("a lease", () => {
     expect(await second.hold()).toEqual({ isHeld: true, epoch: 2n });
   });
 
-  it("is renewed in the same epoch after it expired if nobody else acquired it", async () => {
+  it("is renewed in the same epoch after it expired if no other process acquired it", async () => {
     const brief = lease("brief", 1);
     await brief.hold();
     await eventually(() => !brief.isHeld());

@@ -6,7 +6,7 @@ import { connect } from "../../src/db/client.ts";
 import { listen } from "../../src/db/listener.ts";
 import { createDatabase } from "../support/database.ts";
 
-test("a connection that was lost is let go, and what is said over the next one is heard", async () => {
+test("a lost connection is closed, and notifications on the next one are received", async () => {
   const database = await createDatabase();
   const sql = connect(database.url, { name: "test", max: 1 });
   const before = queryObjects(pg.Client, { format: "count" });

@@ -36,7 +36,7 @@ describe("a database from before 0.1.0", () => {
   const refusal =
     "expected a schema that begins with 0001_schema, found one from before 0.1.0 that begins with 0001_houses; make a new database, and carry the rounds over with `export rounds` of the old version and `import` of this one";
 
-  it("is refused by migrate and by every process in one sentence that says what to do", async () => {
+  it("is refused by migrate and by every process in one sentence with advice", async () => {
     await applied("0001_houses", "0002_payloads", "0003_rounds");
     for (const start of [migrate, requireSchema]) {
       await expect(start(database.url)).rejects.toThrow(new UsageError(refusal));

@@ -29,7 +29,7 @@ async function listen() {
 }
 
 describe("the notifier", () => {
-  it("makes one notice of everything published at once, and another of what came meanwhile", async () => {
+  it("makes one notification of everything published together, and another of what follows meanwhile", async () => {
     const { heard, mark } = await listen();
     const notifier = createNotifier(sql, readableLog().log);
     for (let times = 0; times < 100; times++) notifier.published();
@@ -64,7 +64,7 @@ describe("the notifier", () => {
     expect(heard).toEqual(["", "mark"]);
   });
 
-  it("says nothing where nothing was published", async () => {
+  it("sends nothing if nothing was published", async () => {
     const { heard, mark } = await listen();
     const notifier = createNotifier(sql, readableLog().log);
     await notifier.close();

@@ -94,7 +94,7 @@ describe("a bounded read", () => {
     expect([made?.["made"], later.length]).toEqual([null, 1]);
   });
 
-  test("waits for its turn behind those before it, in order; beyond the limit it is refused", async () => {
+  test("waits in order behind earlier ones; beyond the limit it is refused", async () => {
     const reads = boundReads(pool, LIMITS);
     const [one, two] = [held(), held()];
     const order: string[] = [];

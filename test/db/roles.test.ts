@@ -141,7 +141,7 @@ describe("a role", () => {
     expect(await asRole(part, statements)).toEqual(every(statements, DENIED));
   });
 
-  test.each<Part>(["ops", "worker"])("%s changes no fact and takes none away", async (part) => {
+  test.each<Part>(["ops", "worker"])("%s changes no fact and removes none", async (part) => {
     const statements = await writesTo(
       [...FACTS, "audit_log", "ledger_entries", "ledger_transactions"],
       ["update", "delete", "truncate"],
@@ -154,7 +154,7 @@ describe("a role", () => {
     expect(await asRole("ops", statements)).toEqual(every(statements, DENIED));
   });
 
-  test("worker, api and read see nothing by which somebody signs in, and of keys no more than the api needs", async () => {
+  test("worker, api and read cannot read sign-in data, and of keys no more than the api needs", async () => {
     for (const part of ["worker", "api", "read"] as const) {
       const columns = SECRETS.filter(([table]) => part !== "api" || table !== "keys");
       const statements = columns.map(([table, column]) => `select ${column} from ${table}`);
@@ -204,7 +204,7 @@ describe("a server on which the schema's owner may not make roles", () => {
     await owner.query(`drop role if exists ${user}`);
   });
 
-  test("works without them, says what an administrator has to run, and with that takes them", async () => {
+  test("works without them, prints what an administrator has to run, and then uses them", async () => {
     const said: string[] = [];
     await migrate(url.href, (line) => said.push(line));
     const advice = said.find((line) => line.includes("administrator")) ?? "";
@@ -230,7 +230,7 @@ describe("a server on which the schema's owner may not make roles", () => {
     }
   });
 
-  test("takes a login of its own for each part, which holds nothing but its part", async () => {
+  test("uses a separate login for each part, which holds nothing but its part", async () => {
     const login = `${user}_api`;
     await owner.query(`create role ${login} login password 'secret' in role ${ROLES.api}`);
     try {

@@ -68,7 +68,7 @@ describe("the true demo house", () => {
     }
   });
 
-  it("pages across a known hash, where two walks meet", async () => {
+  it("pages across a known hash, at which two walks meet", async () => {
     const house = await makeDemoHouse();
     house.clock.nowMs = T0_MS + 3_000_100 * 1_000;
     const truth = new Map([...chainBelow(3_250_000, 250_000), ...chainBelow(3_000_000, 200)]);
@@ -77,7 +77,7 @@ describe("the true demo house", () => {
     expect(rounds.map(({ hash }) => hash)).toEqual(rounds.map(({ id }) => truth.get(id)));
   });
 
-  it("answers many readers of different pages at once, each rightly", async () => {
+  it("serves many readers of different pages at the same time correctly", async () => {
     const house = await makeDemoHouse();
     house.clock.nowMs = T0_MS + 240_000 * 1_000;
     const truth = chainBelow(250_000, 250_000);
@@ -89,13 +89,13 @@ describe("the true demo house", () => {
     }
   });
 
-  it("does not tell games that have not ended, also when asked for those before a later one", async () => {
+  it("does not list games that have not ended, also when older ones are requested", async () => {
     const house = await makeDemoHouse();
     expect((await roundsOf(house, "?before=5000&limit=1"))[0]?.id).toBe(200);
     expect(await roundsOf(house, "?before=1")).toEqual([]);
   });
 
-  it("stays at the last game whose hash is known, and says so", async () => {
+  it("stays at the last game whose hash is known, and reports it", async () => {
     const house = await makeDemoHouse();
     house.clock.nowMs = T0_MS + LAST_GAME * 1_000 - 1;
     expect((await readBustabit(await house.get("/bustabit/rounds"))).chain_ended).toBeUndefined();
@@ -120,7 +120,7 @@ describe("the true demo house", () => {
 });
 
 describe("requests to the true demo house", () => {
-  it("an unchanged list is 304 to whoever has its ETag, and a changed one is not", async () => {
+  it("an unchanged list is 304 to a client with its ETag, and a changed one is not", async () => {
     const house = await makeDemoHouse();
     const first = await house.get("/bustabit/rounds");
     const etag = first.headers.get("etag") ?? "";
@@ -138,7 +138,7 @@ describe("requests to the true demo house", () => {
     expect(changed.headers.get("etag")).not.toBe(etag);
   });
 
-  it("HEAD tells what GET would, without the body", async () => {
+  it("HEAD returns what GET would, without the body", async () => {
     const house = await makeDemoHouse();
     const get = await house.get("/bustabit/rounds");
     const head = await house.get("/bustabit/rounds", { method: "HEAD" });
@@ -174,7 +174,7 @@ describe("requests to the true demo house", () => {
     expect(await unknown.json()).toEqual({ error: expect.stringContaining("/bustabit/rounds") });
   });
 
-  it("the front page says in words what is true here and what is simulated", async () => {
+  it("the front page states in words what is real and what is simulated", async () => {
     const house = await makeDemoHouse();
     const front = await house.get("/");
     expect(front.headers.get("content-type")).toContain("text/plain");

@@ -20,7 +20,7 @@ async function makeFile(content: string | Buffer): Promise<string> {
 }
 
 describe("a file of recorded rounds", () => {
-  test("has its columns in any order, others beside them, and times with or without a zone", () => {
+  test("has its columns in any order, others between them, and times with or without a zone", () => {
     const text = `hash,game,occurred_at,multiplier,Round_ID\n${HASH.toUpperCase()},a,2026-01-05T09:30:00.250Z,1234.50,7\n,b,2026-01-05 09:30:01,0.00,8`;
     expect(recordedRounds(text)).toEqual({
       rounds: [
@@ -113,7 +113,7 @@ test.each([
     [/no clock/, /^1 rounds have no multiplier/, /missing at 1 places.*--number-rows/],
   ],
   ["round_id,multiplier\n1,1.5\n4,2\n", "json", [/no clock/]],
-])("what a file lacks is said: %j as %s", (text, as, expected) => {
+])("what a file lacks is reported: %j as %s", (text, as, expected) => {
   const format = wireFormats.get(as);
   if (format === undefined) throw new Error(`there is no format ${as}`);
   const said = findings({ file: "rounds.csv", format, recorded: recordedRounds(text), speed: 1 });
@@ -126,7 +126,7 @@ describe("a schedule", () => {
   ).rounds;
   const startMs = 1_000_000;
 
-  test("tells rounds as far apart as they were recorded, divided by the speed", () => {
+  test("plays rounds as far apart as they were recorded, divided by the speed", () => {
     const { told, toldAtMs } = scheduleOf(clocked, { startMs, from: 0, speed: 20, usualMs: 1 });
     expect([0, 1, 2, 3].map((place) => toldAtMs(place) - startMs)).toEqual([0, 1_000, 1_000, 3_000]);
     expect([0, 999, 1_000, 2_999, 3_000, 9_999].map((ms) => told(startMs + ms))).toEqual([1, 1, 3, 3, 4, 4]);

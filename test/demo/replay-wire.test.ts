@@ -59,7 +59,7 @@ describe("rounds appear as they were played", () => {
     expect((await ids()).rounds).toHaveLength(30);
   });
 
-  test("an unchanged list is a 304 for whoever says what he has, a changed one is not", async () => {
+  test("an unchanged list is a 304 for a client with its ETag, a changed one is not", async () => {
     const first = await get("blaze", "/api/crash_games/recent");
     const condition = { headers: { "if-none-match": first.headers.get("etag") ?? "" } };
     expect((await get("blaze", "/api/crash_games/recent", condition)).status).toBe(304);
@@ -80,7 +80,7 @@ describe("rounds appear as they were played", () => {
     await house.close();
   });
 
-  test("numbered through, where ids are missing and page by page nobody could go on", async () => {
+  test("numbers rows if ids are missing, because page by page no client could continue", async () => {
     const house = await start("ethercrash", { file: path.join(FIXTURES, "json.csv"), numbered: true });
     clock.nowMs += 1e9;
     const statuses = await Promise.all(
@@ -90,7 +90,7 @@ describe("rounds appear as they were played", () => {
     await house.close();
   });
 
-  test("the front page says what is told and which entry of houses.yaml reads it", async () => {
+  test("the front page shows what is served and which entry of houses.yaml reads it", async () => {
     playTo("blaze", 4);
     const text = await (await get("blaze", "/")).text();
     for (const part of [
@@ -116,7 +116,7 @@ describe("rounds appear as they were played", () => {
     expect(settings).toMatchObject({ base_url: houseAs(as).url, private: true, tables: [{ adapter: as }] });
   });
 
-  test("elsewhere nothing is served, and it says what is", async () => {
+  test("any other path is 404, and names those that exist", async () => {
     for (const as of wireFormats.keys()) {
       const answer = await get(as, "/wp-login.php");
       expect(answer.status).toBe(404);
@@ -199,7 +199,7 @@ describe("stake", () => {
   });
   const body = z.strictObject({ data: z.strictObject({ crashGameList: z.array(game) }) });
 
-  test("answers the query, newest first, by offset and in pages of at most 50", async () => {
+  test("serves the query, newest first, by offset and in pages of at most 50", async () => {
     playTo("stake", 29);
     const list = async (variables: unknown) => body.parse(await (await ask(variables)).json()).data.crashGameList;
     const all = await list({ limit: 50, offset: 0 });
@@ -209,7 +209,7 @@ describe("stake", () => {
     expect(all.map(({ crashpoint }) => crashpoint)).toContain(2.0000001);
   });
 
-  test("tells errors in a list, some of them with status 200", async () => {
+  test("returns errors in a list, some of them with status 200", async () => {
     const refused = z.looseObject({ errors: z.array(z.looseObject({ message: z.string() })).min(1) });
     const tooMany = await ask({ limit: 51, offset: 0 });
     expect(tooMany.status).toBe(200);
@@ -256,7 +256,7 @@ describe("bcgame", () => {
     expect(body.parse(await (await ask(9, 50)).json()).data.list).toEqual([]);
   });
 
-  test("tells errors by a code, with status 200", async () => {
+  test("returns errors by a code, with status 200", async () => {
     for (const answer of [
       await ask(0, 50),
       await ask(1, 51),
@@ -305,7 +305,7 @@ describe("pages of single games", () => {
     ["bustabit", "/game/400102"],
     ["ethercrash", "/game/500102"],
     ["ethcrash-io", "/game/2.json"],
-  ])("%s answers 404 for a game that was not played yet, and the page once it was", async (as, pathname) => {
+  ])("%s returns 404 for a game that was not played yet, and the page once it was", async (as, pathname) => {
     expect((await get(as, pathname)).status).toBe(404);
     playTo(as, 1);
     expect((await get(as, pathname)).status).toBe(200);

@@ -15,7 +15,7 @@ async function timesOf(house: House, limit = 200): Promise<Map<number, number>> 
 const newestOf = async (house: House): Promise<number> => Math.max(...(await timesOf(house)).keys());
 
 describe("a demo house that is started again", () => {
-  it("goes on as if it had never stopped", async () => {
+  it("continues as if it had never stopped", async () => {
     const first = await makeDemoHouse();
     await first.close();
     const clock = { nowMs: START_MS + 3_600_500 };
@@ -25,7 +25,7 @@ describe("a demo house that is started again", () => {
     expect(second.said).toEqual([]);
   });
 
-  it("keeps T0 and speed where people can read them", async () => {
+  it("stores T0 and speed in readable form", async () => {
     const { dataDir } = await makeDemoHouse({ dataDir: path.join(await makeFolder(), "not", "yet", "there") });
     expect(JSON.parse(await readFile(path.join(dataDir, "demo-house.json"), "utf8"))).toEqual({
       t0: new Date(T0_MS).toISOString(),
@@ -35,7 +35,7 @@ describe("a demo house that is started again", () => {
     });
   });
 
-  it("numbers its games on at another speed, and told games keep their times", async () => {
+  it("continues its numbers at another speed, and listed games keep their times", async () => {
     const clock = { nowMs: START_MS };
     const slow = await makeDemoHouse({ clock });
     clock.nowMs += 10_300;
@@ -81,7 +81,7 @@ describe("a demo house that is started again", () => {
     expect(await readFile(file, "utf8")).toBe(contents);
   });
 
-  it("says what to do where the file cannot be read or the folder cannot be written", async () => {
+  it("advises what to do if the file cannot be read or the folder cannot be written", async () => {
     const unreadable = await makeFolder();
     await mkdir(path.join(unreadable, "demo-house.json"));
     await expect(makeDemoHouse({ dataDir: unreadable })).rejects.toThrow(/demo-house\.json.* cannot be read/);
@@ -90,7 +90,7 @@ describe("a demo house that is started again", () => {
     await expect(makeDemoHouse({ dataDir: path.join(file, "below") })).rejects.toThrow(/cannot be (read|written)/);
   });
 
-  it("goes on when its clock was set back and its speed changed", async () => {
+  it("continues when its clock was set back and its speed changed", async () => {
     const clock = { nowMs: START_MS };
     const first = await makeDemoHouse({ clock });
     clock.nowMs -= 50_000;
@@ -101,7 +101,7 @@ describe("a demo house that is started again", () => {
     expect(await newestOf(third)).toBe(250);
   });
 
-  it("says so when its clock stands before T0, and has no rounds until then", async () => {
+  it("reports that its clock is before T0, and has no rounds until then", async () => {
     const first = await makeDemoHouse();
     const early = await makeDemoHouse({ clock: { nowMs: T0_MS - 60_000 }, dataDir: first.dataDir });
     expect(early.said).toEqual([expect.stringMatching(/begins at 2026-11-21T03:56:40.000Z.*delete/)]);
@@ -126,7 +126,7 @@ describe("a demo house that cannot start", () => {
   });
 });
 
-it("a closed demo house answers nobody, and closing twice is fine", async () => {
+it("a closed demo house serves no one, and closing twice is fine", async () => {
   const house = await makeDemoHouse();
   expect((await house.get("/")).status).toBe(200);
   await house.close();

@@ -19,7 +19,7 @@ function flight(rounds: SimulatedRound[]): number {
 describe.each(SIMULATED_GAMES)("the simulated game $game", (game) => {
   const rounds = play(game);
 
-  it("has the results its edge says: P(M ≥ x) = (1 - edge) / x, within 4 standard errors", () => {
+  it("has the results of its edge: P(M ≥ x) = (1 - edge) / x, within 4 standard errors", () => {
     for (const hundredths of [101, 130, 150, 200, 500, 1_000, 10_000]) {
       const expected = (1 - game.edge) / (hundredths / 100);
       const share = rounds.filter((round) => round.hundredths >= hundredths).length / rounds.length;
@@ -50,7 +50,7 @@ describe.each(SIMULATED_GAMES)("the simulated game $game", (game) => {
     expect(highShareInFlight).toBeGreaterThan(1.5 * highShare);
   });
 
-  it("gives every round an id of its own that leads back to its place", () => {
+  it("gives every round a unique id that leads back to its place", () => {
     expect(new Set(rounds.map(({ id }) => id)).size).toBe(rounds.length);
     for (const { id, startMs } of rounds.slice(0, 500)) {
       const index = indexOfId(SEED, game.game, id);
@@ -60,7 +60,7 @@ describe.each(SIMULATED_GAMES)("the simulated game $game", (game) => {
     }
   });
 
-  it("has a late round only where a newer one is listed before it", () => {
+  it("has a late round only if a newer one is listed before it", () => {
     const late = rounds.filter(({ listedMs, endMs }) => listedMs > endMs && listedMs < Infinity);
     expect(late.length).toBeGreaterThan(50);
     for (const round of late) {
@@ -80,13 +80,13 @@ describe("opaque ids", () => {
     );
   });
 
-  it("tell nothing about order: of neighbours about half are in alphabetical order", () => {
+  it("do not reveal the order: of neighbours about half are in alphabetical order", () => {
     const ids = Array.from({ length: 2_000 }, (_, index) => opaqueId(SEED, "comet", index));
     const ascending = ids.slice(1).filter((id, place) => id > (ids[place] ?? "")).length;
     expect(Math.abs(ascending / 1_999 - 0.5)).toBeLessThan(0.05);
   });
 
-  it.each(["", "abc", "abcdefghi", "abcdefgl", "ABCDEFGH", "abcd efg"])("%j is none", (text) => {
+  it.each(["", "abc", "abcdefghi", "abcdefgl", "ABCDEFGH", "abcd efg"])("%j is refused", (text) => {
     expect(indexOfId(SEED, "rocket", text)).toBeNull();
   });
 });

@@ -53,7 +53,7 @@ async function watch(house: House, minutes: number) {
 }
 
 describe("the simulated demo house", () => {
-  it("shows each kind of trouble in every five minutes, and is well most of the time", async () => {
+  it("shows each kind of failure in every five minutes, and is well most of the time", async () => {
     const { met, counted } = await watch(await makeDemoHouse(), 21);
     for (const kind of ["lost", "busy", "late", "conflict", "impossible"]) {
       const times = [0, ...met.filter((one) => one.kind === kind).map(({ atMs }) => atMs), 21 * 60_000];
@@ -66,7 +66,7 @@ describe("the simulated demo house", () => {
     expect(met.some(({ kind, game }) => kind === "lost" && game === "balloon")).toBe(false);
   }, 60_000);
 
-  it("answers again when the time that Retry-After named is over", async () => {
+  it("responds again after the time in Retry-After", async () => {
     for (const speed of [1, 3]) {
       const house = await makeDemoHouse({ speed });
       const feed = "/simulated/rocket/rounds";
@@ -92,7 +92,7 @@ describe("the simulated demo house", () => {
     expect(Math.max(...counts)).toBe(50);
   });
 
-  it("tells the same on two servers and after a restart, where seed and T0 are the same", async () => {
+  it("plays the same on two servers and after a restart with the same seed and T0", async () => {
     const clock: Clock = { nowMs: START_MS };
     const one = await makeDemoHouse({ clock, seed: 7 });
     const two = await makeDemoHouse({ clock, seed: 7 });

@@ -42,7 +42,7 @@ describe("the clock of the demo houses", () => {
     );
   });
 
-  it("gives each moment of house time the first millisecond in which it had come", () => {
+  it("gives each moment of house time the first millisecond at which it has passed", () => {
     fc.assert(
       fc.property(speeds, changes, fc.integer({ min: 0, max: 1_000_000 }), (speed, list, houseMs) => {
         let timeline = beginTimeline(START_MS, speed, 200_000);

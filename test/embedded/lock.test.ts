@@ -37,7 +37,7 @@ it("a second claim on a data folder is refused, naming the first and what to do"
   await expect(claimDataDir(dataDir)).rejects.toThrow(`(pid ${process.pid}, `);
 });
 
-it("of processes that come at the same moment exactly one gets the folder, and the others name it", async () => {
+it("of processes that start at the same moment exactly one gets the folder, and the others name it", async () => {
   const dataDir = await makeFolder();
   const claims = await Promise.all(Array.from({ length: 5 }, () => claimElsewhere(dataDir)));
   const winners = claims.filter(({ answer }) => answer === "claimed");
@@ -66,7 +66,7 @@ it("a released folder can be claimed again", async () => {
   )();
 });
 
-it("a folder whose holder was killed is free at once", async () => {
+it("a folder whose holder was killed is free immediately", async () => {
   const dataDir = await makeFolder();
   const holder = await claimElsewhere(dataDir);
   expect(holder.answer).toBe("claimed");
@@ -76,7 +76,7 @@ it("a folder whose holder was killed is free at once", async () => {
   await release();
 });
 
-it("what a dead holder wrote does not hold the folder, even where its number now belongs to another process", async () => {
+it("the entry of a dead holder does not hold the folder, even if its process id now belongs to another process", async () => {
   const dataDir = await makeFolder();
   const stranger = { pid: process.ppid, mark: "another:1", since: "2026-01-01T00:00:00.000Z" };
   await writeFile(join(dataDir, "lock"), JSON.stringify(stranger));
@@ -95,7 +95,7 @@ it("a data folder that cannot be made is refused with what to do", async () => {
 
 // root writes everywhere, so there is nothing to see as root
 if (process.getuid?.() !== 0) {
-  it("a data folder that belongs to somebody else is refused with what to do", async () => {
+  it("a data folder of another user is refused with advice", async () => {
     const dataDir = join(await makeFolder(), "data");
     await mkdir(dataDir);
     await chmod(dataDir, 0o500);

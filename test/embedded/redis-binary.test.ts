@@ -78,14 +78,14 @@ it("the packages are fetched once for all data folders, with a word about it", a
   expect(await readdir(machine.cacheDir)).toHaveLength(1);
 });
 
-it("two that fetch at once both end with the same complete copy", async () => {
+it("two concurrent fetches both end with the same complete copy", async () => {
   const machine = await makeMachine(debian);
   const [one, other] = await Promise.all([machine.find(), machine.find()]);
   expect(one).toEqual(other);
   expect(await readdir(machine.cacheDir)).toHaveLength(1);
 });
 
-it("a kept copy that does not run any more is fetched anew", async () => {
+it("a cached copy that does not run any more is fetched again", async () => {
   const machine = await makeMachine(debian);
   const { command } = await machine.find();
   await rm(command);
@@ -127,7 +127,7 @@ it("libraries that a server still misses are fetched too, never the C library", 
   expect((await machine.find()).command).toMatch(/usr\/bin\/redis-server$/);
 });
 
-it("an update that partly fails does no harm, and its words are told where the packages do not come", async () => {
+it("an update that partly fails does no harm, and its output is shown if the packages are missing", async () => {
   const broken = `case "$*" in *update*) echo "E: one source is gone" >&2; exit 100;; *) ${debian["apt-get"]};; esac`;
   const lucky = await makeMachine({ ...debian, "apt-get": broken });
   await lucky.find();

@@ -27,14 +27,14 @@ it("what an instance writes about itself is what others read", async () => {
   expect(await readRunFile(dataDir)).toEqual(facts);
 });
 
-it("only its user can read it, and no draft stays beside it", async () => {
+it("only its user can read it, and no draft remains next to it", async () => {
   const dataDir = await makeFolder();
   await writeRunFile(dataDir, facts);
   expect((await stat(join(dataDir, "run.json"))).mode & 0o777).toBe(0o600);
   expect(await readdir(dataDir)).toEqual(["run.json"]);
 });
 
-it("nothing is read where none runs, before and after", async () => {
+it("nothing is read if none runs, before and after", async () => {
   const dataDir = await makeFolder();
   expect(await readRunFile(dataDir)).toBeNull();
   expect(await readRunFile(join(dataDir, "missing"))).toBeNull();
@@ -44,7 +44,7 @@ it("nothing is read where none runs, before and after", async () => {
   expect(await readRunFile(dataDir)).toBeNull();
 });
 
-it("an instance that was killed is told from a running one", async () => {
+it("a killed instance is distinguished from a running one", async () => {
   const dataDir = await makeFolder();
   await writeRunFile(dataDir, { ...facts, pid: NO_ONE });
   expect(await readRunFile(dataDir)).toEqual({ dead: NO_ONE });

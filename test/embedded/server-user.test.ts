@@ -38,7 +38,7 @@ async function makePlaces() {
 const ownerOf = async (path: string) => (await stat(path)).uid;
 
 describe.runIf(process.getuid?.() === 0)("started by root, PostgreSQL", () => {
-  it("[SUPERUSER] runs as nobody, on data that belong to nobody", async () => {
+  it("[SUPERUSER] runs as the user nobody, on data that belong to nobody", async () => {
     const { open, farFolder } = await makePlaces();
     const { said } = await start(open, { farFolder });
     expect(said).toEqual([`making the private PostgreSQL in ${open}/pg`]);
@@ -47,7 +47,7 @@ describe.runIf(process.getuid?.() === 0)("started by root, PostgreSQL", () => {
     expect(new Set(await Promise.all(owners))).toEqual(new Set([65534]));
   });
 
-  it("keeps its data in a far folder, told and found again, where nobody cannot reach the data folder", async () => {
+  it("keeps its data in a far folder, reported and found again, if nobody cannot reach the data folder", async () => {
     const { closed, farFolder } = await makePlaces();
     const first = await start(closed, { farFolder });
     const place = join(farFolder, closed);
@@ -59,7 +59,7 @@ describe.runIf(process.getuid?.() === 0)("started by root, PostgreSQL", () => {
     expect((await start(closed, { farFolder })).starts).toBe(2);
   });
 
-  it("goes on as nobody with data that belong to root", async () => {
+  it("continues as nobody with data that belong to root", async () => {
     const { open, farFolder } = await makePlaces();
     const first = await start(open, { farFolder });
     await first.stop();
@@ -70,7 +70,7 @@ describe.runIf(process.getuid?.() === 0)("started by root, PostgreSQL", () => {
     expect(await ownerOf(join(open, "pg", "base"))).toBe(65534);
   });
 
-  it("runs as the owner of the data where a person made them", async () => {
+  it("runs as the owner of the data if a person made them", async () => {
     const { open, farFolder } = await makePlaces();
     const first = await start(open, { farFolder });
     await first.stop();
@@ -81,7 +81,7 @@ describe.runIf(process.getuid?.() === 0)("started by root, PostgreSQL", () => {
     expect(await ownerOf(join(open, "pg"))).toBe(SOMEBODY);
   });
 
-  it("is copied to where nobody can run it, if npm put it out of reach or under a strict umask", async () => {
+  it("is copied to a folder from which nobody can run it, if npm put it out of reach or under a strict umask", async () => {
     const { open, closed } = await makePlaces();
     const own = await preparePostgres({ folder: open, user: { kind: "self" } });
     const native = join(closed, "native");
@@ -96,7 +96,7 @@ describe.runIf(process.getuid?.() === 0)("started by root, PostgreSQL", () => {
     expect((await readdir(open)).toSorted()).toEqual(["pg-lib", "pg-native-18.0.0"]);
   });
 
-  it("refuses to begin anew where its data are out of reach", async () => {
+  it("refuses to start empty if its data are out of reach", async () => {
     const { closed, farFolder } = await makePlaces();
     await mkdir(join(closed, "pg"));
     const attempt = start(closed, { farFolder });

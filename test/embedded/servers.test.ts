@@ -103,7 +103,7 @@ describe("private servers", () => {
     }
   });
 
-  it("are not started where both are given, and nothing is made", async () => {
+  it("are not started if both are given, and nothing is made", async () => {
     const dataDir = join(await makeFolder(), "none");
     const given = { databaseUrl: GIVEN_DATABASE, redisUrl: GIVEN_REDIS };
     const servers = await start(dataDir, given);
@@ -111,7 +111,7 @@ describe("private servers", () => {
     await expect(stat(dataDir)).rejects.toThrow("ENOENT");
   });
 
-  it("are started one by one where the other is given", async () => {
+  it("are started one by one if the other is given", async () => {
     const dataDir = await makeFolder();
     const servers = await start(dataDir, { databaseUrl: GIVEN_DATABASE });
     expect(servers.embedded).toEqual({ postgres: false, redis: true });

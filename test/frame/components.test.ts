@@ -4,7 +4,7 @@ import { grouped } from "../../src/frame/nav.ts";
 import { renderPage } from "../../src/frame/render.ts";
 import { sparkline } from "../../src/frame/sparkline.ts";
 
-it("draws a sparkline from 0, with gaps where nothing is known", () => {
+it("draws a sparkline from 0, with gaps for unknown values", () => {
   expect(sparkline([0, 10])).toEqual({ line: "M0 22L100 2", area: "M0 24L0 22L100 2L100 24Z" });
   expect(sparkline([5, null, 5])).toEqual({ line: "M0 2h0M100 2h0", area: "" });
   expect(sparkline([])).toEqual({ line: "", area: "" });

@@ -3,14 +3,14 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { diskProblem, readDisk } from "../../src/housekeeping/disk.ts";
 
-test("a disk with a tenth of its space free is fine, with less it is said how much, and what to do", () => {
+test("a disk with a tenth of its space free is fine, with less it is reported how much, with advice", () => {
   expect(diskProblem("/data", { free: 10e9, total: 100e9 })).toBeNull();
   expect(diskProblem("/data", { free: 9.84e9, total: 100e9 })).toBe(
     "the disk of /data has 9.8 % free (9.8 of 100.0 GB), expected at least 10 %; make room or lower PAYLOAD_RETENTION_HOURS",
   );
 });
 
-test("a disk that does not tell its size, as some network drives do, is no trouble", () => {
+test("a disk without a known size, such as some network drives, is no failure", () => {
   expect(diskProblem("/data", { free: 0, total: 0 })).toBeNull();
 });
 

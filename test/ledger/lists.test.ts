@@ -121,7 +121,7 @@ describe("a reversal", () => {
     ]);
   });
 
-  it("that would overdraw a wallet is refused, says so, and stays open until it is declined", async () => {
+  it("that would overdraw a wallet is refused with the reason, and stays open until it is declined", async () => {
     const id = await booked(topup(other, 30_000_000n, "bank:spent"));
     await booked(purchase(other, 29_000_000n, "spent"));
     await propose(id, operator);
@@ -146,7 +146,7 @@ describe("a reversal", () => {
 });
 
 describe("/ops/payment-app", () => {
-  it("shows what the payment app said of each order, and has one asked for at once by whoever may", async () => {
+  it("shows the payment app's response for each order, and has one requested immediately by permitted roles", async () => {
     expect(await page("/ops/payment-app")).toContain("No orders.");
     const [made] = await world.sql<{ id: bigint }[]>`
       insert into topups (account_id, method, reference, amount_micros)
@@ -216,7 +216,7 @@ describe("a statement", () => {
     expect(await ask(caller)).toContain('rel="next"');
   });
 
-  it("is a file to keep, refused rather than cut where it would be too long", async () => {
+  it("is a file to keep, refused rather than cut if it would be too long", async () => {
     const file = await statementFile(100).show(parts(), { holder: holder(owner), params: {}, query: {} });
     if (file === null || !("text" in file)) throw new Error("expected a file");
     const [head, first] = file.text.split("\r\n");

@@ -31,7 +31,7 @@ describe("a letter", () => {
     expect(body.replaceAll(/\s+/g, " ")).toContain("Rounds come from the house's random generator");
   });
 
-  it("has a subject of one line and a text without control characters, whatever somebody called himself", () => {
+  it("has a subject of one line and a text without control characters, whatever name was entered", () => {
     const evil = "you\r\nBcc: all@example.com\r\n\r\n<b>\u001b[31m\u2028\u202e";
     const { subject, body } = letter("hello", `Hello ${evil}`, [`Dear ${evil},`]);
     expect(subject).toBe("Hello you Bcc: all@example.com <b> [31m");
@@ -40,7 +40,7 @@ describe("a letter", () => {
     expect(letter("hello", "\r\n", []).subject).toBe("(no subject)");
   });
 
-  it("comes from MAIL_FROM, else from the host that people know us by", () => {
+  it("is sent from MAIL_FROM, else from the public host", () => {
     const from = (env: Record<string, string>) => senderOf(loadSettings(env));
     expect(from({ MAIL_FROM: "Rounds & Co <hello@example.com>" })).toEqual({
       name: "Rounds & Co",
@@ -52,7 +52,7 @@ describe("a letter", () => {
     expect(from({}).address).toBe("no-reply@localhost");
   });
 
-  it("goes with a password to another machine by TLS alone, unless the URL says otherwise", () => {
+  it("is sent with a password to another machine by TLS alone, unless the URL permits otherwise", () => {
     const mustEncrypt = (url: string) => "requireTLS" in mailServerOptions(url);
     expect(mustEncrypt("smtp://me:word@mail.example:587")).toBe(true);
     for (const url of [

@@ -97,7 +97,7 @@ describe("a mail", () => {
     expect(server.received).toHaveLength(3);
   });
 
-  it("that tells of one thing is written once, and only if that thing happened", async () => {
+  it("about one event is written once, and only if the event happened", async () => {
     const mail = { ...letter("bought", "Thanks", ["You bought it."]), recipient: "ann@example.com", dedupKey: "buy 1" };
     const lost = sql.begin(async (tx) => {
       await queueMail(tx, mail);
@@ -109,7 +109,7 @@ describe("a mail", () => {
     expect(await sql`select subject from mails`).toEqual([{ subject: "Thanks" }]);
   });
 
-  it("cannot carry another header, wherever somebody puts it", async () => {
+  it("cannot carry another header, in whatever field it is put", async () => {
     for (const recipient of ["a@b.c\r\nBcc: d@e.f", "a@b.c, d@e.f", "A <a@b.c>", "a@b.c\nd", "nobody", "a@b@c"]) {
       await expect(write(recipient), recipient).rejects.toThrow(/recipient_looks_like_an_address/);
     }
@@ -162,7 +162,7 @@ describe("a refusal", () => {
     expect(await openAlerts()).toEqual([]);
   });
 
-  it("for good gives it up at once, says why, and keeps its text for another try", async () => {
+  it("permanently ends it immediately with the reason, and keeps its text for another try", async () => {
     server.answer = (address) => (address.startsWith("gone") ? 550 : null);
     await write("gone@example.com");
     await write("ann@example.com");
@@ -202,8 +202,8 @@ describe("a refusal", () => {
   });
 });
 
-describe("a mail server in trouble", () => {
-  it("that is away is tried by one mail after a minute and more, and all are sent once it is back", async () => {
+describe("a failing mail server", () => {
+  it("that is unreachable is tried by one mail after a minute and more, and all are sent once it is back", async () => {
     const { port } = server;
     await server.close();
     for (const name of ["ann", "ben", "cat"]) await write(`${name}@example.com`);
@@ -224,7 +224,7 @@ describe("a mail server in trouble", () => {
     expect(await sql`select from mail_trouble`).toHaveLength(0);
   });
 
-  it("with a certificate that nobody knows gets no mail, unless its URL says so", async () => {
+  it("with an unknown certificate gets no mail, unless its URL permits it", async () => {
     for (const tls of ["always", "starttls"] as const) {
       await server.close();
       server = await startMailServer({ tls });
@@ -278,7 +278,7 @@ describe("a mail server in trouble", () => {
     expect(await states()).toEqual(["sent"]);
   });
 
-  it("that accepts and never answers is left when the worker stops, and the mail is tried again", async () => {
+  it("that accepts and never responds is left when the worker stops, and the mail is tried again", async () => {
     const sockets: Socket[] = [];
     const silent = createServer((socket) => void sockets.push(socket)).listen(0, "127.0.0.1");
     await once(silent, "listening");
@@ -295,7 +295,7 @@ describe("a mail server in trouble", () => {
     silent.close();
   });
 
-  it("that never says a word, or never ends what it says, holds a mail for a while and no longer", async () => {
+  it("that never responds, or never ends its response, delays a mail for a limited time", async () => {
     const answers = [
       () => undefined,
       (socket: Socket) => {
@@ -317,7 +317,7 @@ describe("a mail server in trouble", () => {
     }
   });
 
-  it("that breaks off at one mail is tried with another one first, so that nobody stops everybody's mail", async () => {
+  it("that disconnects at one mail is tried with another one first, so that one mail cannot stop all", async () => {
     server.answer = (address) => (address.startsWith("slow") ? 421 : null);
     for (const name of ["slow", "ann"]) await write(`${name}@example.com`);
     await send();
@@ -329,7 +329,7 @@ describe("a mail server in trouble", () => {
     expect(await states()).toEqual(["waiting", "sent", "sent"]);
   });
 
-  it("that refuses whatever it is given is an alert until it takes a mail, since nobody gets one", async () => {
+  it("that refuses every mail is an alert until it accepts one", async () => {
     server.answer = (address) => (address.startsWith("ann") ? null : 554);
     for (let n = 1; n <= 4; n++) await write(`n${n}@elsewhere.example`);
     await send();
@@ -345,7 +345,7 @@ describe("a mail server in trouble", () => {
     expect(await openAlerts()).toEqual([]);
   });
 
-  it("is what the doctor looks for where people reach us, and nothing that is missing on one's own machine", async () => {
+  it("is checked by the doctor if the instance is public, and its absence is fine on one's own machine", async () => {
     expect(await checkMail({ PUBLIC_URL: "https://rounds.example" })).toMatchObject({ status: "warn" });
     expect(await checkMail({ PUBLIC_URL: "http://127.0.0.1:3000" })).toMatchObject({ status: "ok" });
     await server.close();
@@ -395,7 +395,7 @@ describe("ALERT_EMAIL", () => {
     update alert_mails
     set written_at = written_at - interval '1 hour', quiet = tstzrange(lower(quiet) - interval '1 hour', upper(quiet) - interval '1 hour')`;
 
-  it("is told of an alert when it opens and when it is over, once each", async () => {
+  it("gets a mail when an alert opens and when it is over, once each", async () => {
     const { context } = testContext(sql);
     await openAlert(sql, context.log, disk);
     expect((await send(env)).counts).toMatchObject({ alerts: 1, sent: 2 });
@@ -437,7 +437,7 @@ describe("ALERT_EMAIL", () => {
     expect(server.received[1]?.text).toContain("OPEN since");
   });
 
-  it("is told of alerts however long they are, and they hold no other mail up", async () => {
+  it("gets alerts however long they are, and they delay no other mail", async () => {
     const { context } = testContext(sql);
     for (let n = 0; n < 50; n++) {
       await openAlert(sql, context.log, {
@@ -450,7 +450,7 @@ describe("ALERT_EMAIL", () => {
     expect((await send({ ALERT_EMAIL: "ops@example.com" })).counts).toMatchObject({ alerts: 50, sent: 2 });
   });
 
-  it("set today is told what is open, not what was over long ago; unset, nobody is", async () => {
+  it("set today gets the open alerts, not old ones; unset, no mail is sent", async () => {
     const { context } = testContext(sql);
     await openAlert(sql, context.log, { ...disk, subject: "old" });
     await closeAlert(sql, context.log, { ...disk, subject: "old" });

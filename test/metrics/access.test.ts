@@ -92,7 +92,7 @@ describe("[V13] metrics", () => {
     expect(await response.text()).toContain("set METRICS_TOKEN");
   });
 
-  it.each(["0.0.0.0", "127.0.0.1"])("want the token from everybody where there is one, on %s", async (HOST) => {
+  it.each(["0.0.0.0", "127.0.0.1"])("require the token from every client if there is one, on %s", async (HOST) => {
     const { ask, lines } = await serve({ HOST, METRICS_TOKEN: TOKEN });
     const wrong: Record<string, string>[] = [
       {},

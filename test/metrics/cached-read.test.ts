@@ -1,8 +1,8 @@
 import { describe, expect, it, vi } from "vitest";
 import { readCached } from "../../src/metrics/cached-read.ts";
 
-describe("a look at a server", () => {
-  it("is believed for a while by everybody who asks, and repeated by nobody while one is under way", async () => {
+describe("a cached read of a server", () => {
+  it("is reused for a while by all callers, and not repeated while one is pending", async () => {
     const { promise, resolve } = Promise.withResolvers<number>();
     const look = vi.fn<() => Promise<number>>(() => promise);
     const ask = readCached("it", look, () => undefined);
@@ -12,7 +12,7 @@ describe("a look at a server", () => {
     expect(look).toHaveBeenCalledTimes(1);
   });
 
-  it("that fails or comes too late gives null, and is told of", async () => {
+  it("that fails or times out gives null, and is logged", async () => {
     const told: string[] = [];
     const failed = (error: unknown) => told.push(String(error));
     expect(await readCached("it", () => Promise.reject(new Error("away")), failed)()).toBeNull();

@@ -40,7 +40,7 @@ describe("the time of a response", () => {
 });
 
 describe("a scrape", () => {
-  it("tells of houses, rounds, jobs and queues", async () => {
+  it("report houses, rounds, jobs and queues", async () => {
     await world.play();
     const read = await eventually(async () => {
       const found = await scrape();
@@ -103,7 +103,7 @@ describe("a scrape", () => {
     expect([...labels].filter((name) => /table|key|account|path|round|payload|id$/.test(name ?? ""))).toEqual([]);
   });
 
-  it("is answered while PostgreSQL accepts and never answers, and Redis is gone, and says so", async () => {
+  it("respond while PostgreSQL accepts and never responds, and Redis is gone, and report it", async () => {
     const silent = createServer(() => undefined).listen(0, "127.0.0.1");
     await once(silent, "listening");
     const address = silent.address();

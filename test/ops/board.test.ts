@@ -93,7 +93,7 @@ const namesOf = (html: string) =>
   [...html.matchAll(/<th scope="row"><a href="\/ops\/tables\/([^"]+)">[^<]*<\/a><br>/g)].map(([, n]) => n);
 
 describe("the board", () => {
-  it("says first what is wrong, since when, why, and what is being done about it", async () => {
+  it("lists first what is wrong, since when, why, and the automatic action", async () => {
     await sql`
       update poll_leases
       set
@@ -145,7 +145,7 @@ describe("the board", () => {
     for (const href of hrefs) expect([href, (await viewer.get(href)).status]).toEqual([href, 200]);
   });
 
-  it("filters, sorts and pages by its URL, worst first where nothing else is asked for", async () => {
+  it("filters, sorts and pages by its URL, worst first by default", async () => {
     expect(namesOf(await page("/ops"))[0]).toBe("beta/crash/global");
     expect(namesOf(await page("/ops?q=gam"))).toEqual(["gamma/crash/one", "gamma/crash/two"]);
     expect(namesOf(await page("/ops?sort=-table"))[0]).toBe("gamma/crash/two");
@@ -179,7 +179,7 @@ describe("the board", () => {
     );
   });
 
-  it("says of the queues, where there is no Redis, what PostgreSQL knows", async () => {
+  it("shows for the queues, without Redis, what PostgreSQL knows", async () => {
     await sql`insert into queue_controls (queue, paused_by, reason) values ('poll-house', 'ann', 'a quiet night')`;
     const html = await page("/ops/queues");
     expect(html).toContain("was given no Redis (REDIS_URL)");
@@ -233,7 +233,7 @@ describe("the board", () => {
     await sql`update heartbeats set detail = jsonb_set(detail, '{failures}', '{}'), at = now() where name = 'reconcile'`;
   });
 
-  it("says where nobody works", async () => {
+  it("reports that no worker runs", async () => {
     await sql`update workers set seen_at = now() - interval '30 seconds'`;
     expect(problemsOf(await page("/ops"))[0]).toMatch(/no worker is alive/);
     await sql`update workers set seen_at = now() + interval '1 hour', clock_problem = 'the clock is 900 ms ahead'`;
@@ -262,7 +262,7 @@ describe("a house", () => {
     expect((await viewer.get("/ops/houses/nobody")).status).toBe(404);
   });
 
-  it("with an open circuit is asked again at its next turn, and what opened and closed it is kept", async () => {
+  it("with an open circuit is requested again at its next poll, and its opening and closing are recorded", async () => {
     expect(await page("/ops/houses/beta", operator)).toContain("act?do=probe");
     const probed = await operator.post("/ops/houses/beta/probe", { reason: "they say they are back" });
     expect(probed.status).toBe(303);
@@ -281,7 +281,7 @@ describe("a house", () => {
     expect(await page("/ops/houses/beta")).toMatch(/10 min[^<]* open/);
   });
 
-  it("is paused once, and resumed only where its pause is the one that was looked at", async () => {
+  it("is paused once, and resumed only if its pause is the one that was shown", async () => {
     const admin = await world.as("admin");
     const sent = await Promise.all([
       operator.post("/ops/houses/gamma/pause", { reason: "they asked us to wait" }),

@@ -86,7 +86,7 @@ async function holdRuns({ sql, databaseUrl }: OpsWorld): Promise<() => Promise<v
 const numberIn = (text: string, before: string) => new RegExp(`${before}(\\d+)`).exec(text)?.[1] ?? "";
 
 describe("data staff in a browser", () => {
-  it("start, cancel, resume, compare and promote a run, and the audit log tells the story", async () => {
+  it("start, cancel, resume, compare and promote a run, and the audit log has each action", async () => {
     const { page, said, email } = await enter("data", "/ops/calibrations", { javaScriptEnabled: true });
     await page.getByRole("link", { name: "Start run" }).click();
     await look(page, "run-new");

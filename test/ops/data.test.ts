@@ -66,7 +66,7 @@ async function calibrationOf(run: string): Promise<string> {
 }
 
 describe("a run that is asked for in a browser", () => {
-  it("is a row that a worker finds, comes to the live state, and says who wanted it and why", async () => {
+  it("is a row that a worker finds, reaches the live state, and shows who requested it and why", async () => {
     const run = await start();
     expect(await page(`/ops/calibrations/runs/${run}`)).toContain("queued");
     const record = await calibrationOf(run);
@@ -119,7 +119,7 @@ describe("a run that is asked for in a browser", () => {
     await calibrationOf(run);
   });
 
-  it("is cancelled while it runs, keeps its place, goes on there, and comes to the same state", async () => {
+  it("is cancelled while it runs, keeps its place, resumes there, and reaches the same state", async () => {
     const run = await start();
     let cancelled: Promise<Response> | undefined;
     const outcome = await runWaitingCalibration(world.sql, run, {
@@ -159,14 +159,14 @@ describe("a run that is asked for in a browser", () => {
     expect(record).not.toBe("");
   });
 
-  it("is cancelled at once where nobody works on it, and never taken up by a worker that was sent before", async () => {
+  it("is cancelled immediately if no process works on it, and never claimed by a worker that was notified before", async () => {
     const run = await start();
     expect((await data.post(`/ops/calibrations/runs/${run}/cancel`, { reason: "not needed" })).status).toBe(303);
     expect(await runWaitingCalibration(world.sql, run, { signal: never })).toBe("skipped");
     expect(await page(`/ops/calibrations/runs?status=cancelled`)).toContain(`run ${run}`);
   });
 
-  it("goes to the next worker where its own stops", async () => {
+  it("is continued by the next worker if its own stops", async () => {
     const run = await start();
     const stop = new AbortController();
     const ended = runWaitingCalibration(world.sql, run, {
@@ -180,7 +180,7 @@ describe("a run that is asked for in a browser", () => {
     await calibrationOf(run);
   });
 
-  it("and a comparison that take down every worker fail, saying so, and go on once somebody asks again", async () => {
+  it("and a comparison that stop every worker fail with the reason, and continue when requested again", async () => {
     const { sql } = world;
     const { context } = testContext(sql);
     const run = await start();
@@ -442,7 +442,7 @@ describe("a run over several tables", () => {
 });
 
 describe("a promotion", () => {
-  it("names what will change, is made by one of two who try at once, and tells the other who was first", async () => {
+  it("names what will change, is made by one of two concurrent requests, and shows the other who was first", async () => {
     const [a, b] = [await calibrationOf(await start({ params: "share: 0.0002" })), await calibrationOf(await start())];
     const form = await page(`/ops/calibrations/${a}/promote`, data);
     expect(form).toContain(`The live state of <strong>${table.name}</strong>`);
@@ -516,7 +516,7 @@ describe("accuracy", () => {
     );
   });
 
-  it("of a row that somebody damaged is called damaged, and hides no other row", async () => {
+  it("of a damaged row is called damaged, and hides no other row", async () => {
     const of = (sums: Buffer) => world.sql`
       update accuracy_hours
       set sums = ${sums}
@@ -632,7 +632,7 @@ describe("a caller", () => {
     ]);
   });
 
-  it("loses one key for good, and only by the account that has it", async () => {
+  it("loses one key permanently, and only by its own account", async () => {
     const { id, key, keyId } = await makeCaller("dan@callers.example");
     const other = await makeCaller("eve@callers.example");
     const wrong = await operator.post(`/ops/callers/${other.id}/keys/${keyId}/revoke`, { reason: "a mistake" });
@@ -647,7 +647,7 @@ describe("a caller", () => {
   });
 });
 
-describe("runs that are asked for at once", () => {
+describe("runs that are requested concurrently", () => {
   it("are one of each table that is named, in the order that is chosen", async () => {
     const [, other] = await makeHouse(world.sql, {
       tables: [tableEntry({ house_edge: 0.01, pause_ms: PAUSE_MS }), tableEntry({ market: "other" })],

@@ -64,7 +64,7 @@ async function lastAudit(): Promise<Record<string, unknown>> {
 }
 
 describe("payloads", () => {
-  it("are listed by what is in the URL, page after page, each linking to the answer itself", async () => {
+  it("are listed by the filters in the URL, page after page, each linking to the payload itself", async () => {
     expect(await page("/ops/payloads")).toContain(`href="${paths[3]}"`);
     const refused = await page("/ops/payloads?state=refused&of=alpha%2Fcrash%2Fglobal");
     expect(refused).toContain(`href="${paths[2]}"`);
@@ -76,7 +76,7 @@ describe("payloads", () => {
     expect(first.indexOf(`"${paths[0]}"`)).toBeLessThan(first.indexOf(`"${paths[3]}"`));
   });
 
-  it("go on after the last row of a page, however many come in meanwhile", async () => {
+  it("continue after the last row of a page, however many arrive meanwhile", async () => {
     await world.sql`
       insert into payloads (table_id, kind, requested_at, received_at, path, status, bytes, sha256, body, state, read_at)
       select ${table.id}, 'poll', at, at, '/', 200, 0, sha256(''), '', 'read', at
@@ -115,7 +115,7 @@ describe("payloads", () => {
     }
   });
 
-  it("are read again after what would change was shown, and the log tells of it", async () => {
+  it("are read again after a preview of the changes, and the log has an entry", async () => {
     await makeTable(world.sql, { feed: feedEntry({ instant: [0] }) });
     const range = { of: "alpha", from: atSecond(-10), to: atSecond(60), state: "" };
     const look = `/ops/payloads/reread?${new URLSearchParams(range).toString()}`;
@@ -175,7 +175,7 @@ describe("quarantine", () => {
 });
 
 describe("conflicts", () => {
-  it("show both results with the answers that brought them, and are decided once", async () => {
+  it("show both results with their payloads, and are decided once", async () => {
     const id = await idOf("conflicts");
     expect(await page("/ops/conflicts")).toContain(`href="/ops/conflicts/${id}"`);
     const shown = await page(`/ops/conflicts/${id}`, operator);
@@ -226,7 +226,7 @@ describe("conflicts", () => {
     expect(await page(`/ops/conflicts/decide?${query}`, operator)).toContain("none of them is open");
   });
 
-  it("a round is corrected by hand by who has seen what stands now", async () => {
+  it("a round is corrected manually by an operator who has seen its current result", async () => {
     const path = "/ops/conflicts/revise?table=alpha%2Fcrash%2Fglobal&round=4";
     expect(await page(path, operator)).toContain("2.50");
     const form = { table: table.name, round: "4", seen: "2.50", to: "void", reason: "a test round" };
@@ -240,7 +240,7 @@ describe("conflicts", () => {
 });
 
 describe("gaps and notices", () => {
-  it("a gap is given up with a reason and opened again, and callers are told without it", async () => {
+  it("a gap is given up with a reason and opened again, and callers see it without the reason", async () => {
     await makeGap(world.sql, table, 20n, 24n);
     const id = await idOf("gaps");
     expect(await page("/ops/gaps", operator)).toContain("20 to 24");
@@ -267,7 +267,7 @@ describe("gaps and notices", () => {
   });
 });
 
-describe("a table whose new rounds come as older ones", () => {
+describe("a table whose new rounds are listed as older ones", () => {
   it("has its newest number set back on its page, and only there it is offered", async () => {
     const path = `/ops/tables/${table.name}`;
     expect(await page(path, operator)).not.toContain("reset-newest");

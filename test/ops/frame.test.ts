@@ -30,7 +30,7 @@ const filled = (path: string) => `/ops${path.replaceAll(/:\w+/g, "1")}`.replace(
 const auditEntries = async () => (await world.sql<[{ n: bigint }]>`select seq as n from audit_head`)[0].n;
 
 describe("every action", () => {
-  it("has a path of its own, and the name that the audit log has for it", () => {
+  it("has a separate path, and the name that the audit log uses", () => {
     expect(new Set(allActions.map(({ path }) => path)).size).toBe(allActions.length);
     for (const { name } of allActions) expect(name).toMatch(/^[a-z]+(\.[a-z]+(-[a-z]+)*)+$/);
   });
@@ -96,7 +96,7 @@ describe("every page", () => {
     },
   );
 
-  it("is answered to everybody who may see it, and to nobody else: no path writes on GET", async () => {
+  it("is served to every permitted role, and to no one else: no path writes on GET", async () => {
     const before = await auditEntries();
     const viewer = await world.as("viewer");
     for (const { path } of allPages) await viewer.get(filled(path));
@@ -146,7 +146,7 @@ describe("a template", () => {
 describe("the audit log as a file", () => {
   const asked = { actor: "", action: "test.csv", target: "", text: "", from: null, to: null };
 
-  it("holds no formulas, and is refused where it would not hold all", async () => {
+  it("holds no formulas, and is refused if it would not hold all", async () => {
     const admin = await world.as("admin");
     const visitor = {
       operatorId: "",
@@ -192,7 +192,7 @@ describe("a request", () => {
     admin = await world.as("admin");
   });
 
-  it("for nothing is 404, with another method 405 and says which there are", async () => {
+  it("for an unknown path is 404, with another method 405 and the allowed ones", async () => {
     expect((await admin.get("/ops/nothing/here")).status).toBe(404);
     expect((await admin.get("/ops/people/%zz")).status).toBe(400);
     for (const path of ["houses/%00", "tables/a/b/%00", "houses/a%00b/act?do=pause"]) {
@@ -228,7 +228,7 @@ describe("a request", () => {
     expect(await send("email=ann@example.com&role=admin&more=1")).toBe(400);
   });
 
-  it("shows what was typed again where it was wrong, but no password", async () => {
+  it("shows the input again if it was wrong, but no password", async () => {
     const text = await (
       await admin.post("/ops/people", { email: "not <an> address", role: "viewer", token: "hide me" })
     ).text();
@@ -236,7 +236,7 @@ describe("a request", () => {
     expect(text).not.toContain("hide me");
   });
 
-  it("leaves its message for the next page that somebody looks at, once", async () => {
+  it("shows its message on the next page that is opened, once", async () => {
     await world.makeOperator("flash@example.com", "viewer");
     const list = await (await admin.get("/ops/people")).text();
     const id = /\/ops\/people\/([\w-]+)">Change<span class="hidden"> flash@/.exec(list)![1]!;
@@ -277,7 +277,7 @@ describe("people", () => {
     expect((await admin.post("/ops/people", { email: "new@EXAMPLE.com", role: "viewer" })).status).toBe(422);
   });
 
-  it("change their role only where it is what the admin saw, and never the last admin's", async () => {
+  it("change their role only if it is what the admin saw, and never the last admin's", async () => {
     const admin = await world.as("admin");
     const id = await idOf("new@example.com");
     const change = (who: string, fields: Record<string, string>) =>
@@ -304,7 +304,7 @@ describe("people", () => {
     expect(entry.address).toMatch(/^198\.51\.100\./);
   });
 
-  it("are never without an admin, also where two admins take each other's role at once", async () => {
+  it("are never without an admin, also if two admins take each other's role concurrently", async () => {
     const [a, b] = [await world.as("admin"), "second@example.com"];
     await world.makeOperator(b, "admin");
     const { somebody: second } = await world.signIn(b);
@@ -317,7 +317,7 @@ describe("people", () => {
     await world.sql`update operators set role = 'admin' where user_id in (${adminId}, ${secondId})`;
   });
 
-  it("lose their sign-ins with a new password, and their second factor where it is taken off", async () => {
+  it("lose their sign-ins with a new password, and their second factor if it is reset", async () => {
     const admin = await world.as("admin");
     await world.makeOperator("lost@example.com", "viewer");
     const id = await idOf("lost@example.com");
@@ -336,7 +336,7 @@ describe("people", () => {
 });
 
 describe("[API5][V7] what is dangerous", () => {
-  it("wants the password again ten minutes after signing in, and then goes on with what was sent", async () => {
+  it("requires the password again ten minutes after signing in, and then continues with the submitted form", async () => {
     await world.makeOperator("slow@example.com", "admin");
     await world.makeOperator("target@example.com", "viewer");
     const { somebody: slow } = await world.signIn("slow@example.com");
@@ -422,7 +422,7 @@ describe("the frame", () => {
   });
 });
 
-it("what only begins like /ops is not of it: it is as unknown as any other path, to whoever asks", async () => {
+it("a path that only begins like /ops is as unknown as any other path, to every client", async () => {
   const somebody = await world.as("viewer");
   for (const path of ["/opsx", "/ops.css"]) {
     const response = await somebody.get(path);

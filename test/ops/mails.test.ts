@@ -59,7 +59,7 @@ describe("mails", () => {
     expect((await viewer?.get("/ops/mails/99"))?.status).toBe(404);
   });
 
-  it("show an admin their text while there is no mail server, and nobody once one has been tried", async () => {
+  it("show an admin their text while there is no mail server, and no one once one has been tried", async () => {
     await write("ann@example.com");
     expect(await page(admin, "/ops/mails")).toContain("No mail server is set");
     expect(await page(admin, "/ops/mails/1")).toContain("verify?token=abc");
@@ -101,7 +101,7 @@ describe("mails", () => {
     expect(await page(admin, "/ops/mails/1")).not.toContain("token");
   });
 
-  it("say what the mail server's trouble is", async () => {
+  it("show the error of the mail server", async () => {
     await world.sql`
       insert into mail_trouble (next_try_at, reason) values (clock_timestamp() + interval '5 minutes', '535 <who> are you')`;
     expect(await page(viewer, "/ops/mails")).toContain("535 &lt;who&gt; are you");

@@ -93,7 +93,7 @@ const tokensOf = (html: string) =>
 const tokensShown = (html: string) => [...html.matchAll(/name="run" value="([^"]+)"/g)].map(([, t = ""]) => t);
 
 describe("the queues", () => {
-  it("are shown with what they hold, why runs failed, and whether starts come in time", async () => {
+  it("are shown with their backlog, why runs failed, and whether starts are on time", async () => {
     const html = await page("/ops/queues");
     for (const name of ["fragile", "quiet", "ticking"]) expect(html).toContain(`href="/ops/queues/${name}"`);
     expect(html).toMatch(/3<span class="hidden"> runs of fragile: &lt;b&gt;the house&lt;\/b&gt; is on fire/);
@@ -150,7 +150,7 @@ describe("the queues", () => {
 });
 
 describe("failed runs", () => {
-  it("are retried as many as were announced, singly or by reason, and the log says so before", async () => {
+  it("are retried as many as were announced, singly or by reason, and the log has an entry before", async () => {
     const group = encodeURIComponent("took longer than # ms");
     const asked = await page(`/ops/queues/fragile/retry?all=1&group=${group}`, operator);
     expect(asked).toContain("<strong>2 failed runs of fragile</strong>");
@@ -236,7 +236,7 @@ describe("a delayed run", () => {
 describe("a queue", () => {
   const pause = (fields: Record<string, string>) => operator.post("/ops/queues/quiet/pause", fields);
 
-  it("is paused with name, reason and end, once; who comes second is told by whom", async () => {
+  it("is paused with name, reason and end, once; the second request learns by whom", async () => {
     expect((await pause({ reason: "x", lasts: "1h" })).status).toBe(400);
     expect(await (await pause({ reason: "too late", until: "2020-01-01" })).text()).toContain("an end in the future");
     expect(await (await pause({ reason: "both of them", until: "2099-01-01", lasts: "1h" })).text()).toContain(
@@ -257,7 +257,7 @@ describe("a queue", () => {
     expect(await page("/ops/queues/quiet/pause", admin)).toContain("The queue is paused already");
   });
 
-  it("goes on only where its pause is the one that was looked at", async () => {
+  it("is resumed only if its pause is the one that was shown", async () => {
     const form = await page("/ops/queues/quiet/resume", operator);
     const version = /name="version" value="([^"]+)"/.exec(form)?.[1]?.replaceAll("&#43;", "+") ?? "";
     const stale = await operator.post("/ops/queues/quiet/resume", { reason: "it is over", version: "2020-01-01" });
@@ -270,7 +270,7 @@ describe("a queue", () => {
     expect(await gone.text()).toContain("quiet is not paused");
   });
 
-  it("is paused though Redis is silent, and what asks Redis says so instead of waiting for it", async () => {
+  it("is paused though Redis is silent, and pages that need Redis report it instead of waiting", async () => {
     const [failed] = await queues.get("fragile").getFailed();
     const token = `${failed?.id}@${failed?.finishedOn}`;
     await queues.redis.client("PAUSE", 5_500);

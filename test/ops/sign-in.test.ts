@@ -46,7 +46,7 @@ describe("without signing in", () => {
 });
 
 describe("[API2][V6] signing in", () => {
-  it("goes to where somebody wanted to go, below /ops and nowhere else", async () => {
+  it("continues to the requested page, below /ops only", async () => {
     await world.makeOperator("ann@example.com", "viewer");
     for (const [to, location] of [
       ["/ops/people?x=1", "/ops/people?x=1"],
@@ -71,7 +71,7 @@ describe("[API2][V6] signing in", () => {
     for (const part of ["HttpOnly", "SameSite=Lax", "Path=/", "Max-Age=43200"]) expect(cookie).toContain(part);
   });
 
-  it("does not tell who may sign in: unknown, wrong, disabled and a caller alone get the same answer", async () => {
+  it("does not reveal who may sign in: unknown, wrong, disabled and a caller alone get the same response", async () => {
     await world.makeOperator("gone@example.com", "viewer");
     await world.sql.begin((tx) => changeDisabled(tx, { email: "gone@example.com" }, true));
     await world.makeOperator("caller@example.com", "viewer");
@@ -98,7 +98,7 @@ describe("[API2][V6] signing in", () => {
     await eventually(async () => (await audited("session.refused", "gone@example.com")) === 1);
   });
 
-  it("takes no longer where somebody is known, since what is written down of them is written after the answer", async () => {
+  it("takes no longer for a known address, because its records are written after the response", async () => {
     const { sql } = world;
     const holding = Promise.withResolvers<void>();
     const held = Promise.withResolvers<void>();
@@ -213,7 +213,7 @@ describe("[V7] a sign-in", () => {
     expect(await isIn(gone.somebody)).toBe(false);
   });
 
-  it("goes on while it is used, and use is noted", async () => {
+  it("continues while it is used, and its use is recorded", async () => {
     const { somebody, id } = await session("ann@example.com");
     await world.sql`update auth.sessions set seen_at = clock_timestamp() - interval '59 minutes' where id = ${id}`;
     expect(await isIn(somebody)).toBe(true);
@@ -236,7 +236,7 @@ describe("[V7] a sign-in", () => {
     expect(await isIn(other)).toBe(true);
   });
 
-  it("ends with signing out, one by one, and all others at once", async () => {
+  it("ends with signing out, one by one, and all others together", async () => {
     await world.makeOperator("many@example.com", "viewer");
     const [one, two, three] = [
       await session("many@example.com"),
@@ -341,7 +341,7 @@ describe("[V6] a second factor", () => {
     expect(await audited("session.refused", "guess@example.com")).toBe(10);
   });
 
-  it("code is asked of whoever gave the password, not of somebody else who is signed in there already", async () => {
+  it("code is requested of the user who gave the password, not of another one who is signed in there already", async () => {
     await world.makeOperator("mal@example.com", "viewer");
     await world.makeOperator("vic@example.com", "admin");
     const secrets: string[] = [];
@@ -409,7 +409,7 @@ describe("the one-time link", () => {
     expect((await open("x".repeat(300))).response.status).toBe(400);
   });
 
-  it("is printed anew on request, a few times, and used by two at once only one gets in", async () => {
+  it("is printed again on request, a few times, and of two concurrent uses only one signs in", async () => {
     const before = world.links;
     const asking = world.stranger();
     const statuses = [];

@@ -54,7 +54,7 @@ it("no form has a field for it, and no link or button leads to it", () => {
   expect(places.filter((place) => ABSENT.test(place.slice(place.indexOf(": "))))).toEqual([]);
 });
 
-it("no page says a word of it", () => {
+it("no page mentions it", () => {
   const words = templates.flatMap((file) =>
     readPage(file)
       .split("\n")

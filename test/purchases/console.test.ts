@@ -72,7 +72,7 @@ describe("a plan at the console", () => {
     expect([other.status, await text(other)]).toEqual([422, expect.stringContaining("has bought something else")]);
   });
 
-  it("is renewed, changed now or changed later, with what that comes to said before", async () => {
+  it("is renewed, changed now or changed later, with the result shown before", async () => {
     const ben = await richPerson("ben", 600n);
     await send(ben, "Pro", await formOf(ben, "Pro"));
     const plans = await page(ben, "/console/plans");
@@ -90,14 +90,14 @@ describe("a plan at the console", () => {
     expect(await page(ben, "/console/purchases")).toContain("replaced by");
   });
 
-  it("that was given without an end says why nothing is to be had beside it", async () => {
+  it("that was granted without an end explains why nothing can be bought next to it", async () => {
     const cem = await richPerson("cem", 600n);
     await world.sql`insert into entitlements (account_id, plan) values (${cem.accountId}, 'Starter')`;
     expect(await page(cem, "/console/plans")).toContain("you have Starter without an end, which was given to you");
     expect(await page(cem, "/console/plans/Pro/buy")).not.toContain('<form method="post" action="/console/plans');
   });
 
-  it("that lasts longer since what is left is worth more says so before", async () => {
+  it("that lasts longer because the remainder is worth more shows it before", async () => {
     const eve = await richPerson("eve", 200n);
     for (let n = 0; n < 4; n++) await send(eve, "Starter", await formOf(eve, "Starter"));
     const seen = await page(eve, "/console/plans/Pro/buy");
@@ -110,7 +110,7 @@ describe("a plan at the console", () => {
     );
   });
 
-  it("off sale is shown to nobody but those who have it", async () => {
+  it("off sale is shown only to its holders", async () => {
     const [dan, fay] = [await richPerson("dan", 300n), await richPerson("fay", 300n)];
     await send(dan, "Max", await formOf(dan, "Max"));
     await setPlan(world.sql, "Max", { onSale: false });
@@ -122,7 +122,7 @@ describe("a plan at the console", () => {
 });
 
 describe("nothing is bought", () => {
-  it("where a box is empty, the price has changed, money is missing, or the form is another", async () => {
+  it("is not bought if a box is empty, the price has changed, money is missing, or the form is another", async () => {
     const gus = await richPerson("gus", 99n);
     const fields = await formOf(gus, "Pro");
     const { start_now: _, ...one } = fields;

@@ -16,7 +16,7 @@ describe("a clock", () => {
     expect(clockProblem(readings)).toBeNull();
   });
 
-  it("that is ahead or behind is told by how much and against whom", () => {
+  it("that is ahead or behind is reported with the difference and the reference", () => {
     expect(clockProblem([reading(61_203.7), reading(-900, 1, "Redis")])).toMatch(
       /61204 ms ahead of PostgreSQL's and 900 ms behind Redis's; schedules need at most 500 ms/,
     );

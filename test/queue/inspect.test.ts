@@ -66,7 +66,7 @@ describe("an operator", () => {
     expect(other).toMatchObject({ queue: "fragile", waiting: 0, waitingSince: null });
   });
 
-  it("pauses a queue with name and reason, is told where somebody did before, and lets go on only the pause that was seen", async () => {
+  it("pauses a queue with name and reason, reports an earlier pause, and resumes only the pause that was seen", async () => {
     const queues = await world.open([plain]);
     const pause = { queue: "plain", by: "ann", reason: "too loud" };
     expect(await pauseQueue(world.sql, queues, pause)).toEqual({ kind: "done", isApplied: true });
@@ -288,7 +288,7 @@ describe("an operator", () => {
     expect(late?.lateMs).toBe(7_000);
   });
 
-  it("is told which queues there are, and that a run is not there", async () => {
+  it("is refused with the known queues, or because the run does not exist", async () => {
     const queues = await world.open([plain, fragile]);
     await expect(chooseFailed(queues, "palin", null)).rejects.toThrow(
       'there is no queue "palin"; there are plain, fragile',

@@ -48,8 +48,8 @@ const addOverdue = () =>
   queues.get("sleepy").add("sleepy", { house: "alpha" }, { timestamp: Date.now() - 60_000, delay: 1 });
 const waiting = async () => (await queues.get("sleepy").getWaiting()).map(({ name }) => name);
 
-describe("a queue whose runs nobody takes", () => {
-  it("though they are overdue is woken at the second look, and its worker begins anew at the fourth", async () => {
+describe("a queue whose runs are not taken", () => {
+  it("though they are overdue is woken at the second check, and its worker restarts at the fourth", async () => {
     const fatal: Error[] = [];
     const watch = createOverdueWatch({ queues, log: world.log, onFatal: (error) => fatal.push(error) });
     await consumer.pause(); // stands for a worker that waits for ever
@@ -67,7 +67,7 @@ describe("a queue whose runs nobody takes", () => {
     expect(fatal).toEqual([]);
   });
 
-  it("though they wait for nothing is as well, where its worker believes that it takes them", async () => {
+  it("though they wait for nothing as well, if its worker believes that it takes them", async () => {
     const watch = createOverdueWatch({ queues, log: world.log, onFatal: () => undefined });
     await consumer.pause(); // stands for a read that is never answered
     await queues.get("sleepy").add("sleepy", { house: "alpha" });
@@ -79,7 +79,7 @@ describe("a queue whose runs nobody takes", () => {
     await eventually(() => runs === 1);
   });
 
-  it("for which beginning anew does not help is reported as fatal", async () => {
+  it("for which a restart does not help is reported as fatal", async () => {
     const fatal: Error[] = [];
     const watch = createOverdueWatch({ queues, log: world.log, onFatal: (error) => fatal.push(error) });
     for (let look = 0; look < 16; look++) {

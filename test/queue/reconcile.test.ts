@@ -49,7 +49,7 @@ const scheduled = makeJob({
 });
 
 describe("after Redis lost everything", () => {
-  it("schedules come back by themselves, and the alert opens and closes", async () => {
+  it("schedules are restored by themselves, and the alert opens and closes", async () => {
     let runs = 0;
     const job = { ...scheduled, run: async () => ({ runs: ++runs }) };
     await world.start([job]);
@@ -85,7 +85,7 @@ describe("after Redis lost everything", () => {
     await eventually(() => world.lines.some(({ msg }) => msg === "done"));
   });
 
-  it("a pause with an end is over by itself, and the audit log says so", async () => {
+  it("a pause with an end is over by itself, and the audit log has an entry", async () => {
     const job = makeJob({ name: "napping", run: async () => ({ done: 1 }) });
     const queues = await world.open([job]);
     const until = new Date(Date.now() + 3_600_000).toISOString();

@@ -58,7 +58,7 @@ describe("a Redis", () => {
     expect(redisProblem(info(version, "noeviction"))).toBe(problem);
   });
 
-  it("that does not tell its version is refused", () => {
+  it("that does not report its version is refused", () => {
     expect(redisProblem("# Server\r\n")).toMatch(/version unknown/);
   });
 });

@@ -37,7 +37,7 @@ describe("a run that is over", () => {
     expect(reports.every(({ seconds }) => seconds >= 0 && seconds < 60)).toBe(true);
   });
 
-  it("names the answers it was about in its line, also where it failed, and many in lines before it", async () => {
+  it("names the payloads of the run in its line, also if it failed, and many in lines before it", async () => {
     const job = makeJob({
       name: "about",
       async run({ note }, { follow }) {
@@ -59,7 +59,7 @@ describe("a run that is over", () => {
     expect(named.toSorted((a, b) => a - b)).toEqual([51, 100]);
   });
 
-  it("about no answer has no names", () => {
+  it("about no payload has no names", () => {
     expect(createTraces().lines()).toEqual([]);
   });
 });

@@ -35,7 +35,7 @@ describe("a run", () => {
     expect(line?.["ms"]).toBeTypeOf("number");
   });
 
-  it("that did nothing is told at debug level only", async () => {
+  it("that did nothing is logged at debug level only", async () => {
     const job = makeJob({ name: "idle", run: async () => ({ rounds: 0, requests: 1, unchanged: 1, skipped: 1 }) });
     await world.start([job]);
     await (await world.open([job])).enqueue(job, { house: "alpha" });
@@ -43,7 +43,7 @@ describe("a run", () => {
     expect(line?.level).toBe(LEVEL.debug);
   });
 
-  it("asked for again and again while it goes on happens once more, with the newest payload", async () => {
+  it("requested again and again while it runs happens once more, with the newest payload", async () => {
     const first = gate();
     const seen: (string | undefined)[] = [];
     const job = makeJob({
@@ -73,7 +73,7 @@ describe("a run", () => {
     expect(await queues.get("once").getWaitingCount()).toBe(1);
   });
 
-  it("leaves nothing that listens to its signal, which would be kept for good with all that it knows", async () => {
+  it("leaves no listener on its signal, which would be kept permanently with all its references", async () => {
     const signals: AbortSignal[] = [];
     const job = makeJob({
       name: "forgotten",
@@ -136,7 +136,7 @@ describe("a run", () => {
     ]);
   });
 
-  it("that can never succeed fails at once", async () => {
+  it("that can never succeed fails immediately", async () => {
     let runs = 0;
     const job = makeJob({
       name: "hopeless",
@@ -192,7 +192,7 @@ describe("a run", () => {
     expect(runs).toBe(2);
   });
 
-  it("with a payload that is not valid fails for good and says why", async () => {
+  it("with a payload that is not valid fails permanently with the reason", async () => {
     const job = makeJob({ name: "strict" });
     const queues = await world.open([job]);
     await world.start([job]);
@@ -240,7 +240,7 @@ describe("a run that hangs", () => {
     await eventually(() => unfinishedMs() === 0);
   });
 
-  it("is aborted when its time is up, and the queue goes on", async () => {
+  it("is aborted when its time is up, and the queue continues", async () => {
     const job = makeJob({
       name: "slow",
       concurrency: 1,
@@ -261,7 +261,7 @@ describe("a run that hangs", () => {
     ]);
   });
 
-  it("and ignores its signal ends as failed all the same, and no other run of its key begins beside it", async () => {
+  it("and ignores its signal ends as failed all the same, and no other run of its key begins next to it", async () => {
     const held = gate();
     const going: string[] = [];
     const job = makeJob({

@@ -38,7 +38,7 @@ describe("a worker process", () => {
     expect(await queues.get("other").getWaitingCount()).toBe(1);
   });
 
-  it("that is to work on a queue nobody knows does not start", async () => {
+  it("for an unknown queue does not start", async () => {
     await expect(world.start([makeJob({ name: "one" })], { queues: ["one", "two"] })).rejects.toThrow(
       new UsageError("there is no queue two; the queues are one"),
     );
@@ -121,7 +121,7 @@ describe("a worker whose clock is wrong", () => {
     );
   });
 
-  it("takes no work and does not lead until it is right again, and everybody is told", async () => {
+  it("takes no work and does not lead until it is right again, and an alert is raised", async () => {
     let skew = 0;
     const skews: number[] = [];
     const job = makeJob({

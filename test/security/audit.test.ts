@@ -73,7 +73,7 @@ describe("[SUPPLY] a report of the registry", () => {
     expect(readAudit(JSON.stringify(offline), [], TODAY)).toEqual({ kind: "unavailable", why: "ECONNREFUSED" });
   });
 
-  it("that could not be requested, or that nobody could read, is a failure", () => {
+  it("that could not be requested, or cannot be read, is a failure", () => {
     const noLock = {
       error: { code: "EAUDITNOLOCK", summary: "This command requires an existing lockfile.", detail: "" },
     };

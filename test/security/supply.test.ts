@@ -44,7 +44,7 @@ describe("[SUPPLY] what we are made of", () => {
     }
   });
 
-  it("runs nothing while it is installed, and whoever would is known by name", () => {
+  it("runs nothing while it is installed, and every script is listed by name", () => {
     expect(read(".npmrc").split("\n")).toContain("ignore-scripts=true");
     const would = packagesOf("package-lock.json").flatMap(([path, { hasInstallScript }]) =>
       hasInstallScript ? [path.replace(/^.*node_modules\//, "")] : [],
@@ -58,7 +58,7 @@ describe("[SUPPLY] what we are made of", () => {
     ]);
   });
 
-  it("is installed from the lockfile alone, and audited, where it is checked", () => {
+  it("is installed from the lockfile alone, and audited, in CI", () => {
     const script = read(".ci/run");
     expect(script).toMatch(/^npm ci$/m);
     expect(script).not.toMatch(/npm (?:install|i|update|add)\b/);

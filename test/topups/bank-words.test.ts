@@ -11,7 +11,7 @@ import * as iban from "../../src/config/iban.ts";
 import * as reference from "../../src/topups/bank/reference.ts";
 import { listExamples, runExample } from "../support/examples.ts";
 
-describe("what the bank desk reads and writes", () => {
+describe("the forms and texts of bank transfers", () => {
   it.each(
     [
       ["topups/bank/amount", amount],

@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => desk?.world.close());
 
 describe("a bank transfer", () => {
-  it("is credited once a second person approves what the first matched, and its holder is told", async () => {
+  it("is credited once a second person approves the match of the first, and its holder gets a mail", async () => {
     const cleo = await desk.account("cleo@example.com");
     const topup = await desk.announce(cleo);
     const path = await desk.enter({
@@ -53,7 +53,7 @@ describe("a bank transfer", () => {
     expect(posted).toEqual({ kind: "topup", key: "bank:main:ref-1" });
   });
 
-  it("[FOUR-EYES] is approved by nobody who was made or reset within a day, or ever by whose work it is", async () => {
+  it("[FOUR-EYES] is not approved by a person created or reset within a day, nor ever by the author of the work", async () => {
     const { sql, world } = desk;
     await world.makeOperator("chief@example.com", "admin");
     const userId = await world.makeOperator("puppet@example.com", "operator");
@@ -133,7 +133,7 @@ describe("a bank transfer", () => {
     expect(mails).toHaveLength(1);
   });
 
-  it("in another currency is worth what the typed rate says, shown to both", async () => {
+  it("in another currency is credited at the entered rate, shown to both", async () => {
     const account = await desk.account("euro@example.com");
     const topup = await desk.announce(account, "50.00 EUR");
     const path = await desk.enter({ remittance: topup.reference, amount: "50,00", currency: "EUR" });
@@ -160,7 +160,7 @@ describe("a bank transfer", () => {
     expect(rows).toEqual([{ again: null }, { again: topup.reference }]);
   });
 
-  it("that comes after it was cancelled, or too late, is credited all the same", async () => {
+  it("that arrives after it was cancelled, or too late, is credited all the same", async () => {
     const account = await desk.account("late-or-not@example.com");
     for (const change of [{ state: "cancelled" }, { expires_at: "2026-01-01" }]) {
       const topup = await desk.announce(account);
@@ -189,7 +189,7 @@ describe("a bank transfer", () => {
     );
   });
 
-  it("is refused where the form names another account than the reference is of", async () => {
+  it("is refused if the form names another account than that of the reference", async () => {
     const [own, other] = [await desk.account("own@example.com"), await desk.account("other@example.com")];
     const topup = await desk.announce(own);
     const path = await desk.enter({ remittance: topup.reference });
@@ -207,7 +207,7 @@ describe("a bank transfer", () => {
     expect(await desk.holds("wallet", other)).toBe(0n);
   });
 
-  it("is approved by the same person where the team is said to be of one, and that is written down", async () => {
+  it("is approved by the same person if the setting allows one person, and that is recorded", async () => {
     const account = await desk.account("alone@example.com");
     const topup = await desk.announce(account);
     const path = await desk.enter({ remittance: topup.reference });
@@ -285,7 +285,7 @@ describe("money that cannot be placed", () => {
     expect(await desk.stateOf(path)).toBe("suspense");
   });
 
-  it("that is rejected never reaches a wallet, is told of, and leaves suspense by two people", async () => {
+  it("that is rejected never reaches a wallet, raises an alert, and leaves suspense by two people", async () => {
     const account = await desk.account("no@example.com");
     const topup = await desk.announce(account);
     const path = await desk.enter({ remittance: topup.reference, amount: "30.00" });
@@ -316,7 +316,7 @@ describe("money that cannot be placed", () => {
     expect(await desk.holds("wallet", account)).toBe(0n);
   });
 
-  it("that is said to be returned is not matched meanwhile, and stays where that is stopped", async () => {
+  it("that is marked as returned is not matched meanwhile, and stays if that is stopped", async () => {
     const account = await desk.account("stay@example.com");
     const path = await desk.enter({ remittance: "?" });
     expect(await problemOf(await desk.ann.post(`${path}/return`, { reason: "too early" }))).toContain(
@@ -331,7 +331,7 @@ describe("money that cannot be placed", () => {
   });
 });
 
-describe("who may do what at the bank desk", () => {
+describe("the permissions for bank transfers", () => {
   it("approving without a second factor leads to turning it on, and offers no form that would fail again", async () => {
     const account = await desk.account("factor@example.com");
     const topup = await desk.announce(account);
@@ -366,7 +366,7 @@ describe("a statement that is pasted", () => {
   };
   const count = async () => (await desk.sql<{ n: number }[]>`select count(*)::integer as n from bank_lines`)[0]!.n;
 
-  it("is looked at first, then taken in once; what is there already is skipped and said", async () => {
+  it("is previewed, then imported once; known lines are skipped and reported", async () => {
     const before = await count();
     const rows = [
       'c-1;2026-11-19;12,50;EUR;"Doe; Ann";first',
@@ -393,7 +393,7 @@ describe("a statement that is pasted", () => {
     expect(await count()).toBe(before + 3);
   });
 
-  it("is of who pasted it, whoever takes it in: they do not approve what is in it", async () => {
+  it("belongs to the person who pasted it, whoever imports it: they do not approve its lines", async () => {
     const account = await desk.account("pasted@example.com");
     const path = await look(csv(["forged;2026-11-20;70.00;USD;Pat;"]));
     expect((await desk.ben.post(`${path}/take`)).status).toBe(303);
@@ -429,7 +429,7 @@ describe("a statement that is pasted", () => {
   });
 });
 
-describe("who is told", () => {
+describe("the mails about bank transfers", () => {
   it("an alert opens while something waits for a second person for more than a day", async () => {
     const { log } = testContext(desk.sql).context;
     const account = await desk.account("slow@example.com");
@@ -449,7 +449,7 @@ describe("who is told", () => {
   });
 });
 
-describe("a process that is killed at the bank desk", () => {
+describe("a process that is killed during a bank transfer", () => {
   const names = [
     "match: insert on bank_matches",
     "match: update on bank_lines",

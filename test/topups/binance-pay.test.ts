@@ -55,7 +55,7 @@ const creditsOf = (id: string) => world.sql`
   select idempotency_key as key from ledger_transactions where meta ->> 'topup' = ${id}`;
 
 describe("an order", () => {
-  it("is begun at the console, made by the worker, paid in the app, told of, asked for, and credited once", async () => {
+  it("is requested at the console, made by the worker, paid in the app, notified, looked up, and credited once", async () => {
     const ana = await world.as("ana");
     expect(await text(await ana.get("/console/top-up/binance-pay"))).toContain("5.00 to 10,000.00");
     const page = await begin(ana);
@@ -95,7 +95,7 @@ describe("an order", () => {
     expect(await world.wallet(ana.accountId)).toBe(25_170_000n);
   });
 
-  it("that is paid while every notice is lost is found when its turn comes", async () => {
+  it("that is paid while every notification is lost is found at its next lookup", async () => {
     const ben = await world.as("ben");
     const { id, order } = await made(ben);
     await world.wait(id);
@@ -110,7 +110,7 @@ describe("an order", () => {
     ["another amount", { orderAmount: "25.16000000" }],
     ["another currency", { currency: "BUSD" }],
     ["another reference", { merchantTradeNo: "SOMEBODYELSE1" }],
-  ])("that says %s credits nothing, is looked at by people, and says so", async (_, changed) => {
+  ])("with %s credits nothing, is left to staff, and shows it", async (_, changed) => {
     const cleo = await world.as("cleo");
     const before = await world.wallet(cleo.accountId);
     const { page, id, order } = await made(cleo);
@@ -164,7 +164,7 @@ describe("an order", () => {
     expect(await stateOf(id)).toEqual(["closed", "cancelled"]);
   });
 
-  it("whose answer is lost is made again under another name, and given up in the end", async () => {
+  it("whose response is lost is made again under another name, and given up in the end", async () => {
     const finn = await world.as("finn");
     const page = await begin(finn);
     const id = page.split("/").at(-1) ?? "";
@@ -274,7 +274,7 @@ describe("[WEBHOOK] a notice", () => {
     expect(await world.send(notice)).toEqual([409, fits]);
   });
 
-  it("that comes while its order is asked for has it asked for again", async () => {
+  it("that arrives while its order is looked up causes another lookup", async () => {
     const { id, order: open } = await made(holder);
     await world.wait(id);
     world.provider.hear = async () => {
@@ -285,7 +285,7 @@ describe("[WEBHOOK] a notice", () => {
     expect(await world.work()).toEqual({ credited: 1 });
   });
 
-  it("of an order that is not ours is taken and comes to nothing", async () => {
+  it("of an order that is not ours is accepted and ignored", async () => {
     const notice = world.provider.notice({ ...order, prepayId: "1", status: "PAID" });
     expect((await world.send(notice))[0]).toBe(200);
     expect(await world.work()).toEqual({});
@@ -304,7 +304,7 @@ describe("[WEBHOOK] a notice", () => {
     expect((await world.send(world.provider.notice(order)))[0]).toBe(200);
   });
 
-  it("is not larger than 64 KiB, comes by POST, and under its own address alone", async () => {
+  it("is not larger than 64 KiB, is sent by POST, and to its own address alone", async () => {
     const huge = await fetch(world.notifyUrl, { method: "POST", body: "x".repeat(70_000) }).then(
       ({ status }) => status,
       () => 413,
@@ -320,7 +320,7 @@ describe("[WEBHOOK] a notice", () => {
   }
 });
 
-describe("where no payment app is configured", () => {
+describe("without a configured payment app", () => {
   const settings = loadSettings({});
   it("is not offered, its pages are not found, and nothing is taken", async () => {
     expect(configuredMethods(settings).map(({ id }) => id)).not.toContain("binance-pay");
@@ -345,8 +345,8 @@ describe("where no payment app is configured", () => {
   });
 });
 
-describe("[API10] what the payment app answers", () => {
-  it("is judged as the examples say", () => {
+describe("[API10] the responses of the payment app", () => {
+  it("are interpreted like the examples", () => {
     const claims = listExamples("src/topups/binance-pay/responses.ts").flatMap((one) =>
       runExample(one, { ...answers }),
     );
@@ -354,7 +354,7 @@ describe("[API10] what the payment app answers", () => {
     for (const { line, actual, expected } of claims) expect([line, actual]).toEqual([line, expected]);
   });
 
-  it("counts as paid for one amount alone, whatever is said", () => {
+  it("counts as paid for one amount alone, whatever else it states", () => {
     const ours = { tradeNo: "RH1", prepayId: "7", currency: "USDT", micros: 25_170_000n };
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.float().map(String), fc.bigInt().map(String)), (orderAmount) => {
@@ -366,7 +366,7 @@ describe("[API10] what the payment app answers", () => {
   });
 });
 
-describe("what the payment app answers and no column holds", () => {
+describe("a response of the payment app that no column holds", () => {
   const MAKE = "/binancepay/openapi/v3/order";
   const ASK = "/binancepay/openapi/v2/order/query";
   const inData = (changed: object) => (said: Record<string, unknown>) => ({

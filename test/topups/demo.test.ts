@@ -43,7 +43,7 @@ describe("the demo payment", () => {
     return referenceIn(await (await holder.get("/console/top-up")).text());
   }
 
-  it("credits the balance by the steps of any top-up, once for a form that is sent twice, and says that it is no money", async () => {
+  it("credits the balance by the steps of any top-up, once for a form that is sent twice, and states that it is no money", async () => {
     const dan = await world.as("dan");
     const reference = await openForm(dan);
     const sent = () => dan.post("/console/top-up/demo", { amount: "120.50", reference });

@@ -209,7 +209,7 @@ describe("an address with a thousand transfers in one block", () => {
     expect(counted).toEqual({ n: 1_000 });
   });
 
-  it("[PARSERS] whose receipt is too long stops nobody else, and is not credited", async () => {
+  it("[PARSERS] whose receipt is too long stops no other deposit, and is not credited", async () => {
     const { chain, first, second } = world;
     const [own, other] = [await world.account(), await world.account()];
     const huge = await chain.transfer(own.address, 7_000_000n);

@@ -54,7 +54,7 @@ describe("a top-up", () => {
     await expect(world.sql`delete from topups where id = ${second}`).rejects.toThrow("never deleted");
   });
 
-  it("of an account that was closed is credited, and nobody is written to", async () => {
+  it("of a closed account is credited, and no mail is sent", async () => {
     const { accountId } = await world.makeHolder("gone@example.com");
     const topup = (await begin(accountId, "chain:4"))!;
     await world.sql`
@@ -65,7 +65,7 @@ describe("a top-up", () => {
 });
 
 describe("a holder who tops up by bank", () => {
-  it("says an amount, gets a reference with everything to copy, and sees how far it is", async () => {
+  it("is given an amount, gets a reference with everything to copy, and shows its status", async () => {
     const ann = await world.as("ann");
     expect(await (await ann.get("/console/top-up")).text()).toContain("Bank transfer");
     const made = await ann.post("/console/top-up/bank", { amount: "1.250,5", currency: "EUR" });
@@ -84,7 +84,7 @@ describe("a holder who tops up by bank", () => {
     expect(await (await ann.get(path)).text()).toContain("It did not arrive in time");
   });
 
-  it("has a few that are waited for at most, may cancel one, and none of somebody else's", async () => {
+  it("has a limited number of open ones, may cancel one, and none of another account", async () => {
     const [ben, cleo] = [await world.as("ben"), await world.as("cleo")];
     const announce = () => ben.post("/console/top-up/bank", { amount: "10", currency: "USD" });
     const made = await Promise.all(Array.from({ length: 7 }, announce));
@@ -105,14 +105,14 @@ describe("a holder who tops up by bank", () => {
     ["10", "GBP"],
     ["9".repeat(30), "EUR"],
     ["", "EUR"],
-  ])("is told what is wrong with %j %s", async (amount, currency) => {
+  ])("is refused with the reason for %j %s", async (amount, currency) => {
     const cleo = await world.as("cleo");
     expect((await cleo.post("/console/top-up/bank", { amount, currency })).status).toBe(422);
   });
 });
 
-describe("where no way to pay in is set up", () => {
-  it("the page says so, and no page of a way is found", async () => {
+describe("if no method to pay in is configured", () => {
+  it("the page states it, and no page of a method is found", async () => {
     const bare = await openConsoleWorld();
     try {
       const ann = await bare.as("ann");

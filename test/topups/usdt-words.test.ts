@@ -25,7 +25,7 @@ describe("how USDT is counted and read", () => {
 describe("the settings of USDT", () => {
   const both = { USDT_XPUB: XPUB, USDT_RPC_URLS: "https://one.example/key, https://two.example" };
 
-  it("take no USDT where none are given, and Ethereum where a key and endpoints are", () => {
+  it("accept no USDT if none is configured, and Ethereum if a key and endpoints are", () => {
     expect(usdtOf(loadSettings({}))).toBeNull();
     expect(usdtOnChain.isConfigured(loadSettings({}))).toBe(false);
     expect(usdtOf(loadSettings(both))).toMatchObject({

@@ -59,7 +59,7 @@ describe("addresses", () => {
     expect(addressAt(receiving, 7), "the key one level below leads to the same").toBe(addressAt(XPUB, 7));
   });
 
-  it("are one for each account, for good, without a gap between, however many ask at once", async () => {
+  it("are one for each account, permanently, without a gap between, however many requests are concurrent", async () => {
     const { sql, usdt } = world;
     const made = await sql<{ id: bigint }[]>`
       insert into accounts (email) select 'many-' || n || '@example.com' from generate_series(1, 5) n returning id`;
@@ -73,7 +73,7 @@ describe("addresses", () => {
     await expect(sql`update deposit_addresses set address = lower(address)`).rejects.toThrow(/only ever added to/);
   });
 
-  it("are not shown where the key is another one, nor before the chain is watched", async () => {
+  it("are not shown if the key is another one, nor before the chain is watched", async () => {
     const { sql, variables } = world;
     const { id, address } = await world.account();
     const otherXpub = mnemonicToAccount(OTHER_WORDS, { path: "m/44'/60'/0'" }).getHdKey().publicExtendedKey;
@@ -88,7 +88,7 @@ describe("addresses", () => {
 });
 
 describe("a deposit", () => {
-  it("is pending from its first block, and credited once it is deep enough: once, though three look at once", async () => {
+  it("is pending from its first block, and credited once it is deep enough: once, though three look at the same time", async () => {
     const { id, address } = await world.account();
     await world.chain.transfer(address, 25_000_000n);
     expect(await world.turn()).toMatchObject({ found: expect.any(Number) as number, credited: 0 });
@@ -115,7 +115,7 @@ describe("a deposit", () => {
     ]);
   });
 
-  it("is credited as soon as the chain says that its block is final", async () => {
+  it("is credited as soon as the chain reports its block as final", async () => {
     const { id, address } = await world.account();
     await world.chain.transfer(address, 6_000_000n);
     const block = await world.chain.head();
@@ -129,7 +129,7 @@ describe("a deposit", () => {
     expect(await states(id)).toEqual(["credited"]);
   });
 
-  it("counts each transfer of a transaction, and none of another token, of nothing, or to somebody else", async () => {
+  it("counts each transfer of a transaction, and none of another token, of nothing, or to another address", async () => {
     const { id, address } = await world.account();
     const { chain } = world;
     await chain.transfer(address, 7_000_001n, { times: 2 });
@@ -177,7 +177,7 @@ describe("a deposit", () => {
 });
 
 describe("a reorganisation", () => {
-  it("takes a deposit away, gives it back in another block, and it is credited once", async () => {
+  it("removes a deposit, returns it in another block, and it is credited once", async () => {
     const { chain } = world;
     const { id, address } = await world.account();
     const txHash = await chain.transfer(address, 8_000_000n);
@@ -198,7 +198,7 @@ describe("a reorganisation", () => {
     expect(await world.wallet(id)).toBe(8_000_000n);
   });
 
-  it("that moves a deposit to another block, and another place in it, begins its confirmations anew", async () => {
+  it("that moves a deposit to another block, and another place in it, restarts its confirmations", async () => {
     const { chain } = world;
     const { id, address } = await world.account();
     const raw = await chain.raw(await chain.transfer(address, 9_000_000n, { from: OTHER_SENDER }));
@@ -258,7 +258,7 @@ describe("a reorganisation after the credit", () => {
 });
 
 describe("endpoints", () => {
-  it("of which one answers what cannot be stored keep nobody's deposit from being seen, and are reported", async () => {
+  it("of which one returns what cannot be stored prevent no other deposit from being seen, and are reported", async () => {
     const { sql, chain, first, usdt } = world;
     const big = `0x${"f".repeat(20)}`;
     const lies: [string, Proxy["say"]][] = [
@@ -312,7 +312,7 @@ describe("endpoints", () => {
     expect(await world.wallet(id)).toBe(20_000_000n);
   });
 
-  it("that differ on a deposit keep it from being credited, and people are told", async () => {
+  it("that differ on a deposit prevent its credit, and an alert is raised", async () => {
     const { sql, chain, second, usdt } = world;
     const lies: [string, Proxy["say"]][] = [
       ["knows no such transfer", (method, result) => (method === "eth_getTransactionReceipt" ? null : result)],
@@ -349,7 +349,7 @@ describe("endpoints", () => {
     expect(await world.wallet(id)).toBe(11_000_000n);
   });
 
-  it("of which one tells a lower block bring no deposit forward", async () => {
+  it("of which one reports a lower block advance no deposit", async () => {
     const { chain, first, second } = world;
     const { id, address } = await world.account();
     await settle(2 * CONFIRMATIONS);
@@ -392,7 +392,7 @@ describe("endpoints", () => {
     expect([await world.wallet(own.id), await world.wallet(other.id)]).toEqual([15_000_000n, 0n]);
   });
 
-  it("that refuse to be asked so often, or answer nonsense, are away, and asked no more than before", async () => {
+  it("that refuse frequent requests, or return nonsense, are unavailable, and requested no more than before", async () => {
     const { sql, chain, first, usdt } = world;
     const { id, address } = await world.account();
     await settle(2 * usdt.chain.rescan);
@@ -497,7 +497,7 @@ describe("endpoints", () => {
     expect(await world.turn()).toMatchObject({ unread: 0 });
   });
 
-  it("that held a deposit back are read again from its block where an operator says so", async () => {
+  it("that omitted a deposit are read again from its block when an operator requests it", async () => {
     const { sql, chain, first, second, settings, usdt } = world;
     const { id, address } = await world.account();
     await chain.transfer(address, 17_000_000n);
@@ -541,7 +541,7 @@ describe("endpoints", () => {
     expect(await settle()).toMatchObject({ credited: 1 });
   });
 
-  it("that are behind or away are waited for: what came is shown through the other one, and nothing is lost", async () => {
+  it("that are behind or unavailable are waited for: the deposit is shown from the other one, and nothing is lost", async () => {
     const { sql, chain, second, usdt } = world;
     const { id, address } = await world.account();
     const held = await chain.head();
@@ -601,7 +601,7 @@ describe("endpoints", () => {
     ]);
   });
 
-  it("are read on from where they were left, in ranges as small as they want", async () => {
+  it("are read from the last position, in ranges as small as they require", async () => {
     const { sql, chain, first, second, usdt } = world;
     const { id, address } = await world.account();
     const before = await chain.head();
@@ -720,7 +720,7 @@ describe("the pages", () => {
     );
   });
 
-  it("show no address where the key is another one, and are not there where USDT is not configured", async () => {
+  it("show no address if the key is another one, and are missing if USDT is not configured", async () => {
     const { id, address } = await world.account();
     expect(await asHolder(id, loadSettings({}))).toBeNull();
     const USDT_XPUB = mnemonicToAccount(OTHER_WORDS, { path: "m/44'/60'/0'" }).getHdKey().publicExtendedKey;
