@@ -1,7 +1,7 @@
 import type { Queryable } from "../db/client.ts";
 
-/** What became of a mail so far. */
-export type MailState = "waiting" | "sent" | "given-up";
+/** The state of a mail. `printed`: written to the terminal, since no mail server was set, and not sent. */
+export type MailState = "pending" | "printed" | "sent" | "given-up";
 
 /** A mail as operators look at it: all but its text. */
 export interface ListedMail {
@@ -54,13 +54,15 @@ export async function findMail(sql: Queryable, id: bigint): Promise<ListedMail |
   return mail ?? null;
 }
 
-/** How many mails wait, and how many were given up. */
-export async function countMails(sql: Queryable): Promise<{ waiting: number; givenUp: number }> {
-  const [counts] = await sql<{ waiting: number; givenUp: number }[]>`
+/** Counts mails that are pending (not those that were printed), and mails that were given up. */
+export async function countMails(sql: Queryable): Promise<{ pending: number; givenUp: number }> {
+  const [counts] = await sql<{ pending: number; givenUp: number }[]>`
     select
-      (select count(*)::integer from mails where sent_at is null and given_up_at is null) as waiting,
+      (
+        select count(*)::integer from mails where sent_at is null and given_up_at is null and printed_at is null
+      ) as pending,
       (select count(*)::integer from mails where given_up_at is not null) as "givenUp"`;
-  return counts ?? { waiting: 0, givenUp: 0 };
+  return counts ?? { pending: 0, givenUp: 0 };
 }
 
 /**
@@ -127,7 +129,9 @@ export async function retryMails(sql: Queryable, ids: readonly bigint[] | null, 
 
 function isInState(sql: Queryable, state: MailState) {
   if (state === "sent") return sql`sent_at is not null`;
-  return state === "waiting" ? sql`sent_at is null and given_up_at is null` : sql`given_up_at is not null`;
+  if (state === "given-up") return sql`given_up_at is not null`;
+  const isPrinted = state === "printed" ? sql`printed_at is not null` : sql`printed_at is null`;
+  return sql`sent_at is null and given_up_at is null and ${isPrinted}`;
 }
 
 function columnsOf(sql: Queryable) {
@@ -137,7 +141,8 @@ function columnsOf(sql: Queryable) {
     case
       when sent_at is not null then 'sent'
       when given_up_at is not null then 'given-up'
-      else 'waiting'
+      when printed_at is not null then 'printed'
+      else 'pending'
     end as state,
     recipient,
     subject,

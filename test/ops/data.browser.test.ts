@@ -185,16 +185,16 @@ describe("an operator without JavaScript", () => {
   it("finds a caller, suspends and restores it", async () => {
     const { page, said } = await enter("operator", "/ops/callers", { javaScriptEnabled: false });
     await page.getByLabel(/^E-mail, id/).fill("ann@");
-    await page.getByRole("button", { name: "Look" }).click();
+    await page.getByRole("button", { name: "Filter" }).click();
     await page.getByRole("link", { name: "ann@callers.example" }).click();
     await page.getByLabel("Reason", { exact: true }).fill("its key is on a public page");
-    await page.getByRole("button", { name: "Suspend the account" }).click();
+    await page.getByRole("button", { name: "Suspend account" }).click();
     expect(await page.getByRole("status").textContent()).toContain("is suspended");
     await page.setViewportSize({ width: 320, height: 800 });
     expect(await overflow(page)).toBe(0);
     if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/caller-suspended-320.png`, fullPage: true });
     await page.getByLabel("Reason", { exact: true }).fill("the key was replaced");
-    await page.getByRole("button", { name: "Restore the account" }).click();
+    await page.getByRole("button", { name: "Restore account" }).click();
     expect(await page.getByRole("status").textContent()).toContain("is restored");
     expect(said).toEqual([]);
     await page.context().close();

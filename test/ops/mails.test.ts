@@ -43,7 +43,7 @@ describe("mails", () => {
     const all = await page(viewer, "/ops/mails");
     expect(all).toContain("n53@example.com");
     expect(all).toContain("Mail &lt;i&gt;53&lt;/i&gt;");
-    expect(all).toContain("51 waiting");
+    expect(all).toContain("51 pending");
     expect(all).not.toContain("verify?token");
     expect(all).not.toContain("n2@example.com");
     const next = /rel="next" href="([^"]+)"/.exec(all)?.[1] ?? "";
@@ -84,7 +84,7 @@ describe("mails", () => {
     expect((await viewer?.post("/ops/mails/retry", { ids: "1", reason }))?.status).toBe(403);
     expect((await operator?.post("/ops/mails/retry", { ids: ["1", "3"], reason }))?.status).toBe(303);
     const unfit = await operator?.post("/ops/mails/retry", { ids: ["1", "3"], reason });
-    expect([unfit?.status, await unfit?.text()]).toEqual([422, expect.stringContaining("none of them is given up")]);
+    expect([unfit?.status, await unfit?.text()]).toEqual([422, expect.stringContaining("none of these mails is given up")]);
     expect((await operator?.post("/ops/mails/retry-all", { reason }))?.status).toBe(303);
     const waiting = await world.sql`
       select id::integer, attempts

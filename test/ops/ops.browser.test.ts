@@ -86,10 +86,10 @@ describe("an admin in a browser", () => {
 
     await page.getByLabel("E-mail").fill("bob@example.com");
     await page.getByLabel("Role").selectOption("operator");
-    await page.getByRole("button", { name: "Make" }).click();
+    await page.getByRole("button", { name: "Add operator" }).click();
     expect(await page.locator("pre").textContent()).toMatch(/^[0-9a-f-]{35}$/);
     await look(page, "password-once");
-    await page.getByRole("link", { name: "To the operators" }).click();
+    await page.getByRole("link", { name: "Back to people" }).click();
     await look(page, "people");
 
     await page.getByRole("link", { name: "Change bob@example.com" }).click();
@@ -97,7 +97,7 @@ describe("an admin in a browser", () => {
     await world.sql`update auth.sessions set created_at = created_at - interval '11 minutes'`;
     await page.getByLabel("New role").selectOption("data");
     await page.getByLabel("Reason", { exact: true }).first().fill("moves to the data staff");
-    await page.getByRole("button", { name: "Change the role" }).click();
+    await page.getByRole("button", { name: "Change role" }).click();
     await page.getByRole("heading", { name: "Confirm that it is you" }).waitFor();
     await look(page, "confirm");
     await page.getByLabel("Password of ann@example.com").fill("not it at all");

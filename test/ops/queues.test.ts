@@ -120,7 +120,7 @@ describe("the queues", () => {
   it("show their workers with memory, version and who leads", async () => {
     const html = await eventually(async () => {
       const text = await page("/ops/workers");
-      return text.includes(">leads<") && text;
+      return text.includes(">leader<") && text;
     });
     expect(html).toContain("9.9.9");
     expect(html).toMatch(/<td class="num">\d+\.\d MB<\/td><td class="num">\d+\.\d MB<\/td>/);

@@ -15,7 +15,7 @@ type Form = z.infer<typeof form>;
 
 const roles = ["operator"] as const;
 
-/** Takes an account's access away, until it is restored. */
+/** Suspends an account: its keys are refused until it is restored. */
 export const suspendAction: OpsAction<Form> = {
   name: "account.suspend",
   path: "/callers/:id/suspend",
@@ -25,12 +25,12 @@ export const suspendAction: OpsAction<Form> = {
   run: (parts, sent) =>
     decide(parts, sent, {
       name: "account.suspend",
-      said: "is suspended: none of its keys is answered from now on",
+      message: "is suspended: its keys are refused from the next call on",
       work: (tx, id) => suspendAccount(tx, id, { by: sent.visitor.email, reason: sent.form.reason }),
     }),
 };
 
-/** Gives it back. */
+/** Restores a suspended account. */
 export const restoreAction: OpsAction<Form> = {
   name: "account.restore",
   path: "/callers/:id/restore",
@@ -40,12 +40,12 @@ export const restoreAction: OpsAction<Form> = {
   run: (parts, sent) =>
     decide(parts, sent, {
       name: "account.restore",
-      said: "is restored: its keys are answered again",
+      message: "is restored: its keys work again",
       work: restoreAccount,
     }),
 };
 
-/** Takes the second factor off a holder who lost it. An admin has to know by other ways that it is them. */
+/** Turns off the second factor of a holder who lost it. An admin has to verify the identity in another way. */
 export const dropFactorAction: OpsAction<Form> = {
   name: "account.reset-two-factor",
   path: "/callers/:id/reset-two-factor",
@@ -55,12 +55,12 @@ export const dropFactorAction: OpsAction<Form> = {
   run: (parts, sent) =>
     decide(parts, sent, {
       name: "account.reset-two-factor",
-      said: "has no second factor now, and is signed out everywhere",
+      message: "has no second factor any more and is signed out everywhere",
       work: removeHolderTwoFactor,
     }),
 };
 
-/** Ends one key of an account for good. */
+/** Revokes one key of an account permanently. */
 export const revokeAction: OpsAction<Form> = {
   name: "key.revoke",
   path: "/callers/:id/keys/:key/revoke",
@@ -80,18 +80,18 @@ export const revokeAction: OpsAction<Form> = {
       const done = await revokeKey(nested(tx), String(key).padStart(18, "0"));
       if (!done.ok) return done;
       const after = (await listKeys(tx, account.email)).find((one) => one.id === key);
-      const told = {
+      const entry = {
         action: "key.revoke",
         target: `key ${key} of account ${account.id}`,
         before: { state: before.state, last4: before.last4 },
         after: { state: after?.state, last4: before.last4 },
         reason: given.reason,
       };
-      await appendAudit(tx, auditEntry(visitor, told));
+      await appendAudit(tx, auditEntry(visitor, entry));
       return done;
     });
     if (!outcome.ok) return { ok: false, problem: outcome.reason };
-    const message = `key ${key} (…${outcome.last4}) is revoked, from the next call on`;
+    const message = `key ${key} (…${outcome.last4}) is revoked from the next call on`;
     return { ok: true, message, location: `/ops/callers/${account.id}` };
   },
 };
@@ -101,7 +101,7 @@ async function decide(
   { visitor, params, form: given }: Sent<Form>,
   act: {
     name: string;
-    said: string;
+    message: string;
     work(tx: Transaction, id: bigint): Promise<Outcome<{ email: string; before: object; after: object }>>;
   },
 ): Promise<Done> {
@@ -112,11 +112,11 @@ async function decide(
     const done = await act.work(tx, id);
     if (!done.ok) return done;
     const { before, after } = done;
-    // by its number: the log cannot forget an address, which has to be forgotten once the account is closed
-    const told = { action: act.name, target: `account ${id}`, before, after, reason: given.reason };
-    await appendAudit(tx, auditEntry(visitor, told));
+    // by its id: the log cannot delete an address, which has to be deleted when the account is closed
+    const entry = { action: act.name, target: `account ${id}`, before, after, reason: given.reason };
+    await appendAudit(tx, auditEntry(visitor, entry));
     return done;
   });
   if (!outcome.ok) return { ok: false, problem: outcome.reason };
-  return { ok: true, message: `${outcome.email} ${act.said}`, location: `/ops/callers/${id}` };
+  return { ok: true, message: `${outcome.email} ${act.message}`, location: `/ops/callers/${id}` };
 }

@@ -44,7 +44,7 @@ export const resumeHouseAction: OpsAction<z.infer<typeof resumeForm>> = {
     }),
 };
 
-/** Has an open circuit probed at the next turn. */
+/** Probes an open circuit with the next poll. */
 export const probeHouseAction: OpsAction<Form> = {
   name: "house.probe",
   path: "/houses/:house/probe",
@@ -54,7 +54,7 @@ export const probeHouseAction: OpsAction<Form> = {
   run: (parts, sent) =>
     act(parts, sent, {
       action: "house.probe",
-      message: "is asked again at its next turn",
+      message: "is probed with its next poll",
       work: (tx, house) => askHouseNow(tx, { house, forget: false }),
     }),
 };
@@ -120,8 +120,8 @@ async function act<Facts>(
     const done = await how.work(tx, house);
     if (done.kind === "done") {
       const { before, after } = done;
-      const told = { action: how.action, target: `house ${house}`, before, after, reason: given.reason };
-      await appendAudit(tx, auditEntry(visitor, told));
+      const entry = { action: how.action, target: `house ${house}`, before, after, reason: given.reason };
+      await appendAudit(tx, auditEntry(visitor, entry));
     }
     return done;
   });

@@ -1,13 +1,13 @@
 import type { Queryable } from "../../db/client.ts";
 
-/** What there is of a house beside what the board shows. */
+/** Facts of a house that the board does not show. */
 export interface HouseDetail {
   baseUrl: string | null;
   demo: boolean;
   /** The entry of the houses file, variables by name: no secret is in it. */
   settings: Record<string, unknown>;
   updatedAt: Date;
-  /** Tells this pause from any other; null where it is polled. */
+  /** Identifies this pause; null if the house is polled. */
   pauseVersion: string | null;
   /** Until when its requests are spent; null where it has no budget. */
   spentUntil: Date | null;

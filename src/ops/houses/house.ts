@@ -22,7 +22,7 @@ const query = z.object({});
 const STRIP = { hours: 24, cellMinutes: 15, count: 96 } as const;
 const MINUTES_SHOWN = 60;
 
-/** One house: how it is polled, what it answered, what failed, and its tables. */
+/** One house: its polls and their responses, failures, and its tables. */
 export const housePage: OpsPage<z.infer<typeof query>> = {
   path: "/houses/:house",
   query,
@@ -70,7 +70,7 @@ export const housePage: OpsPage<z.infer<typeof query>> = {
 
 const confirmQuery = z.object({ do: z.enum(["pause", "resume", "probe", "close"]) });
 
-/** Asks for the reason of an action on a house, and says what it will do to the house as it is now. */
+/** Requests the reason of an action on a house, and shows what it will do to the house in its current state. */
 export const houseActPage: OpsPage<z.infer<typeof confirmQuery>> = {
   path: "/houses/:house/act",
   query: confirmQuery,
@@ -103,12 +103,12 @@ export const houseActPage: OpsPage<z.infer<typeof confirmQuery>> = {
   },
 };
 
-const TITLES = { pause: "Pause", resume: "Resume", probe: "Ask again now", close: "Close the circuit of" } as const;
+const TITLES = { pause: "Pause", resume: "Resume", probe: "Probe", close: "Close circuit of" } as const;
 const TEXTS = {
-  pause: "It is not polled until somebody resumes it; its tables are shown as paused to every caller.",
-  resume: "It is polled again at its next turn.",
-  probe: "It is asked at its next turn, as the probe of its circuit. Where that fails, the waits go on growing.",
-  close: "What failed is forgotten and it is polled as if nothing had been. Five failures in a row open it again.",
+  pause: "It is not polled until an operator resumes it. Callers see its tables as paused.",
+  resume: "It is polled again with its next poll.",
+  probe: "Its next poll is the probe of its circuit. If it fails, the waits between probes grow further.",
+  close: "Its failures are forgotten and it is polled as usual. Five failures in a row open the circuit again.",
 } as const;
 
 function withQuantiles(minute: PollMinute) {

@@ -18,7 +18,8 @@ import { MOST_RETRIED } from "./retry.ts";
 
 const STATES: readonly (readonly [MailState | "", string])[] = [
   ["", "any"],
-  ["waiting", "waiting"],
+  ["pending", "pending"],
+  ["printed", "printed"],
   ["sent", "sent"],
   ["given-up", "given up"],
 ];
@@ -27,17 +28,17 @@ const listQuery = z.object({
   after: listing.after,
   recipient: z.string().trim().max(254).default(""),
   kind: z.string().trim().max(60).default(""),
-  state: z.enum(["", "waiting", "sent", "given-up"]).default(""),
+  state: z.enum(["", "pending", "printed", "sent", "given-up"]).default(""),
   sort: z.enum(["newest", "oldest"]).default("newest"),
 });
 
-/** Mails to people, and what became of them; never what is in them. */
+/** Mails to people and their states. Their texts are not shown. */
 export const mailsPage: OpsPage<z.infer<typeof listQuery>> = {
   path: "/mails",
   nav: { label: "Mails", order: 41, group: "Administration" },
   query: listQuery,
   async show({ sql, settings }, { query }) {
-    const [found, counts, trouble, wasTried] = await Promise.all([
+    const [found, counts, failure, wasTried] = await Promise.all([
       listMails(
         sql,
         { state: query.state === "" ? null : query.state, recipient: query.recipient, kind: query.kind },
@@ -56,7 +57,7 @@ export const mailsPage: OpsPage<z.infer<typeof listQuery>> = {
       perPage: PER_PAGE,
       query,
       counts,
-      trouble,
+      failure,
       hasServer,
       wasTried,
       states: STATES,
@@ -69,8 +70,8 @@ export const mailsPage: OpsPage<z.infer<typeof listQuery>> = {
 const nothing = z.object({});
 
 /**
- * One mail; its text too for an admin, while there is no mail server that could bring it to whoever it is for. Reading it is
- * written down, since a link in it may open somebody's account.
+ * One mail. An admin also sees its text if no mail server is set that could deliver it. Reading it is recorded, since a link
+ * in it may grant access to an account.
  */
 export const mailPage: OpsPage<z.infer<typeof nothing>> = {
   path: "/mails/:id",
@@ -98,9 +99,9 @@ export const mailPage: OpsPage<z.infer<typeof nothing>> = {
 };
 
 function whyHidden({ state }: ListedMail, { role }: Visitor, hasServer: boolean): string {
-  if (state === "sent") return "Its text was forgotten when it was sent.";
-  if (state === "given-up") return "Its text is kept so that it can be sent again, and shown to nobody.";
-  if (hasServer) return "Texts of mails are shown to nobody, since they may hold links that open something.";
-  if (role !== "admin") return "No mail server is set, so it waits; admins may see its text while none was ever tried.";
-  return "Mails have been tried from here before, so texts are shown to nobody.";
+  if (state === "sent") return "The text was deleted when the mail was sent.";
+  if (state === "given-up") return "The text is kept so that the mail can be sent again. It is not shown.";
+  if (hasServer) return "Texts of mails are not shown, since their links may grant access.";
+  if (role !== "admin") return "No mail server is set, so the mail is pending. Admins can read its text until a first mail was sent.";
+  return "Mails have been sent from here before, so texts are not shown.";
 }

@@ -5,13 +5,13 @@ import { auditEntry } from "../audit-entry.ts";
 import type { Done, OpsAction, OpsParts, Sent } from "../contract.ts";
 import { idsOf, reason } from "../payloads/listing.ts";
 
-/** Mails that one click has sent again. */
+/** The most mails that one click retries. */
 export const MOST_RETRIED = 500;
 
 const chosen = z.object({ ids: idsOf(MOST_RETRIED, "choose at least one mail"), reason });
 const all = z.object({ reason });
 
-/** Has chosen mails sent again that were given up. */
+/** Retries the selected mails that were given up. */
 export const retryMailsAction: OpsAction<z.infer<typeof chosen>> = {
   name: "mail.retry",
   path: "/mails/retry",
@@ -21,7 +21,7 @@ export const retryMailsAction: OpsAction<z.infer<typeof chosen>> = {
   run: (parts, sent) => retry(parts, sent, "mail.retry", sent.form.ids),
 };
 
-/** Has all of them sent again, as after the mail server was away for days. */
+/** Retries all of them, as after an outage of the mail server. */
 export const retryAllMailsAction: OpsAction<z.infer<typeof all>> = {
   name: "mail.retry-all",
   path: "/mails/retry-all",
@@ -41,12 +41,12 @@ async function retry(
     const done = await retryMails(tx, ids, MOST_RETRIED);
     if (done.length > 0) {
       const target = `${done.length === 1 ? "mail" : "mails"} ${done.join(", ")}`;
-      const told = { action, target, before: "given up", after: "waiting", reason: form.reason };
-      await appendAudit(tx, auditEntry(visitor, told));
+      const entry = { action, target, before: "given up", after: "pending", reason: form.reason };
+      await appendAudit(tx, auditEntry(visitor, entry));
     }
     return done;
   });
-  if (retried.length === 0) return { ok: false, problem: "none of them is given up now; look at the list again" };
-  const message = `${retried.length === 1 ? "1 mail is" : `${retried.length} mails are`} tried again, from now on`;
-  return { ok: true, message, location: "/ops/mails?state=waiting" };
+  if (retried.length === 0) return { ok: false, problem: "none of these mails is given up any more; reload the list" };
+  const message = `${retried.length === 1 ? "1 mail is" : `${retried.length} mails are`} pending again`;
+  return { ok: true, message, location: "/ops/mails?state=pending" };
 }

@@ -74,17 +74,17 @@ const role: OpsAction<{ role: (typeof OPERATOR_ROLES)[number]; was: string; reas
   run: (parts, sent) =>
     changing(parts, sent, {
       name: role.name,
-      said: `is ${sent.form.role} now`,
+      message: `is ${sent.form.role} now`,
       change: (tx, who) => changeRole(tx, who, sent.form.role, sent.form.was),
     }),
 };
 
-const disable = simple("operator.disable", "disable", "can sign in no longer", (tx, who) =>
+const disable = simple("operator.disable", "disable", "cannot sign in any more", (tx, who) =>
   changeDisabled(tx, who, true),
 );
 const enable = simple("operator.enable", "enable", "can sign in again", (tx, who) => changeDisabled(tx, who, false));
 const endThem = simple("operator.end-sessions", "end-sessions", "is signed out everywhere", endAllSessions);
-const dropFactor = simple("operator.reset-two-factor", "reset-two-factor", "has no second factor now", (tx, who, by) =>
+const dropFactor = simple("operator.reset-two-factor", "reset-two-factor", "has no second factor any more", (tx, who, by) =>
   resetTwoFactor(tx, who, by),
 );
 
@@ -99,7 +99,7 @@ const newPassword: OpsAction<{ reason: string }> = {
     let email = "";
     const done = await changing(parts, sent, {
       name: newPassword.name,
-      said: "has a new password",
+      message: "has a new password",
       async change(tx, who, by) {
         const change = await resetPassword(tx, who, passwordHash, by);
         if (change.ok) email = change.email;
@@ -112,7 +112,7 @@ const newPassword: OpsAction<{ reason: string }> = {
 
 /** Pages about operators. */
 export const peoplePages: readonly OpsPage[] = [peoplePage, personPage];
-/** What an admin does to operators; each is dangerous, since it decides who may do the rest. */
+/** Actions of admins on operators. Each is dangerous, since it decides who may act. */
 export const peopleActions: readonly OpsAction[] = [create, role, disable, enable, endThem, dropFactor, newPassword];
 
 function shownOnce(email: string, password: string) {
@@ -122,7 +122,7 @@ function shownOnce(email: string, password: string) {
 function simple(
   name: string,
   path: string,
-  said: string,
+  message: string,
   change: (tx: Transaction, who: { id: string }, by: string) => Promise<Change>,
 ): OpsAction<{ reason: string }> {
   return {
@@ -131,15 +131,15 @@ function simple(
     roles: [],
     isDangerous: true,
     form: withReason,
-    run: (parts, sent) => changing(parts, sent, { name, said, change }),
+    run: (parts, sent) => changing(parts, sent, { name, message, change }),
   };
 }
 
-/** Changes the operator that the path names and writes it down, both or neither. */
+/** Changes the operator that the path names and adds the audit entry, both or neither. */
 async function changing(
   { sql }: { sql: Parameters<OpsAction["run"]>[0]["sql"] },
   { visitor, params, form }: Sent<{ reason: string }>,
-  act: { name: string; said: string; change(tx: Transaction, who: { id: string }, by: string): Promise<Change> },
+  act: { name: string; message: string; change(tx: Transaction, who: { id: string }, by: string): Promise<Change> },
 ): Promise<Done> {
   const id = params["id"] ?? "";
   const change = await sql.begin(async (tx) => {
@@ -148,7 +148,7 @@ async function changing(
     return outcome;
   });
   if (change.ok)
-    return { ok: true, message: `${change.email} ${act.said}`, location: `${LIST}/${encodeURIComponent(id)}` };
+    return { ok: true, message: `${change.email} ${act.message}`, location: `${LIST}/${encodeURIComponent(id)}` };
   if (change.reason === "there is no such operator") throw new PageError(404, change.reason);
   return { ok: false, problem: change.reason };
 }
