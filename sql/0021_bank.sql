@@ -4,12 +4,16 @@ create table bank_imports (
   id bigint generated always as identity primary key,
   bank text not null,
   body text not null constraint bank_import_is_bounded check (length(body) <= 1048576),
+  file_name text constraint bank_file_name_is_short check (length(file_name) between 1 and 200),
   sha256 text not null constraint bank_import_hash_is_hex check (sha256 ~ '^[0-9a-f]{64}$'),
   entered_by text not null references operators,
   entered_at timestamptz not null default clock_timestamp(),
   taken_at timestamptz
 );
-comment on table bank_imports is 'statements as they were pasted, before and after their lines were imported';
+comment on table bank_imports is 'statements as they were uploaded or pasted, before and after their lines were imported';
+comment on column bank_imports.file_name is 'the name of the uploaded file; null if the statement was pasted';
+comment on column bank_imports.taken_at is 'when its lines were imported';
+create index bank_imports_by_hash on bank_imports (bank, sha256);
 
 create table bank_lines (
   id bigint generated always as identity primary key,

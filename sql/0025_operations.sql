@@ -72,6 +72,24 @@ create unique index alert_is_open_once on alerts (kind, subject) where closed_at
 create index alerts_to_tell on alerts (opened_at) where opening_told_at is null or recovery_told_at is null;
 create index alerts_to_post on alerts (opened_at) where opening_posted_at is null or recovery_posted_at is null;
 
+create table snoozes (
+  kind text not null,
+  subject text not null,
+  tone text not null,
+  what text not null,
+  since timestamptz,
+  ends_on_change boolean not null,
+  until timestamptz not null,
+  made_by text not null,
+  made_at timestamptz not null default clock_timestamp(),
+  reason text not null
+    constraint snooze_reason_is_bounded check (length(reason) between 3 and 500),
+  primary key (kind, subject),
+  constraint snooze_is_bounded check (until <= made_at + interval '31 days')
+);
+comment on table snoozes is 'problems that staff have hidden from the board for some time, each as it was then; the audit log has all of them';
+comment on column snoozes.ends_on_change is 'whether it ends with any change of the problem; it always ends when the problem gets worse';
+
 create table staff_webhook_failure (
   is_only boolean primary key default true
     constraint there_is_one_staff_webhook check (is_only),

@@ -162,6 +162,15 @@ export function loadSettings(env: NodeJS.ProcessEnv = process.env): Settings {
   throw new UsageError("the environment is not usable:", [...problems, ...(result.error?.issues ?? []).map(toProblem)]);
 }
 
+/**
+ * Returns where this process has a setting from: `environment`, the path of the file in `NAME_FILE`, or null if it is in
+ * neither.
+ */
+export function sourceOfSetting(name: string, env: NodeJS.ProcessEnv = process.env): string | null {
+  if ((env[name] ?? "") !== "") return "environment";
+  return env[`${name}_FILE`] || null;
+}
+
 /** The text of a file that holds one secret, without white space around it. */
 function readSecret(file: string): string {
   const { size } = statSync(file);

@@ -104,6 +104,7 @@ export const GRANTS: Record<string, Grants> = {
   leases: { api: "r", ops: "r", worker: "raw", read: "r" },
   queue_controls: { api: "r", ops: "rawd", worker: "rawd", read: "r" },
   alerts: { api: "r", ops: "raw", worker: "rawd", read: "r" },
+  snoozes: { ops: "rawd", read: "r" },
   alert_mails: { worker: "rad" },
   staff_webhook_failure: { worker: "rawd" },
   backups: { api: "r", ops: "r", read: "r" },

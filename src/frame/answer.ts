@@ -43,6 +43,11 @@ export function writeAnswers({
     surface,
     show(request, response, shown, status = 200) {
       response.status(status);
+      if ("location" in shown) {
+        response.setHeader("Location", localPath(surface.base, shown.location));
+        response.status(302).end();
+        return;
+      }
       if ("file" in shown) {
         response.setHeader("Content-Type", `${shown.type}; charset=utf-8`);
         response.setHeader("Content-Disposition", `attachment; filename="${shown.file.replaceAll(/[^\w.-]/g, "_")}"`);

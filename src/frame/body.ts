@@ -8,26 +8,92 @@ const LARGEST_FORM = 65_536;
  */
 const MOST_FIELDS = 1_100;
 
+/**
+ * A browser shows a response only after it has sent its form, so a form that is too large is still received, and not
+ * kept, up to this size. Beyond it the connection is closed.
+ */
+const MOST_RECEIVED = 16_777_216;
+
 /** Form fields or query parameters by name; a repeated name has a list. */
 export type Typed = Record<string, string | string[]>;
 
+/** The one text file that a form may have. */
+export interface FileInput {
+  /** The name of its field. The field has the text of the file, and `NAME_file` the file's name. */
+  field: string;
+  maxBytes: number;
+}
+
 /**
- * Reads the form of a request.
- * @throws PageError if it is no form, larger than 64 KiB, or not text.
+ * Reads the form of a request: urlencoded, or multipart if it may have a file.
+ * @throws PageError if it is no form, larger than 64 KiB (with a file: than its limit), or not text.
  */
-export async function readForm(request: IncomingMessage): Promise<Typed> {
+export async function readForm(request: IncomingMessage, file: FileInput | null = null): Promise<Typed> {
   const [type = ""] = (request.headers["content-type"] ?? "").split(";");
+  const body = await readBody(request, LARGEST_FORM + (file?.maxBytes ?? 0));
+  if (file !== null && type.trim().toLowerCase() === "multipart/form-data") {
+    return readMultipart(body, request.headers["content-type"] ?? "", file);
+  }
+  if (body.length > 0 && type.trim().toLowerCase() !== "application/x-www-form-urlencoded") {
+    throw new PageError(415, "expected a form (application/x-www-form-urlencoded)");
+  }
+  return typed(new URLSearchParams(body.toString("utf8")));
+}
+
+async function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     size += chunk.length;
-    if (size > LARGEST_FORM) throw new PageError(413, "the form is larger than 64 KiB; send less at once");
-    chunks.push(chunk);
+    if (size <= limit) chunks.push(chunk);
+    if (size > MOST_RECEIVED) break;
   }
-  if (size > 0 && type.trim().toLowerCase() !== "application/x-www-form-urlencoded") {
-    throw new PageError(415, "expected a form (application/x-www-form-urlencoded)");
+  if (size > limit) {
+    throw new PageError(413, `expected a form of at most ${Math.floor(limit / 1_024)} KiB; send less at once`);
   }
-  return typed(new URLSearchParams(Buffer.concat(chunks).toString("utf8")));
+  return Buffer.concat(chunks);
+}
+
+/** Fields and file of a multipart form, read by the parser of fetch(). An empty file input counts as not sent. */
+async function readMultipart(body: Buffer, type: string, { field, maxBytes }: FileInput): Promise<Typed> {
+  const form = await new Response(new Uint8Array(body), { headers: { "content-type": type } })
+    .formData()
+    .catch(() => null);
+  if (form === null) throw new PageError(400, "expected a complete multipart form");
+  const fields = new URLSearchParams();
+  for (const [name, value] of form) {
+    if (typeof value === "string") fields.append(name, value);
+    else if (name !== field) throw new PageError(400, `expected a file in ${field} alone, found one in ${name}`);
+    else if (value.size > maxBytes) throw new PageError(413, `expected a file of at most ${maxBytes / 1_024} KiB`);
+    else if (value.size > 0) {
+      fields.append(field, decodeText(new Uint8Array(await value.arrayBuffer())));
+      fields.append(`${field}_file`, value.name);
+    }
+  }
+  return typed(fields);
+}
+
+/**
+ * Decodes a text file: UTF-16 with a byte order mark, UTF-8, otherwise Windows-1252, which banks still write.
+ * @throws PageError if it has a zero byte, as spreadsheets and PDFs do.
+ */
+function decodeText(bytes: Uint8Array): string {
+  const isUtf16 = (bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff);
+  const text = isUtf16
+    ? new TextDecoder(bytes[0] === 0xff ? "utf-16le" : "utf-16be").decode(bytes)
+    : decodeBytes(bytes);
+  if (text.includes("\0")) {
+    throw new PageError(415, "expected a text file such as CSV or XML, found another kind; export it as CSV");
+  }
+  return text;
+}
+
+function decodeBytes(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    return new TextDecoder("windows-1252").decode(bytes);
+  }
 }
 
 /**

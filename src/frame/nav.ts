@@ -4,6 +4,8 @@ export interface NavEntry {
   href: string;
   /** Its group's heading; empty for none. */
   group: string;
+  /** The roles that see it; everybody if not given. */
+  roles?: readonly string[];
 }
 
 /**

@@ -92,10 +92,17 @@ export function isLooking({ method }: Pick<Request, "method">): boolean {
 /** The navigation of a surface: the entries of its pages, in their order. */
 export function navOf(
   base: string,
-  places: readonly { path: string; nav?: { label: string; order: number; group: string } | undefined }[],
+  places: readonly {
+    path: string;
+    nav?: { label: string; order: number; group: string } | undefined;
+    roles?: readonly string[];
+  }[],
 ): NavEntry[] {
   return places
-    .flatMap(({ nav, path }) => (nav === undefined ? [] : [{ ...nav, href: path === "/" ? base : base + path }]))
+    .flatMap(({ nav, path, roles }) => {
+      if (nav === undefined) return [];
+      return [{ ...nav, href: path === "/" ? base : base + path, ...(roles && { roles }) }];
+    })
     .toSorted((a, b) => a.order - b.order);
 }
 

@@ -1,7 +1,7 @@
 import type { Express, Request, RequestHandler } from "express";
 import type { z } from "zod";
 import type { Answers } from "./answer.ts";
-import { readForm, typed, type Typed } from "./body.ts";
+import { type FileInput, readForm, typed, type Typed } from "./body.ts";
 import { PageError } from "./errors.ts";
 import type { PageReply, Shown } from "./shown.ts";
 import { type Attempt, backOf, fieldsOf, showProblem } from "./trouble.ts";
@@ -86,6 +86,7 @@ export async function takeForm<Form>(
   reply: PageReply,
   action: {
     form: z.ZodType<Form>;
+    file?: FileInput | undefined;
     /** Whether the action may be performed now. False, with a response sent, if another step comes first. */
     mayGoOn(sent: SentForm): Promise<boolean>;
     run(sent: { params: Params; form: Form }): Promise<Done>;
@@ -93,18 +94,21 @@ export async function takeForm<Form>(
     wasDone(): Promise<void> | void;
   },
 ): Promise<void> {
-  const { _password, _code, _terms, ...fields } = await readForm(request);
+  const { file = null } = action;
+  const { _password, _code, _terms, ...fields } = await readForm(request, file);
   const attempt = { method: "post", action: request.originalUrl, typed: fields } as const;
+  // a form with a file is not shown again: no page can fill in a file input
+  const shown = file !== null && `${file.field}_file` in fields ? null : attempt;
   const proof = { password: textOf(_password), code: textOf(_code) };
   if (!(await action.mayGoOn({ fields, proof, agreedTo: textOf(_terms), attempt }))) return;
   const form = action.form.safeParse(fields);
   if (!form.success) {
-    return showProblem(answers, request, reply, { status: 400, message: problemOf(form.error), attempt });
+    return showProblem(answers, request, reply, { status: 400, message: problemOf(form.error), attempt: shown });
   }
   const done = await action.run({ params: paramsOf(request), form: form.data });
   if (!done.ok) {
     if ("missing" in done) throw new PageError(404, "there is nothing under this address");
-    const again = done.next === undefined ? { attempt } : { attempt: null, next: done.next };
+    const again = done.next === undefined ? { attempt: shown } : { attempt: null, next: done.next };
     return showProblem(answers, request, reply, { status: 422, message: done.problem, ...again });
   }
   if (done.didNothing !== true) await action.wasDone();

@@ -23,8 +23,8 @@ export interface PageHeader {
 }
 
 /**
- * What a page handler returns: a template of its surface (`board/board`) with its data, or a file to download. Null is
- * 404.
+ * What a page handler returns: a template of its surface (`board/board`) with its data, a file to download, or another
+ * page of its surface to redirect to. Null is 404.
  */
 export type Shown =
   | {
@@ -36,7 +36,8 @@ export type Shown =
       header?: PageHeader;
       width?: Width;
     }
-  | { file: string; type: string; text: string };
+  | { file: string; type: string; text: string }
+  | { location: string };
 
 /** The response for a page; `locals` has the request id. */
 export type PageReply = Response & Reply;

@@ -11,10 +11,10 @@ import { type Doorkeeper, remember, whoAsks } from "./who.ts";
 const SURFACE: Surface = {
   base: "/ops",
   folder: "ops",
-  away: "PostgreSQL does not answer, so nothing can be looked up or done here now. Calls cannot be counted meanwhile, so callers are answered with temporarily_unavailable (503). Look at /readyz and at the log of PostgreSQL; this page works again by itself.",
+  away: "PostgreSQL does not respond, so these pages show and change nothing now. Calls cannot be counted, so callers get temporarily_unavailable (503). Check /readyz and the log of PostgreSQL. This page works again when PostgreSQL responds.",
 };
 
-/** What `/ops` is made of. */
+/** What `/ops` needs. */
 export interface OpsOptions {
   parts: OpsParts;
   doorkeeper: Doorkeeper;
@@ -25,15 +25,15 @@ export interface OpsOptions {
   /** Adds what everybody does for themselves: their password, their sign-ins. */
   addOwn(app: Express, made: RouteParts): void;
   trustedProxies: readonly string[];
-  /** Whether people reach us by https. */
+  /** Whether the public address uses https. */
   isSecure: boolean;
   /** The public address. */
   site: () => string;
 }
 
 /**
- * The operators' view. Whatever is below `/ops` wants somebody who is signed in, except for the sign-in pages; what
- * changes something wants a request of our own pages, a role that may, and leaves an entry in the audit log.
+ * Serves `/ops`. Everything below it requires a sign-in, except for the sign-in pages. An action requires a form of our own
+ * pages and a role that permits it, and adds an entry to the audit log.
  */
 export function openOps(options: OpsOptions): RequestListener {
   const { parts, doorkeeper, pages, actions, trustedProxies, isSecure, site } = options;

@@ -1,18 +1,19 @@
 import type { z } from "zod";
 import type { Settings } from "../config/environment.ts";
 import type { Sql } from "../db/client.ts";
+import type { FileInput } from "../frame/body.ts";
 import type { Shown } from "../frame/shown.ts";
 import type { Log } from "../log.ts";
 import type { MailKey } from "../mail/seal.ts";
 import type { Queues } from "../queue/inspect.ts";
 
 /**
- * What somebody at `/ops` may do: a viewer sees everything and changes nothing, an operator acts on houses, queues and
- * rounds, data staff act on calibrations, an admin does all of it and decides who may sign in.
+ * The role of a person at `/ops`. A viewer sees the pages and changes nothing, an operator acts on houses, queues, rounds and
+ * payments, data staff act on calibrations, an admin may do everything and manages people.
  */
 export type Role = "viewer" | "operator" | "data" | "admin";
 
-/** Who is looking, and from where: what the audit log keeps of an action. */
+/** The person of a request and its origin, as the audit log stores them. */
 export interface Visitor {
   operatorId: string;
   email: string;
@@ -21,25 +22,27 @@ export interface Visitor {
   requestId: string;
 }
 
-/** What pages and actions are made of. */
+/** What pages and actions use. */
 export interface OpsParts {
   sql: Sql;
-  /** Null where this process was given no Redis: pages say so instead of failing. */
+  /** Null if this process has no Redis: pages report that instead of failing. */
   queues: Queues | null;
   /** The window within which a house counts as live, in seconds. */
   liveWindowSeconds: number;
   settings: Settings;
   log: Log;
-  /** What links in waiting mails may be encrypted with. */
+  /** The keys that links in pending mails may be encrypted with. */
   mailKeys: readonly MailKey[];
 }
 
-/** A page that is only looked at. Everybody who is signed in may see every page. */
+/** A page that changes nothing. Everybody who is signed in may see it, unless it names `roles`. */
 export interface OpsPage<Query = unknown> {
   /** Below `/ops`, as Express reads it: `/houses/:house`. */
   path: string;
   /** Its place in the navigation; a page without one is reached by links. */
   nav?: { label: string; order: number; group: string };
+  /** The roles that may see it; every role if not given. */
+  roles?: readonly Role[];
   /** What its parameters may be; filter, sort and page live in the URL, so that a view can be shared. */
   query: z.ZodType<Query>;
   show(parts: OpsParts, asked: Asked<Query>): Promise<Shown | null>;
@@ -52,21 +55,23 @@ export interface Asked<Query> {
   query: Query;
 }
 
-/** Something that is done by sending a form. It is refused to every role that is not listed, and written to the audit log. */
+/** An action that a form performs. It is refused to every role that is not listed, and recorded in the audit log. */
 export interface OpsAction<Form = unknown> {
-  /** The audit log's word for it: `queue.pause`. */
+  /** Its name in the audit log: `queue.pause`. */
   name: string;
   /** Below `/ops`, as Express reads it: `/queues/:queue/pause`. */
   path: string;
-  /** Who may besides an admin. */
+  /** The roles that may perform it, in addition to admins. */
   roles: readonly Exclude<Role, "viewer" | "admin">[];
-  /** Wants a sign-in of the last ten minutes. */
+  /** Requires a sign-in of the last ten minutes. */
   isDangerous: boolean;
   form: z.ZodType<Form>;
+  /** The text file that its form may have; none if not given. */
+  file?: FileInput;
   run(parts: OpsParts, sent: Sent<Form>): Promise<Done>;
 }
 
-/** A form that was sent by somebody who may. */
+/** A form from a person whose role permits the action. */
 export interface Sent<Form> {
   visitor: Visitor;
   params: Readonly<Record<string, string>>;
@@ -74,7 +79,9 @@ export interface Sent<Form> {
 }
 
 /**
- * What came of it: where to go on (below `/ops`) and what to say there, or what was wrong with it (shown with what was
- * typed). `once` is shown at once instead, for what must be kept nowhere, such as a new password.
+ * The outcome of an action: the next page (below `/ops`) with a message, or a problem (shown with the typed values). `once` is
+ * shown instead of a redirect, for a value that must not be stored, such as a new password. With `didNothing` nothing was
+ * changed, as by a form that was sent twice, so the audit log has no entry.
  */
-export type Done = { ok: true; message: string; location: string; once?: Shown } | { ok: false; problem: string };
+export type Done =
+  { ok: true; message: string; location: string; once?: Shown; didNothing?: true } | { ok: false; problem: string };

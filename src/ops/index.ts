@@ -9,7 +9,10 @@ import { ledgerPages } from "./ledger/pages.ts";
 import { mailActions, mailPages } from "./mails/lists.ts";
 import { paymentAppActions, paymentAppPages } from "./payment-app/orders.ts";
 import { planActions, planPages } from "./plans/lists.ts";
+import { searchPage } from "./search/search.ts";
+import { settingsPage } from "./settings/settings.ts";
 import { styleguidePage } from "./styleguide/styleguide.ts";
+import { topupPage } from "./topups/topup.ts";
 
 /** Every page at `/ops`. */
 export const pages = [
@@ -20,8 +23,11 @@ export const pages = [
   ...paymentAppPages,
   ...bankPages,
   ...depositPages,
+  topupPage,
   ...mailPages,
   ...planPages,
+  searchPage,
+  settingsPage,
   styleguidePage,
 ] as readonly OpsPage[];
 

@@ -34,6 +34,9 @@ export function addRoutes(
 function showing<Query>(page: OpsPage<Query>, { parts, answers, reads }: RouteParts): RequestHandler {
   return async (request, response) => {
     const { visitor } = signedIn(response);
+    if (page.roles !== undefined && !page.roles.includes(visitor.role)) {
+      throw new PageError(403, `this page is for ${page.roles.join(", ")}; you are ${visitor.role}`);
+    }
     await showPage(answers, request, response as PageReply, {
       query: page.query,
       show: (asked) => reads(clientGone(response), (sql) => page.show({ ...parts, sql }, { visitor, ...asked })),
@@ -46,13 +49,14 @@ function acting<Form>(action: OpsAction<Form>, { parts, answers, doorkeeper }: R
     const reply = response as PageReply;
     const who = signedIn(response);
     const { visitor } = who;
-    const told = { request_id: visitor.requestId, actor: visitor.email, action: action.name };
+    const logFields = { request_id: visitor.requestId, actor: visitor.email, action: action.name };
     if (!mayDo(action, visitor.role)) {
-      parts.log.warn(told, "refused a role");
+      parts.log.warn(logFields, "refused a role");
       throw new PageError(403, `${action.name} is for ${rolesOf(action).join(", ")}; you are ${visitor.role}`);
     }
     await takeForm(answers, request, reply, {
       form: action.form,
+      file: action.file,
       async mayGoOn(sent) {
         if (!action.isDangerous) return true;
         return isStillThem(sent, {
@@ -68,7 +72,7 @@ function acting<Form>(action: OpsAction<Form>, { parts, answers, doorkeeper }: R
             `${action.name} was done and left nothing in the audit log; it must add an entry in its transaction`,
           );
         }
-        parts.log.info(told, "operator acted");
+        parts.log.info(logFields, "operator acted");
       },
     });
   };

@@ -25,14 +25,14 @@ export interface StartOps {
   secret: string;
   settings: Pick<Settings, "PUBLIC_URL" | "TRUSTED_PROXIES" | "OPS_REQUIRE_TWO_FACTOR">;
   printLink: PrintLink;
-  /** What is there to look at and to do; all of it where not given. */
+  /** Pages and actions; all of them if not given. */
   lists?: { pages: readonly OpsPage[]; actions: readonly OpsAction[] };
 }
 
 /** The operators' view, before it is served. */
 export interface Ops {
   base: "/ops";
-  /** Answers requests, given what the server it is part of has. */
+  /** Returns the request handler, given the shared parts of its server. */
   listener: (shared: SharedParts) => RequestListener;
   close: () => Promise<void>;
 }
@@ -44,7 +44,7 @@ export const allPages: readonly OpsPage[] = [...pages, ...peoplePages, ...auditP
 
 const ALL = { pages: allPages, actions: allActions };
 
-/** Opens `/ops`: whoever serves it gives the rest with `listener`. */
+/** Opens `/ops`. The server passes the shared parts to `listener`. */
 export function startOps({ parts, directUrl, secret, settings, printLink, lists = ALL }: StartOps): Ops {
   const { sql, log } = parts;
   const isSecure = settings.PUBLIC_URL?.startsWith("https:") === true;

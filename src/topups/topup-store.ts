@@ -72,7 +72,7 @@ export async function lockTopup(tx: Transaction, id: bigint): Promise<LockedTopu
     for no key update`;
   const [found] = await tx<LockedTopup[]>`
     select
-      ${columns(tx)},
+      ${topupColumns(tx)},
       a.email,
       a.closed_at is not null as "isClosed",
       a.suspended_at is not null as "isSuspended"
@@ -136,7 +136,7 @@ export async function saveTopupState(
 /** Returns the top-ups of an account, newest first. */
 export async function listTopups(sql: Queryable, accountId: bigint, limit: number): Promise<Topup[]> {
   return sql<Topup[]>`
-    select ${columns(sql)}
+    select ${topupColumns(sql)}
     from topups t
     where t.account_id = ${accountId}
     order by t.id desc
@@ -146,7 +146,7 @@ export async function listTopups(sql: Queryable, accountId: bigint, limit: numbe
 /** Returns the top-ups of an account that are announced or in review, newest first. */
 export async function listPendingTopups(sql: Queryable, accountId: bigint, limit: number): Promise<Topup[]> {
   return sql<Topup[]>`
-    select ${columns(sql)}
+    select ${topupColumns(sql)}
     from topups t
     where t.account_id = ${accountId}
       and t.state in ('expected', 'seen')
@@ -158,7 +158,7 @@ export async function listPendingTopups(sql: Queryable, accountId: bigint, limit
 /** Returns a top-up of an account; null if there is none with that id, or it belongs to another account. */
 export async function findTopup(sql: Queryable, accountId: bigint, id: bigint): Promise<Topup | null> {
   const [found] = await sql<Topup[]>`
-    select ${columns(sql)}
+    select ${topupColumns(sql)}
     from topups t
     where t.id = ${id}
       and t.account_id = ${accountId}`;
@@ -178,7 +178,7 @@ export async function countExpected(sql: Queryable, accountId: bigint, method: M
 }
 
 /** Columns of {@link Topup}. An announced top-up past its time is shown as expired without being updated. */
-function columns(sql: Queryable) {
+export function topupColumns(sql: Queryable) {
   return sql`
     t.id,
     t.account_id as "accountId",

@@ -158,15 +158,15 @@ describe("a newcomer", () => {
     expect(reference).toMatch(/^RF\d\d/);
     await shoot(page, "reference");
 
-    await ann.click("link", "Enter a line");
-    await ann.page.getByLabel("The bank's reference of the line").fill("2026-000123");
+    await ann.click("link", "Enter a transfer");
+    await ann.page.getByLabel("Bank reference").fill("2026-000123");
     await ann.page.getByLabel("Value date").fill("2026-11-20");
     await ann.page.getByLabel("Amount").fill("120.00");
-    await ann.page.getByLabel("Sender's name").fill("Nina Newcomer");
-    await ann.page.getByLabel("Text that came with it").fill(`top up ${reference.toLowerCase()} thank you`);
-    await ann.click("button", "Enter it");
+    await ann.page.getByLabel("Sender").fill("Nina Newcomer");
+    await ann.page.getByLabel("Text").fill(`top up ${reference.toLowerCase()} thank you`);
+    await ann.click("button", "Enter transfer");
     await ann.click("link", `Choose ${reference}`);
-    await ann.click("button", "Match it");
+    await ann.click("button", "Match transfer");
     await ann.page.getByText("another person has to approve it").waitFor();
     await shoot(ann.page, "matched");
     // the button is not there, and sending what it would send is refused
@@ -185,7 +185,7 @@ describe("a newcomer", () => {
     await ben.page.reload();
     await shoot(ben.page, "queue");
     await ben.click("link", "main 2026-000123");
-    await ben.click("button", "Approve: credit 120.00 USD");
+    await ben.click("button", "Approve transfer of 120.00 USD");
     await shoot(ben.page, "approved");
     const credited = await mailWith("Your balance was credited: 120.00 USD", email);
     expect(credited.text).toContain(reference);

@@ -145,17 +145,15 @@ describe("an operator in a browser", () => {
     await world.makeOperator("ann@example.com", "operator");
     const { page, said } = await openAs("ann@example.com");
     await look(page, "board");
-    const first = page.getByRole("list", { name: "what is wrong now" }).getByRole("listitem").first();
-    expect(await first.textContent()).toMatch(
-      /beta[\s\S]*circuit open[\s\S]*answered 503[\s\S]*circuit probes in 3 min/,
-    );
-    await first.getByRole("link", { name: "beta" }).click();
+    const first = page.getByRole("list", { name: "open problems" }).getByRole("listitem").first();
+    expect(await first.textContent()).toMatch(/beta[\s\S]*answered 503[\s\S]*circuit open: probe 3 in 3 min/);
+    await first.getByRole("link", { name: "beta", exact: true }).click();
     await look(page, "house");
-    await page.getByRole("link", { name: "Ask again now" }).click();
+    await page.getByRole("link", { name: "Probe now" }).click();
     await look(page, "act");
     await page.getByLabel("Reason").fill("they say they are back");
-    await page.getByRole("button", { name: "Ask again now beta" }).click();
-    expect(await page.getByRole("status").textContent()).toBe("beta is asked again at its next turn");
+    await page.getByRole("button", { name: "Probe beta" }).click();
+    expect(await page.getByRole("status").textContent()).toBe("beta is probed with its next poll");
     await page.goto(`${world.url}/ops/tables/alpha/crash/global`);
     await look(page, "table");
 

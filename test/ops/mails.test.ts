@@ -84,7 +84,10 @@ describe("mails", () => {
     expect((await viewer?.post("/ops/mails/retry", { ids: "1", reason }))?.status).toBe(403);
     expect((await operator?.post("/ops/mails/retry", { ids: ["1", "3"], reason }))?.status).toBe(303);
     const unfit = await operator?.post("/ops/mails/retry", { ids: ["1", "3"], reason });
-    expect([unfit?.status, await unfit?.text()]).toEqual([422, expect.stringContaining("none of these mails is given up")]);
+    expect([unfit?.status, await unfit?.text()]).toEqual([
+      422,
+      expect.stringContaining("none of these mails is given up"),
+    ]);
     expect((await operator?.post("/ops/mails/retry-all", { reason }))?.status).toBe(303);
     const waiting = await world.sql`
       select id::integer, attempts

@@ -100,6 +100,12 @@ export const RULES = {
     ...all(STAFF, "passes"),
     "admin without second factor": "enroll",
   }),
+  "ops page of admins": rule("pages of admins", "sign in", {
+    ...all(STAFF, "refused"),
+    admin: "passes",
+    "admin, old sign-in": "passes",
+    "admin without second factor": "enroll",
+  }),
   "operators act": action("actions of operators", ["operator"]),
   "operators act, proved": action("dangerous actions of operators", ["operator"], { isDangerous: true }),
   "data staff act": action("actions of data staff", ["data"]),
@@ -254,6 +260,7 @@ export const ROUTES: Readonly<Record<RuleName, readonly string[]>> = {
     "GET /ops/accuracy/detail",
     "GET /ops/accuracy/detail.csv",
     "GET /ops/accuracy/list.csv",
+    "GET /ops/alerts",
     "GET /ops/audit",
     "GET /ops/audit/audit.csv",
     "GET /ops/bank",
@@ -282,12 +289,14 @@ export const ROUTES: Readonly<Record<RuleName, readonly string[]>> = {
     "GET /ops/quarantine",
     "GET /ops/queues",
     "GET /ops/queues/schedules",
+    "GET /ops/search",
     "GET /ops/styleguide",
     "GET /ops/workers",
     "GET /ops/bank/imports/:id",
     "GET /ops/bank/lines/:id",
     "GET /ops/calibrations/:id",
     "GET /ops/calibrations/:id/promote",
+    "GET /ops/calibrations/batches/:batch",
     "GET /ops/calibrations/runs/:run",
     "GET /ops/callers/:id",
     "GET /ops/conflicts/:id",
@@ -299,6 +308,7 @@ export const ROUTES: Readonly<Record<RuleName, readonly string[]>> = {
     "GET /ops/plans/:plan",
     "GET /ops/plans/:plan/preview",
     "GET /ops/quarantine/:id",
+    "GET /ops/top-ups/:id",
     "GET /ops/queues/:queue/bulk",
     "GET /ops/queues/:queue/control",
     "GET /ops/queues/:queue/failed",
@@ -307,7 +317,10 @@ export const ROUTES: Readonly<Record<RuleName, readonly string[]>> = {
     "GET /ops/tables/:house/:game/:market",
     "USE /ops/queues/board",
   ],
+  "ops page of admins": ["GET /ops/settings"],
   "operators act": [
+    "POST /ops/alerts/end-snooze",
+    "POST /ops/alerts/snooze",
     "POST /ops/bank/import",
     "POST /ops/bank/lines/new",
     "POST /ops/conflicts/decide",
@@ -318,7 +331,7 @@ export const ROUTES: Readonly<Record<RuleName, readonly string[]>> = {
     "POST /ops/notices/write",
     "POST /ops/payloads/reread",
     "POST /ops/quarantine/decide",
-    "POST /ops/bank/imports/:id/take",
+    "POST /ops/bank/imports/:id/import",
     "POST /ops/bank/lines/:id/hold",
     "POST /ops/bank/lines/:id/match",
     "POST /ops/bank/lines/:id/reject",
@@ -354,6 +367,7 @@ export const ROUTES: Readonly<Record<RuleName, readonly string[]>> = {
     "POST /ops/calibrations/compare",
     "POST /ops/calibrations/new",
     "POST /ops/calibrations/runs/:run/cancel",
+    "POST /ops/calibrations/runs/:run/labels",
     "POST /ops/calibrations/runs/:run/resume",
   ],
   "data staff act, proved": ["POST /ops/calibrations/:id/promote"],
@@ -405,7 +419,7 @@ sign-in where one is required. Forms of other sites are refused before any of th
 ${rows.join("\n")}
 
 An *old sign-in* is more than ten minutes old and of a person with a second factor. *Without second factor* is with
-\`OPS_REQUIRE_TWO_FACTOR=1\`. Staff see every page; who approves money is in [operators](operators.md).
+\`OPS_REQUIRE_TWO_FACTOR=1\`. Staff see every page but the settings, which are for admins; who approves money is in [operators](operators.md).
 
 ## Routes
 

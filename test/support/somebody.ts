@@ -4,6 +4,8 @@ export interface Somebody {
   cookies: Map<string, string>;
   get(path: string, headers?: Record<string, string>): Promise<Response>;
   post(path: string, fields?: Record<string, string | string[]>, headers?: Record<string, string>): Promise<Response>;
+  /** Sends a multipart form, as one with a file. */
+  upload(path: string, form: FormData): Promise<Response>;
 }
 
 /** A browser without the rest of it: keeps cookies, follows nothing. `address` is where it says to come from. */
@@ -25,6 +27,8 @@ export function openSomebody(url: string, address: string): Somebody {
     email: "",
     cookies,
     get: (path, headers = {}) => ask(path, { headers }),
+    upload: (path, body) =>
+      ask(path, { method: "POST", body, headers: { origin: url, "sec-fetch-site": "same-origin" } }),
     post: (path, fields = {}, headers = {}) => {
       const body = new URLSearchParams();
       for (const [name, values] of Object.entries(fields)) {

@@ -9,10 +9,10 @@ import { auditEntry } from "../audit-entry.ts";
 import type { Done, OpsParts, Sent } from "../contract.ts";
 import { idOf } from "../payloads/listing.ts";
 
-/** Who may act at the bank desk besides an admin. */
+/** The roles that may act on bank transfers, in addition to admins. */
 export const roles = ["operator"] as const;
 
-/** Does what was decided on a line together with its audit entry, and goes back to the line. */
+/** Applies a decision on a line together with its audit entry, and leads back to the line. */
 export async function decide<Form>(
   { sql }: OpsParts,
   { visitor, params, form }: Sent<Form>,
@@ -34,8 +34,8 @@ export async function decide<Form>(
       return done;
     }
     const { before, after } = done;
-    const told = { action: act.name, target: lineName(done.line), before, after, reason: act.reason ?? null };
-    await appendAudit(tx, auditEntry(visitor, told));
+    const entry = { action: act.name, target: lineName(done.line), before, after, reason: act.reason ?? null };
+    await appendAudit(tx, auditEntry(visitor, entry));
     return done;
   });
   if (!outcome.ok) return outcome;

@@ -22,7 +22,7 @@ export const entryPage: OpsPage<z.infer<typeof nothing>> = {
       mayAct: visitor.role === "operator" || visitor.role === "admin",
     };
     const crumbs = [{ label: "Bank transfers", href: "/ops/bank" }];
-    return Promise.resolve({ template: "bank/entry", title: "Enter a line of a statement", data, crumbs });
+    return Promise.resolve({ template: "bank/entry", title: "Enter a transfer", data, crumbs });
   },
 };
 
@@ -37,7 +37,7 @@ const form = z.object({
   remittance: field.default(""),
 });
 
-/** Writes one line of a statement down. */
+/** Stores one line of a statement. */
 export const entryAction: OpsAction<z.infer<typeof form>> = {
   name: "bank.line.add",
   path: "/bank/lines/new",
@@ -56,7 +56,7 @@ export const entryAction: OpsAction<z.infer<typeof form>> = {
         return { ok: false, problem } as const;
       }
       const line = { id: saved.id, ...checked.value };
-      // without the sender's name and words, since the log cannot forget
+      // without the sender's name and text: the audit log cannot delete them
       const after = { value_date: line.valueDate, amount: amountText(line.amountMinor, line.currency) };
       await appendAudit(tx, auditEntry(visitor, { action: "bank.line.add", target: lineName(line), after }));
       return { ok: true, message: `${lineName(line)} is entered`, location: `/ops/bank/lines/${line.id}` } as const;

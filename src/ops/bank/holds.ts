@@ -35,8 +35,8 @@ export const holdAction: OpsAction<z.infer<typeof holdForm>> = {
 
 const askForm = z.object({ reason });
 
-/** Says that the bank desk sent a line's money back. */
-export const askReturnAction: OpsAction<z.infer<typeof askForm>> = {
+/** Records that the bank returned the money of a line; another person has to confirm it. */
+export const requestReturnAction: OpsAction<z.infer<typeof askForm>> = {
   name: "bank.return.ask",
   path: "/bank/lines/:id/return",
   roles,
@@ -52,7 +52,7 @@ export const askReturnAction: OpsAction<z.infer<typeof askForm>> = {
 
 const approveForm = z.object({ return: id });
 
-/** Confirms what another person said of it. */
+/** Confirms a return that another person recorded. */
 export const approveReturnAction: OpsAction<z.infer<typeof approveForm>> = {
   name: "bank.return.approve",
   path: "/bank/lines/:id/return/approve",
@@ -69,7 +69,7 @@ export const approveReturnAction: OpsAction<z.infer<typeof approveForm>> = {
 
 const stopForm = z.object({ return: id, reason });
 
-/** Says that it was not sent. */
+/** Cancels a return: the money was not sent. */
 export const stopReturnAction: OpsAction<z.infer<typeof stopForm>> = {
   name: "bank.return.stop",
   path: "/bank/lines/:id/return/stop",

@@ -13,12 +13,12 @@ import type { OpsPage } from "../contract.ts";
 import { idOf } from "../payloads/listing.ts";
 
 const query = z.object({
-  /** Whose it may be: shown with what would be credited, before anybody says so. */
+  /** The account or reference to preview a match with. */
   to: z.string().trim().max(300).default(""),
   rate: z.string().trim().max(40).default(""),
 });
 
-/** One line: what the statement says, whose it may be, and what was decided. */
+/** One line: its facts, the top-ups that it may belong to, and the decisions on it. */
 export const linePage: OpsPage<z.infer<typeof query>> = {
   path: "/bank/lines/:id",
   query,
@@ -60,7 +60,7 @@ export const linePage: OpsPage<z.infer<typeof query>> = {
   },
 };
 
-/** What a match would come to, or what is wrong with what was typed. */
+/** What a match would credit, or the problem with what was typed. */
 type Preview = { ok: true; target: Target; micros: bigint; rate: string } | { ok: false; problem: string };
 
 async function previewOf(sql: Queryable, line: BankLine, { to, rate }: z.infer<typeof query>): Promise<Preview | null> {

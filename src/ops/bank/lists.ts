@@ -1,25 +1,25 @@
 import type { OpsAction, OpsPage } from "../contract.ts";
 import { entryAction, entryPage } from "./entry.ts";
-import { approveReturnAction, askReturnAction, holdAction, stopReturnAction } from "./holds.ts";
-import { importLookPage, importPage, lookAction, takeAction } from "./imports.ts";
+import { approveReturnAction, requestReturnAction, holdAction, stopReturnAction } from "./holds.ts";
+import { importAction, importPage, importPreviewPage, previewAction } from "./imports.ts";
 import { linePage } from "./line.ts";
 import { approveAction, matchAction, rejectAction, takeBackAction } from "./matches.ts";
 import { bankPage } from "./queue.ts";
 
-/** The bank desk: what statements say, and what two people make of it. */
-export const bankPages = [bankPage, entryPage, importPage, importLookPage, linePage] as readonly OpsPage[];
+/** Bank transfers: statements, matches with top-ups, and approvals. */
+export const bankPages = [bankPage, entryPage, importPage, importPreviewPage, linePage] as readonly OpsPage[];
 
-/** What is done there. */
+/** The actions on bank transfers. */
 export const bankActions = [
   entryAction,
-  lookAction,
-  takeAction,
+  previewAction,
+  importAction,
   matchAction,
   approveAction,
   takeBackAction,
   rejectAction,
   holdAction,
-  askReturnAction,
+  requestReturnAction,
   approveReturnAction,
   stopReturnAction,
 ] as readonly OpsAction[];

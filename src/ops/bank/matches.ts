@@ -20,7 +20,7 @@ const matchForm = z.object({
   note: typed.default(""),
 });
 
-/** Says whose a line is. */
+/** Matches a line with an account. */
 export const matchAction: OpsAction<z.infer<typeof matchForm>> = {
   name: "bank.line.match",
   path: "/bank/lines/:id/match",
@@ -61,7 +61,7 @@ export const approveAction: OpsAction<z.infer<typeof approveForm>> = {
 const reasonForm = z.object({ match: id, reason });
 type ReasonForm = z.infer<typeof reasonForm>;
 
-/** Takes a match back that was not approved. */
+/** Withdraws a match that is not approved. */
 export const takeBackAction: OpsAction<ReasonForm> = {
   name: "bank.match.take-back",
   path: "/bank/lines/:id/unmatch",
@@ -76,7 +76,7 @@ export const takeBackAction: OpsAction<ReasonForm> = {
     }),
 };
 
-/** Says that a transfer is not credited. */
+/** Rejects a transfer. */
 export const rejectAction: OpsAction<ReasonForm> = {
   name: "bank.match.reject",
   path: "/bank/lines/:id/reject",

@@ -6,13 +6,16 @@ import { inFours } from "../../config/iban.ts";
 import { countLines, listLines } from "../../topups/bank/line-store.ts";
 import { hasBank } from "../../topups/bank/method.ts";
 import type { OpsPage } from "../contract.ts";
-import { PER_PAGE } from "../payloads/listing.ts";
+import { transfersText } from "./imports.ts";
+import { idOf, PER_PAGE } from "../payloads/listing.ts";
 
 const MOST_EXPECTED_SHOWN = 50;
 
 const query = z.object({
   state: z.enum(["", "new", "matched", "suspense", "rejected", "return", "credited", "returned"]).default(""),
   q: z.string().trim().max(200).default(""),
+  /** A statement: its transfers alone. */
+  import: z.string().max(18).regex(/^\d*$/, "expected the number of a statement").default(""),
   page: z.coerce.number().int().min(1).max(100_000).default(1),
 });
 
@@ -21,17 +24,20 @@ export const bankPage: OpsPage<z.infer<typeof query>> = {
   path: "/bank",
   nav: { label: "Bank", order: 30, group: "Money" },
   query,
-  async show({ sql, settings }, { query: asked }) {
+  async show({ sql, settings }, { visitor, query: asked }) {
     const { state, q, page } = asked;
+    const importId = idOf(asked.import);
     const [counts, { rows, total }, expected] = await Promise.all([
       countLines(sql),
-      listLines(sql, { state: state === "" ? null : state, text: q }, { page, perPage: PER_PAGE }),
+      listLines(sql, { state: state === "" ? null : state, text: q, importId }, { page, perPage: PER_PAGE }),
       listExpected(sql, MOST_EXPECTED_SHOWN + 1),
     ]);
     const data = {
       isConfigured: hasBank(settings),
       isOnePerson: settings.BANK_ONE_PERSON,
       counts,
+      importId,
+      transfersText,
       rows,
       total,
       perPage: PER_PAGE,
@@ -42,6 +48,13 @@ export const bankPage: OpsPage<z.infer<typeof query>> = {
       inFours,
       usd,
     };
-    return { template: "bank/queue", title: "Bank transfers", data };
+    const mayAct = visitor.role === "operator" || visitor.role === "admin";
+    const header = mayAct
+      ? {
+          action: { label: "Import a statement", href: "/ops/bank/import" },
+          more: [{ label: "Enter a transfer", href: "/ops/bank/lines/new" }],
+        }
+      : {};
+    return { template: "bank/queue", title: "Bank transfers", data, header };
   },
 };

@@ -8,6 +8,7 @@ import { latencyText } from "./latency.ts";
 import { listStatuses, sumPolls } from "./polls-store.ts";
 import { findProblems, groupProblems } from "./problems.ts";
 import { boardRows, type BoardRow, evidenceText, filterRows, SORTS, sortRows, withHits, withPolls } from "./rows.ts";
+import { maySnooze, problemKey, splitSnoozed } from "./snooze.ts";
 import { CLASS_TEXT, codeText, statusStrip } from "./strip.ts";
 import { readHits } from "./table-facts-store.ts";
 
@@ -22,7 +23,6 @@ const query = z.object({
   wrong: z.enum(["", "1"]).default(""),
   sort: z.enum(sorts).default("worst"),
   page: z.coerce.number().int().min(1).max(100_000).default(1),
-  problems: z.enum(["", "all"]).default(""),
 });
 
 /** Every house and table at a glance: what is wrong first, then all tables, then how fresh they were in the last day. */
@@ -30,20 +30,23 @@ export const boardPage: OpsPage<z.infer<typeof query>> = {
   path: "/",
   nav: { label: "Board", order: 10, group: "Live" },
   query,
-  async show(parts, { query: asked }) {
+  async show(parts, { visitor, query: asked }) {
     const facts = await readBoard(parts);
     const found = findProblems(facts);
-    const problems = groupProblems(found);
+    const { open, snoozed } = splitSnoozed(found, facts.snoozes, facts.now);
+    const problems = groupProblems(open);
     const all = boardRows(facts, found, parts.liveWindowSeconds);
     const rows = filterRows(all, { q: asked.q, status: asked.status, wrong: asked.wrong === "1" });
     const { shown, strips } = await pageOfRows(parts, rows, asked);
     const heat = await heatOf(parts, shown);
-    const isAll = asked.problems === "all";
     const data = {
-      problems: isAll ? problems : problems.slice(0, PROBLEMS_SHOWN),
-      more: isAll ? 0 : Math.max(0, problems.length - PROBLEMS_SHOWN),
+      problems: problems.slice(0, PROBLEMS_SHOWN),
+      more: Math.max(0, problems.length - PROBLEMS_SHOWN),
       bad: problems.filter(({ tone }) => tone === "bad").length,
       warned: problems.filter(({ tone }) => tone === "warn").length,
+      snoozed: snoozed.length,
+      maySnooze: maySnooze(visitor.role),
+      keyOf: problemKey,
       counts: countStatuses(all),
       houses: facts.houses.length,
       rows: shown,

@@ -4,11 +4,20 @@ import { readHouses } from "./house-facts-store.ts";
 import { readAlerts, readNotices, readOpen, readUsual } from "./open-store.ts";
 import type { ProblemFacts } from "./problems.ts";
 import type { BoardFacts } from "./rows.ts";
+import { listSnoozes } from "./snooze-store.ts";
+import type { Snooze } from "./snooze.ts";
 import { readTables } from "./table-facts-store.ts";
 
-/** Everything that the board is made of, read at the same time. */
-export async function readBoard({ sql, liveWindowSeconds }: OpsParts): Promise<BoardFacts & ProblemFacts> {
-  const [tables, houses, open, notices, alerts, usual, pauses, workers, heartbeat] = await Promise.all([
+/** What the board shows. */
+export interface Board extends BoardFacts, ProblemFacts {
+  snoozes: readonly Snooze[];
+  now: Date;
+  liveWindowSeconds: number;
+}
+
+/** Reads everything that the board shows, in parallel. */
+export async function readBoard({ sql, liveWindowSeconds }: OpsParts): Promise<Board> {
+  const [tables, houses, open, notices, alerts, usual, pauses, workers, heartbeat, snoozes] = await Promise.all([
     readTables(sql),
     readHouses(sql),
     readOpen(sql),
@@ -18,10 +27,11 @@ export async function readBoard({ sql, liveWindowSeconds }: OpsParts): Promise<B
     listPauses(sql),
     listWorkers(sql),
     findHeartbeat(sql),
+    listSnoozes(sql),
   ]);
   const reconciledMsAgo = heartbeat?.ageMs ?? null;
   const reconcilerErrors = heartbeat?.failures ?? {};
   const now = new Date();
   const queues = { pauses, workers, reconciledMsAgo, reconcilerErrors };
-  return { tables, houses, open, notices, alerts, usual, ...queues, liveWindowSeconds, now };
+  return { tables, houses, open, notices, alerts, usual, snoozes, ...queues, liveWindowSeconds, now };
 }

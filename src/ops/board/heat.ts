@@ -12,7 +12,7 @@ const SELDOM = 1;
 /** How fresh a table was: `none` no round at all, `few` less than half of the usual, `unknown` not summed or not there yet. */
 export type Level = "good" | "few" | "none" | "unknown";
 
-/** Cells beside each other of the same level; places count from the left, 288 in all. */
+/** Adjacent cells of one level; positions count from the left, 288 in all. */
 export interface Stretch {
   from: number;
   cells: number;
@@ -41,7 +41,7 @@ export function heatStart(now: Date): Date {
   return new Date((Math.floor(now.getTime() / CELL_MS) + 1 - CELLS) * CELL_MS);
 }
 
-/** A table's cells of the last 24 hours, equal ones beside each other in one. `perMinute` is what is usual. */
+/** The cells of a table in the last 24 hours, adjacent equal ones merged. `perMinute` is the usual rate. */
 export function heatRow(
   { start, perMinute, createdAt }: { start: Date; perMinute: number; createdAt: Date },
   hours: readonly HourCells[],

@@ -5,13 +5,13 @@ import type { OpenAlert } from "./open-store.ts";
 import type { Problem } from "./problems.ts";
 
 /** One failed poll is a hiccup; two in a row are not. */
-const FAILURES_TO_TELL = 2;
-/** Without a poll for three turns, and so many seconds at least, a house is not asked any more. */
+const FAILURES_SHOWN = 2;
+/** A house is not polled any more if three polls in a row, and at least these seconds, are missing. */
 const UNPOLLED_SECONDS = 30;
-/** A house that asks for a minute's patience is no problem. */
+/** A house that requests a wait of up to a minute is no problem. */
 const LONG_WAIT_MS = 60_000;
 
-/** What is wrong with a house; null where nothing is, or where it is not polled at all. */
+/** Returns what is wrong with a house; null if nothing is, or if it is disabled. */
 export function houseProblem(
   house: HouseFacts,
   { alerts, liveWindowSeconds, now }: { alerts: readonly OpenAlert[]; liveWindowSeconds: number; now: Date },
@@ -21,68 +21,74 @@ export function houseProblem(
   if (found === null) return null;
   const alert = alerts.find(({ kind, subject }) => kind === "house_offline" && subject === house.id);
   const doing = alert === undefined ? found.doing : `${found.doing}; alert open since ${timeText(alert.openedAt)}`;
-  return { subject: house.id, href: `/ops/houses/${house.id}`, ...found, doing };
+  return { subject: house.id, href: `/ops/houses/${house.id}`, action: "Open house", ...found, doing };
 }
 
-type Found = Omit<Problem, "subject" | "href">;
+type Found = Omit<Problem, "subject" | "href" | "action">;
 
 function pauseOf({ pausedAt, pausedBy, pauseReason }: HouseFacts): Found | null {
   if (pausedAt === null) return null;
   const what = `paused by ${pausedBy}`;
-  return { tone: "info", what, since: pausedAt, why: pauseReason ?? "", doing: "not polled until somebody resumes it" };
+  const doing = "not polled until an operator resumes it";
+  return { kind: "paused", tone: "info", what, since: pausedAt, why: pauseReason ?? "", doing };
 }
 
-/** What its polls say: all but 429 as the circuit counts it. */
+/** Problems that its polls show. Rate limits (429) do not count as failures of the circuit. */
 function circuitOf(house: HouseFacts, now: Date): Found | null {
   const { circuit, openedTimes, failuresInRow, throttledInRow, nextAllowedAt, isWaiting } = house;
-  const why = house.lastError ?? "its polls bring no good answer";
+  const why = house.lastError ?? "its polls get no usable response";
   const next =
     nextAllowedAt === null || nextAllowedAt <= now
       ? "now"
       : `in ${duration((nextAllowedAt.getTime() - now.getTime()) / 1_000)}, at ${timeText(nextAllowedAt).slice(11)}`;
-  const bad = { tone: "bad" as Tone, why, since: house.openedAt ?? house.lastOkAt };
+  const bad = { kind: "circuit", tone: "bad" as Tone, why, since: house.openedAt ?? house.lastOkAt };
   if (circuit === "open") {
-    return { ...bad, what: "does not answer, circuit open", doing: `circuit probes ${next}, probe ${openedTimes}` };
+    return { ...bad, what: "not responding", doing: `circuit open: probe ${openedTimes} ${next}` };
   }
   if (circuit === "half_open") {
-    return { ...bad, what: "does not answer, being probed", doing: `probe ${openedTimes} is under way` };
+    return { ...bad, what: "not responding", doing: `circuit half open: probe ${openedTimes} is running` };
   }
-  if (failuresInRow >= FAILURES_TO_TELL) {
-    const doing = `asked again every ${paceText(house.pollEverySeconds)}; given up at 5 failures in a row`;
-    return { ...bad, what: `${failuresInRow} polls in a row failed`, since: house.lastOkAt, doing };
+  if (failuresInRow >= FAILURES_SHOWN) {
+    const doing = `polled every ${paceText(house.pollEverySeconds)}; ${failuresInRow} polls in a row failed, the circuit opens at 5`;
+    return { ...bad, kind: "polls_fail", what: "polls fail", since: house.lastOkAt, doing };
   }
   if (isWaiting && throttledInRow > 0) {
-    const doing = `left alone as asked, polled again ${next}`;
-    return { tone: "warn", what: "asks us to slow down", since: house.lastOkAt, why: "it answered 429", doing };
+    const doing = `polled again ${next}, as it requested`;
+    const what = "rate limited by the house";
+    return { kind: "throttled", tone: "warn", what, since: house.lastOkAt, why: "it returned status 429", doing };
   }
   if (isWaiting && nextAllowedAt !== null && nextAllowedAt.getTime() - now.getTime() > LONG_WAIT_MS) {
-    return { tone: "warn", what: "is left alone", since: house.lastOkAt, why, doing: `polled again ${next}` };
+    const doing = `polled again ${next}`;
+    return { kind: "waiting", tone: "warn", what: "polling is on hold", since: house.lastOkAt, why, doing };
   }
   return null;
 }
 
-/** What its rounds say, where its polls are answered. */
+/** Problems that its rounds show, while its polls succeed. */
 function silenceOf(house: HouseFacts, liveWindowSeconds: number): Found | null {
   const { pollEverySeconds, newestPolledAgeMs, unpolledSeconds, lastPollAt, newestPolledAt: since } = house;
   if (unpolledSeconds > Math.max(UNPOLLED_SECONDS, 3 * pollEverySeconds)) {
     const why =
-      lastPollAt === null ? "it was never asked" : `last asked ${duration(unpolledSeconds)} ago, though it could be`;
-    const doing = "every worker with the queue poll-house asks; see the workers and whether the queue is paused";
-    return { tone: "bad", what: "is not polled", since: lastPollAt, why, doing };
+      lastPollAt === null
+        ? "it was never polled"
+        : `no poll for ${duration(unpolledSeconds)}, though polling is allowed`;
+    const doing = "check that workers run the queue poll-house and that it is not paused";
+    return { kind: "not_polled", tone: "bad", what: "not polled", since: lastPollAt, why, doing };
   }
   const status = statusOf({ newestPolledAgeMs, paused: false, enabled: true }, liveWindowSeconds * 1_000);
   if (status === "live") return null;
-  const doing = `asked every ${paceText(pollEverySeconds)}`;
-  const why =
-    lastPollAt === null ? "it was not asked yet" : "its polls are answered, and bring no round that is new or readable";
-  if (since === null && lastPollAt === null) return { tone: "warn", what: "no round yet", since, why, doing };
+  const doing = `polled every ${paceText(pollEverySeconds)}`;
+  const why = lastPollAt === null ? "it was not polled yet" : "its polls succeed but return no new or readable round";
+  if (since === null && lastPollAt === null) {
+    return { kind: "no_round", tone: "warn", what: "no round yet", since, why, doing };
+  }
   const what =
     since === null ? "no round yet" : status === "offline" ? "offline: no round for an hour" : "stale: no new round";
-  return { tone: status === "offline" ? "bad" : "warn", what, since, why, doing };
+  return { kind: status, tone: status === "offline" ? "bad" : "warn", what, since, why, doing };
 }
 
 /**
- * How often something is done.
+ * Formats an interval between polls.
  *
  * @example
  * paceText(0.25); // => "250 ms"

@@ -1,3 +1,4 @@
+import { alertsPage, endSnoozeAction, snoozeAction } from "../alerts/alerts.ts";
 import type { OpsAction, OpsPage } from "../contract.ts";
 import {
   closeCircuitAction,
@@ -15,6 +16,7 @@ import { boardPage } from "./board.ts";
 /** Looking at what runs now. */
 export const boardPages = [
   boardPage,
+  alertsPage,
   housePage,
   houseActPage,
   tablePage,
@@ -24,6 +26,8 @@ export const boardPages = [
 
 /** Acting on it. */
 export const boardActions = [
+  snoozeAction,
+  endSnoozeAction,
   pauseHouseAction,
   resumeHouseAction,
   probeHouseAction,

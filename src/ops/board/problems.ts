@@ -7,32 +7,35 @@ import type { OpenAlert, OpenFacts, OpenNotice } from "./open-store.ts";
 import { tableName } from "./rows.ts";
 import type { TableFacts } from "./table-facts-store.ts";
 
-/** Something that is wrong now, for whoever has five seconds. */
+/** Something that is wrong now. */
 export interface Problem {
+  /** The stable name of its cause, such as `gaps` or `alert_disk`. With the subject it identifies the problem. */
+  kind: string;
   tone: Tone;
   /** A house, a table, or what else it is about. */
   subject: string;
-  /** Where its evidence is. */
+  /** The page with its evidence. */
   href: string;
   /** In a few words. */
   what: string;
   since: Date | null;
   why: string;
-  /** What is being done about it without anybody, and when. */
+  /** What happens without anybody's action, and when. */
   doing: string;
-  /** What the link to the evidence is called, such as "See gaps". */
-  action?: string;
+  /** The text of the link to `href`: a verb and its object. */
+  action: string;
 }
 
 /** One place of a problem that several places have. */
 export type Place = Pick<Problem, "subject" | "href" | "since" | "why">;
 
-/** Equal problems as one; `places` is empty for a problem of one place. */
+/** Equal problems as one. `places` is empty for a problem of one place; `members` are all that it stands for. */
 export interface GroupedProblem extends Problem {
   places: Place[];
+  members: Problem[];
 }
 
-/** All that problems are found in. */
+/** The facts in which problems are found. */
 export interface ProblemFacts {
   houses: readonly HouseFacts[];
   tables: readonly TableFacts[];
@@ -41,7 +44,7 @@ export interface ProblemFacts {
   alerts: readonly OpenAlert[];
   pauses: readonly Pause[];
   workers: readonly ReportedWorker[];
-  /** Since the reconciler was last alive; null before it ever was. */
+  /** Milliseconds since the reconciler last reported; null before its first report. */
   reconciledMsAgo: number | null;
   /** Parts of the reconciler that fail, by name: the error of each. */
   reconcilerErrors: Readonly<Record<string, string>>;
@@ -50,14 +53,14 @@ export interface ProblemFacts {
 }
 
 const RANKS: readonly Tone[] = ["bad", "warn", "info"];
-/** A worker that did not report for three ticks of five seconds is in trouble. */
+/** Workers report every five seconds. */
 const SILENT_MS = 20_000;
-/** Notices that say of a table what is already said of its house. */
+/** Notices of tables that repeat a problem of their house. */
 const OF_HOUSE = new Set(["stalled"]);
-/** Kinds of notices that mean that what is shown may be wrong, not only late. */
+/** Notices that mean that published data may be wrong, and not only late. */
 const GRAVE = new Set(["proof", "format", "stuck", "ids"]);
 
-/** What is wrong now, the worst first: of equally bad things what stops all, then houses, then tables, the newest first. */
+/** Returns what is wrong now, the worst first. Of equal severity: the whole system, houses, tables; each newest first. */
 export function findProblems(facts: ProblemFacts): Problem[] {
   const houses = facts.houses.flatMap((house) => houseProblem(house, facts) ?? []);
   const wrong = new Set(houses.map(({ subject }) => subject));
@@ -68,7 +71,7 @@ export function findProblems(facts: ProblemFacts): Problem[] {
     if (kind === "house_offline") return !wrong.has(subject);
     const notice = NOTICE_OF_ALERT[kind];
     if (notice !== undefined) return !noticed.has(`${idOf.get(subject)} ${notice}`);
-    return !SAID_OTHERWISE.has(kind);
+    return !FOUND_BY_SYSTEM.has(kind);
   });
   const newest = (problems: readonly Problem[]) =>
     problems.toSorted((a, b) => Number(b.since ?? 0) - Number(a.since ?? 0));
@@ -77,15 +80,16 @@ export function findProblems(facts: ProblemFacts): Problem[] {
     .toSorted((a, b) => RANKS.indexOf(a.tone) - RANKS.indexOf(b.tone));
 }
 
-/** So many equal problems are shown as one: three lines still fit, seven push everything else off the screen. */
+/** From this number on equal problems are shown as one: three lines fit, seven push everything else off the screen. */
 const GROUPED_FROM = 3;
 
-/** Problems of one severity and cause as one problem with its places, in the place of the first; it is as old as the oldest. */
+/** Groups problems of one severity and cause, in the position of the first of them. A group is as old as its oldest member. */
 export function groupProblems(problems: readonly Problem[]): GroupedProblem[] {
   const causeOf = ({ tone, what }: Problem) => `${tone} ${what.replace(/^\d+ /, "").replace(/^a gap$/, "gaps")}`;
   return [...Map.groupBy(problems, causeOf).values()].flatMap((equal): GroupedProblem[] => {
     const [first] = equal;
-    if (first === undefined || equal.length < GROUPED_FROM) return equal.map((one) => ({ ...one, places: [] }));
+    if (first === undefined || equal.length < GROUPED_FROM)
+      return equal.map((one) => ({ ...one, places: [], members: [one] }));
     const times = equal.flatMap(({ since }) => since ?? []);
     return [
       {
@@ -94,51 +98,56 @@ export function groupProblems(problems: readonly Problem[]): GroupedProblem[] {
         what: first.what.replace(/^\d+ /, "").replace(/^a gap$/, "gaps"),
         since: times.length === 0 ? null : new Date(Math.min(...times.map(Number))),
         places: equal.map(({ subject, href, since, why }) => ({ subject, href, since, why })),
+        members: equal,
       },
     ];
   });
 }
 
-/** Alerts that say of a table what an open notice of this kind says. */
+/** Alerts of tables that repeat an open notice of this kind. */
 const NOTICE_OF_ALERT: Record<string, string> = { answers_unreadable: "format", "proof mismatch": "proof" };
 
-/** Alerts about what systemProblems finds by itself. */
-const SAID_OTHERWISE = new Set(["no_leader", "clock_skew"]);
+/** Alerts that repeat what systemProblems finds. */
+const FOUND_BY_SYSTEM = new Set(["no_leader", "clock_skew"]);
 
 function systemProblems({ workers, pauses, reconciledMsAgo, reconcilerErrors, now }: ProblemFacts): Problem[] {
   const found: Problem[] = [];
   const alive = workers.filter(({ seenAt }) => now.getTime() - seenAt.getTime() < SILENT_MS);
-  const of = (subject: string, href: string) => ({ tone: "bad" as const, subject, href });
+  const of = (kind: string, subject: string) => {
+    return { kind, subject, tone: "bad" as const, href: "/ops/workers", action: "Open workers" };
+  };
   if (alive.length === 0) {
     const last = workers.map(({ seenAt }) => seenAt.getTime());
     const since = last.length === 0 ? null : new Date(Math.max(...last));
-    const why = "no worker process reports: nothing is polled, read, forecast or scored";
-    const doing = "nothing: start a worker";
-    found.push({ ...of("workers", "/ops/workers"), what: "no worker is alive", since, why, doing });
+    const why = "No worker process reports, so nothing is polled, read, forecast or scored.";
+    const doing = "nothing happens until a worker is started";
+    found.push({ ...of("no_worker", "workers"), what: "no worker is running", since, why, doing });
   } else if (reconciledMsAgo === null || reconciledMsAgo > 60_000) {
     const since = reconciledMsAgo === null ? null : new Date(now.getTime() - reconciledMsAgo);
-    const why = "no worker leads: schedules, pauses and lost work are not looked after";
-    const doing = "every worker tries to lead every five seconds; restart one where none does";
-    found.push({ ...of("workers", "/ops/workers"), what: "nobody reconciles the queues", since, why, doing });
+    const why = "No worker is the leader, so schedules, pauses and lost jobs are not reconciled.";
+    const doing = "every worker tries to become the leader every 5 s; restart one if none does";
+    found.push({ ...of("no_leader", "workers"), what: "queues are not reconciled", since, why, doing });
   }
   for (const [part, error] of Object.entries(alive.length === 0 ? {} : reconcilerErrors)) {
-    const doing = "tried again every five seconds";
-    found.push({ ...of(part, "/ops/workers"), what: "reconciliation fails", since: null, why: error, doing });
+    const doing = "retried every 5 s";
+    found.push({ ...of("reconciler", part), what: "reconciliation fails", since: null, why: error, doing });
   }
-  for (const { host, clockProblem, seenAt } of alive) {
+  for (const { host, clockProblem } of alive) {
     if (clockProblem === null) continue;
-    const doing = "it takes no work until its clock is right; it looks once a minute";
-    found.push({ ...of(host, "/ops/workers"), what: "a clock is wrong", since: seenAt, why: clockProblem, doing });
+    const doing = "it takes no work until its clock is right; it checks once a minute";
+    found.push({ ...of("clock", host), what: "wrong clock", since: null, why: clockProblem, doing });
   }
   for (const { queue, pausedBy, pausedAt, reason, until } of pauses) {
     found.push({
+      kind: "queue_paused",
       tone: "warn",
       subject: queue,
       href: "/ops/queues",
+      action: "Open queues",
       what: `queue paused by ${pausedBy}`,
       since: pausedAt,
       why: reason,
-      doing: until === null ? "stands still until somebody lets it go on" : `goes on by itself at ${timeText(until)}`,
+      doing: until === null ? "paused until an operator resumes it" : `resumes at ${timeText(until)}`,
     });
   }
   return found;
@@ -147,15 +156,16 @@ function systemProblems({ workers, pauses, reconciledMsAgo, reconcilerErrors, no
 function tableProblems({ tables, open, notices, now }: ProblemFacts, wrongHouses: ReadonlySet<string>): Problem[] {
   const byId = new Map(tables.map((table) => [table.id, table]));
   const openOf = new Map(open.map((one) => [one.tableId, one]));
-  const told = notices.flatMap(({ tableId, kind, text, openedAt }): Problem[] => {
+  const noticed = notices.flatMap(({ tableId, kind, text, openedAt }): Problem[] => {
     const table = byId.get(tableId);
     if (table === undefined || kind === "gap" || (OF_HOUSE.has(kind) && wrongHouses.has(table.house))) return [];
     const subject = tableName(table);
     return [
       {
+        kind: `notice_${kind}`,
         tone: kind === "operator" ? "info" : GRAVE.has(kind) ? "bad" : "warn",
         subject,
-        href: hrefOf(kind, subject),
+        ...evidenceOf(kind, subject),
         what: WHAT[kind] ?? kind,
         since: openedAt,
         why: text,
@@ -174,35 +184,38 @@ function tableProblems({ tables, open, notices, now }: ProblemFacts, wrongHouses
         : `in ${duration((nextAttemptAt.getTime() - now.getTime()) / 1_000)}`;
     return [
       {
+        kind: "gaps",
         tone: "warn" as const,
         subject,
         href: `/ops/gaps?of=${encodeURIComponent(subject)}&state=open`,
+        action: "Open gaps",
         what: n === 1 ? "a gap" : `${n} gaps`,
         since: gapSince,
-        why: missing > 0 ? `${missing} rounds are missing` : "rounds are missing, how many is not known",
+        why: missing > 0 ? `${missing} rounds are missing` : "an unknown number of rounds is missing",
         doing: `backfill attempt ${attempt} of ${MOST_ATTEMPTS} ${when}`,
       },
     ];
   });
-  return [...told, ...gaps];
+  return [...noticed, ...gaps];
 }
 
 function alertProblem({ kind, subject, text, openedAt }: OpenAlert): Problem {
   const isTable = /^[\w-]+\/[\w-]+\/[\w-]+$/.test(subject);
   const known = ALERTS[kind];
   return {
+    kind: `alert_${kind}`,
     tone: "bad",
     subject: subject === "" ? kind : subject,
     href: known?.href ?? (isTable ? `/ops/tables/${subject}` : "/ops/workers"),
     what: known?.what ?? `alert: ${kind.replaceAll("_", " ")}`,
     since: openedAt,
     why: text,
-    doing: "the alert closes by itself when it is over",
+    doing: "the alert closes when its cause is gone",
     action: known?.action ?? (isTable ? "Open table" : "Open workers"),
   };
 }
 
-/** What the kinds of alerts are called, and where to act on them. */
+/** The names of alerts, and where to act on them. */
 const ALERTS: Record<string, { what: string; href: string; action: string }> = {
   usdt: { what: "chain endpoint or deposit", href: "/ops/deposits", action: "Open deposits" },
   "payment-app": { what: "payment app", href: "/ops/payment-app", action: "Open payment app" },
@@ -223,31 +236,32 @@ const ALERTS: Record<string, { what: string; href: string; action: string }> = {
 };
 
 const WHAT: Record<string, string> = {
-  conflict: "a round came with two results",
-  proof: "a proof does not hold",
+  conflict: "a round has two results",
+  proof: "a proof is wrong",
   stalled: "no new round",
   stuck: "the feed repeats itself",
-  format: "answers cannot be read",
-  quarantine: "items are refused",
-  ids: "new rounds come as older ones",
-  operator: "a notice by an operator",
+  format: "responses cannot be read",
+  quarantine: "items in quarantine",
+  ids: "new rounds have old numbers",
+  operator: "notice by an operator",
 };
 
 const DOING: Record<string, string> = {
-  conflict: "the first result stands until somebody decides",
-  proof: "its rounds are marked as not proven; nothing is changed by itself",
-  stalled: "polled as ever; the notice ends with the next round",
-  stuck: "polled as ever; forecasts go on only on new rounds",
-  format: "every answer is kept; the first that can be read ends it, the others are read again by hand",
-  ids: "nothing is forecast; if the newest number is wrong, reset it on the page of the table",
-  quarantine: "kept with their reasons until somebody decides",
+  conflict: "the first result is used until staff decide",
+  proof: "its rounds are marked as not proven; staff decide the rest",
+  stalled: "polling continues; the notice closes with the next round",
+  stuck: "polling continues; forecasts are issued again after a new round",
+  format: "every response is stored; the notice closes with the first readable one, and the others are reread manually",
+  ids: "no forecasts are issued; if the newest number is wrong, reset it on the page of the table",
+  quarantine: "stored with their reasons until staff decide",
 };
 
-function hrefOf(kind: string, table: string): string {
+/** The page with the evidence of a notice, and the text of the link to it. */
+function evidenceOf(kind: string, table: string): Pick<Problem, "href" | "action"> {
   const of = `of=${encodeURIComponent(table)}`;
-  if (kind === "ids") return `/ops/tables/${table}#notices`;
-  if (kind === "conflict") return `/ops/conflicts?${of}`;
-  if (kind === "quarantine") return `/ops/quarantine?${of}`;
-  if (kind === "format") return `/ops/payloads?${of}&state=refused`;
-  return `/ops/notices?${of}`;
+  if (kind === "ids") return { href: `/ops/tables/${table}#notices`, action: "Open table" };
+  if (kind === "conflict") return { href: `/ops/conflicts?${of}`, action: "Decide conflicts" };
+  if (kind === "quarantine") return { href: `/ops/quarantine?${of}`, action: "Decide items" };
+  if (kind === "format") return { href: `/ops/payloads?${of}&state=refused`, action: "Open payloads" };
+  return { href: `/ops/notices?${of}`, action: "Open notices" };
 }

@@ -163,7 +163,7 @@ export function tableName({ house, game, market }: Pick<TableFacts, "house" | "g
 }
 
 /**
- * An e-value in few characters, from its logarithm in micro-nats; below a hundredth it says nothing more.
+ * Formats an e-value in few characters, from its logarithm in micro-nats. Below a hundredth the exact value does not matter.
  *
  * @example
  * evidenceText(0); // => "1.00"

@@ -102,6 +102,7 @@ function whyHidden({ state }: ListedMail, { role }: Visitor, hasServer: boolean)
   if (state === "sent") return "The text was deleted when the mail was sent.";
   if (state === "given-up") return "The text is kept so that the mail can be sent again. It is not shown.";
   if (hasServer) return "Texts of mails are not shown, since their links may grant access.";
-  if (role !== "admin") return "No mail server is set, so the mail is pending. Admins can read its text until a first mail was sent.";
+  if (role !== "admin")
+    return "No mail server is set, so the mail is pending. Admins can read its text until a first mail was sent.";
   return "Mails have been sent from here before, so texts are not shown.";
 }

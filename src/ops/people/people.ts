@@ -84,8 +84,11 @@ const disable = simple("operator.disable", "disable", "cannot sign in any more",
 );
 const enable = simple("operator.enable", "enable", "can sign in again", (tx, who) => changeDisabled(tx, who, false));
 const endThem = simple("operator.end-sessions", "end-sessions", "is signed out everywhere", endAllSessions);
-const dropFactor = simple("operator.reset-two-factor", "reset-two-factor", "has no second factor any more", (tx, who, by) =>
-  resetTwoFactor(tx, who, by),
+const dropFactor = simple(
+  "operator.reset-two-factor",
+  "reset-two-factor",
+  "has no second factor any more",
+  (tx, who, by) => resetTwoFactor(tx, who, by),
 );
 
 const newPassword: OpsAction<{ reason: string }> = {

@@ -29,20 +29,9 @@ export interface FoundReferences {
  * findReferences("salary november"); // => { exact: [], close: [] }
  */
 export function findReferences(text: string): FoundReferences {
-  const letters = text
-    .toUpperCase()
-    .replaceAll(/[^A-Z0-9]/g, "")
-    .slice(0, MOST_READ);
-  const starts = [...letters.matchAll(/RF(?=.{9})/g)].map(({ index }) => index);
-  const exact = new Set<string>();
+  const { letters, starts } = startsIn(text);
+  const exact = new Set(findExact(text));
   const close = new Set<string>();
-  for (const start of starts) {
-    // when more text follows, several lengths may be valid by chance; the database knows which one was issued
-    for (let length = SHORTEST; length <= LONGEST && start + length <= letters.length; length += 1) {
-      const reference = asWritten(letters.slice(start, start + length));
-      if (readReference(reference) !== null) exact.add(reference);
-    }
-  }
   for (const start of starts.slice(0, MOST_STARTS)) {
     for (let length = SHORTEST - 1; length <= LONGEST_WITH_TYPO && start + length <= letters.length; length += 1) {
       for (const near of oneTypoAway(asWritten(letters.slice(start, start + length)))) {
@@ -51,6 +40,29 @@ export function findReferences(text: string): FoundReferences {
     }
   }
   return { exact: [...exact], close: [...close] };
+}
+
+/** Finds the references that a text contains without a typo, as {@link findReferences} does, in a hundredth of its time. */
+export function findExact(text: string): string[] {
+  const { letters, starts } = startsIn(text);
+  const exact = new Set<string>();
+  for (const start of starts) {
+    // when more text follows, several lengths may be valid by chance; the database knows which one was issued
+    for (let length = SHORTEST; length <= LONGEST && start + length <= letters.length; length += 1) {
+      const reference = asWritten(letters.slice(start, start + length));
+      if (readReference(reference) !== null) exact.add(reference);
+    }
+  }
+  return [...exact];
+}
+
+/** The letters and digits of a text, and where a reference may begin in them. */
+function startsIn(text: string): { letters: string; starts: number[] } {
+  const letters = text
+    .toUpperCase()
+    .replaceAll(/[^A-Z0-9]/g, "")
+    .slice(0, MOST_READ);
+  return { letters, starts: [...letters.matchAll(/RF(?=.{9})/g)].map(({ index }) => index) };
 }
 
 /** Replaces letters that our references do not contain by the digits that they are mistaken for. */

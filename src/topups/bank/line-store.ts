@@ -79,16 +79,17 @@ export async function lockLine(tx: Transaction, id: bigint): Promise<BankLine | 
   return findLine(tx, id); // a second statement sees what the last holder of the lock committed
 }
 
-/** A search for lines by state (`return`: the return is pending) and text. */
+/** A search for lines by state (`return`: the return is pending), text, and the statement that they were imported from. */
 export interface LineSearch {
   state: LineState | "return" | null;
   text: string;
+  importId: bigint | null;
 }
 
 /** Returns matching lines, newest first, and their total. Pages are counted from 1. */
 export async function listLines(
   sql: Queryable,
-  { state, text }: LineSearch,
+  { state, text, importId }: LineSearch,
   { page, perPage }: { page: number; perPage: number },
 ): Promise<{ rows: BankLine[]; total: number }> {
   const rows = await sql<(BankLine & { total: number })[]>`
@@ -109,6 +110,7 @@ export async function listLines(
           )
         )
       )
+      and (${importId}::bigint is null or l.import_id = ${importId})
       and (
         ${text} = ''
         or strpos(lower(concat_ws(' ', l.bank, l.bank_ref, l.sender, l.remittance)), lower(${text})) > 0

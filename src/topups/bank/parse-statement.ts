@@ -1,5 +1,6 @@
 import type { Parsed } from "./amount.ts";
 import { checkLine } from "./check-line.ts";
+import { findExact, findReferences, type FoundReferences } from "./find-reference.ts";
 import type { StatementLine } from "./line.ts";
 import { readCamt } from "./statement-camt.ts";
 import { readCsv, type RawRow } from "./statement-csv.ts";
@@ -10,8 +11,8 @@ const MOST_LINES = 500;
 /** A parsed bank statement. */
 export interface Statement {
   format: "CSV" | "camt";
-  /** Lines, each with its row in the text. */
-  lines: { at: number; line: StatementLine }[];
+  /** Lines, each with its row in the text and the references in its text; those with a typo only if none is exact. */
+  lines: { at: number; line: StatementLine; references: FoundReferences }[];
   /** Rows that cannot be imported, and why. */
   refused: { at: number; problem: string }[];
   /** The number of entries that are not booked credits. */
@@ -36,7 +37,7 @@ export function parseStatement(text: string, { bank, currencies }: StatementOpti
   if (rows.length > MOST_LINES) {
     return {
       ok: false,
-      problem: `expected at most ${MOST_LINES} lines in one import, got ${rows.length}; paste them in parts`,
+      problem: `expected at most ${MOST_LINES} lines in one import, got ${rows.length}; import them in parts`,
     };
   }
   const statement: Statement = { format: isXml ? "camt" : "CSV", lines: [], refused: [], skipped };
@@ -50,10 +51,15 @@ export function parseStatement(text: string, { bank, currencies }: StatementOpti
       statement.refused.push({ at, problem: `the same bank reference as in ${first}: ${checked.value.bankRef}` });
     else {
       seen.set(checked.value.bankRef, at);
-      statement.lines.push({ at, line: checked.value });
+      statement.lines.push({ at, line: checked.value, references: referencesIn(checked.value.remittance) });
     }
   }
   return { ok: true, statement };
+}
+
+function referencesIn(text: string): FoundReferences {
+  const exact = findExact(text);
+  return exact.length > 0 ? { exact, close: [] } : findReferences(text);
 }
 
 function checkRow(fields: RawRow["fields"], { bank, currencies }: StatementOptions): Parsed<StatementLine> {

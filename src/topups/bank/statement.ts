@@ -18,6 +18,6 @@ export async function readStatement(text: string, options: StatementOptions): Pr
     return await thread.run({ text, options });
   } catch (error) {
     if (!(error instanceof ThreadLimitError)) throw error;
-    return { ok: false, problem: `the statement could not be read: ${error.message}; paste it in smaller parts` };
+    return { ok: false, problem: `the statement could not be read: ${error.message}; import it in smaller parts` };
   }
 }

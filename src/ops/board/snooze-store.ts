@@ -1,0 +1,89 @@
+import type { Queryable, Transaction } from "../../db/client.ts";
+import type { Problem } from "./problems.ts";
+import type { Snooze } from "./snooze.ts";
+
+const KEPT_DAYS = 30;
+
+/** Returns the snoozes that have not ended by time, oldest first. */
+export async function listSnoozes(sql: Queryable): Promise<Snooze[]> {
+  return sql<Snooze[]>`
+    select
+      kind, subject, tone, what, since, ends_on_change as "endsOnChange", until, made_by as "madeBy",
+      made_at as "madeAt", reason
+    from snoozes
+    where until > clock_timestamp()
+    order by made_at, kind, subject
+    limit 1000`;
+}
+
+/** Snoozes problems for so many hours; an earlier snooze of the same problem is replaced. Old snoozes are deleted. */
+export async function saveSnoozes(
+  tx: Transaction,
+  problems: readonly Problem[],
+  snooze: { hours: number; endsOnChange: boolean; by: string; reason: string },
+): Promise<void> {
+  await tx`
+    insert into snoozes (kind, subject, tone, what, since, ends_on_change, until, made_by, reason)
+    select
+      kind, subject, tone, what, since::timestamptz, ${snooze.endsOnChange},
+      clock_timestamp() + ${snooze.hours} * interval '1 hour', ${snooze.by}, ${snooze.reason}
+    from unnest(
+      ${problems.map(({ kind }) => kind)}::text[],
+      ${problems.map(({ subject }) => subject)}::text[],
+      ${problems.map(({ tone }) => tone)}::text[],
+      ${problems.map(({ what }) => what)}::text[],
+      ${problems.map(({ since }) => since?.toISOString() ?? null)}::text[]
+    ) as given (kind, subject, tone, what, since)
+    on conflict (kind, subject) do update
+    set
+      tone = excluded.tone,
+      what = excluded.what,
+      since = excluded.since,
+      ends_on_change = excluded.ends_on_change,
+      until = excluded.until,
+      made_by = excluded.made_by,
+      made_at = clock_timestamp(),
+      reason = excluded.reason`;
+  await tx`delete from snoozes where until < clock_timestamp() - ${KEPT_DAYS} * interval '1 day'`;
+}
+
+/** Ends a snooze. Returns false if there is none. */
+export async function deleteSnooze(
+  tx: Transaction,
+  { kind, subject }: { kind: string; subject: string },
+): Promise<boolean> {
+  const deleted = await tx`
+    delete from snoozes
+    where kind = ${kind}
+      and subject = ${subject}
+      and until > clock_timestamp()`;
+  return deleted.count > 0;
+}
+
+/** An alert that is closed. */
+export interface ClosedAlert {
+  kind: string;
+  subject: string;
+  text: string;
+  openedAt: Date;
+  closedAt: Date;
+}
+
+/** Returns closed alerts, the last closed first, and their total. Pages are counted from 1. */
+export async function listClosedAlerts(
+  sql: Queryable,
+  { page, perPage }: { page: number; perPage: number },
+): Promise<{ rows: ClosedAlert[]; total: number }> {
+  const rows = await sql<(ClosedAlert & { total: number })[]>`
+    select kind, subject, text, opened_at as "openedAt", closed_at as "closedAt", count(*) over ()::integer as total
+    from alerts
+    where closed_at is not null
+    order by closed_at desc, kind, subject
+    limit ${perPage}
+    offset ${(page - 1) * perPage}`;
+  const shown = rows.map((found) => {
+    const { total: _, ...row } = found;
+    return row;
+  });
+  return { rows: shown, total: rows[0]?.total ?? 0 };
+}
