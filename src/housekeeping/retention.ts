@@ -94,7 +94,7 @@ export const RETENTION: Readonly<Record<string, Retention>> = {
   leases: bounded("one for each role that a single process holds"),
   queue_controls: bounded("one a queue"),
   alerts: pruned(`${SETTLED_KEPT_DAYS} days after it closed`),
-  snoozes: pruned("30 days after its end", "whoever writes it"),
+  snoozes: pruned("30 days after its end", "its writer"),
   alert_mails: pruned("30 days"),
   staff_webhook_failure: bounded("one"),
   migrations: bounded("one a file of sql/"),

@@ -38,8 +38,8 @@ export async function saveImport(
 }
 
 /**
- * Returns the id of a statement with the same text that was imported, or that the same operator entered and nobody
- * imported; null if there is none. So the same file sent twice leads to the same preview.
+ * Returns the id of a statement with the same text that was imported, or that the same operator entered and that
+ * was not imported; null if there is none. So the same file sent twice leads to the same preview.
  */
 export async function findSameImport(sql: Queryable, { bank, body, by }: NewImport): Promise<bigint | null> {
   const [found] = await sql<{ id: bigint }[]>`
