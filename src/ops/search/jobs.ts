@@ -1,8 +1,8 @@
-import { isRedisTrouble, type Queues } from "../../queue/inspect.ts";
+import { isRedisUnavailable, type Queues } from "../../queue/inspect.ts";
 import type { FoundRow } from "./search-store.ts";
 import type { SearchTerm } from "./term.ts";
 
-const NO_REDIS = "Jobs were not searched: Redis does not respond.";
+const NO_REDIS = "Queue runs were not searched: Redis does not respond.";
 
 /** Jobs that wait, run or failed, by their id in any queue; with the reason if Redis cannot be asked. */
 export async function findJobs(
@@ -19,7 +19,7 @@ export async function findJobs(
     const found = await Promise.all(queues.jobs.map(({ name }) => findJob(queues, name, jobId)));
     return { rows: found.flatMap((row) => row ?? []).slice(0, limit), problem: null };
   } catch (error) {
-    if (isRedisTrouble(error)) return { rows: [], problem: NO_REDIS };
+    if (isRedisUnavailable(error)) return { rows: [], problem: NO_REDIS };
     throw error;
   }
 }
@@ -29,5 +29,5 @@ async function findJob(queues: Queues, queue: string, id: string): Promise<(Foun
   if (job === undefined) return null;
   const state = await job.getState();
   const href = `/ops/queues/${queue}/runs/${encodeURIComponent(id)}`;
-  return { key: id, label: `Job ${id}`, detail: `${queue}, ${state}`, isExact: true, href };
+  return { key: id, label: `Run ${id}`, detail: `${queue}, ${state}`, isExact: true, href };
 }

@@ -98,7 +98,7 @@ async function search({ sql, queues }: OpsParts, term: SearchTerm, role: Role): 
     groups.push(await searchKind(sql, kind, term));
   }
   const jobs = await findJobs(queues, term, MOST_SHOWN + 1);
-  return [...groups, groupOf({ label: "Jobs", ...jobs }, null)];
+  return [...groups, groupOf({ label: "Queue runs", ...jobs }, null)];
 }
 
 async function searchKind(sql: Sql, { label, hrefOf, allOf, find }: Kind, term: SearchTerm): Promise<Group> {
