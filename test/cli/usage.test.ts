@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { roundhouse } from "./world.ts";
 
@@ -22,6 +23,10 @@ beforeAll(async () => {
 });
 
 afterAll(() => void server.close());
+
+/** What was said of each wrong usage. */
+const said: string[] = [];
+const ROOT = join(import.meta.dirname, "../..");
 
 const TABLE = ["--table", "acme/crash/global"];
 const WHY = ["--reason", "because"];
@@ -83,12 +88,17 @@ describe("wrong usage ends with 2 and names the argument, before any server is a
     const [plain, json] = await Promise.all([roundhouse(args, { env }), roundhouse([...args, "--json"], { env })]);
     expect({ code: plain.code, stdout: plain.stdout }).toEqual({ code: 2, stdout: "" });
     expect(plain.stderr).toContain(named);
+    said.push(`$ roundhouse ${args.join(" ")}\n${plain.stderr.trimEnd()}`.replaceAll(ROOT, "."));
     expect(connections).toBe(0);
     if (["witness", "proof"].some((word) => args.includes(word))) return; // have no --json
     expect({ code: json.code, stdout: json.stdout }).toEqual({ code: 2, stdout: "" });
     const { error } = JSON.parse(json.stderr) as { error: { code: string; message: string } };
     expect(error.code).toBe("usage");
     expect(JSON.stringify(error)).toContain(named);
+  });
+
+  it("is told in the words that are recorded (`npm run record` writes them)", async () => {
+    await expect(`${said.join("\n\n")}\n`).toMatchFileSnapshot("recorded/usage.txt");
   });
 
   it.each([["hous"], ["house", "lst"], ["house"], ["table", "list", "more"], ["house", "pause", "acme"]])(

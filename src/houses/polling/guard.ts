@@ -1,4 +1,4 @@
-import { lookup as resolve, type LookupAddress, type LookupAllOptions } from "node:dns";
+import type { LookupAddress, LookupAllOptions } from "node:dns";
 import { isIP, type LookupFunction } from "node:net";
 import ipaddr from "ipaddr.js";
 
@@ -69,7 +69,7 @@ export function refuseUrl(url: URL, allowPrivate: boolean): string | null {
  * exactly these addresses, so that a name cannot resolve differently between the check and the use.
  */
 export function guardedLookup(
-  lookup: Resolve = resolve,
+  lookup: Resolve,
   isAllowed: (address: string) => boolean = isPublicAddress,
 ): LookupFunction {
   return (hostname, options, callback) => {

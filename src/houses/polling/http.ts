@@ -5,6 +5,7 @@ import { codeOf, reasonOf } from "../../errors.ts";
 import type { FailureReason, HouseAnswer, HouseClient, HouseRequest } from "./client.ts";
 import { excerpt } from "../reading/excerpt.ts";
 import { guardedLookup, RefusedAddressError, refuseUrl, type Resolve } from "./guard.ts";
+import { resolveByMachine } from "./machine-names.ts";
 import { resolveWith } from "./name-servers.ts";
 import { parseRetryAfter } from "./retry-after.ts";
 
@@ -30,7 +31,7 @@ const SETTLED_MS = 2_000;
  */
 export function createHouseClient(options: { version: string; nameServers?: readonly string[] }): HouseClient {
   const { nameServers = [] } = options;
-  const resolve = nameServers.length === 0 ? undefined : resolveWith(nameServers);
+  const resolve = nameServers.length === 0 ? resolveByMachine() : resolveWith(nameServers);
   const agents = new Map<string, Agent>();
   const agentOf = ({ house, allowPrivate }: HouseRequest): Agent => {
     const name = `${house} ${allowPrivate ? "private" : "public"}`;
@@ -53,8 +54,8 @@ export function ownName(version: string): string {
   return `roundhouse/${version}`;
 }
 
-function createAgent(allowPrivate: boolean, resolve: Resolve | undefined): Agent {
-  const lookup = allowPrivate ? resolve && guardedLookup(resolve, () => true) : guardedLookup(resolve);
+function createAgent(allowPrivate: boolean, resolve: Resolve): Agent {
+  const lookup = allowPrivate ? guardedLookup(resolve, () => true) : guardedLookup(resolve);
   return new Agent({
     connections: 8,
     pipelining: 1,
@@ -63,7 +64,7 @@ function createAgent(allowPrivate: boolean, resolve: Resolve | undefined): Agent
     keepAliveMaxTimeout: 60_000,
     maxResponseSize: LARGEST_BODY,
     maxHeaderSize: 16_384,
-    connect: { timeout: CONNECT_TIMEOUT_MS, ...(lookup && { lookup }) },
+    connect: { timeout: CONNECT_TIMEOUT_MS, lookup },
   });
 }
 
