@@ -75,6 +75,17 @@ describe("the staff webhook", () => {
     expect((await post()).isWork).toBe(false);
   });
 
+  it("gets text of a house as text: no mention of everyone, and no link under other words", async () => {
+    const reason = "<!channel> <https://evil.example|Sign in> & @here @Channel, ask ann@all.example";
+    await openAlert(sql, context.log, { ...disk, text: reason });
+    await post();
+    expect(received[0]?.body).toMatchObject({
+      text: expect.stringContaining(
+        "&lt;!channel&gt; &lt;https://evil.example|Sign in&gt; &amp; @\u200bhere @\u200bChannel, ask ann@all.example",
+      ) as string,
+    });
+  });
+
   it("is off unless it is set", async () => {
     await openAlert(sql, context.log, disk);
     expect(await post({})).toMatchObject({ isWork: false, counts: { posted: 0 } });
