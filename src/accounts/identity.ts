@@ -33,7 +33,7 @@ export interface IdentityParts {
 }
 
 /** The parts of a request that the library needs. */
-export interface Asker {
+export interface Requester {
   cookie: string;
   address: string;
   userAgent: string;
@@ -50,7 +50,7 @@ export interface IdentityAnswer {
 /** Passwords, sessions and second factors, by better-auth. */
 export interface Identity {
   /** Calls an endpoint of the library, such as `/sign-in/email`. */
-  ask(path: string, body: object, asker: Asker): Promise<IdentityAnswer>;
+  ask(path: string, body: object, requester: Requester): Promise<IdentityAnswer>;
   /** The session of a Cookie header; null if there is no valid one. */
   findSession(cookie: string): Promise<{ sessionId: string; userId: string } | null>;
   /** The user id of a pending second step by a Cookie header; null if there is none. */

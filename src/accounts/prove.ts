@@ -2,7 +2,7 @@ import type { Sql } from "../db/client.ts";
 import type { Buckets } from "../limits/buckets.ts";
 import { askCode, WRONG_CODE, WRONG_PASSWORD } from "./code.ts";
 import { noteWrongCode } from "./guessed-code.ts";
-import type { Asker, Identity } from "./identity.ts";
+import type { Requester, Identity } from "./identity.ts";
 import { findPasswordHash } from "./operator-store.ts";
 import { isPassword } from "./password.ts";
 import { noteFailure, takeTry, tooMany } from "./tries.ts";
@@ -17,10 +17,10 @@ export type Proof = { ok: true } | { ok: false; problem: string; waitSeconds: nu
 export async function prove(
   parts: { sql: Sql; identity: Identity; buckets: Buckets; surface: "console" | "ops"; site: () => string },
   person: { userId: string; email: string; hasTwoFactor: boolean; sessionId: string | null },
-  given: { password: string; code: string; asker: Asker },
+  given: { password: string; code: string; requester: Requester },
 ): Promise<Proof> {
   const { sql, buckets, surface } = parts;
-  const { address } = given.asker;
+  const { address } = given.requester;
   const attempt = { what: surface, address, who: person.email, device: person.sessionId };
   const wait = await takeTry(buckets, attempt);
   if (wait > 0) return { ok: false, problem: tooMany(wait), waitSeconds: wait };
@@ -30,7 +30,7 @@ export async function prove(
     return { ok: false, problem: WRONG_PASSWORD, waitSeconds: 0 };
   }
   if (!person.hasTwoFactor) return { ok: true };
-  const { status } = await askCode(parts, given.asker, person.userId, given.code);
+  const { status } = await askCode(parts, given.requester, person.userId, given.code);
   if (status === 200) return { ok: true };
   await noteFailure(buckets, attempt);
   if (given.code !== "") await noteWrongCode(parts, person);

@@ -5,8 +5,8 @@ import { legalText, paragraphsOf } from "../accounts/legal.ts";
 import { appendAudit } from "../audit/store.ts";
 import type { Sql } from "../db/client.ts";
 import type { SentForm } from "../frame/routes.ts";
-import type { PageReply } from "../frame/shown.ts";
-import { backOf, fieldsOf } from "../frame/trouble.ts";
+import type { PageReply } from "../frame/view.ts";
+import { backOf, fieldsOf } from "../frame/problem-page.ts";
 import type { Holder } from "./contract.ts";
 import type { RouteParts } from "./who.ts";
 

@@ -3,10 +3,10 @@ import type { Express } from "express";
 import { boundReads } from "../db/reads.ts";
 import { navOf, openPages, requireSignIn } from "../frame/pages.ts";
 import { PAGE_READS } from "../frame/routes.ts";
-import type { Surface } from "../frame/shown.ts";
+import type { Surface } from "../frame/view.ts";
 import type { ConsoleAction, ConsolePage, ConsoleParts } from "./contract.ts";
 import { addRoutes } from "./routes.ts";
-import { type Doorkeeper, setSignedIn, type RouteParts, findSignedIn } from "./who.ts";
+import { type Guard, setSignedIn, type RouteParts, findSignedIn } from "./who.ts";
 
 const SURFACE: Surface = {
   base: "/console",
@@ -17,16 +17,16 @@ const SURFACE: Surface = {
 /** Parts of `/console`. */
 export interface ConsoleOptions {
   parts: ConsoleParts;
-  doorkeeper: Doorkeeper;
+  guard: Guard;
   pages: readonly ConsolePage[];
   actions: readonly ConsoleAction[];
   /** Adds routes that need no sign-in: sign-up, sign-in, password reset. */
-  addDoors(app: Express, made: RouteParts): void;
+  addPublicRoutes(app: Express, made: RouteParts): void;
   /**
    * Adds routes for people who are signed in, with or without an account: their sign-in and the terms. Redirects people
    * without an account to the page that opens one.
    */
-  addHolderRoutes(app: Express, made: RouteParts): void;
+  addAccountRoutes(app: Express, made: RouteParts): void;
   trustedProxies: readonly string[];
   /** Whether the public address is https. */
   isSecure: boolean;
@@ -34,10 +34,10 @@ export interface ConsoleOptions {
 
 /**
  * The request listener of `/console`, where holders manage their accounts. All routes require a sign-in and an account,
- * except those of `addDoors` (no sign-in) and `addHolderRoutes` (no account).
+ * except those of `addPublicRoutes` (no sign-in) and `addAccountRoutes` (no account).
  */
 export function openConsole(options: ConsoleOptions): RequestListener {
-  const { parts, doorkeeper, pages, actions, trustedProxies, isSecure } = options;
+  const { parts, guard, pages, actions, trustedProxies, isSecure } = options;
   return openPages({
     surface: SURFACE,
     nav: navOf("/console", pages),
@@ -48,16 +48,16 @@ export function openConsole(options: ConsoleOptions): RequestListener {
     sql: parts.sql,
     log: parts.log,
     fill(app, answers) {
-      const made = { parts, answers, doorkeeper, reads: boundReads(parts.sql, PAGE_READS) };
-      options.addDoors(app, made);
+      const made = { parts, answers, guard, reads: boundReads(parts.sql, PAGE_READS) };
+      options.addPublicRoutes(app, made);
       app.use(
         requireSignIn("/console", async (request, reply) => {
-          const who = await doorkeeper.whoIs(request, reply.locals.requestId);
+          const who = await guard.whoIs(request, reply.locals.requestId);
           if (who !== null) setSignedIn(reply, who);
           return who !== null;
         }),
       );
-      options.addHolderRoutes(app, made);
+      options.addAccountRoutes(app, made);
       addRoutes(app, { pages, actions }, made);
     },
   });

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { Settings } from "../config/environment.ts";
 import type { Sql } from "../db/client.ts";
-import type { Shown } from "../frame/shown.ts";
+import type { Shown } from "../frame/view.ts";
 import type { Log } from "../log.ts";
 import type { MailKey } from "../mail/seal.ts";
 

@@ -5,8 +5,8 @@ import { findAccount } from "../callers/account-store.ts";
 import { reasonOf } from "../errors.ts";
 import { PageError } from "../frame/errors.ts";
 import { addRoutes as addTo, askForProof, isStillThem, type SentForm, showPage, takeForm } from "../frame/routes.ts";
-import type { PageReply } from "../frame/shown.ts";
-import { showProblem } from "../frame/trouble.ts";
+import type { PageReply } from "../frame/view.ts";
+import { showProblem } from "../frame/problem-page.ts";
 import { ensureTermsAccepted } from "./agree.ts";
 import type { ConsoleAction, ConsolePage } from "./contract.ts";
 import { requireHolder, type RouteParts } from "./who.ts";
@@ -36,7 +36,7 @@ function showing<Query>(page: ConsolePage<Query>, { parts, answers, reads }: Rou
   };
 }
 
-function acting<Form>(action: ConsoleAction<Form>, { parts, answers, doorkeeper }: RouteParts): RequestHandler {
+function acting<Form>(action: ConsoleAction<Form>, { parts, answers, guard }: RouteParts): RequestHandler {
   return async (request, response) => {
     const reply = response as PageReply;
     const who = requireHolder(response);
@@ -58,7 +58,7 @@ function acting<Form>(action: ConsoleAction<Form>, { parts, answers, doorkeeper 
       if (!isProven) return true;
       return isStillThem(sent, {
         isFresh,
-        confirm: () => doorkeeper.confirm(who, { ...sent.proof, request }),
+        confirm: () => guard.confirm(who, { ...sent.proof, request }),
         ask: (problem) =>
           askForProof(answers, request, reply, {
             email: person.email,

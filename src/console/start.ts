@@ -8,10 +8,10 @@ import { mailKeyOf } from "../mail/seal.ts";
 import { openConsole } from "./app.ts";
 import type { ConsoleAction, ConsolePage, ConsoleParts } from "./contract.ts";
 import { actions, pages } from "./index.ts";
-import { addDoors } from "./sign-in/doors.ts";
-import { openConsoleDoorkeeper } from "./sign-in/doorkeeper.ts";
+import { addPublicRoutes } from "./sign-in/public-routes.ts";
+import { openConsoleGuard } from "./sign-in/guard.ts";
 import { SESSION_SECONDS } from "./sign-in/limits.ts";
-import { addHolderRoutes } from "./security/holder-routes.ts";
+import { addAccountRoutes } from "./security/account-routes.ts";
 
 /** What `/console` is opened with. */
 export interface StartConsole {
@@ -61,10 +61,10 @@ export function startConsole({
       const doors = { sql, identity, buckets, log, devices, site };
       return openConsole({
         parts: { ...parts, site, ownUrl, mailKey: mailKeyOf(secret), isDemo },
-        doorkeeper: openConsoleDoorkeeper(doors),
+        guard: openConsoleGuard(doors),
         ...lists,
-        addDoors: (app, made) => addDoors(app, made, doors),
-        addHolderRoutes: (app, made) => addHolderRoutes(app, made, doors),
+        addPublicRoutes: (app, made) => addPublicRoutes(app, made, doors),
+        addAccountRoutes: (app, made) => addAccountRoutes(app, made, doors),
         trustedProxies: settings.TRUSTED_PROXIES,
         isSecure,
       });

@@ -28,7 +28,7 @@ export interface SignedInHolder {
 }
 
 /** Authenticates requests by their cookies. */
-export interface Doorkeeper {
+export interface Guard {
   /** The sender of a request; null if they are not signed in, or the session has ended. */
   whoIs(request: Request, requestId: string): Promise<SignedInHolder | null>;
   /**
@@ -45,7 +45,7 @@ export interface Doorkeeper {
 export interface RouteParts {
   parts: ConsoleParts;
   answers: Answers;
-  doorkeeper: Doorkeeper;
+  guard: Guard;
   /** Runs the queries of a page until its client disconnects. */
   reads: Reads;
 }

@@ -2,7 +2,7 @@ import type { Request } from "express";
 import { FONT, SCRIPT, STYLE } from "./assets.ts";
 import type { NavEntry } from "./nav.ts";
 import { renderPage } from "./render.ts";
-import type { Crumb, PageReply, Shown, Surface } from "./shown.ts";
+import type { Crumb, PageReply, Shown, Surface } from "./view.ts";
 
 const FLASH_SECONDS = 60;
 const LONGEST_FLASH = 600;

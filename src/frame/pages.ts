@@ -7,8 +7,8 @@ import { type Answers, writeAnswers } from "./answer.ts";
 import { isFromHere } from "./cross-origin.ts";
 import { PageError } from "./errors.ts";
 import type { NavEntry } from "./nav.ts";
-import type { PageReply, Surface } from "./shown.ts";
-import { answerTrouble } from "./trouble.ts";
+import type { PageReply, Surface } from "./view.ts";
+import { handleErrors } from "./problem-page.ts";
 
 /** No inline script or style, nothing from other sites, no framing. `data:` is for QR codes. */
 const CONTENT_POLICY = [
@@ -63,7 +63,7 @@ export function openPages(options: PagesOptions): RequestListener {
   app.use(() => {
     throw new PageError(404, "there is nothing under this address");
   });
-  app.use(answerTrouble(answers, sql, log));
+  app.use(handleErrors(answers, sql, log));
   return app;
 }
 

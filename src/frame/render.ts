@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url";
 import { Eta } from "eta";
 import { helpersFor } from "./format.ts";
 import type { NavEntry } from "./nav.ts";
-import type { Crumb, PageHeader, Width } from "./shown.ts";
+import type { Crumb, PageHeader, Width } from "./view.ts";
 
 /** What the layout shows around the content. */
 export interface Frame {

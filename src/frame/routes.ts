@@ -3,8 +3,8 @@ import type { z } from "zod";
 import type { Answers } from "./answer.ts";
 import { type FileInput, readForm, typed, type Typed } from "./body.ts";
 import { PageError } from "./errors.ts";
-import type { PageReply, Shown } from "./shown.ts";
-import { type Attempt, backOf, fieldsOf, showProblem } from "./trouble.ts";
+import type { PageReply, Shown } from "./view.ts";
+import { type Attempt, backOf, fieldsOf, showProblem } from "./problem-page.ts";
 
 /**
  * The result of an action: a redirect, a page that is shown only once, or a problem. With `didNothing` nothing was
@@ -156,7 +156,7 @@ export function askForProof(
     fields: fieldsOf(fields),
     back: backOf(answers.surface.base, request),
   };
-  answers.show(request, reply, { template: "frame/confirm", title: "Confirm that it is you", data }, 403);
+  answers.show(request, reply, { template: "frame/sign-in/step-up", title: "Confirm that it is you", data }, 403);
 }
 
 /** The problems of the typed values, field by field. */

@@ -3,10 +3,10 @@ import type { Express } from "express";
 import { boundReads } from "../db/reads.ts";
 import { navOf, openPages, requireSignIn } from "../frame/pages.ts";
 import { PAGE_READS } from "../frame/routes.ts";
-import type { Surface } from "../frame/shown.ts";
+import type { Surface } from "../frame/view.ts";
 import type { OpsAction, OpsPage, OpsParts } from "./contract.ts";
 import { addRoutes, type RouteParts } from "./routes.ts";
-import { type Doorkeeper, remember, whoAsks } from "./who.ts";
+import { type Guard, remember, whoAsks } from "./who.ts";
 
 const SURFACE: Surface = {
   base: "/ops",
@@ -17,11 +17,11 @@ const SURFACE: Surface = {
 /** What `/ops` needs. */
 export interface OpsOptions {
   parts: OpsParts;
-  doorkeeper: Doorkeeper;
+  guard: Guard;
   pages: readonly OpsPage[];
   actions: readonly OpsAction[];
   /** Adds what is answered to people who are not signed in: the sign-in pages. */
-  addDoors(app: Express, made: RouteParts): void;
+  addPublicRoutes(app: Express, made: RouteParts): void;
   /** Adds what everybody does for themselves: their password, their sign-ins. */
   addOwn(app: Express, made: RouteParts): void;
   trustedProxies: readonly string[];
@@ -36,7 +36,7 @@ export interface OpsOptions {
  * pages and a role that permits it, and adds an entry to the audit log.
  */
 export function openOps(options: OpsOptions): RequestListener {
-  const { parts, doorkeeper, pages, actions, trustedProxies, isSecure, site } = options;
+  const { parts, guard, pages, actions, trustedProxies, isSecure, site } = options;
   return openPages({
     surface: SURFACE,
     nav: navOf("/ops", pages),
@@ -47,11 +47,11 @@ export function openOps(options: OpsOptions): RequestListener {
     sql: parts.sql,
     log: parts.log,
     fill(app, answers) {
-      const made = { parts, answers, doorkeeper, reads: boundReads(parts.sql, PAGE_READS) };
-      options.addDoors(app, made);
+      const made = { parts, answers, guard, reads: boundReads(parts.sql, PAGE_READS) };
+      options.addPublicRoutes(app, made);
       app.use(
         requireSignIn("/ops", async (request, reply) => {
-          const who = await doorkeeper.whoIs(request, reply.locals.requestId);
+          const who = await guard.whoIs(request, reply.locals.requestId);
           if (who !== null) remember(reply, who);
           return who !== null;
         }),

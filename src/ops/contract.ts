@@ -2,7 +2,7 @@ import type { z } from "zod";
 import type { Settings } from "../config/environment.ts";
 import type { Sql } from "../db/client.ts";
 import type { FileInput } from "../frame/body.ts";
-import type { Shown } from "../frame/shown.ts";
+import type { Shown } from "../frame/view.ts";
 import type { Log } from "../log.ts";
 import type { MailKey } from "../mail/seal.ts";
 import type { Queues } from "../queue/inspect.ts";

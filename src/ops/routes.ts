@@ -6,15 +6,15 @@ import type { Answers } from "../frame/answer.ts";
 import type { Typed } from "../frame/body.ts";
 import { PageError } from "../frame/errors.ts";
 import { addRoutes as addTo, askForProof, isStillThem, showPage, takeForm } from "../frame/routes.ts";
-import type { PageReply } from "../frame/shown.ts";
+import type { PageReply } from "../frame/view.ts";
 import type { OpsAction, OpsPage, OpsParts, Role } from "./contract.ts";
-import { type Doorkeeper, signedIn, type SignedIn } from "./who.ts";
+import { type Guard, signedIn, type SignedIn } from "./who.ts";
 
 /** What routes are made of. */
 export interface RouteParts {
   parts: OpsParts;
   answers: Answers;
-  doorkeeper: Doorkeeper;
+  guard: Guard;
   /** Runs what a page reads, until its client is gone. */
   reads: Reads;
 }
@@ -44,7 +44,7 @@ function showing<Query>(page: OpsPage<Query>, { parts, answers, reads }: RoutePa
   };
 }
 
-function acting<Form>(action: OpsAction<Form>, { parts, answers, doorkeeper }: RouteParts): RequestHandler {
+function acting<Form>(action: OpsAction<Form>, { parts, answers, guard }: RouteParts): RequestHandler {
   return async (request, response) => {
     const reply = response as PageReply;
     const who = signedIn(response);
@@ -61,7 +61,7 @@ function acting<Form>(action: OpsAction<Form>, { parts, answers, doorkeeper }: R
         if (!action.isDangerous) return true;
         return isStillThem(sent, {
           isFresh: who.isFresh,
-          confirm: () => doorkeeper.confirm(who, { ...sent.proof, request }),
+          confirm: () => guard.confirm(who, { ...sent.proof, request }),
           ask: (problem) => askAgain(answers, request, reply, { who, name: action.name, fields: sent.fields, problem }),
         });
       },

@@ -10,10 +10,10 @@ import { openOps } from "./app.ts";
 import { auditPages } from "./audit/pages.ts";
 import type { OpsAction, OpsPage, OpsParts } from "./contract.ts";
 import { actions, pages } from "./index.ts";
-import { addOwn } from "./me/own.ts";
+import { addOwn } from "./me/account-routes.ts";
 import { peopleActions, peoplePages } from "./people/people.ts";
-import { addDoors, type PrintLink } from "./sign-in/doors.ts";
-import { openDoorkeeper } from "./sign-in/doorkeeper.ts";
+import { addPublicRoutes, type PrintLink } from "./sign-in/public-routes.ts";
+import { openGuard } from "./sign-in/guard.ts";
 import { SESSION_SECONDS } from "./sign-in/limits.ts";
 
 /** What `/ops` is opened with. */
@@ -65,9 +65,9 @@ export function startOps({ parts, directUrl, secret, settings, printLink, lists 
       const doors = { sql, identity, buckets, log, devices, site };
       return openOps({
         parts: { ...parts, mailKeys: mailKeysOf(secret, parts.settings.AUTH_SECRET_PREVIOUS) },
-        doorkeeper: openDoorkeeper(doors),
+        guard: openGuard(doors),
         ...lists,
-        addDoors: (app, made) => addDoors(app, made, { ...doors, printLink }),
+        addPublicRoutes: (app, made) => addPublicRoutes(app, made, { ...doors, printLink }),
         addOwn: (app, made) => addOwn(app, made, { ...doors, mustHaveTwoFactor: settings.OPS_REQUIRE_TWO_FACTOR }),
         trustedProxies: settings.TRUSTED_PROXIES,
         isSecure,

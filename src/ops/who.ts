@@ -14,7 +14,7 @@ export interface SignedIn {
 }
 
 /** Knows people by their cookies. */
-export interface Doorkeeper {
+export interface Guard {
   /** Who sent a request; null for somebody who is not signed in, or no longer. */
   whoIs(request: Request, requestId: string): Promise<SignedIn | null>;
   /**

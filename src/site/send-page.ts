@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http";
 import { NOTICE } from "../forecasts/accuracy/present.ts";
 import { FONT } from "../frame/assets.ts";
 import { type Frame, renderPage } from "../frame/render.ts";
-import type { Crumb, PageHeader } from "../frame/shown.ts";
+import type { Crumb, PageHeader } from "../frame/view.ts";
 import { SITE_SCRIPT, SITE_STYLE } from "./assets.ts";
 
 /** Pages load from, and send forms to, this server only. Every page works without its script. */

@@ -23,7 +23,7 @@ const livePage: OpsPage = {
   show() {
     shown += 1;
     return Promise.resolve({
-      template: "sign-in/said",
+      template: "sign-in/link-printed",
       title: "Counter",
       data: { text: `shown ${shown} times` },
       refreshSeconds: 1,

@@ -38,8 +38,8 @@ function startedWith(secret: string): Identity {
 }
 
 async function signIn(identity: Identity): Promise<{ cookie: string; body: unknown }> {
-  const asker = { cookie: "", address: "198.51.100.1", userAgent: "" };
-  const { body, cookies } = await identity.ask("/sign-in/email", { email: EMAIL, password: PASSWORD }, asker);
+  const requester = { cookie: "", address: "198.51.100.1", userAgent: "" };
+  const { body, cookies } = await identity.ask("/sign-in/email", { email: EMAIL, password: PASSWORD }, requester);
   return { body, cookie: cookies.map((line) => line.split(";")[0]).join("; ") };
 }
 
@@ -47,19 +47,19 @@ async function signIn(identity: Identity): Promise<{ cookie: string; body: unkno
 async function secondStep(identity: Identity, kind: "totp" | "backup-code", code: string) {
   const { body, cookie } = await signIn(identity);
   expect(body).toMatchObject({ twoFactorRedirect: true });
-  const asker = { cookie, address: "198.51.100.1", userAgent: "" };
-  const answer = await identity.ask(`/two-factor/verify-${kind}`, { code }, asker);
+  const requester = { cookie, address: "198.51.100.1", userAgent: "" };
+  const answer = await identity.ask(`/two-factor/verify-${kind}`, { code }, requester);
   return { isPassed: answer.status === 200, cookie: answer.cookies.map((line) => line.split(";")[0]).join("; ") };
 }
 
 it("[ROTATION] another AUTH_SECRET ends every sign-in and, with the previous one given, no second factor", async () => {
   const before = startedWith(OLD);
   const { cookie } = await signIn(before);
-  const asker = { cookie, address: "198.51.100.1", userAgent: "" };
-  const { body } = await before.ask("/two-factor/enable", { password: PASSWORD }, asker);
+  const requester = { cookie, address: "198.51.100.1", userAgent: "" };
+  const { body } = await before.ask("/two-factor/enable", { password: PASSWORD }, requester);
   const { totpURI, backupCodes } = body as { totpURI: string; backupCodes: string[] };
   const secret = new URL(totpURI).searchParams.get("secret") ?? "";
-  expect((await before.ask("/two-factor/verify-totp", { code: totp(secret) }, asker)).status).toBe(200);
+  expect((await before.ask("/two-factor/verify-totp", { code: totp(secret) }, requester)).status).toBe(200);
   const signedIn = await secondStep(before, "totp", totp(secret));
   expect(await before.findSession(signedIn.cookie)).not.toBeNull();
 

@@ -10,7 +10,7 @@ import { loadSettings } from "../../src/config/environment.ts";
 import type { ConsoleParts, Holder } from "../../src/console/contract.ts";
 import { usdtPage } from "../../src/console/top-up/usdt.ts";
 import { renderPage } from "../../src/frame/render.ts";
-import type { Shown } from "../../src/frame/shown.ts";
+import type { Shown } from "../../src/frame/view.ts";
 import type { OpsParts, Visitor } from "../../src/ops/contract.ts";
 import { depositActions, depositPages } from "../../src/ops/deposits/deposits.ts";
 import { NodeRefusal, OTHER_SENDER, type Proxy, XPUB } from "../support/chain.ts";

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { closeAccount } from "../../accounts/close.ts";
-import { askerOf, passCookies } from "../../frame/asker.ts";
-import type { AddOwnForm } from "../../frame/own-forms.ts";
-import type { DoorParts } from "../sign-in/doorkeeper.ts";
+import { requesterOf, passCookies } from "../../frame/requester.ts";
+import type { AddAccountForm } from "../../frame/sign-in/account-forms.ts";
+import type { SignInParts } from "../sign-in/guard.ts";
 import { requireHolder, type RouteParts } from "../who.ts";
 
 const form = z.object({
@@ -12,14 +12,14 @@ const form = z.object({
 });
 
 /** Adds the form that closes an account. Closing is permanent, so the form requires the e-mail address and a fresh proof. */
-export function addCloseForm(addForm: AddOwnForm, { answers, parts }: RouteParts, { identity }: DoorParts): void {
+export function addCloseForm(addForm: AddAccountForm, { answers, parts }: RouteParts, { identity }: SignInParts): void {
   addForm("/close", form, async ({ request, reply, own, form: { address, ...proof }, refuse, isThem }) => {
     if (address !== own.email) return refuse(`type ${own.email} into its field to close the account`);
     if (!(await isThem(proof))) return;
     const { holder } = requireHolder(reply);
     if (!(await closeAccount(parts.sql, { userId: own.userId, by: holder }))) return refuse("it is closed already");
     parts.log.info({ request_id: holder.requestId, account: String(holder.accountId) }, "an account was closed");
-    const { cookies } = await identity.ask("/sign-out", {}, askerOf(request));
+    const { cookies } = await identity.ask("/sign-out", {}, requesterOf(request));
     passCookies(reply, cookies);
     answers.goOn(
       reply,

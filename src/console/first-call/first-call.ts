@@ -2,7 +2,7 @@ import { z } from "zod";
 import { findOwnKey, listOwnKeys } from "../../callers/own-key-store.ts";
 import { reasonOf } from "../../errors.ts";
 import type { ConsoleAction, ConsolePage, ConsoleParts, Holder } from "../contract.ts";
-import type { Shown } from "../../frame/shown.ts";
+import type { Shown } from "../../frame/view.ts";
 import { callWithKey, type LiveResponse } from "./call-with-key.ts";
 import { ENDPOINTS_TO_TRY } from "./endpoints.ts";
 

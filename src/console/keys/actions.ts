@@ -5,7 +5,7 @@ import { keyCreated, keyRevoked, keyRotated } from "../../callers/key-letters.ts
 import { createOwnKey, revokeOwnKey, rotateOwnKey } from "../../callers/own-key-store.ts";
 import { OVERLAPS, type Overlap } from "../../callers/rotation-store.ts";
 import { queueMail } from "../../mail/outbox-store.ts";
-import type { Shown } from "../../frame/shown.ts";
+import type { Shown } from "../../frame/view.ts";
 import type { ConsoleAction } from "../contract.ts";
 
 const KEYS = "/console/keys";

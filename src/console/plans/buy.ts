@@ -3,7 +3,7 @@ import { legalText } from "../../accounts/legal.ts";
 import { purchase } from "../../purchases/purchase-store.ts";
 import { quoteOf, quoteText, readQuote } from "../../purchases/quote.ts";
 import { readBuyer } from "../../purchases/state-store.ts";
-import type { Shown } from "../../frame/shown.ts";
+import type { Shown } from "../../frame/view.ts";
 import type { ConsoleAction, ConsolePage, ConsoleParts, Holder } from "../contract.ts";
 import { planView } from "./plan-view.ts";
 

@@ -2,9 +2,9 @@ import { z } from "zod";
 import { askNewAddress } from "../../accounts/change-email.ts";
 import { takeMail } from "../../accounts/mail-limits.ts";
 import { tooMany } from "../../accounts/tries.ts";
-import type { AddOwnForm } from "../../frame/own-forms.ts";
-import { emailProblem, typedEmail } from "../sign-in/door.ts";
-import type { DoorParts } from "../sign-in/doorkeeper.ts";
+import type { AddAccountForm } from "../../frame/sign-in/account-forms.ts";
+import { emailProblem, typedEmail } from "../../frame/sign-in/public-forms.ts";
+import type { SignInParts } from "../sign-in/guard.ts";
 import { requireHolder, type RouteParts } from "../who.ts";
 import { SECURITY } from "./sessions.ts";
 
@@ -15,7 +15,11 @@ const form = z.object({
 });
 
 /** Adds the form for a new e-mail address. The address changes when the mailed link is confirmed. */
-export function addAddressForm(addForm: AddOwnForm, { answers, parts }: RouteParts, { sql, buckets }: DoorParts): void {
+export function addAddressForm(
+  addForm: AddAccountForm,
+  { answers, parts }: RouteParts,
+  { sql, buckets }: SignInParts,
+): void {
   addForm("/email", form, async ({ reply, own, form: { email: next, ...proof }, refuse, isThem }) => {
     const problem = emailProblem(next);
     if (problem !== null) return refuse(problem);

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { changePassword } from "../../accounts/reset.ts";
 import { passwordProblem } from "../../accounts/password.ts";
-import type { AddOwnForm } from "../../frame/own-forms.ts";
+import type { AddAccountForm } from "../../frame/sign-in/account-forms.ts";
 import { requireHolder, type RouteParts } from "../who.ts";
 import { SECURITY } from "./sessions.ts";
 
@@ -13,7 +13,7 @@ const form = z.object({
 });
 
 /** Adds the form that changes the password. */
-export function addPasswordForm(addForm: AddOwnForm, { answers, parts }: RouteParts): void {
+export function addPasswordForm(addForm: AddAccountForm, { answers, parts }: RouteParts): void {
   addForm("/password", form, async ({ reply, own, form: { next, again, ...proof }, refuse, isThem }) => {
     if (next !== again) return refuse("the new password and its repetition are not the same");
     const problem = await passwordProblem(next, own.email);

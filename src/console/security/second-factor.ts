@@ -1,10 +1,10 @@
 import { factorChanged } from "../../accounts/letters.ts";
 import { appendAudit } from "../../audit/store.ts";
-import type { AddOwnForm } from "../../frame/own-forms.ts";
-import { addTwoFactor } from "../../frame/two-factor.ts";
+import type { AddAccountForm } from "../../frame/sign-in/account-forms.ts";
+import { addTwoFactor } from "../../frame/sign-in/two-factor.ts";
 import { queueMail } from "../../mail/outbox-store.ts";
 import { holderEntry } from "../../accounts/holder-entry.ts";
-import type { DoorParts } from "../sign-in/doorkeeper.ts";
+import type { SignInParts } from "../sign-in/guard.ts";
 import { requireHolder, type RouteParts } from "../who.ts";
 import { SECURITY } from "./sessions.ts";
 
@@ -13,9 +13,9 @@ const ACTIONS = { on: "own.two-factor-on", off: "own.two-factor-off", "new-codes
 
 /** Adds turning two-factor authentication on and off. The holder gets a mail about each change. */
 export function addSecondFactor(
-  addForm: AddOwnForm,
+  addForm: AddAccountForm,
   { answers, parts }: RouteParts,
-  { sql, identity }: DoorParts,
+  { sql, identity }: SignInParts,
 ): void {
   addTwoFactor(addForm, {
     answers,

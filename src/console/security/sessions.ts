@@ -2,8 +2,8 @@ import type { Express } from "express";
 import { z } from "zod";
 import { endSession, endSessions, listSessions } from "../../accounts/session-store.ts";
 import { appendAudit } from "../../audit/store.ts";
-import type { AddOwnForm } from "../../frame/own-forms.ts";
-import type { PageReply } from "../../frame/shown.ts";
+import type { AddAccountForm } from "../../frame/sign-in/account-forms.ts";
+import type { PageReply } from "../../frame/view.ts";
 import { holderEntry } from "../../accounts/holder-entry.ts";
 import { IDLE_SECONDS } from "../sign-in/limits.ts";
 import { requireHolder, type RouteParts } from "../who.ts";
@@ -12,7 +12,7 @@ import { requireHolder, type RouteParts } from "../who.ts";
 export const SECURITY = "/console/security";
 
 /** Adds the security page, and ending other sessions. */
-export function addSessions(app: Express, addForm: AddOwnForm, { answers, parts: { sql } }: RouteParts): void {
+export function addSessions(app: Express, addForm: AddAccountForm, { answers, parts: { sql } }: RouteParts): void {
   app.get(SECURITY, async (request, response) => {
     const { person, sessionId, hasTwoFactor } = requireHolder(response);
     const sessions = await listSessions(sql, person.userId, { idleSeconds: IDLE_SECONDS, surface: "console" });

@@ -1,6 +1,6 @@
 import type { Request } from "express";
 import type { Settings } from "../../config/environment.ts";
-import type { PageReply } from "../../frame/shown.ts";
+import type { PageReply } from "../../frame/view.ts";
 
 const NAME = "rh_console_sign_up";
 /** As long as the link of a sign-up works. */

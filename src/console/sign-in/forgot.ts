@@ -5,11 +5,19 @@ import { findMailToken } from "../../accounts/mail-token-store.ts";
 import { askReset, setNewPassword } from "../../accounts/reset.ts";
 import { takeTry, tooMany } from "../../accounts/tries.ts";
 import { reasonOf } from "../../errors.ts";
-import { addressOf, passCookies } from "../../frame/asker.ts";
-import type { PageReply } from "../../frame/shown.ts";
+import { addressOf, passCookies } from "../../frame/requester.ts";
+import type { PageReply } from "../../frame/view.ts";
 import type { RouteParts } from "../who.ts";
-import { addDoor, emailProblem, formOf, queryOf, typedEmail, typedPassword, typedToken } from "./door.ts";
-import type { DoorParts } from "./doorkeeper.ts";
+import {
+  addPublicForm,
+  emailProblem,
+  formOf,
+  queryOf,
+  typedEmail,
+  typedPassword,
+  typedToken,
+} from "../../frame/sign-in/public-forms.ts";
+import type { SignInParts } from "./guard.ts";
 
 const forgotForm = z.object({ email: typedEmail });
 const resetQuery = z.object({ token: typedToken });
@@ -21,7 +29,7 @@ const GONE =
 export function addForgot(
   app: Express,
   { answers, parts }: RouteParts,
-  { sql, buckets, log, devices }: DoorParts,
+  { sql, buckets, log, devices }: SignInParts,
 ): void {
   function showForgot(request: Request, reply: PageReply, data: { problem: string; email: string }, status = 200) {
     answers.show(
@@ -51,7 +59,7 @@ export function addForgot(
     );
   }
 
-  addDoor(app, "/forgot", {
+  addPublicForm(app, "/forgot", {
     show: (request, reply) => showForgot(request, reply, { problem: "", email: "" }),
     async take(request, reply) {
       const { email } = await formOf(request, forgotForm);
@@ -63,7 +71,12 @@ export function addForgot(
         return showForgot(request, reply, { problem: tooMany(wait), email }, 429);
       }
       const data = { email };
-      answers.show(request, reply, { template: "sign-in/asked", width: "reading", title: "Check your inbox", data });
+      answers.show(request, reply, {
+        template: "sign-in/reset-sent",
+        width: "reading",
+        title: "Check your inbox",
+        data,
+      });
       // after the response: only registered addresses get a mail, and the response time would reveal which are
       await askReset(sql, { email, site: parts.site(), mailKey: parts.mailKey }).catch((error: unknown) =>
         log.error({ request_id: reply.locals.requestId }, `no mail for a new password was written: ${reasonOf(error)}`),
@@ -71,7 +84,7 @@ export function addForgot(
     },
   });
 
-  addDoor(app, "/reset", {
+  addPublicForm(app, "/reset", {
     async show(request, reply) {
       const { token } = queryOf(request, resetQuery);
       if ((await findMailToken(sql, "reset-password", token)) === null) return showGone(request, reply);

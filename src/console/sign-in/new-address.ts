@@ -4,11 +4,11 @@ import { takeNewAddress } from "../../accounts/change-email.ts";
 import { findMailToken } from "../../accounts/mail-token-store.ts";
 import { findPerson } from "../../accounts/person-store.ts";
 import { prove } from "../../accounts/prove.ts";
-import { askerOf } from "../../frame/asker.ts";
-import type { PageReply } from "../../frame/shown.ts";
+import { requesterOf } from "../../frame/requester.ts";
+import type { PageReply } from "../../frame/view.ts";
 import type { RouteParts } from "../who.ts";
-import { addDoor, formOf, queryOf, typedPassword, typedToken } from "./door.ts";
-import { type DoorParts, TRIES } from "./doorkeeper.ts";
+import { addPublicForm, formOf, queryOf, typedPassword, typedToken } from "../../frame/sign-in/public-forms.ts";
+import { type SignInParts, TRIES } from "./guard.ts";
 
 const query = z.object({ token: typedToken });
 const form = z.object({ token: typedToken, password: typedPassword });
@@ -19,7 +19,7 @@ const TAKEN = "this address has an account of its own meanwhile, so yours keeps 
  * Adds the page behind the link that is mailed to a new address. Opening it changes nothing. Its form needs the link, and
  * a session of the requester or their password.
  */
-export function addNewAddress(app: Express, { answers, parts, doorkeeper }: RouteParts, doors: DoorParts): void {
+export function addNewAddress(app: Express, { answers, parts, guard }: RouteParts, doors: SignInParts): void {
   const { sql, buckets } = doors;
 
   function show(
@@ -47,10 +47,10 @@ export function addNewAddress(app: Express, { answers, parts, doorkeeper }: Rout
   }
 
   async function isSignedInAs(request: Request, reply: PageReply, userId: string): Promise<boolean> {
-    return (await doorkeeper.whoIs(request, reply.locals.requestId))?.person.userId === userId;
+    return (await guard.whoIs(request, reply.locals.requestId))?.person.userId === userId;
   }
 
-  addDoor(app, "/new-email", {
+  addPublicForm(app, "/new-email", {
     async show(request, reply) {
       const { token } = queryOf(request, query);
       const found = await findMailToken(sql, "change-email", token);
@@ -63,18 +63,18 @@ export function addNewAddress(app: Express, { answers, parts, doorkeeper }: Rout
       const found = await findMailToken(sql, "change-email", token);
       const person = found && (await findPerson(sql, found));
       if (!found || !person) return showGone(request, reply, GONE);
-      const asker = askerOf(request);
+      const requester = requesterOf(request);
       if (!(await isSignedInAs(request, reply, found.userId))) {
         // a second factor was asked for where the change was; here the mail is the other proof
         const who = { ...person, hasTwoFactor: false, sessionId: null };
-        const proof = await prove({ ...doors, buckets, surface: TRIES }, who, { password, code: "", asker });
+        const proof = await prove({ ...doors, buckets, surface: TRIES }, who, { password, code: "", requester });
         if (!proof.ok) {
           const { problem, waitSeconds } = proof;
           if (waitSeconds > 0) reply.setHeader("Retry-After", waitSeconds);
           return show(request, reply, { problem, token, asksPassword: true }, waitSeconds > 0 ? 429 : 401);
         }
       }
-      const by = { requestId: reply.locals.requestId, address: asker.address };
+      const by = { requestId: reply.locals.requestId, address: requester.address };
       const done = await takeNewAddress(sql, { token, by });
       if (!done.ok) return showGone(request, reply, done.reason === "taken" ? TAKEN : GONE);
       parts.log.info({ request_id: by.requestId, user: found.userId }, "an address was changed at /console");

@@ -6,11 +6,11 @@ import { noteWrongCode } from "../../accounts/guessed-code.ts";
 import { wantsCode, withoutSession } from "../../accounts/identity.ts";
 import { noteFailure, takeTry, tooMany } from "../../accounts/tries.ts";
 import { localPath } from "../../frame/answer.ts";
-import { askerOf, passCookies } from "../../frame/asker.ts";
-import type { PageReply } from "../../frame/shown.ts";
+import { requesterOf, passCookies } from "../../frame/requester.ts";
+import type { PageReply } from "../../frame/view.ts";
 import type { RouteParts } from "../who.ts";
-import { addDoor, formOf, goal, queryOf, typedEmail, typedPassword } from "./door.ts";
-import { type DoorParts, TRIES } from "./doorkeeper.ts";
+import { addPublicForm, formOf, goal, queryOf, typedEmail, typedPassword } from "../../frame/sign-in/public-forms.ts";
+import { type SignInParts, TRIES } from "./guard.ts";
 
 const WRONG = "the e-mail or the password is not right";
 
@@ -20,7 +20,7 @@ const query = z.object({ to: goal });
 const begun = z.object({ user: z.object({ id: z.string() }) });
 
 /** Adds signing in, its second step, and signing out. */
-export function addSignIn(app: Express, { answers }: RouteParts, doors: DoorParts): void {
+export function addSignIn(app: Express, { answers }: RouteParts, doors: SignInParts): void {
   const { sql, identity, buckets, log, devices } = doors;
 
   function showSignIn(
@@ -47,18 +47,23 @@ export function addSignIn(app: Express, { answers }: RouteParts, doors: DoorPart
     log.info({ request_id: reply.locals.requestId, user }, "a sign-in at /console began");
   }
 
-  addDoor(app, "/sign-in", {
+  addPublicForm(app, "/sign-in", {
     show: (request, reply) => showSignIn(request, reply, queryOf(request, query)),
     async take(request, reply) {
       const { email, password, to } = await formOf(request, signInForm);
-      const asker = askerOf(request);
-      const attempt = { what: TRIES, address: asker.address, who: email, device: devices.find(asker.cookie, email) };
+      const requester = requesterOf(request);
+      const attempt = {
+        what: TRIES,
+        address: requester.address,
+        who: email,
+        device: devices.find(requester.cookie, email),
+      };
       const wait = await takeTry(buckets, attempt);
       if (wait > 0) {
         reply.setHeader("Retry-After", wait);
         return showSignIn(request, reply, { problem: tooMany(wait), email, to }, 429);
       }
-      const answer = await identity.ask("/sign-in/email", { email, password }, asker);
+      const answer = await identity.ask("/sign-in/email", { email, password }, requester);
       if (answer.status >= 500) throw new Error(`better-auth answered a sign-in with ${answer.status}`);
       if (answer.status !== 200) {
         await noteFailure(buckets, attempt);
@@ -67,7 +72,7 @@ export function addSignIn(app: Express, { answers }: RouteParts, doors: DoorPart
       }
       passCookies(reply, answer.cookies);
       if (!wantsCode(answer)) {
-        passCookies(reply, [devices.remember(asker.cookie, email)]);
+        passCookies(reply, [devices.remember(requester.cookie, email)]);
         noteBegun(reply, begun.parse(answer.body).user.id);
         return answers.goOn(reply, localPath("/console", to), "");
       }
@@ -75,16 +80,22 @@ export function addSignIn(app: Express, { answers }: RouteParts, doors: DoorPart
     },
   });
 
-  addDoor(app, "/sign-in/code", {
+  addPublicForm(app, "/sign-in/code", {
     show: (request, reply) => showCode(request, reply, { problem: "", ...queryOf(request, query) }),
     async take(request, reply) {
       const { code, to } = await formOf(request, codeForm);
-      const asker = askerOf(request);
-      const challenged = { ...asker, cookie: withoutSession(asker.cookie) };
+      const requester = requesterOf(request);
+      const challenged = { ...requester, cookie: withoutSession(requester.cookie) };
       const userId = await identity.findChallenged(challenged.cookie);
       const email = userId === null ? null : await findEmail(sql, userId);
-      const device = email === null ? null : devices.find(asker.cookie, email);
-      const attempt = { what: TRIES, isCode: true, address: asker.address, who: userId ?? asker.address, device };
+      const device = email === null ? null : devices.find(requester.cookie, email);
+      const attempt = {
+        what: TRIES,
+        isCode: true,
+        address: requester.address,
+        who: userId ?? requester.address,
+        device,
+      };
       const wait = await takeTry(buckets, attempt);
       if (wait > 0) {
         reply.setHeader("Retry-After", wait);
@@ -96,7 +107,7 @@ export function addSignIn(app: Express, { answers }: RouteParts, doors: DoorPart
       if (answer.status >= 500) throw new Error(`better-auth answered a code with ${answer.status}`);
       passCookies(reply, answer.cookies);
       if (answer.status === 200) {
-        passCookies(reply, [devices.remember(asker.cookie, email)]);
+        passCookies(reply, [devices.remember(requester.cookie, email)]);
         noteBegun(reply, userId);
         return answers.goOn(reply, localPath("/console", to), "");
       }
@@ -109,7 +120,7 @@ export function addSignIn(app: Express, { answers }: RouteParts, doors: DoorPart
 
   app.post("/console/sign-out", async (request, response) => {
     const reply = response as PageReply;
-    const { cookies } = await identity.ask("/sign-out", {}, askerOf(request));
+    const { cookies } = await identity.ask("/sign-out", {}, requesterOf(request));
     passCookies(reply, cookies);
     answers.goOn(reply, "/console/sign-in", "you are signed out");
   });

@@ -5,12 +5,21 @@ import { passwordProblem } from "../../accounts/password.ts";
 import { confirmSignUp, isOfBrowser, resendSignUp, type Sent, signUp } from "../../accounts/sign-up.ts";
 import { findSignUp } from "../../accounts/sign-up-store.ts";
 import { takeTry, tooMany } from "../../accounts/tries.ts";
-import { addressOf, askerOf, passCookies, userAgentOf } from "../../frame/asker.ts";
-import type { PageReply } from "../../frame/shown.ts";
+import { addressOf, requesterOf, passCookies, userAgentOf } from "../../frame/requester.ts";
+import type { PageReply } from "../../frame/view.ts";
 import type { RouteParts } from "../who.ts";
 import { browserToken, keepBrowserToken } from "./browser-token.ts";
-import { addDoor, box, emailProblem, formOf, queryOf, typedEmail, typedPassword, typedToken } from "./door.ts";
-import type { DoorParts } from "./doorkeeper.ts";
+import {
+  addPublicForm,
+  box,
+  emailProblem,
+  formOf,
+  queryOf,
+  typedEmail,
+  typedPassword,
+  typedToken,
+} from "../../frame/sign-in/public-forms.ts";
+import type { SignInParts } from "./guard.ts";
 
 const signUpForm = z.object({ email: typedEmail, password: typedPassword, terms: box, adult: box });
 const confirmForm = z.object({ token: typedToken, password: typedPassword });
@@ -30,7 +39,7 @@ interface ShownSignUp {
 export function addSignUp(
   app: Express,
   { answers, parts }: RouteParts,
-  { sql, identity, buckets, log, devices }: DoorParts,
+  { sql, identity, buckets, log, devices }: SignInParts,
 ) {
   function showSignUp(request: Request, reply: PageReply, shown: ShownSignUp, status = 200) {
     const data = { problem: "", email: "", terms: false, adult: false, ...shown };
@@ -68,7 +77,7 @@ export function addSignUp(
     );
   }
 
-  addDoor(app, "/sign-up", {
+  addPublicForm(app, "/sign-up", {
     show: (request, reply) => showSignUp(request, reply, {}),
     async take(request, reply) {
       const { password, ...kept } = await formOf(request, signUpForm);
@@ -98,7 +107,7 @@ export function addSignUp(
     },
   });
 
-  addDoor(app, "/sign-up/resend", {
+  addPublicForm(app, "/sign-up/resend", {
     show: (_, reply) => answers.goOn(reply, "/console/sign-up", ""),
     async take(request, reply) {
       const { email } = await formOf(request, resendForm);
@@ -115,7 +124,7 @@ export function addSignUp(
     },
   });
 
-  addDoor(app, "/confirm", {
+  addPublicForm(app, "/confirm", {
     async show(request, reply) {
       const { token } = queryOf(request, confirmQuery);
       const pending = await findSignUp(sql, token);
@@ -124,15 +133,20 @@ export function addSignUp(
     },
     async take(request, reply) {
       const { token, password } = await formOf(request, confirmForm);
-      const asker = askerOf(request);
-      const wait = await takeTry(buckets, { what: "console-confirm", address: asker.address, who: token });
+      const requester = requesterOf(request);
+      const wait = await takeTry(buckets, { what: "console-confirm", address: requester.address, who: token });
       if (wait > 0) {
         reply.setHeader("Retry-After", wait);
         return showConfirm(request, reply, { problem: tooMany(wait), token, asksPassword: true }, 429);
       }
       const { requestId } = reply.locals;
       const browser = browserToken(request);
-      const done = await confirmSignUp(sql, { token, password, browser, by: { requestId, address: asker.address } });
+      const done = await confirmSignUp(sql, {
+        token,
+        password,
+        browser,
+        by: { requestId, address: requester.address },
+      });
       if (!done.ok) {
         if (done.reason === "unknown-link") return showGone(request, reply);
         if (done.reason === "known-address") {
@@ -142,9 +156,9 @@ export function addSignUp(
         return showConfirm(request, reply, { problem, token, asksPassword: true }, 401);
       }
       log.info({ request_id: requestId, account: String(done.accountId) }, "an account was opened at /console");
-      const { status, cookies } = await identity.ask("/sign-in/link", { token: done.signInToken }, asker);
+      const { status, cookies } = await identity.ask("/sign-in/link", { token: done.signInToken }, requester);
       if (status !== 200) throw new Error(`better-auth answered the first sign-in with ${status}`);
-      passCookies(reply, [...cookies, devices.remember(asker.cookie, done.email)]);
+      passCookies(reply, [...cookies, devices.remember(requester.cookie, done.email)]);
       answers.goOn(reply, "/console", "Your address is confirmed. Welcome to Roundhouse.");
     },
   });

@@ -4,10 +4,10 @@ import { legalText, paragraphsOf } from "../../accounts/legal.ts";
 import { openOwnAccount } from "../../accounts/sign-up.ts";
 import { localPath } from "../../frame/answer.ts";
 import { isLooking } from "../../frame/pages.ts";
-import type { PageReply } from "../../frame/shown.ts";
+import type { PageReply } from "../../frame/view.ts";
 import { acceptTerms } from "../agree.ts";
 import { requireHolder, setSignedIn, type RouteParts, requireSignedIn } from "../who.ts";
-import { addDoor, box, formOf, goal, queryOf } from "./door.ts";
+import { addPublicForm, box, formOf, goal, queryOf } from "../../frame/sign-in/public-forms.ts";
 
 const TERMS = "/console/terms";
 const query = z.object({ to: goal });
@@ -15,9 +15,9 @@ const acceptForm = z.object({ terms: box, to: goal, version: z.string().max(20).
 const welcomeForm = z.object({ terms: box, adult: box });
 
 /** Adds the public page of the terms. It asks signed-in holders who have not accepted this version to do so. */
-export function addTerms(app: Express, { answers, parts, doorkeeper }: RouteParts): void {
+export function addTerms(app: Express, { answers, parts, guard }: RouteParts): void {
   async function show(request: Request, reply: PageReply, shown: { problem: string; to: string }, status = 200) {
-    const who = await doorkeeper.whoIs(request, reply.locals.requestId);
+    const who = await guard.whoIs(request, reply.locals.requestId);
     if (who !== null) setSignedIn(reply, who); // for the layout
     const { version, text, sha256 } = legalText("terms");
     const asks = who !== null && who.holder !== null && !who.hasCurrentTerms;
@@ -60,7 +60,7 @@ export function addAgreeing(app: Express, { answers, parts }: RouteParts): void 
     );
   }
 
-  addDoor(app, "/welcome", {
+  addPublicForm(app, "/welcome", {
     show(request, reply) {
       if (requireSignedIn(reply).holder !== null) return answers.goOn(reply, "/console", "");
       showWelcome(request, reply, "");

@@ -5,17 +5,17 @@ import type { Identity } from "../../accounts/identity.ts";
 import { prove } from "../../accounts/prove.ts";
 import { confirmSession } from "../../accounts/session-store.ts";
 import type { Sql } from "../../db/client.ts";
-import { addressOf, askerOf, userAgentOf } from "../../frame/asker.ts";
+import { addressOf, requesterOf, userAgentOf } from "../../frame/requester.ts";
 import type { Buckets } from "../../limits/buckets.ts";
 import type { Log } from "../../log.ts";
-import type { Doorkeeper, Person } from "../who.ts";
+import type { Guard, Person } from "../who.ts";
 import { FRESH_SECONDS, IDLE_SECONDS } from "./limits.ts";
 
 /** What tries at the console are counted under. */
 export const TRIES = "console" as const;
 
 /** What the routes without a sign-in use. */
-export interface DoorParts {
+export interface SignInParts {
   sql: Sql;
   identity: Identity;
   buckets: Buckets;
@@ -27,7 +27,7 @@ export interface DoorParts {
 }
 
 /** Authenticates sessions of the console and confirms passwords again. */
-export function openConsoleDoorkeeper(doors: DoorParts): Doorkeeper {
+export function openConsoleGuard(doors: SignInParts): Guard {
   const { sql, identity, log } = doors;
   return {
     async whoIs(request, requestId) {
@@ -43,11 +43,11 @@ export function openConsoleDoorkeeper(doors: DoorParts): Doorkeeper {
       return { ...facts, person, holder: accountId === null ? null : { ...person, accountId, isSuspended } };
     },
     async confirm({ person, sessionId, hasTwoFactor }, { password, code, request }) {
-      const asker = askerOf(request as Request);
+      const requester = requesterOf(request as Request);
       const proof = await prove(
         { ...doors, surface: TRIES },
         { ...person, hasTwoFactor, sessionId },
-        { password, code, asker },
+        { password, code, requester },
       );
       if (proof.ok) {
         await confirmSession(sql, sessionId);

@@ -9,7 +9,7 @@ import type { Answers } from "./answer.ts";
 import { escape } from "./escape.ts";
 import type { Typed } from "./body.ts";
 import { PageError } from "./errors.ts";
-import type { PageReply } from "./shown.ts";
+import type { PageReply } from "./view.ts";
 
 const TITLES: Record<number, string> = {
   400: "This cannot be read",
@@ -59,11 +59,11 @@ export function showProblem(
     back: backOf(answers.surface.base, request),
     requestId: response.locals.requestId,
   };
-  answers.show(request, response, { template: "frame/trouble", title: TITLES[status] ?? "Trouble", data }, status);
+  answers.show(request, response, { template: "frame/problem-page", title: TITLES[status] ?? "Trouble", data }, status);
 }
 
 /** Handles thrown errors: a PageError with its page, an unavailable database with 503, anything else with 500. */
-export function answerTrouble(answers: Answers, sql: Sql, log: Log) {
+export function handleErrors(answers: Answers, sql: Sql, log: Log) {
   // Express recognizes an error handler by its four parameters
   return async (thrown: unknown, request: Request, response: PageReply, next: NextFunction) => {
     if (thrown instanceof ClientGoneError) return;

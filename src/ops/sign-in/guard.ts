@@ -5,16 +5,16 @@ import { prove } from "../../accounts/prove.ts";
 import { confirmSession, useOperatorSession } from "../../accounts/session-store.ts";
 import { audited } from "../../audit/store.ts";
 import type { Sql } from "../../db/client.ts";
-import { addressOf, askerOf } from "../../frame/asker.ts";
+import { addressOf, requesterOf } from "../../frame/requester.ts";
 import type { Buckets } from "../../limits/buckets.ts";
 import type { Log } from "../../log.ts";
 import { auditEntry } from "../audit-entry.ts";
 import type { Visitor } from "../contract.ts";
-import type { Doorkeeper } from "../who.ts";
+import type { Guard } from "../who.ts";
 import { FRESH_SECONDS, IDLE_SECONDS } from "./limits.ts";
 
 /** What the doors are made of. */
-export interface DoorParts {
+export interface SignInParts {
   sql: Sql;
   identity: Identity;
   buckets: Buckets;
@@ -26,7 +26,7 @@ export interface DoorParts {
 }
 
 /** Knows who is signed in, and whether it is still them. */
-export function openDoorkeeper(doors: DoorParts): Doorkeeper {
+export function openGuard(doors: SignInParts): Guard {
   const { sql, identity } = doors;
   return {
     async whoIs(request, requestId) {
@@ -42,8 +42,8 @@ export function openDoorkeeper(doors: DoorParts): Doorkeeper {
     },
     async confirm({ visitor, sessionId, hasTwoFactor }, { password, code, request }) {
       const person = { userId: visitor.operatorId, email: visitor.email, hasTwoFactor, sessionId };
-      const asker = askerOf(request as Request);
-      const proof = await prove({ ...doors, surface: "ops" }, person, { password, code, asker });
+      const requester = requesterOf(request as Request);
+      const proof = await prove({ ...doors, surface: "ops" }, person, { password, code, requester });
       if (proof.ok) {
         await confirmSession(sql, sessionId);
         return null;
@@ -55,7 +55,7 @@ export function openDoorkeeper(doors: DoorParts): Doorkeeper {
 }
 
 /** Writes down that somebody who is signed in could not show once more that it is them. */
-export async function noteRefusal({ sql, log }: DoorParts, visitor: Visitor, reason: string): Promise<void> {
+export async function noteRefusal({ sql, log }: SignInParts, visitor: Visitor, reason: string): Promise<void> {
   const { email: actor, requestId } = visitor;
   log.warn({ request_id: requestId, actor, reason }, "a proof of who it is was refused at /ops");
   const entry = auditEntry(visitor, { action: "session.refused", target: `operator ${actor}`, reason });

@@ -1,19 +1,19 @@
 import type { Express, Request, Response } from "express";
 import type { z } from "zod";
-import type { Identity } from "../accounts/identity.ts";
-import { prove } from "../accounts/prove.ts";
-import { noteFailure, takeTry, tooMany } from "../accounts/tries.ts";
-import type { Sql } from "../db/client.ts";
-import type { Buckets } from "../limits/buckets.ts";
-import type { Answers } from "./answer.ts";
-import { askerOf } from "./asker.ts";
-import { readForm } from "./body.ts";
-import { problemOf } from "./routes.ts";
-import type { PageReply } from "./shown.ts";
-import { showProblem } from "./trouble.ts";
+import type { Identity } from "../../accounts/identity.ts";
+import { prove } from "../../accounts/prove.ts";
+import { noteFailure, takeTry, tooMany } from "../../accounts/tries.ts";
+import type { Sql } from "../../db/client.ts";
+import type { Buckets } from "../../limits/buckets.ts";
+import type { Answers } from "../answer.ts";
+import { requesterOf } from "../requester.ts";
+import { readForm } from "../body.ts";
+import { problemOf } from "../routes.ts";
+import type { PageReply } from "../view.ts";
+import { showProblem } from "../problem-page.ts";
 
 /** The account that is signed in. */
-export interface Oneself {
+export interface CurrentAccount {
   userId: string;
   email: string;
   address: string;
@@ -22,10 +22,10 @@ export interface Oneself {
 }
 
 /** A form that changes the current account: its fields, and ways to respond. */
-export interface OwnForm<Form> {
+export interface AccountForm<Form> {
   request: Request;
   reply: PageReply;
-  own: Oneself;
+  own: CurrentAccount;
   form: Form;
   /** Shows what is wrong. */
   refuse: (problem: string, status?: number) => void;
@@ -41,14 +41,14 @@ export interface OwnForm<Form> {
 }
 
 /** Adds a form of the account page; its path is below that page. */
-export type AddOwnForm = <Form>(
+export type AddAccountForm = <Form>(
   path: string,
   schema: z.ZodType<Form>,
-  run: (sent: OwnForm<Form>) => Promise<void>,
+  run: (sent: AccountForm<Form>) => Promise<void>,
 ) => void;
 
 /** What the forms of the account page need. */
-export interface OwnFormParts {
+export interface AccountFormParts {
   answers: Answers;
   sql: Sql;
   identity: Identity;
@@ -60,15 +60,15 @@ export interface OwnFormParts {
   /** The public address, without a trailing slash. */
   site: () => string;
   /** The account that is signed in. */
-  ownOf(response: Response): Oneself;
+  ownOf(response: Response): CurrentAccount;
   /** Records a failed check of the password or code. */
   noteRefusal(response: Response, reason: string): Promise<void>;
 }
 
 /** Makes the function that adds account forms to the pages of a surface. */
-export function ownForms(app: Express, parts: OwnFormParts): AddOwnForm {
+export function accountForms(app: Express, parts: AccountFormParts): AddAccountForm {
   const { answers, buckets, page, surface } = parts;
-  const attemptOf = ({ address, email, sessionId }: Oneself) => {
+  const attemptOf = ({ address, email, sessionId }: CurrentAccount) => {
     return { what: surface, address, who: email, device: sessionId };
   };
   return (path, schema, run) => {
@@ -99,7 +99,7 @@ export function ownForms(app: Express, parts: OwnFormParts): AddOwnForm {
         await refuseProof(problem);
       };
       const isThem = async (given: { password: string; code: string }) => {
-        const proof = await prove(parts, own, { ...given, asker: askerOf(request) });
+        const proof = await prove(parts, own, { ...given, requester: requesterOf(request) });
         if (proof.ok) return true;
         if (proof.waitSeconds > 0) tellToWait(proof.waitSeconds);
         else await refuseProof(proof.problem);

@@ -6,13 +6,13 @@ import { hashPassword, isPassword, passwordProblem } from "../../accounts/passwo
 import { endSession, endSessions, listSessions } from "../../accounts/session-store.ts";
 import { appendAudit, audited } from "../../audit/store.ts";
 import { PageError } from "../../frame/errors.ts";
-import { ownForms } from "../../frame/own-forms.ts";
+import { accountForms } from "../../frame/sign-in/account-forms.ts";
+import type { PageReply } from "../../frame/view.ts";
+import { addTwoFactor } from "../../frame/sign-in/two-factor.ts";
 import { isLooking } from "../../frame/pages.ts";
-import type { PageReply } from "../../frame/shown.ts";
-import { addTwoFactor } from "../../frame/two-factor.ts";
 import { auditEntry } from "../audit-entry.ts";
 import { askAgain, type RouteParts } from "../routes.ts";
-import { type DoorParts, noteRefusal } from "../sign-in/doorkeeper.ts";
+import { type SignInParts, noteRefusal } from "../sign-in/guard.ts";
 import { IDLE_SECONDS } from "../sign-in/limits.ts";
 import { signedIn } from "../who.ts";
 
@@ -31,7 +31,7 @@ const FACTOR_CHANGES = {
 } as const;
 
 /** What somebody does for themselves is made of. */
-export interface OwnParts extends DoorParts {
+export interface OwnParts extends SignInParts {
   /** Whether everybody needs a second factor: without one only this page opens. */
   mustHaveTwoFactor: boolean;
 }
@@ -47,7 +47,7 @@ export function addOwn(app: Express, { answers }: RouteParts, own: OwnParts): vo
     answers.show(request, response as PageReply, { template: "me/me", title: "Your sign-in", data });
   });
 
-  const addForm = ownForms(app, {
+  const addForm = accountForms(app, {
     answers,
     ...own,
     page: ME,

@@ -10,13 +10,13 @@ import { noteWrongCode } from "../../accounts/guessed-code.ts";
 import { wantsCode, withoutSession } from "../../accounts/identity.ts";
 import { reasonOf } from "../../errors.ts";
 import { localPath } from "../../frame/answer.ts";
-import { addressOf, askerOf, passCookies } from "../../frame/asker.ts";
+import { addressOf, requesterOf, passCookies } from "../../frame/requester.ts";
 import { readForm, typed } from "../../frame/body.ts";
 import { PageError } from "../../frame/errors.ts";
 import { problemOf } from "../../frame/routes.ts";
 import type { RouteParts } from "../routes.ts";
-import type { PageReply } from "../../frame/shown.ts";
-import type { DoorParts } from "./doorkeeper.ts";
+import type { PageReply } from "../../frame/view.ts";
+import type { SignInParts } from "./guard.ts";
 
 const TITLE = "Sign in to operate";
 const WRONG = "the e-mail or the password is not right";
@@ -33,10 +33,10 @@ const linkQuery = z.object({ token: z.string().max(200).default("") });
 export type PrintLink = (() => Promise<void>) | null;
 
 /** Adds what is answered to people who are not signed in. Who may sign in is never told to those who may not. */
-export function addDoors(
+export function addPublicRoutes(
   app: Express,
-  { answers, parts, doorkeeper }: RouteParts,
-  doors: DoorParts & { printLink: PrintLink },
+  { answers, parts, guard }: RouteParts,
+  doors: SignInParts & { printLink: PrintLink },
 ): void {
   const { sql, identity, buckets, devices, printLink } = doors;
   const { log } = parts;
@@ -93,14 +93,19 @@ export function addDoors(
   route.post(async (request, response) => {
     const reply = response as PageReply;
     const { email, password, to } = parse(signInForm, await readForm(request));
-    const asker = askerOf(request);
-    const attempt = { what: "ops", address: asker.address, who: email, device: devices.find(asker.cookie, email) };
+    const requester = requesterOf(request);
+    const attempt = {
+      what: "ops",
+      address: requester.address,
+      who: email,
+      device: devices.find(requester.cookie, email),
+    };
     const wait = await takeTry(buckets, attempt);
     if (wait > 0) {
       reply.setHeader("Retry-After", wait);
       return showSignIn(request, reply, { problem: tooMany(wait), email, to }, 429);
     }
-    const answer = await identity.ask("/sign-in/email", { email, password }, asker);
+    const answer = await identity.ask("/sign-in/email", { email, password }, requester);
     if (answer.status >= 500) throw new Error(`better-auth answered a sign-in with ${answer.status}`);
     if (answer.status !== 200) {
       await noteFailure(buckets, attempt);
@@ -114,7 +119,7 @@ export function addDoors(
       reply.setHeader("Location", `/ops/sign-in/code${to === "" ? "" : `?to=${encodeURIComponent(to)}`}`);
       return void reply.status(303).end();
     }
-    passCookies(reply, [devices.remember(asker.cookie, email)]);
+    passCookies(reply, [devices.remember(requester.cookie, email)]);
     await note({ email }, request, reply, "session.begin", null);
     answers.goOn(reply, localPath("/ops", to), "");
   });
@@ -128,12 +133,12 @@ export function addDoors(
   code.post(async (request, response) => {
     const reply = response as PageReply;
     const { code: given, to } = parse(codeForm, await readForm(request));
-    const asker = askerOf(request);
-    const challenged = { ...asker, cookie: withoutSession(asker.cookie) };
+    const requester = requesterOf(request);
+    const challenged = { ...requester, cookie: withoutSession(requester.cookie) };
     const id = await identity.findChallenged(challenged.cookie);
     const email = id === null ? null : await findEmail(sql, id);
-    const device = email === null ? null : devices.find(asker.cookie, email);
-    const attempt = { what: "ops", isCode: true, address: asker.address, who: id ?? asker.address, device };
+    const device = email === null ? null : devices.find(requester.cookie, email);
+    const attempt = { what: "ops", isCode: true, address: requester.address, who: id ?? requester.address, device };
     const wait = await takeTry(buckets, attempt);
     if (wait > 0) {
       reply.setHeader("Retry-After", wait);
@@ -152,7 +157,7 @@ export function addDoors(
       const problem = `${WRONG_CODE}; wait for the next one, or begin again`;
       return showCode(request, reply, { problem, to }, 401);
     }
-    passCookies(reply, [devices.remember(asker.cookie, email)]);
+    passCookies(reply, [devices.remember(requester.cookie, email)]);
     await note({ id }, request, reply, "session.begin", "with a second factor");
     answers.goOn(reply, localPath("/ops", to), "");
   });
@@ -166,7 +171,7 @@ export function addDoors(
   link.get(async (request, response) => {
     const reply = response as PageReply;
     const { token } = parse(linkQuery, typed(new URL(request.originalUrl, "http://here").searchParams));
-    const answer = await identity.ask("/sign-in/link", { token }, askerOf(request));
+    const answer = await identity.ask("/sign-in/link", { token }, requesterOf(request));
     if (answer.status >= 500) throw new Error(`better-auth answered a link with ${answer.status}`);
     if (answer.status !== 200) {
       const problem = "this link was used already, or its time is over";
@@ -194,13 +199,13 @@ export function addDoors(
     if (wait > 0) throw new PageError(429, tooMany(wait), { "Retry-After": String(wait) });
     await printLink();
     const text = "A new link was printed in the terminal where Roundhouse runs. It works once, for an hour.";
-    answers.show(request, reply, { template: "sign-in/said", title: "Look at the terminal", data: { text } });
+    answers.show(request, reply, { template: "sign-in/link-printed", title: "Look at the terminal", data: { text } });
   });
 
   app.post("/ops/sign-out", async (request, response) => {
     const reply = response as PageReply;
-    const who = await doorkeeper.whoIs(request, reply.locals.requestId);
-    const answer = await identity.ask("/sign-out", {}, askerOf(request));
+    const who = await guard.whoIs(request, reply.locals.requestId);
+    const answer = await identity.ask("/sign-out", {}, requesterOf(request));
     passCookies(reply, answer.cookies);
     if (who !== null) await note({ id: who.visitor.operatorId }, request, reply, "session.end", "signed out");
     reply.setHeader("Location", "/ops/sign-in");

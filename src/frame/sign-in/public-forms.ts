@@ -1,9 +1,9 @@
 import type { Express, Request } from "express";
 import { z } from "zod";
-import { readForm, typed } from "../../frame/body.ts";
-import { PageError } from "../../frame/errors.ts";
-import { problemOf } from "../../frame/routes.ts";
-import type { PageReply } from "../../frame/shown.ts";
+import { readForm, typed } from "../body.ts";
+import { PageError } from "../errors.ts";
+import { problemOf } from "../routes.ts";
+import type { PageReply } from "../view.ts";
 
 /** The page that was requested before the sign-in. */
 export const goal = z.string().max(2_000).default("");
@@ -27,7 +27,7 @@ export function emailProblem(email: string): string | null {
 }
 
 /** Adds a page with a form that needs no sign-in. */
-export function addDoor(
+export function addPublicForm(
   app: Express,
   path: string,
   door: {

@@ -1,12 +1,12 @@
 import QRCode from "qrcode";
 import { z } from "zod";
-import { askCode, WRONG_CODE, WRONG_PASSWORD } from "../accounts/code.ts";
-import type { Identity } from "../accounts/identity.ts";
-import type { Sql } from "../db/client.ts";
-import type { Answers } from "./answer.ts";
-import { askerOf, passCookies } from "./asker.ts";
-import type { AddOwnForm } from "./own-forms.ts";
-import type { PageReply } from "./shown.ts";
+import { askCode, WRONG_CODE, WRONG_PASSWORD } from "../../accounts/code.ts";
+import type { Identity } from "../../accounts/identity.ts";
+import type { Sql } from "../../db/client.ts";
+import type { Answers } from "../answer.ts";
+import { requesterOf, passCookies } from "../requester.ts";
+import type { AddAccountForm } from "./account-forms.ts";
+import type { PageReply } from "../view.ts";
 
 const passwordOnly = z.object({ password: z.string().max(1_000) });
 const both = z.object({ password: z.string().max(1_000), code: z.string().max(100).default("") });
@@ -38,14 +38,18 @@ export interface TwoFactorParts {
  * Adds the forms for two-factor authentication. The library stores it in its own transactions; each change is recorded
  * right after it.
  */
-export function addTwoFactor(addForm: AddOwnForm, parts: TwoFactorParts): void {
+export function addTwoFactor(addForm: AddAccountForm, parts: TwoFactorParts): void {
   const { answers, identity, page } = parts;
   const crumbs = [page];
 
   addForm("/two-factor/enable", passwordOnly, async ({ request, reply, own, form, refuse, refuseProof, mayTry }) => {
     if (own.hasTwoFactor) return refuse(ON_ALREADY);
     if (!(await mayTry())) return;
-    const { status, body } = await identity.ask("/two-factor/enable", { password: form.password }, askerOf(request));
+    const { status, body } = await identity.ask(
+      "/two-factor/enable",
+      { password: form.password },
+      requesterOf(request),
+    );
     if (status === 400) return refuseProof(WRONG_PASSWORD);
     if (status !== 200) return refuse(`refused (${status})`);
     const { totpURI, backupCodes } = enabled.parse(body);
@@ -56,13 +60,13 @@ export function addTwoFactor(addForm: AddOwnForm, parts: TwoFactorParts): void {
       secret: new URL(totpURI).searchParams.get("secret") ?? "",
       backupCodes,
     };
-    answers.show(request, reply, { template: "frame/enroll", title: "Turn a second factor on", data, crumbs });
+    answers.show(request, reply, { template: "frame/sign-in/enroll", title: "Turn a second factor on", data, crumbs });
   });
 
   addForm("/two-factor/verify", sixDigits, async ({ request, reply, own, form, refuse, refuseProof, mayTry }) => {
     if (own.hasTwoFactor) return refuse(ON_ALREADY);
     if (!(await mayTry())) return;
-    const answer = await askCode(parts, askerOf(request), own.userId, form.code);
+    const answer = await askCode(parts, requesterOf(request), own.userId, form.code);
     if (answer.status !== 200) return refuseProof(WRONG_CODE);
     passCookies(reply, answer.cookies);
     await parts.note(reply, "on");
@@ -74,11 +78,11 @@ export function addTwoFactor(addForm: AddOwnForm, parts: TwoFactorParts): void {
     if (!sent.own.hasTwoFactor) return refuse(NONE);
     if (!(await sent.isThem(form))) return;
     const asked = { password: form.password };
-    const answer = await identity.ask("/two-factor/generate-backup-codes", asked, askerOf(request));
+    const answer = await identity.ask("/two-factor/generate-backup-codes", asked, requesterOf(request));
     if (answer.status !== 200) return refuse(`no new codes were made (${answer.status})`);
     await parts.note(reply, "new-codes");
     const data = { page, ...codes.parse(answer.body) };
-    answers.show(request, reply, { template: "frame/codes", title: "New backup codes", data, crumbs });
+    answers.show(request, reply, { template: "frame/sign-in/codes", title: "New backup codes", data, crumbs });
   });
 
   addForm("/two-factor/disable", both, async (sent) => {
@@ -86,7 +90,7 @@ export function addTwoFactor(addForm: AddOwnForm, parts: TwoFactorParts): void {
     if (await parts.mustHaveOne(sent.own.userId)) return refuse("everybody who operates needs a second factor here");
     if (!sent.own.hasTwoFactor) return refuse(NONE);
     if (!(await sent.isThem(form))) return;
-    const answer = await identity.ask("/two-factor/disable", { password: form.password }, askerOf(request));
+    const answer = await identity.ask("/two-factor/disable", { password: form.password }, requesterOf(request));
     if (answer.status !== 200) return refuse(`the second factor is still on (${answer.status})`);
     passCookies(reply, answer.cookies);
     await parts.note(reply, "off");

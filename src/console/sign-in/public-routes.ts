@@ -1,6 +1,6 @@
 import type { Express } from "express";
 import type { RouteParts } from "../who.ts";
-import type { DoorParts } from "./doorkeeper.ts";
+import type { SignInParts } from "./guard.ts";
 import { addForgot } from "./forgot.ts";
 import { addNewAddress } from "./new-address.ts";
 import { addSignIn } from "./sign-in.ts";
@@ -8,7 +8,7 @@ import { addSignUp } from "./sign-up.ts";
 import { addTerms } from "./terms.ts";
 
 /** Adds the routes that need no sign-in. No response shows whether an address is registered; only a mail does. */
-export function addDoors(app: Express, made: RouteParts, doors: DoorParts): void {
+export function addPublicRoutes(app: Express, made: RouteParts, doors: SignInParts): void {
   addSignUp(app, made, doors);
   addSignIn(app, made, doors);
   addForgot(app, made, doors);

@@ -1,9 +1,9 @@
 import type { Request } from "express";
-import type { Asker } from "../accounts/identity.ts";
-import type { PageReply } from "./shown.ts";
+import type { Requester } from "../accounts/identity.ts";
+import type { PageReply } from "./view.ts";
 
 /** Returns the requester, in the form that the authentication library needs. */
-export function askerOf(request: Request): Asker {
+export function requesterOf(request: Request): Requester {
   const { cookie = "" } = request.headers;
   return { cookie, userAgent: userAgentOf(request), address: addressOf(request) };
 }

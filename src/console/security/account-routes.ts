@@ -1,7 +1,7 @@
 import type { Express } from "express";
-import { ownForms } from "../../frame/own-forms.ts";
+import { accountForms } from "../../frame/sign-in/account-forms.ts";
 import { addCloseForm } from "../account/close.ts";
-import { type DoorParts, noteRefusal, TRIES } from "../sign-in/doorkeeper.ts";
+import { type SignInParts, noteRefusal, TRIES } from "../sign-in/guard.ts";
 import { addAgreeing } from "../sign-in/terms.ts";
 import { requireHolder, type RouteParts } from "../who.ts";
 import { addAddressForm } from "./address.ts";
@@ -10,7 +10,7 @@ import { addSessions, SECURITY } from "./sessions.ts";
 import { addSecondFactor } from "./second-factor.ts";
 
 /** Adds the routes of holders for themselves: accepting terms, their sign-in, and closing their account. */
-export function addHolderRoutes(app: Express, made: RouteParts, doors: DoorParts): void {
+export function addAccountRoutes(app: Express, made: RouteParts, doors: SignInParts): void {
   addAgreeing(app, made);
   const parts = {
     answers: made.answers,
@@ -25,10 +25,10 @@ export function addHolderRoutes(app: Express, made: RouteParts, doors: DoorParts
       return Promise.resolve();
     },
   };
-  const addForm = ownForms(app, { ...parts, page: SECURITY });
+  const addForm = accountForms(app, { ...parts, page: SECURITY });
   addSessions(app, addForm, made);
   addPasswordForm(addForm, made);
   addSecondFactor(addForm, made, doors);
   addAddressForm(addForm, made, doors);
-  addCloseForm(ownForms(app, { ...parts, page: "/console/account" }), made, doors);
+  addCloseForm(accountForms(app, { ...parts, page: "/console/account" }), made, doors);
 }
