@@ -9,8 +9,7 @@ export interface HolderSession {
   sessionId: string;
   userId: string;
   email: string;
-  /** The account that they hold; null if they hold none yet. */
-  accountId: bigint | null;
+  accountId: bigint;
   isSuspended: boolean;
   /** Whether the person signed in or confirmed the password within `freshSeconds`. */
   isFresh: boolean;
@@ -19,7 +18,7 @@ export interface HolderSession {
   hasCurrentTerms: boolean;
 }
 
-/** The session, marked as used; null if it expired, was idle for too long, or is not of the console. */
+/** The session, marked as used; null if it expired, was idle for too long, or is not of a holder at the console. */
 export async function useHolderSession(
   sql: Sql,
   sessionId: string,
@@ -50,7 +49,7 @@ export async function useHolderSession(
       ) as "hasCurrentTerms"
     from auth.sessions s
     join auth.users u on u.id = s.user_id and u.email_verified
-    left join accounts a on a.user_id = u.id and a.closed_at is null
+    join accounts a on a.user_id = u.id and a.closed_at is null
     cross join (select clock_timestamp() - make_interval(secs => ${freshSeconds}) as fresh_from) t
     where s.id = ${sessionId}
       and s.surface = 'console'

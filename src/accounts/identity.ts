@@ -91,7 +91,7 @@ export function openIdentity(parts: IdentityParts): Identity {
 const secondStepAnswer = z.looseObject({ twoFactorRedirect: z.literal(true) });
 
 /** Whether the response asks for a second step. */
-export function wantsCode({ status, body }: IdentityAnswer): boolean {
+export function needsCode({ status, body }: IdentityAnswer): boolean {
   return status === 200 && secondStepAnswer.safeParse(body).success;
 }
 

@@ -125,14 +125,44 @@ export function accountClosed({ accountId }: { accountId: bigint }): Letter {
   ]);
 }
 
-/** To every admin: an operator was created or reset. */
-export function operatorChanged({ email, what, by }: { email: string; what: string; by: string }): Letter {
-  const done =
-    what === "created"
-      ? "was made an operator"
-      : `has another ${what === "password" ? "password" : "second factor, or none"}`;
-  return letter("operator-changed", "A sign-in of an operator changed", [
-    `${email} ${done}: ${by} did it. For 24 hours they approve nothing, and never the work of ${by}.`,
-    "If this was not agreed between you, disable both sign-ins and look at the audit log.",
+/** To a person who signed in from a browser that was not used before. */
+export function signInFromNewDevice({
+  site,
+  surface,
+  at,
+  browser,
+  address,
+}: Links & { surface: "console" | "ops"; at: string; browser: string; address: string }): Letter {
+  const advice = {
+    console: `If it was not you, choose another password now, which also ends every sign-in: ${site}/console/forgot`,
+    ops: `If it was not you, change your password now, which also ends your other sign-ins, and tell an admin: ${site}/ops/me`,
+  }[surface];
+  return letter("new-device", "New sign-in at Roundhouse", [
+    `Someone, most likely you, signed in at ${site}/${surface} from a browser in which you had not signed in before.`,
+    `When: ${at}\nBrowser: ${browser}\nNetwork address: ${address}`,
+    "If it was you, do nothing.",
+    advice,
+  ]);
+}
+
+/** What gives another person control of a staff sign-in, or changes what it may do. */
+export type StaffChange = "created" | "password" | "second-factor" | { role: string; before: string };
+
+/** To every admin: a member of staff was created or reset, or has another role. */
+export function operatorChanged({ email, what, by }: { email: string; what: StaffChange; by: string }): Letter {
+  if (typeof what === "object") {
+    return letter("operator-changed", "The role of a member of staff was changed", [
+      `${email} is ${what.role} now, and was ${what.before}. ${by} changed it.`,
+      "If you did not agree on this, disable both sign-ins and read the audit log.",
+    ]);
+  }
+  const change = {
+    created: `${email} was added to the staff by ${by}.`,
+    password: `The password of ${email} was reset by ${by}.`,
+    "second-factor": `Two-factor authentication of ${email} was turned off by ${by}.`,
+  }[what];
+  return letter("operator-changed", "The sign-in of a member of staff was changed", [
+    `${change} For 24 hours they cannot approve anything, and never the work of ${by}.`,
+    "If you did not agree on this, disable both sign-ins and read the audit log.",
   ]);
 }

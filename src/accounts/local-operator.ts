@@ -6,6 +6,11 @@ import { findOperator, insertOperator } from "./operator-store.ts";
 /** The operator at the machine that runs the service; `.localhost` is never resolved elsewhere (RFC 6761). */
 export const LOCAL_OPERATOR = "operator@roundhouse.localhost";
 
+/** Whether an e-mail address is of this machine only, so that no mail server delivers to it. */
+export function isLocalAddress(email: string): boolean {
+  return email.endsWith(".localhost");
+}
+
 /**
  * Creates a one-time link for the local operator, an admin, and returns its token; earlier links stop working.
  * @throws Error if an admin has disabled the local operator.

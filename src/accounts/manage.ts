@@ -10,7 +10,7 @@ import {
   savePassword,
   saveRole,
 } from "./operator-store.ts";
-import { noteOperatorChange } from "./operator-change-store.ts";
+import { mailAdmins, noteOperatorChange } from "./operator-change-store.ts";
 import { withdrawLinks } from "./link-store.ts";
 import { hashPassword } from "./password.ts";
 import type { OperatorRole } from "./roles.ts";
@@ -44,8 +44,15 @@ export async function createOperator(
   };
 }
 
-/** Gives an operator another role; `was` is what whoever asks has seen. There is always an admin left. */
-export async function changeRole(tx: Transaction, who: Who, role: OperatorRole, was: string | null): Promise<Change> {
+/**
+ * Gives an operator another role and mails the admins. Refused if the role is not `was` (null: any), or if no admin would be
+ * left.
+ */
+export async function changeRole(
+  tx: Transaction,
+  who: Who,
+  { role, was, by }: { role: OperatorRole; was: string | null; by: string },
+): Promise<Change> {
   const admins = await countAdmins(tx);
   const operator = await findOperator(tx, who);
   if (operator === null) return unknown(who);
@@ -54,8 +61,10 @@ export async function changeRole(tx: Transaction, who: Who, role: OperatorRole, 
   }
   if (role === operator.role) return { ok: false, reason: `${operator.email} is ${role} already` };
   if (isLastAdmin(operator, admins)) return lastAdmin(operator);
-  await saveRole(tx, operator.id, role);
-  return { ok: true, email: operator.email, before: { role: operator.role }, after: { role } };
+  const { id: userId, email } = operator;
+  await mailAdmins(tx, { userId, email, what: { role, before: operator.role }, by }); // an admin who loses the role, too
+  await saveRole(tx, userId, role);
+  return { ok: true, email, before: { role: operator.role }, after: { role } };
 }
 
 /** Lets somebody sign in no longer, and ends their sign-ins; or lets them in again. There is always an admin left. */

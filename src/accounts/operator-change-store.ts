@@ -1,9 +1,12 @@
 import type { Queryable, Transaction } from "../db/client.ts";
 import { queueMail } from "../mail/outbox-store.ts";
-import { operatorChanged } from "./letters.ts";
+import { operatorChanged, type StaffChange } from "./letters.ts";
 
 /** What gives another person control of an operator's sign-in for a while. */
-export type OperatorChange = "created" | "password" | "second-factor";
+export type OperatorChange = Extract<StaffChange, string>;
+
+/** The same change of the same person is mailed once in each of these windows, so that repeating it cannot flood admins. */
+const WINDOW_MS = 120_000;
 
 /** Stores a change of an operator and mails every active admin. `by` is an e-mail address or a user of the server. */
 export async function noteOperatorChange(
@@ -13,13 +16,26 @@ export async function noteOperatorChange(
   await tx`
     insert into operator_changes (user_id, what, made_by)
     values (${userId}, ${what}, ${by})`;
-  const admins = await tx<{ email: string }[]>`
-    select u.email
+  await mailAdmins(tx, { userId, email, what, by });
+}
+
+/** Mails every active admin about a change of a member of staff. */
+export async function mailAdmins(
+  tx: Transaction,
+  { userId, email, what, by }: { userId: string; email: string; what: StaffChange; by: string },
+): Promise<void> {
+  const admins = await tx<{ id: string; email: string }[]>`
+    select u.id, u.email
     from operators o
     join auth.users u on u.id = o.user_id
     where o.role = 'admin' and o.disabled_at is null and u.email not like '%.localhost'
     order by u.email`;
-  for (const admin of admins) await queueMail(tx, { ...operatorChanged({ email, what, by }), recipient: admin.email });
+  const change = typeof what === "string" ? what : `${what.before} to ${what.role}`;
+  const window = Math.floor(Date.now() / WINDOW_MS);
+  for (const admin of admins) {
+    const dedupKey = `staff ${userId} ${change} by ${by} to ${admin.id} ${window}`;
+    await queueMail(tx, { ...operatorChanged({ email, what, by }), recipient: admin.email, dedupKey });
+  }
 }
 
 /** The last three changes of an operator's sign-in, newest first; the audit log shows them with each approval. */

@@ -29,12 +29,13 @@ export async function findPerson(
   return found ?? null;
 }
 
-/** Whether a person may sign in at the console: their address must be confirmed. */
-export async function isVerified(sql: Queryable, userId: string): Promise<boolean> {
+/** Whether a person may sign in at the console: they hold an open account, and their address is confirmed. */
+export async function isHolder(sql: Queryable, userId: string): Promise<boolean> {
   const rows = await sql`
     select
-    from auth.users
-    where id = ${userId} and email_verified and surface = 'console'`;
+    from auth.users u
+    join accounts a on a.user_id = u.id and a.closed_at is null
+    where u.id = ${userId} and u.email_verified and u.surface = 'console'`;
   return rows.length > 0;
 }
 

@@ -4,13 +4,13 @@ import { announce } from "../callers/store.ts";
 import type { Sql, Transaction } from "../db/client.ts";
 import { queueMail } from "../mail/outbox-store.ts";
 import type { MailKey } from "../mail/seal.ts";
-import { type GivenConsent, keepLegalText, saveConsent, saveEarlierConsents } from "./consent-store.ts";
+import { type GivenConsent, keepLegalText, saveEarlierConsents } from "./consent-store.ts";
 import { type HolderActor, holderEntry } from "./holder-entry.ts";
 import type { LegalKind } from "./legal.ts";
 import { confirmAddress, signUpOfKnown } from "./letters.ts";
 import { hashPassword, isPassword } from "./password.ts";
 import { insertMailToken, takeMailToken } from "./mail-token-store.ts";
-import { findPerson, insertPerson, isTaken, lockPerson, openAccount } from "./person-store.ts";
+import { findPerson, insertPerson, isTaken, openAccount } from "./person-store.ts";
 import {
   deleteSignUps,
   findSignUp,
@@ -137,27 +137,6 @@ export function isOfBrowser({ browserSha256 }: Pick<PendingSignUp, "browserSha25
 export async function redeemFirstSignIn(sql: Sql, token: string): Promise<string | null> {
   const used = await sql.begin((tx) => takeMailToken(tx, "first-sign-in", token));
   return used?.userId ?? null;
-}
-
-/**
- * Opens an account for a signed-in person without one, with the same consents as a sign-up. Null if another person holds the
- * account of their address.
- */
-export async function openOwnAccount(
-  sql: Sql,
-  person: { userId: string; email: string; requestId: string } & Origin,
-): Promise<bigint | null> {
-  const { userId, email, requestId, address, userAgent } = person;
-  return sql.begin(async (tx) => {
-    await lockPerson(tx, userId);
-    const held = (await findPerson(tx, { userId }))?.accountId ?? null;
-    if (held !== null) return held;
-    const opened = await openAccount(tx, { userId, email });
-    if (opened === null) return null;
-    for (const kind of AGREED) await saveConsent(tx, { accountId: opened.accountId, kind, address, userAgent });
-    await noteOpened(tx, { ...opened, requestId, address });
-    return opened.accountId;
-  });
 }
 
 async function noteOpened(tx: Transaction, { isClaimed, ...by }: HolderActor & { isClaimed: boolean }): Promise<void> {

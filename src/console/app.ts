@@ -5,8 +5,9 @@ import { navOf, openPages, requireSignIn } from "../frame/pages.ts";
 import { PAGE_READS } from "../frame/routes.ts";
 import type { Surface } from "../frame/view.ts";
 import type { ConsoleAction, ConsolePage, ConsoleParts } from "./contract.ts";
-import { addRoutes } from "./routes.ts";
-import { type Guard, setSignedIn, type RouteParts, findSignedIn } from "./who.ts";
+import { addStepUp } from "../frame/sign-in/step-up.ts";
+import { addRoutes, requirementOf } from "./routes.ts";
+import { findSignedIn, type Guard, requireSignedIn, type RouteParts, setSignedIn } from "./who.ts";
 
 const SURFACE: Surface = {
   base: "/console",
@@ -22,10 +23,7 @@ export interface ConsoleOptions {
   actions: readonly ConsoleAction[];
   /** Adds routes that need no sign-in: sign-up, sign-in, password reset. */
   addPublicRoutes(app: Express, made: RouteParts): void;
-  /**
-   * Adds routes for people who are signed in, with or without an account: their sign-in and the terms. Redirects people
-   * without an account to the page that opens one.
-   */
+  /** Adds routes of holders for themselves: their sign-in and the terms. */
   addAccountRoutes(app: Express, made: RouteParts): void;
   trustedProxies: readonly string[];
   /** Whether the public address is https. */
@@ -33,8 +31,8 @@ export interface ConsoleOptions {
 }
 
 /**
- * The request listener of `/console`, where holders manage their accounts. All routes require a sign-in and an account,
- * except those of `addPublicRoutes` (no sign-in) and `addAccountRoutes` (no account).
+ * The request listener of `/console`, where holders manage their accounts. All routes require a sign-in, except
+ * those of `addPublicRoutes`.
  */
 export function openConsole(options: ConsoleOptions): RequestListener {
   const { parts, guard, pages, actions, trustedProxies, isSecure } = options;
@@ -57,6 +55,12 @@ export function openConsole(options: ConsoleOptions): RequestListener {
           return who !== null;
         }),
       );
+      addStepUp(app, {
+        answers,
+        actions,
+        requirementOf: (action, response) => requirementOf(action, requireSignedIn(response)),
+        confirm: (response, given) => guard.confirm(requireSignedIn(response), given),
+      });
       options.addAccountRoutes(app, made);
       addRoutes(app, { pages, actions }, made);
     },

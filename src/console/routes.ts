@@ -4,12 +4,13 @@ import { hasAudit } from "../audit/store.ts";
 import { findAccount } from "../callers/account-store.ts";
 import { reasonOf } from "../errors.ts";
 import { PageError } from "../frame/errors.ts";
-import { addRoutes as addTo, askForProof, isStillThem, type SentForm, showPage, takeForm } from "../frame/routes.ts";
+import { addRoutes as addTo, type SentForm, showPage, takeForm } from "../frame/routes.ts";
 import type { PageReply } from "../frame/view.ts";
 import { showProblem } from "../frame/problem-page.ts";
 import { ensureTermsAccepted } from "./agree.ts";
 import type { ConsoleAction, ConsolePage } from "./contract.ts";
-import { requireHolder, type RouteParts } from "./who.ts";
+import { type Confirm, ensureProven, type Requirement } from "../frame/sign-in/step-up.ts";
+import { requireSignedIn, type RouteParts, type SignedInHolder } from "./who.ts";
 
 /** Actions that a suspended account may still do: revoking a key only protects it. */
 const DONE_WHILE_SUSPENDED: ReadonlySet<string> = new Set(["key.revoke"]);
@@ -28,7 +29,7 @@ export function addRoutes(
 
 function showing<Query>(page: ConsolePage<Query>, { parts, answers, reads }: RouteParts): RequestHandler {
   return async (request, response) => {
-    const { holder } = requireHolder(response);
+    const { holder } = requireSignedIn(response);
     await showPage(answers, request, response as PageReply, {
       query: page.query,
       show: (asked) => reads(clientGone(response), (sql) => page.show({ ...parts, sql }, { holder, ...asked })),
@@ -39,8 +40,8 @@ function showing<Query>(page: ConsolePage<Query>, { parts, answers, reads }: Rou
 function acting<Form>(action: ConsoleAction<Form>, { parts, answers, guard }: RouteParts): RequestHandler {
   return async (request, response) => {
     const reply = response as PageReply;
-    const who = requireHolder(response);
-    const { holder, person, hasTwoFactor, hasCurrentTerms, isFresh } = who;
+    const who = requireSignedIn(response);
+    const { holder, hasCurrentTerms } = who;
     const { name, needs } = action;
     const logFields = { request_id: holder.requestId, account: String(holder.accountId), action: name };
 
@@ -54,20 +55,10 @@ function acting<Form>(action: ConsoleAction<Form>, { parts, answers, guard }: Ro
       const lacksTerms = needs.includes("terms") && !hasCurrentTerms;
       if (lacksTerms && !(await ensureTermsAccepted({ parts, answers }, request, reply, { holder, sent })))
         return false;
-      const isProven = needs.includes("fresh") || (needs.includes("fresh-with-second-factor") && hasTwoFactor);
-      if (!isProven) return true;
-      return isStillThem(sent, {
-        isFresh,
-        confirm: () => guard.confirm(who, { ...sent.proof, request }),
-        ask: (problem) =>
-          askForProof(answers, request, reply, {
-            email: person.email,
-            hasTwoFactor,
-            name: action.title ?? "your request",
-            fields: sent.fields,
-            problem,
-          }),
-      });
+      const requirement = requirementOf(action, who);
+      if (requirement === null) return true;
+      const confirm: Confirm = (given) => guard.confirm(who, given);
+      return ensureProven(answers, request, reply, { sent, requirement, confirm });
     }
 
     /** If the database fails after the action, the response is still sent: it may hold a key that is shown only once. */
@@ -92,6 +83,17 @@ function acting<Form>(action: ConsoleAction<Form>, { parts, answers, guard }: Ro
       },
     });
   };
+}
+
+/** What an action requires of a holder before it runs, besides the terms; null if nothing, or if it is refused anyway. */
+export function requirementOf(
+  { name, title, needs }: Pick<ConsoleAction, "name" | "title" | "needs">,
+  { holder, hasTwoFactor, isFresh }: SignedInHolder,
+): Requirement | null {
+  const isRefused = holder.isSuspended && !DONE_WHILE_SUSPENDED.has(name);
+  const isNeeded = needs.includes("fresh") || (needs.includes("fresh-with-second-factor") && hasTwoFactor);
+  if (isRefused || !isNeeded) return null;
+  return { isFresh, name: title ?? "your request", stepUp: { kind: "proof", email: holder.email, hasTwoFactor } };
 }
 
 /** The message that refuses a change to the holder of a suspended account. */

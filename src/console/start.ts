@@ -2,7 +2,7 @@ import type { RequestListener } from "node:http";
 import { openDevices } from "../accounts/devices.ts";
 import { type Identity, openIdentity } from "../accounts/identity.ts";
 import { redeemFirstSignIn } from "../accounts/sign-up.ts";
-import { isVerified } from "../accounts/person-store.ts";
+import { isHolder } from "../accounts/person-store.ts";
 import type { SharedParts } from "../serve/server.ts";
 import { mailKeyOf } from "../mail/seal.ts";
 import { openConsole } from "./app.ts";
@@ -10,6 +10,7 @@ import type { ConsoleAction, ConsolePage, ConsoleParts } from "./contract.ts";
 import { actions, pages } from "./index.ts";
 import { addPublicRoutes } from "./sign-in/public-routes.ts";
 import { openConsoleGuard } from "./sign-in/guard.ts";
+import type { SignInParts } from "../frame/sign-in/guard.ts";
 import { SESSION_SECONDS } from "./sign-in/limits.ts";
 import { addAccountRoutes } from "./security/account-routes.ts";
 
@@ -50,7 +51,7 @@ export function startConsole({
     surface: "console",
     isSecure,
     lastsSeconds: SESSION_SECONDS,
-    mayBegin: (userId) => isVerified(sql, userId),
+    mayBegin: (userId) => isHolder(sql, userId),
     redeemLink: (token) => redeemFirstSignIn(sql, token),
     log,
   });
@@ -58,13 +59,13 @@ export function startConsole({
     base: "/console",
     listener({ buckets, site, ownUrl }) {
       const devices = openDevices({ secret, surface: "console", isSecure });
-      const doors = { sql, identity, buckets, log, devices, site };
+      const signIn: SignInParts = { surface: "console", sql, identity, buckets, log, devices, site };
       return openConsole({
         parts: { ...parts, site, ownUrl, mailKey: mailKeyOf(secret), isDemo },
-        guard: openConsoleGuard(doors),
+        guard: openConsoleGuard(signIn),
         ...lists,
-        addPublicRoutes: (app, made) => addPublicRoutes(app, made, doors),
-        addAccountRoutes: (app, made) => addAccountRoutes(app, made, doors),
+        addPublicRoutes: (app, made) => addPublicRoutes(app, made, signIn),
+        addAccountRoutes: (app, made) => addAccountRoutes(app, made, signIn),
         trustedProxies: settings.TRUSTED_PROXIES,
         isSecure,
       });

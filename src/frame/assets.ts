@@ -29,7 +29,7 @@ const DESIGN = ["tokens", "base", "components"].map((name) => here(`styles/${nam
 
 /** The stylesheet and the script of console and ops, available without sign-in. */
 export const STYLE: Asset = styleOf("/frame.css", [here("styles/shell.css")]);
-export const SCRIPT: Asset = scriptOf("/frame.js", ["refresh", "copy", "dialog", "search"].map(scriptFile));
+export const SCRIPT: Asset = scriptOf("/frame.js", ["refresh", "copy", "dialog", "search", "step-up"].map(scriptFile));
 
 /** The file of a script of the design system. */
 export function scriptFile(name: string): URL {

@@ -4,7 +4,7 @@ import type { Answers } from "./answer.ts";
 import { type FileInput, readForm, typed, type Typed } from "./body.ts";
 import { PageError } from "./errors.ts";
 import type { PageReply, Shown } from "./view.ts";
-import { type Attempt, backOf, fieldsOf, showProblem } from "./problem-page.ts";
+import { type Attempt, backOf, showProblem } from "./problem-page.ts";
 
 /**
  * The result of an action: a redirect, a page that is shown only once, or a problem. With `didNothing` nothing was
@@ -108,7 +108,8 @@ export async function takeForm<Form>(
   const done = await action.run({ params: paramsOf(request), form: form.data });
   if (!done.ok) {
     if ("missing" in done) throw new PageError(404, "there is nothing under this address");
-    const again = done.next === undefined ? { attempt: shown } : { attempt: null, next: done.next };
+    const again =
+      done.next === undefined ? { attempt: shown } : { attempt: null, next: withReturn(done.next, answers, request) };
     return showProblem(answers, request, reply, { status: 422, message: done.problem, ...again });
   }
   if (done.didNothing !== true) await action.wasDone();
@@ -116,47 +117,11 @@ export async function takeForm<Form>(
   else answers.show(request, reply, done.once);
 }
 
-/** A person whose identity may have to be confirmed again. */
-interface Doubted {
-  /** Whether it was confirmed recently. */
-  isFresh: boolean;
-  /** Checks the proof in the form; null if it is valid, otherwise the problem. */
-  confirm: () => Promise<string | null>;
-  /** Requests the proof if it is missing or wrong. */
-  ask: (problem: string | null) => void;
-}
-
-/**
- * Whether the person's identity is confirmed; if not, the proof has been requested. A given proof is checked even if
- * none is needed.
- */
-export async function isStillThem({ proof }: SentForm, { isFresh, confirm, ask }: Doubted): Promise<boolean> {
-  let problem: string | null = null;
-  if (proof.password !== "" || proof.code !== "") {
-    problem = await confirm();
-    if (problem === null) return true;
-  } else if (isFresh) return true;
-  ask(problem);
-  return false;
-}
-
-/**
- * Requests the password (and the code) again. The page carries the form's fields, so that it can be submitted again.
- */
-export function askForProof(
-  answers: Answers,
-  request: Request,
-  reply: PageReply,
-  asked: { email: string; hasTwoFactor: boolean; name: string; fields: Typed; problem: string | null },
-): void {
-  const { fields, ...told } = asked;
-  const data = {
-    ...told,
-    action: request.originalUrl,
-    fields: fieldsOf(fields),
-    back: backOf(answers.surface.base, request),
-  };
-  answers.show(request, reply, { template: "frame/sign-in/step-up", title: "Confirm that it is you", data }, 403);
+/** The next step, whose page returns to the one that sent the form. */
+function withReturn({ label, href }: NextStep, answers: Answers, request: Request): NextStep {
+  const to = encodeURIComponent(backOf(answers.surface.base, request));
+  const [path = "", anchor] = href.split("#");
+  return { label, href: `${path}?to=${to}${anchor === undefined ? "" : `#${anchor}`}` };
 }
 
 /** The problems of the typed values, field by field. */
@@ -171,7 +136,7 @@ function only<Item extends { path: string }>(base: string, items: readonly Item[
 }
 
 /** Sorts literal paths before those with parameters, so that `/queues/failed` is not read as the queue `failed`. */
-function byCertainty(a: string, b: string): number {
+export function byCertainty(a: string, b: string): number {
   const unknowns = (path: string) => path.split("/").filter((part) => part.startsWith(":")).length;
   return unknowns(a) - unknowns(b) || a.localeCompare(b);
 }

@@ -24,3 +24,17 @@ export function networkOf(given: string): string {
   const normalized = parsed.toNormalizedString();
   return parsed.kind() === "ipv4" ? normalized : normalized.split(":").slice(0, 4).join(":");
 }
+
+/**
+ * An address without its last part, for texts in which the whole would say too much: a quarter of IPv4, all but the first 48
+ * bits of IPv6.
+ *
+ * @example
+ * shortAddress("203.0.113.9"); // => "203.0.113.x"
+ * shortAddress("2001:db8:0:7::1"); // => "2001:db8:0:x"
+ * shortAddress("anything"); // => "unknown"
+ */
+export function shortAddress(given: string): string {
+  const network = networkOf(given);
+  return network === "unknown" ? network : network.replace(/[^.:]+$/, "x");
+}

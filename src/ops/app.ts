@@ -5,8 +5,9 @@ import { navOf, openPages, requireSignIn } from "../frame/pages.ts";
 import { PAGE_READS } from "../frame/routes.ts";
 import type { Surface } from "../frame/view.ts";
 import type { OpsAction, OpsPage, OpsParts } from "./contract.ts";
-import { addRoutes, type RouteParts } from "./routes.ts";
-import { type Guard, remember, whoAsks } from "./who.ts";
+import { addStepUp } from "../frame/sign-in/step-up.ts";
+import { addRoutes, requirementOf, type RouteParts } from "./routes.ts";
+import { findSignedIn, type Guard, requireSignedIn, setSignedIn } from "./who.ts";
 
 const SURFACE: Surface = {
   base: "/ops",
@@ -23,7 +24,7 @@ export interface OpsOptions {
   /** Adds what is answered to people who are not signed in: the sign-in pages. */
   addPublicRoutes(app: Express, made: RouteParts): void;
   /** Adds what everybody does for themselves: their password, their sign-ins. */
-  addOwn(app: Express, made: RouteParts): void;
+  addAccountRoutes(app: Express, made: RouteParts): void;
   trustedProxies: readonly string[];
   /** Whether the public address uses https. */
   isSecure: boolean;
@@ -40,7 +41,7 @@ export function openOps(options: OpsOptions): RequestListener {
   return openPages({
     surface: SURFACE,
     nav: navOf("/ops", pages),
-    visitorOf: (response) => whoAsks(response)?.visitor ?? null,
+    visitorOf: (response) => findSignedIn(response)?.visitor ?? null,
     trustedProxies,
     isSecure,
     site,
@@ -52,11 +53,17 @@ export function openOps(options: OpsOptions): RequestListener {
       app.use(
         requireSignIn("/ops", async (request, reply) => {
           const who = await guard.whoIs(request, reply.locals.requestId);
-          if (who !== null) remember(reply, who);
+          if (who !== null) setSignedIn(reply, who);
           return who !== null;
         }),
       );
-      options.addOwn(app, made);
+      addStepUp(app, {
+        answers,
+        actions,
+        requirementOf: (action, response) => requirementOf(action, requireSignedIn(response)),
+        confirm: (response, given) => guard.confirm(requireSignedIn(response), given),
+      });
+      options.addAccountRoutes(app, made);
       addRoutes(app, { pages, actions }, made);
       if (!pages.some(({ path }) => path === "/")) app.get("/ops", (_, response) => response.redirect(302, "/ops/me"));
     },

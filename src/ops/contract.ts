@@ -63,8 +63,12 @@ export interface OpsAction<Form = unknown> {
   path: string;
   /** The roles that may perform it, in addition to admins. */
   roles: readonly Exclude<Role, "viewer" | "admin">[];
-  /** Requires a sign-in of the last ten minutes. */
+  /** As the page that asks for the password again names it: `Change role`; the name if not given. */
+  title?: string;
+  /** Requires a sign-in, or a confirmed password, of the last ten minutes. */
   isDangerous: boolean;
+  /** Also requires that the person uses two-factor authentication; only with `isDangerous`. */
+  needsTwoFactor?: true;
   form: z.ZodType<Form>;
   /** The text file that its form may have; none if not given. */
   file?: FileInput;

@@ -1,14 +1,14 @@
-import type { Express, Request, RequestHandler } from "express";
+import type { Express, RequestHandler } from "express";
 import { clientGone } from "../http/client-gone.ts";
 import { hasAudit } from "../audit/store.ts";
 import type { Reads } from "../db/reads.ts";
 import type { Answers } from "../frame/answer.ts";
-import type { Typed } from "../frame/body.ts";
 import { PageError } from "../frame/errors.ts";
-import { addRoutes as addTo, askForProof, isStillThem, showPage, takeForm } from "../frame/routes.ts";
+import { addRoutes as addTo, showPage, takeForm } from "../frame/routes.ts";
 import type { PageReply } from "../frame/view.ts";
 import type { OpsAction, OpsPage, OpsParts, Role } from "./contract.ts";
-import { type Guard, signedIn, type SignedIn } from "./who.ts";
+import { type Confirm, ensureProven, type Requirement } from "../frame/sign-in/step-up.ts";
+import { type Guard, requireSignedIn, type SignedIn } from "./who.ts";
 
 /** What routes are made of. */
 export interface RouteParts {
@@ -33,7 +33,7 @@ export function addRoutes(
 
 function showing<Query>(page: OpsPage<Query>, { parts, answers, reads }: RouteParts): RequestHandler {
   return async (request, response) => {
-    const { visitor } = signedIn(response);
+    const { visitor } = requireSignedIn(response);
     if (page.roles !== undefined && !page.roles.includes(visitor.role)) {
       throw new PageError(403, `this page is for ${page.roles.join(", ")}; you are ${visitor.role}`);
     }
@@ -47,7 +47,7 @@ function showing<Query>(page: OpsPage<Query>, { parts, answers, reads }: RoutePa
 function acting<Form>(action: OpsAction<Form>, { parts, answers, guard }: RouteParts): RequestHandler {
   return async (request, response) => {
     const reply = response as PageReply;
-    const who = signedIn(response);
+    const who = requireSignedIn(response);
     const { visitor } = who;
     const logFields = { request_id: visitor.requestId, actor: visitor.email, action: action.name };
     if (!mayDo(action, visitor.role)) {
@@ -58,12 +58,10 @@ function acting<Form>(action: OpsAction<Form>, { parts, answers, guard }: RouteP
       form: action.form,
       file: action.file,
       async mayGoOn(sent) {
-        if (!action.isDangerous) return true;
-        return isStillThem(sent, {
-          isFresh: who.isFresh,
-          confirm: () => guard.confirm(who, { ...sent.proof, request }),
-          ask: (problem) => askAgain(answers, request, reply, { who, name: action.name, fields: sent.fields, problem }),
-        });
+        const requirement = requirementOf(action, who);
+        if (requirement === null) return true;
+        const confirm: Confirm = (given) => guard.confirm(who, given);
+        return ensureProven(answers, request, reply, { sent, requirement, confirm });
       },
       run: (sent) => action.run(parts, { visitor, ...sent }),
       async wasDone() {
@@ -78,18 +76,19 @@ function acting<Form>(action: OpsAction<Form>, { parts, answers, guard }: RouteP
   };
 }
 
-/** Asks for the password (and the code) again, or where there is none how to prove it; what was sent goes with it. */
-export function askAgain(
-  answers: Answers,
-  request: Request,
-  reply: PageReply,
-  { who, ...asked }: { who: SignedIn; name: string; fields: Typed; problem: string | null },
-): void {
-  const { visitor, hasPassword, hasTwoFactor } = who;
-  if (hasPassword) return askForProof(answers, request, reply, { email: visitor.email, hasTwoFactor, ...asked });
-  const { name, problem } = asked;
-  const data = { name, problem };
-  answers.show(request, reply, { template: "sign-in/no-password", title: "Is it still you?", data }, 403);
+/** What an action requires of a member of staff before it runs; null if nothing, or if their role may not do it. */
+export function requirementOf(
+  action: Pick<OpsAction, "name" | "title" | "roles" | "isDangerous" | "needsTwoFactor">,
+  who: SignedIn,
+): Requirement | null {
+  if (!action.isDangerous || !mayDo(action, who.visitor.role)) return null;
+  const { isFresh, hasPassword, hasTwoFactor, visitor } = who;
+  const name = action.title ?? action.name;
+  if (action.needsTwoFactor === true && !hasTwoFactor) {
+    return { isFresh, name, stepUp: { kind: "enroll", page: "/ops/me" } };
+  }
+  if (!hasPassword) return { isFresh, name, stepUp: { kind: "link" } };
+  return { isFresh, name, stepUp: { kind: "proof", email: visitor.email, hasTwoFactor } };
 }
 
 /** Whether a role may do it. An admin may do everything. */

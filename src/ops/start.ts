@@ -10,11 +10,12 @@ import { openOps } from "./app.ts";
 import { auditPages } from "./audit/pages.ts";
 import type { OpsAction, OpsPage, OpsParts } from "./contract.ts";
 import { actions, pages } from "./index.ts";
-import { addOwn } from "./me/account-routes.ts";
+import { addAccountRoutes } from "./me/account-routes.ts";
 import { peopleActions, peoplePages } from "./people/people.ts";
 import { addPublicRoutes, type PrintLink } from "./sign-in/public-routes.ts";
-import { openGuard } from "./sign-in/guard.ts";
+import { openOpsGuard } from "./sign-in/guard.ts";
 import { SESSION_SECONDS } from "./sign-in/limits.ts";
+import type { SignInParts } from "../frame/sign-in/guard.ts";
 
 /** What `/ops` is opened with. */
 export interface StartOps {
@@ -62,13 +63,14 @@ export function startOps({ parts, directUrl, secret, settings, printLink, lists 
     base: "/ops",
     listener({ buckets, site }) {
       const devices = openDevices({ secret, surface: "ops", isSecure });
-      const doors = { sql, identity, buckets, log, devices, site };
+      const signIn: SignInParts = { surface: "ops", sql, identity, buckets, log, devices, site };
       return openOps({
         parts: { ...parts, mailKeys: mailKeysOf(secret, parts.settings.AUTH_SECRET_PREVIOUS) },
-        guard: openGuard(doors),
+        guard: openOpsGuard(signIn),
         ...lists,
-        addPublicRoutes: (app, made) => addPublicRoutes(app, made, { ...doors, printLink }),
-        addOwn: (app, made) => addOwn(app, made, { ...doors, mustHaveTwoFactor: settings.OPS_REQUIRE_TWO_FACTOR }),
+        addPublicRoutes: (app, made) => addPublicRoutes(app, made, { ...signIn, printLink }),
+        addAccountRoutes: (app, made) =>
+          addAccountRoutes(app, made, { ...signIn, mustHaveTwoFactor: settings.OPS_REQUIRE_TWO_FACTOR }),
         trustedProxies: settings.TRUSTED_PROXIES,
         isSecure,
         site,

@@ -110,8 +110,7 @@ describe("every action", () => {
     "is refused to whoever is not signed in, and to those without an account: %s",
     async (_, action) => {
       expect((await world.stranger().post(filled(action.path))).status).toBe(401);
-      const operator = await withoutAccount();
-      expect((await operator.post(filled(action.path))).status).toBe(403);
+      expect((await (await withoutAccount()).post(filled(action.path))).status).toBe(401);
     },
   );
 
@@ -194,8 +193,8 @@ describe("every page", () => {
       302,
       `/console/sign-in?to=${encodeURIComponent(asked)}`,
     ]);
-    const welcome = await (await withoutAccount()).get(filled(path));
-    expect([welcome.status, welcome.headers.get("location")]).toEqual([303, "/console/welcome"]);
+    const lost = await (await withoutAccount()).get(filled(path));
+    expect([lost.status, lost.headers.get("location")?.split("?")[0]]).toEqual([302, "/console/sign-in"]);
   });
 
   it.each(byPath(pages.filter(({ path }) => !path.includes(":"))))(
@@ -358,7 +357,7 @@ describe("a request", () => {
       "/sign-up",
       "/sign-out",
       "/terms",
-      "/welcome",
+      "/step-up",
       "/security/password",
       "/nothing",
     ]) {
@@ -503,16 +502,17 @@ function freshHolder(options: { hasAgreed?: boolean } = {}): Promise<Somebody & 
   return holder(`fresh${fresh}`, options);
 }
 
-let operator: Promise<Somebody> | undefined;
+let lost: Promise<Somebody> | undefined;
 
-/** Somebody who signs in at the console and holds no account. */
+/** A person who signed in at the console, and no longer holds an account. */
 function withoutAccount(): Promise<Somebody> {
-  operator ??= (async () => {
+  lost ??= (async () => {
     const { accountId } = await world.makeHolder("none@example.com");
+    const { somebody } = await world.signIn("none@example.com");
     await world.sql`update accounts set user_id = null, email = 'left@example.com' where id = ${accountId}`;
-    return (await world.signIn("none@example.com")).somebody;
+    return somebody;
   })();
-  return operator;
+  return lost;
 }
 
 async function auditEntries(): Promise<bigint> {

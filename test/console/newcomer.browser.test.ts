@@ -128,13 +128,13 @@ async function openOperator(email: string): Promise<{ page: Page; click: Click }
   await page.getByLabel("E-mail").fill(email);
   await page.getByLabel("Password").fill(PASSWORD);
   await click("button", "Sign in");
-  const factor = page.locator("section", { hasText: "Second factor" });
+  const factor = page.locator("section", { hasText: "Two-factor authentication" });
   await factor.getByLabel("Password").fill(PASSWORD);
-  await click("button", "Turn it on");
+  await click("button", "Turn on");
   const secret = (await page.locator("ol code").first().textContent()) ?? "";
   await page.getByLabel("Code from the app").fill(totp(secret));
   await click("button", "Turn on");
-  await page.getByText("the second factor is on").waitFor();
+  await page.getByText("Two-factor authentication is on").waitFor();
   await click("link", "Bank", "navigation");
   return { page, click };
 }

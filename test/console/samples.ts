@@ -134,8 +134,8 @@ export const DOORS: ReadonlySet<string> = new Set([
  */
 export const OWN_ROUTES: Readonly<Record<string, Sample | null>> = {
   "POST /console/terms": null,
-  "GET /console/welcome": null,
-  "POST /console/welcome": null,
+  "GET /console/step-up": null,
+  "POST /console/step-up": null,
   "GET /console/security": null,
   "POST /console/security/sessions/end": async ({ sql }, { userId }) => {
     const [session] = await sql<[{ id: string }]>`select id from auth.sessions where user_id = ${userId} limit 1`;

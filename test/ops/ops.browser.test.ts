@@ -23,9 +23,9 @@ const livePage: OpsPage = {
   show() {
     shown += 1;
     return Promise.resolve({
-      template: "sign-in/link-printed",
+      template: "frame/problem-page",
       title: "Counter",
-      data: { text: `shown ${shown} times` },
+      data: { message: `shown ${shown} times`, fields: [], requestId: "none" },
       refreshSeconds: 1,
     });
   },
@@ -181,11 +181,11 @@ describe("without JavaScript", () => {
     if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/enroll.png`, fullPage: true });
     await page.getByLabel("Code from the app").fill(totp(secret, -1));
     await page.keyboard.press("Enter");
-    expect(await page.getByRole("status").textContent()).toContain("the second factor is on");
+    expect(await page.getByRole("status").textContent()).toContain("Two-factor authentication is on");
     await page.getByRole("button", { name: "kim@example.com" }).click();
     await page.getByRole("button", { name: "Sign out" }).click();
     await signIn(page, "kim@example.com");
-    await page.getByLabel("Code of your authenticator").fill(totp(secret));
+    await page.getByLabel("Code from your authenticator app").fill(totp(secret));
     await page.keyboard.press("Enter");
     await page.getByRole("button", { name: "kim@example.com" }).waitFor();
     await page.context().close();
@@ -199,7 +199,7 @@ describe("without JavaScript", () => {
     await look(page, "me");
     await page.locator("#enable-password").fill(PASSWORD);
     await page.keyboard.press("Enter");
-    await page.getByRole("heading", { name: "Turn a second factor on" }).waitFor();
+    await page.getByRole("heading", { name: "Turn on two-factor authentication" }).waitFor();
     await look(page, "enroll");
     expect(said).toEqual([]);
     await page.context().close();

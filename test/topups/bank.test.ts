@@ -343,7 +343,7 @@ describe("the permissions for bank transfers", () => {
     const refused = await desk.ben.post(`${path}/approve`, { match: await desk.matchId(path) });
     const text = await refused.clone().text();
     expect(await problemOf(refused)).toContain("two-factor");
-    expect(text).toContain('<a class="button" href="/ops/me">');
+    expect(text).toContain('<a class="button" href="/ops/me?to=%2Fops#two-factor">');
     expect(text).not.toContain("Try again");
     await desk.sql`update auth.users set two_factor_enabled = true where email = 'ben@example.com'`;
   });

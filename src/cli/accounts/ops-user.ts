@@ -68,7 +68,9 @@ export function opsUserCommand(): Command {
     .option("--reason <text>", "why, for the audit log", someText)
     .addHelpText("after", examples("ops-user set-role ann@example.com --role operator"))
     .action((email: string, given: Given) =>
-      change(email, given, "operator.role", `is ${given.role} now`, (tx, who) => changeRole(tx, who, given.role, null)),
+      change(email, given, "operator.role", `is ${given.role} now`, (tx, who) =>
+        changeRole(tx, who, { role: given.role, was: null, by: operator() }),
+      ),
     );
   plain(
     "disable",

@@ -2,8 +2,8 @@ import { z } from "zod";
 import { closeAccount } from "../../accounts/close.ts";
 import { requesterOf, passCookies } from "../../frame/requester.ts";
 import type { AddAccountForm } from "../../frame/sign-in/account-forms.ts";
-import type { SignInParts } from "../sign-in/guard.ts";
-import { requireHolder, type RouteParts } from "../who.ts";
+import type { SignInParts } from "../../frame/sign-in/guard.ts";
+import { requireSignedIn, type RouteParts } from "../who.ts";
 
 const form = z.object({
   address: z.string().trim().toLowerCase().max(254).default(""),
@@ -16,7 +16,7 @@ export function addCloseForm(addForm: AddAccountForm, { answers, parts }: RouteP
   addForm("/close", form, async ({ request, reply, own, form: { address, ...proof }, refuse, isThem }) => {
     if (address !== own.email) return refuse(`type ${own.email} into its field to close the account`);
     if (!(await isThem(proof))) return;
-    const { holder } = requireHolder(reply);
+    const { holder } = requireSignedIn(reply);
     if (!(await closeAccount(parts.sql, { userId: own.userId, by: holder }))) return refuse("it is closed already");
     parts.log.info({ request_id: holder.requestId, account: String(holder.accountId) }, "an account was closed");
     const { cookies } = await identity.ask("/sign-out", {}, requesterOf(request));

@@ -1,34 +1,49 @@
 import type { Express } from "express";
+import { holderEntry } from "../../accounts/holder-entry.ts";
+import { listSessions } from "../../accounts/session-store.ts";
 import { accountForms } from "../../frame/sign-in/account-forms.ts";
+import type { SignInParts } from "../../frame/sign-in/guard.ts";
+import { queryOf, toQuery } from "../../frame/sign-in/public-forms.ts";
+import { addSessions } from "../../frame/sign-in/sessions.ts";
+import type { PageReply } from "../../frame/view.ts";
 import { addCloseForm } from "../account/close.ts";
-import { type SignInParts, noteRefusal, TRIES } from "../sign-in/guard.ts";
-import { addAgreeing } from "../sign-in/terms.ts";
-import { requireHolder, type RouteParts } from "../who.ts";
+import { accountOf, noteRefusal } from "../sign-in/guard.ts";
+import { IDLE_SECONDS } from "../sign-in/limits.ts";
+import { addAcceptTerms } from "../sign-in/terms.ts";
+import { requireSignedIn, type RouteParts } from "../who.ts";
 import { addAddressForm } from "./address.ts";
+import { SECURITY } from "./path.ts";
 import { addPasswordForm } from "./password.ts";
-import { addSessions, SECURITY } from "./sessions.ts";
 import { addSecondFactor } from "./second-factor.ts";
 
 /** Adds the routes of holders for themselves: accepting terms, their sign-in, and closing their account. */
-export function addAccountRoutes(app: Express, made: RouteParts, doors: SignInParts): void {
-  addAgreeing(app, made);
-  const parts = {
-    answers: made.answers,
-    ...doors,
-    surface: TRIES,
-    ownOf(response: Parameters<typeof requireHolder>[0]) {
-      const { person, sessionId, hasTwoFactor } = requireHolder(response);
-      return { ...person, sessionId, hasTwoFactor };
-    },
-    noteRefusal(response: Parameters<typeof requireHolder>[0], reason: string) {
-      noteRefusal(doors.log, requireHolder(response).person, reason);
-      return Promise.resolve();
-    },
+export function addAccountRoutes(app: Express, made: RouteParts, signIn: SignInParts): void {
+  const { answers, parts } = made;
+  addAcceptTerms(app, made);
+
+  app.get(SECURITY, async (request, response) => {
+    const { holder, sessionId, hasTwoFactor } = requireSignedIn(response);
+    const { to } = queryOf(request, toQuery);
+    const limits = { idleSeconds: IDLE_SECONDS, surface: "console" } as const;
+    const sessions = await listSessions(parts.sql, holder.userId, limits);
+    const data = { page: SECURITY, to, sessions, sessionId, hasTwoFactor, email: holder.email };
+    answers.show(request, response as PageReply, { template: "security/security", title: "Security", data });
+  });
+
+  const shared = {
+    answers,
+    ...signIn,
+    accountOf: (response: PageReply) => accountOf(requireSignedIn(response)),
+    noteRefusal: (response: PageReply, reason: string) => noteRefusal(signIn.log, requireSignedIn(response), reason),
   };
-  const addForm = accountForms(app, { ...parts, page: SECURITY });
-  addSessions(app, addForm, made);
+  const addForm = accountForms(app, { ...shared, page: SECURITY });
+  addSessions(addForm, {
+    ...shared,
+    page: SECURITY,
+    entryOf: (reply, after) => holderEntry(requireSignedIn(reply).holder, { action: "own.end-session", after }),
+  });
   addPasswordForm(addForm, made);
-  addSecondFactor(addForm, made, doors);
-  addAddressForm(addForm, made, doors);
-  addCloseForm(accountForms(app, { ...parts, page: "/console/account" }), made, doors);
+  addSecondFactor(addForm, made, signIn);
+  addAddressForm(addForm, made, signIn);
+  addCloseForm(accountForms(app, { ...shared, page: "/console/account" }), made, signIn);
 }

@@ -4,9 +4,9 @@ import { takeMail } from "../../accounts/mail-limits.ts";
 import { tooMany } from "../../accounts/tries.ts";
 import type { AddAccountForm } from "../../frame/sign-in/account-forms.ts";
 import { emailProblem, typedEmail } from "../../frame/sign-in/public-forms.ts";
-import type { SignInParts } from "../sign-in/guard.ts";
-import { requireHolder, type RouteParts } from "../who.ts";
-import { SECURITY } from "./sessions.ts";
+import type { SignInParts } from "../../frame/sign-in/guard.ts";
+import { requireSignedIn, type RouteParts } from "../who.ts";
+import { SECURITY } from "./path.ts";
 
 const form = z.object({
   email: typedEmail,
@@ -30,7 +30,7 @@ export function addAddressForm(
       reply.setHeader("Retry-After", wait);
       return refuse(tooMany(wait), 429);
     }
-    const { holder } = requireHolder(reply);
+    const { holder } = requireSignedIn(reply);
     await askNewAddress(sql, {
       userId: own.userId,
       email: own.email,

@@ -2,8 +2,8 @@ import { z } from "zod";
 import { changePassword } from "../../accounts/reset.ts";
 import { passwordProblem } from "../../accounts/password.ts";
 import type { AddAccountForm } from "../../frame/sign-in/account-forms.ts";
-import { requireHolder, type RouteParts } from "../who.ts";
-import { SECURITY } from "./sessions.ts";
+import { requireSignedIn, type RouteParts } from "../who.ts";
+import { SECURITY } from "./path.ts";
 
 const form = z.object({
   password: z.string().max(1_000),
@@ -19,7 +19,7 @@ export function addPasswordForm(addForm: AddAccountForm, { answers, parts }: Rou
     const problem = await passwordProblem(next, own.email);
     if (problem !== null) return refuse(problem);
     if (!(await isThem(proof))) return;
-    const { holder } = requireHolder(reply);
+    const { holder } = requireSignedIn(reply);
     await changePassword(parts.sql, { ...own, password: next, site: parts.site(), by: holder });
     answers.goOn(reply, SECURITY, "the password is changed, and your other sign-ins have ended");
   });

@@ -4,9 +4,9 @@ import type { AddAccountForm } from "../../frame/sign-in/account-forms.ts";
 import { addTwoFactor } from "../../frame/sign-in/two-factor.ts";
 import { queueMail } from "../../mail/outbox-store.ts";
 import { holderEntry } from "../../accounts/holder-entry.ts";
-import type { SignInParts } from "../sign-in/guard.ts";
-import { requireHolder, type RouteParts } from "../who.ts";
-import { SECURITY } from "./sessions.ts";
+import type { SignInParts } from "../../frame/sign-in/guard.ts";
+import { requireSignedIn, type RouteParts } from "../who.ts";
+import { SECURITY } from "./path.ts";
 
 /** Audit action of each change. */
 const ACTIONS = { on: "own.two-factor-on", off: "own.two-factor-off", "new-codes": "own.backup-codes" } as const;
@@ -22,9 +22,9 @@ export function addSecondFactor(
     sql,
     identity,
     page: { href: SECURITY, label: "Security" },
-    mustHaveOne: () => Promise.resolve(false),
+    mustHaveOne: false,
     async note(reply, change) {
-      const { holder } = requireHolder(reply);
+      const { holder } = requireSignedIn(reply);
       await sql.begin(async (tx) => {
         await queueMail(tx, { ...factorChanged({ site: parts.site(), change }), recipient: holder.email });
         await appendAudit(tx, holderEntry(holder, { action: ACTIONS[change] }));

@@ -17,7 +17,7 @@ import {
   typedPassword,
   typedToken,
 } from "../../frame/sign-in/public-forms.ts";
-import type { SignInParts } from "./guard.ts";
+import type { SignInParts } from "../../frame/sign-in/guard.ts";
 
 const forgotForm = z.object({ email: typedEmail });
 const resetQuery = z.object({ token: typedToken });
@@ -59,7 +59,7 @@ export function addForgot(
     );
   }
 
-  addPublicForm(app, "/forgot", {
+  addPublicForm(app, "/console/forgot", {
     show: (request, reply) => showForgot(request, reply, { problem: "", email: "" }),
     async take(request, reply) {
       const { email } = await formOf(request, forgotForm);
@@ -84,7 +84,7 @@ export function addForgot(
     },
   });
 
-  addPublicForm(app, "/reset", {
+  addPublicForm(app, "/console/reset", {
     async show(request, reply) {
       const { token } = queryOf(request, resetQuery);
       if ((await findMailToken(sql, "reset-password", token)) === null) return showGone(request, reply);

@@ -8,7 +8,7 @@ import { requesterOf } from "../../frame/requester.ts";
 import type { PageReply } from "../../frame/view.ts";
 import type { RouteParts } from "../who.ts";
 import { addPublicForm, formOf, queryOf, typedPassword, typedToken } from "../../frame/sign-in/public-forms.ts";
-import { type SignInParts, TRIES } from "./guard.ts";
+import type { SignInParts } from "../../frame/sign-in/guard.ts";
 
 const query = z.object({ token: typedToken });
 const form = z.object({ token: typedToken, password: typedPassword });
@@ -19,8 +19,8 @@ const TAKEN = "this address has an account of its own meanwhile, so yours keeps 
  * Adds the page behind the link that is mailed to a new address. Opening it changes nothing. Its form needs the link, and
  * a session of the requester or their password.
  */
-export function addNewAddress(app: Express, { answers, parts, guard }: RouteParts, doors: SignInParts): void {
-  const { sql, buckets } = doors;
+export function addNewAddress(app: Express, { answers, parts, guard }: RouteParts, signIn: SignInParts): void {
+  const { sql } = signIn;
 
   function show(
     request: Request,
@@ -47,10 +47,10 @@ export function addNewAddress(app: Express, { answers, parts, guard }: RoutePart
   }
 
   async function isSignedInAs(request: Request, reply: PageReply, userId: string): Promise<boolean> {
-    return (await guard.whoIs(request, reply.locals.requestId))?.person.userId === userId;
+    return (await guard.whoIs(request, reply.locals.requestId))?.holder.userId === userId;
   }
 
-  addPublicForm(app, "/new-email", {
+  addPublicForm(app, "/console/new-email", {
     async show(request, reply) {
       const { token } = queryOf(request, query);
       const found = await findMailToken(sql, "change-email", token);
@@ -67,7 +67,7 @@ export function addNewAddress(app: Express, { answers, parts, guard }: RoutePart
       if (!(await isSignedInAs(request, reply, found.userId))) {
         // a second factor was asked for where the change was; here the mail is the other proof
         const who = { ...person, hasTwoFactor: false, sessionId: null };
-        const proof = await prove({ ...doors, buckets, surface: TRIES }, who, { password, code: "", requester });
+        const proof = await prove(signIn, who, { password, code: "", requester });
         if (!proof.ok) {
           const { problem, waitSeconds } = proof;
           if (waitSeconds > 0) reply.setHeader("Retry-After", waitSeconds);

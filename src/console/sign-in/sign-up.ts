@@ -19,7 +19,7 @@ import {
   typedPassword,
   typedToken,
 } from "../../frame/sign-in/public-forms.ts";
-import type { SignInParts } from "./guard.ts";
+import type { SignInParts } from "../../frame/sign-in/guard.ts";
 
 const signUpForm = z.object({ email: typedEmail, password: typedPassword, terms: box, adult: box });
 const confirmForm = z.object({ token: typedToken, password: typedPassword });
@@ -77,7 +77,7 @@ export function addSignUp(
     );
   }
 
-  addPublicForm(app, "/sign-up", {
+  addPublicForm(app, "/console/sign-up", {
     show: (request, reply) => showSignUp(request, reply, {}),
     async take(request, reply) {
       const { password, ...kept } = await formOf(request, signUpForm);
@@ -107,7 +107,7 @@ export function addSignUp(
     },
   });
 
-  addPublicForm(app, "/sign-up/resend", {
+  addPublicForm(app, "/console/sign-up/resend", {
     show: (_, reply) => answers.goOn(reply, "/console/sign-up", ""),
     async take(request, reply) {
       const { email } = await formOf(request, resendForm);
@@ -124,7 +124,7 @@ export function addSignUp(
     },
   });
 
-  addPublicForm(app, "/confirm", {
+  addPublicForm(app, "/console/confirm", {
     async show(request, reply) {
       const { token } = queryOf(request, confirmQuery);
       const pending = await findSignUp(sql, token);

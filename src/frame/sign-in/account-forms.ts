@@ -1,25 +1,14 @@
 import type { Express, Request, Response } from "express";
 import type { z } from "zod";
-import type { Identity } from "../../accounts/identity.ts";
 import { prove } from "../../accounts/prove.ts";
 import { noteFailure, takeTry, tooMany } from "../../accounts/tries.ts";
-import type { Sql } from "../../db/client.ts";
-import type { Buckets } from "../../limits/buckets.ts";
 import type { Answers } from "../answer.ts";
-import { requesterOf } from "../requester.ts";
 import { readForm } from "../body.ts";
+import { requesterOf } from "../requester.ts";
+import { showProblem } from "../problem-page.ts";
 import { problemOf } from "../routes.ts";
 import type { PageReply } from "../view.ts";
-import { showProblem } from "../problem-page.ts";
-
-/** The account that is signed in. */
-export interface CurrentAccount {
-  userId: string;
-  email: string;
-  address: string;
-  sessionId: string;
-  hasTwoFactor: boolean;
-}
+import type { CurrentAccount, SignInParts } from "./guard.ts";
 
 /** A form that changes the current account: its fields, and ways to respond. */
 export interface AccountForm<Form> {
@@ -48,19 +37,12 @@ export type AddAccountForm = <Form>(
 ) => void;
 
 /** What the forms of the account page need. */
-export interface AccountFormParts {
+export interface AccountFormParts extends SignInParts {
   answers: Answers;
-  sql: Sql;
-  identity: Identity;
-  buckets: Buckets;
   /** The path of the account page, such as `/ops/me`. */
   page: string;
-  /** The scope in which attempts are counted. */
-  surface: "console" | "ops";
-  /** The public address, without a trailing slash. */
-  site: () => string;
   /** The account that is signed in. */
-  ownOf(response: Response): CurrentAccount;
+  accountOf(response: Response): CurrentAccount;
   /** Records a failed check of the password or code. */
   noteRefusal(response: Response, reason: string): Promise<void>;
 }
@@ -74,20 +56,20 @@ export function accountForms(app: Express, parts: AccountFormParts): AddAccountF
   return (path, schema, run) => {
     app.post(page + path, async (request: Request, response: Response) => {
       const reply = response as PageReply;
-      const own = parts.ownOf(response);
+      const own = parts.accountOf(response);
       const fields = await readForm(request);
       const attempt = { method: "post", action: request.originalUrl, typed: fields } as const;
       const refuse = (message: string, status = 422) =>
         showProblem(answers, request, reply, { status, message, attempt });
       const form = schema.safeParse(fields);
       if (!form.success) return refuse(problemOf(form.error), 400);
-      const tellToWait = (waitSeconds: number) => {
+      const refuseUntil = (waitSeconds: number) => {
         reply.setHeader("Retry-After", waitSeconds);
         refuse(tooMany(waitSeconds), 429);
       };
       const mayTry = async () => {
         const wait = await takeTry(buckets, attemptOf(own));
-        if (wait > 0) tellToWait(wait);
+        if (wait > 0) refuseUntil(wait);
         return wait === 0;
       };
       const refuseProof = async (problem: string) => {
@@ -101,7 +83,7 @@ export function accountForms(app: Express, parts: AccountFormParts): AddAccountF
       const isThem = async (given: { password: string; code: string }) => {
         const proof = await prove(parts, own, { ...given, requester: requesterOf(request) });
         if (proof.ok) return true;
-        if (proof.waitSeconds > 0) tellToWait(proof.waitSeconds);
+        if (proof.waitSeconds > 0) refuseUntil(proof.waitSeconds);
         else await refuseProof(proof.problem);
         return false;
       };

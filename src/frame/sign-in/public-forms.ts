@@ -5,8 +5,10 @@ import { PageError } from "../errors.ts";
 import { problemOf } from "../routes.ts";
 import type { PageReply } from "../view.ts";
 
-/** The page that was requested before the sign-in. */
-export const goal = z.string().max(2_000).default("");
+/** The page to return to; empty for the first one. */
+export const returnPath = z.string().max(2_000).catch("");
+/** The query of a page that returns to another one. */
+export const toQuery = z.object({ to: returnPath });
 /** A typed e-mail address, in lower case as it is stored. */
 export const typedEmail = z.string().trim().max(254).toLowerCase().default("");
 export const typedPassword = z.string().max(1_000).default("");
@@ -26,18 +28,17 @@ export function emailProblem(email: string): string | null {
   return EMAIL.test(email) ? null : "expected an e-mail address such as ann@example.com";
 }
 
-/** Adds a page with a form that needs no sign-in. */
-export function addPublicForm(
-  app: Express,
-  path: string,
-  door: {
-    show(request: Request, reply: PageReply): Promise<void> | void;
-    take(request: Request, reply: PageReply): Promise<void>;
-  },
-): void {
-  const route = app.route(`/console${path}`);
-  route.get((request, response) => door.show(request, response as PageReply));
-  route.post((request, response) => door.take(request, response as PageReply));
+/** A page with a form that needs no sign-in. */
+export interface PublicForm {
+  show(request: Request, reply: PageReply): Promise<void> | void;
+  take(request: Request, reply: PageReply): Promise<void>;
+}
+
+/** Adds a page with a form that needs no sign-in, at the full path. */
+export function addPublicForm(app: Express, path: string, form: PublicForm): void {
+  const route = app.route(path);
+  route.get((request, response) => form.show(request, response as PageReply));
+  route.post((request, response) => form.take(request, response as PageReply));
   route.all(() => {
     throw new PageError(405, "this path takes GET, HEAD, POST", { Allow: "GET, HEAD, POST" });
   });

@@ -3,9 +3,10 @@ import { z } from "zod";
 import { askCode, WRONG_CODE, WRONG_PASSWORD } from "../../accounts/code.ts";
 import type { Identity } from "../../accounts/identity.ts";
 import type { Sql } from "../../db/client.ts";
-import type { Answers } from "../answer.ts";
+import { type Answers, localPath } from "../answer.ts";
 import { requesterOf, passCookies } from "../requester.ts";
 import type { AddAccountForm } from "./account-forms.ts";
+import { queryOf, toQuery } from "./public-forms.ts";
 import type { PageReply } from "../view.ts";
 
 const passwordOnly = z.object({ password: z.string().max(1_000) });
@@ -15,8 +16,8 @@ const sixDigits = z.object({
 });
 const enabled = z.object({ totpURI: z.string(), backupCodes: z.array(z.string()) });
 const codes = z.object({ backupCodes: z.array(z.string()) });
-const ON_ALREADY = "there is a second factor already; turn it off before another is turned on";
-const NONE = "there is no second factor; turn one on first";
+const ON_ALREADY = "Two-factor authentication is on already. Turn it off first.";
+const NONE = "Two-factor authentication is off. Turn it on first.";
 
 /** A change of two-factor authentication. */
 export type FactorChange = "on" | "off" | "new-codes";
@@ -28,8 +29,8 @@ export interface TwoFactorParts {
   identity: Identity;
   /** The account page, to which all these pages link back. */
   page: { href: string; label: string };
-  /** Whether a person must keep two-factor authentication turned on. */
-  mustHaveOne(userId: string): Promise<boolean>;
+  /** Whether everyone must keep two-factor authentication turned on. */
+  mustHaveOne: boolean;
   /** Records a change, and notifies the people concerned. */
   note(reply: PageReply, change: FactorChange): Promise<void>;
 }
@@ -45,22 +46,26 @@ export function addTwoFactor(addForm: AddAccountForm, parts: TwoFactorParts): vo
   addForm("/two-factor/enable", passwordOnly, async ({ request, reply, own, form, refuse, refuseProof, mayTry }) => {
     if (own.hasTwoFactor) return refuse(ON_ALREADY);
     if (!(await mayTry())) return;
-    const { status, body } = await identity.ask(
-      "/two-factor/enable",
-      { password: form.password },
-      requesterOf(request),
-    );
+    const { to } = queryOf(request, toQuery);
+    const asked = { password: form.password };
+    const { status, body } = await identity.ask("/two-factor/enable", asked, requesterOf(request));
     if (status === 400) return refuseProof(WRONG_PASSWORD);
-    if (status !== 200) return refuse(`refused (${status})`);
+    if (status !== 200) return refuse(`two-factor authentication was not set up (${status}); try again`);
     const { totpURI, backupCodes } = enabled.parse(body);
     const svg = await QRCode.toString(totpURI, { type: "svg", margin: 4 });
     const data = {
       page,
+      verify: `${page.href}/two-factor/verify${to === "" ? "" : `?to=${encodeURIComponent(to)}`}`,
       qr: `data:image/svg+xml;base64,${Buffer.from(svg).toString("base64")}`,
       secret: new URL(totpURI).searchParams.get("secret") ?? "",
       backupCodes,
     };
-    answers.show(request, reply, { template: "frame/sign-in/enroll", title: "Turn a second factor on", data, crumbs });
+    answers.show(request, reply, {
+      template: "frame/sign-in/enroll",
+      title: "Turn on two-factor authentication",
+      data,
+      crumbs,
+    });
   });
 
   addForm("/two-factor/verify", sixDigits, async ({ request, reply, own, form, refuse, refuseProof, mayTry }) => {
@@ -70,7 +75,9 @@ export function addTwoFactor(addForm: AddAccountForm, parts: TwoFactorParts): vo
     if (answer.status !== 200) return refuseProof(WRONG_CODE);
     passCookies(reply, answer.cookies);
     await parts.note(reply, "on");
-    answers.goOn(reply, page.href, "the second factor is on: from now on a sign-in wants a code");
+    const { to } = queryOf(request, toQuery);
+    const message = "Two-factor authentication is on: sign-ins now require a code.";
+    answers.goOn(reply, to === "" ? page.href : localPath(answers.surface.base, to), message);
   });
 
   addForm("/two-factor/codes", both, async (sent) => {
@@ -87,13 +94,13 @@ export function addTwoFactor(addForm: AddAccountForm, parts: TwoFactorParts): vo
 
   addForm("/two-factor/disable", both, async (sent) => {
     const { request, reply, form, refuse } = sent;
-    if (await parts.mustHaveOne(sent.own.userId)) return refuse("everybody who operates needs a second factor here");
+    if (parts.mustHaveOne) return refuse("all staff of this instance must use two-factor authentication");
     if (!sent.own.hasTwoFactor) return refuse(NONE);
     if (!(await sent.isThem(form))) return;
     const answer = await identity.ask("/two-factor/disable", { password: form.password }, requesterOf(request));
     if (answer.status !== 200) return refuse(`the second factor is still on (${answer.status})`);
     passCookies(reply, answer.cookies);
     await parts.note(reply, "off");
-    answers.goOn(reply, page.href, "the second factor is off");
+    answers.goOn(reply, page.href, "Two-factor authentication is off.");
   });
 }

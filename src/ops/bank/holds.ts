@@ -55,9 +55,11 @@ const approveForm = z.object({ return: id });
 /** Confirms a return that another person recorded. */
 export const approveReturnAction: OpsAction<z.infer<typeof approveForm>> = {
   name: "bank.return.approve",
+  title: "Approve return",
   path: "/bank/lines/:id/return/approve",
   roles,
   isDangerous: true,
+  needsTwoFactor: true,
   form: approveForm,
   run: (parts, sent) =>
     decide(parts, sent, {

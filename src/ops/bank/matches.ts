@@ -46,9 +46,11 @@ const approveForm = z.object({ match: id });
 /** Credits what another person matched. */
 export const approveAction: OpsAction<z.infer<typeof approveForm>> = {
   name: "bank.match.approve",
+  title: "Approve transfer",
   path: "/bank/lines/:id/approve",
   roles,
   isDangerous: true,
+  needsTwoFactor: true,
   form: approveForm,
   run: (parts, sent) =>
     decide(parts, sent, {

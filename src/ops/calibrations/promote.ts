@@ -75,6 +75,7 @@ class PromotedMeanwhile extends Error {
 /** Makes a calibration the live state of its table. */
 export const promoteAction: OpsAction<z.infer<typeof form>> = {
   name: "calibration.promote",
+  title: "Promote calibration",
   path: "/calibrations/:id/promote",
   roles: ["data"],
   isDangerous: true,

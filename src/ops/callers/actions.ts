@@ -18,6 +18,7 @@ const roles = ["operator"] as const;
 /** Suspends an account: its keys are refused until it is restored. */
 export const suspendAction: OpsAction<Form> = {
   name: "account.suspend",
+  title: "Suspend account",
   path: "/callers/:id/suspend",
   roles,
   isDangerous: true,
@@ -33,6 +34,7 @@ export const suspendAction: OpsAction<Form> = {
 /** Restores a suspended account. */
 export const restoreAction: OpsAction<Form> = {
   name: "account.restore",
+  title: "Restore account",
   path: "/callers/:id/restore",
   roles,
   isDangerous: true,
@@ -48,6 +50,7 @@ export const restoreAction: OpsAction<Form> = {
 /** Turns off the second factor of a holder who lost it. An admin has to verify the identity in another way. */
 export const dropFactorAction: OpsAction<Form> = {
   name: "account.reset-two-factor",
+  title: "Turn off two-factor authentication",
   path: "/callers/:id/reset-two-factor",
   roles: [],
   isDangerous: true,
@@ -63,6 +66,7 @@ export const dropFactorAction: OpsAction<Form> = {
 /** Revokes one key of an account permanently. */
 export const revokeAction: OpsAction<Form> = {
   name: "key.revoke",
+  title: "Revoke key",
   path: "/callers/:id/keys/:key/revoke",
   roles,
   isDangerous: true,

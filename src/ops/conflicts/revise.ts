@@ -59,6 +59,7 @@ const form = z.object({
 /** Says what a round was, or that it is void. */
 export const reviseAction: OpsAction<z.infer<typeof form>> = {
   name: "round.revise",
+  title: "Revise round",
   path: "/conflicts/revise",
   roles: ["operator"],
   isDangerous: true,

@@ -14,6 +14,7 @@ type Form = z.infer<typeof form>;
 /** Asks that a transaction be taken back. Nothing moves until somebody else agrees. */
 const proposeAction: OpsAction<Form> = {
   name: "reversal.propose",
+  title: "Propose reversal",
   path: "/ledger/transactions/:id/reversal",
   roles: ["operator"],
   isDangerous: true,
@@ -39,6 +40,7 @@ const proposeAction: OpsAction<Form> = {
 /** Agrees that a transaction be taken back, and does it. */
 const approveAction: OpsAction<Form> = {
   name: "reversal.approve",
+  title: "Approve reversal",
   path: "/ledger/proposals/:id/approve",
   roles: ["operator"],
   isDangerous: true,

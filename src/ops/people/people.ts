@@ -48,6 +48,7 @@ const personPage: OpsPage = {
 
 const create: OpsAction<{ email: string; role: (typeof OPERATOR_ROLES)[number] }> = {
   name: "operator.create",
+  title: "Add member of staff",
   path: "/people",
   roles: [],
   isDangerous: true,
@@ -67,6 +68,7 @@ const create: OpsAction<{ email: string; role: (typeof OPERATOR_ROLES)[number] }
 
 const role: OpsAction<{ role: (typeof OPERATOR_ROLES)[number]; was: string; reason: string }> = {
   name: "operator.role",
+  title: "Change role",
   path: "/people/:id/role",
   roles: [],
   isDangerous: true,
@@ -74,25 +76,36 @@ const role: OpsAction<{ role: (typeof OPERATOR_ROLES)[number]; was: string; reas
   run: (parts, sent) =>
     changing(parts, sent, {
       name: role.name,
-      message: `is ${sent.form.role} now`,
-      change: (tx, who) => changeRole(tx, who, sent.form.role, sent.form.was),
+      outcome: `is ${sent.form.role} now`,
+      change: (tx, who, by) => changeRole(tx, who, { role: sent.form.role, was: sent.form.was, by }),
     }),
 };
 
-const disable = simple("operator.disable", "disable", "cannot sign in any more", (tx, who) =>
-  changeDisabled(tx, who, true),
+const disable = simple(
+  { name: "operator.disable", title: "Disable sign-in", path: "disable", outcome: "cannot sign in any more" },
+  (tx, who) => changeDisabled(tx, who, true),
 );
-const enable = simple("operator.enable", "enable", "can sign in again", (tx, who) => changeDisabled(tx, who, false));
-const endThem = simple("operator.end-sessions", "end-sessions", "is signed out everywhere", endAllSessions);
+const enable = simple(
+  { name: "operator.enable", title: "Enable sign-in", path: "enable", outcome: "can sign in again" },
+  (tx, who) => changeDisabled(tx, who, false),
+);
+const endThem = simple(
+  { name: "operator.end-sessions", title: "End sign-ins", path: "end-sessions", outcome: "is signed out everywhere" },
+  endAllSessions,
+);
 const dropFactor = simple(
-  "operator.reset-two-factor",
-  "reset-two-factor",
-  "has no second factor any more",
-  (tx, who, by) => resetTwoFactor(tx, who, by),
+  {
+    name: "operator.reset-two-factor",
+    title: "Turn off two-factor authentication",
+    path: "reset-two-factor",
+    outcome: "has no second factor any more",
+  },
+  resetTwoFactor,
 );
 
 const newPassword: OpsAction<{ reason: string }> = {
   name: "operator.reset-password",
+  title: "Reset password",
   path: "/people/:id/reset-password",
   roles: [],
   isDangerous: true,
@@ -102,7 +115,7 @@ const newPassword: OpsAction<{ reason: string }> = {
     let email = "";
     const done = await changing(parts, sent, {
       name: newPassword.name,
-      message: "has a new password",
+      outcome: "has a new password",
       async change(tx, who, by) {
         const change = await resetPassword(tx, who, passwordHash, by);
         if (change.ok) email = change.email;
@@ -123,26 +136,24 @@ function shownOnce(email: string, password: string) {
 }
 
 function simple(
-  name: string,
-  path: string,
-  message: string,
+  { path, outcome, ...named }: { name: string; title: string; path: string; outcome: string },
   change: (tx: Transaction, who: { id: string }, by: string) => Promise<Change>,
 ): OpsAction<{ reason: string }> {
   return {
-    name,
+    ...named,
     path: `/people/:id/${path}`,
     roles: [],
     isDangerous: true,
     form: withReason,
-    run: (parts, sent) => changing(parts, sent, { name, message, change }),
+    run: (parts, sent) => changing(parts, sent, { name: named.name, outcome, change }),
   };
 }
 
-/** Changes the operator that the path names and adds the audit entry, both or neither. */
+/** Changes the operator that the path names, and adds the audit entry in the same transaction. */
 async function changing(
   { sql }: { sql: Parameters<OpsAction["run"]>[0]["sql"] },
   { visitor, params, form }: Sent<{ reason: string }>,
-  act: { name: string; message: string; change(tx: Transaction, who: { id: string }, by: string): Promise<Change> },
+  act: { name: string; outcome: string; change(tx: Transaction, who: { id: string }, by: string): Promise<Change> },
 ): Promise<Done> {
   const id = params["id"] ?? "";
   const change = await sql.begin(async (tx) => {
@@ -151,7 +162,7 @@ async function changing(
     return outcome;
   });
   if (change.ok)
-    return { ok: true, message: `${change.email} ${act.message}`, location: `${LIST}/${encodeURIComponent(id)}` };
+    return { ok: true, message: `${change.email} ${act.outcome}`, location: `${LIST}/${encodeURIComponent(id)}` };
   if (change.reason === "there is no such operator") throw new PageError(404, change.reason);
   return { ok: false, problem: change.reason };
 }

@@ -11,6 +11,7 @@ const form = planFields.extend({ reason });
 /** Changes a plan, for those who have it too. Refused where the form was made from another than what is stored. */
 export const setPlanAction: OpsAction<PlanFields & { reason: string }> = {
   name: "plan.set",
+  title: "Set plan",
   path: "/plans/:plan",
   roles: [],
   isDangerous: true,

@@ -1,8 +1,8 @@
-/** A sign-in lasts for a shift, however much it is used. */
+/** A session ends after a shift, even if it is used. */
 export const SESSION_SECONDS = 12 * 3_600;
-/** Left alone for so long it has ended. */
+/** A session ends after this idle time. */
 export const IDLE_SECONDS = 3_600;
-/** What is dangerous wants a sign-in, or a password given again, that is younger. */
+/** Dangerous actions require a sign-in or a confirmed password that is younger than this. */
 export const FRESH_SECONDS = 600;
-/** How long a link that a start printed waits to be opened. */
+/** Lifetime of a printed link. */
 export const LINK_SECONDS = 3_600;

@@ -1,0 +1,2 @@
+/** Path of the security page. */
+export const SECURITY = "/console/security";

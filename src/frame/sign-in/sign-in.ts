@@ -1,0 +1,187 @@
+import type { Express, Request } from "express";
+import { z } from "zod";
+import { askCode, WRONG_CODE } from "../../accounts/code.ts";
+import { findEmail } from "../../accounts/code-store.ts";
+import { noteWrongCode } from "../../accounts/guessed-code.ts";
+import { type IdentityAnswer, needsCode, withoutSession } from "../../accounts/identity.ts";
+import { mailNewDevice } from "../../accounts/new-device.ts";
+import { noteFailure, takeTry, tooMany } from "../../accounts/tries.ts";
+import { reasonOf } from "../../errors.ts";
+import { type Answers, localPath } from "../answer.ts";
+import { passCookies, requesterOf } from "../requester.ts";
+import type { PageReply } from "../view.ts";
+import type { SignInParts } from "./guard.ts";
+import {
+  addPublicForm,
+  formOf,
+  type PublicForm,
+  queryOf,
+  returnPath,
+  toQuery,
+  typedEmail,
+  typedPassword,
+} from "./public-forms.ts";
+
+const WRONG = "the e-mail or the password is not right";
+
+const signInForm = z.object({ email: typedEmail, password: typedPassword, to: returnPath });
+const codeForm = z.object({ code: z.string().max(100).default(""), to: returnPath });
+const begun = z.object({ user: z.object({ id: z.string() }) });
+
+/** What happened at a sign-in page, and to whom: refused attempts have an address that may be unknown. */
+export interface SignInEvent {
+  action: "session.begin" | "session.refused" | "session.end";
+  who: { id: string } | { email: string };
+  reason: string | null;
+}
+
+/** What differs between the sign-in pages of console and ops. */
+export interface SignInPages {
+  title: string;
+  /** The template below the form, relative to `src`, and its data. */
+  below: string;
+  data?: object;
+  /** Records an event in the audit log, if the surface keeps one of sign-ins. */
+  record?: (request: Request, reply: PageReply, event: SignInEvent) => Promise<void>;
+}
+
+interface Context {
+  answers: Answers;
+  parts: SignInParts;
+  /** The path of the surface, such as `/ops`. */
+  base: string;
+  record: NonNullable<SignInPages["record"]>;
+}
+
+/** Shows the sign-in page, with a problem and what was typed. */
+export type ShowSignIn = (
+  request: Request,
+  reply: PageReply,
+  shown: { problem?: string; email?: string; to: string },
+  status?: number,
+) => void;
+
+/** Adds signing in, its second step, and signing out. Returns the function that shows the sign-in page. */
+export function addSignIn(app: Express, answers: Answers, parts: SignInParts, pages: SignInPages): ShowSignIn {
+  const { base } = answers.surface;
+  const context = { answers, parts, base, record: pages.record ?? (() => Promise.resolve()) };
+  const showSignIn: ShowSignIn = (request, reply, shown, status = 200) => {
+    const data = { problem: "", email: "", base, below: `/${pages.below}`, ...pages.data, ...shown };
+    const { title } = pages;
+    answers.show(request, reply, { template: "frame/sign-in/sign-in", width: "reading", title, data }, status);
+  };
+  addPublicForm(app, `${base}/sign-in`, passwordForm(context, showSignIn));
+  addPublicForm(app, `${base}/sign-in/code`, codePage(context));
+  app.post(`${base}/sign-out`, (request, response) => signOut(context, request, response as PageReply));
+  return showSignIn;
+}
+
+function passwordForm(context: Context, show: ShowSignIn): PublicForm {
+  const { answers, parts, base, record } = context;
+  const { surface, identity, buckets, log, devices } = parts;
+
+  return {
+    show: (request, reply) => show(request, reply, queryOf(request, toQuery)),
+    async take(request, reply) {
+      const { email, password, to } = await formOf(request, signInForm);
+      const requester = requesterOf(request);
+      const { address, cookie } = requester;
+      const attempt = { what: surface, address, who: email, device: devices.find(cookie, email) };
+      const wait = await takeTry(buckets, attempt);
+      if (wait > 0) {
+        reply.setHeader("Retry-After", wait);
+        return show(request, reply, { problem: tooMany(wait), email, to }, 429);
+      }
+      const answer = passed(await identity.ask("/sign-in/email", { email, password }, requester));
+      if (answer.status !== 200) {
+        await noteFailure(buckets, attempt);
+        log.warn({ request_id: reply.locals.requestId }, `a sign-in at ${base} was refused`);
+        show(request, reply, { problem: WRONG, email, to }, 401);
+        // after the response: only known addresses are recorded, and the response time would reveal which are
+        const event = { action: "session.refused", who: { email }, reason: "wrong password, or disabled" } as const;
+        return record(request, reply, event).catch((error: unknown) =>
+          log.error(`a refused sign-in is not in the audit log: ${reasonOf(error)}`),
+        );
+      }
+      passCookies(reply, answer.cookies);
+      if (!needsCode(answer)) {
+        const { id } = begun.parse(answer.body).user;
+        return begin(context, request, reply, { id, email, reason: null, to });
+      }
+      answers.goOn(reply, `${base}/sign-in/code${to === "" ? "" : `?to=${encodeURIComponent(to)}`}`, "");
+    },
+  };
+}
+
+function codePage(context: Context): PublicForm {
+  const { answers, parts, base, record } = context;
+  const { surface, sql, identity, buckets, log, devices } = parts;
+
+  function show(request: Request, reply: PageReply, shown: { problem: string; to: string }, status = 200) {
+    const [data, title] = [{ base, ...shown }, "Two-factor authentication"];
+    answers.show(request, reply, { template: "frame/sign-in/code", width: "reading", title, data }, status);
+  }
+
+  return {
+    show: (request, reply) => show(request, reply, { problem: "", ...queryOf(request, toQuery) }),
+    async take(request, reply) {
+      const { code, to } = await formOf(request, codeForm);
+      const requester = requesterOf(request);
+      const challenged = { ...requester, cookie: withoutSession(requester.cookie) };
+      const id = await identity.findChallenged(challenged.cookie);
+      const email = id === null ? null : await findEmail(sql, id);
+      const device = email === null ? null : devices.find(requester.cookie, email);
+      const attempt = { what: surface, isCode: true, address: requester.address, who: id ?? requester.address, device };
+      const wait = await takeTry(buckets, attempt);
+      if (wait > 0) {
+        reply.setHeader("Retry-After", wait);
+        return show(request, reply, { problem: tooMany(wait), to }, 429);
+      }
+      if (id === null || email === null)
+        return show(request, reply, { problem: "No sign-in is waiting for a code. Start over.", to }, 401);
+      const answer = passed(await askCode(parts, challenged, id, code));
+      passCookies(reply, answer.cookies);
+      if (answer.status === 200) {
+        return begin(context, request, reply, { id, email, reason: "with a second factor", to });
+      }
+      await noteFailure(buckets, attempt);
+      await noteWrongCode(parts, { userId: id, email });
+      log.warn({ request_id: reply.locals.requestId, user: id }, `a code at ${base} was refused`);
+      await record(request, reply, { action: "session.refused", who: { id }, reason: WRONG_CODE });
+      show(request, reply, { problem: `${WRONG_CODE}; wait for the next one, or start over`, to }, 401);
+    },
+  };
+}
+
+/** Logs each sign-in, so that the use of a stolen password leaves a trace, and mails its holder if the browser is new. */
+async function begin(
+  { answers, parts, base, record }: Context,
+  request: Request,
+  reply: PageReply,
+  { id, email, reason, to }: { id: string; email: string; reason: string | null; to: string },
+): Promise<void> {
+  const { cookie, address, userAgent } = requesterOf(request);
+  const isNewDevice = parts.devices.find(cookie, email) === null;
+  passCookies(reply, [parts.devices.remember(cookie, email)]);
+  parts.log.info({ request_id: reply.locals.requestId, user: id }, `a sign-in at ${base} began`);
+  await record(request, reply, { action: "session.begin", who: { id }, reason });
+  if (isNewDevice) await mailNewDevice(parts, { userId: id, email, address, userAgent });
+  answers.goOn(reply, localPath(base, to), "");
+}
+
+async function signOut({ answers, parts, base, record }: Context, request: Request, reply: PageReply): Promise<void> {
+  const requester = requesterOf(request);
+  const session = await parts.identity.findSession(requester.cookie);
+  const { cookies } = await parts.identity.ask("/sign-out", {}, requester);
+  passCookies(reply, cookies);
+  if (session !== null) {
+    await record(request, reply, { action: "session.end", who: { id: session.userId }, reason: "signed out" });
+  }
+  answers.goOn(reply, `${base}/sign-in`, "You are signed out.");
+}
+
+/** @throws Error if the library failed. */
+function passed(answer: IdentityAnswer): IdentityAnswer {
+  if (answer.status >= 500) throw new Error(`better-auth answered a sign-in with ${answer.status}`);
+  return answer;
+}
