@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { hasHoldersToTell, tellHolders } from "../src/purchases/reminder-store.ts";
+import { hasHoldersToNotify, notifyHolders } from "../src/purchases/reminder-store.ts";
 import { hasQuotasToNotify, notifyQuotas } from "../src/usage/quota-mail-store.ts";
 import { job } from "../src/queue/job.ts";
 
@@ -14,13 +14,13 @@ export default job({
   payload: z.object({}),
   key: () => "all",
   schedule: null,
-  sweep: async ({ sql }) => ((await hasHoldersToTell(sql)) || (await hasQuotasToNotify(sql)) ? [{}] : []),
+  sweep: async ({ sql }) => ((await hasHoldersToNotify(sql)) || (await hasQuotasToNotify(sql)) ? [{}] : []),
   concurrency: 1,
   timeoutMs: 60_000,
   retry: { attempts: 3, firstMs: 10_000, maxMs: 60_000 },
 
   async run(_, { sql, settings, signal }) {
     const options = { site: settings.PUBLIC_URL?.replace(/\/$/, "") ?? null, signal };
-    return { ...(await tellHolders(sql, options)), quotas: await notifyQuotas(sql, options) };
+    return { ...(await notifyHolders(sql, options)), quotas: await notifyQuotas(sql, options) };
   },
 });

@@ -3,7 +3,7 @@ import { authSecret } from "../src/config/auth-secret.ts";
 import { mailKeysOf } from "../src/mail/seal.ts";
 import { hasAlertsToMail, queueAlertMail } from "../src/alerts/mail-store.ts";
 import { closeAlert, openAlert, syncAlerts } from "../src/alerts/store.ts";
-import { TROUBLE_ALERT_SECONDS } from "../src/mail/limits.ts";
+import { FAILURE_ALERT_SECONDS } from "../src/mail/limits.ts";
 import { isMailWaiting, listLateMails, listRefusals } from "../src/mail/outbox-store.ts";
 import { sendWaitingMails } from "../src/mail/send.ts";
 import { senderOf } from "../src/mail/sender.ts";
@@ -49,10 +49,10 @@ async function send({ sql, settings, log, signal }: JobContext, url: string): Pr
     keys: mailKeysOf(await authSecret(settings), settings.AUTH_SECRET_PREVIOUS),
     log,
     signal,
-    async troubled(seconds, reason) {
+    async onServerState(seconds, reason) {
       if (seconds === 0) return closeAlert(sql, log, alert);
-      if (seconds < TROUBLE_ALERT_SECONDS) return;
-      const text = `the mail server has taken no mail for ${Math.floor(seconds)} s: ${reason}; no one gets a mail until it does: see whether it runs, and SMTP_URL (\`roundhouse doctor\` tries it)`;
+      if (seconds < FAILURE_ALERT_SECONDS) return;
+      const text = `the mail server has taken no mail for ${Math.floor(seconds)} s: ${reason}; no mail is sent until it does: check that it runs, and SMTP_URL (\`roundhouse doctor\` tries it)`;
       await openAlert(sql, log, { ...alert, text });
     },
   });

@@ -145,7 +145,7 @@ describe("a mail", () => {
       const from = { name: "Roundhouse", address: "robot@example.com" };
       const server = openMailServer(`smtp://127.0.0.1:${port}`, from, { withinMs: TIMEOUT_MS });
       const mail = { recipient: "ann@example.com", subject: "s", body: "b", messageId: crypto.randomUUID() };
-      expect(await server.deliver(mail, never)).toMatchObject({ outcome: "trouble" });
+      expect(await server.deliver(mail, never)).toMatchObject({ outcome: "server-failure" });
       server.close();
     },
   );

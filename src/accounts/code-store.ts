@@ -9,10 +9,10 @@ export async function findEmail(sql: Sql, userId: string): Promise<string | null
   return found?.email ?? null;
 }
 
-/** Longer than an authenticator's code is taken: half a minute, and the one before and after it. */
+/** Longer than an authenticator code is valid: half a minute, and the half minutes before and after it. */
 const REMEMBERED_SECONDS = 300;
 
-/** Takes a code of somebody's authenticator for the only time there is; false where it was given before (RFC 6238, 5.2). */
+/** Marks an authenticator code of a person as used. False if it was used before (RFC 6238, 5.2). */
 export async function takeCode(sql: Sql, userId: string, code: string): Promise<boolean> {
   await sql`
     delete from auth.used_codes

@@ -4,8 +4,9 @@ import { createHmac, createSecretKey, hkdfSync, randomUUID, timingSafeEqual } fr
 const KNOWN_SECONDS = 90 * 86_400;
 
 /**
- * Knows browsers in which a person signed in before, by a signed cookie: such a browser has tries of its own, so that
- * wrong passwords from elsewhere do not lock its holder out. The cookie signs nobody in, and is of one address.
+ * Recognizes browsers in which a person signed in before, by a signed cookie. Such a browser has an attempt limit of its own,
+ * so that wrong passwords from elsewhere do not lock its holder out. The cookie is valid for one e-mail address and is not a
+ * sign-in.
  */
 export interface Devices {
   /** The id of the device that sent a Cookie header; null if it is not known for this e-mail address. */

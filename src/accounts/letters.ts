@@ -75,7 +75,7 @@ export function codesGuessed({ site, page }: Links & { page: string }): Letter {
   ]);
 }
 
-/** To somebody whose second factor an operator took off, since they lost it. */
+/** To a person who lost their second factor, and whose second factor an operator turned off. */
 export function factorTakenOff(): Letter {
   return letter("second-factor-changed", "Your second factor was turned off", [
     "An operator turned the second factor of your sign-in at Roundhouse off, as was asked for in your name, and ended your sign-ins. From now on the password alone is enough; turn another one on soon.",
@@ -135,7 +135,7 @@ export function signInFromNewDevice({
 }: Links & { surface: "console" | "ops"; at: string; browser: string; address: string }): Letter {
   const advice = {
     console: `If it was not you, choose another password now, which also ends every sign-in: ${site}/console/forgot`,
-    ops: `If it was not you, change your password now, which also ends your other sign-ins, and tell an admin: ${site}/ops/me`,
+    ops: `If it was not you, change your password now, which also ends your other sign-ins, and inform an admin: ${site}/ops/me`,
   }[surface];
   return letter("new-device", "New sign-in at Roundhouse", [
     `Someone, most likely you, signed in at ${site}/${surface} from a browser in which you had not signed in before.`,

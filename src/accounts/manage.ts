@@ -67,7 +67,7 @@ export async function changeRole(
   return { ok: true, email, before: { role: operator.role }, after: { role } };
 }
 
-/** Lets somebody sign in no longer, and ends their sign-ins; or lets them in again. There is always an admin left. */
+/** Disables an operator and ends their sessions, or enables them again. Refused if no admin would be left. */
 export async function changeDisabled(tx: Transaction, who: Who, isDisabled: boolean): Promise<Change> {
   const admins = await countAdmins(tx);
   const operator = await findOperator(tx, who);
@@ -82,7 +82,7 @@ export async function changeDisabled(tx: Transaction, who: Who, isDisabled: bool
   return { ok: true, email: operator.email, before, after: { disabled: isDisabled, sessions_ended: ended } };
 }
 
-/** Ends all sign-ins of somebody. */
+/** Ends all sessions of an operator. */
 export async function endAllSessions(tx: Transaction, who: Who): Promise<Change> {
   const operator = await findOperator(tx, who);
   if (operator === null) return unknown(who);
@@ -90,7 +90,7 @@ export async function endAllSessions(tx: Transaction, who: Who): Promise<Change>
   return { ok: true, email: operator.email, before: null, after: { sessions_ended: ended } };
 }
 
-/** Gives somebody a new password and ends their sign-ins. */
+/** Gives an operator a new password, ends their sessions and mails the admins. */
 export async function resetPassword(tx: Transaction, who: Who, passwordHash: string, by: string): Promise<Change> {
   const operator = await findOperator(tx, who);
   if (operator === null) return unknown(who);
@@ -100,7 +100,7 @@ export async function resetPassword(tx: Transaction, who: Who, passwordHash: str
   return { ok: true, email: operator.email, before: null, after: { sessions_ended: ended } };
 }
 
-/** Takes off the second factor of somebody who lost it, and ends their sign-ins. */
+/** Turns off the lost second factor of an operator, ends their sessions and mails the admins. */
 export async function resetTwoFactor(tx: Transaction, who: Who, by: string): Promise<Change> {
   const operator = await findOperator(tx, who);
   if (operator === null) return unknown(who);
@@ -111,13 +111,13 @@ export async function resetTwoFactor(tx: Transaction, who: Who, by: string): Pro
   return { ok: true, email: operator.email, before: { two_factor: true }, after };
 }
 
-/** A password made for somebody, with what is kept of it. */
+/** Makes an initial password, with the hash to store. */
 export async function makeHashedPassword(): Promise<{ password: string; passwordHash: string }> {
   const password = makePassword();
   return { password, passwordHash: await hashPassword(password) };
 }
 
-/** Ends every way in that is open to somebody now, at the console too; gives how many sign-ins there were. */
+/** Revokes the links of a person and ends their sessions. Returns the number of sessions. */
 async function signOut(tx: Transaction, userId: string): Promise<number> {
   await withdrawLinks(tx, userId);
   return endSessions(tx, userId);

@@ -7,12 +7,12 @@ import { findPasswordHash } from "./operator-store.ts";
 import { isPassword } from "./password.ts";
 import { noteFailure, takeTry, tooMany } from "./tries.ts";
 
-/** Whether somebody proved who they are: where not, what to say, and how long to wait where there are no tries left. */
+/** Whether a password and code were right. If not: the message, and how long to wait if no attempts are left. */
 export type Proof = { ok: true } | { ok: false; problem: string; waitSeconds: number };
 
 /**
- * Checks the password of somebody who is signed in once more, and the code of those who have a second factor. Tries are
- * limited by session, so that nobody uses them up from elsewhere.
+ * Checks the password of a signed-in person again, and the code of those with two-factor authentication. Attempts are limited
+ * by session, so that they cannot be used up from elsewhere.
  */
 export async function prove(
   parts: { sql: Sql; identity: Identity; buckets: Buckets; surface: "console" | "ops"; site: () => string },

@@ -3,15 +3,15 @@ import { networkOf } from "../limits/address.ts";
 import type { Buckets, Size } from "../limits/buckets.ts";
 
 /**
- * How often a password may be tried. By address and account: a person who mistypes has enough, a machine has one a
- * minute. By address alone: not every account of a list. By account alone, wide enough that others can hardly lock its
- * holder out: many machines together do not guess it either.
+ * Limits of password attempts. By address and account: enough for a person who mistypes, one a minute for a machine. By
+ * address: against lists of accounts. By account: against many machines, and wide enough that they can hardly lock its holder
+ * out.
  */
 const BY_BOTH = { points: 5, seconds: 300 };
 const BY_ADDRESS = { points: 30, seconds: 600 };
 const BY_ACCOUNT = { points: 60, seconds: 3_600 };
 
-/** Failures alone count here, so that a lock that is earned again is longer: a minute, six minutes, 72 minutes. */
+/** Counts failures only, so that repeated locks grow: a minute, six minutes, 72 minutes. */
 const FAILURES_BY_BOTH = [
   { points: 10, seconds: 3_600 },
   { points: 20, seconds: 86_400 },
@@ -23,30 +23,30 @@ const CODES_BY_ACCOUNT = [
   { points: 30, seconds: 86_400 },
 ];
 
-/** Someone who tries to prove who they are. */
+/** An attempt to prove an identity. */
 export interface Attempt {
   /** What is counted together, such as `console`. */
   what: string;
-  /** Whether it is a code of a second factor: whoever gives one knows the password. */
+  /** Whether it is a code of a second factor, which requires the right password before. */
   isCode?: boolean;
   address: string;
   /** Who they claim to be: an e-mail address, an id or a token. */
   who: string;
   /**
-   * The device or session by which they are known. It has tries of its own, which nobody uses up from elsewhere; null for
-   * everybody else.
+   * The device or session by which they are known; null if there is none. It has a limit of its own, which cannot be used up
+   * from elsewhere.
    */
   device?: string | null;
 }
 
 /**
- * Takes one try; how long to wait, in whole seconds, where there is none left, else 0. One that an address has not left
- * takes nothing from the account: else a single machine would lock its holder out.
+ * Takes one attempt. Returns the whole seconds to wait if none is left, else 0. An address without attempts left takes none from
+ * the account: otherwise a single machine could lock its holder out.
  */
 export async function takeTry(buckets: Buckets, attempt: Attempt): Promise<number> {
   const { tries, failures } = limitsOf(attempt);
-  const looks = await Promise.all(failures.map(([name, size]) => buckets.look(name, size)));
-  const locks = looks.filter(({ isGranted }) => !isGranted);
+  const states = await Promise.all(failures.map(([name, size]) => buckets.look(name, size)));
+  const locks = states.filter(({ isGranted }) => !isGranted);
   if (locks.length > 0) return wholeSeconds(Math.max(...locks.map(({ waitMs }) => waitMs)));
   for (const [name, size] of tries) {
     const { isGranted, waitMs } = await buckets.draw(name, size);
@@ -55,12 +55,12 @@ export async function takeTry(buckets: Buckets, attempt: Attempt): Promise<numbe
   return 0;
 }
 
-/** Counts a try that failed, which makes the next locks longer. */
+/** Counts a failed attempt, which makes the next locks longer. */
 export async function noteFailure(buckets: Buckets, attempt: Attempt): Promise<void> {
   for (const [name, size] of limitsOf(attempt).failures) await buckets.draw(name, size);
 }
 
-/** What to say where there are no tries left. */
+/** The message if no attempts are left. */
 export function tooMany(waitSeconds: number): string {
   return `too many tries; wait ${waitSeconds} s and try again`;
 }

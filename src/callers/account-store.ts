@@ -109,8 +109,8 @@ export interface Decided {
 }
 
 /**
- * Suspends an account: none of its keys gets an answer, from the next call that is counted on, in every process. Refused
- * where it is suspended already, naming by whom, so that of two who decide at once the second knows.
+ * Suspends an account: in every process all its keys are refused from the next counted call on. Refused if it is suspended
+ * already, with the name of who did it, so that the second of two concurrent decisions is reported.
  */
 export async function suspendAccount(
   tx: Transaction,

@@ -25,7 +25,7 @@ export interface Used {
   atMs: number;
 }
 
-/** Whoever stands behind a key: may it call, and what may it see. */
+/** The account of a key: whether it may call, and what it may see. */
 export interface Caller {
   keyId: bigint;
   keyName: string;
@@ -40,7 +40,7 @@ export interface Caller {
     | "email_not_verified"
     | "plan_expired"
     | "no_active_plan";
-  /** The plan that holds now; null only where the standing says that there is none. */
+  /** The plan that holds now; null only if the standing is that there is none. */
   plan: Allowance | null;
   /** In how many milliseconds the plan or the key ends, whichever comes first; null if neither has an end. */
   endsInMs: number | null;
@@ -56,8 +56,8 @@ interface CallerRow extends Omit<Caller, "plan">, Omit<Allowance, "name" | "hous
 }
 
 /**
- * Finds who holds the key with this SHA-256, judged by the database clock; null if no one does. The index has the
- * hash looked up, and a comparison in constant time has the last word.
+ * Finds the holder of the key with this SHA-256, with times of the database clock; null if there is none. After the index
+ * lookup the hashes are compared in constant time.
  */
 export async function findCaller(sql: Queryable, sha256: Uint8Array): Promise<Caller | null> {
   const [row] = await sql<CallerRow[]>`

@@ -6,12 +6,12 @@ const SECRET_LENGTH = 32;
 const CHECK_LENGTH = 6; // 62^6 is more than 2^32
 const SHAPE = /^rh_live_[0-9A-Za-z]{38}$/;
 const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-/** The largest multiple of 62 in a byte: bytes from here on are thrown away, else the first letters would come more often. */
+/** The largest multiple of 62 in a byte: larger bytes are discarded, because they would make the first letters more frequent. */
 const FAIR_BYTES = 248;
 
 /**
  * A new key: `rh_live_`, 32 random base62 characters (190 bits), and 6 that check the 40 before them. The underscore
- * lets a double click select all of it; the check tells a mistyped key without asking the database.
+ * lets a double click select all of it; the check detects a mistyped key without a query.
  * @param randomBytes gives that many random bytes, cryptographically strong
  */
 export function mintKey(randomBytes: (count: number) => Uint8Array): string {

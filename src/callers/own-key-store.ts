@@ -160,7 +160,7 @@ export async function rotateOwnKey(
 }
 
 /**
- * Revokes a key of an account at once, for every process. Null where the account has no such key; twice is once.
+ * Revokes a key of an account immediately, in every process. Null if the account has no such key. Idempotent.
  */
 export async function revokeOwnKey(
   tx: Transaction,
@@ -210,7 +210,7 @@ export async function findOwnKey(
   return found ?? null;
 }
 
-/** The account's row is the lock: two forms at once cannot both make the fifth key. */
+/** Locks the account's row, so that two concurrent forms cannot both make the fifth key. */
 async function lockAccount(tx: Transaction, accountId: bigint): Promise<void> {
   await tx`
     select

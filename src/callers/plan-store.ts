@@ -19,20 +19,20 @@ export interface ListedPlan {
 
 /** A plan as its operator sees it. */
 export interface PlanSettings extends ListedPlan {
-  /** Calls a UTC day at which the service protects itself, where the plan promises no number; it is told to no one else. */
+  /** Calls a UTC day at which the service protects itself, if the plan has no daily limit; callers do not see it. */
   day_ceiling: bigint | null;
   /** Counts its changes. */
   revision: bigint;
 }
 
-/** All plans with what callers are not told. */
+/** All plans with the settings that callers do not see. */
 export async function listPlanSettings(sql: Queryable): Promise<PlanSettings[]> {
   const plans = await listPlans(sql);
-  const untold = await sql<{ name: string; day_ceiling: bigint | null; revision: bigint }[]>`
+  const hidden = await sql<{ name: string; day_ceiling: bigint | null; revision: bigint }[]>`
     select name, day_ceiling, revision
     from plans`;
   return plans.map((plan) => {
-    const found = untold.find(({ name }) => name === plan.name);
+    const found = hidden.find(({ name }) => name === plan.name);
     return { ...plan, day_ceiling: found?.day_ceiling ?? null, revision: found?.revision ?? 0n };
   });
 }
@@ -68,7 +68,7 @@ export interface PlanChanges {
   ceiling?: number | null | undefined;
   /** Calls a second that are sustained. */
   rps?: number | undefined;
-  /** Calls that may come at once. */
+  /** Calls that may arrive together. */
   burst?: number | undefined;
   /** Micro-units (1e-6 of a USD). */
   priceMicros?: bigint | undefined;
@@ -84,8 +84,8 @@ const MOST_DAYS = 3_660;
 
 /**
  * Changes a plan, for new and for current holders, from their next call on. All or nothing: an impossible value or an
- * unknown house changes nothing. Plans are named in any case. What it was before is what this call has changed, also
- * where two change it at once.
+ * unknown house changes nothing. Plans are named in any case. `before` is the state that this call
+ * changed, also if two changes are concurrent.
  * @param seen the revision that the changes were made from; where it is another by now, nothing is changed
  */
 export async function setPlan(
@@ -134,7 +134,7 @@ function problemOf({ houses, day, month, ceiling, rps, burst, priceMicros, days 
     whole("calls a month", month, MOST_CALLS) ??
     whole("calls a day as the ceiling", ceiling, MOST_CALLS) ??
     whole("calls a second", rps, MOST_PER_SECOND) ??
-    whole("calls at once", burst, MOST_PER_SECOND) ??
+    whole("calls in a burst", burst, MOST_PER_SECOND) ??
     whole("days", days, MOST_DAYS) ??
     (houses?.length === 0 ? "expected at least one house, or all" : null) ??
     (priceMicros !== undefined && !(priceMicros >= 0n && priceMicros <= MOST_MICROS)

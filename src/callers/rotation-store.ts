@@ -2,7 +2,7 @@ import type { Sql } from "../db/client.ts";
 import { successorName } from "./successor-name.ts";
 import { announce, saveKey, takeKey, type Outcome } from "./store.ts";
 
-/** How long a key continues next to the one that replaces it: long enough for servers to be told, in hours. */
+/** How long a key continues next to the one that replaces it: in hours: long enough to give the new key to servers. */
 export const OVERLAPS = { "0": 0, "1h": 1, "24h": 24, "7d": 168 } as const;
 
 /** The name of an overlap. */

@@ -3,19 +3,19 @@ import type { Queryable, Sql, Transaction } from "../db/client.ts";
 import { CALLERS_CHANNEL } from "./caller-store.ts";
 import { checkKey, hashKey, mintKey } from "./key.ts";
 
-/** Enough to tell servers apart; quotas are per account, so more keys would not bring more calls. */
+/** One for each of several servers; quotas are per account, so more keys would not bring more calls. */
 export const ACTIVE_KEYS = 5;
 const MOST_DAYS = 3_660;
 const MOST_NAME = 100;
 const EMAIL = /^[^@\s]+@[^@\s]+$/;
 const EMAIL_LENGTH = 254;
 
-/** What came of something that a person asked for; the reason says what to do. */
+/** The result of a command; `reason` includes what to do. */
 export type Outcome<Done extends object = object> = ({ ok: true } & Done) | { ok: false; reason: string };
 
 /**
  * Makes an account, or finds the one that is there: e-mail addresses differ by more than upper and lower case. It counts as
- * verified, since whoever may use this command vouches for the address.
+ * verified, since the operator who runs this command vouches for the address.
  */
 export async function createAccount(sql: Sql, email: string): Promise<Outcome<{ id: bigint; created: boolean }>> {
   if (!EMAIL.test(email) || email.length > EMAIL_LENGTH) {
@@ -62,7 +62,7 @@ export async function createKey(
     return { ok: false, reason: `expected a name of at most ${MOST_NAME} characters, got ${name.length}` };
   }
   return sql.begin(async (transaction) => {
-    // the account's row is the lock: two commands at once cannot both make the fifth key
+    // locks the account's row, so that two concurrent commands cannot both make the fifth key
     const [account] = await transaction<{ id: bigint }[]>`
       select id
       from accounts
@@ -183,8 +183,8 @@ export async function listKeys(sql: Queryable, email: string | null = null): Pro
 }
 
 /**
- * Revokes a key at once, for every process. `which` is the key itself, its id, or its last four characters; where that
- * fits several, none is revoked (an id with a zero before it can be nothing else). Revoking twice is fine.
+ * Revokes a key immediately, in every process. `which` is the key itself, its id, or its last four characters; if those
+ * match several keys, none is revoked (with a leading zero it can only be an id). Idempotent.
  */
 export async function revokeKey(sql: Sql, which: string): Promise<Outcome<{ id: bigint; last4: string }>> {
   return sql.begin(async (transaction) => {

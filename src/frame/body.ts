@@ -49,7 +49,7 @@ async function readBody(request: IncomingMessage, limit: number): Promise<Buffer
     if (size > MOST_RECEIVED) break;
   }
   if (size > limit) {
-    throw new PageError(413, `expected a form of at most ${Math.floor(limit / 1_024)} KiB; send less at once`);
+    throw new PageError(413, `expected a form of at most ${Math.floor(limit / 1_024)} KiB; send it in parts`);
   }
   return Buffer.concat(chunks);
 }
@@ -104,7 +104,7 @@ export function typed(params: URLSearchParams): Typed {
   let count = 0;
   for (const [name, value] of params) {
     count += 1;
-    if (count > MOST_FIELDS) throw new PageError(413, `expected at most ${MOST_FIELDS} fields; send less at once`);
+    if (count > MOST_FIELDS) throw new PageError(413, `expected at most ${MOST_FIELDS} fields; send it in parts`);
     if (/\0/.test(name + value)) throw new PageError(400, `the field ${JSON.stringify(name)} holds a zero byte`);
     const before = fields[name];
     const clean = value.toWellFormed();

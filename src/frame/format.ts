@@ -13,7 +13,7 @@ import { sparkline } from "./sparkline.ts";
 const NUMBERS = new Intl.NumberFormat("en-US", { maximumFractionDigits: 3 });
 const BYTE_UNITS = ["B", "kB", "MB", "GB", "TB"];
 
-/** The meaning of a fact as a color; the text says the same without it. */
+/** The meaning of a fact as a color; the text has the same meaning without it. */
 export type Tone = "good" | "warn" | "bad" | "info" | "quiet";
 
 /** Changes to the URL's parameters: null removes one. */

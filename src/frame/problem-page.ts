@@ -12,20 +12,20 @@ import { PageError } from "./errors.ts";
 import type { PageReply } from "./view.ts";
 
 const TITLES: Record<number, string> = {
-  400: "This cannot be read",
+  400: "The request is not valid",
   401: "Sign in first",
-  403: "This is not for you",
-  404: "There is no such page",
-  405: "This is not done so",
-  409: "This could not be done",
-  422: "This could not be done",
-  429: "Too many tries",
-  500: "A fault of ours",
+  403: "You may not do this",
+  404: "Page not found",
+  405: "This method is not supported",
+  409: "Not done",
+  422: "Not done",
+  429: "Too many attempts",
+  500: "Something failed",
   503: "Not available right now",
   504: "This took too long",
 };
 const TOO_MUCH =
-  "PostgreSQL was not done with this in time, so it was given up. Ask for less (one table, a shorter time), or try again when the machine has less to do.";
+  "PostgreSQL did not finish this in time. Select less (one table, a shorter time), or try again when the load is lower.";
 const TOO_MANY = "Too many pages are being read from the database. Try again in a few seconds.";
 
 /** Fields whose values are never shown again. */
@@ -59,7 +59,7 @@ export function showProblem(
     back: backOf(answers.surface.base, request),
     requestId: response.locals.requestId,
   };
-  answers.show(request, response, { template: "frame/problem-page", title: TITLES[status] ?? "Trouble", data }, status);
+  answers.show(request, response, { template: "frame/problem-page", title: TITLES[status] ?? "Error", data }, status);
 }
 
 /** Handles thrown errors: a PageError with its page, an unavailable database with 503, anything else with 500. */
@@ -71,10 +71,10 @@ export function handleErrors(answers: Answers, sql: Sql, log: Log) {
     const error = await asPageError(thrown, sql, answers.surface.away);
     if (error.status === 500) {
       const stack = thrown instanceof Error ? thrown.stack : String(thrown);
-      log.error({ request_id: requestId, stack }, `a request at ${answers.surface.base} failed by a fault of ours`);
+      log.error({ request_id: requestId, stack }, `a request at ${answers.surface.base} failed unexpectedly`);
     }
     if (error.status === 504)
-      log.warn({ request_id: requestId }, `PostgreSQL gave up a statement of a request at ${answers.surface.base}`);
+      log.warn({ request_id: requestId }, `PostgreSQL cancelled a statement of a request at ${answers.surface.base}`);
     if (response.headersSent) return next(thrown);
     for (const [name, value] of Object.entries(error.headers)) response.setHeader(name, value);
     try {
@@ -84,7 +84,7 @@ export function handleErrors(answers: Answers, sql: Sql, log: Log) {
       response
         .status(500)
         .type("html")
-        .end(`<!doctype html><title>Trouble</title><p>${escape(error.message)}</p>`);
+        .end(`<!doctype html><title>Error</title><p>${escape(error.message)}</p>`);
     }
   };
 }

@@ -16,26 +16,26 @@ export interface Outgoing {
 }
 
 /**
- * What the mail server made of a mail: it took it; it refused it, for now or permanently; or it is itself in trouble (away,
- * silent, with a certificate that is not its own, or it knows us not), which no other mail would change.
+ * The mail server's response to a mail: sent; refused, for now or permanently; or the server itself fails (unreachable, silent,
+ * a wrong certificate, or it rejects our password), as it would for every other mail.
  */
-export type Delivery = { outcome: "sent" } | { outcome: "later" | "never" | "trouble"; reason: string };
+export type Delivery = { outcome: "sent" } | { outcome: "later" | "never" | "server-failure"; reason: string };
 
-/** A way to the mail server: one connection, opened with the first mail. */
+/** A connection to the mail server, opened with the first mail. */
 export interface MailServer {
   /** Sends one mail. Ends within 45 s (or `withinMs`), whatever the server does, and never throws. */
   deliver(mail: Outgoing, signal: AbortSignal): Promise<Delivery>;
   close(): void;
 }
 
-/** Milliseconds for each step: a server that is well takes far less. */
+/** Milliseconds for each step: a healthy server takes far less. */
 const PATIENCE = { dnsTimeout: 5_000, connectionTimeout: 10_000, greetingTimeout: 10_000, socketTimeout: 20_000 };
 const LONGEST_REASON = 500;
 
 /**
- * Opens the way to the mail server of SMTP_URL. `smtps:` speaks TLS from the first byte; `smtp:` changes to it where the
- * server offers that, and must where a password goes to another machine. A certificate that is not good is never passed
- * over, but for `?tls.rejectUnauthorized=false` in the URL.
+ * Prepares the connection to the mail server of SMTP_URL. `smtps:` uses TLS from the first byte; `smtp:` upgrades to it if the
+ * server offers it, and requires it if a password is sent to another machine. An invalid certificate is accepted only with
+ * `?tls.rejectUnauthorized=false` in the URL.
  */
 export function openMailServer(url: string, from: Sender, { withinMs = SENT_WITHIN_MS } = {}): MailServer {
   const pool = { pool: true as const, maxConnections: 1, maxMessages: Infinity, maxRequeues: 1 };
@@ -61,7 +61,7 @@ export function openMailServer(url: string, from: Sender, { withinMs = SENT_WITH
       } catch (error) {
         if (signal.aborted) return { outcome: "later", reason: "the worker stopped while it was being sent" };
         if (patience.aborted) {
-          return { outcome: "trouble", reason: `the mail server did not take it within ${withinMs / 1_000} s` };
+          return { outcome: "server-failure", reason: `the mail server did not take it within ${withinMs / 1_000} s` };
         }
         return deliveryOf(error);
       }
@@ -70,20 +70,20 @@ export function openMailServer(url: string, from: Sender, { withinMs = SENT_WITH
   };
 }
 
-/** Connects to the mail server of SMTP_URL, signs in and leaves. @throws Error that says why that did not work. */
+/** Connects to the mail server of SMTP_URL, signs in and leaves. @throws Error with the reason if that fails. */
 export async function tryMailServer(url: string): Promise<void> {
   const transport = createTransport(mailServerOptions(url));
   const { promise, reject } = Promise.withResolvers<never>();
-  const bell = setTimeout(() => reject(new Error("it did not end the greeting within 20 s")), PATIENCE.socketTimeout);
+  const timer = setTimeout(() => reject(new Error("it did not end the greeting within 20 s")), PATIENCE.socketTimeout);
   try {
     await Promise.race([transport.verify(), promise]);
   } finally {
-    clearTimeout(bell);
+    clearTimeout(timer);
     transport.close();
   }
 }
 
-/** What nodemailer is notified of a URL: how long to wait, and that a password leaves this machine by TLS alone. */
+/** Options of nodemailer for a URL: its timeouts, and TLS if a password is sent to another machine. */
 export function mailServerOptions(url: string) {
   const { password, hostname, protocol, searchParams } = new URL(url);
   const mustEncrypt =
@@ -91,7 +91,7 @@ export function mailServerOptions(url: string) {
   return { url, ...PATIENCE, ...(mustEncrypt && { requireTLS: true }) };
 }
 
-/** What an error of nodemailer means: `code` says at which step, `responseCode` what the server answered there. */
+/** What an error of nodemailer means: `code` is the step that failed, `responseCode` the server's response to it. */
 function deliveryOf(error: unknown): Delivery {
   const { code, command, responseCode } = factsOf.parse(error);
   const reason = oneLine(reasonOf(error), LONGEST_REASON);
@@ -100,7 +100,7 @@ function deliveryOf(error: unknown): Delivery {
   const isOfThisMail = code === "EENVELOPE" || code === "EMESSAGE";
   // a sender that is not taken is our setting, 421 is a server that closes, 503 a session that went wrong
   if (!isOfThisMail || command === "MAIL FROM" || [0, 421, 503].includes(responseCode)) {
-    return { outcome: "trouble", reason };
+    return { outcome: "server-failure", reason };
   }
   return { outcome: responseCode >= 500 ? "never" : "later", reason };
 }

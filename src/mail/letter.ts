@@ -12,7 +12,7 @@ export interface Letter {
 /** What every mail ends with, on two lines. */
 const NOTICE = "Information only. Rounds come from the house's random generator;\nno outcome is guaranteed. 18+.";
 
-/** What fits next to quote marks on a terminal of 80 columns (RFC 3676, §4.2, says 66 to 78). */
+/** What fits next to quote marks on a terminal of 80 columns (RFC 3676, §4.2: 66 to 78). */
 const COLUMNS = 72;
 const LONGEST_SUBJECT = 200;
 

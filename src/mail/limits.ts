@@ -8,19 +8,19 @@ export interface Backoff {
 export const TRIED_FOR_DAYS = 3;
 /** A mailbox that is full or a server that wants to see us twice (greylisting) takes it within minutes, or not today. */
 export const MAIL_RETRY: Backoff = { firstSeconds: 60, mostSeconds: 3_600 };
-/** A mail server that is away comes back for all mails at once, and people wait for theirs. */
+/** A mail server that was away returns for all mails together, and people wait for theirs. */
 export const SERVER_RETRY: Backoff = { firstSeconds: 20, mostSeconds: 600 };
-/** One mail, from the connection to the server's last word; one that drips its answers is left then. */
+/** One mail, from the connection to the server's last response; a server that drips its responses is abandoned then. */
 export const SENT_WITHIN_MS = 45_000;
-/** Longer than a mail may take, so that no one takes one that is being sent. */
+/** Longer than sending a mail may take, so that no other worker takes it meanwhile. */
 export const LEASE_SECONDS = 120;
 /** Mails of one run; the sweep begins the next one within seconds. */
 export const MOST_PER_RUN = 200;
 /** After this a run begins no other mail: it must end before its own time is up. */
 export const RUN_BEGINS_WITHIN_MS = 180_000;
-/** A mail server that fails a second time, 20 s after the first, is worth an alert: no one can confirm an address. */
-export const TROUBLE_ALERT_SECONDS = 15;
-/** So many refused one after another, and none taken between: the server is asked to do what it does not, not they. */
-export const REFUSALS_TO_TELL = 5;
+/** A second failure of the mail server, 20 s after the first, raises an alert: no person can confirm an address. */
+export const FAILURE_ALERT_SECONDS = 15;
+/** If so many mails in a row are refused, the cause is the server or our settings and not the recipients. */
+export const REFUSALS_TO_ALERT = 5;
 /** How long mails are kept that were sent or given up. */
 export const ENDED_KEPT_DAYS = 30;

@@ -66,8 +66,8 @@ export async function countMails(sql: Queryable): Promise<{ pending: number; giv
 }
 
 /**
- * The text of a mail that nothing has ever tried to send; null for every other, and for all of them once any mail was
- * tried here. If there is a mail server a text belongs to whoever it is for: it may hold a link that opens something.
+ * The text of a mail that was never tried; null for every other, and for all once any mail was tried. With a mail server a text
+ * is for its recipient only: it may contain a link that grants access.
  */
 export async function findUntouchedText(
   sql: Queryable,
@@ -83,7 +83,7 @@ export async function findUntouchedText(
   return mail === undefined || (await wasMailTried(sql)) ? null : mail;
 }
 
-/** Whether any mail that is still listed was ever tried, from whichever process. */
+/** Whether any mail that is still listed was ever tried, by any process. */
 export async function wasMailTried(sql: Queryable): Promise<boolean> {
   const rows = await sql`
     select
@@ -91,19 +91,18 @@ export async function wasMailTried(sql: Queryable): Promise<boolean> {
   return rows.length > 0;
 }
 
-/** What the mail server's trouble is; null while it takes mails, as far as is known. */
+/** The failure of the mail server; null while it takes mails, as far as is known. */
 export async function findSendFailure(
   sql: Queryable,
 ): Promise<{ since: string; nextTryAt: string; reason: string } | null> {
-  const [trouble] = await sql<{ since: string; nextTryAt: string; reason: string }[]>`
+  const [failure] = await sql<{ since: string; nextTryAt: string; reason: string }[]>`
     select utc_text(since) as since, utc_text(next_try_at) as "nextTryAt", reason
     from mail_trouble`;
-  return trouble ?? null;
+  return failure ?? null;
 }
 
 /**
- * Has mails that were given up sent again, from the first try on; `null` is all of them, up to the limit. Gives the ids
- * of those it did it for.
+ * Retries mails that were given up, from the first attempt; `null` is all of them, up to the limit. Returns their ids.
  */
 export async function retryMails(sql: Queryable, ids: readonly bigint[] | null, limit: number): Promise<bigint[]> {
   const rows = await sql<{ id: bigint }[]>`

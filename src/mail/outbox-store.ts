@@ -1,6 +1,6 @@
 import type { Queryable } from "../db/client.ts";
 import { type MailKey, sealLink } from "./seal.ts";
-import { type Backoff, LEASE_SECONDS, REFUSALS_TO_TELL, TRIED_FOR_DAYS } from "./limits.ts";
+import { type Backoff, LEASE_SECONDS, REFUSALS_TO_ALERT, TRIED_FOR_DAYS } from "./limits.ts";
 
 /** A mail as a concept writes it; `letter` makes kind, subject and body. */
 export interface NewMail {
@@ -14,7 +14,7 @@ export interface NewMail {
   /** That link, and what it is encrypted with: only processes with AUTH_SECRET can read it. */
   link?: string;
   sealWith?: MailKey;
-  /** What this mail tells of, such as `purchase 12`: written once, however often it is queued. */
+  /** The cause of this mail, such as `purchase 12`: written once, even if it is queued again. */
   dedupKey?: string;
 }
 
@@ -34,10 +34,9 @@ export interface TakenMail {
 }
 
 /**
- * Leaves a mail for send-mail, in the transaction of what it tells of, so that neither is there without the other.
- * Nothing is sent here. A mail whose `dedupKey` was there before changes nothing.
- * @throws the database's error where the recipient is no address or the subject is not one line; `letter` cleans the
- *   subject.
+ * Queues a mail for send-mail in the transaction of its cause, so that neither is stored without the other. A known
+ * `dedupKey` changes nothing.
+ * @throws the database's error if the recipient is no address or the subject is not one line; `letter` cleans the subject.
  */
 export async function queueMail(tx: Queryable, mail: NewMail): Promise<void> {
   const { kind, recipient, subject, body, link, sealWith, dedupKey = null } = mail;
@@ -55,7 +54,7 @@ export async function queueMail(tx: Queryable, mail: NewMail): Promise<void> {
     on conflict (dedup_key) do nothing`;
 }
 
-/** Whether a mail could be tried now: one waits, and the mail server is not known to be in trouble. */
+/** Whether a mail could be sent now: one waits, and the mail server is not known to fail. */
 export async function isMailWaiting(sql: Queryable): Promise<boolean> {
   const rows = await sql`
     select
@@ -71,9 +70,9 @@ export async function isMailWaiting(sql: Queryable): Promise<boolean> {
 }
 
 /**
- * Takes the mail whose time came first; null if none waits, or the mail server is in trouble for now. Until its lease
- * of two minutes is over no one else takes it. A worker that dies meanwhile loses nothing: it is taken again. One that is
- * tried again comes after those that waited already: a mail at which the server breaks off each time stops no other.
+ * Takes the mail that is due first, with a lease of two minutes; null if none is due, or if the mail server is in backoff. If a
+ * worker dies, the mail is taken again after the lease. A retried mail follows those that waited already, so that a mail at
+ * which the server always disconnects does not block the others.
  */
 export async function takeMail(sql: Queryable): Promise<TakenMail | null> {
   const [taken] = await sql<TakenMail[]>`
@@ -94,7 +93,7 @@ export async function takeMail(sql: Queryable): Promise<TakenMail | null> {
   return taken ?? null;
 }
 
-/** Notes that a mail is sent, and forgets its text. Said again it changes nothing. */
+/** Stores that a mail was sent, and deletes its text. Idempotent. */
 export async function finishMail(sql: Queryable, { id }: Pick<TakenMail, "id">): Promise<void> {
   await sql`
     update mails
@@ -103,7 +102,7 @@ export async function finishMail(sql: Queryable, { id }: Pick<TakenMail, "id">):
       and sent_at is null`;
 }
 
-/** Notes why a mail was not sent, and when it is tried again. Whoever holds it no longer changes nothing. */
+/** Stores why a mail was not sent, and when it is retried. Changes nothing if the lease was lost. */
 export async function putOffMail(sql: Queryable, mail: TakenMail, reason: string, again: Backoff): Promise<void> {
   await sql`
     update mails
@@ -117,7 +116,7 @@ export async function putOffMail(sql: Queryable, mail: TakenMail, reason: string
       and given_up_at is null`;
 }
 
-/** Gives a mail up, since the mail server said that it never takes it. */
+/** Gives a mail up that the mail server refused permanently. */
 export async function refuseMail(sql: Queryable, mail: TakenMail, reason: string): Promise<void> {
   await sql`
     update mails
@@ -128,7 +127,7 @@ export async function refuseMail(sql: Queryable, mail: TakenMail, reason: string
       and given_up_at is null`;
 }
 
-/** Gives up what was tried for three days, or written three days before there was a mail server; gives the number. */
+/** Gives up mails that are three days old. Returns their number. */
 export async function giveUpLateMails(sql: Queryable, limit: number): Promise<number> {
   const rows = await sql`
     update mails
@@ -150,15 +149,14 @@ export async function giveUpLateMails(sql: Queryable, limit: number): Promise<nu
 }
 
 /**
- * The alert about mails that were given up in the last day though no one refused them; none where there are none, since
- * all of them were sent again, say.
+ * The alert about mails that were given up in the last day without being refused; none if there are none.
  */
 export async function listLateMails(sql: Queryable): Promise<{ subject: string; text: string }[]> {
   return sql<{ subject: string; text: string }[]>`
     select
       'mails' as subject,
       count(*) || ' mails could not be sent within ' || ${TRIED_FOR_DAYS}::integer
-        || ' days and were given up; /ops/mails says why, and sends them again' as text
+        || ' days and were given up; /ops/mails shows why, and retries them' as text
     from mails
     where given_up_at > clock_timestamp() - interval '1 day'
       and not is_refused
@@ -166,24 +164,24 @@ export async function listLateMails(sql: Queryable): Promise<{ subject: string; 
 }
 
 /**
- * The alert about a mail server that refused permanently the newest mails of the last day, all of them: it most likely takes
- * none of ours, such as one that relays for no one. None where it took one of them, or there were fewer.
+ * The alert about a mail server that permanently refused all of the newest mails of the last day: most likely it takes none of
+ * ours, for instance because it does not relay. None if it took one of them, or if there were fewer.
  */
 export async function listRefusals(sql: Queryable): Promise<{ subject: string; text: string }[]> {
   return sql<{ subject: string; text: string }[]>`
     select
       'smtp' as subject,
-      'the mail server has refused the last ' || ${REFUSALS_TO_TELL}::integer
-        || ' mails for good, whoever they were for: see whether SMTP_URL may send to everybody, and MAIL_FROM; '
-        || '/ops/mails says why, and sends them again' as text
+      'the mail server has refused the last ' || ${REFUSALS_TO_ALERT}::integer
+        || ' mails permanently: check that the account of SMTP_URL may send to any address, and MAIL_FROM; '
+        || '/ops/mails shows why, and retries them' as text
     from (
       select is_refused
       from mails
       where created_at > clock_timestamp() - interval '1 day'
         and (sent_at is not null or is_refused)
       order by id desc
-      limit ${REFUSALS_TO_TELL}
+      limit ${REFUSALS_TO_ALERT}
     ) as ended
-    having count(*) = ${REFUSALS_TO_TELL}
+    having count(*) = ${REFUSALS_TO_ALERT}
       and bool_and(is_refused)`;
 }

@@ -3,7 +3,7 @@ import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, type KeyOb
 /** What links that grant access are encrypted with while their mail waits; the same in every process. */
 export type MailKey = KeyObject;
 
-/** Where the text of a mail has its sealed link. */
+/** Placeholder for the sealed link in the text of a mail. */
 export const LINK = "[link]";
 
 const CIPHER = "aes-256-gcm";

@@ -7,7 +7,7 @@ import { clearSendFailure, saveSendFailure } from "./failure-store.ts";
 import { type MailKey, unsealText } from "./seal.ts";
 import type { Sender } from "../config/mail.ts";
 
-/** What a run of sending came to. */
+/** Numbers of mails of a run, by outcome. */
 export interface SentCounts {
   sent: number;
   putOff: number;
@@ -24,13 +24,13 @@ export interface SendParts {
   keys: readonly MailKey[];
   log: Log;
   signal: AbortSignal;
-  /** Told for how many seconds the server has been in trouble by now, and why; 0 where it takes mails. */
-  troubled(seconds: number, reason: string): Promise<void>;
+  /** Called with the seconds for which the server has failed, and why; with 0 when it takes mails. */
+  onServerState(seconds: number, reason: string): Promise<void>;
 }
 
 /**
- * Sends what waits, oldest first, over one connection, and ends after some hundred mails, some minutes, or where the
- * mail server is in trouble: then the others need not be tried. One that is refused holds no other up.
+ * Sends waiting mails, oldest first, over one connection. Stops after some hundred mails, after some minutes, or if the mail
+ * server fails, as it would for the others. A refused mail does not delay the others.
  */
 export async function sendWaitingMails(parts: SendParts): Promise<SentCounts> {
   const { sql, url, from, signal } = parts;
@@ -43,13 +43,13 @@ export async function sendWaitingMails(parts: SendParts): Promise<SentCounts> {
       if (mail === null) break;
       const delivery = await sendOne(parts, server, mail);
       counts[COUNTED[delivery.outcome]] += 1;
-      if (delivery.outcome === "trouble") {
-        await parts.troubled(await saveSendFailure(sql, delivery.reason), withoutAddresses(delivery.reason));
+      if (delivery.outcome === "server-failure") {
+        await parts.onServerState(await saveSendFailure(sql, delivery.reason), withoutAddresses(delivery.reason));
         break;
       }
       if (begun > 0 || signal.aborted) continue;
       await clearSendFailure(sql);
-      await parts.troubled(0, "");
+      await parts.onServerState(0, "");
     }
   } finally {
     server.close();
@@ -57,7 +57,7 @@ export async function sendWaitingMails(parts: SendParts): Promise<SentCounts> {
   return counts;
 }
 
-const COUNTED = { sent: "sent", never: "refused", later: "putOff", trouble: "putOff" } as const;
+const COUNTED = { sent: "sent", never: "refused", later: "putOff", "server-failure": "putOff" } as const;
 
 /** Another worker may have the secret. */
 const UNREADABLE: Delivery = {
@@ -65,7 +65,7 @@ const UNREADABLE: Delivery = {
   reason: "its link is encrypted with another AUTH_SECRET; give this worker the one that the console has",
 };
 
-/** Sends one mail and notes what came of it. */
+/** Sends one mail and stores the outcome. */
 async function sendOne({ sql, keys, log, signal }: SendParts, server: MailServer, mail: TakenMail): Promise<Delivery> {
   const body = unsealText(keys, mail);
   const delivery = body === null ? UNREADABLE : await server.deliver({ ...mail, body }, signal);
@@ -75,13 +75,13 @@ async function sendOne({ sql, keys, log, signal }: SendParts, server: MailServer
   }
   const { outcome, reason } = delivery;
   if (outcome === "never") await refuseMail(sql, mail, reason);
-  else await putOffMail(sql, mail, reason, outcome === "trouble" ? SERVER_RETRY : MAIL_RETRY);
+  else await putOffMail(sql, mail, reason, outcome === "server-failure" ? SERVER_RETRY : MAIL_RETRY);
   const facts = { mail: String(mail.id), kind: mail.kind, attempts: mail.attempts };
   log.warn(facts, `mail ${mail.id} is not sent: ${withoutAddresses(reason)}`);
   return delivery;
 }
 
-/** What a server said, for logs and alerts, which no person's address belongs in. */
+/** A server's response without addresses of people, for logs and alerts. */
 function withoutAddresses(reason: string): string {
   return reason.replaceAll(/[^\s<>"'(:]+@[^\s<>"'):;,]+/g, "(an address)");
 }

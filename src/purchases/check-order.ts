@@ -59,10 +59,10 @@ export function checkOrder(buyer: Buyer, { quote, agreed }: Order): Offer | Refu
   if (!isOffer(offer)) return refuse("not-offered", offer.message);
   if (offer.paidMicros > balanceMicros) {
     const missing = usd(offer.paidMicros - balanceMicros);
-    const message = `${plan.name} comes to ${usd(offer.paidMicros)} USD and your balance is ${usd(balanceMicros)} USD: ${missing} USD are missing`;
+    const message = `${plan.name} costs ${usd(offer.paidMicros)} USD and your balance is ${usd(balanceMicros)} USD: you need ${missing} USD more`;
     return refuse("balance", message);
   }
-  if (!isTimely) return refuse("changed", "what you saw was worked out more than half an hour ago");
+  if (!isTimely) return refuse("changed", "the quote is older than half an hour; open the page again");
   if (!isSameOffer(quote, offer)) return refuse("changed", "the offer has changed since you opened the page");
   const areRead =
     agreed.startNow === legalText("start-now").version && agreed.noWithdrawal === legalText("no-withdrawal").version;

@@ -81,7 +81,7 @@ export function offerOf(
   if (!plan.isOnSale) return refuse("off-sale", `${plan.name} is not on sale now`);
   const endless = held.find(({ endsAt }) => endsAt === null);
   if (endless !== undefined) {
-    const message = `you have ${endless.plan} without an end, which was given to you; nothing can be bought beside it. Ask whoever runs this service to end it first`;
+    const message = `you have ${endless.plan} without an end, which was given to you, so no plan can be bought. Ask the operator of this service to end it first`;
     return refuse("endless", message);
   }
   const [current, last] = [held[0], held.at(-1)];
@@ -91,7 +91,7 @@ export function offerOf(
   }
   if (plan.position > current.position && plan.name !== last.plan) return upgrade(plan, held, { now, asOf });
   if (plan.name !== last.plan && last.plan !== current.plan) {
-    const message = `${last.plan} follows ${current.plan} already, and only one change can wait. Once ${last.plan} has begun, you can change again; a higher plan than ${current.plan} can be had at once`;
+    const message = `${last.plan} follows ${current.plan} already, and only one change can wait. Once ${last.plan} has begun, you can change again; a higher plan than ${current.plan} can begin immediately`;
     return refuse("queued-change", message);
   }
   if (held.length >= MOST_HELD) {

@@ -24,17 +24,17 @@ export async function purchase(sql: Sql, order: Order): Promise<Purchased> {
     if (buyer === null || buyer.isClosed) return refuse("not-yours", "there is no such account, or it is closed");
     const known = await findByKey(tx, order);
     if (known !== null) return known;
-    const judged = checkOrder(buyer, order);
-    if ("ok" in judged) return judged;
-    const paid = await pay(tx, order, judged);
+    const offer = checkOrder(buyer, order);
+    if ("ok" in offer) return offer;
+    const paid = await pay(tx, order, offer);
     if (!paid.ok) return paid;
     const { transactionId } = paid;
-    const purchaseId = await savePurchase(tx, { buyer, order, offer: judged, transactionId });
-    await giveAccess(tx, purchaseId, { buyer, offer: judged });
+    const purchaseId = await savePurchase(tx, { buyer, order, offer, transactionId });
+    await giveAccess(tx, purchaseId, { buyer, offer });
     const origin = { accountId: buyer.id, address: order.address, userAgent: order.userAgent };
     await saveConsent(tx, { ...origin, kind: "start-now" });
     await saveConsent(tx, { ...origin, kind: "no-withdrawal" });
-    await tell(tx, { buyer, order, purchaseId });
+    await notify(tx, { buyer, order, purchaseId });
     return { ok: true, purchaseId, isReplay: false };
   });
 }
@@ -142,7 +142,7 @@ async function giveAccess(
     where id = ${purchaseId}`;
 }
 
-async function tell(
+async function notify(
   tx: Transaction,
   { buyer, order, purchaseId }: { buyer: Buyer; order: Order; purchaseId: bigint },
 ): Promise<void> {

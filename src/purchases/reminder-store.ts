@@ -3,7 +3,7 @@ import { queueMail } from "../mail/outbox-store.ts";
 import { endsSoon, hasEnded, REMIND_DAYS, type Ending } from "./reminder.ts";
 
 /** A holder to notify that a plan ends, or has ended. */
-interface ToTell extends Ending {
+interface Recipient extends Ending {
   entitlementId: bigint;
   email: string;
 }
@@ -14,11 +14,11 @@ const BATCH = 100;
 const NEWS_DAYS = 14;
 
 /** Whether a notification about the end of a plan is due. */
-export async function hasHoldersToTell(sql: Queryable): Promise<boolean> {
+export async function hasHoldersToNotify(sql: Queryable): Promise<boolean> {
   const [row] = await sql<{ isSo: boolean }[]>`
     select
-      exists (${toRemind(sql)})
-      or exists (${toTellOfEnd(sql)}) as "isSo"`;
+      exists (${endsToRemind(sql)})
+      or exists (${endsToNotify(sql)}) as "isSo"`;
   return row?.isSo === true;
 }
 
@@ -28,55 +28,55 @@ export async function hasHoldersToTell(sql: Queryable): Promise<boolean> {
  * the notification and the e-mail are one transaction.
  * @param site the public address without a trailing slash; null if unknown
  */
-export async function tellHolders(
+export async function notifyHolders(
   sql: Sql,
   { site, signal }: { site: string | null; signal: AbortSignal },
 ): Promise<{ reminded: number; ended: number }> {
   const counts = { reminded: 0, ended: 0 };
-  for (let told = BATCH; told === BATCH;) {
+  for (let notified = BATCH; notified === BATCH;) {
     signal.throwIfAborted();
-    told = await sql.begin((tx) => remind(tx, site));
-    counts.reminded += told;
+    notified = await sql.begin((tx) => remind(tx, site));
+    counts.reminded += notified;
   }
-  for (let told = BATCH; told === BATCH;) {
+  for (let notified = BATCH; notified === BATCH;) {
     signal.throwIfAborted();
-    told = await sql.begin((tx) => tellOfEnd(tx, site));
-    counts.ended += told;
+    notified = await sql.begin((tx) => notifyOfEnd(tx, site));
+    counts.ended += notified;
   }
   return counts;
 }
 
 async function remind(tx: Transaction, site: string | null): Promise<number> {
-  const told = await tx<ToTell[]>`
+  const notified = await tx<Recipient[]>`
     update entitlements e
     set reminded_at = clock_timestamp()
     from accounts a
     where a.id = e.account_id
-      and e.id in (${toRemind(tx)} limit ${BATCH} for no key update of e skip locked)
+      and e.id in (${endsToRemind(tx)} limit ${BATCH} for no key update of e skip locked)
     returning e.id as "entitlementId", e.plan, utc_text(e.ends_at) as "endsAt", a.email`;
-  for (const { entitlementId, email, ...ending } of told) {
+  for (const { entitlementId, email, ...ending } of notified) {
     const dedupKey = `plan ends ${entitlementId}`;
     await queueMail(tx, { ...endsSoon(ending, site), recipient: email, dedupKey });
   }
-  return told.length;
+  return notified.length;
 }
 
-async function tellOfEnd(tx: Transaction, site: string | null): Promise<number> {
-  const told = await tx<ToTell[]>`
+async function notifyOfEnd(tx: Transaction, site: string | null): Promise<number> {
+  const notified = await tx<Recipient[]>`
     update entitlements e
     set end_told_at = clock_timestamp()
     from accounts a
     where a.id = e.account_id
-      and e.id in (${toTellOfEnd(tx)} limit ${BATCH} for no key update of e skip locked)
+      and e.id in (${endsToNotify(tx)} limit ${BATCH} for no key update of e skip locked)
     returning e.id as "entitlementId", e.plan, utc_text(e.ends_at) as "endsAt", a.email`;
-  for (const { entitlementId, email, ...ending } of told) {
+  for (const { entitlementId, email, ...ending } of notified) {
     const dedupKey = `plan ended ${entitlementId}`;
     await queueMail(tx, { ...hasEnded(ending, site), recipient: email, dedupKey });
   }
-  return told.length;
+  return notified.length;
 }
 
-function toRemind(sql: Queryable) {
+function endsToRemind(sql: Queryable) {
   return sql`
     select e.id
     from entitlements e
@@ -90,7 +90,7 @@ function toRemind(sql: Queryable) {
       and ${isTheLast(sql)}`;
 }
 
-function toTellOfEnd(sql: Queryable) {
+function endsToNotify(sql: Queryable) {
   return sql`
     select e.id
     from entitlements e

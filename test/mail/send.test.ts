@@ -311,7 +311,7 @@ describe("a failing mail server", () => {
       const from = { name: "Us", address: "us@example.com" };
       const way = openMailServer(`smtp://127.0.0.1:${port}`, from, { withinMs: 100 });
       const delivery = await way.deliver(mail, new AbortController().signal);
-      expect(delivery).toEqual({ outcome: "trouble", reason: "the mail server did not take it within 0.1 s" });
+      expect(delivery).toEqual({ outcome: "server-failure", reason: "the mail server did not take it within 0.1 s" });
       way.close();
       odd.close();
     }

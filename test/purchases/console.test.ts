@@ -142,7 +142,7 @@ describe("nothing is bought", () => {
     );
     expect(anew).toContain("<button>Pay 98.00 USD");
     await setPlan(world.sql, "Pro", { priceMicros: 99_000_001n });
-    expect(await text(await send(gus, "Pro", fieldsOf(anew)))).toContain("0.000001 USD are missing");
+    expect(await text(await send(gus, "Pro", fieldsOf(anew)))).toContain("you need 0.000001 USD more");
     const missing = await page(gus, "/console/plans/Pro/buy");
     expect(missing).toContain('href="/console/top-up">Top up</a>');
     expect(missing).not.toContain("<button>Pay");

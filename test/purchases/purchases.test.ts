@@ -285,7 +285,7 @@ describe("an order", () => {
     expect(done.filter(({ ok }) => ok)).toHaveLength(1);
     expect(done.filter((one) => !one.ok && one.reason === "balance")).toHaveLength(19);
     expect(done.find((one) => !one.ok)).toMatchObject({
-      message: "Starter comes to 29.00 USD and your balance is 0.00 USD: 29.00 USD are missing",
+      message: "Starter costs 29.00 USD and your balance is 0.00 USD: you need 29.00 USD more",
     });
     expect(await tracesOf(id)).toEqual({ ...ONCE, balance: 0n });
   });

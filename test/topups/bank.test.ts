@@ -439,16 +439,16 @@ describe("the mails about bank transfers", () => {
     const path = await desk.enter({ remittance: "?" });
     await desk.match(path, "slow@example.com", account);
     await watchOverdueApprovals(desk.sql, log);
-    expect(await listOpenSubjects(desk.sql, "bank-desk")).toEqual([]);
+    expect(await listOpenSubjects(desk.sql, "bank_approval")).toEqual([]);
     await desk.sql`alter table bank_matches disable trigger bank_match_is_never_changed`;
     const match = await desk.matchId(path);
     await desk.sql`update bank_matches set matched_at = matched_at - interval '25 hours' where id = ${match}`;
     await desk.sql`alter table bank_matches enable trigger bank_match_is_never_changed`;
     await watchOverdueApprovals(desk.sql, log);
-    expect(await listOpenSubjects(desk.sql, "bank-desk")).toEqual(["approval"]);
+    expect(await listOpenSubjects(desk.sql, "bank_approval")).toEqual(["approval"]);
     await desk.ben.post(`${path}/approve`, { match });
     await watchOverdueApprovals(desk.sql, log);
-    expect(await listOpenSubjects(desk.sql, "bank-desk")).toEqual([]);
+    expect(await listOpenSubjects(desk.sql, "bank_approval")).toEqual([]);
   });
 });
 

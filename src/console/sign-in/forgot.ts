@@ -105,7 +105,7 @@ export function addForgot(
       const by = { requestId: reply.locals.requestId, address };
       const done = await setNewPassword(sql, { token, password: next, site: parts.site(), by });
       if (done.ok) {
-        // whoever reads the mailbox is not locked out by others' wrong passwords
+        // the reader of the mailbox must not be locked out by wrong passwords from elsewhere
         passCookies(reply, [devices.remember(request.headers.cookie ?? "", done.email)]);
         return answers.goOn(
           reply,

@@ -1,4 +1,4 @@
-// Live data: loads parts of a page again every few seconds, and says when they are stale. Without this script "Reload" is a link.
+// Live data: loads parts of a page again every few seconds, and shows when they are stale. Without this script "Reload" is a link.
 "use strict";
 
 (() => {
@@ -8,7 +8,7 @@
   if (!Number.isFinite(seconds) || seconds <= 0) return;
   let isLoading = false;
 
-  /** What somebody types, opens, selects or has the focus in is not replaced. */
+  /** A part is not replaced while its user types, selects, or has something open or focused in it. */
   function isBusy(part) {
     const focused = document.activeElement;
     const isInForm = focused !== null && part.contains(focused) && focused.closest("form, details, dialog, summary");

@@ -44,6 +44,7 @@ const approveAction: OpsAction<Form> = {
   path: "/ledger/proposals/:id/approve",
   roles: ["operator"],
   isDangerous: true,
+  needsTwoFactor: true,
   form,
   run: (parts, sent) => decide(parts, sent, true),
 };

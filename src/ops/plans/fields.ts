@@ -24,7 +24,7 @@ export const planFields = z.object({
   month: wholeOrNone("calls a month"),
   ceiling: wholeOrNone("the ceiling"),
   rps: whole("calls a second"),
-  burst: whole("calls at once"),
+  burst: whole("calls in a burst"),
   price: z
     .string()
     .max(40)

@@ -115,7 +115,7 @@ export async function approveReturn(
       { side: { kind: "suspense" }, micros: -micros },
       { side: { kind: "cash_bank" }, micros },
     ],
-    meta: { line: String(line.id), posted: String(suspenseTransactionId), way: "returned by the bank desk" },
+    meta: { line: String(line.id), posted: String(suspenseTransactionId), way: "returned to the sender" },
   });
   if (!posted.ok) return { ok: false, problem: posted.message };
   await saveReturnApproval(tx, asked.id, by.id, approval.onePerson);

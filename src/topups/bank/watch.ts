@@ -18,6 +18,6 @@ export async function watchOverdueApprovals(sql: Sql, log: Log): Promise<number>
             text: `${count === 1 ? "1 bank transfer waits" : `${count} bank transfers wait`} for a second person, since ${since.toISOString()}: look at them at /ops/bank`,
           },
         ];
-  await syncAlerts(sql, log, "bank-desk", alerts);
+  await syncAlerts(sql, log, "bank_approval", alerts);
   return count;
 }
