@@ -49,7 +49,6 @@ async function outcomeOf(method: string, path: string, response: Response): Prom
   const says = (words: string) => text.includes(words);
   if (status >= 500 && !text.includes("no Redis")) return `fault ${status}`;
   if (status === 302 && /^\/(?:console|ops)\/sign-in/.test(location)) return "sign in";
-  if (status === 303 && location === "/console/welcome") return "welcome";
   if (status === 303 && method !== "POST" && location === "/ops/me") return "enroll";
   if (method === "HEAD" && status === 429) return "quota"; // its body would tell more
   if (method === "HEAD" && status === 401 && path.startsWith("/api/")) return "key";
@@ -58,9 +57,8 @@ async function outcomeOf(method: string, path: string, response: Response): Prom
   if (status === 401 && /"code":"(?:(?:missing|invalid|expired|revoked)_api_key)"/.test(text)) return "key";
   if (status === 429 && /"code":"\w+_quota_exceeded"/.test(text)) return "quota";
   if (text.includes('"returnCode":"FAIL"') && /BinancePay-|signature|certificate/.test(text)) return "signature";
-  if (status === 403 && says("you hold no account yet")) return "welcome";
   if (status === 403 && says("Confirm that it is you")) return "proof";
-  if (status === 403 && says("everybody needs a second factor here")) return "enroll";
+  if (status === 403 && says("All staff of this instance must use two-factor authentication")) return "enroll";
   // anyone may try a door: what is wrong is the password, the code or the link that was sent
   if (status === 401 && DOOR.test(path)) return "passes";
   return status === 401 || status === 403 || status === 429 ? "refused" : "passes";
@@ -206,7 +204,7 @@ function refusesMethod(as: Requester, path: string, method: string, status: numb
   if (method === "OPTIONS" && status === 204) return true; // of the API and the site: only lists the methods
   const surface = /^\/(console|ops)(?:\/|$)/.exec(path)?.[1];
   if (surface === undefined) return false;
-  const { outcomes } = RULES[surface === "ops" ? "ops own" : "console person"];
+  const { outcomes } = RULES[surface === "ops" ? "ops own" : "console own form"];
   if (outcomes[as] === "sign in") return status === 302 || status === 401;
   return / without /.test(as) && (status === 303 || status === 403);
 }

@@ -28,7 +28,6 @@ export const OUTCOMES = {
   "sign in": "GET redirects to the sign-in page (302), anything else is 401",
   refused: "403",
   proof: "403 with a form that asks for the password and the code again",
-  welcome: "GET redirects to the page that opens an account (303), a form is 403",
   enroll: "GET redirects to the page of the own sign-in (303), anything else is 403 until a second factor is on",
   key: "401: no key, or one that is wrong, revoked or expired",
   quota: "429 with the exceeded quota",
@@ -55,7 +54,7 @@ const all = (names: readonly Requester[], outcome: Outcome): Given =>
   Object.fromEntries(names.map((name) => [name, outcome]));
 const CALLERS = ["caller", "suspended caller", "caller, old sign-in"] as const;
 const STAFF = ["viewer", "operator", "data", "admin", "admin, old sign-in"] as const;
-const SIGNED_IN = { ...all(CALLERS, "passes"), "person without account": "welcome" } as const;
+const SIGNED_IN = all(CALLERS, "passes");
 
 /** An action of staff: who may, and whether an old sign-in has to be proved first. */
 function action(about: string, roles: readonly Requester[], { isDangerous = false } = {}): Rule {
@@ -78,7 +77,6 @@ export const RULES = {
   metrics: rule("metrics, with `METRICS_TOKEN` set", "token"),
   notice: rule("notices of the payment app", "signature"),
   "console door": rule("sign-up, sign-in and what mails link to", "passes"),
-  "console person": rule("opening an account", "sign in", all([...CALLERS, "person without account"], "passes")),
   "console page": rule("pages of a caller's own account", "sign in", SIGNED_IN),
   "console own form": rule(
     "what callers may do while suspended: their sign-in, the terms, closing, revoking",
@@ -186,7 +184,6 @@ export const ROUTES: Readonly<Record<RuleName, readonly string[]>> = {
     "POST /console/new-email",
     "GET /console/terms",
   ],
-  "console person": ["GET /console/welcome", "POST /console/welcome"],
   "console page": [
     "GET /console/security",
     "GET /console",
@@ -212,6 +209,8 @@ export const ROUTES: Readonly<Record<RuleName, readonly string[]>> = {
     "GET /console/top-up/binance-pay/:id",
   ],
   "console own form": [
+    "GET /console/step-up",
+    "POST /console/step-up",
     "POST /console/terms",
     "POST /console/security/sessions/end",
     "POST /console/security/sessions/end-others",
@@ -246,6 +245,8 @@ export const ROUTES: Readonly<Record<RuleName, readonly string[]>> = {
   ],
   "ops own": [
     "GET /ops/me",
+    "GET /ops/step-up",
+    "POST /ops/step-up",
     "POST /ops/me/password",
     "POST /ops/me/sessions/end",
     "POST /ops/me/sessions/end-others",

@@ -102,9 +102,15 @@ async function listCredentials(world: ConsoleWorld): Promise<Record<Requester, C
   async function keyOf(name: string): Promise<Credentials> {
     return { headers: { "x-api-key": await makeKey(sql, `${name}@example.com`, "Pro") } };
   }
-  /** @param change changes the session or the account after each sign-in */
-  async function session(base: string, email: string, change: () => Promise<unknown>): Promise<Credentials> {
+  /** @param change changes the session or the account after each sign-in, @param prepare undoes it before the next */
+  async function session(
+    base: string,
+    email: string,
+    change: () => Promise<unknown>,
+    prepare: () => Promise<unknown> = nothing,
+  ): Promise<Credentials> {
     async function renew() {
+      await prepare();
       await sql`update auth.users set two_factor_enabled = false where email = ${email}`;
       const somebody = openSomebody(world.url, `192.0.2.${Math.floor(Math.random() * 250)}`);
       const { status } = await somebody.post(`${base}/sign-in`, { email, password: PASSWORD });
@@ -163,11 +169,16 @@ async function listCredentials(world: ConsoleWorld): Promise<Record<Requester, C
         sql.begin((tx) => suspendAccount(tx, accountId, { by: "test", reason: "a test" })),
       ),
     "caller, old sign-in": () => caller("old-caller", ({ email }) => old(email)),
-    "person without account": () =>
-      caller(
-        "none",
-        ({ accountId }) => sql`update accounts set user_id = null, email = 'left@example.com' where id = ${accountId}`,
-      ),
+    "person without account": async () => {
+      const { email, accountId, userId } = await world.makeHolder("none@example.com");
+      const holds = (holder: string | null) => sql`update accounts set user_id = ${holder} where id = ${accountId}`;
+      return session(
+        "/console",
+        email,
+        () => holds(null),
+        () => holds(userId),
+      );
+    },
     viewer: () => staff("viewer", "viewer"),
     operator: () => staff("operator", "operator"),
     data: () => staff("data", "data"),
