@@ -19,7 +19,7 @@
 
   async function ask(form, submitter) {
     asking.add(form);
-    const action = submitter?.getAttribute("formaction") ?? form.getAttribute("action") ?? "";
+    const action = submitter?.getAttribute("formAction") ?? form.getAttribute("action") ?? "";
     const path = new URL(action, location.href).pathname;
     const send = () => {
       checked.add(form);

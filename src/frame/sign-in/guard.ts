@@ -81,7 +81,7 @@ export function keepSignedIn<SignedIn>() {
   return {
     findSignedIn,
     setSignedIn: (response: Response, who: SignedIn): void => void known.set(response, who),
-    requireSignedIn(response: Response): SignedIn {
+    requireSignedIn: (response: Response): SignedIn => {
       const who = findSignedIn(response);
       if (who === null) throw new PageError(401, "sign in first");
       return who;

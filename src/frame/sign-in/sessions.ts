@@ -13,7 +13,7 @@ export interface SessionParts extends SignInParts {
   /** The path of the account page. */
   page: string;
   /** The audit entry of `own.end-session`, with the number of sessions that ended. */
-  entryOf(reply: PageReply, after: { sessions_ended: number }): AuditEntry;
+  entryOf: (reply: PageReply, after: { sessions_ended: number }) => AuditEntry;
 }
 
 /** Adds ending one other session of the current account, and all others together. */
