@@ -91,9 +91,10 @@ export const retryPage = previewOf(RETRY, retryAction);
 export const promotePage = previewOf(PROMOTE, promoteAction);
 export const discardPage = previewOf(DISCARD, discardAction);
 
-function actionOf({ act, outcome, isDangerous, work }: RunsAction): OpsAction<RunsForm> {
+function actionOf({ act, verb, outcome, isDangerous, work }: RunsAction): OpsAction<RunsForm> {
   return {
     name: `queue.${act}`,
+    title: `${verb} runs`,
     path: `/queues/:queue/${act}`,
     roles: ["operator"],
     isDangerous,
