@@ -61,7 +61,7 @@ export async function ensureProven(
     } else if (requirement.isFresh) return true;
   }
   const form = { action: request.originalUrl, fields: fieldsOf(sent.fields), problem };
-  showStepUp(answers, request, reply, { requirement, ...form }, 403);
+  showStepUp(answers, request, reply, { requirement, ...form }, requirement.stepUp.kind === "enroll" ? 422 : 403);
   return false;
 }
 
