@@ -10,8 +10,10 @@ import { emptyState } from "../../src/forecasts/model/k7.ts";
 import { createModel } from "../../src/forecasts/model/model.ts";
 import { K7_1 } from "../../src/forecasts/model/parameters.ts";
 import { encodeState, stateHash } from "../../src/forecasts/model/state.ts";
+import type { ExportedForecast } from "../../src/forecasts/chain/export-store.ts";
 import { verify } from "../../src/verify/verify.ts";
 import { reviseRound } from "../../src/corrections/revision.ts";
+import { plainLearn, plainProbabilities, plainTable, plainWindows } from "../bench/straightforward-k7.ts";
 import { generatedRounds, stateAfter, type Outcome } from "../forecasts/streams.ts";
 import { createWorld, type World } from "../forecasts/world.ts";
 
@@ -19,6 +21,7 @@ const COUNT = 900;
 const LIVE_FROM = 600;
 const FIRST_ID = 5001;
 const ROUNDS: Outcome[] = generatedRounds(COUNT).map(({ hundredths }) => ({ hundredths, afterGap: false }));
+const COLORS = ["blue", "purple", "pink"];
 const never = new AbortController().signal;
 const idOf = (index: number) => String(FIRST_ID + index);
 const model = createModel({ thresholds: [200, 1000], edge: 0.01 });
@@ -83,6 +86,61 @@ describe("a replay of history that was imported into a live table", () => {
     }
     expect(await state()).toEqual(before);
     expect(await verify(world.sql, { tableId: world.tableId })).toMatchObject({ ok: true });
+  });
+
+  test("forecasts each round as a plain port of the formulas does, and opens the windows that the port opens", async () => {
+    const world = await liveWorld();
+    const rows: ExportedForecast[] = [];
+    const openFile = () =>
+      Promise.resolve({
+        write: (some: readonly ExportedForecast[]) => Promise.resolve(void rows.push(...some)),
+        mark: () => Promise.resolve(rows.length),
+        finish: () => Promise.resolve(),
+        close: () => Promise.resolve(),
+      });
+    const [from, to] = [120, 720];
+    const id = await ask(world, { from: idOf(from), to: idOf(to), outFile: "in memory" });
+    await runManualCalibration(world.sql, id, {
+      signal: never,
+      openFile,
+      steps: { roundsPerChunk: 64, roundsPerCheckpoint: 128 },
+    });
+    const byCutoff = Map.groupBy(rows, ({ cutoff_round_id: cutoff }) => cutoff);
+    const plain = plainTable([200, 1000], 0.01);
+    const openUntil = new Map<string, number>();
+    let windows = 0;
+    for (let index = from; index <= to; index++) {
+      const { hundredths } = ROUNDS[index] ?? { hundredths: 0 };
+      const color = hundredths < 200 ? 0 : hundredths < 1000 ? 1 : 2;
+      const said = byCutoff.get(index === from ? "" : idOf(index - 1)) ?? [];
+      const next = said.find(({ feature }) => feature === "next_color");
+      const expected = plainProbabilities(plain).map((p) => p * 1e6);
+      const found = next?.p_ppm.split("|").map(Number) ?? [];
+      expect(found.length, `before round ${idOf(index)}`).toBe(3);
+      for (const [k, ppm] of found.entries())
+        expect(Math.abs(ppm - (expected[k] ?? 0)), `before round ${idOf(index)}`).toBeLessThan(1.5);
+      expect([next?.target_round_id, next?.outcome]).toEqual([idOf(index), COLORS[color]]);
+      for (const [k, name] of COLORS.entries()) {
+        for (const [t, window] of plainWindows(plain, k).entries()) {
+          const feature = `window:${name}:${[50, 80, 90][t]}`;
+          const issued = said.find((row) => row.feature === feature);
+          // the first line follows no round, and no window either
+          const isOpen = (openUntil.get(feature) ?? -1) >= index;
+          if (window === null || isOpen || index === from) {
+            expect(issued, `${feature} before round ${idOf(index)}`).toBeUndefined();
+            continue;
+          }
+          expect([issued?.horizon, issued?.p_ppm], `${feature} before round ${idOf(index)}`).toEqual([
+            String(window.rounds),
+            String(window.pPpm),
+          ]);
+          openUntil.set(feature, index + window.rounds - 1);
+          windows += 1;
+        }
+      }
+      plainLearn(plain, color, hundredths);
+    }
+    expect(windows).toBeGreaterThan(500);
   });
 
   test("continues after a gap if numbers are missing, also at the ends of chunks, and at a void round", async () => {

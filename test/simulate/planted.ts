@@ -44,6 +44,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
         to: "false",
       },
     ],
+    control: [],
     faults: [],
     troubles: ["late"],
     showsAtEnd: true,
@@ -53,6 +54,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
   "gaps-forgotten": {
     about: "what is missing between two answers is noticed and not written down",
     edits: [{ file: "src/rounds/intake.ts", from: "if (gap !== null) taken.gaps.push(gap);", to: "" }],
+    control: [],
     faults: ["stop all workers"],
     troubles: [],
     showsAtEnd: true,
