@@ -4,7 +4,7 @@ import { loadSettings } from "../../src/config/environment.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
 import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import { fixture } from "../houses/adapters/fixtures.ts";
-import { says, startBadHouse, type BadHouse } from "../support/bad-house.ts";
+import { respondWith, startBadHouse, type BadHouse } from "../support/bad-house.ts";
 import { createDatabase } from "../support/database.ts";
 import { houseEntry, tableEntry } from "../support/houses.ts";
 import { makeRound } from "../support/make.ts";
@@ -47,14 +47,14 @@ it("sends each adapter's request and shows the request, the response, the rounds
   const now = new Date();
   server.on(
     "/_api/graphql",
-    says(fixture("stake/list.json").replaceAll(/Sat, 21 [^"]*/g, now.toUTCString()), {
+    respondWith(fixture("stake/list.json").replaceAll(/Sat, 21 [^"]*/g, now.toUTCString()), {
       server: "edge",
       "set-cookie": "a=b",
     }),
   );
-  server.on("/crash/recentNumbers", says('[{"id":1,"crashPoint":2},{"id":2,"points":3}]'));
-  server.on("/game/5.json", says('{"game_crash":0}'));
-  server.on("/history", says(fixture("lucky-jet/history.json")));
+  server.on("/crash/recentNumbers", respondWith('[{"id":1,"crashPoint":2},{"id":2,"points":3}]'));
+  server.on("/game/5.json", respondWith('{"game_crash":0}'));
+  server.on("/history", respondWith(fixture("lucky-jet/history.json")));
   const [stake, roobet, page, jet] = await check(
     [
       { adapter: "stake", opaque: true },
@@ -85,7 +85,7 @@ it("sends each adapter's request and shows the request, the response, the rounds
 });
 
 it("names the setting to change for a round that was not played yet, and the proxy in front of a house that failed", async () => {
-  server.on("/crash/recentNumbers", says("forbidden", { server: "edge", "retry-after": "9" }, 403));
+  server.on("/crash/recentNumbers", respondWith("forbidden", { server: "edge", "retry-after": "9" }, 403));
   const [page, roobet] = await check([
     { adapter: "bustabit", feed: { first_round_id: 999 } },
     { adapter: "roobet", opaque: true },
@@ -107,7 +107,7 @@ it("if each round has its own page requests the newest stored one, because the n
   await check(tables, {}, database.url);
   const [table] = await sql<{ id: number }[]>`select id from tables`;
   await makeRound(sql, { id: table?.id ?? 0 }, { roundId: "41" });
-  server.on("/game/41.json", says('{"game_crash":187}'));
+  server.on("/game/41.json", respondWith('{"game_crash":187}'));
   expect(await check(tables, {}, database.url)).toMatchObject([{ ok: true, ids: ["41"] }]);
   expect(await sql`select from payloads`).toHaveLength(0);
   expect(await sql`select from rounds`).toHaveLength(1);

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { page, says, startBadHouse, trouble } from "../support/bad-house.ts";
+import { page, respondWith, startBadHouse, badResponses } from "../support/bad-house.ts";
 import { feedEntry, houseEntry, tableEntry } from "../support/houses.ts";
 import { housesFile, makeFolder, roundhouse } from "./world.ts";
 
@@ -22,7 +22,7 @@ describe("house check", () => {
   it("reads a house's response as a poll would, with nothing running and nothing stored", async () => {
     const { house, check, env } = await makeHouse();
     const items = { rounds: [...(JSON.parse(page(812)) as { rounds: object[] }).rounds, { id: 7, multiplier: 0.5 }] };
-    house.on("/rounds", says(JSON.stringify(items)));
+    house.on("/rounds", respondWith(JSON.stringify(items)));
     const { code, stdout } = await check("--json");
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({
@@ -54,8 +54,8 @@ describe("house check", () => {
         tableEntry({ market, feed: feedEntry({ path: market === "m2" ? "/other" : "/rounds" }) }),
       ),
     });
-    house.on("/rounds", says(page(812)));
-    house.on("/other", says(page(9)));
+    house.on("/rounds", respondWith(page(812)));
+    house.on("/other", respondWith(page(9)));
     const { code, stdout } = await check("--json");
     expect(code).toBe(0);
     const { tables } = JSON.parse(stdout) as { tables: { table: string; ok: boolean; items: number }[] };
@@ -67,7 +67,7 @@ describe("house check", () => {
 
   it("prints the response and the refused items with their reasons", async () => {
     const { house, check } = await makeHouse();
-    house.on("/rounds", says('{"rounds":[{"id":812,"multiplier":"1,87x"},{"id":811,"multiplier":"∞"}]}'));
+    house.on("/rounds", respondWith('{"rounds":[{"id":812,"multiplier":"1,87x"},{"id":811,"multiplier":"∞"}]}'));
     const { code, stdout } = await check();
     expect(code).toBe(0);
     expect(stdout).toMatch(/^ok {2}acme\/crash\/global {2}200 in \d+ ms: 2 items, 1 rounds, 1 refused$/m);
@@ -80,7 +80,7 @@ describe("house check", () => {
       headers: { Authorization: "Bearer ${ACME_TOKEN}", "X-Plain": "also-kept" },
       tables: [tableEntry({ feed: feedEntry({ path: "/rounds?token=${ACME_TOKEN}" }) })],
     });
-    house.on("/rounds?token=a-secret-token", says(page(9), { etag: '"v1"' }));
+    house.on("/rounds?token=a-secret-token", respondWith(page(9), { etag: '"v1"' }));
     const { stdout, stderr } = await check("--explain");
     expect(house.requests[0]?.headers.authorization).toBe("Bearer a-secret-token");
     expect(stdout).toContain("> GET http://127.0.0.1");
@@ -92,11 +92,11 @@ describe("house check", () => {
   });
 
   it.each([
-    ["a page of HTML", trouble.html, "found HTML or XML"],
-    ["a reset", trouble.reset, "connection: "],
-    ["silence", trouble.silence, "timeout: "],
-    ["a redirect", trouble.redirect, "redirects are not followed"],
-    ["no readable item", says('{"rounds":[{"id":1}]}'), "found 1 items and not one of them readable"],
+    ["a page of HTML", badResponses.html, "found HTML or XML"],
+    ["a reset", badResponses.reset, "connection: "],
+    ["silence", badResponses.silence, "timeout: "],
+    ["a redirect", badResponses.redirect, "redirects are not followed"],
+    ["no readable item", respondWith('{"rounds":[{"id":1}]}'), "found 1 items and not one of them readable"],
   ])("fails on %s with the reason", async (_, listener, expected) => {
     const { house, check } = await makeHouse();
     house.on("/rounds", listener);

@@ -11,7 +11,7 @@ import { pauseHouse } from "../../src/houses/polling/pause-store.ts";
 import { createPasses, type Passes } from "../../src/pass/passes.ts";
 import { giveUpGap, openGapAgain } from "../../src/corrections/close-gap.ts";
 import { expireNotices } from "../../src/rounds/notices/notices-store.ts";
-import { says, startBadHouse, type BadHouse } from "../support/bad-house.ts";
+import { respondWith, startBadHouse, type BadHouse } from "../support/bad-house.ts";
 import { testContext, type TestContext } from "../support/context.ts";
 import { createDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
@@ -96,7 +96,7 @@ async function trueItems(newest: number, oldest: number): Promise<Record<string,
 
 /** From now on the house lists these before that round. */
 function history(before: string | number, rounds: readonly unknown[]): void {
-  house.on(`/history?before=${before}&limit=100`, says(JSON.stringify({ rounds })));
+  house.on(`/history?before=${before}&limit=100`, respondWith(JSON.stringify({ rounds })));
 }
 
 interface GapRow {
@@ -210,7 +210,7 @@ describe("a gap that the house is asked for", () => {
     const giveUp = (by: string) => sql.begin((tx) => giveUpGap(tx, 1n, { by, reason: "their archive is wrong" }));
     let closed: Promise<unknown> = Promise.resolve();
     house.on("/history?before=250&limit=100", (request, response) => {
-      closed = giveUp("ann").then(() => says(JSON.stringify({ rounds: items(249, 150) }))(request, response));
+      closed = giveUp("ann").then(() => respondWith(JSON.stringify({ rounds: items(249, 150) }))(request, response));
     });
     expect(await backfill()).toMatchObject({ pages: 1, rounds: 100 });
     await closed;
@@ -359,7 +359,7 @@ describe("a gap that the house is asked for", () => {
   it("holds the house's polls too when the house asks to be left alone", async () => {
     const table = await counted();
     await take(table, items(1, 1), items(5, 5));
-    house.on("/history?before=5&limit=100", says("later", { "retry-after": "30" }, 429));
+    house.on("/history?before=5&limit=100", respondWith("later", { "retry-after": "30" }, 429));
     expect(await backfill()).toMatchObject({ failed: 1 });
     expect(await gapRow()).toMatchObject({ state: "open", attempts: 1 });
     const [lease] = await sql<{ held: boolean }[]>`
@@ -370,7 +370,7 @@ describe("a gap that the house is asked for", () => {
   it("keeps a page that cannot be read, refused with its reason, and tries again", async () => {
     const table = await counted();
     await take(table, items(1, 1), items(3, 3));
-    house.on("/history?before=3&limit=100", says("<html>"));
+    house.on("/history?before=3&limit=100", respondWith("<html>"));
     expect(await backfill()).toMatchObject({ failed: 1 });
     const [page] = await sql`select state, refused_reason from payloads where kind = 'history'`;
     expect(page).toMatchObject({ state: "refused", refused_reason: expect.stringMatching(/HTML/) });

@@ -8,7 +8,7 @@ import { createHouseClient } from "../../src/houses/polling/http.ts";
 import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import { pauseHouse } from "../../src/houses/polling/pause-store.ts";
 import { createPasses, type Passes } from "../../src/pass/passes.ts";
-import { page, says, startBadHouse, trouble, type BadHouse } from "../support/bad-house.ts";
+import { page, respondWith, startBadHouse, badResponses, type BadHouse } from "../support/bad-house.ts";
 import { testContext } from "../support/context.ts";
 import { createDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
@@ -77,8 +77,8 @@ const paths = () => house.requests.map(({ path }) => path);
 describe("a poll", () => {
   test("stores the payload of each table as received, read", async () => {
     await applyHouses(sql, [alpha(2)]);
-    house.on("/0", says(page(9)));
-    house.on("/1", says(' {"rounds" : [ ]} '));
+    house.on("/0", respondWith(page(9)));
+    house.on("/1", respondWith(' {"rounds" : [ ]} '));
     const { counts, enqueued } = await poll();
     expect(counts).toMatchObject({ requests: 2, payloads: 2, unchanged: 0, failed: 0 });
     expect(await bodies()).toEqual([page(9), ' {"rounds" : [ ]} ']);
@@ -87,7 +87,7 @@ describe("a poll", () => {
 
   test("stamps its responses by the clock of the database", async () => {
     await applyHouses(sql, [alpha(1)]);
-    house.on("/0", says(page(9)));
+    house.on("/0", respondWith(page(9)));
     const [before] = await sql<{ at: string }[]>`select clock_timestamp()::text as at`;
     await poll();
     const [row] = await sql`
@@ -118,7 +118,7 @@ describe("a poll", () => {
   test("sends Last-Modified if there is no ETag", async () => {
     await applyHouses(sql, [alpha(1)]);
     const at = "Fri, 20 Nov 2026 10:00:00 GMT";
-    house.on("/0", says(page(9), { "last-modified": at, date: "Fri, 20 Nov 2026 10:01:00 GMT" }));
+    house.on("/0", respondWith(page(9), { "last-modified": at, date: "Fri, 20 Nov 2026 10:01:00 GMT" }));
     await poll();
     await poll();
     expect(house.requests[1]?.headers["if-modified-since"]).toBe(at);
@@ -127,7 +127,7 @@ describe("a poll", () => {
   test("sends the house's headers and secrets, and stores none of them", async () => {
     const feed = feedEntry({ path: "/rounds?key=${TOKEN}" });
     await applyHouses(sql, [alpha(1, { headers: { "X-Token": "${TOKEN}" }, tables: [tableEntry({ feed })] })]);
-    house.on("/rounds?key=s3cr3t", says(page(9)));
+    house.on("/rounds?key=s3cr3t", respondWith(page(9)));
     await poll({ token: "s3cr3t" });
     expect(house.requests[0]?.headers["x-token"]).toBe("s3cr3t");
     expect([...(await sql`select path from payloads`)]).toEqual([{ path: "/rounds?key=${TOKEN}" }]);
@@ -163,10 +163,10 @@ describe("a poll", () => {
 
 describe("a house that responds badly", () => {
   test.each([
-    ["HTML", trouble.html, "<!doctype html><title>Back soon</title>"],
-    ["nothing", trouble.empty, ""],
-    ["incomplete JSON", trouble.truncatedJson, '{"rounds":[{"id":1,"multiplier":1.5},{"id":2,"mult'],
-    ["other types", says('{"rounds":{"id":[]}}'), '{"rounds":{"id":[]}}'],
+    ["HTML", badResponses.html, "<!doctype html><title>Back soon</title>"],
+    ["nothing", badResponses.empty, ""],
+    ["incomplete JSON", badResponses.truncatedJson, '{"rounds":[{"id":1,"multiplier":1.5},{"id":2,"mult'],
+    ["other types", respondWith('{"rounds":{"id":[]}}'), '{"rounds":{"id":[]}}'],
   ])("with %s has its payload stored verbatim, for normalize to read", async (_, listener, body) => {
     await applyHouses(sql, [alpha(1)]);
     house.on("/0", listener);
@@ -175,21 +175,21 @@ describe("a house that responds badly", () => {
   });
 
   test.each([
-    ["in silence", trouble.silence, "timeout", null],
-    ["by a reset", trouble.reset, "connection", null],
-    ["and hangs up", trouble.hangUp, "connection", 200],
-    ["drop by drop", trouble.slowBody, "timeout", 200],
-    ["with endless headers", trouble.slowHeaders, "timeout", null],
-    ["with 429", says("", {}, 429), "status", 429],
-    ["with 500", says("", {}, 500), "status", 500],
-    ["with a redirect", trouble.redirect, "redirect", 302],
-    ["with 50 MB", trouble.fiftyMegabytes, "too_large", 200],
-    ["with a bomb of gzip", trouble.gzipBomb, "too_large", 200],
-    ["with gzip that is none", trouble.brokenGzip, "not_decodable", 200],
+    ["in silence", badResponses.silence, "timeout", null],
+    ["by a reset", badResponses.reset, "connection", null],
+    ["and hangs up", badResponses.hangUp, "connection", 200],
+    ["drop by drop", badResponses.slowBody, "timeout", 200],
+    ["with endless headers", badResponses.slowHeaders, "timeout", null],
+    ["with 429", respondWith("", {}, 429), "status", 429],
+    ["with 500", respondWith("", {}, 500), "status", 500],
+    ["with a redirect", badResponses.redirect, "redirect", 302],
+    ["with 50 MB", badResponses.fiftyMegabytes, "too_large", 200],
+    ["with a bomb of gzip", badResponses.gzipBomb, "too_large", 200],
+    ["with gzip that is none", badResponses.brokenGzip, "not_decodable", 200],
   ])("%s has the failure kept with its reason, and loses nothing", async (_, listener, reason, status) => {
     const timeout = reason === "timeout" ? 400 : 20_000;
     await applyHouses(sql, [alpha(1, { timeout_ms: timeout })]);
-    house.on("/0", says(page(9), { etag: '"9"' }));
+    house.on("/0", respondWith(page(9), { etag: '"9"' }));
     await poll();
     const before =
       await sql`select f.etag, h.payload_sha256, h.answered_at from feeds f join table_heads h using (table_id)`;
@@ -206,9 +206,9 @@ describe("a house that responds badly", () => {
 
   test("for one table has the others read all the same", async () => {
     await applyHouses(sql, [alpha(3)]);
-    house.on("/0", says("", {}, 500));
-    house.on("/1", says(page(1)));
-    house.on("/2", says(page(2)));
+    house.on("/0", respondWith("", {}, 500));
+    house.on("/1", respondWith(page(1)));
+    house.on("/2", respondWith(page(2)));
     expect((await poll()).counts).toMatchObject({ requests: 3, payloads: 2, unchanged: 0, failed: 1 });
     expect([...(await sql`select circuit, failures_in_row from poll_leases`)]).toEqual([
       { circuit: "closed", failures_in_row: 0 },
@@ -221,14 +221,14 @@ describe("a house that responds badly", () => {
     expect(house.requests).toHaveLength(15);
     expect((await poll()).counts).toEqual({ skipped: 1 });
     await sql`update poll_leases set next_allowed_at = now()`;
-    for (const path of ["/0", "/1", "/2"]) house.on(path, says(page(9)));
+    for (const path of ["/0", "/1", "/2"]) house.on(path, respondWith(page(9)));
     expect((await poll()).counts).toMatchObject({ requests: 1, payloads: 1 });
     expect((await poll()).counts).toMatchObject({ requests: 3 });
   });
 
   test("that cannot be saved counts against its circuit, so that it is left alone", async () => {
     await applyHouses(sql, [alpha(1)]);
-    house.on("/0", says(page(9)));
+    house.on("/0", respondWith(page(9)));
     await sql`alter table payloads add constraint payload_is_refused check (bytes < 0) not valid`;
     for (let polls = 0; polls < 5; polls += 1) await expect(poll()).rejects.toThrow(/payload_is_refused/);
     expect((await poll()).counts).toEqual({ skipped: 1 });
@@ -244,11 +244,11 @@ describe("a house that responds badly", () => {
 
   test("that sends more in a day than is stored is suspended until the next, with the reason", async () => {
     await applyHouses(sql, [alpha(1)]);
-    house.on("/0", says(page(9)));
+    house.on("/0", respondWith(page(9)));
     await sql`update poll_leases set bytes_on = (now() at time zone 'UTC')::date - 1, bytes_today = 1 << 30`;
     expect((await poll()).counts).toMatchObject({ payloads: 1 }); // that was yesterday
     await sql`update poll_leases set bytes_today = (1 << 30) - 10`;
-    house.on("/0", says(page(10)));
+    house.on("/0", respondWith(page(10)));
     expect((await poll()).counts).toMatchObject({ payloads: 1 });
     expect((await poll()).counts).toEqual({ skipped: 1 });
     const [lease] = await sql`
@@ -268,7 +268,7 @@ describe("a house that responds badly", () => {
   test("of which one is too large for a poll is asked for the others first next time", async () => {
     await applyHouses(sql, [alpha(20)]);
     const large = JSON.stringify({ rounds: [{ id: 1, multiplier: 1.5 }], more: "x".repeat(1_500_000) });
-    for (let n = 0; n < 20; n += 1) house.on(`/${n}`, says(large));
+    for (let n = 0; n < 20; n += 1) house.on(`/${n}`, respondWith(large));
     const first = (await poll()).counts["requests"] ?? 0;
     expect(first).toBeGreaterThanOrEqual(8);
     expect(first).toBeLessThan(16);
@@ -283,7 +283,7 @@ describe("a house that responds badly", () => {
 
   test("by asking us to wait is not asked for the rest, nor before the time is over", async () => {
     await applyHouses(sql, [alpha(20)]);
-    for (let n = 0; n < 20; n += 1) house.on(`/${n}`, says("", { "retry-after": "60" }, 429));
+    for (let n = 0; n < 20; n += 1) house.on(`/${n}`, respondWith("", { "retry-after": "60" }, 429));
     const { counts } = await poll();
     expect(counts["requests"]).toBeLessThanOrEqual(8);
     expect((await poll()).counts).toEqual({ skipped: 1 });
@@ -291,7 +291,7 @@ describe("a house that responds badly", () => {
 
   test("does not delay another house", async () => {
     const quick = await startBadHouse();
-    quick.on("/rounds", says(page(9)));
+    quick.on("/rounds", respondWith(page(9)));
     await applyHouses(sql, [alpha(20), houseEntry({ id: "quick", base_url: quick.url })]);
     const open: ServerResponse[] = [];
     for (let n = 0; n < 20; n += 1) house.on(`/${n}`, (_, response) => void open.push(response));
@@ -347,7 +347,7 @@ describe("two workers", () => {
     const first = poll();
     await eventually(() => slow !== undefined);
     await sql`update poll_leases set lease_until = '-infinity'`;
-    house.on("/0", says(page(10)));
+    house.on("/0", respondWith(page(10)));
     expect((await poll()).counts).toMatchObject({ payloads: 1 });
     const after = await sql`select * from poll_leases`;
     slow?.end(page(9));
@@ -361,8 +361,8 @@ describe("two workers", () => {
 
 test("a poll that is stopped in the middle saves nothing, and releases the house immediately", async () => {
   await applyHouses(sql, [alpha(2)]);
-  house.on("/0", says(page(9)));
-  house.on("/1", trouble.silence);
+  house.on("/0", respondWith(page(9)));
+  house.on("/1", badResponses.silence);
   const stop = new AbortController();
   const stopped = poll({ signal: stop.signal });
   await eventually(() => house.requests.length === 2);
@@ -370,6 +370,6 @@ test("a poll that is stopped in the middle saves nothing, and releases the house
   await expect(stopped).rejects.toThrow("the worker stops");
   expect(await bodies()).toEqual([]);
   expect(await failures()).toEqual([]);
-  house.on("/1", says(page(9)));
+  house.on("/1", respondWith(page(9)));
   expect((await poll()).counts).toMatchObject({ payloads: 2 });
 });

@@ -6,7 +6,7 @@ import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import { createMetrics, type Metrics } from "../../src/metrics/metrics.ts";
 import { CHECKS, makeKey } from "../api/world.ts";
 import { createWorld, type World } from "../queue/world.ts";
-import { page, says, startBadHouse, type BadHouse } from "../support/bad-house.ts";
+import { page, respondWith, startBadHouse, type BadHouse } from "../support/bad-house.ts";
 import { eventually } from "../support/eventually.ts";
 import { passesTo } from "../support/passes-to.ts";
 import { feedEntry, houseEntry, tableEntry } from "../support/houses.ts";
@@ -27,7 +27,7 @@ export async function createWorkingWorld(): Promise<WorkingWorld> {
   const { sql, databaseUrl: directUrl, redisUrl, log } = world;
   const house = await startBadHouse();
   let newest = 100;
-  house.on("/rounds", says(page(newest)));
+  house.on("/rounds", respondWith(page(newest)));
   await applyHouses(sql, [
     houseEntry({
       base_url: house.url,
@@ -66,7 +66,7 @@ export async function createWorkingWorld(): Promise<WorkingWorld> {
     apiUrl: api.url,
     key: await makeKey(sql, "ann@example.com", "Pro"),
     play() {
-      house.on("/rounds", says(page(++newest)));
+      house.on("/rounds", respondWith(page(++newest)));
       return receiptOf(newest);
     },
     async end() {

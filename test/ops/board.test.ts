@@ -14,7 +14,7 @@ import * as strip from "../../src/ops/board/strip.ts";
 import { startWorkers } from "../../src/queue/worker.ts";
 import { sumCells } from "../../src/rounds/gaps/cells-store.ts";
 import { readableLog } from "../queue/world.ts";
-import { page as rounds, says, startBadHouse } from "../support/bad-house.ts";
+import { page as rounds, respondWith, startBadHouse } from "../support/bad-house.ts";
 import { testContext } from "../support/context.ts";
 import { createRedis } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
@@ -333,7 +333,8 @@ describe("a house that is killed", () => {
     const { log } = readableLog();
     let house = await startBadHouse();
     let newest = 100;
-    const answer = () => house.on("/rounds", (request, response) => says(rounds((newest += 1)))(request, response));
+    const answer = () =>
+      house.on("/rounds", (request, response) => respondWith(rounds((newest += 1)))(request, response));
     answer();
     const entry = {
       id: "demo",

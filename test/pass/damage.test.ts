@@ -7,7 +7,7 @@ import type { HouseClient } from "../../src/houses/polling/client.ts";
 import { createHouseClient } from "../../src/houses/polling/http.ts";
 import { createPasses, type Passes } from "../../src/pass/passes.ts";
 import { repairTable } from "../../src/verify/repair.ts";
-import { says, startBadHouse, type BadHouse } from "../support/bad-house.ts";
+import { respondWith, startBadHouse, type BadHouse } from "../support/bad-house.ts";
 import { testContext } from "../support/context.ts";
 import { createDatabase } from "../support/database.ts";
 import { feedEntry, forgetHouses, tableEntry } from "../support/houses.ts";
@@ -57,7 +57,7 @@ function contextOf(passes: Passes) {
 }
 
 async function poll(passes: Passes, newest: number): Promise<Record<string, number>> {
-  for (const path of ["/0", "/1"]) house.on(path, says(page(newest)));
+  for (const path of ["/0", "/1"]) house.on(path, respondWith(page(newest)));
   return pollHouse.run({ house: "alpha", shard: 0 }, contextOf(passes));
 }
 

@@ -7,7 +7,7 @@ import type { HouseClient } from "../../src/houses/polling/client.ts";
 import { createHouseClient } from "../../src/houses/polling/http.ts";
 import { touchHeads } from "../../src/tables/heads-store.ts";
 import { createPasses, type Passes } from "../../src/pass/passes.ts";
-import { says, startBadHouse, type BadHouse } from "../support/bad-house.ts";
+import { respondWith, startBadHouse, type BadHouse } from "../support/bad-house.ts";
 import { testContext } from "../support/context.ts";
 import { createDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
@@ -74,7 +74,7 @@ async function run(job: typeof pollHouse | typeof normalizeRounds, using = passe
 
 /** Polls a page whose newest round is this one, at every path. */
 async function poll(newest: number, tables = 1, using = passes): Promise<Record<string, number>> {
-  for (let n = 0; n < tables; n += 1) house.on(`/${n}`, says(page(newest)));
+  for (let n = 0; n < tables; n += 1) house.on(`/${n}`, respondWith(page(newest)));
   return run(pollHouse, using);
 }
 
@@ -243,8 +243,8 @@ describe("polls at the same moment", () => {
   it("share a transaction; a locked row delays only its own poll", async () => {
     await makeHouse(sql, { base_url: house.url, tables: [tableEntry({ feed: feedEntry({ path: "/0" }) })] });
     const others = await startBadHouse();
-    others.on("/rounds", says(page(3)));
-    house.on("/0", says(page(3)));
+    others.on("/rounds", respondWith(page(3)));
+    house.on("/0", respondWith(page(3)));
     const { context } = testContext(sql, { passes, http, env: { ALLOW_PRIVATE_HOUSES: "1" } });
     const entries = Array.from({ length: 5 }, (_, n) => ({ id: `h${n}`, base_url: others.url }));
     await applyHouses(sql, [
@@ -278,7 +278,7 @@ describe("polls at the same moment", () => {
     ]);
     const { context } = testContext(sql, { passes, http, env: { ALLOW_PRIVATE_HOUSES: "1" } });
     const ask = (id: string, newest: number) => {
-      for (const path of ["/many", "/few"]) house.on(path, says(page(newest)));
+      for (const path of ["/many", "/few"]) house.on(path, respondWith(page(newest)));
       return pollHouse.run({ house: id, shard: 0 }, context);
     };
     for (const id of ["many1", "many2", "few"]) await ask(id, 3);

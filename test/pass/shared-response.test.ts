@@ -14,7 +14,7 @@ import { readRoundsForExport } from "../../src/rounds/lists/export-store.ts";
 import { findPayload, listServedTables } from "../../src/rounds/lists/payload-list-store.ts";
 import { verify } from "../../src/verify/verify.ts";
 import { rereadRange } from "../../src/reread/reread.ts";
-import { says, startBadHouse, type BadHouse } from "../support/bad-house.ts";
+import { respondWith, startBadHouse, type BadHouse } from "../support/bad-house.ts";
 import { testContext } from "../support/context.ts";
 import { createDatabase } from "../support/database.ts";
 import { feedEntry, forgetHouses, tableEntry } from "../support/houses.ts";
@@ -83,7 +83,7 @@ async function run(job: typeof pollHouse | typeof normalizeRounds = pollHouse, u
 }
 
 async function poll(newest: readonly (number | null)[], more: Record<string, unknown> = {}, using = passes) {
-  house.on("/all", says(listOf(newest, more)));
+  house.on("/all", respondWith(listOf(newest, more)));
   return run(pollHouse, using);
 }
 
@@ -150,12 +150,12 @@ describe("tables with the same request", () => {
   });
 
   it("are asked with one condition, and a 304 counts for all", async () => {
-    house.on("/all", says(listOf([3, 13, 23]), { etag: '"a"' }));
+    house.on("/all", respondWith(listOf([3, 13, 23]), { etag: '"a"' }));
     await run();
     house.on("/all", (_, response) => response.writeHead(304).end());
     expect(await run()).toMatchObject({ requests: 1, payloads: 0 });
     expect(house.requests[1]?.headers["if-none-match"]).toBe('"a"');
-    house.on("/all", says(listOf([3, 13, 24]), { etag: '"b"' }));
+    house.on("/all", respondWith(listOf([3, 13, 24]), { etag: '"b"' }));
     expect(await run()).toMatchObject({ rounds: 1, forecasts: 10 });
     house.on("/all", (_, response) => response.writeHead(304).end());
     await run();
@@ -174,7 +174,7 @@ describe("tables with the same request", () => {
       tableEntry({ market, feed: feedEntry({ path: "/all", items: market }) }),
     );
     await makeHouse(sql, { base_url: house.url, requests_per_minute: 1, tables: [...entries, own] });
-    house.on("/own", says(listOf([3])));
+    house.on("/own", respondWith(listOf([3])));
     for (let newest = 3; newest < 7; newest += 1) {
       await poll([newest, 13]);
       await sql`delete from request_budgets`;

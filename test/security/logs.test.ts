@@ -7,7 +7,7 @@ import { connect } from "../../src/db/client.ts";
 import { housesFile, makeFolder, startRoundhouse, untilReady } from "../cli/world.ts";
 import { tokenOf } from "../console/mails.ts";
 import { totp } from "../ops/totp.ts";
-import { says, startBadHouse } from "../support/bad-house.ts";
+import { respondWith, startBadHouse } from "../support/bad-house.ts";
 import { createDatabase, createRedis } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { houseEntry, tableEntry } from "../support/houses.ts";
@@ -69,7 +69,7 @@ it("[LOGS] no secret is in any line of a whole instance at its most talkative, w
   const token = mint("the token of a house");
   const feeds = { moved: 302, broken: 500, turned: 403, html: 200 };
   for (const [path, status] of Object.entries(feeds)) house.on(`/${path}?key=${token}`, echo(status, "text/html"));
-  house.on(`/items?key=${token}`, says(JSON.stringify({ rounds: [{ id: token, multiplier: token }] })));
+  house.on(`/items?key=${token}`, respondWith(JSON.stringify({ rounds: [{ id: token, multiplier: token }] })));
   house.on("/binancepay/openapi/v3/order", echo(500, "application/json"));
   house.on(`/rpc/${mint("the address of a chain's endpoint")}`, echo(500, "application/json"));
   const houses = [...Object.keys(feeds), "items"].map((id) => {

@@ -8,7 +8,7 @@ import { connect } from "../../src/db/client.ts";
 import type { HouseAnswer, HouseClient, HouseRequest } from "../../src/houses/polling/client.ts";
 import { createHouseClient } from "../../src/houses/polling/http.ts";
 import { applyHouses } from "../../src/houses-file/apply-store.ts";
-import { page, says, startBadHouse, type BadHouse } from "../support/bad-house.ts";
+import { page, respondWith, startBadHouse, type BadHouse } from "../support/bad-house.ts";
 import { testContext } from "../support/context.ts";
 import { createDatabase } from "../support/database.ts";
 import { passesTo } from "../support/passes-to.ts";
@@ -96,7 +96,7 @@ describe("[API7] a name", () => {
   });
 
   it("of a house that may be private is resolved by the same name servers, and only for a connection", async () => {
-    house.on("/rounds", says(page(9)));
+    house.on("/rounds", respondWith(page(9)));
     names.on("kept.example", HERE, [{ a: "10.255.255.1" }]);
     const url = `http://kept.example:${new URL(house.url).port}/rounds`;
     for (const _ of [1, 2]) {
@@ -156,7 +156,7 @@ describe("[API7] the response of a house", () => {
       const other = await startBadHouse();
       onTestFinished(() => other.close());
       for (const to of ["http://127.0.0.1:1/", other.url, "//127.0.0.1/", "https://169.254.169.254/", "/elsewhere"]) {
-        house.on("/moved", says("", { location: to }, status));
+        house.on("/moved", respondWith("", { location: to }, status));
         const before = house.requests.length;
         expect(await here("/moved")).toMatchObject({ kind: "failed", reason: "redirect", status });
         expect([house.requests.length - before, other.connections()]).toEqual([1, 0]);
@@ -174,7 +174,7 @@ describe("[API7] the response of a house", () => {
     ["br", "br", () => brotliCompressSync(zeros, fast)],
     ["zstd", "zstd", () => zstdCompressSync(zeros)],
   ])("does not burst: 64 MiB of nothing in %s", async (_, encoding, pack) => {
-    house.on("/bomb", says(pack(), { "content-encoding": encoding }));
+    house.on("/bomb", respondWith(pack(), { "content-encoding": encoding }));
     const before = process.memoryUsage().rss;
     expect(await here("/bomb", { timeoutMs: 20_000 })).toMatchObject({ kind: "failed", reason: "too_large" });
     expect(process.memoryUsage().rss - before).toBeLessThan(128 << 20);

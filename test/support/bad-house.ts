@@ -56,16 +56,20 @@ export function page(newest: number, count = 3): string {
   return JSON.stringify({ rounds });
 }
 
-/** Answers with this body. */
-export function says(body: string | Buffer, headers: Record<string, string> = {}, status = 200): RequestListener {
+/** Responds with this body. */
+export function respondWith(
+  body: string | Buffer,
+  headers: Record<string, string> = {},
+  status = 200,
+): RequestListener {
   return (_, response) => {
     response.writeHead(status, { "content-type": "application/json", ...headers });
     response.end(body);
   };
 }
 
-/** Every way to answer badly that a real house has shown or may show. */
-export const trouble = {
+/** Every kind of bad response that a real house has sent or may send. */
+export const badResponses = {
   silence: () => undefined,
   reset: (request) => request.socket.resetAndDestroy(),
   hangUp: (_, response) => {
@@ -88,15 +92,15 @@ export const trouble = {
     response.writeHead(200, { "content-type": "application/json" });
     pour(response, Buffer.alloc(1 << 20, "["), 50);
   },
-  gzipBomb: says(gzipSync(Buffer.alloc(50 << 20, " "), { level: 1 }), { "content-encoding": "gzip" }),
-  brokenGzip: says("this is not gzip", { "content-encoding": "gzip" }),
-  cutGzip: says(gzipSync(page(9, 50)).subarray(0, 60), { "content-encoding": "gzip" }),
-  unknownEncoding: says("{}", { "content-encoding": "compress" }),
-  manyEncodings: says("{}", { "content-encoding": "gzip, gzip, gzip" }),
-  redirect: says("", { location: "http://169.254.169.254/latest/meta-data?token=abcdef" }, 302),
-  html: says("<!doctype html><title>Back soon</title>", { "content-type": "text/html" }),
-  empty: says(""),
-  truncatedJson: says('{"rounds":[{"id":1,"multiplier":1.5},{"id":2,"mult'),
+  gzipBomb: respondWith(gzipSync(Buffer.alloc(50 << 20, " "), { level: 1 }), { "content-encoding": "gzip" }),
+  brokenGzip: respondWith("this is not gzip", { "content-encoding": "gzip" }),
+  cutGzip: respondWith(gzipSync(page(9, 50)).subarray(0, 60), { "content-encoding": "gzip" }),
+  unknownEncoding: respondWith("{}", { "content-encoding": "compress" }),
+  manyEncodings: respondWith("{}", { "content-encoding": "gzip, gzip, gzip" }),
+  redirect: respondWith("", { location: "http://169.254.169.254/latest/meta-data?token=abcdef" }, 302),
+  html: respondWith("<!doctype html><title>Back soon</title>", { "content-type": "text/html" }),
+  empty: respondWith(""),
+  truncatedJson: respondWith('{"rounds":[{"id":1,"multiplier":1.5},{"id":2,"mult'),
 } satisfies Record<string, RequestListener>;
 
 function drip(response: ServerResponse, text: string): void {

@@ -9,7 +9,7 @@ import { verify } from "../../../src/verify/verify.ts";
 import { createHouseClient } from "../../../src/houses/polling/http.ts";
 import { findLatePolls } from "../../../src/houses/polling/polling-store.ts";
 import { listHouses } from "../../../src/houses/house-status-store.ts";
-import { says, startBadHouse, type BadHouse } from "../../support/bad-house.ts";
+import { respondWith, startBadHouse, type BadHouse } from "../../support/bad-house.ts";
 import { testContext } from "../../support/context.ts";
 import { passesTo } from "../../support/passes-to.ts";
 import { createDatabase } from "../../support/database.ts";
@@ -111,11 +111,11 @@ describe("houses with a list", () => {
         request.on("data", (part: Buffer) => bodies.push(part.toString()));
         request.on("end", () => response.end(fresh(name)));
       };
-    server.on("/crash_games/recent", says(fresh("blaze/recent.json")));
+    server.on("/crash_games/recent", respondWith(fresh("blaze/recent.json")));
     server.on("/_api/graphql", listens("stake/list.json"));
     server.on("/api/game/bet/multi/history", listens("bcgame/history.json"));
-    server.on("/crash/recentNumbers", says(fresh("roobet/recent.json")));
-    server.on("/history", says(fresh("lucky-jet/history.json")));
+    server.on("/crash/recentNumbers", respondWith(fresh("roobet/recent.json")));
+    server.on("/history", respondWith(fresh("lucky-jet/history.json")));
     const opaque = { round_ids: "opaque" };
     const tables = await houseOf(
       [
@@ -156,12 +156,12 @@ describe("houses with a list", () => {
     });
     const list = (from: number, to: number) => Array.from({ length: from - to + 1 }, (_, n) => item(from - n));
     const table = await oneTable("blaze", {}, { poll_every_ms: 100 });
-    server.on("/crash_games/recent", says(JSON.stringify(list(3, 1))));
+    server.on("/crash_games/recent", respondWith(JSON.stringify(list(3, 1))));
     await turn();
-    server.on("/crash_games/recent", says(JSON.stringify(list(9, 8))));
+    server.on("/crash_games/recent", respondWith(JSON.stringify(list(9, 8))));
     await turn();
-    server.on("/crash_games/recent/history?page=1", says(JSON.stringify({ records: list(9, 6) })));
-    server.on("/crash_games/recent/history?page=2", says(JSON.stringify({ records: list(5, 2) })));
+    server.on("/crash_games/recent/history?page=1", respondWith(JSON.stringify({ records: list(9, 6) })));
+    server.on("/crash_games/recent/history?page=2", respondWith(JSON.stringify({ records: list(5, 2) })));
     paths();
     await fillGaps();
     expect(paths()).toEqual(["/crash_games/recent/history?page=1", "/crash_games/recent/history?page=2"]);
@@ -182,7 +182,7 @@ describe("houses with a list", () => {
 
 describe("houses with a page for each round", () => {
   const page = (n: number, result: string) =>
-    says(`<h3>Game ${n}</h3><b>${result}</b>`, { "content-type": "text/html" });
+    respondWith(`<h3>Game ${n}</h3><b>${result}</b>`, { "content-type": "text/html" });
 
   it("are asked for the next round until one was not played yet, a few at a time, and from there on", async () => {
     const table = await oneTable("bustabit", { first_round_id: 101 });
@@ -224,7 +224,7 @@ describe("houses with a page for each round", () => {
 
   it("that repeat one result on page after page are requested beyond them, and each page is stored once", async () => {
     const table = await oneTable("bustabit", { first_round_id: 101 });
-    for (let n = 101; n <= 110; n += 1) server.on(`/game/${n}`, says("Busted at: 1x"));
+    for (let n = 101; n <= 110; n += 1) server.on(`/game/${n}`, respondWith("Busted at: 1x"));
     server.on("/game/111", page(111, "111x"));
     for (let polls = 0; polls < 3; polls += 1) await turn();
     expect((await values(table)).slice(4)).toEqual(["105 1", "111 111"]);
@@ -235,9 +235,9 @@ describe("houses with a page for each round", () => {
 
   it("may have equal pages for two rounds, and neither is lost", async () => {
     const table = await oneTable("ethcrash-io", { first_round_id: 5 });
-    for (const n of [5, 6, 7]) server.on(`/game/${n}.json`, says('{"game_crash":0}'));
+    for (const n of [5, 6, 7]) server.on(`/game/${n}.json`, respondWith('{"game_crash":0}'));
     await turn();
-    server.on("/game/8.json", says('{"game_crash":0}'));
+    server.on("/game/8.json", respondWith('{"game_crash":0}'));
     await turn();
     expect(await values(table)).toEqual(["5 1", "6 1", "7 1", "8 1"]);
   });
@@ -245,7 +245,7 @@ describe("houses with a page for each round", () => {
   it("with a page that cannot be read are asked for the next one too, and for the missing one again later", async () => {
     const table = await oneTable("bustabit", { first_round_id: 101 }, { poll_every_ms: 100 });
     server.on("/game/101", page(101, "2.00x"));
-    server.on("/game/102", says("<h1>Something went wrong</h1>"));
+    server.on("/game/102", respondWith("<h1>Something went wrong</h1>"));
     await turn();
     expect(await openNotices(sql, table)).toMatchObject({ format: expect.stringContaining("cannot be read") });
     await turn();
@@ -267,7 +267,7 @@ describe("houses with a page for each round", () => {
 
   it("have a gap filled page by page, one that does not exist left out", async () => {
     const table = await oneTable("ethcrash-io", { first_round_id: 5 }, { poll_every_ms: 100 });
-    for (const n of [5, 7, 8]) server.on(`/game/${n}.json`, says(`{"game_crash":${n * 100}}`));
+    for (const n of [5, 7, 8]) server.on(`/game/${n}.json`, respondWith(`{"game_crash":${n * 100}}`));
     await turn();
     await makeHouse(sql, {
       base_url: server.url,
@@ -287,10 +287,13 @@ describe("houses with a page for each round", () => {
     server.on("/game/101", page(101, "2.00x"));
     await turn(); // and a 404 for 102
     const known = await lastAnswerAt();
-    server.on("/game/102", says("Busted at: 9x", { "retry-after": "1" }, 429));
+    server.on("/game/102", respondWith("Busted at: 9x", { "retry-after": "1" }, 429));
     expect(await turn()).toMatchObject({ requests: 1, failed: 1 });
     expect(await lastAnswerAt()).toBe(known);
-    server.on("/game/102", says("<title>Bad gateway</title><p>Ray 102, retry in 2x 5 s</p>".replace("102", "7f3a")));
+    server.on(
+      "/game/102",
+      respondWith("<title>Bad gateway</title><p>Ray 102, retry in 2x 5 s</p>".replace("102", "7f3a")),
+    );
     await turn();
     for (const n of [102, 103]) server.on(`/game/${n}`, page(n, `${n}x`));
     await turn(); // 103 first, since 102 could not be read
@@ -334,8 +337,8 @@ describe("houses with a page for each round", () => {
 
   it("begin at the games that their listing shows, if no first one is configured", async () => {
     const table = await oneTable("ethercrash", {});
-    server.on("/play", says(fixture("ethercrash/play.html")));
-    server.on("/game/7217786", says("<h4>Game 7217786 | Crashed @1,002.5x</h4>"));
+    server.on("/play", respondWith(fixture("ethercrash/play.html")));
+    server.on("/game/7217786", respondWith("<h4>Game 7217786 | Crashed @1,002.5x</h4>"));
     await turn();
     await turn();
     expect(paths()).toEqual(["/play", "/game/7217786", "/game/7217787"]);
@@ -348,7 +351,7 @@ describe("houses with a page for each round", () => {
       { adapter: "ethcrash-io", feed: { first_round_id: 101 } },
     ]);
     server.on("/game/101", page(101, "2.00x"));
-    server.on("/game/101.json", says('{"game_crash":300}'));
+    server.on("/game/101.json", respondWith('{"game_crash":300}'));
     await turn();
     expect(await Promise.all(tables.map(values))).toEqual([["101 2"], ["101 3"]]);
     expect(await sql`select from conflicts`).toHaveLength(0);
@@ -361,7 +364,7 @@ describe("a house that changed its format", () => {
 
   it("is recognized by two responses in a row, suspended, reported, and read again when it is readable", async () => {
     const table = await oneTable("roobet", {});
-    const answers = (items: object[]) => server.on("/crash/recentNumbers", says(JSON.stringify(items)));
+    const answers = (items: object[]) => server.on("/crash/recentNumbers", respondWith(JSON.stringify(items)));
     answers(good(6).map((one, at) => ({ ...one, crashPoint: 1.5 + at })));
     await turn();
     answers(renamed(12));
@@ -403,20 +406,23 @@ describe("a house that changed its format", () => {
 
   it("is not assumed for a maintenance page with status 200: it is polled again, and suspended while the page repeats", async () => {
     const table = await oneTable("roobet", {});
-    server.on("/crash/recentNumbers", says("<title>Back soon</title>"));
+    server.on("/crash/recentNumbers", respondWith("<title>Back soon</title>"));
     for (let polls = 0; polls < 6; polls += 1) await turn();
     expect(await circuit()).toBe("open");
     expect((await openNotices(sql, table))["format"]).toMatch(/^the house's responses cannot be read since/);
-    server.on("/crash/recentNumbers", says(JSON.stringify(good(5).map((one, at) => ({ ...one, crashPoint: 2 + at })))));
+    server.on(
+      "/crash/recentNumbers",
+      respondWith(JSON.stringify(good(5).map((one, at) => ({ ...one, crashPoint: 2 + at })))),
+    );
     await turn();
     expect([await circuit(), await openNotices(sql, table)]).toEqual(["closed", {}]);
   });
 
   it("is suspended if each round has its own page too: a round that was not played yet proves no format", async () => {
     const table = await oneTable("bustabit", { first_round_id: 101 });
-    server.on("/game/101", says("<h1>Game 101</h1><canvas></canvas>"));
+    server.on("/game/101", respondWith("<h1>Game 101</h1><canvas></canvas>"));
     await sql`update feeds set bad_answers = 4`; // as after so many pages
-    server.on("/game/105", says("<h1>Game 105</h1><canvas></canvas>"));
+    server.on("/game/105", respondWith("<h1>Game 105</h1><canvas></canvas>"));
     await turn();
     expect([await circuit(), (await openNotices(sql, table))["format"]]).toEqual([
       "open",
@@ -424,7 +430,8 @@ describe("a house that changed its format", () => {
     ]);
     await turn();
     expect(await circuit()).toBe("open");
-    for (let n = 101; n <= 120; n += 1) server.on(`/game/${n}`, says(`Game ${n} <i>Busted at:</i> <b>${n}x</b>`));
+    for (let n = 101; n <= 120; n += 1)
+      server.on(`/game/${n}`, respondWith(`Game ${n} <i>Busted at:</i> <b>${n}x</b>`));
     await turn();
     expect([await circuit(), (await openNotices(sql, table))["format"]]).toEqual(["closed", undefined]);
   });
@@ -432,7 +439,7 @@ describe("a house that changed its format", () => {
   it("is distinguished from maintenance: an error page that changes each time is only reported as unreadable", async () => {
     const table = await oneTable("roobet", {});
     await sql`update feeds set bad_answers = 4`; // as after so many of them
-    server.on("/crash/recentNumbers", says("<title>Back soon</title><p>Request 5</p>"));
+    server.on("/crash/recentNumbers", respondWith("<title>Back soon</title><p>Request 5</p>"));
     await turn();
     expect([await circuit(), (await openNotices(sql, table))["format"]]).toEqual([
       "open",
@@ -447,9 +454,9 @@ describe("a house that changed its format", () => {
       { adapter: "roobet", round_ids: "opaque" },
       { adapter: "blaze", round_ids: "opaque" },
     ]);
-    server.on("/crash_games/recent", says(fresh("blaze/recent.json")));
+    server.on("/crash_games/recent", respondWith(fresh("blaze/recent.json")));
     for (const n of [6, 12, 18]) {
-      server.on("/crash/recentNumbers", says(JSON.stringify(renamed(n))));
+      server.on("/crash/recentNumbers", respondWith(JSON.stringify(renamed(n))));
       await turn();
     }
     expect(await circuit()).toBe("closed");
@@ -458,7 +465,7 @@ describe("a house that changed its format", () => {
 
   it("that redirects to its sign-in page is a failed poll with advice", async () => {
     await oneTable("roobet", {});
-    server.on("/crash/recentNumbers", says("", { location: "/login?next=/crash" }, 302));
+    server.on("/crash/recentNumbers", respondWith("", { location: "/login?next=/crash" }, 302));
     expect(await turn()).toMatchObject({ failed: 1 });
     expect(await sql`select reason, detail from poll_failures`).toMatchObject([
       { reason: "redirect", detail: expect.stringContaining("the house requires a session: set the headers it needs") },
@@ -476,8 +483,8 @@ describe("a budget of requests", () => {
       ],
       { requests_per_minute: 6 },
     );
-    server.on("/crash_games/recent", says("[]"));
-    server.on("/crash/recentNumbers", says("[]"));
+    server.on("/crash_games/recent", respondWith("[]"));
+    server.on("/crash/recentNumbers", respondWith("[]"));
     expect(await turn()).toMatchObject({ requests: 1 });
     expect(await turn()).toMatchObject({ requests: 0 });
     await sql`update request_budgets set spent_until = clock_timestamp()`;
@@ -511,7 +518,7 @@ describe("a budget of requests", () => {
 
   it("holds for the pages of a gap as well, which costs it no attempt", async () => {
     const table = await oneTable("ethcrash-io", { first_round_id: 5 }, { requests_per_minute: 60, poll_every_ms: 100 });
-    for (const n of [5, 9]) server.on(`/game/${n}.json`, says('{"game_crash":200}'));
+    for (const n of [5, 9]) server.on(`/game/${n}.json`, respondWith('{"game_crash":200}'));
     await turn();
     await sql`update feeds set bad_answers = 3`; // as after pages that could not be read
     await turn();

@@ -3,7 +3,7 @@ import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompress
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { HouseAnswer, HouseClient, HouseRequest } from "../../../src/houses/polling/client.ts";
 import { createHouseClient } from "../../../src/houses/polling/http.ts";
-import { page, says, startBadHouse, trouble, type BadHouse } from "../../support/bad-house.ts";
+import { page, respondWith, startBadHouse, badResponses, type BadHouse } from "../../support/bad-house.ts";
 import { eventually } from "../../support/eventually.ts";
 
 let house: BadHouse;
@@ -34,7 +34,7 @@ function ask(request: Partial<HouseRequest> = {}, signal = new AbortController()
 
 describe("a good response", () => {
   test("arrives whole, with the validators for the next request", async () => {
-    house.on("/rounds", says(page(9), { etag: '"9"', "last-modified": "Fri, 20 Nov 2026 10:00:00 GMT" }));
+    house.on("/rounds", respondWith(page(9), { etag: '"9"', "last-modified": "Fri, 20 Nov 2026 10:00:00 GMT" }));
     const answer = await ask({ headers: { "X-Example": "one" } });
     expect(answer).toMatchObject({
       kind: "answer",
@@ -54,34 +54,34 @@ describe("a good response", () => {
     ["deflate", deflateSync],
     ["deflate", deflateRawSync],
   ] as const)("is unpacked from %s", async (encoding, pack) => {
-    house.on("/rounds", says(pack(Buffer.from(page(9))), { "content-encoding": encoding }));
+    house.on("/rounds", respondWith(pack(Buffer.from(page(9))), { "content-encoding": encoding }));
     const answer = await ask();
     expect(answer.kind === "answer" && answer.body.toString()).toBe(page(9));
   });
 
   test("may be packed twice, and is unpacked in the opposite order", async () => {
     const packed = gzipSync(brotliCompressSync(Buffer.from(page(9))));
-    house.on("/rounds", says(packed, { "content-encoding": "br, gzip" }));
+    house.on("/rounds", respondWith(packed, { "content-encoding": "br, gzip" }));
     const answer = await ask();
     expect(answer.kind === "answer" && answer.body.toString()).toBe(page(9));
   });
 
   test("of exactly 4 MiB is taken, one byte more is not", async () => {
-    house.on("/rounds", says(Buffer.alloc(4 << 20, " ")));
+    house.on("/rounds", respondWith(Buffer.alloc(4 << 20, " ")));
     expect(await ask()).toMatchObject({ kind: "answer" });
-    house.on("/rounds", says(Buffer.alloc((4 << 20) + 1, " ")));
+    house.on("/rounds", respondWith(Buffer.alloc((4 << 20) + 1, " ")));
     expect(await ask()).toMatchObject({ kind: "failed", reason: "too_large", status: 200 });
   });
 
   test("has no Last-Modified that is as recent as the response, because it counts whole seconds", async () => {
     const now = "Fri, 20 Nov 2026 10:00:00 GMT";
-    house.on("/rounds", says(page(9), { "last-modified": now, date: now }));
+    house.on("/rounds", respondWith(page(9), { "last-modified": now, date: now }));
     expect(await ask()).toMatchObject({ kind: "answer", lastModified: null });
   });
 
   test("after another goes over the same connection, also when the one between failed", async () => {
-    house.on("/rounds", says(page(9)));
-    house.on("/error", says("oh no", {}, 500));
+    house.on("/rounds", respondWith(page(9)));
+    house.on("/error", respondWith("oh no", {}, 500));
     await ask();
     await nextTick(); // a connection is free again once its answer's last event was handled
     await ask({ url: `${house.url}/error` });
@@ -94,34 +94,34 @@ describe("a good response", () => {
 
 describe("asking for changes only", () => {
   test("a 304 is an unchanged response", async () => {
-    house.on("/rounds", says("", {}, 304));
+    house.on("/rounds", respondWith("", {}, 304));
     expect(await ask({ headers: { "if-none-match": '"9"' } })).toMatchObject({ kind: "unchanged", status: 304 });
   });
 
   test("a 304 without a conditional request is a failure, because it means nothing", async () => {
-    house.on("/rounds", says("", {}, 304));
+    house.on("/rounds", respondWith("", {}, 304));
     expect(await ask()).toMatchObject({ kind: "failed", reason: "status", status: 304 });
   });
 });
 
 describe("[API10] a failing house", () => {
   test.each([
-    ["says nothing", trouble.silence, "timeout", null],
-    ["resets the connection", trouble.reset, "connection", null],
-    ["hangs up in the middle", trouble.hangUp, "connection", 200],
-    ["sends its body drop by drop for ever", trouble.slowBody, "timeout", 200],
-    ["sends headers for ever", trouble.slowHeaders, "timeout", null],
-    ["does not speak HTTP", trouble.notHttp, "connection", null],
-    ["sends 20 kB of headers", trouble.manyHeaders, "too_large", null],
-    ["sends 50 MB", trouble.fiftyMegabytes, "too_large", 200],
-    ["sends a bomb of gzip", trouble.gzipBomb, "too_large", 200],
-    ["sends gzip that is none", trouble.brokenGzip, "not_decodable", 200],
-    ["sends gzip that breaks off", trouble.cutGzip, "not_decodable", 200],
-    ["packs in a way nobody knows", trouble.unknownEncoding, "not_decodable", 200],
-    ["packs three times", trouble.manyEncodings, "not_decodable", 200],
-    ["is broken", says("oh no", {}, 500), "status", 500],
-    ["has moved", trouble.redirect, "redirect", 302],
-    ["has nothing to say", says("", {}, 204), "status", 204],
+    ["sends nothing", badResponses.silence, "timeout", null],
+    ["resets the connection", badResponses.reset, "connection", null],
+    ["hangs up in the middle", badResponses.hangUp, "connection", 200],
+    ["sends its body drop by drop without end", badResponses.slowBody, "timeout", 200],
+    ["sends headers without end", badResponses.slowHeaders, "timeout", null],
+    ["does not speak HTTP", badResponses.notHttp, "connection", null],
+    ["sends 20 kB of headers", badResponses.manyHeaders, "too_large", null],
+    ["sends 50 MB", badResponses.fiftyMegabytes, "too_large", 200],
+    ["sends a bomb of gzip", badResponses.gzipBomb, "too_large", 200],
+    ["sends invalid gzip", badResponses.brokenGzip, "not_decodable", 200],
+    ["sends incomplete gzip", badResponses.cutGzip, "not_decodable", 200],
+    ["uses an unknown encoding", badResponses.unknownEncoding, "not_decodable", 200],
+    ["uses three encodings", badResponses.manyEncodings, "not_decodable", 200],
+    ["is broken", respondWith("oh no", {}, 500), "status", 500],
+    ["has moved", badResponses.redirect, "redirect", 302],
+    ["responds without content", respondWith("", {}, 204), "status", 204],
   ])("that %s is a failure with its reason", async (_, listener, reason, status) => {
     house.on("/rounds", listener);
     const answer = await ask({ timeoutMs: reason === "timeout" ? 400 : 20_000 });
@@ -144,21 +144,21 @@ describe("[API10] a failing house", () => {
   });
 
   test("reports the target of a redirect without its query, and the redirect is not followed", async () => {
-    house.on("/rounds", trouble.redirect);
+    house.on("/rounds", badResponses.redirect);
     const answer = await ask();
     expect(answer.kind === "failed" && answer.detail).toContain("http://169.254.169.254/latest/meta-data;");
     expect(house.requests).toHaveLength(1);
   });
 
   test.each([429, 503])("that returns %i may state how long to wait", async (status) => {
-    house.on("/rounds", says("later", { "retry-after": "30" }, status));
+    house.on("/rounds", respondWith("later", { "retry-after": "30" }, status));
     expect(await ask()).toMatchObject({ kind: "failed", reason: "status", status, retryAfterMs: 30_000 });
-    house.on("/rounds", says("later", {}, status));
+    house.on("/rounds", respondWith("later", {}, status));
     expect(await ask()).toMatchObject({ status, retryAfterMs: null });
   });
 
   test("is asked no more once the caller gives up", async () => {
-    house.on("/rounds", trouble.silence);
+    house.on("/rounds", badResponses.silence);
     const stop = new AbortController();
     const answer = ask({}, stop.signal);
     await eventually(() => house.requests.length === 1);
@@ -167,9 +167,9 @@ describe("[API10] a failing house", () => {
   });
 
   test("keeps no other house waiting", async () => {
-    house.on("/rounds", trouble.silence);
+    house.on("/rounds", badResponses.silence);
     const other = await startBadHouse();
-    other.on("/rounds", says(page(9)));
+    other.on("/rounds", respondWith(page(9)));
     const stop = new AbortController();
     const slow = Array.from({ length: 20 }, () => ask({ house: "slow" }, stop.signal));
     expect(await ask({ house: "quick", url: `${other.url}/rounds` })).toMatchObject({ kind: "answer" });
