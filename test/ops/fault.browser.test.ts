@@ -9,7 +9,7 @@ import { createHouseClient } from "../../src/houses/polling/http.ts";
 import { createPasses } from "../../src/pass/passes.ts";
 import { startWorkers, type Workers } from "../../src/queue/worker.ts";
 import { readableLog } from "../queue/world.ts";
-import { type BadHouse, page as rounds, says, startBadHouse, trouble } from "../support/bad-house.ts";
+import { type BadHouse, page as rounds, respondWith, startBadHouse, badResponses } from "../support/bad-house.ts";
 import { accessibilityFaults, openBrowser, overflow } from "../support/browser.ts";
 import { createRedis } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
@@ -62,7 +62,7 @@ afterAll(async () => {
 });
 
 function respond(): void {
-  house.on("/rounds", (request, response) => says(rounds((newest += 1)))(request, response));
+  house.on("/rounds", (request, response) => respondWith(rounds((newest += 1)))(request, response));
 }
 
 async function openBoard(javaScriptEnabled: boolean): Promise<Page> {
@@ -85,8 +85,8 @@ const ofDemo = (page: Page) =>
 
 describe("a house that stops responding", () => {
   it.each([
-    ["hangs", true, trouble.silence],
-    ["fails, for somebody without JavaScript", false, says("no", {}, 503)],
+    ["hangs", true, badResponses.silence],
+    ["fails, for somebody without JavaScript", false, respondWith("no", {}, 503)],
   ])(
     "%s is led from the board to its cause and to the action in at most four clicks",
     async (_, hasScript, fault) => {
