@@ -1,33 +1,16 @@
-import { setTimeout as delay } from "node:timers/promises";
 import type { Sql } from "../db/client.ts";
-import { reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { statusOf, type Status } from "../houses/status.ts";
-import {
-  readAccuracy,
-  readCheckpoint,
-  readHeads,
-  readHouses,
-  readNewestRounds,
-  readNewRounds,
-  readPalettes,
-  readSets,
-  readVersions,
-  type HeadRow,
-  type RoundRow,
-  type Span,
-  type WantedSet,
-} from "./store.ts";
-import { applyReading, emptyHolding, holdRows, type Holding, type Table } from "./tables.ts";
+import { readAccuracy, readCheckpoint, readHeads, readHouses, readVersions } from "./store.ts";
+import { createTableReads, inBatches, isReplaced } from "./table-reads.ts";
+import { applyReading, emptyHolding, type Holding, type Table } from "./tables.ts";
 import { followClock } from "./database-clock.ts";
-import { within } from "../http/within.ts";
+import { startReadLoop, type ReadLoop } from "./read-loop.ts";
 
-/** Twenty reads per second are fast enough for callers, and limit the load of a busy evening on the database. */
-const SPACING_MS = 50;
 /** The interval of reading all tables without a notification. */
-const LOOK_EVERY_MS = 5_000;
+const READ_EVERY_MS = 5_000;
 /** The same for a replica: a notification is sent by the primary, and may arrive before the row. */
-const LOOK_AT_REPLICA_EVERY_MS = 1_000;
+const READ_REPLICA_EVERY_MS = 1_000;
 /** With notifications of some tables, all are read if the last such read is older: `ageSeconds` counts from it. */
 const ALL_EVERY_MS = 1_000;
 /** Houses are read with any other read, but not more often than this: they change seldom and without a notification. */
@@ -36,17 +19,11 @@ const HOUSES_EVERY_MS = 1_000;
  * The accuracy of a table is ten features over five periods: reading it with each round would cost more than the rest.
  */
 const ACCURACY_EVERY_MS = 1_000;
-const RETRY_MS = 1_000;
-const PATIENCE_MS = 10_000;
-/** Tables that one statement reads, or whose rounds it reads. */
-const TABLES_AT_ONCE = 500;
 /**
  * Tables whose accuracy is read per second, the longest stale first: each has up to ninety rows, and takes some 200 µs of
  * processor time. With 10,000 tables of a round per 15 s, accuracy is 100 s old.
  */
 const ACCURACY_AT_ONCE = 100;
-/** The most rounds that one statement reads when tables are read in full. */
-const ROUNDS_AT_ONCE = 4_000;
 
 /** The stored results, in memory. */
 export interface Memory {
@@ -85,7 +62,7 @@ export async function loadMemory(
 ): Promise<Memory> {
   const holding = emptyHolding();
   const clock = followClock();
-  const palettes = new Map<number, readonly string[]>();
+  const reads = createTableReads(sql, holding, bufferRounds);
   /** Tables whose accuracy changed and has not been read. */
   const staleAccuracy = new Map<number, number>();
   let readAt = 0;
@@ -93,13 +70,14 @@ export async function loadMemory(
   let behindMs = 0;
   let accuracyReadAt = 0;
   let housesReadAt = 0;
-  let look = 0;
+  let newestRead = 0;
   let checkpoint: string | null = null;
   let accuracyTimer: NodeJS.Timeout | null = null;
+  let loop: ReadLoop | null = null;
 
   /** Null for all tables. */
   async function readAndApply(tableIds: readonly number[] | null): Promise<void> {
-    const mine = ++look;
+    const mine = ++newestRead;
     const at = performance.now();
     const isWhole = tableIds === null || at - readAt >= ALL_EVERY_MS;
     const versions = await readVersions(sql, isWhole ? null : tableIds);
@@ -113,8 +91,8 @@ export async function loadMemory(
     const houses = withHouses ? await readHouses(sql) : null;
     if (withHouses) checkpoint = await readCheckpoint(sql);
     const replaced = new Set(heads.filter((head) => isReplaced(head, holding, bufferRounds)).map(({ id }) => id));
-    const sets = await readNewSets(heads.flatMap((head) => wantedSets(head, replaced.has(head.id))));
-    const rounds = await readRounds(heads, replaced);
+    const sets = await reads.sets(heads, replaced);
+    const rounds = await reads.rounds(heads, replaced);
     for (const [id, version] of versions.accuracy) {
       if (holding.byId.get(id)?.accuracyVersion !== version) staleAccuracy.set(id, version);
     }
@@ -132,7 +110,7 @@ export async function loadMemory(
         ),
       ACCURACY_AT_ONCE,
     );
-    if (mine !== look) return; // a later read has begun, so this result is outdated
+    if (mine !== newestRead) return; // a later read has begun, so this result is outdated
     const accuracyOf = Map.groupBy(accuracy, ({ tableId }) => tableId);
     applyReading(
       holding,
@@ -155,101 +133,16 @@ export async function loadMemory(
     if (staleAccuracy.size > 0) {
       accuracyTimer ??= setTimeout(() => {
         accuracyTimer = null;
-        refresh([...staleAccuracy.keys()]);
+        loop?.refresh([...staleAccuracy.keys()]);
       }, ACCURACY_EVERY_MS).unref();
     }
   }
 
-  /** Sets newer than the held ones that contain something callers may see. */
-  function wantedSets({ id, openSets, setSeq, newestSeq }: HeadRow, isReplacing: boolean): WantedSet[] {
-    const after = isReplacing ? 0 : (holding.byId.get(id)?.setsUpTo ?? 0);
-    const shown = new Set(setSeq === null || setSeq !== newestSeq ? openSets : [...openSets, setSeq]);
-    return [...shown].flatMap((cutoffSeq) => (cutoffSeq > after ? [{ tableId: id, cutoffSeq }] : []));
-  }
-
-  async function readNewSets(wanted: readonly WantedSet[]) {
-    const rows = await inBatches(wanted, (some) => readSets(sql, some));
-    await knowPalettes(rows);
-    return rows.map((row) => ({ ...row, colors: palettes.get(row.palette) ?? [] }));
-  }
-
-  async function readRounds(heads: readonly HeadRow[], replaced: ReadonlySet<number>) {
-    const spans = heads.flatMap(({ id, roundIds, lastSeq }): Span[] => {
-      const after = replaced.has(id) ? 0 : (holding.byId.get(id)?.lastSeq ?? 0);
-      return lastSeq > after ? [{ id, roundIds, after, lastSeq }] : [];
-    });
-    const hold = async (rows: readonly RoundRow[]) => {
-      await knowPalettes(rows);
-      return holdRows(rows, palettes);
-    };
-    const [grown, whole] = [spans.filter(({ id }) => !replaced.has(id)), spans.filter(({ id }) => replaced.has(id))];
-    return [
-      ...(await inBatches(grown, async (some) => hold(await readNewRounds(sql, some)))),
-      ...(await inBatches(
-        whole,
-        async (some) => hold(await readNewestRounds(sql, some, bufferRounds)),
-        Math.max(1, Math.floor(ROUNDS_AT_ONCE / bufferRounds)),
-      )),
-    ];
-  }
-
-  /** Reads the palettes of rows that are not known yet; a stored palette never changes. */
-  async function knowPalettes(rows: readonly { palette: number }[]): Promise<void> {
-    const unknown = new Set(rows.map(({ palette }) => palette).filter((id) => !palettes.has(id)));
-    if (unknown.size === 0) return;
-    for (const { id, colors } of await readPalettes(sql, [...unknown])) palettes.set(id, colors);
-  }
-
   await readAndApply(null);
 
-  const closing = new AbortController();
-  /** What to read next. */
-  let wanted: Set<number> | "all" | null = null;
-  let looking: Promise<void> | null = null;
-  let isFailing = false;
-
-  async function keepLooking(): Promise<void> {
-    while (wanted !== null && !closing.signal.aborted) {
-      const tableIds = wanted === "all" ? null : [...wanted];
-      wanted = null;
-      const [isRead] = await Promise.all([tryToRead(tableIds), pause(SPACING_MS)]);
-      if (isRead) continue;
-      wanted = "all"; // notifications were missed
-      await pause(RETRY_MS);
-    }
-    looking = null;
-  }
-
-  async function tryToRead(tableIds: readonly number[] | null): Promise<boolean> {
-    try {
-      await within(PATIENCE_MS, "PostgreSQL", readAndApply(tableIds));
-      if (isFailing) log.info("the stored results can be read again");
-      isFailing = false;
-      return true;
-    } catch (error) {
-      if (!isFailing) log.warn(`the stored results cannot be read, so older ones are shown: ${reasonOf(error)}`);
-      isFailing = true;
-      return false;
-    }
-  }
-
-  function pause(ms: number): Promise<void> {
-    return delay(ms, undefined, { signal: closing.signal, ref: false }).catch(() => undefined);
-  }
-
-  function refresh(tableIds: readonly number[] | null = null): void {
-    if (tableIds === null) wanted = "all";
-    else if (wanted !== "all") {
-      wanted ??= new Set();
-      for (const id of tableIds) wanted.add(id);
-    }
-    looking ??= keepLooking();
-  }
-
+  loop = startReadLoop(readAndApply, isReplica ? READ_REPLICA_EVERY_MS : READ_EVERY_MS, log);
   const liveWindowMs = liveWindowSeconds * 1_000;
   const nowMs = () => clock.nowMs();
-  const timer = setInterval(() => refresh(), isReplica ? LOOK_AT_REPLICA_EVERY_MS : LOOK_EVERY_MS);
-  timer.unref();
 
   return {
     tables: holding,
@@ -260,30 +153,10 @@ export async function loadMemory(
     clock: () => ({ nowMs: nowMs(), liveWindowMs }),
     checkpoint: () => checkpoint,
     ageSeconds: () => Math.floor((performance.now() - readAt + behindMs) / 1_000),
-    refresh,
+    refresh: (tableIds) => loop?.refresh(tableIds),
     async close() {
-      clearInterval(timer);
       if (accuracyTimer !== null) clearTimeout(accuracyTimer);
-      closing.abort();
-      await looking;
+      await loop?.close();
     },
   };
-}
-
-/** The table is new, or has so many new rounds (or, restored from a backup, fewer) that it is read whole. */
-function isReplaced({ id, lastSeq }: HeadRow, { byId }: Holding, bufferRounds: number): boolean {
-  const held = byId.get(id)?.lastSeq;
-  return held === undefined || lastSeq < held || lastSeq - held > bufferRounds;
-}
-
-async function inBatches<Asked, Row>(
-  asked: readonly Asked[],
-  readRows: (asked: readonly Asked[]) => Promise<Row[]>,
-  atOnce = TABLES_AT_ONCE,
-): Promise<Row[]> {
-  const rows: Row[] = [];
-  for (let from = 0; from < asked.length; from += atOnce) {
-    for (const row of await readRows(asked.slice(from, from + atOnce))) rows.push(row);
-  }
-  return rows;
 }

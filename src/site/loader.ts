@@ -3,7 +3,7 @@ import { reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 
 /** How long a page waits for a part from the database; without it the rest of the page is shown. */
-export const PATIENCE_MS = 2_000;
+export const PART_TIMEOUT_MS = 2_000;
 /** A statement that has not ended by then is assumed to be on a dead connection, and another may start. */
 const LOST_AFTER_MS = 10_000;
 
@@ -17,7 +17,7 @@ export type Loader<Value> = () => Promise<Value | null>;
 export function loader<Value>(
   what: string,
   load: () => Promise<Value>,
-  { believedMs, log }: { believedMs: number; log: Log },
+  { cachedMs, log }: { cachedMs: number; log: Log },
 ): Loader<Value> {
   let latest: { value: Value; at: number } | null = null;
   let running: { promise: Promise<Value>; at: number } | null = null;
@@ -39,10 +39,10 @@ export function loader<Value>(
 
   return async () => {
     const now = performance.now();
-    if (latest !== null && now - latest.at < believedMs) return latest.value;
+    if (latest !== null && now - latest.at < cachedMs) return latest.value;
     const isLost = running !== null && now - running.at > LOST_AFTER_MS;
     try {
-      const value = await within(PATIENCE_MS, "PostgreSQL", running === null || isLost ? run() : running.promise);
+      const value = await within(PART_TIMEOUT_MS, "PostgreSQL", running === null || isLost ? run() : running.promise);
       isFailing = false;
       return value;
     } catch (error) {
@@ -60,7 +60,7 @@ const MOST_LOADERS = 1_000;
 export function loaders<Value>(
   what: string,
   load: (of: string) => Promise<Value>,
-  options: { believedMs: number; log: Log },
+  options: { cachedMs: number; log: Log },
 ): (of: string) => Promise<Value | null> {
   const all = new Map<string, Loader<Value>>();
   return (of) => {

@@ -51,15 +51,15 @@ import { statusFeed, statusPage } from "./status/status.ts";
 import { UPTIME_DAYS } from "./uptime.ts";
 
 /** Prices and limits are changed manually. */
-const PLANS_BELIEVED_MS = 10_000;
+const PLANS_CACHED_MS = 10_000;
 /** Shorter than a poll interval, so a badge is never late by more than one poll. */
-const HOUSES_BELIEVED_MS = 2_000;
-const WORK_BELIEVED_MS = 5_000;
+const HOUSES_CACHED_MS = 2_000;
+const WORK_CACHED_MS = 5_000;
 /** PostgreSQL takes 300 ms for a day of polls of a hundred houses. */
-const POLLS_BELIEVED_MS = 30_000;
-const LOG_BELIEVED_MS = 5_000;
+const POLLS_CACHED_MS = 30_000;
+const LOG_CACHED_MS = 5_000;
 /** Sums over ten thousand tables take this process some milliseconds. */
-const RECORD_BELIEVED_MS = 5_000;
+const RECORD_CACHED_MS = 5_000;
 /** Home page loads per client address: far above what a person needs, and programs have the API. */
 const FIRST_PAGE: Size = { points: 120, seconds: 60 };
 const NOTICES_SHOWN = 20;
@@ -67,10 +67,10 @@ const INCIDENTS_SHOWN = 20;
 const HOUSES_WITH_HISTORY = 30;
 const INCIDENTS_OF_ONE = 20;
 /** History changes every few minutes. */
-const HISTORY_BELIEVED_MS = 30_000;
+const HISTORY_CACHED_MS = 30_000;
 /** PostgreSQL takes some milliseconds for ten thousand rounds of a table. */
-const FACTS_BELIEVED_MS = 60_000;
-const PAST_BELIEVED_MS = 5_000;
+const FACTS_CACHED_MS = 60_000;
+const PAST_CACHED_MS = 5_000;
 
 /** Settings that pages mention; an absent one is left out. */
 export type SiteSettings = Partial<Pick<Settings, "HELPLINES_FILE" | "OPERATOR_NAME" | "PAYLOAD_RETENTION_HOURS">>;
@@ -96,121 +96,17 @@ export interface SiteParts {
  * @throws UsageError if HELPLINES_FILE cannot be used
  */
 export function addPages(app: Express, parts: SiteParts): void {
-  const { memory, sql, version, site, settings, log, buckets, firstPage = FIRST_PAGE } = parts;
-  const load = <Value>(what: string, believedMs: number, read: Parameters<typeof readBriefly<Value>>[1]) =>
-    loader(what, () => readBriefly(sql, read), { believedMs, log });
-  const plans = load("the plans", PLANS_BELIEVED_MS, listPlans);
-  const houses = load("the houses", HOUSES_BELIEVED_MS, listSiteHouses);
-  const work = load("the state of the workers", WORK_BELIEVED_MS, readWork);
-  const polls = load("the results of polls", POLLS_BELIEVED_MS, listPollSuccess);
-  const notices = load("the notices", WORK_BELIEVED_MS, (tx) => listSiteNotices(tx, NOTICES_SHOWN));
-  const publicLog = load("the public log", LOG_BELIEVED_MS, readShownLog);
-  const records = timedCache<MeasuredRecord>({ forMs: RECORD_BELIEVED_MS, most: 1 });
-  const accuracy = accuracyPages({ memory, sql, log });
-  const helplines = readHelplines(settings.HELPLINES_FILE);
-  const { OPERATOR_NAME: operator, PAYLOAD_RETENTION_HOURS: payloadHours } = settings;
-  const incidents = load("the incidents", HISTORY_BELIEVED_MS, (tx) => listIncidents(tx, { limit: INCIDENTS_SHOWN }));
-  const each = <Value>(what: string, believedMs: number, read: (tx: Transaction, of: string) => Promise<Value>) =>
-    loaders(what, (of: string) => readBriefly(sql, (tx) => read(tx, of)), { believedMs, log });
-  const uptime = each("the history of availability", HISTORY_BELIEVED_MS, (tx, of) =>
-    listUptime(tx, of.split(" "), UPTIME_DAYS),
-  );
-  const ownIncidents = each("the incidents", HISTORY_BELIEVED_MS, (tx, of) =>
-    listIncidents(tx, {
-      limit: INCIDENTS_OF_ONE,
-      ...(of.startsWith("#") ? { tableId: Number(of.slice(1)) } : { house: of }),
-    }),
-  );
-  const facts = each("the facts of a table", FACTS_BELIEVED_MS, (tx, id) =>
-    readTableFacts(tx, Number(id), { rounds: ROUNDS_COUNTED, thresholds: THRESHOLDS }),
-  );
-  const past = each("a past forecast", PAST_BELIEVED_MS, (tx, id) =>
-    readPastForecast(tx, Number(id), { rounds: ROUNDS_WITHHELD, seconds: SECONDS_WITHHELD }),
-  );
+  const { memory, sql, site, log } = parts;
+  const loads = loadsOf(parts);
+  const draw = drawingOf(log);
   const readingOf = delayReadings();
-  const draw = drawing(log);
-  const drawOne = async (name: string, plot: ToDraw | null) =>
-    (await draw(name, () => Promise.resolve({ all: plot === null ? [] : [plot], missing: "" }))).figures;
-  let docs: ReturnType<typeof docsPage> | undefined;
-
-  const pages: Record<string, (params: URLSearchParams) => SitePage | Promise<SitePage>> = {
-    async "/"() {
-      const [loadedHouses, loadedPlans] = await Promise.all([houses(), plans()]);
-      const record = records.find("") ?? records.keep("", recordOf(memory));
-      const table = featuredOf(memory);
-      const shown = table && measureTable(table, { feature: "next_color", period: "30d" });
-      const [figures, shownPast] = await Promise.all([
-        drawOne("home", shown && reliabilityOf(shown)),
-        table && past(String(table.id)),
-      ]);
-      const featured = table && { table, past: shownPast, reading: readingOf(table, memory.clock().nowMs) };
-      return homePage({ memory, record, site: site(), houses: loadedHouses, plans: loadedPlans, featured, figures });
-    },
-    "/houses": async () => housesPage(await houses(), { memory }),
-    "/accuracy": accuracy,
-    "/method": async () => methodPage(await publicLog()),
-    "/plans": async () => plansPage(await plans()),
-    async "/status"() {
-      const ids = memory.tables.byHouse.keys().take(HOUSES_WITH_HISTORY);
-      const components = ["polling", ...ids.map((id) => `house:${id}`)].join(" ");
-      const loaded = await Promise.all([houses(), polls(), work(), notices(), uptime(components), incidents()]);
-      const [ageSeconds, { liveWindowMs }] = [memory.ageSeconds(), memory.clock()];
-      const [shownHouses, shownPolls, shownWork, shownNotices, shownUptime, shownIncidents] = loaded;
-      return statusPage({
-        version,
-        ageSeconds,
-        liveWindowMs,
-        houses: shownHouses,
-        polls: shownPolls,
-        work: shownWork,
-        notices: shownNotices,
-        uptime: shownUptime,
-        incidents: shownIncidents,
-      });
-    },
-    "/terms": () => termsPage(operator),
-    "/privacy": () => privacyPage({ operator, payloadHours }),
-    "/responsible-gambling": () => gamblingPage(helplines),
-    async "/docs"() {
-      docs ??= docsPage({ site: site() });
-      return docs(await plans());
-    },
-    "/docs/errors": () => errorsPage(),
-    "/docs/changes": () => changesPage(),
-  };
-  const limitFirstPage: CallHandler = async (request, response, next) => {
-    const { isGranted, waitMs } = await buckets.draw(`first-page:${networkOf(request.ip ?? "")}`, firstPage);
-    if (isGranted) return next();
-    const seconds = Math.max(1, Math.ceil(waitMs / 1_000));
-    response.setHeader("Retry-After", seconds);
-    sendPage(response, busyPage(seconds), { url: request.originalUrl, site: site() });
-  };
-  for (const path of Object.keys(guidePages(""))) {
-    pages[path] = () => guidePages(site())[path] ?? notFoundPage("");
-  }
+  const pages = { ...mainPages(parts, { loads, draw, readingOf }), ...guides(site) };
   for (const [path, page] of Object.entries(pages)) {
-    resource(app, path, ...(path === "/" ? [limitFirstPage] : []), async (request, response) => {
+    resource(app, path, ...(path === "/" ? [limitFirstPage(parts)] : []), async (request, response) => {
       sendPage(response, await page(urlOf(request).query), { url: request.originalUrl, site: site() });
     });
   }
-
-  /** The page of a house or table; null if there is none. */
-  async function pageOf({ house: id = "", game, market }: Record<string, string>): Promise<SitePage | null> {
-    const own = memory.tables.byHouse.get(id) ?? [];
-    if (game === undefined) {
-      const house = (await houses())?.houses.find((one) => one.id === id);
-      if (house === undefined) return null;
-      const [history, notes] = await Promise.all([uptime(`house:${id}`), ownIncidents(id)]);
-      return housePage({ memory, house, uptime: history, incidents: notes });
-    }
-    const table = own.find((one) => one.game === game && one.market === market);
-    if (table === undefined) return null;
-    const key = String(table.id);
-    const loaded = await Promise.all([facts(key), past(key), ownIncidents(`#${key}`)]);
-    const figures = await drawOne(`table ${key}`, loaded[0] && distributionOf(loaded[0]));
-    const reading = readingOf(table, memory.clock().nowMs);
-    return tablePage({ memory, table, facts: loaded[0], past: loaded[1], reading, incidents: loaded[2], figures });
-  }
+  const pageOf = housePages(parts, { loads, draw, readingOf });
   for (const path of ["/houses/:house", "/houses/:house/:game/:market"]) {
     resource(app, path, async (request, response, next) => {
       const page = await pageOf(request.params as Record<string, string>);
@@ -218,9 +114,8 @@ export function addPages(app: Express, parts: SiteParts): void {
       sendPage(response, page, { url: request.originalUrl, site: site() });
     });
   }
-
   resource(app, "/status.atom", async (_, response) => {
-    sendText(response, "application/atom+xml", statusFeed(site(), (await incidents()) ?? []));
+    sendText(response, "application/atom+xml", statusFeed(site(), (await loads.incidents()) ?? []));
   });
   resource(app, "/docs/changes.atom", (_, response) => sendText(response, "application/atom+xml", changesFeed(site())));
   addLog(app, sql, log);
@@ -235,6 +130,146 @@ export function addPages(app: Express, parts: SiteParts): void {
     const { requestId } = (response as Reply & typeof response).locals;
     sendPage(response, notFoundPage(requestId), { url: request.originalUrl, site: site() });
   });
+}
+
+/** The parts of pages that are read from the database, each cached for all visitors. */
+function loadsOf({ sql, log }: SiteParts) {
+  const load = <Value>(what: string, cachedMs: number, read: Parameters<typeof readBriefly<Value>>[1]) =>
+    loader(what, () => readBriefly(sql, read), { cachedMs, log });
+  const each = <Value>(what: string, cachedMs: number, read: (tx: Transaction, of: string) => Promise<Value>) =>
+    loaders(what, (of: string) => readBriefly(sql, (tx) => read(tx, of)), { cachedMs, log });
+  return {
+    plans: load("the plans", PLANS_CACHED_MS, listPlans),
+    houses: load("the houses", HOUSES_CACHED_MS, listSiteHouses),
+    work: load("the state of the workers", WORK_CACHED_MS, readWork),
+    polls: load("the results of polls", POLLS_CACHED_MS, listPollSuccess),
+    notices: load("the notices", WORK_CACHED_MS, (tx) => listSiteNotices(tx, NOTICES_SHOWN)),
+    publicLog: load("the public log", LOG_CACHED_MS, readShownLog),
+    incidents: load("the incidents", HISTORY_CACHED_MS, (tx) => listIncidents(tx, { limit: INCIDENTS_SHOWN })),
+    uptime: each("the history of availability", HISTORY_CACHED_MS, (tx, of) =>
+      listUptime(tx, of.split(" "), UPTIME_DAYS),
+    ),
+    /** Of a house by its id, or of a table by `#` and its id. */
+    incidentsOf: each("the incidents", HISTORY_CACHED_MS, (tx, of) =>
+      listIncidents(tx, {
+        limit: INCIDENTS_OF_ONE,
+        ...(of.startsWith("#") ? { tableId: Number(of.slice(1)) } : { house: of }),
+      }),
+    ),
+    facts: each("the facts of a table", FACTS_CACHED_MS, (tx, id) =>
+      readTableFacts(tx, Number(id), { rounds: ROUNDS_COUNTED, thresholds: THRESHOLDS }),
+    ),
+    past: each("a past forecast", PAST_CACHED_MS, (tx, id) =>
+      readPastForecast(tx, Number(id), { rounds: ROUNDS_WITHHELD, seconds: SECONDS_WITHHELD }),
+    ),
+  };
+}
+
+/** Draws one plot of a page; the drawings of a name are cached. */
+function drawingOf(log: Log) {
+  const draw = drawing(log);
+  return async (name: string, plot: ToDraw | null) =>
+    (await draw(name, () => Promise.resolve({ all: plot === null ? [] : [plot], missing: "" }))).figures;
+}
+
+/** What pages with a part of their own share. */
+interface Shared {
+  loads: ReturnType<typeof loadsOf>;
+  draw: ReturnType<typeof drawingOf>;
+  readingOf: ReturnType<typeof delayReadings>;
+}
+
+type Page = (params: URLSearchParams) => SitePage | Promise<SitePage>;
+
+/** The pages with a fixed path, by path. */
+function mainPages(parts: SiteParts, { loads, draw, readingOf }: Shared): Record<string, Page> {
+  const { memory, sql, site, settings, log } = parts;
+  const { OPERATOR_NAME: operator, PAYLOAD_RETENTION_HOURS: payloadHours } = settings;
+  const helplines = readHelplines(settings.HELPLINES_FILE);
+  const records = timedCache<MeasuredRecord>({ forMs: RECORD_CACHED_MS, most: 1 });
+  let docs: ReturnType<typeof docsPage> | undefined;
+  return {
+    async "/"() {
+      const [houses, plans] = await Promise.all([loads.houses(), loads.plans()]);
+      const record = records.find("") ?? records.keep("", recordOf(memory));
+      const table = featuredOf(memory);
+      const measured = table && measureTable(table, { feature: "next_color", period: "30d" });
+      const [figures, past] = await Promise.all([
+        draw("home", measured && reliabilityOf(measured)),
+        table && loads.past(String(table.id)),
+      ]);
+      const featured = table && { table, past, reading: readingOf(table, memory.clock().nowMs) };
+      return homePage({ memory, record, site: site(), houses, plans, featured, figures });
+    },
+    "/houses": async () => housesPage(await loads.houses(), { memory }),
+    "/accuracy": accuracyPages({ memory, sql, log }),
+    "/method": async () => methodPage(await loads.publicLog()),
+    "/plans": async () => plansPage(await loads.plans()),
+    "/status": () => loadStatusPage(parts, loads),
+    "/terms": () => termsPage(operator),
+    "/privacy": () => privacyPage({ operator, payloadHours }),
+    "/responsible-gambling": () => gamblingPage(helplines),
+    async "/docs"() {
+      docs ??= docsPage({ site: site() });
+      return docs(await loads.plans());
+    },
+    "/docs/errors": () => errorsPage(),
+    "/docs/changes": () => changesPage(),
+  };
+}
+
+async function loadStatusPage({ memory, version }: SiteParts, loads: Shared["loads"]): Promise<SitePage> {
+  const ids = memory.tables.byHouse.keys().take(HOUSES_WITH_HISTORY);
+  const components = ["polling", ...ids.map((id) => `house:${id}`)].join(" ");
+  const [houses, polls, work, notices, uptime, incidents] = await Promise.all([
+    loads.houses(),
+    loads.polls(),
+    loads.work(),
+    loads.notices(),
+    loads.uptime(components),
+    loads.incidents(),
+  ]);
+  const [ageSeconds, { liveWindowMs }] = [memory.ageSeconds(), memory.clock()];
+  return statusPage({ version, ageSeconds, liveWindowMs, houses, polls, work, notices, uptime, incidents });
+}
+
+function guides(site: () => string): Record<string, Page> {
+  const paths = Object.keys(guidePages(""));
+  return Object.fromEntries(paths.map((path) => [path, () => guidePages(site())[path] ?? notFoundPage("")]));
+}
+
+/** Returns the page of a house or of a table; null if there is none. */
+function housePages({ memory }: SiteParts, { loads, draw, readingOf }: Shared) {
+  return async ({ house: id = "", game, market }: Record<string, string>): Promise<SitePage | null> => {
+    if (game === undefined) {
+      const house = (await loads.houses())?.houses.find((one) => one.id === id);
+      if (house === undefined) return null;
+      const [uptime, incidents] = await Promise.all([loads.uptime(`house:${id}`), loads.incidentsOf(id)]);
+      return housePage({ memory, house, uptime, incidents });
+    }
+    const table = memory.tables.byHouse.get(id)?.find((one) => one.game === game && one.market === market);
+    if (table === undefined) return null;
+    const key = String(table.id);
+    const [facts, past, incidents] = await Promise.all([
+      loads.facts(key),
+      loads.past(key),
+      loads.incidentsOf(`#${key}`),
+    ]);
+    const figures = await draw(`table ${key}`, facts && distributionOf(facts));
+    const reading = readingOf(table, memory.clock().nowMs);
+    return tablePage({ memory, table, facts, past, reading, incidents, figures });
+  };
+}
+
+/** Limits how often one address loads the home page. */
+function limitFirstPage({ buckets, firstPage = FIRST_PAGE, site }: SiteParts): CallHandler {
+  return async (request, response, next) => {
+    const { isGranted, waitMs } = await buckets.draw(`first-page:${networkOf(request.ip ?? "")}`, firstPage);
+    if (isGranted) return next();
+    const seconds = Math.max(1, Math.ceil(waitMs / 1_000));
+    response.setHeader("Retry-After", seconds);
+    sendPage(response, busyPage(seconds), { url: request.originalUrl, site: site() });
+  };
 }
 
 /** One variant of a filtered view is enough for a search engine. */

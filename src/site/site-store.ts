@@ -1,6 +1,6 @@
 import type { Sql, Transaction } from "../db/client.ts";
 import { NOTICE_ORDER } from "../rounds/notices/notices.ts";
-import { PATIENCE_MS } from "./loader.ts";
+import { PART_TIMEOUT_MS } from "./loader.ts";
 
 /** More than any instance has; a page shows fewer. */
 const MOST_HOUSES = 2_000;
@@ -11,7 +11,7 @@ const MOST_HOUSES = 2_000;
  */
 export async function readBriefly<Value>(sql: Sql, read: (tx: Transaction) => Promise<Value>): Promise<Value> {
   const { value } = await sql.begin("isolation level repeatable read, read only", async (tx) => {
-    await tx`select set_config('statement_timeout', ${String(PATIENCE_MS)}, true)`;
+    await tx`select set_config('statement_timeout', ${String(PART_TIMEOUT_MS)}, true)`;
     return { value: await read(tx) };
   });
   return value;

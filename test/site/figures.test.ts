@@ -297,7 +297,7 @@ describe("a part of a page that the database has", () => {
 
   it("is loaded once for all who ask meanwhile, and believed for a while", async () => {
     let loads = 0;
-    const load = loader("it", () => Promise.resolve(++loads), { believedMs: 60_000, log });
+    const load = loader("it", () => Promise.resolve(++loads), { cachedMs: 60_000, log });
     expect(await Promise.all([load(), load(), load()])).toEqual([1, 1, 1]);
     expect(await load()).toBe(1);
   });
@@ -305,7 +305,7 @@ describe("a part of a page that the database has", () => {
   it("is requested again by the next visitor if it failed", async () => {
     let isBroken = true;
     const load = loader("it", () => (isBroken ? Promise.reject(new Error("away")) : Promise.resolve("here")), {
-      believedMs: 60_000,
+      cachedMs: 60_000,
       log,
     });
     expect(await load()).toBeNull();

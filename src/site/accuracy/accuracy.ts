@@ -10,10 +10,10 @@ import { byOf, ratesOf, share } from "../../frame/measured.ts";
 import { within } from "../../http/within.ts";
 import type { SitePage } from "../send-page.ts";
 import { timedCache } from "../timed-cache.ts";
-import { PATIENCE_MS } from "../loader.ts";
+import { PART_TIMEOUT_MS } from "../loader.ts";
 import { readBriefly } from "../site-store.ts";
 import { ALL_FEATURES, chooseAccuracy, type AskedAccuracy, type Chosen } from "./selection.ts";
-import { drawing } from "./drawings.ts";
+import { drawing, type Drawn } from "./drawings.ts";
 import { lineOf, linesOfHouse, linesOfTable, type Measured } from "./lines.ts";
 import { factsOf, referencesOf, reliabilityOf, skillsOf, type ToDraw } from "./plots.ts";
 import { LEAST, skillSentence } from "./skill.ts";
@@ -25,7 +25,7 @@ const SKILLS_SHOWN = 12;
 /** More names than these are typed instead of chosen from a menu. */
 const MOST_NAMES = 150;
 /** The sums of a house are cached for this long: computing them over hundreds of tables takes milliseconds. */
-const BELIEVED_MS = 10_000;
+const CACHED_MS = 10_000;
 const MOST_KEPT = 200;
 
 /** What the page needs. */
@@ -37,8 +37,8 @@ interface AccuracyParts {
 
 /** Makes the accuracy page of all tables, a house or a table from its parameters. */
 export function accuracyPages({ memory, sql, log }: AccuracyParts): (params: URLSearchParams) => Promise<SitePage> {
-  const kept = timedCache<ReturnType<typeof linesOf>>({ forMs: BELIEVED_MS, most: MOST_KEPT });
-  const models = timedCache<ListedModel[]>({ forMs: BELIEVED_MS, most: MOST_KEPT });
+  const kept = timedCache<ReturnType<typeof linesOf>>({ forMs: CACHED_MS, most: MOST_KEPT });
+  const models = timedCache<ListedModel[]>({ forMs: CACHED_MS, most: MOST_KEPT });
   const draw = drawing(log);
 
   async function overTime(chosen: Chosen, { row }: Measured): Promise<ToDraw | null> {
@@ -46,7 +46,7 @@ export function accuracyPages({ memory, sql, log }: AccuracyParts): (params: URL
     const by = byOf({ period });
     const tableIds = chosen.tables.map(({ id }) => id);
     const read = readBriefly(sql, (tx) => listHitRates(tx, { tableIds, model, feature, start, end, by }));
-    const { rates } = await within(PATIENCE_MS, "PostgreSQL", read);
+    const { rates } = await within(PART_TIMEOUT_MS, "PostgreSQL", read);
     return rates.some(({ n }) => n > 0n) ? ratesOf(rates, by) : null;
   }
 
@@ -60,7 +60,7 @@ export function accuracyPages({ memory, sql, log }: AccuracyParts): (params: URL
     if (found !== undefined) return found;
     try {
       const read = readBriefly(sql, (tx) => listTableModels(tx, table.id));
-      return models.keep(asked.of, (await within(PATIENCE_MS, "PostgreSQL", read)).map(listedModel));
+      return models.keep(asked.of, (await within(PART_TIMEOUT_MS, "PostgreSQL", read)).map(listedModel));
     } catch (error) {
       log.warn(`the models of ${asked.of} are not shown: ${reasonOf(error)}`);
       return [];
@@ -82,45 +82,51 @@ export function accuracyPages({ memory, sql, log }: AccuracyParts): (params: URL
 
   return async (params) => {
     const chosen = chooseAccuracy(params, memory.tables);
-    const { asked, problem, kind } = chosen;
-    const name = JSON.stringify(asked);
+    const name = JSON.stringify(chosen.asked);
     const found = kept.find(name) ?? kept.keep(name, linesOf(chosen));
     const { figures, missing } = await draw(name, (isAllowed) => plan(chosen, found, isAllowed));
-    const { detail } = found;
-    return {
-      path: "/accuracy",
-      template: "accuracy/accuracy",
-      header: {
-        lead: "Every forecast is stored before its round can be known, and every issued forecast is counted. These are the current results.",
+    return pageOf(chosen, found, { figures, missing, models: await modelsOf(chosen), names: namesOf(memory.tables) });
+  };
+}
+
+/** The page of a selection, with its lines and what is loaded for it. */
+function pageOf(
+  chosen: Chosen,
+  found: ReturnType<typeof linesOf>,
+  loaded: Drawn & { models: ListedModel[]; names: ReturnType<typeof namesOf> },
+): SitePage {
+  const { asked, problem, kind } = chosen;
+  const { detail } = found;
+  return {
+    path: "/accuracy",
+    template: "accuracy/accuracy",
+    header: {
+      lead: "Every forecast is stored before its round can be known, and every issued forecast is counted. These are the current results.",
+    },
+    title: asked.of === "" ? "Measured accuracy" : `Measured accuracy: ${asked.of}`,
+    description:
+      "How accurate Roundhouse's forecasts of crash games have been: hit rates with sample size, period, 95 % interval and baseline, and the measured skill.",
+    ...(problem === null ? {} : { status: problem.status }),
+    data: {
+      ...loaded,
+      asked,
+      kind,
+      problem: problem?.text ?? null,
+      features: featuresOf(chosen.tables, asked),
+      periods: PERIODS,
+      lines: found.lines.map((line) => lineOf(line, found.total)),
+      total: found.total,
+      perPage: LINES_PER_PAGE,
+      least: LEAST,
+      facts: detail && factsOf(detail),
+      hasModels: new Set(found.lines.map(({ row }) => row.model)).size > 1,
+      detail: detail && {
+        ...lineOf(detail, 1),
+        start: detail.row.start,
+        end: detail.row.end,
+        sentence: sentenceOf(detail),
       },
-      title: asked.of === "" ? "Measured accuracy" : `Measured accuracy: ${asked.of}`,
-      description:
-        "How accurate Roundhouse's forecasts of crash games have been: hit rates with sample size, period, 95 % interval and baseline, and the measured skill.",
-      ...(problem === null ? {} : { status: problem.status }),
-      data: {
-        asked,
-        kind,
-        problem: problem?.text ?? null,
-        models: await modelsOf(chosen),
-        names: namesOf(memory.tables),
-        features: featuresOf(chosen.tables, asked),
-        periods: PERIODS,
-        lines: found.lines.map((line) => lineOf(line, found.total)),
-        total: found.total,
-        perPage: LINES_PER_PAGE,
-        least: LEAST,
-        facts: detail && factsOf(detail),
-        hasModels: new Set(found.lines.map(({ row }) => row.model)).size > 1,
-        detail: detail && {
-          ...lineOf(detail, 1),
-          start: detail.row.start,
-          end: detail.row.end,
-          sentence: sentenceOf(detail),
-        },
-        figures,
-        missing,
-      },
-    };
+    },
   };
 }
 

@@ -2,7 +2,7 @@ import { within } from "../../http/within.ts";
 import { type Figure, figureOf } from "../../frame/figure.ts";
 import type { Log } from "../../log.ts";
 import { timedCache } from "../timed-cache.ts";
-import { PATIENCE_MS } from "../loader.ts";
+import { PART_TIMEOUT_MS } from "../loader.ts";
 import type { ToDraw } from "./plots.ts";
 
 /** A drawing is cached this long, even if a forecast is scored meanwhile. */
@@ -78,7 +78,7 @@ export function drawing(log: Log) {
 
 async function waitFor({ figures, all, missing }: View): Promise<Drawn> {
   try {
-    return { figures: await within(PATIENCE_MS, "the plots", figures), missing };
+    return { figures: await within(PART_TIMEOUT_MS, "the plots", figures), missing };
   } catch {
     return { figures: bare(all), missing: TOO_SLOW };
   }

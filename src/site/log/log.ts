@@ -13,7 +13,7 @@ import { verifierKeyText } from "../../signed-note.ts";
 import { PUBLIC_EXPORTS } from "../../record/log/public-export.ts";
 import { findPublicTable } from "../../record/log/public-export-store.ts";
 import { type TilePath, parseTilePath } from "../../record/log/tile-path.ts";
-import { PATIENCE_MS } from "../loader.ts";
+import { PART_TIMEOUT_MS } from "../loader.ts";
 import { readBriefly } from "../site-store.ts";
 
 /** Concurrent statements: the log is read without a key. */
@@ -34,7 +34,7 @@ export function addLog(app: Express, sql: Sql, log: Log): void {
     const reading = readBriefly(sql, load);
     void reading.catch(() => undefined).finally(() => (running -= 1));
     try {
-      return await within(PATIENCE_MS, "PostgreSQL", reading);
+      return await within(PART_TIMEOUT_MS, "PostgreSQL", reading);
     } catch (error) {
       log.warn(`the transparency log is not served: ${reasonOf(error)}`);
       throw unavailable();
