@@ -92,7 +92,7 @@ const USES = {
   pass: { statementMs: 5_000, transactionMs: 5_000, idleMs: 5_000, waitMs: 5_000 },
   /** Counting calls and finding callers: one look-up or a small batch, and a caller waits for a second at most. */
   meter: { statementMs: 3_000, transactionMs: 6_000, idleMs: 3_000, waitMs: 3_000 },
-  /** What the API reads to show it, and pages: whoever waits for a page has left after ten seconds. */
+  /** Reads of the API and of pages: a person does not wait for a page longer than ten seconds. */
   request: { statementMs: 10_000, transactionMs: 20_000, idleMs: 10_000, waitMs: 10_000 },
   /** Jobs that sum, replay and clean up, and commands. */
   long: { statementMs: 60_000, transactionMs: 1_800_000, idleMs: 60_000, waitMs: 60_000 },
@@ -140,7 +140,7 @@ export function connect(
 /**
  * Opens a pool in the driver's pipeline mode: a transaction takes about one round trip, and the server ends it after 5 s
  * (before PostgreSQL 17, which cannot, the client destroys the connection). Cursors and COPY are refused. Statements are
- * planned as {@link STEADY} says.
+ * planned as with {@link STEADY}.
  */
 export function openPipeline(url: string, options: { max?: number; name: string; pooled?: boolean }): Pipeline {
   return new Pool(url, { ...options, use: "pass", isSteady: true, isPipelined: true }).pipeline;
@@ -388,11 +388,11 @@ class Pool implements Executor {
       for (const connection of this.#open) connection.destroy(reason);
     };
     const isLate = Promise.withResolvers<void>();
-    // whoever holds a connection may be waiting for something else than the database
+    // the holder of a connection may be waiting for something other than the database
     const patience = setTimeout(() => (destroyAll(), isLate.resolve()), withinMs);
     await Promise.race([this.#pool.end(), isLate.promise]);
     clearTimeout(patience);
-    // a farewell to a server that no longer listens keeps its socket open
+    // a goodbye to a server that no longer reads keeps its socket open
     destroyAll();
   }
 }

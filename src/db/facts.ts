@@ -1,6 +1,6 @@
 import { connect, type Sql } from "./client.ts";
 
-/** What a database tells about itself. */
+/** The facts of a database server. */
 export interface DatabaseFacts {
   /** Major version, such as 18. */
   version: number;
@@ -9,7 +9,7 @@ export interface DatabaseFacts {
   mostConnections: number;
 }
 
-/** Asks a database about itself. @throws the driver's error where it cannot be reached. */
+/** Reads the facts of a database server. @throws the driver's error if it cannot be reached. */
 export async function readDatabaseFacts(url: string): Promise<DatabaseFacts> {
   const sql = connect(url, { name: "doctor", max: 1 });
   try {

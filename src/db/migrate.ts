@@ -16,12 +16,14 @@ const MIGRATION_MS = 6 * 3_600_000;
 /**
  * Brings a database to the newest schema: each file of sql/ once, in order, all in one transaction per file.
  *
- * A table that others use is waited for in short turns, so that no one who reads waits behind a file for long.
+ * It waits only briefly for a table that is in use, and repeatedly, so that readers do not wait behind a file for long.
  *
- * Any number of processes may call this at once: they queue behind our own advisory lock for up to a minute (the
- * library's lock throws at once instead). Also grants each role what it may do, and makes the day partitions of the next
- * days, so that a fresh database can take payloads before housekeep ever ran. Needs a session of its own: give the direct URL where a pooler stands between.
- * Gives the names of those that this call applied. With `upTo`, the first names of {@link migrationNames}, no further than that: the schema that a backup is of.
+ * Any number of processes may call this at the same time: they queue behind an advisory lock of ours for up to a minute
+ * (the lock of the library throws immediately). Also applies the grants of each role, and creates the day partitions of the
+ * next days, so that a new database can store payloads before housekeep runs. Needs a session: behind a pooler, give the
+ * direct URL. `upTo` are the first names of {@link migrationNames}; with it only these are applied, which is the schema of
+ * an older backup.
+ * @returns the names of the files that this call applied.
  * @throws UsageError when the database was made before 0.1.0, or has migrations that this version does not know.
  */
 export async function migrate(

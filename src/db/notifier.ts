@@ -5,23 +5,23 @@ import type { Sql } from "./client.ts";
 
 /** The channel on which API processes hear that tables changed. */
 export const PUBLISHED_CHANNEL = "roundhouse_published";
-/** Twenty a second are as live as a page can show. */
+/** Twenty per second are more than a page can show. */
 const SPACING_MS = 50;
-/** A payload takes 8,000 bytes at most, and listeners look at all versions cheaply. */
+/** A payload has at most 8,000 bytes; listeners check all versions cheaply. */
 const MOST_TABLES = 700;
 
-/** Tells API processes that tables changed. */
+/** Notifies API processes that tables changed. */
 export interface Notifier {
-  /** Asks for one NOTIFY after the commit, for these tables, or for all when none is given. Never throws. */
+  /** Sends one NOTIFY for these tables, or for all if none is given. Call it after the commit. Never throws. */
   published: (tableIds?: readonly number[]) => void;
-  /** Sends what is still due. */
+  /** Sends what is pending. */
   close(): Promise<void>;
 }
 
 /**
  * Sends `NOTIFY roundhouse_published` at most once per 50 ms, with the ids of all tables that changed meanwhile, outside of
  * transactions: within one it would take a database-wide lock at commit. A lost notification costs listeners a few seconds,
- * since they also look by themselves; so a failure is logged and not thrown.
+ * since they also poll; so a failure is logged and not thrown.
  */
 export function createNotifier(sql: Sql, log: Log): Notifier {
   let due: Set<number> | "all" | null = null;

@@ -6,7 +6,7 @@ import { roleOption } from "./take-role.ts";
 const STATEMENT_MS = 10_000;
 const DEADLINE_MS = STATEMENT_MS + 1_500;
 
-/** A connection whose statements have a deadline, whoever sends them: a library does not know {@link Connection.exchange}. */
+/** A connection whose statements have a deadline, also those of a library, which does not use {@link Connection.exchange}. */
 class DeadlineConnection extends Connection {
   // the driver declares eight forms of this method; nothing narrower than `any` fits all of them
   // oxlint-disable-next-line typescript/no-explicit-any

@@ -3,27 +3,27 @@ import pg from "pg";
 import { UsageError } from "../errors.ts";
 import { withoutPassword } from "../log.ts";
 
-/** A pooler hands out the connection that came back last, so that the first look shows it unless many others are at work. */
+/** A pooler lends the connection that was returned last, so the first check detects it unless many others are active. */
 const LOOKS = 5;
 /** A pooler with no connection to spare lets us wait: then it keeps them for their clients, and what we hold is ours. */
 const ANSWER_MS = 2_000;
 
-/** What stands between us and a database. */
+/** What is between us and a database. */
 export type Between = "nothing" | "sessions" | "transactions";
 
 /**
- * Whether a pooler stands before a database, and whether it lends its connections for sessions or for transactions.
+ * Detects a pooler in front of a database, and whether it lends its connections for sessions or for transactions.
  *
- * A pooler tells a client another process id than the server has, since the id is there for calling statements off. One
- * that lends connections for transactions shows in that two clients get the same, or one client gets two.
- * @throws the driver's error where it cannot be reached.
+ * A pooler reports another process id to a client than the server has, since the id is for cancelling statements. If it
+ * lends connections for transactions, two clients get the same one, or one client gets two.
+ * @throws the driver's error if it cannot be reached.
  */
 export async function detectPooler(url: string): Promise<Between> {
   const [one, other] = [open(url), open(url)];
   try {
     await one.connect();
     const lent = await backendOf(one);
-    if (lent === toldIdOf(one)) return "nothing";
+    if (lent === reportedIdOf(one)) return "nothing";
     if ((await inTime(other.connect())) === "late") return "sessions";
     for (let look = 0; look < LOOKS; look++) {
       const theirs = await inTime(backendOf(other));
@@ -38,7 +38,7 @@ export async function detectPooler(url: string): Promise<Between> {
 
 /**
  * Refuses a URL behind a transaction pooler: LISTEN, migrations and prepared statements need a session.
- * @throws UsageError that says what to set.
+ * @throws UsageError that names the setting to change.
  */
 export async function requireSession(url: string): Promise<void> {
   if ((await detectPooler(url)) !== "transactions") return;
@@ -62,8 +62,8 @@ async function backendOf(client: pg.Client): Promise<number> {
   return rows[0]?.pid ?? 0;
 }
 
-/** What the server, or whoever answers in its place, told of itself as the connection began; the types do not list it. */
-function toldIdOf(client: pg.Client): unknown {
+/** The process id that the server or a pooler reported when the connection began; the types do not list it. */
+function reportedIdOf(client: pg.Client): unknown {
   return "processID" in client ? client.processID : null;
 }
 

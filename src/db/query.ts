@@ -48,11 +48,11 @@ export class Query<Row extends readonly unknown[]> extends Fragment implements P
   async #run(): Promise<Rows<Row>> {
     const statement = compileStatement(this.template);
     const rows: unknown = await this.#executor.run(statement, this.#kind, this.#signals).catch((error: unknown) => {
-      // the stack ends here, since a statement is sent when it is waited for: its text tells where it comes from
+      // the stack ends here, since a statement is sent when it is awaited; its text shows the origin
       if (error instanceof pg.DatabaseError) error.stack += `\n    in the statement: ${statement.text.trim()}`;
       throw error;
     });
-    return rows as Rows<Row>; // typed by whoever writes the statement: nothing here knows its columns
+    return rows as Rows<Row>; // the statement's author states the type; its columns are unknown here
   }
 
   // a statement is waited for like a promise, and must not be sent before

@@ -1,27 +1,27 @@
 import type { Sql } from "./client.ts";
 
-/** Too many reads wait already: trying again in a few seconds can help. */
+/** Too many reads wait already; a retry after a few seconds can succeed. */
 export class TooManyReadsError extends Error {
   override name = "TooManyReadsError";
 }
 
 /**
- * Runs a read that someone waits for, when its turn comes. Its statements must go through the `sql` that it is given: when
- * `signal` aborts, the server is asked to end those that run, and none is sent after that.
+ * Runs a read for a waiting client, as soon as the limit allows. Its statements must use the given `sql`: when `signal`
+ * aborts, those that run are cancelled on the server, and no other is sent.
  *
  * The read counts as running until its last statement has ended, so a server that does not respond gets no more than the
  * limit of reads.
  * @throws the signal's reason, as soon as it aborts
- * @throws TooManyReadsError when as many reads wait as may
+ * @throws TooManyReadsError if the limit of waiting reads is reached
  */
 export type Reads = <Value>(signal: AbortSignal, read: (sql: Sql) => Promise<Value>) => Promise<Value>;
 
-/** Bounds the reads of a pool: so many at once, so many waiting for their turn. */
+/** Limits the reads of a pool: how many run concurrently, and how many wait. */
 export function boundReads(sql: Sql, limits: { atOnce: number; waiting: number }): Reads {
   const waiting = new Set<() => void>();
   let running = 0;
 
-  async function turn(signal: AbortSignal): Promise<void> {
+  async function acquire(signal: AbortSignal): Promise<void> {
     if (running < limits.atOnce) {
       running++;
       return;
@@ -45,8 +45,8 @@ export function boundReads(sql: Sql, limits: { atOnce: number; waiting: number }
     });
   }
 
-  /** Gives the turn to the read that has waited longest. */
-  function endTurn(): void {
+  /** Starts the read that has waited longest. */
+  function release(): void {
     const next = waiting.values().next().value;
     if (next === undefined) {
       running--;
@@ -60,13 +60,13 @@ export function boundReads(sql: Sql, limits: { atOnce: number; waiting: number }
     try {
       return await read(sql.until(signal));
     } finally {
-      endTurn();
+      release();
     }
   }
 
   return async (signal, read) => {
     signal.throwIfAborted();
-    await turn(signal);
+    await acquire(signal);
     return untilAborted(run(signal, read), signal);
   };
 }

@@ -1,11 +1,11 @@
 import { hash } from "node:crypto";
 
 /**
- * What each part of the program may do with each table, and nothing beyond it.
+ * The rights of each part of the program on each table.
  *
- * Facts are only ever added, and by workers alone: whoever answers callers reads them. Operators may add what their
- * decisions come to (rounds of an answer read again, scores that a revision voids, a promotion), and change or remove
- * none of it. Workers have no business with whatever lets someone sign in or call.
+ * Facts are only added, and only by workers; the API reads them. Operators may add the results of their decisions (rounds
+ * of a response that is read again, scores that a revision voids, a promotion), but change or delete none. Workers cannot
+ * read what allows a person to sign in or to call.
  */
 
 /** A part of the program, by the role it takes; `read` is for people who ask the database themselves. */
@@ -144,7 +144,7 @@ export const GRANTS: Record<string, Grants> = {
   purchase_credits: { console: "ra", ops: "r", worker: "r" },
 
   // money
-  // what each transaction needs beside it: sql/0028_documents.sql
+  // a transaction also needs what sql/0028_documents.sql grants
   ledger_accounts: {
     console: "r a(kind,owner_id) w(balance)",
     ops: "r a(kind,owner_id) w(balance)",
@@ -207,7 +207,7 @@ export const GRANTS: Record<string, Grants> = {
 /** Sequences that a statement of ours asks by name; those of identity columns need no grant. Functions use this one. */
 const SEQUENCE_GRANTS: Record<string, readonly Part[]> = { usage_batches: [] };
 
-/** Functions that run as whoever owns the schema, by their signature, and who may call them. */
+/** Functions that run with the rights of the owner of the schema, by signature, and the parts that may call them. */
 const FUNCTION_GRANTS: Record<string, readonly Part[]> = {
   "consume_calls(bigint[], text[], integer[], timestamp with time zone)": ["api"],
   "consume_runs(bigint[], text[], integer[], timestamp with time zone)": ["api"],
@@ -249,7 +249,7 @@ const ended: RowRule[] = (["select", "delete"] as const).map((command) => ({
   command,
   using: "expires_at < clock_timestamp()",
 }));
-/** The console and operators may end a plan earlier, and nobody later. */
+/** The console and operators may end a plan earlier, and no role later. */
 const shortening: Omit<RowRule, "part"> = {
   command: "update",
   using: "true",
@@ -257,9 +257,9 @@ const shortening: Omit<RowRule, "part"> = {
 };
 
 /**
- * Row security: which rows a role may touch where not all of them. The console knows holders alone, and operators' surface
- * operators alone; nobody extends what was bought, and each writes into the audit log in its own name. The owner of the
- * schema is not bound by these.
+ * Row security: the rows that a role may access, if not all. The console accesses only account holders, the operations
+ * pages only operators; no role extends what was bought, and each writes into the audit log in its own name. The owner of
+ * the schema is exempt.
  */
 const ROWS: Record<string, readonly RowRule[]> = {
   "auth.users": [
@@ -306,7 +306,7 @@ const ROWS: Record<string, readonly RowRule[]> = {
   ],
 };
 
-/** Columns that let whoever reads them sign in, call, or pass for someone; no worker may. */
+/** Columns with which a reader could sign in, call, or impersonate a person; workers have no access. */
 export const SECRETS: readonly (readonly [table: string, column: string])[] = [
   ["auth.accounts", "password"],
   ["auth.accounts", "access_token"],

@@ -33,11 +33,11 @@ export interface RolesState {
 }
 
 /**
- * Makes the roles where the server lacks them and brings every grant to what the list says, in this database alone.
- * Twice is once; any number of databases of one server may do so at once. Needs the migrations' lock.
+ * Creates missing roles and makes every grant in this database equal to the list. Idempotent; databases of one server may
+ * do so concurrently. Needs the lock of the migrations.
  *
- * If the user of `client` may not make roles, says which statements someone has to run who may, and gives false:
- * everything works all the same, with the rights of whoever logs in.
+ * If the user of `client` may not create roles, it prints the statements for an administrator and returns false: the
+ * program then works with the rights of its login.
  */
 export async function applyRoles(client: pg.Client, say: (line: string) => void): Promise<boolean> {
   const refused: string[] = [];
@@ -48,7 +48,7 @@ export async function applyRoles(client: pg.Client, say: (line: string) => void)
     );
     return false;
   }
-  // one table a transaction: whoever held several of them would wait for workers that wait for it
+  // one table per transaction: locks on several could deadlock with workers
   await whileInUse(async () => {
     for (const table of (await readRolesState(client)).notOwned)
       await client.query("select give_table($1::regclass, $2)", [table, ROLES.worker]);
@@ -137,7 +137,7 @@ async function makeRole(client: pg.Client, role: string): Promise<string[]> {
   if (rows.length === 0 && !(await isDone(client, `create role ${role} nologin`)))
     refused.push(`create role ${role} nologin`);
   if (refused.length > 0) return [...refused, `grant ${role} to ${await quotedUser(client)}`];
-  // whoever owns the schema hands tables over to the role of the workers, and takes any of them where one URL is all there is
+  // the owner of the schema transfers tables to the role of the workers, and takes any role if there is only one URL
   const { rows: held } = await client.query<{ held: boolean }>(
     `select pg_has_role($1, '${await takingOf(client)}') and pg_has_role($1, 'USAGE') as held`,
     [role],

@@ -2,20 +2,20 @@ import pg from "pg";
 import { withPgClient } from "./pg-client.ts";
 import { type Part, ROLES } from "./role-grants.ts";
 
-/** How a process is to connect: with the role of its part, or as whoever logs in, and why. */
+/** How a process connects: with the role of its part, or with the rights of its login, and why. */
 export interface Taken {
   url: string;
-  /** Null: with a role, or as a user that has no other rights than that of its part. */
+  /** Why it connects with the rights of its login; null if it takes the role, or has no other rights. */
   why: string | null;
-  /** Whether whoever logs in may do everything without the role. */
+  /** Whether the login has all rights without the role. */
   isOwner: boolean;
 }
 
 /**
- * The URL with which a part of the program connects: with it every connection takes the role of the part, whoever logs
- * in, and has no other rights. If that cannot be, the URL as it was, and why: the server lacks the roles, or whoever
- * logs in may not take this one.
- * @throws the driver's error where the database cannot be reached.
+ * Returns the URL with which a part of the program connects: every connection then takes the role of the part and has no
+ * other rights. If that is not possible, returns the URL unchanged with the reason: the server lacks the roles, or the
+ * login may not take this one.
+ * @throws the driver's error if the database cannot be reached.
  */
 export async function withRoleOf(part: Part, url: string): Promise<Taken> {
   const role = ROLES[part];
@@ -29,7 +29,7 @@ export async function withRoleOf(part: Part, url: string): Promise<Taken> {
     }>(MAY_TAKE(await takingOf(client)), [role]);
     const { user = "", isThere = false, mayTake = false, isGranted = false, isOwner = false } = rows[0] ?? {};
     const refused = (why: string) => ({ url, isOwner, why: `connected with all rights of ${user}, since ${why}` });
-    if (!isThere) return refused(`the server has no role ${role}; run \`roundhouse migrate\` and see what it says`);
+    if (!isThere) return refused(`the server has no role ${role}; run \`roundhouse migrate\` and follow its output`);
     if (!mayTake) return refused(`it may not take the role ${role}; run \`grant ${role} to ${quoted(user)}\``);
     if (!isGranted) return refused(`the role ${role} has no grants yet; run \`roundhouse migrate\``);
     return { url: withRole(url, role), isOwner, why: null };
@@ -78,7 +78,7 @@ export function quoted(name: string): string {
   return pg.escapeIdentifier(name);
 }
 
-/** What it takes to take a role: before 16, whoever was a member of it could. */
+/** The right that taking a role requires: before PostgreSQL 16, membership. */
 export async function takingOf(client: pg.Client): Promise<"SET" | "MEMBER"> {
   const { rows } = await client.query<{ version: number }>(
     "select current_setting('server_version_num')::integer as version",

@@ -2,19 +2,19 @@ import { setTimeout as delay } from "node:timers/promises";
 import { codeOf, UsageError } from "../errors.ts";
 
 /**
- * A file that changes a table waits for whoever uses it, and everybody who comes later waits behind the file: readers too.
- * So it waits no longer than an API's caller would, makes room for those who queued, and tries again.
+ * A migration that changes a table waits for its users, and later users, also readers, wait behind the migration. So it
+ * waits no longer than an API caller would, lets the others run, and tries again.
  */
 export const WAIT_FOR_TABLE_MS = 2_000;
 const MAKE_ROOM_MS = 1_000;
 const GIVE_UP_AFTER_MS = 600_000;
 
-/** A lock that was not had in time, and two who wait for each other. */
+/** Lock timeout, and deadlock. */
 const IN_USE = new Set(["55P03", "40P01"]);
 
 /**
- * Does something again where a table was in use, for ten minutes; what it did before is to be left out the next time.
- * @throws UsageError where a table is in use for longer; any other error as it is
+ * Repeats work if a table was in use, for ten minutes; work must skip what it has done already.
+ * @throws UsageError if a table is in use for longer; any other error unchanged
  */
 export async function whileInUse<Result>(work: () => Promise<Result>, say: (line: string) => void): Promise<Result> {
   const until = performance.now() + GIVE_UP_AFTER_MS;

@@ -14,8 +14,8 @@ export function newestGame(timeline: Timeline, nowMs: number): number {
 }
 
 /**
- * Answers `/bustabit/rounds`: the newest games that have ended, or those before `before`, newest first, fifty or
- * `limit` of them. When the last game with a known hash has been played, 66 days after T0, the list says so and stays.
+ * Responds to `/bustabit/rounds`: the newest games that have ended, or those before `before`, newest first, fifty or
+ * `limit` of them. After the last game with a known hash, 66 days after T0, the list is marked and does not change.
  */
 export async function answerBustabitRounds(
   query: URLSearchParams,

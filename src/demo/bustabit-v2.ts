@@ -12,7 +12,7 @@ export const SALT = "0000000000000000004d6ec16dafe9d8370958664c1dc422f452892264c
 /** The published commitment: what game 1's hash leads to. */
 export const TERMINATING_HASH = "86728f5fc3bd99db94d3cdaf105d67788194e9701bf95d049ad0e1ee3d004277";
 
-/** Games whose hash is known, newest first; the two low ones let a new demo house answer at once. */
+/** Games whose hash is known, newest first; with the two low ones a new demo house starts immediately. */
 export const ANCHORS: readonly { id: number; hash: string }[] = [
   { id: 5_728_987, hash: "3ba12a9bc2deba608d678a2a449ca7874c4df22588eb593e5150b6f3caf9f81d" },
   { id: 5_500_000, hash: "a3d8a6ee0a53439c331826bec83d2511c8656b7c89c964c0ef7aa373eb1dcf77" },

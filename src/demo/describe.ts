@@ -21,7 +21,7 @@ bustabit: true past rounds
 
 simulated: invented rounds (seed ${seed})
 ${games.join("\n")}
-  Every answer says "simulated": true. Results are drawn at random with the edge given. Ids tell nothing about order,
+  Every response has "simulated": true. Results are random with the stated edge. Ids have no order,
   older rounds come with ?before={id}&limit={limit}. Once every four minutes each of these goes wrong in one of the
   games, on purpose: a stretch of rounds is never listed and the list starts again, a feed answers 503 with Retry-After,
   a round is listed after newer ones, a round's result changes after it was published, a value is impossible.

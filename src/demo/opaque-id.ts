@@ -6,7 +6,7 @@ const HALF = 2 ** 20;
 const TURNS = 4;
 
 /**
- * A text of eight letters and digits for an index below 2^40: it tells nothing about order, no two are equal, and
+ * A text of eight letters and digits for an index below 2^40: it hides the order, no two are equal, and
  * {@link indexOfId} finds the index again without any memory. A Feistel network over two halves of 20 bits.
  */
 export function opaqueId(seed: number, game: string, index: number): string {

@@ -18,7 +18,7 @@ interface DemoHouseOptions {
   /** 0 takes any free port. */
   port: number;
   host: string;
-  /** Where demo-house.json keeps when it began. */
+  /** The folder of demo-house.json, which has the time of its first start. */
   dataDir: string;
   /** 1 is one true game a second; from 0.01 to 1000. A changed speed continues with the same numbering. */
   speed: number;
@@ -73,7 +73,7 @@ export async function startDemoHouse(options: DemoHouseOptions): Promise<DemoHou
     answer,
     onError: (request, error) => {
       if (!stopped.signal.aborted) say(`the demo house failed on ${request.url}: ${reasonOf(error)}`);
-      return json({ ...markOf(request.url ?? ""), error: "the demo house failed; its own output says why" }, 500);
+      return json({ ...markOf(request.url ?? ""), error: "the demo house failed; its output has the reason" }, 500);
     },
     say,
   });

@@ -46,8 +46,8 @@ export function faultsBetween(seed: number, game: string, fromMs: number, toMs: 
 function faultOf(seed: number, cycle: number, turn: number): SimulatedFault {
   const { kind, lastsMs } = KINDS[turn] ?? KINDS[0];
   const candidates = SIMULATED_GAMES.filter(({ losesPages }) => kind !== "lost" || losesPages);
-  const chosen = candidates[drawInteger(candidates.length, seed, "trouble", kind, cycle, "game")];
-  const delayMs = Math.floor(draw(seed, "trouble", kind, cycle, "delay") * SPREAD_MS);
+  const chosen = candidates[drawInteger(candidates.length, seed, "fault", kind, cycle, "game")];
+  const delayMs = Math.floor(draw(seed, "fault", kind, cycle, "delay") * SPREAD_MS);
   const fromMs = cycle * CYCLE_MS + turn * TURN_MS + EARLIEST_MS + delayMs;
   return { kind, game: chosen?.game ?? "", fromMs, toMs: fromMs + lastsMs };
 }

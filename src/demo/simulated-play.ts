@@ -19,9 +19,9 @@ export interface SimulatedRound {
   hundredths: number;
   startMs: number;
   endMs: number;
-  /** When it can first be seen in the list; Infinity where its page was lost. */
+  /** When it is listed first; Infinity if its page is lost. */
   listedMs: number;
-  /** Another result told in its place from `fromMs` on. */
+  /** Another result that is listed instead from `fromMs` on. */
   correction: { hundredths: number; fromMs: number } | null;
   /** It is listed with an impossible value, this one of the four its game has. */
   impossible: number | null;

@@ -11,10 +11,10 @@ const stretch = z.strictObject({ t0: z.iso.datetime(), speed: z.number().positiv
 const fileContents = z.strictObject({ ...stretch.shape, earlier: z.array(stretch).max(100) });
 
 /**
- * The timeline kept in `DATA_DIR/demo-house.json`, begun or brought to `speed` where it is not yet so, and written back
- * by rename. `t0` there is the T0 of "game n ends at T0 + n s", divided by `speed`.
- * @throws Error naming the file where it cannot be read, understood or written; it is never replaced unread, since a
- * new T0 would give other times to rounds that were already told.
+ * Opens the timeline in `DATA_DIR/demo-house.json`: creates it or changes it to `speed`, if necessary, and writes it
+ * atomically. `t0` is the T0 of "game n ends at T0 + n s", divided by `speed`.
+ * @throws Error with the name of the file if it cannot be read, parsed or written; an unreadable file is never replaced,
+ * since a new T0 would change the times of published rounds.
  */
 export async function openTimeline(
   dataDir: string,

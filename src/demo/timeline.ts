@@ -1,7 +1,7 @@
 /**
  * The clock of the demo houses. House time is what would have passed since T0 at speed 1, in milliseconds; game n of
  * the true house ends at house time n seconds. A change of speed moves T0 so that house time continues where it was, and
- * the stretch before it is kept, so that rounds already told keep their times.
+ * the stretch before it is kept, so that published rounds keep their times.
  */
 
 /** From `sinceMs` on, house time is (now - `t0Ms`) · `speed`; wall times are epoch milliseconds. */

@@ -9,15 +9,15 @@ import { run } from "./process.ts";
 
 const claimShape = z.object({ pid: z.number().int().positive(), mark: z.string(), since: z.string() });
 
-/** Who holds a data folder: `mark` tells the process from a later one with the same pid, `since` is when it claimed. */
+/** The holder of a data folder: `mark` distinguishes the process from a later one with the same pid, `since` is the time of the claim. */
 export type Claim = z.infer<typeof claimShape>;
 
 /**
- * Makes `dataDir`, if need be, and takes it for this process alone; the function it gives back releases it. Throws,
- * with what to do, where another process has it, at whatever moment the two came, and where it cannot be written.
+ * Creates `dataDir`, if necessary, and claims it for this process alone. Returns a function that releases the claim.
  *
- * The claim is a kernel lock on DATA_DIR/lock: it ends with its process, however that ends, so there is no stale
- * claim to judge and no race in taking one over. What the file says is for people and for `readClaim`.
+ * The claim is a kernel lock on DATA_DIR/lock. It ends with its process, however that ends, so no claim is stale and no
+ * two processes can get it. The content of the file is for people and for `readClaim`.
+ * @throws Error with the remedy if another process holds the folder, or if it cannot be written.
  */
 export async function claimDataDir(dataDir: string): Promise<() => Promise<void>> {
   const folder = resolve(dataDir);
@@ -39,13 +39,13 @@ export async function claimDataDir(dataDir: string): Promise<() => Promise<void>
   return async () => {
     if (released) return;
     released = true;
-    // The file stays: a second process may have it open already, and would then hold a lock on a file no one sees.
+    // The file is not removed: a second process that has it open would hold a lock on a file that no one else opens.
     await file.truncate(0);
     await file.close();
   };
 }
 
-/** What the lock file of a data folder says, which may be about a process long dead; null if no one holds it. */
+/** Reads the lock file of a data folder; its process may be dead. Null if the folder is not claimed. */
 export async function readClaim(dataDir: string): Promise<Claim | null> {
   const text = await readFile(join(dataDir, "lock"), "utf8").catch(() => "");
   if (text.trim() === "") return null;
@@ -56,8 +56,7 @@ export async function readClaim(dataDir: string): Promise<Claim | null> {
 async function openLock(folder: string): Promise<FileHandle> {
   const flags = constants.O_RDWR | constants.O_CREAT;
   try {
-    // Others may pass through, nothing more: where root must run PostgreSQL as another user, that user has to reach
-    // its folder.
+    // Others may only pass through: if root runs PostgreSQL as another user, that user must reach its folder.
     await mkdir(folder, { recursive: true, mode: 0o711 });
     return await open(join(folder, "lock"), flags, 0o600);
   } catch (error) {
@@ -68,10 +67,10 @@ async function openLock(folder: string): Promise<FileHandle> {
   }
 }
 
-/** Locks the open file for as long as it stays open in this process; false where another has it. */
+/** Locks the open file until this process closes it; false if another process has the lock. */
 async function lock(file: FileHandle): Promise<boolean> {
-  // Node has no flock(2). The lock belongs to the open file, not to whoever asked, so a child that inherits it can
-  // ask for us.
+  // Node has no flock(2). The lock belongs to the open file, not to a process, so a child that inherits the file can
+  // take it for us.
   const perl = "open(my $f, '+<&=', 3) or exit 2; exit(flock($f, 2 | 4) ? 0 : 1)";
   const flock = await run({ command: "flock", args: ["-n", "3"] }, { inherit: file.fd });
   if (flock.code === 0 || flock.code === 1) return flock.code === 0;
@@ -84,8 +83,7 @@ async function lock(file: FileHandle): Promise<boolean> {
 }
 
 /**
- * The refusal, naming the holder. It may have the lock and not yet have written its name, so it is given a second for
- * that.
+ * The error message, with the holder. It may not have written its name yet, so this waits up to a second.
  */
 async function describeHolder(folder: string): Promise<string> {
   for (let attempt = 0; attempt < 40; attempt++) {

@@ -3,20 +3,20 @@ import { setTimeout as delay } from "node:timers/promises";
 import { codeOf } from "../errors.ts";
 import { run, type StopSteps } from "./process.ts";
 
-/** Whether a process with this pid runs, ours or not. One that ended and is only waiting to be reaped does not. */
+/** Whether a process with this pid runs, ours or not. A zombie does not run. */
 export async function isRunning(pid: number): Promise<boolean> {
   try {
     process.kill(pid, 0);
   } catch (error) {
-    // EPERM: it is there, and someone else's.
+    // EPERM: it runs and belongs to another user.
     if (codeOf(error) !== "EPERM") return false;
   }
   return (await statFields(pid))?.[0] !== "Z";
 }
 
 /**
- * Tells a process from a later one that was given the same pid: its start in kernel ticks and the boot they count
- * from. Wall-clock times would not do, since a clock may be set after the start. Null where the process is gone.
+ * Identifies a process among those with the same pid: its start in kernel ticks and the boot from which they count. A
+ * wall-clock time would change when the clock is set. Null if the process is gone.
  */
 export async function processMark(pid: number): Promise<string | null> {
   if (!(await isRunning(pid))) return null;
@@ -33,7 +33,7 @@ export async function leadsItsGroup(): Promise<boolean> {
   return Number(group) === process.pid;
 }
 
-/** The command line of a process, its words joined by blanks; empty where it is gone. */
+/** The command line of a process, its words joined by blanks; empty if it is gone. */
 export async function commandLine(pid: number): Promise<string> {
   if (process.platform !== "linux")
     return (await run({ command: "ps", args: ["-o", "command=", "-p", `${pid}`] })).stdout;
@@ -41,12 +41,12 @@ export async function commandLine(pid: number): Promise<string> {
   return text.replaceAll("\0", " ");
 }
 
-/** The working directory of a process; null if it is gone or the system does not tell. */
+/** The working directory of a process; null if it is gone or the system does not report it. */
 export async function workingDirectory(pid: number): Promise<string | null> {
   return readlink(`/proc/${pid}/cwd`).catch(() => null);
 }
 
-/** Ends a server that an earlier run left behind: each signal has its time to work; throws if nothing helped. */
+/** Ends a server of an earlier run: sends each signal and waits for its effect. @throws Error if it still runs */
 export async function endLeftover(pid: number, steps: StopSteps): Promise<void> {
   for (const { signal, waitMs } of steps) {
     if (!(await isRunning(pid))) return;

@@ -12,7 +12,7 @@ export interface PostgresBinaries {
   env: Record<string, string>;
 }
 
-/** Where npm put it: `native` holds bin, lib and share. */
+/** The npm package: `native` has bin, lib and share. */
 interface PostgresPackage {
   native: string;
   version: string;
@@ -21,8 +21,8 @@ interface PostgresPackage {
 /**
  * Finds the PostgreSQL that came with `npm ci`. npm packages cannot hold symbolic links, so the library names the
  * programs ask for are missing; they are made in `home`, and node_modules stays as it is. If the user of `home`
- * cannot run what is in node_modules, or the system would not look into a folder of ours (macOS), a copy in `home` is
- * used instead. Throws, saying what to do, where this system has no such package or cannot run it.
+ * cannot run what is in node_modules, or the system ignores other library folders (macOS), a copy in `home` is used.
+ * @throws Error with the remedy if this system has no such package or cannot run it.
  */
 export async function preparePostgres(home: Home, found?: PostgresPackage): Promise<PostgresBinaries> {
   const { native, version } = found ?? (await locatePackage());

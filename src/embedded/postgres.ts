@@ -94,8 +94,8 @@ interface Cluster {
 }
 
 /**
- * A command of PostgreSQL's as its user runs it, ending when we do; where it runs and what it is told both show the
- * data folder.
+ * A command of PostgreSQL for its user, which ends with this process. Its arguments and its environment show the data
+ * folder.
  */
 function command({ home, binaries, dataDir, wrap }: Cluster, path: string, args: string[]) {
   const env = { ...binaries.env, DATA_DIR: dataDir };
@@ -103,10 +103,9 @@ function command({ home, binaries, dataDir, wrap }: Cluster, path: string, args:
 }
 
 /**
- * PostgreSQL refuses to start next to a postmaster.pid that names a living process. No one else may run on this
- * cluster: our server of an earlier run, still writing or left behind, is ended. If the number belongs to a
- * stranger by now, or to a zombie, the file is made to name no one. It stays, since by what else it says PostgreSQL
- * finds out whether processes of a killed server are still at work.
+ * PostgreSQL refuses to start if postmaster.pid names a living process. Our server of an earlier run, still writing or left
+ * behind, is ended. If the pid belongs to another process now, or to a zombie, it is replaced in the file. The file is
+ * kept: with its other lines PostgreSQL detects processes of a killed server.
  */
 async function clearPidFile(data: string): Promise<void> {
   const file = join(data, "postmaster.pid");
@@ -241,7 +240,7 @@ async function becomesReady(server: RunningServer, cluster: Cluster): Promise<bo
   const deadline = performance.now() + START_MS;
   while (!server.hasExited() && performance.now() < deadline) {
     const lines = (await readFile(join(cluster.data, "postmaster.pid"), "utf8").catch(() => "")).split("\n");
-    // Line 8 is the state; line 1 tells our server's file from an earlier one's.
+    // Line 8 is the state; line 1 is the pid, which differs in the file of an earlier server.
     if (Number(lines[0]) === server.pid && lines[7]?.trim() === "ready") return true;
     await delay(10);
   }

@@ -2,8 +2,8 @@ import { type RunningServer, type StopSteps, stopServer } from "./process.ts";
 import type { ServerLog } from "./server-log.ts";
 
 /**
- * A private server that runs: `url` holds its password; `ended` settles, with the end of its log, when it goes
- * without being asked.
+ * A running private server: `url` has its password; `ended` settles with the end of its log if the server ends without
+ * `stop`.
  */
 export interface PrivateServer {
   url: string;
@@ -11,12 +11,12 @@ export interface PrivateServer {
   stop(): Promise<void>;
 }
 
-/** What a server said at its start does not tell why it ended. */
+/** The lines of its log that explain the end: those of its start do not. */
 const LAST_LINES = 6;
 const NEVER = new Promise<never>(() => undefined);
 
 /**
- * The end of a server that is ready: asked for, by `stop`, or not, which settles `ended`. Its log is closed after it.
+ * Watches a server that is ready until `stop` is called or it ends by itself, which settles `ended`. Then closes its log.
  */
 export function watchServer(
   server: RunningServer,

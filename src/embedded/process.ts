@@ -14,14 +14,14 @@ export interface Program {
   gid?: number;
 }
 
-/** What a finished program left: `code` is null when a signal or a failed start ended it, and `stderr` then says so. */
+/** The outcome of a program: `code` is null if a signal or a failed start ended it; `stderr` then has the reason. */
 export interface Outcome {
   code: number | null;
   stdout: string;
   stderr: string;
 }
 
-/** A server that runs next to us. `exited` settles once, with words for how it ended; it never rejects. */
+/** A server that runs next to this process. `exited` settles once, with a text about its end; it never rejects. */
 export interface RunningServer {
   pid: number;
   exited: Promise<string>;
@@ -52,7 +52,7 @@ export async function run(
     let stderr = "";
     child.stdout?.setEncoding("utf8").on("data", (text: string) => (stdout += text));
     child.stderr?.setEncoding("utf8").on("data", (text: string) => (stderr += text));
-    // A program that ends before it read its input breaks the pipe; its exit code tells the story.
+    // A program that ends before it has read its input breaks the pipe; its exit code is the result.
     child.stdin?.on("error", () => undefined).end(options.input ?? "");
     child.once("error", (error) => resolve({ code: null, stdout, stderr: `${stderr}${error.message}` }));
     child.once("close", (code, signal) => {

@@ -78,7 +78,7 @@ async function nameServer(checkRdb: string, folder: string): Promise<string> {
   return name;
 }
 
-/** Null where the program is a Redis or Valkey server that can run here, otherwise what it said instead. */
+/** Null if the program is a Redis or Valkey server that can run here, otherwise its output. */
 async function problemOf({ command, env }: RedisBinary): Promise<string | null> {
   const { code, stdout, stderr } = await run({ command, args: ["--version"], env });
   return code === 0 && /server v=/.test(stdout) ? null : stderr.trim() || stdout.trim() || `exit code ${code}`;

@@ -58,7 +58,7 @@ export async function startRedis(options: RedisSearch & { pickPort?: () => Promi
       if (PORT_TAKEN.test(words) && attempt < PORT_ATTEMPTS) continue;
       if (fresh || !server.hasExited() || !UNREADABLE.test(words))
         throw new Error(`the private Redis in ${folder} ${how}: ${words}`);
-      await putAside(folder, say);
+      await moveAside(folder, say);
       fresh = true;
     }
   } catch (error) {
@@ -98,14 +98,14 @@ async function endEarlier(folder: string): Promise<void> {
   await rm(file, { force: true });
 }
 
-/** The log of changes goes next to the folder; one damaged copy is kept for whoever wants to look. */
-async function putAside(folder: string, say: (line: string) => void): Promise<void> {
+/** Moves the damaged data next to the folder. One damaged copy is kept for analysis. */
+async function moveAside(folder: string, say: (line: string) => void): Promise<void> {
   const aside = `${folder}.damaged`;
   await rm(aside, { recursive: true, force: true });
   await rename(folder, aside);
   await mkdir(folder, { mode: 0o700 });
   say(
-    `Redis cannot read its data: put aside in ${aside}, starting empty; nothing is lost, since PostgreSQL has all facts`,
+    `Redis cannot read its data: moved it to ${aside}, starting empty; nothing is lost, since PostgreSQL has all facts`,
   );
 }
 

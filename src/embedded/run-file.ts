@@ -17,12 +17,11 @@ const runFacts = z.object({
   api_key: z.string().nullable(),
 });
 
-/** What a running instance tells other commands about itself; null if it has no such thing. Holds secrets. */
+/** What other commands need to know about a running instance; null if it has no such part. Contains secrets. */
 export type RunFacts = z.infer<typeof runFacts>;
 
 /**
- * Writes DATA_DIR/run.json, readable by us alone, in one piece: a reader sees all of it or none. Replaces an earlier
- * one.
+ * Writes DATA_DIR/run.json atomically, readable by this user alone. Replaces an earlier one.
  */
 export async function writeRunFile(dataDir: string, facts: RunFacts): Promise<void> {
   const draft = join(dataDir, `run.json.${process.pid}`);
@@ -32,8 +31,9 @@ export async function writeRunFile(dataDir: string, facts: RunFacts): Promise<vo
 }
 
 /**
- * The facts of the instance that runs on this data folder; `dead` with its pid where it ended without cleaning up,
- * null if none ran. Throws where the file is a running instance's and cannot be understood.
+ * Reads the facts of the instance that runs on this data folder; `dead` with its pid if it ended without cleaning up, null
+ * if none ran.
+ * @throws Error if the file cannot be read or parsed.
  */
 export async function readRunFile(dataDir: string): Promise<RunFacts | { dead: number } | null> {
   let text: string;
@@ -55,7 +55,7 @@ export async function readRunFile(dataDir: string): Promise<RunFacts | { dead: n
   }
 }
 
-/** Removes DATA_DIR/run.json: the last act of a clean stop. Nothing happens where there is none. */
+/** Removes DATA_DIR/run.json, if there is one: the last step of a clean stop. */
 export async function removeRunFile(dataDir: string): Promise<void> {
   await rm(runFile(dataDir), { force: true });
 }

@@ -1,12 +1,12 @@
 import { copyFile, open } from "node:fs/promises";
 
-/** A server's log file: 10 MB and its predecessor are more than anyone reads, and never fill a disk. */
+/** The limit of a server's log file; with its predecessor it never fills a disk. */
 const MAX_BYTES = 10 * 1024 * 1024;
-/** What goes into a message of it. */
+/** The part of it for a message. */
 const TAIL_BYTES = 2000;
-const LOOK_EVERY_MS = 60_000;
+const CHECK_EVERY_MS = 60_000;
 
-/** An open log: the server writes to `fd`; `since` gives the end of what was written after a size that `size` told. */
+/** An open log: the server writes to `fd`; `since` returns the end of what was written after a size that `size` returned. */
 export interface ServerLog {
   fd: number;
   size(): Promise<number>;
@@ -16,7 +16,7 @@ export interface ServerLog {
 
 /** Opens a log to append to. Past 10 MB, now or later, its content moves to `<path>.1` and it starts again. */
 export async function openServerLog(path: string): Promise<ServerLog> {
-  // Append mode is what makes it safe to cut the file under a server that holds it open.
+  // In append mode the file can be truncated while a server holds it open.
   const file = await open(path, "a+", 0o600);
   const trim = async () => {
     if ((await file.stat()).size <= MAX_BYTES) return;
@@ -25,17 +25,17 @@ export async function openServerLog(path: string): Promise<ServerLog> {
   };
   await trim();
   let trimming = Promise.resolve();
-  // A log that cannot be trimmed now (a full disk) is tried again at the next look.
-  const look = () => {
+  // A log that cannot be trimmed now (full disk) is tried again at the next check.
+  const check = () => {
     trimming = trim().catch(() => undefined);
   };
-  const timer = setInterval(look, LOOK_EVERY_MS).unref();
+  const timer = setInterval(check, CHECK_EVERY_MS).unref();
   return {
     fd: file.fd,
     size: async () => (await file.stat()).size,
     since: async (offset) => {
       const { size } = await file.stat();
-      // Begun again meanwhile: then all of it is new.
+      // If it was truncated meanwhile, all of it is new.
       const length = Math.min(size < offset ? size : size - offset, TAIL_BYTES);
       const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, size - length);
       return buffer.toString("utf8", 0, bytesRead).trim();

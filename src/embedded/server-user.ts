@@ -5,12 +5,10 @@ import { type Program, run } from "./process.ts";
 /** The user that PostgreSQL runs as: our own (`self`), and another one when we are root. */
 export type ServerUser = { kind: "self" } | { kind: "other"; uid: number; gid: number };
 
-/** uid and gid of no one on nearly every system: PostgreSQL's user needs an account, and this one is always there. */
-const NOBODY = 65534;
+/** The user without rights on nearly every system: PostgreSQL needs an account, and this one always exists. */
+const UNPRIVILEGED = { kind: "other", uid: 65534, gid: 65534 } as const;
 
-const nobody = { kind: "other", uid: NOBODY, gid: NOBODY } as const;
-
-/** Where PostgreSQL's part goes when its user cannot reach ours; a `Reach` may name another folder. */
+/** The folder of PostgreSQL if its user cannot reach the data folder; a `Reach` may name another one. */
 const FAR_FOLDER = "/var/lib/roundhouse";
 
 /** What a test may change. */
@@ -25,9 +23,10 @@ export interface Home {
 }
 
 /**
- * If the cluster of a data folder is or will be, and whom the server runs as: in `dataDir` if that user can get
- * there, otherwise under the far folder in a path that spells out `dataDir`, so that each has its own. A cluster
- * keeps its place and its owner. Throws where one exists and cannot be reached any more.
+ * Finds the place of the cluster of a data folder, and the user that the server runs as: in `dataDir` if that user can
+ * reach it, otherwise below the far folder in a path that contains `dataDir`, so that each has its own. A cluster keeps its
+ * place and its owner.
+ * @throws Error if a cluster exists and cannot be reached any more.
  */
 export async function findHome(dataDir: string, reach: Reach = {}): Promise<Home> {
   if (process.getuid?.() !== 0) return { folder: dataDir, user: { kind: "self" } };
@@ -35,7 +34,7 @@ export async function findHome(dataDir: string, reach: Reach = {}): Promise<Home
   for (const folder of [dataDir, far]) {
     const owner = await lstat(join(folder, "pg")).catch(() => null);
     if (owner === null) continue;
-    const user = owner.uid === 0 ? nobody : ({ kind: "other", uid: owner.uid, gid: owner.gid } as const);
+    const user = owner.uid === 0 ? UNPRIVILEGED : ({ kind: "other", uid: owner.uid, gid: owner.gid } as const);
     if (await canEnter(user, folder)) {
       if (owner.uid === 0) await giveTo(user, join(folder, "pg"));
       return { folder, user };
@@ -44,11 +43,11 @@ export async function findHome(dataDir: string, reach: Reach = {}): Promise<Home
       `the database in ${folder} cannot be reached by ${describeUser(user)}, who would run PostgreSQL: let that user pass through the folders above it, or start roundhouse as a normal user`,
     );
   }
-  if (await canEnter(nobody, dataDir)) return { folder: dataDir, user: nobody };
+  if (await canEnter(UNPRIVILEGED, dataDir)) return { folder: dataDir, user: UNPRIVILEGED };
   await makeOpenFolder(far);
-  if (await canEnter(nobody, far)) return { folder: far, user: nobody };
+  if (await canEnter(UNPRIVILEGED, far)) return { folder: far, user: UNPRIVILEGED };
   throw new Error(
-    `neither ${dataDir} nor ${far} can be reached by ${describeUser(nobody)}, who would run PostgreSQL: start roundhouse as a normal user`,
+    `neither ${dataDir} nor ${far} can be reached by ${describeUser(UNPRIVILEGED)}, who would run PostgreSQL: start roundhouse as a normal user`,
   );
 }
 
@@ -57,14 +56,14 @@ export function asUser(user: ServerUser, program: Program): Program {
   return user.kind === "self" ? program : { ...program, uid: user.uid, gid: user.gid };
 }
 
-/** Makes a folder and those above it that are missing, open for everyone to pass through whatever the umask is. */
+/** Creates a folder and its missing parents, which everyone may pass through, whatever the umask is. */
 export async function makeOpenFolder(folder: string): Promise<void> {
   const first = await mkdir(folder, { recursive: true });
   if (first === undefined) return;
   for (let made = folder; made.length >= first.length; made = dirname(made)) await chmod(made, 0o755);
 }
 
-/** Whom to name in a message. */
+/** The user, for a message. */
 export function describeUser(user: ServerUser): string {
   return `user ${user.kind === "self" ? process.getuid?.() : user.uid}`;
 }
@@ -79,7 +78,7 @@ async function canEnter(user: ServerUser, folder: string): Promise<boolean> {
   );
 }
 
-/** The folder itself comes last: what was interrupted is done again, since it still has its old owner. */
+/** The folder itself is last: after an interruption it still has its old owner, so everything is done again. */
 async function giveTo({ uid, gid }: { uid: number; gid: number }, folder: string): Promise<void> {
   const inside = await readdir(folder, { recursive: true });
   for (const path of [...inside.map((name) => join(folder, name)), folder]) await lchown(path, uid, gid);

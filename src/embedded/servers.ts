@@ -6,24 +6,24 @@ import { startPostgres } from "./postgres.ts";
 import type { PrivateServer } from "./private-server.ts";
 import { startRedis } from "./redis.ts";
 
-/** The servers of one instance. `embedded` tells which are ours; those that were given are no one's to stop. */
+/** The servers of one instance. `embedded` marks those that were started here; the others are not stopped. */
 export interface Servers {
   databaseUrl: string;
   redisUrl: string;
   embedded: { postgres: boolean; redis: boolean };
   /**
-   * Tells of one of ours that ended without being asked, with the end of its log; also of one that did so before the
-   * call.
+   * Calls the listener for a private server that ended without `stop`, with the end of its log; also for one that ended
+   * before this call.
    */
   onDeath(listener: (what: "postgres" | "redis", detail: string) => void): void;
   stop(): Promise<void>;
 }
 
 /**
- * PostgreSQL and Redis: the given ones as they are, a private one of `dataDir` for each that is missing. Both start
- * at once; if one cannot, the other is stopped and the error says what to do. The caller holds the claim on `dataDir`
- * and calls `stop` in the end; should it die before, the servers die with it. `cacheDir` keeps a fetched Redis for
- * all data folders of this user.
+ * Provides PostgreSQL and Redis: those that are given, and a private one in `dataDir` for each that is missing. Both start
+ * together; if one cannot, the other is stopped and the error has the remedy. The caller holds the claim on `dataDir` and
+ * calls `stop` at the end; if it dies before, the servers die with it. `cacheDir` keeps a downloaded Redis for all data
+ * folders of this user.
  */
 export async function startServers(options: {
   dataDir: string;

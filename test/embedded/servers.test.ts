@@ -288,7 +288,7 @@ describe("the next start survives", () => {
     await writeFile(changes, text.replace("*2", "*#").concat(text), "latin1");
     const { redisUrl, said } = await start(dataDir, { databaseUrl: GIVEN_DATABASE });
     expect(await tell(redisUrl, (redis) => redis.get("kept"))).toBeNull();
-    expect(said.join("\n")).toMatch(/Redis cannot read its data: put aside in .*redis\.damaged/);
+    expect(said.join("\n")).toMatch(/Redis cannot read its data: moved it to .*redis\.damaged/);
     expect(await readdir(dataDir)).toContain("redis.damaged");
   });
 

@@ -3,7 +3,7 @@ import { json, type Answer } from "../response.ts";
 import { type PublishedRound, type WireFormat } from "./wire.ts";
 
 const LONGEST_PAGE = 50;
-/** One client pages 20 times 50, another says that only about 100 are served: the deeper of the two. */
+/** One client reads 20 pages of 50, the notes of another mention about 100 rounds; this is the larger number. */
 const DEPTH = 1_000;
 
 const body = z.object({
@@ -18,7 +18,7 @@ export const asBcgame: WireFormat = {
   palette: "bcgame",
   usualMs: 30_000,
   serves: [`POST /api/game/bet/multi/history   {"gameUrl":"crash","page":1,"pageSize":50}, the newest ${DEPTH} rounds`],
-  answer({ method, url, body: text }, told) {
+  answer({ method, url, body: text }, published) {
     if (url.pathname !== "/api/game/bet/multi/history") return null;
     if (method !== "POST") return json({ code: 405, msg: "Method Not Allowed" }, 405, { allow: "POST" });
     const asked = body.safeParse(parsed(text));
@@ -26,8 +26,8 @@ export const asBcgame: WireFormat = {
     const { gameUrl, page, pageSize } = asked.data;
     if (gameUrl !== "crash") return failed(2003, "game not found");
     const skipped = (page - 1) * pageSize;
-    const list = told.newest(Math.max(Math.min(pageSize, DEPTH - skipped), 0), skipped).map(itemOf);
-    return json({ code: 0, msg: "success", data: { page, pageSize, total: Math.min(told.count, DEPTH), list } });
+    const list = published.newest(Math.max(Math.min(pageSize, DEPTH - skipped), 0), skipped).map(itemOf);
+    return json({ code: 0, msg: "success", data: { page, pageSize, total: Math.min(published.count, DEPTH), list } });
   },
 };
 

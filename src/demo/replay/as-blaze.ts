@@ -21,19 +21,19 @@ export const asBlaze: WireFormat = {
     "GET /api/singleplayer-originals/originals/crash_games/recent/4",
     "GET /api/singleplayer-originals/originals/crash_games/recent/history/4?page=N&startDate={time}&endDate={time}",
   ],
-  answer(request, told) {
+  answer(request, published) {
     const { pathname } = request.url;
     if (request.method !== "GET" && request.method !== "HEAD") return null;
-    if (RECENT.test(pathname)) return json(told.newest(PAGE).map(recordOf));
-    if (HISTORY.test(pathname)) return historyPage(request, told);
+    if (RECENT.test(pathname)) return json(published.newest(PAGE).map(recordOf));
+    if (HISTORY.test(pathname)) return historyPage(request, published);
     const id = GAME.exec(pathname)?.[1];
     if (id === undefined) return null;
-    const round = told.find(id);
+    const round = published.find(id);
     return round === null ? json({ error: { message: "Not found", code: 404 } }, 404) : json(recordOf(round));
   },
 };
 
-function historyPage({ url }: WireRequest, told: PublishedRounds) {
+function historyPage({ url }: WireRequest, published: PublishedRounds) {
   const page = wholeIn(url.searchParams.get("page") ?? 1, 1, 1_000_000);
   const [start, end] = ["startDate", "endDate"].map((name) => momentOf(url.searchParams.get(name)));
   if (page === null || start === null || end === null) {
@@ -44,9 +44,9 @@ function historyPage({ url }: WireRequest, told: PublishedRounds) {
   // dates are looked at only where they are given: a list of a hundred thousand is not walked for nothing
   const records =
     start === undefined && end === undefined
-      ? told.newest(PAGE, (page - 1) * PAGE)
-      : told
-          .newest(told.count)
+      ? published.newest(PAGE, (page - 1) * PAGE)
+      : published
+          .newest(published.count)
           .filter(inTime)
           .slice((page - 1) * PAGE, page * PAGE);
   return json({ records: records.map((round) => ({ ...recordOf(round), ...seedOf(round) })) });

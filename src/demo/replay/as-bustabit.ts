@@ -9,10 +9,10 @@ export const asBustabit: WireFormat = {
   usualMs: 25_000,
   byPage: true,
   serves: ["GET /game/{id}"],
-  answer({ method, url }, told) {
+  answer({ method, url }, published) {
     const id = GAME.exec(url.pathname)?.[1];
     if (id === undefined || (method !== "GET" && method !== "HEAD")) return null;
-    const round = told.find(id);
+    const round = published.find(id);
     if (round === null) return html("bustabit", "<h1>Not found</h1>", 404);
     const { hundredths } = round;
     const value = hundredths === null ? "" : `<span class="bust">${pageText(hundredths)}</span>`;

@@ -10,10 +10,10 @@ export const asEthcrashIo: WireFormat = {
   usualMs: 25_000,
   byPage: true,
   serves: ["GET /game/{id}.json"],
-  answer({ method, url }, told) {
+  answer({ method, url }, published) {
     const id = GAME.exec(url.pathname)?.[1];
     if (id === undefined || (method !== "GET" && method !== "HEAD")) return null;
-    const round = told.find(id);
+    const round = published.find(id);
     if (round === null) return json({ error: "GAME_DOES_NOT_EXIST" }, 404);
     const { multiplier, hundredths } = round;
     return json({ game_crash: multiplier !== null && Number(multiplier) === 0 ? 0 : hundredths });

@@ -11,17 +11,17 @@ export const asEthercrash: WireFormat = {
   usualMs: 24_700,
   byPage: true,
   serves: ["GET /game/{id}", "GET /play"],
-  answer({ method, url }, told) {
+  answer({ method, url }, published) {
     if (method !== "GET" && method !== "HEAD") return null;
     if (url.pathname === "/play") {
-      const links = told
+      const links = published
         .newest(LINKS)
         .map((round) => `<a class="games-log-link" href="/game/${round.id}">${crash(round)}</a>`);
       return html("Ethercrash", links.join("\n"));
     }
     const id = GAME.exec(url.pathname)?.[1];
     if (id === undefined) return null;
-    const round = told.find(id);
+    const round = published.find(id);
     if (round === null) return html("Ethercrash", "<h1>404</h1>\n<p>Game not found</p>", 404);
     return html(
       `Ethercrash - Game ${id}`,

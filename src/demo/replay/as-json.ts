@@ -24,7 +24,7 @@ export const asJson: WireFormat = {
     "hash: hash",
     "history: /rounds?before={id}&limit={limit}",
   ],
-  answer({ url, method }, told) {
+  answer({ url, method }, published) {
     if (url.pathname !== "/rounds") return null;
     if (method !== "GET" && method !== "HEAD") {
       return json({ error: `expected GET or HEAD, got ${method}` }, 405, { allow: "GET, HEAD" });
@@ -34,7 +34,7 @@ export const asJson: WireFormat = {
     const limit = wholeIn(url.searchParams.get("limit") ?? USUAL_PAGE, 1, LONGEST_PAGE);
     if (limit === null) return json({ error: `expected limit to be a whole number from 1 to ${LONGEST_PAGE}` }, 400);
     const before = url.searchParams.get("before");
-    const rounds = before === null ? told.newest(limit) : told.before(before, limit);
+    const rounds = before === null ? published.newest(limit) : published.before(before, limit);
     if (rounds === null) return json({ error: `no round ${before} has been published yet` }, 404);
     return { ...json(null), body: `{"rounds":[${rounds.map(itemOf).join(",")}]}` };
   },

@@ -5,7 +5,7 @@ import { type WireFormat } from "./wire.ts";
 const LISTED = 50;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** Lucky Jet of 1win: one array of the newest rounds, for whoever sends two ids of a session as headers. */
+/** Lucky Jet of 1win: one array of the newest rounds, for requests with two ids of a session as headers. */
 export const asLuckyJet: WireFormat = {
   name: "lucky-jet",
   palette: "lucky-jet",
@@ -15,13 +15,13 @@ export const asLuckyJet: WireFormat = {
     'customer-id: "00000000-0000-4000-8000-000000000001" # any UUID here',
     'session-id: "00000000-0000-4000-8000-000000000002"',
   ],
-  answer({ method, url, headers }, told) {
+  answer({ method, url, headers }, published) {
     const { pathname } = url;
     if ((pathname !== "/history" && pathname !== "/state") || (method !== "GET" && method !== "HEAD")) return null;
     if (!["customer-id", "session-id"].every((name) => UUID.test(headers[name] ?? ""))) {
       return json({ message: "Unauthorized", statusCode: 401 }, 401);
     }
-    const rounds = told.newest(LISTED).map(({ id, multiplier, hundredths }) => ({
+    const rounds = published.newest(LISTED).map(({ id, multiplier, hundredths }) => ({
       hash: id,
       topCoefficient: hundredths === null ? null : Math.max(Number(multiplier), 1),
     }));

@@ -10,10 +10,10 @@ export const asRoobet: WireFormat = {
   palette: "roobet",
   usualMs: 25_000,
   serves: ["GET /crash/recentNumbers"],
-  answer({ method, url }, told) {
+  answer({ method, url }, published) {
     if (url.pathname !== "/crash/recentNumbers" || (method !== "GET" && method !== "HEAD")) return null;
     return json(
-      told.newest(LISTED).map(({ id, multiplier, hundredths, hash }) => ({
+      published.newest(LISTED).map(({ id, multiplier, hundredths, hash }) => ({
         id,
         // it shows an instant crash as 1.00
         crashPoint: hundredths === null ? null : Math.max(Number(multiplier), 1),

@@ -22,7 +22,7 @@ export const asStake: WireFormat = {
   palette: "stake",
   usualMs: 24_000,
   serves: [`POST /_api/graphql   crashGameList(limit, offset), at most ${LONGEST_PAGE}, and crashGame(gameId)`],
-  answer({ method, url, headers, body }, told) {
+  answer({ method, url, headers, body }, published) {
     if (url.pathname !== "/_api/graphql") return null;
     if (method !== "POST") return json({ errors: [{ message: "GET query missing." }] }, 400);
     if (!/^application\/json\b/i.test(headers["content-type"] ?? "")) {
@@ -35,11 +35,11 @@ export const asStake: WireFormat = {
       const page = listVariables.safeParse(variables);
       if (!page.success) return failed("crashGameList", "invalid limit or offset");
       const { limit, offset } = page.data;
-      return json({ data: { crashGameList: told.newest(limit, offset).map(gameOf) } });
+      return json({ data: { crashGameList: published.newest(limit, offset).map(gameOf) } });
     }
     if (/\bcrashGame\s*\(/.test(query)) {
       const game = gameVariables.safeParse(variables);
-      const round = game.success ? told.find(game.data.gameId) : null;
+      const round = game.success ? published.find(game.data.gameId) : null;
       return round === null ? failed("crashGame", "game not found") : json({ data: { crashGame: gameOf(round) } });
     }
     return json({ errors: [{ message: "Cannot query that field." }] }, 400);

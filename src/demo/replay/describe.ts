@@ -14,7 +14,7 @@ interface Replay {
 /** Houses that begin the next round about five seconds after one has ended: the default of `pause_ms`. */
 const USUAL_PAUSE_MS = 5_000;
 
-/** What whoever starts it should know of the file, in plain words; empty where it has everything. */
+/** What is missing in the file, as sentences for the person who starts the replay. */
 export function findings({ format, recorded }: Replay): string[] {
   const { rounds, missed, hasClock, hasRowNumbers } = recorded;
   const numbers = rounds.map(({ id }) => numberOfId(id));
@@ -27,21 +27,21 @@ export function findings({ format, recorded }: Replay): string[] {
     ...(missed > 0 ? [`${missed} rounds have no multiplier in the file, and are published without one`] : []),
     ...(format.byPage === true && holes.length > 0
       ? [
-          `ids are missing at ${holes.length} places: whoever asks round by round waits there for a page that never comes; --number-rows counts the rounds through`,
+          `ids are missing at ${holes.length} places: a client that reads round by round waits there for a page that never appears; --number-rows numbers the rounds`,
         ]
       : []),
   ];
 }
 
-/** Answers `/`: what is served here, in plain words, with the entry of houses.yaml that reads it. */
-export function describeReplay(replay: Replay, told: PublishedRounds, url: string): Answer {
+/** The response to `/`: what is served, and the entry of houses.yaml that reads it. */
+export function describeReplay(replay: Replay, published: PublishedRounds, url: string): Answer {
   const { file, format, recorded, speed } = replay;
-  const [newest] = told.newest(1);
+  const [newest] = published.newest(1);
   const feed = format.byPage === true ? [`first_round_id: ${newest?.id ?? 1}`] : format.feed;
   const lines = [
-    `A replay for Roundhouse: recorded rounds, published again as ${format.name} tells them. No one can bet here.`,
+    `A replay for Roundhouse: recorded rounds, published again in the format of ${format.name}. No one can bet here.`,
     "",
-    `${told.count} of the ${recorded.rounds.length} rounds of ${file} have been published, the newest is ${newest?.id ?? "none"}; speed ${speed}.`,
+    `${published.count} of the ${recorded.rounds.length} rounds of ${file} have been published, the newest is ${newest?.id ?? "none"}; speed ${speed}.`,
     ...findings(replay),
     "",
     ...format.serves.map((line) => `  ${line}`),

@@ -65,7 +65,7 @@ export async function createReplayHouse(options: ReplayOptions): Promise<ReplayH
   if (place === -1) throw new UsageError(`expected the id of a round of ${file}, got ${JSON.stringify(from)}`);
   const startMs = now();
   const schedule = scheduleOf(rounds, { startMs, from: place, speed, usualMs: format.usualMs });
-  const toldBy = listPublished(rounds, schedule);
+  const publishedBy = listPublished(rounds, schedule);
   const about = { file, format, recorded: { ...recorded, rounds }, speed };
   for (const line of findings(about)) say(line);
 
@@ -74,13 +74,13 @@ export async function createReplayHouse(options: ReplayOptions): Promise<ReplayH
     if (url === null) return json({ error: "the address cannot be read" }, 400);
     const body = await bodyOf(request);
     if (body === null) return json({ error: `expected a body of at most ${LONGEST_BODY} bytes` }, 413);
-    const told = toldBy(now());
+    const published = publishedBy(now());
     const headers = Object.fromEntries(
       Object.entries(request.headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(", ") : value]),
     );
-    const served = format.answer({ method: request.method ?? "GET", url, headers, body }, told);
+    const served = format.answer({ method: request.method ?? "GET", url, headers, body }, published);
     if (served !== null) return served;
-    if (url.pathname === "/") return describeReplay(about, told, house.url);
+    if (url.pathname === "/") return describeReplay(about, published, house.url);
     return json({ error: `nothing is served there; expected ${format.serves.join(" or ")}` }, 404);
   };
   const house = await serve({
@@ -89,7 +89,7 @@ export async function createReplayHouse(options: ReplayOptions): Promise<ReplayH
     answer,
     onError: (request, error) => {
       say(`the replay house failed on ${request.url}: ${reasonOf(error)}`);
-      return json({ error: "the replay house failed; its own output says why" }, 500);
+      return json({ error: "the replay house failed; its output has the reason" }, 500);
     },
     say,
   });

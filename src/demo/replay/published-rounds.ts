@@ -8,17 +8,17 @@ export function listPublished(
   schedule: Schedule,
 ): (nowMs: number) => PublishedRounds {
   const places = new Map(rounds.map(({ id }, place) => [id, place]));
-  const tell = (place: number): PublishedRound => {
+  const publish = (place: number): PublishedRound => {
     const round = rounds[place];
     if (round === undefined) throw new RangeError(`expected a place below ${rounds.length}, got ${place}`);
     return { ...round, at: new Date(schedule.timeOf(place)) };
   };
   const below = (end: number, limit: number): PublishedRound[] =>
-    Array.from({ length: Math.max(Math.min(limit, end), 0) }, (_, step) => tell(end - 1 - step));
+    Array.from({ length: Math.max(Math.min(limit, end), 0) }, (_, step) => publish(end - 1 - step));
 
   return (nowMs) => {
-    const count = schedule.told(nowMs);
-    const toldPlace = (id: string): number | null => {
+    const count = schedule.countPublished(nowMs);
+    const publishedPlace = (id: string): number | null => {
       const place = places.get(id);
       return place === undefined || place >= count ? null : place;
     };
@@ -26,11 +26,11 @@ export function listPublished(
       count,
       newest: (limit, skipped = 0) => below(count - skipped, limit),
       find(id) {
-        const place = toldPlace(id);
-        return place === null ? null : tell(place);
+        const place = publishedPlace(id);
+        return place === null ? null : publish(place);
       },
       before(id, limit) {
-        const place = toldPlace(id);
+        const place = publishedPlace(id);
         return place === null ? null : below(place, limit);
       },
     };

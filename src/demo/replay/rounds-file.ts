@@ -9,7 +9,7 @@ import { parseOccurredAt } from "../../houses/reading/occurred-at.ts";
 export interface RecordedRound {
   /** The house's own, or the number of the row among the rounds of a file without ids, from 1. */
   id: string;
-  /** The multiplier as it is written in the file; null if whoever recorded it missed it. */
+  /** The multiplier as it is written in the file; null if it was not recorded. */
   multiplier: string | null;
   /** Whole hundredths, floored; 100 for an instant crash; null if there is no multiplier. */
   hundredths: number | null;
@@ -43,7 +43,7 @@ const withInfo = z.array(z.object({ record: z.array(z.string()), info: z.object(
 type Cells = Record<(typeof COLUMNS)[number], string>;
 
 /**
- * Reads recorded rounds, oldest first, from CSV or gzipped CSV (told by its first bytes). An empty multiplier is a round
+ * Reads recorded rounds, oldest first, from CSV or gzipped CSV (detected by its first bytes). An empty multiplier is a round
  * that was played and missed; `0` is an instant crash. Ids and times are on all rows or on none.
  * @throws Error that names the file, the line and what was expected there.
  */

@@ -3,7 +3,7 @@ import type { RecordedRound } from "./rounds-file.ts";
 /** When each round of a replay is first published, and which time it is published with. */
 export interface Schedule {
   /** How many rounds, counted from the first of the file, have been published by then. */
-  told(nowMs: number): number;
+  countPublished(nowMs: number): number;
   /** The first whole millisecond of wall time at which the round at this place is published. */
   toldAtMs(place: number): number;
   /** The time that is published with it, as epoch milliseconds of wall time. */
@@ -13,8 +13,8 @@ export interface Schedule {
 /**
  * Plays rounds at a speed: the round at `from` is published at `startMs`, those before it have been, and each later one as
  * long after it as by the recorded clock, divided by `speed`; where the file has no clock, `usualMs` after the one
- * before. Rounds are published in the order of the file: one whose recorded clock steps back is published at once, with the time
- * that the clock had.
+ * before. Rounds are published in the order of the file: one whose recorded clock steps back is published immediately, with the
+ * recorded time.
  */
 export function scheduleOf(
   rounds: readonly RecordedRound[],
@@ -30,7 +30,7 @@ export function scheduleOf(
   });
   const wallMs = (ms: number): number => startMs + Math.ceil(ms / speed);
   return {
-    told: (nowMs) =>
+    countPublished: (nowMs) =>
       Math.max(
         placesUpTo(toldAt, (ms) => wallMs(ms) <= nowMs),
         from + 1,

@@ -23,7 +23,7 @@ export interface PublishedRounds {
 
 /** A round as it is published. */
 export interface PublishedRound extends RecordedRound {
-  /** The time told with it. */
+  /** The time that is published with it. */
   at: Date;
 }
 
@@ -39,12 +39,12 @@ export interface WireFormat {
   byPage?: true;
   /** What it answers to, in plain words, a line each. */
   serves: readonly string[];
-  /** What houses.yaml says under `feed:` to read it, where it must say something. */
+  /** The lines that houses.yaml needs under `feed:`, if any. */
   feed?: readonly string[];
-  /** What houses.yaml says under `headers:` of the house, where it must. */
+  /** The lines that houses.yaml needs under `headers:` of the house, if any. */
   headers?: readonly string[];
   /** Answers a request to one of its paths; null if nothing is served there. */
-  answer(request: WireRequest, told: PublishedRounds): Answer | null;
+  answer(request: WireRequest, published: PublishedRounds): Answer | null;
 }
 
 /** A whole number written plainly, between two bounds; null for anything else. */
