@@ -46,36 +46,18 @@ export function createThread<Task, Result>(
   let tasks = 0;
   let idle: NodeJS.Timeout | undefined;
 
-  function start(): Worker {
-    const started = new Worker(file, { resourceLimits: { maxOldGenerationSizeMb: heapMb } });
-    started.on("error", () => forget(started)); // without a listener, the error of an idle thread ends the process
-    return started;
-  }
-
-  function forget(ended: Worker): void {
-    if (worker === ended) worker = null;
-  }
-
+  const forget = (ended: Worker) => void (worker = worker === ended ? null : worker);
   async function runNow(task: Task, closed: AbortSignal): Promise<Result> {
     closed.throwIfAborted();
     clearTimeout(idle);
-    const current = (worker ??= start());
+    const current = (worker ??= startWorker(file, heapMb, forget));
     const deadline = AbortSignal.timeout(deadlineMs);
     current.ref();
     try {
-      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread is no window, it has no origin
-      current.postMessage(task);
-      const [reply] = (await once(current, "message", { signal: AbortSignal.any([closed, deadline]) })) as [
-        Reply<Result>,
-      ];
-      if (reply.ok) return reply.result;
-      throw new Error(reply.message);
+      return await askWorker<Task, Result>(current, task, AbortSignal.any([closed, deadline]));
     } catch (error) {
-      const isLate = deadline.aborted && codeOf(error) === "ABORT_ERR";
-      const isTooLarge = codeOf(error) === "ERR_WORKER_OUT_OF_MEMORY";
-      if (isLate) await end(current);
-      if (isLate) throw new ThreadLimitError(`the task did not end within ${deadlineMs / 1000} s`, { cause: error });
-      if (isTooLarge) throw new ThreadLimitError(`the task needs more than ${heapMb} MB`, { cause: error });
+      if (isLate(error, deadline)) await end(current);
+      throwIfLimited(error, deadline, { deadlineMs, heapMb });
       closed.throwIfAborted();
       throw error;
     } finally {
@@ -113,7 +95,37 @@ export function createThread<Task, Result>(
   };
 }
 
-/** Called by the file of a thread: answers every task of {@link Thread.run} with what `run` returns or throws. */
+function startWorker(file: URL, heapMb: number, onError: (failed: Worker) => void): Worker {
+  const started = new Worker(file, { resourceLimits: { maxOldGenerationSizeMb: heapMb } });
+  started.on("error", () => onError(started)); // without a listener, the error of an idle thread ends the process
+  return started;
+}
+
+function isLate(error: unknown, deadline: AbortSignal): boolean {
+  return deadline.aborted && codeOf(error) === "ABORT_ERR";
+}
+
+/** @throws ThreadLimitError if the task took too long or too much memory. */
+function throwIfLimited(
+  error: unknown,
+  deadline: AbortSignal,
+  { deadlineMs, heapMb }: Pick<ThreadLimits, "deadlineMs" | "heapMb">,
+): void {
+  if (isLate(error, deadline))
+    throw new ThreadLimitError(`the task did not end within ${deadlineMs / 1000} s`, { cause: error });
+  if (codeOf(error) === "ERR_WORKER_OUT_OF_MEMORY")
+    throw new ThreadLimitError(`the task needs more than ${heapMb} MB`, { cause: error });
+}
+
+async function askWorker<Task, Result>(worker: Worker, task: Task, signal: AbortSignal): Promise<Result> {
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread is no window, it has no origin
+  worker.postMessage(task);
+  const [reply] = (await once(worker, "message", { signal })) as [Reply<Result>];
+  if (reply.ok) return reply.result;
+  throw new Error(reply.message);
+}
+
+/** Called by the file of a thread: replies to every task of {@link Thread.run} with what `run` returns or throws. */
 export function answerTasks(run: (task: never) => unknown): void {
   const answer = async (task: unknown): Promise<Reply<unknown>> => {
     try {

@@ -6,9 +6,9 @@ import { Connection } from "./connection.ts";
 import { ConnectionLostError } from "./errors.ts";
 import { roleOption } from "./take-role.ts";
 
-/** Soon enough that no one waits for it: every listener also looks by itself. */
+/** A short gap is harmless: every listener also polls. */
 const RETRY_MS = 1_000;
-/** A listener sends nothing, so only a question shows that its connection has gone silent. */
+/** A listener sends nothing, so only a query detects that its connection is silent. */
 const CHECK_EVERY_MS = 5_000;
 const DEADLINE_MS = 4_000;
 
@@ -16,7 +16,7 @@ const DEADLINE_MS = 4_000;
 export interface Hearing {
   channels: readonly string[];
   heard: (channel: string, payload: string) => void;
-  /** All channels are listened to, at first and after each lost connection: what was sent before is not received. */
+  /** Called when all channels are listened to, first and after each lost connection: earlier notifications are lost. */
   joined: () => void;
 }
 
@@ -26,8 +26,8 @@ export interface Listener {
 }
 
 /**
- * Listens on a connection of its own, made again whenever it is lost or silent. Never throws: a listener that hears nothing
- * must look by itself anyway. `directUrl` must not lead through a transaction pooler, where a session cannot listen.
+ * Listens on a separate connection, which is replaced when it is lost or silent. Never throws: its user must poll anyway.
+ * `directUrl` must not lead through a transaction pooler, where a session cannot listen.
  */
 export function listen(directUrl: string, { channels, heard, joined }: Hearing, log: Log): Listener {
   const closing = new AbortController();
@@ -39,7 +39,7 @@ export function listen(directUrl: string, { channels, heard, joined }: Hearing, 
       if (closing.signal.aborted) return;
       if (!isLost) log.warn(`PostgreSQL sends no notifications, so changes are read at intervals: ${reason}`);
       isLost = true;
-      await pause(RETRY_MS);
+      await pause(RETRY_MS, closing.signal);
     }
   }
 
@@ -62,35 +62,35 @@ export function listen(directUrl: string, { channels, heard, joined }: Hearing, 
       isLost = false;
       joined();
       while (!closing.signal.aborted) {
-        await pause(CHECK_EVERY_MS, connection);
+        await pause(CHECK_EVERY_MS, closing.signal, connection);
         await ask(connection, "select 1");
       }
       return "closed";
     } catch (error) {
       return reasonOf(error);
     } finally {
-      closing.signal.removeEventListener("abort", destroy); // or each lost connection would be kept until the last is closed
+      closing.signal.removeEventListener("abort", destroy); // otherwise each lost connection stays in memory
       await connection.close();
     }
-  }
-
-  /** Waits, or less when the listener is closed or the connection ends. */
-  async function pause(ms: number, connection?: Connection): Promise<void> {
-    const ended = new AbortController();
-    const end = () => ended.abort();
-    connection?.once("end", end);
-    const signal = AbortSignal.any([closing.signal, ended.signal]);
-    await delay(ms, undefined, { signal }).catch(() => undefined); // cut short
-    connection?.off("end", end);
   }
 
   const listening = keepListening();
   return {
     async close() {
       closing.abort();
-      await listening; // a connection that is being made ends as soon as it is, or fails
+      await listening; // a pending connection is closed as soon as it is made
     },
   };
+}
+
+/** Waits for `ms`, or until the listener is closed or the connection ends. */
+async function pause(ms: number, closed: AbortSignal, connection?: Connection): Promise<void> {
+  const ended = new AbortController();
+  const end = () => ended.abort();
+  connection?.once("end", end);
+  const signal = AbortSignal.any([closed, ended.signal]);
+  await delay(ms, undefined, { signal }).catch(() => undefined); // the wait was interrupted
+  connection?.off("end", end);
 }
 
 function ask(connection: Connection, text: string): Promise<unknown> {

@@ -3,13 +3,16 @@ import { appendAudit } from "../audit/store.ts";
 import type { Settings } from "../config/environment.ts";
 import type { Sql } from "../db/client.ts";
 import type { Log } from "../log.ts";
+import { findMark } from "./boot-mark.ts";
 import type { Job } from "./job.ts";
 import type { Queues } from "./queues.ts";
 import { inBatches, syncSchedulers } from "./schedulers.ts";
-import { deleteEndedPauses, deleteSilentWorkers, listPauses, listWrongClocks } from "./store.ts";
+import { deleteEndedPauses, deleteSilentWorkers, findHeartbeat, listPauses, listWrongClocks } from "./store.ts";
+
+const LEADERLESS_MS = 60_000;
 
 /** What the steps of a tick work with. */
-interface StepContext {
+export interface StepContext {
   sql: Sql;
   settings: Settings;
   queues: Queues;
@@ -30,11 +33,18 @@ export async function endPauses({ sql, log }: StepContext): Promise<void> {
   for (const { queue, pausedBy } of ended) log.info({ queue }, `the pause by ${pausedBy} is over`);
 }
 
-/** Opens the alert that Redis lost its data. */
-export async function reportRedisLoss({ sql, log }: StepContext): Promise<void> {
+/**
+ * Reads the boot mark of Redis, and opens an alert if Redis lost its data since the mark `known`. Returns the mark; null if
+ * Redis has none.
+ * @throws Error if Redis is unavailable.
+ */
+export async function checkRedisData({ sql, queues, log }: StepContext, known: string | null): Promise<string | null> {
+  if (queues.redis.status !== "ready") throw new Error("it is away, so nothing is reconciled");
+  const { mark, isLost } = await findMark(queues, known);
   const text =
     "Redis lost its data: schedules, pauses and queued work are restored from PostgreSQL; no round is lost, failed runs are no longer listed";
-  await openAlert(sql, log, { kind: "redis_lost", subject: "redis", text });
+  if (isLost) await openAlert(sql, log, { kind: "redis_lost", subject: "redis", text });
+  return mark;
 }
 
 /**
@@ -74,4 +84,13 @@ export async function sweep({ sql, settings, queues }: StepContext, job: Job<unk
 export async function checkWorkers({ sql, log }: StepContext): Promise<void> {
   await deleteSilentWorkers(sql);
   await syncAlerts(sql, log, "clock_skew", await listWrongClocks(sql));
+}
+
+/** Opens an alert if no worker has led for a minute; `startedAt` is the monotonic time of the start of this process. */
+export async function alertIfLeaderless({ sql, log }: StepContext, startedAt: number): Promise<void> {
+  const heartbeat = await findHeartbeat(sql);
+  const ageMs = heartbeat?.ageMs ?? performance.now() - startedAt;
+  if (ageMs <= LEADERLESS_MS) return;
+  const text = `no worker has reconciled the queues for ${Math.round(ageMs / 1_000)} s: schedules, pauses and lost work are not restored; start or restart a worker`;
+  await openAlert(sql, log, { kind: "no_leader", subject: "reconcile", text });
 }

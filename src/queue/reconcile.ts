@@ -1,16 +1,23 @@
-import { closeAlert, openAlert } from "../alerts/store.ts";
+import { closeAlert } from "../alerts/store.ts";
 import type { Settings } from "../config/environment.ts";
 import type { Sql } from "../db/client.ts";
 import type { Lease, LeaseState } from "../db/lease.ts";
 import type { Log } from "../log.ts";
-import { findMark, setMark } from "./boot-mark.ts";
+import { setMark } from "./boot-mark.ts";
 import type { PeriodicTasks } from "./periodic.ts";
 import type { Queues } from "./queues.ts";
-import { checkWorkers, endPauses, reportRedisLoss, restorePauses, restoreSchedules, sweep } from "./reconcile-steps.ts";
-import { createSteps } from "./steps.ts";
+import {
+  alertIfLeaderless,
+  checkRedisData,
+  checkWorkers,
+  endPauses,
+  restorePauses,
+  restoreSchedules,
+  type StepContext,
+  sweep,
+} from "./reconcile-steps.ts";
+import { createSteps, type Steps } from "./steps.ts";
 import { findHeartbeat, saveHeartbeat } from "./store.ts";
-
-const LEADERLESS_MS = 60_000;
 
 const NOT_HELD: LeaseState = { isHeld: false, freeInMs: Infinity };
 
@@ -46,28 +53,9 @@ export function createReconciler(options: {
   const { id, queues, sql, settings, lease, periodic, log } = options;
   const steps = createSteps(log);
   const world = { sql, settings, queues, log };
+  const leadership = createLeadership(lease, steps, log);
+  const { attempt } = leadership;
   const startedAt = performance.now();
-  let state = NOT_HELD;
-
-  /** Acquires, renews or releases the lease. It counts as not held if the database cannot be reached. */
-  async function elect(mayLead: boolean): Promise<LeaseState> {
-    let next = NOT_HELD;
-    await steps.attempt("leadership", async () => {
-      if (mayLead) next = await lease.hold();
-      else await lease.release();
-    });
-    if (next.isHeld !== state.isHeld) {
-      log.info(next.isHeld ? "leads the reconciliation" : "no longer leads the reconciliation");
-    }
-    state = next;
-    return state;
-  }
-
-  /** Runs one step of a tick, unless the lease was lost in this tick. */
-  async function attempt(step: string, work: () => Promise<unknown>): Promise<boolean> {
-    if (!state.isHeld || !(await elect(true)).isHeld) return false;
-    return steps.attempt(step, work);
-  }
 
   async function lead(): Promise<void> {
     const last = await findHeartbeat(sql);
@@ -82,58 +70,84 @@ export function createReconciler(options: {
   async function reconcileRedis(known: string | null): Promise<string | null> {
     let found: string | null = null;
     const isReached = await attempt("Redis", async () => {
-      if (queues.redis.status !== "ready") throw new Error("it is away, so nothing is reconciled");
-      const { mark, isLost } = await findMark(queues, known);
-      found = mark;
-      if (isLost) await reportRedisLoss(world);
+      found = await checkRedisData(world, known);
     });
     if (!isReached) return known;
     let mark = known;
-    if (await restore()) {
-      mark = found ?? (await markRedis());
+    if (await restore(world, attempt)) {
+      mark = found ?? (await markRedis(queues, id));
       await attempt("alerts", () => closeAlert(sql, log, { kind: "redis_lost", subject: "redis" }));
     }
     for (const job of queues.jobs) await attempt(`sweep of ${job.name}`, () => sweep(world, job));
     return mark;
   }
 
-  /** Whether all pauses and schedules were restored. */
-  async function restore(): Promise<boolean> {
-    let isComplete = await attempt("pauses", () => restorePauses(world));
-    for (const job of queues.jobs) {
-      const isRestored = await attempt(`schedules of ${job.name}`, () => restoreSchedules(world, job));
-      isComplete &&= isRestored;
-    }
-    return isComplete;
-  }
-
-  async function markRedis(): Promise<string> {
-    await queues.restoreSettings();
-    return setMark(queues, id);
-  }
-
   async function saveTick(redisMark: string | null): Promise<void> {
-    const now = await elect(true);
+    const now = await leadership.elect(true);
     if (!now.isHeld) return;
     const heartbeat = { leader: id, redisMark, failures: steps.failures(), tasks: periodic.states() };
     await saveHeartbeat(sql, heartbeat, now.epoch);
     await closeAlert(sql, log, { kind: "no_leader", subject: "reconcile" });
   }
 
-  async function watchLeader(): Promise<void> {
-    const heartbeat = await findHeartbeat(sql);
-    const ageMs = heartbeat?.ageMs ?? performance.now() - startedAt;
-    if (ageMs <= LEADERLESS_MS) return;
-    const text = `no worker has reconciled the queues for ${Math.round(ageMs / 1_000)} s: schedules, pauses and lost work are not restored; start or restart a worker`;
-    await openAlert(sql, log, { kind: "no_leader", subject: "reconcile", text });
-  }
-
   return {
     async tick(mayLead) {
-      const now = await elect(mayLead);
-      await (now.isHeld ? steps.attempt("reconciliation", lead) : steps.attempt("watch over the leader", watchLeader));
+      const now = await leadership.elect(mayLead);
+      if (now.isHeld) await steps.attempt("reconciliation", lead);
+      else await steps.attempt("watch over the leader", () => alertIfLeaderless(world, startedAt));
       return now.isHeld ? Infinity : now.freeInMs;
     },
-    isLeading: () => state.isHeld && lease.isHeld(),
+    isLeading: () => leadership.isHeld() && lease.isHeld(),
   };
+}
+
+/** Runs a step of a tick, or skips it. */
+type Attempt = Steps["attempt"];
+
+/** The leadership of this process. */
+interface Leadership {
+  /** Acquires, renews or releases the lease. It counts as not held if the database cannot be reached. */
+  elect(mayLead: boolean): Promise<LeaseState>;
+  /** Runs one step of a tick, unless the lease was lost in this tick. */
+  attempt: Attempt;
+  isHeld(): boolean;
+}
+
+function createLeadership(lease: Lease, steps: Steps, log: Log): Leadership {
+  let state = NOT_HELD;
+  async function elect(mayLead: boolean): Promise<LeaseState> {
+    let next = NOT_HELD;
+    await steps.attempt("leadership", async () => {
+      if (mayLead) next = await lease.hold();
+      else await lease.release();
+    });
+    if (next.isHeld !== state.isHeld) {
+      log.info(next.isHeld ? "leads the reconciliation" : "no longer leads the reconciliation");
+    }
+    state = next;
+    return state;
+  }
+  return {
+    elect,
+    async attempt(step, work) {
+      if (!state.isHeld || !(await elect(true)).isHeld) return false;
+      return steps.attempt(step, work);
+    },
+    isHeld: () => state.isHeld,
+  };
+}
+
+/** Whether all pauses and schedules were restored. */
+async function restore(world: StepContext, attempt: Attempt): Promise<boolean> {
+  let isComplete = await attempt("pauses", () => restorePauses(world));
+  for (const job of world.queues.jobs) {
+    const isRestored = await attempt(`schedules of ${job.name}`, () => restoreSchedules(world, job));
+    isComplete &&= isRestored;
+  }
+  return isComplete;
+}
+
+async function markRedis(queues: Queues, id: string): Promise<string> {
+  await queues.restoreSettings();
+  return setMark(queues, id);
 }

@@ -115,36 +115,65 @@ export interface Api {
  * @throws UsageError if the port is taken; the driver's error if the published data cannot be read at the start.
  */
 export async function startApi(given: ApiParts): Promise<Api> {
-  const { sql, directUrl, redisUrl, settings, log, version, checks, metrics } = given;
-  const meter = given.meter ?? sql;
-  const etagKey = etagKeyOf(given.secret);
+  const state = await openState(given);
+  const app = createApp(given.settings.TRUSTED_PROXIES);
+  addRoutes(app, given, state);
+  const listener = followDatabase(given, state);
+  const closeState = async () => {
+    state.buckets.close();
+    await Promise.all([listener.close(), state.memory.close(), state.lastUsed.close(), state.recorded.close()]);
+  };
+  try {
+    return await serve(app, given, state, closeState);
+  } catch (error) {
+    await closeState();
+    throw error;
+  }
+}
+
+/** What the routes of one server share. */
+interface ApiState {
+  memory: Awaited<ReturnType<typeof loadMemory>>;
+  callers: ReturnType<typeof knowCallers>;
+  lastUsed: LastUsed;
+  buckets: Buckets;
+  recorded: ReturnType<typeof recordCalls>;
+  metering: ReturnType<typeof meterCalls>;
+  /** The public address, and that on this machine once it listens; without a trailing slash. */
+  address: { site: string; own: string };
+  isDraining: boolean;
+}
+
+async function openState(given: ApiParts): Promise<ApiState> {
+  const { sql, meter = sql, replica, redisUrl, settings, log, metrics } = given;
   const { BUFFER_ROUNDS: bufferRounds, LIVE_WINDOW_SECONDS: liveWindowSeconds } = settings;
-  const { replica } = given;
   const published = { bufferRounds, liveWindowSeconds, isReplica: replica !== undefined };
   const memory = await loadMemory(replica ?? sql, published, log);
-  const callers = knowCallers((sha256) => findCaller(meter, sha256), log);
-  const lastUsed = rememberLastUsed((keys) => touchKeys(meter, keys), log);
-  let isDraining = false;
-  let site = settings.PUBLIC_URL?.replace(/\/+$/, "") ?? "";
-  let ownUrl = "";
-
   const nowMs = () => memory.clock().nowMs;
-  const buckets = openBuckets(redisUrl, log);
-  const recorded = recordCalls((minutes) => saveCallMinutes(sql, minutes), nowMs, log);
-  const caller = requireCaller({ callers, buckets });
   const consume = (calls: readonly Call[], deadline: Date) => consumeCalls(meter, calls, deadline);
-  const metering = meterCalls(metrics?.api.batches(consume) ?? consume, nowMs, log);
-  const answerError = answerErrors(() => site, log, metrics?.api.refused);
-  const shared = { buckets, site: () => site, ownUrl: () => ownUrl };
+  return {
+    memory,
+    callers: knowCallers((sha256) => findCaller(meter, sha256), log),
+    lastUsed: rememberLastUsed((keys) => touchKeys(meter, keys), log),
+    buckets: openBuckets(redisUrl, log),
+    recorded: recordCalls((minutes) => saveCallMinutes(sql, minutes), nowMs, log),
+    metering: meterCalls(metrics?.api.batches(consume) ?? consume, nowMs, log),
+    address: { site: settings.PUBLIC_URL?.replace(/\/+$/, "") ?? "", own: "" },
+    isDraining: false,
+  };
+}
 
-  const app = createApp(settings.TRUSTED_PROXIES);
-  app.use(
-    beginRequest(log, (path, status, ms, facts) => {
-      metrics?.api.requests.note(path, status, ms);
-      if (facts !== null) recorded.note(path, status, facts);
-    }),
-  );
+/** Adds all routes, in the order in which they are compared with a request. */
+function addRoutes(app: Express, given: ApiParts, state: ApiState): void {
+  const { sql, replica, settings, log, version, checks, metrics } = given;
+  const { memory, callers, lastUsed, buckets, metering, address } = state;
+  const etagKey = etagKeyOf(given.secret);
+  const site = () => address.site;
+  const caller = requireCaller({ callers, buckets });
+  const answerError = answerErrors(site, log, metrics?.api.refused);
+  addRecording(app, given, state);
   app.use((request, response, next) => traceRequest(request, response, urlOf(request).loggedPath, next));
+  const shared = { buckets, site, ownUrl: () => address.own };
   app.use(serveSurfaces((given.surfaces ?? []).map(({ base, listener }) => ({ base, listener: listener(shared) }))));
   app.use(refuseUnfit);
   for (const operation of OPERATIONS) addOperation(app, operation, { memory, caller, lastUsed, metering, etagKey });
@@ -152,25 +181,30 @@ export async function startApi(given: ApiParts): Promise<Api> {
   app.use(setCommonHeaders);
   app.use(compression({ threshold: COMPRESSED_FROM_BYTES })); // operations keep their bodies compressed
   addUsage(app, { sql, caller, lastUsed });
-  addHealth(app, { version, checks, isDraining: () => isDraining }, log);
+  addHealth(app, { version, checks, isDraining: () => state.isDraining }, log);
   if (metrics !== undefined) addMetrics(app, metrics, settings);
-  addOpenApi(app, { version, site: () => site });
-  addPages(app, {
-    memory,
-    sql: replica ?? sql,
-    version,
-    site: () => site,
-    settings,
-    log,
-    buckets,
-    firstPage: given.firstPage,
-  });
+  addOpenApi(app, { version, site });
+  const { firstPage } = given;
+  addPages(app, { memory, sql: replica ?? sql, version, site, settings, log, buckets, firstPage });
   app.use(() => {
     throw new ApiError("not_found");
   });
   app.use(answerError);
+}
 
-  const listener = listen(
+/** Logs each request, and counts it for metrics and for its caller. */
+function addRecording(app: Express, { log, metrics }: ApiParts, { recorded }: ApiState): void {
+  app.use(
+    beginRequest(log, (path, status, ms, facts) => {
+      metrics?.api.requests.note(path, status, ms);
+      if (facts !== null) recorded.note(path, status, facts);
+    }),
+  );
+}
+
+/** Keeps memory and callers current: by notifications, and by a full read after each connect. */
+function followDatabase({ directUrl, log }: ApiParts, { memory, callers }: ApiState): ReturnType<typeof listen> {
+  return listen(
     directUrl,
     {
       channels: [PUBLISHED_CHANNEL, CALLERS_CHANNEL],
@@ -183,33 +217,33 @@ export async function startApi(given: ApiParts): Promise<Api> {
     },
     log,
   );
-  const letGo = async () => {
-    buckets.close();
-    await Promise.all([listener.close(), memory.close(), lastUsed.close(), recorded.close()]);
+}
+
+async function serve(
+  app: Express,
+  { settings, log }: ApiParts,
+  state: ApiState,
+  closeState: () => Promise<void>,
+): Promise<Api> {
+  const { memory, address } = state;
+  const place = { host: settings.HOST, port: settings.PORT, variable: "PORT" } as const;
+  const server = await openServer(app, place, () => address.site, log);
+  address.own = server.url;
+  if (address.site === "") address.site = server.url;
+  return {
+    url: server.url,
+    port: server.port,
+    hasRounds: () => memory.tables.tables.every((table) => table.rounds.length > 0 || !isPolled(table)),
+    draining() {
+      state.isDraining = true;
+      server.draining();
+    },
+    async close() {
+      state.isDraining = true;
+      await server.close();
+      await closeState();
+    },
   };
-  try {
-    const address = { host: settings.HOST, port: settings.PORT, variable: "PORT" } as const;
-    const server = await openServer(app, address, () => site, log);
-    ownUrl = server.url;
-    if (site === "") site = server.url;
-    return {
-      url: server.url,
-      port: server.port,
-      hasRounds: () => memory.tables.tables.every((table) => table.rounds.length > 0 || !isPolled(table)),
-      draining() {
-        isDraining = true;
-        server.draining();
-      },
-      async close() {
-        isDraining = true;
-        await server.close();
-        await letGo();
-      },
-    };
-  } catch (error) {
-    await letGo();
-    throw error;
-  }
 }
 
 function isPolled({ enabled, house }: Table): boolean {
@@ -218,7 +252,7 @@ function isPolled({ enabled, house }: Table): boolean {
 
 function createApp(trustedProxies: string[]): Express {
   const app = express();
-  app.set("trust proxy", trustedProxies); // only these may say where a request comes from
+  app.set("trust proxy", trustedProxies); // only these may state the address of a client
   app.disable("x-powered-by");
   app.disable("etag"); // see isNamed
   app.set("query parser", false); // see readParams

@@ -12,6 +12,14 @@ export function keyCommand(): Command {
   const command = new Command("key")
     .description("API keys")
     .addHelpText("after", examples("key list", "key create --account ann@example.com --plan Pro"));
+  addCreate(command);
+  addList(command);
+  addRotate(command);
+  addRevoke(command);
+  return command;
+}
+
+function addCreate(command: Command): void {
   command
     .command("create")
     .description("make a key and print it, once; an account without a plan is given that plan without end")
@@ -37,6 +45,9 @@ export function keyCommand(): Command {
         say(`key ${id} of ${account}, plan ${outcome.plan}: keep it well, it is not shown again`);
       }),
     );
+}
+
+function addList(command: Command): void {
   command
     .command("list")
     .description("all keys, or those of an account; of each only its last four characters are known")
@@ -49,6 +60,9 @@ export function keyCommand(): Command {
         return json ? printJson(keys) : showKeys(keys);
       }),
     );
+}
+
+function addRotate(command: Command): void {
   command
     .command("rotate")
     .description("replace a key by a new one and print that, once; the old one works on for the overlap")
@@ -80,6 +94,9 @@ export function keyCommand(): Command {
         say(`key ${replaced.id} ${overlap === "0" ? "has ended" : `works until ${shortTime(replaced.expires_at)}`}`);
       }),
     );
+}
+
+function addRevoke(command: Command): void {
   command
     .command("revoke")
     .description("revoke a key immediately")
@@ -98,7 +115,6 @@ export function keyCommand(): Command {
         return json ? printJson({ id, last4, state: "revoked" }) : print(`revoked key ${id} (…${last4})`);
       }),
     );
-  return command;
 }
 
 async function showKeys(keys: ListedKey[]): Promise<void> {

@@ -33,12 +33,63 @@ export function opsUserCommand(): Command {
   const command = new Command("ops-user")
     .description("operators: who may sign in at /ops, and what they may do there")
     .addHelpText("after", examples("ops-user list", "ops-user create ann@example.com --role admin"));
-  const role = () => new Option("--role <role>", "what they may do").choices(OPERATOR_ROLES).makeOptionMandatory();
-  const json = (one: Command) => one.option("--json", "print a JSON object", false);
-  const generate = (one: Command) =>
-    one.option("--generate", "make a password and print it, once, instead of asking for one", false);
+  addCreate(command);
+  addList(command);
+  addSetRole(command);
+  for (const one of CHANGES) addChange(command, one);
+  addResetPassword(command);
+  return command;
+}
 
-  json(generate(command.command("create").addOption(role())))
+/** A command that changes an operator and takes nothing but the address and a reason. */
+interface PlainChange {
+  name: string;
+  description: string;
+  action: string;
+  doneText: string;
+  work: (tx: Transaction, who: { email: string }) => Promise<Change>;
+}
+
+const CHANGES: readonly PlainChange[] = [
+  {
+    name: "disable",
+    description: "sign an operator out and let them in no longer",
+    action: "operator.disable",
+    doneText: "can sign in no longer",
+    work: (tx, who) => changeDisabled(tx, who, true),
+  },
+  {
+    name: "enable",
+    description: "let a disabled operator in again",
+    action: "operator.enable",
+    doneText: "can sign in again",
+    work: (tx, who) => changeDisabled(tx, who, false),
+  },
+  {
+    name: "end-sessions",
+    description: "sign an operator out everywhere",
+    action: "operator.end-sessions",
+    doneText: "is signed out everywhere",
+    work: endAllSessions,
+  },
+  {
+    name: "reset-two-factor",
+    description: "remove the second factor of a user who lost it, and sign the user out",
+    action: "operator.reset-two-factor",
+    doneText: "has no second factor now",
+    work: (tx, who) => resetTwoFactor(tx, who, operator()),
+  },
+];
+
+const withRole = (one: Command) =>
+  one.addOption(new Option("--role <role>", "what they may do").choices(OPERATOR_ROLES).makeOptionMandatory());
+const withJson = (one: Command) => one.option("--json", "print a JSON object", false);
+const withGenerate = (one: Command) =>
+  one.option("--generate", "make a password and print it, once, instead of asking for one", false);
+const withReason = (one: Command) => one.option("--reason <text>", "why, for the audit log", someText);
+
+function addCreate(command: Command): void {
+  withJson(withGenerate(withRole(command.command("create"))))
     .description(
       "create an operator; admins are created only here, and the address must not be that of a holder; asks for the password, or reads it from stdin without a terminal",
     )
@@ -51,85 +102,57 @@ export function opsUserCommand(): Command {
       ),
     )
     .action((email: string, given: Given) => create(email, given));
+}
+
+function addList(command: Command): void {
   command
     .command("list")
     .description("all operators")
     .option("--json", "print a JSON array", false)
     .addHelpText("after", examples("ops-user list", "ops-user list --json"))
-    .action(({ json: asJson }: { json: boolean }) =>
+    .action(({ json }: { json: boolean }) =>
       withDatabase(async ({ sql }) => {
         const operators = await listOperators(sql);
-        return asJson ? printJson(operators.map(forPrograms)) : showOperators(operators);
+        return json ? printJson(operators.map(forPrograms)) : showOperators(operators);
       }),
     );
-  json(command.command("set-role").addOption(role()))
-    .description("give an operator another role, from their next click on; the role admin is given only here")
-    .argument("<email>", "whose", emailAddress)
-    .option("--reason <text>", "why, for the audit log", someText)
+}
+
+function addSetRole(command: Command): void {
+  withReason(
+    withJson(withRole(command.command("set-role")))
+      .description("give an operator another role, from their next click on; the role admin is given only here")
+      .argument("<email>", "whose", emailAddress),
+  )
     .addHelpText("after", examples("ops-user set-role ann@example.com --role operator"))
     .action((email: string, given: Given) =>
       change(email, given, "operator.role", `is ${given.role} now`, (tx, who) =>
         changeRole(tx, who, { role: given.role, was: null, by: operator() }),
       ),
     );
-  plain(
-    "disable",
-    "sign an operator out and let them in no longer",
-    "operator.disable",
-    "can sign in no longer",
-    (tx, who) => changeDisabled(tx, who, true),
-  );
-  plain("enable", "let a disabled operator in again", "operator.enable", "can sign in again", (tx, who) =>
-    changeDisabled(tx, who, false),
-  );
-  plain(
-    "end-sessions",
-    "sign an operator out everywhere",
-    "operator.end-sessions",
-    "is signed out everywhere",
-    endAllSessions,
-  );
-  plain(
-    "reset-two-factor",
-    "remove the second factor of a user who lost it, and sign the user out",
-    "operator.reset-two-factor",
-    "has no second factor now",
-    (tx, who) => resetTwoFactor(tx, who, operator()),
-  );
-  json(generate(command.command("reset-password")))
-    .description(
-      "give an operator a new password, and sign them out; for 24 hours they approve nothing; asks for it, or reads it from stdin",
-    )
-    .argument("<email>", "whose", emailAddress)
-    .option("--reason <text>", "why, for the audit log", someText)
+}
+
+function addChange(command: Command, { name, description, action, doneText, work }: PlainChange): void {
+  withReason(withJson(command.command(name)).description(description).argument("<email>", "whose", emailAddress))
+    .addHelpText("after", examples(`ops-user ${name} ann@example.com`))
+    .action((email: string, given: Given) => change(email, given, action, doneText, work));
+}
+
+function addResetPassword(command: Command): void {
+  withReason(
+    withJson(withGenerate(command.command("reset-password")))
+      .description(
+        "give an operator a new password, and sign them out; for 24 hours they approve nothing; asks for it, or reads it from stdin",
+      )
+      .argument("<email>", "whose", emailAddress),
+  )
     .addHelpText("after", examples("ops-user reset-password ann@example.com --generate"))
     .action(async (email: string, given: Given) => {
       const { password, passwordHash } = await newPassword(email, given.generate);
-      await change(
-        email,
-        given,
-        "operator.reset-password",
-        "has a new password",
-        (tx, who) => resetPassword(tx, who, passwordHash, operator()),
-        given.generate ? password : null,
-      );
+      const work: PlainChange["work"] = (tx, who) => resetPassword(tx, who, passwordHash, operator());
+      const shown = given.generate ? password : null;
+      await change(email, given, "operator.reset-password", "has a new password", work, shown);
     });
-  return command;
-
-  function plain(
-    name: string,
-    description: string,
-    action: string,
-    doneText: string,
-    work: (tx: Transaction, who: { email: string }) => Promise<Change>,
-  ): void {
-    json(command.command(name))
-      .description(description)
-      .argument("<email>", "whose", emailAddress)
-      .option("--reason <text>", "why, for the audit log", someText)
-      .addHelpText("after", examples(`ops-user ${name} ann@example.com`))
-      .action((email: string, given: Given) => change(email, given, action, doneText, work));
-  }
 }
 
 /** Parses an address for sign-in: its domain must have a dot. */

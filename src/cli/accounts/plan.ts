@@ -13,6 +13,12 @@ export function planCommand(): Command {
   const command = new Command("plan")
     .description("plans: which houses they include and how many calls")
     .addHelpText("after", examples("plan list", "plan set Pro --day 200000"));
+  addList(command);
+  addSet(command);
+  return command;
+}
+
+function addList(command: Command): void {
   command
     .command("list")
     .description("all plans")
@@ -24,6 +30,9 @@ export function planCommand(): Command {
         return json ? printJson(plans) : showPlans(plans);
       }),
     );
+}
+
+function addSet(command: Command): void {
   command
     .command("set")
     .description("change a plan, for those who have it too; holds within seconds, without a restart")
@@ -69,7 +78,6 @@ export function planCommand(): Command {
         return json ? printJson(outcome.plan) : showPlans([outcome.plan]);
       });
     });
-  return command;
 }
 
 interface GivenChanges extends Omit<PlanChanges, "day" | "month" | "ceiling" | "priceMicros"> {

@@ -23,6 +23,12 @@ export function conflictCommand(): Command {
       "after",
       examples("conflict list --state open", 'conflict decide 7 --take kept --reason "the house withdrew the second"'),
     );
+  addList(command);
+  addDecide(command);
+  return command;
+}
+
+function addList(command: Command): void {
   command
     .command("list")
     .description("conflicts, newest first: the result that was kept and the other")
@@ -55,6 +61,9 @@ export function conflictCommand(): Command {
         );
       }),
     );
+}
+
+function addDecide(command: Command): void {
   command
     .command("decide")
     .description("keep what stands, or take the other result; either way forecasts on the round are void")
@@ -89,7 +98,6 @@ export function conflictCommand(): Command {
         }
       }),
     );
-  return command;
 }
 
 function forPrograms(row: ListedConflict): object {

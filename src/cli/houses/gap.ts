@@ -21,6 +21,13 @@ export function gapCommand(): Command {
   const command = new Command("gap")
     .description("rounds known to exist and not received")
     .addHelpText("after", examples("gap list --state open", 'gap close 12 --reason "the house lost them"'));
+  addList(command);
+  addClose(command);
+  addOpen(command);
+  return command;
+}
+
+function addList(command: Command): void {
   command
     .command("list")
     .description("gaps, newest first: what is missing, what was tried, and when it is tried next")
@@ -52,6 +59,9 @@ export function gapCommand(): Command {
         );
       }),
     );
+}
+
+function addClose(command: Command): void {
   command
     .command("close")
     .description("give an open gap up: nothing asks for its rounds any more")
@@ -66,6 +76,9 @@ export function gapCommand(): Command {
         ),
       ),
     );
+}
+
+function addOpen(command: Command): void {
   command
     .command("open")
     .description("reopen an abandoned gap, to be requested immediately")
@@ -78,7 +91,6 @@ export function gapCommand(): Command {
         change(session, { id, action: "gap.open", reason, json }, (tx) => openGapAgain(tx, id)),
       ),
     );
-  return command;
 }
 
 async function change(

@@ -17,12 +17,24 @@ export function houseCommand(): Command {
   const command = new Command("house")
     .description("the houses that are polled")
     .addHelpText("after", examples("house list", "house check bustabit --explain"));
+  addList(command);
+  addCheck(command);
+  addPause(command);
+  addResume(command);
+  addProbe(command);
+  return command;
+}
+
+function addList(command: Command): void {
   command
     .command("list")
     .description("each house: is it live, when it last answered, what went wrong")
     .option("--json", "print a JSON array", false)
     .addHelpText("after", examples("house list", "house list --json"))
     .action(({ json }: { json: boolean }) => listThem(json));
+}
+
+function addCheck(command: Command): void {
   command
     .command("check")
     .description("ask a house once and read its answers; nothing is stored")
@@ -37,6 +49,9 @@ export function houseCommand(): Command {
       else for (const table of tables) await showCheck(table, explain);
       if (!ok) process.exitCode = 1;
     });
+}
+
+function addPause(command: Command): void {
   command
     .command("pause")
     .description("stop polling a house until it is resumed; its tables are shown as paused")
@@ -49,6 +64,9 @@ export function houseCommand(): Command {
       await change(entry, (tx) => stopHouse(tx, { house: id, by: operator(), reason }));
       await (json ? printJson({ house: id, paused: true, reason }) : print(`${id} is paused`));
     });
+}
+
+function addResume(command: Command): void {
   command
     .command("resume")
     .description("poll a paused house again")
@@ -62,6 +80,9 @@ export function houseCommand(): Command {
       say(`resumed by ${operator()}: ${reason}`);
       await print(`${id} is polled again`);
     });
+}
+
+function addProbe(command: Command): void {
   command
     .command("probe")
     .description("ask a house again at its next turn though its circuit is open")
@@ -75,7 +96,6 @@ export function houseCommand(): Command {
       await change(entry, (tx) => askHouseNow(tx, { house: id, forget: close }));
       await (json ? printJson({ house: id, closed: close, reason }) : print(`${id} is asked again at its next turn`));
     });
-  return command;
 }
 
 /** Changes how a house is polled and writes the audit entry in one transaction. */

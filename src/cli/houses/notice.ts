@@ -27,6 +27,13 @@ export function noticeCommand(): Command {
       "after",
       examples("notice list --state open", 'notice end --table bustabit/crash/global --reason "they are back"'),
     );
+  addList(command);
+  addWrite(command);
+  addEnd(command);
+  return command;
+}
+
+function addList(command: Command): void {
   command
     .command("list")
     .description("notices, newest first")
@@ -57,6 +64,9 @@ export function noticeCommand(): Command {
         );
       }),
     );
+}
+
+function addWrite(command: Command): void {
   command
     .command("write")
     .description("publish a notice on a table, or on all tables of a house; replaces the open one")
@@ -93,6 +103,9 @@ export function noticeCommand(): Command {
         await (given.json ? printJson({ tables, text }) : print(`${tables.join(", ")}: ${text}`));
       });
     });
+}
+
+function addEnd(command: Command): void {
   command
     .command("end")
     .description("end an operator's notice of a table")
@@ -114,5 +127,4 @@ export function noticeCommand(): Command {
         await (json ? printJson({ table: name, ended: outcome.before[0] }) : print(`the notice of ${name} has ended`));
       }),
     );
-  return command;
 }

@@ -23,6 +23,20 @@ export function quarantineCommand(): Command {
   const command = new Command("quarantine")
     .description("items of responses that failed validation")
     .addHelpText("after", examples("quarantine list --state open", "quarantine show 12"));
+  addList(command);
+  addShow(command);
+  command.addCommand(decision("discard", "discarded", "say that items are nothing: they are listed no longer as open"));
+  command.addCommand(
+    decision(
+      "release",
+      "released",
+      "let repeats of one result in: when their answer is read again, or listed once more",
+    ),
+  );
+  return command;
+}
+
+function addList(command: Command): void {
   command
     .command("list")
     .description("items, those seen last first, each with its reason")
@@ -54,6 +68,9 @@ export function quarantineCommand(): Command {
         );
       }),
     );
+}
+
+function addShow(command: Command): void {
   command
     .command("show")
     .description("one item as received, and why it is quarantined")
@@ -70,15 +87,6 @@ export function quarantineCommand(): Command {
         await print(`${lines.join("\n")}\n\n${raw}`);
       }),
     );
-  command.addCommand(decision("discard", "discarded", "say that items are nothing: they are listed no longer as open"));
-  command.addCommand(
-    decision(
-      "release",
-      "released",
-      "let repeats of one result in: when their answer is read again, or listed once more",
-    ),
-  );
-  return command;
 }
 
 function decision(name: "discard" | "release", state: "discarded" | "released", description: string): Command {

@@ -40,6 +40,16 @@ export function queueCommand(): Command {
   const command = new Command("queue")
     .description("the queues between the stages")
     .addHelpText("after", examples("queue list", "queue retry normalize-rounds"));
+  addList(command);
+  addFailed(command);
+  addRetry(command);
+  addDiscard(command);
+  addPause(command);
+  addResume(command);
+  return command;
+}
+
+function addList(command: Command): void {
   command
     .command("list")
     .description("what each queue holds, and which are paused, by whom and why")
@@ -57,6 +67,9 @@ export function queueCommand(): Command {
         }
       }),
     );
+}
+
+function addFailed(command: Command): void {
   command
     .command("failed")
     .description(
@@ -72,6 +85,9 @@ export function queueCommand(): Command {
         return json ? printJson(runs.map(runForPrograms)) : showRuns(runs);
       }),
     );
+}
+
+function addRetry(command: Command): void {
   command
     .command("retry")
     .description("put failed runs of a queue back to work")
@@ -87,6 +103,9 @@ export function queueCommand(): Command {
         await (json ? printJson({ queue, retried: done }) : print(`${done} runs of ${queue} are tried again`));
       }),
     );
+}
+
+function addDiscard(command: Command): void {
   command
     .command("discard")
     .description("forget failed runs of a queue; what its job finds undone is asked for again by itself")
@@ -104,6 +123,9 @@ export function queueCommand(): Command {
       ),
     )
     .action(discard);
+}
+
+function addPause(command: Command): void {
   command
     .command("pause")
     .description("start no more runs of a queue; active runs continue, and nothing is lost")
@@ -142,6 +164,9 @@ export function queueCommand(): Command {
         await print(ends === null ? `${queue} is paused` : `${queue} is paused until ${ends}`);
       }),
     );
+}
+
+function addResume(command: Command): void {
   command
     .command("resume")
     .description("resume a paused queue")
@@ -161,7 +186,6 @@ export function queueCommand(): Command {
         await print(`${queue} is resumed`);
       }),
     );
-  return command;
 }
 
 function queueArgument(name: string, description: string): Argument {

@@ -28,6 +28,12 @@ export function roundCommand(): Command {
         'round revise --table bustabit/crash/global --round 812 --to void --reason "test round"',
       ),
     );
+  addRevise(command);
+  addRevisions(command);
+  return command;
+}
+
+function addRevise(command: Command): void {
   command
     .command("revise")
     .description(
@@ -55,6 +61,9 @@ export function roundCommand(): Command {
         await (json ? printJson(decisionJson(decided)) : print(decisionText(decided)));
       }),
     );
+}
+
+function addRevisions(command: Command): void {
   command
     .command("revisions")
     .description("what persons decided of rounds, newest first")
@@ -84,7 +93,6 @@ export function roundCommand(): Command {
         );
       }),
     );
-  return command;
 }
 
 /** In an object, since commander ignores a parser that returns null. */

@@ -9,8 +9,8 @@ import type { Log } from "../../log.ts";
 import { every } from "../../queue/wait.ts";
 import { nameProcess } from "../../this-machine.ts";
 
-/** How often the lease is renewed; another process also looks when it expires. */
-const LOOK_EVERY_MS = 5_000;
+/** How often the lease is renewed; another process also checks when it expires. */
+const CHECK_EVERY_MS = 5_000;
 
 /** The demo houses as this process serves them, if it does. */
 export interface DemoServer {
@@ -21,67 +21,52 @@ export interface DemoServer {
   close(): Promise<void>;
 }
 
-/**
- * Plays the demo houses of the houses file on a free loopback port, in one of all processes that share the database, and
- * stores their URL there. `givenUrl` (DEMO_HOUSE_URL) names external ones, needed with several machines; then nothing starts.
- */
-export function createDemoServer(options: {
+interface DemoOptions {
   sql: Sql;
   dataDir: string;
   givenUrl: string | undefined;
   log: Log;
-}): DemoServer {
-  const { sql, dataDir, givenUrl, log } = options;
+}
+
+/**
+ * Plays the demo houses of the houses file on a free loopback port, in one of all processes that share the database, and
+ * stores their URL there. `givenUrl` (DEMO_HOUSE_URL) names external ones, needed with several machines; then nothing starts.
+ */
+export function createDemoServer({ sql, dataDir, givenUrl, log }: DemoOptions): DemoServer {
   const lease = createLease(sql, { name: "demo-houses", holder: nameProcess() });
   let wanted = false;
   let house: DemoHouse | null = null;
-  let looking: Promise<void> = Promise.resolve();
+  const enqueue = createSerializer();
 
   /** Returns the milliseconds until the lease of another process expires; Infinity if there is none. */
-  async function look(): Promise<number> {
+  async function check(): Promise<number> {
     const state = wanted ? await lease.hold() : null;
     if (state?.isHeld !== true) {
       await stop();
       return state?.freeInMs ?? Infinity;
     }
-    house ??= await startDemoHouse({
-      dataDir,
-      host: "127.0.0.1",
-      port: 0,
-      speed: 1,
-      seed: 1,
-      say: (line) => log.info(line),
-    });
+    house ??= await startHouse(dataDir, log);
     await setDemoAddress(sql, house.url);
     return Infinity;
   }
 
-  async function stop(): Promise<void> {
+  const stop = async () => {
     const stopped = house;
     house = null;
     await stopped?.close();
-  }
-
-  /** Attempts are serialized: the next one begins when the last has ended. */
-  function enqueue<Result>(work: () => Promise<Result>): Promise<Result> {
-    const result = looking.then(work);
-    looking = result.then(
-      () => undefined,
-      () => undefined, // the caller handles the error
-    );
-    return result;
-  }
+  };
 
   let failure: string | null = null;
-  const looks = every(LOOK_EVERY_MS, async () => {
+  const checks = every(CHECK_EVERY_MS, async () => {
     if (givenUrl !== undefined || !wanted) return Infinity;
     try {
-      const freeInMs = await enqueue(look);
+      const freeInMs = await enqueue(check);
       failure = null;
       return freeInMs;
     } catch (error) {
-      if (failure !== reasonOf(error)) log.warn(`the demo houses cannot be served: ${reasonOf(error)}`);
-      failure = reasonOf(error);
+      const reason = reasonOf(error);
+      if (failure !== reason) log.warn(`the demo houses cannot be served: ${reason}`);
+      failure = reason;
       return Infinity;
     }
   });
@@ -91,15 +76,33 @@ export function createDemoServer(options: {
     refresh: (houses) =>
       enqueue(async () => {
         wanted = houses.some(({ settings }) => settings.demo && settings.enabled);
-        if (givenUrl === undefined) await look();
+        if (givenUrl === undefined) await check();
         else if (wanted) await setDemoAddress(sql, givenUrl);
       }),
     async close() {
-      await looks.stop();
+      await checks.stop();
       await enqueue(async () => {
         await stop();
         await lease.release().catch(() => undefined); // if the database is unreachable, the lease expires
       });
     },
+  };
+}
+
+function startHouse(dataDir: string, log: Log): Promise<DemoHouse> {
+  const say = (line: string) => log.info(line);
+  return startDemoHouse({ dataDir, host: "127.0.0.1", port: 0, speed: 1, seed: 1, say });
+}
+
+/** Serializes work: each call starts when the work of the one before has ended. */
+function createSerializer(): <Result>(work: () => Promise<Result>) => Promise<Result> {
+  let last: Promise<void> = Promise.resolve();
+  return (work) => {
+    const result = last.then(work);
+    last = result.then(
+      () => undefined,
+      () => undefined, // the caller handles the error
+    );
+    return result;
   };
 }

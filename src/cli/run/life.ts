@@ -46,74 +46,130 @@ export async function live(
   begin: (life: Life) => Promise<void>,
   { drainMs = 0, stopWithinMs = STOP_WITHIN_MS }: Ending = {},
 ): Promise<void> {
-  const ending = new AbortController();
-  const drain = new AbortController();
-  let isTerminated = false;
-  const undos: { what: string; undo: () => Promise<unknown> }[] = [];
+  const undos: Undo[] = [];
+  const stop = createStop(log, drainMs);
+  const { ending } = stop;
   let reload: (() => Promise<void>) | null = null;
-
-  const end = (why: string) => {
-    if (ending.signal.aborted) return;
-    log.info(why);
-    ending.abort(new Error(why));
-  };
-  const fail = (why: string) => {
-    process.exitCode = 1;
-    drain.abort();
-    if (!ending.signal.aborted) log.fatal(why);
-    ending.abort(new Error(why));
-  };
-  const crash = (thrown: unknown) => {
-    log.fatal({ stack: thrown instanceof Error ? thrown.stack : undefined }, `this is a bug: ${reasonOf(thrown)}`);
-    fail("stopping after an unexpected error");
-  };
-  let interruptedAt = -Infinity;
-  const interrupt = () => {
-    const isSame = performance.now() - interruptedAt < SAME_CTRL_C_MS;
-    if (!isSame) interruptedAt = performance.now();
-    if (!ending.signal.aborted) return end("stopping, Ctrl-C again cuts it short");
-    drain.abort();
-    if (isSame) return;
-    log.warn("cut short");
-    process.exit(1); // the servers go with us, and recover at the next start
-  };
-  const terminate = () => {
-    if (ending.signal.aborted) return drain.abort();
-    isTerminated = true;
-    end(drainMs > 0 ? `draining for ${drainMs / 1_000} s, then stopping` : "stopping");
-  };
-  const atTerminal = process.stdin.isTTY;
-  const hangup = () => {
-    if (atTerminal && terminalIsGone()) return end("the terminal was closed: stopping");
-    if (reload === null || ending.signal.aborted) return;
-    reload().catch((error: unknown) =>
-      log.error(`not reloaded, the previous settings stay in use: ${reasonOf(error)}`),
-    );
-  };
-  const listeners = { SIGINT: interrupt, SIGTERM: terminate, SIGHUP: hangup, uncaughtException: crash } as const;
-  for (const [event, listener] of Object.entries(listeners)) process.on(event, listener);
+  const removeListeners = listenToSignals(log, stop, () => reload);
 
   let failure: { thrown: unknown } | null = null;
   let unwatch = () => {};
   try {
-    unwatch = await watchParent(() => end("npm ended: stopping"));
+    unwatch = await watchParent(() => stop.end("npm ended: stopping"));
     await begin({
-      ending: ending.signal,
+      ending,
       onStop: (what, undo) => undos.push({ what, undo }),
       onHangup: (action) => (reload = action),
-      fail,
+      fail: stop.fail,
     });
-    if (!ending.signal.aborted) {
-      await new Promise((resolve) => ending.signal.addEventListener("abort", resolve, { once: true }));
+    if (!ending.aborted) {
+      await new Promise((resolve) => ending.addEventListener("abort", resolve, { once: true }));
     }
-    // it rejects when the drain is cut short
-    if (isTerminated) await delay(drainMs, undefined, { signal: drain.signal }).catch(() => undefined);
+    await stop.drained();
   } catch (thrown) {
     // A step that was aborted because of the stop is no failure.
-    if (!ending.signal.aborted) failure = { thrown };
+    if (!ending.aborted) failure = { thrown };
   }
-  if (!ending.signal.aborted) ending.abort(new Error("a step failed"));
+  stop.abort("a step failed");
+  await undoAll(undos, stopWithinMs, log);
+  unwatch();
+  removeListeners();
+  if (failure !== null) throw failure.thrown;
+}
 
+interface Undo {
+  what: string;
+  undo: () => Promise<unknown>;
+}
+
+/** The requests to stop a command. */
+interface Stop {
+  ending: AbortSignal;
+  /** Stops in order. */
+  end(why: string): void;
+  /** Stops in order, with exit code 1. */
+  fail(why: string): void;
+  interrupt(): void;
+  terminate(): void;
+  /** Waits for the drain after SIGTERM. */
+  drained(): Promise<void>;
+  /** Aborts `ending`, if that has not happened. */
+  abort(why: string): void;
+}
+
+function createStop(log: Log, drainMs: number): Stop {
+  const ending = new AbortController();
+  const drain = new AbortController();
+  let isTerminated = false;
+  let interruptedAt = -Infinity;
+  const abort = (why: string) => {
+    if (!ending.signal.aborted) ending.abort(new Error(why));
+  };
+  const end = (why: string) => {
+    if (ending.signal.aborted) return;
+    log.info(why);
+    abort(why);
+  };
+  return {
+    ending: ending.signal,
+    end,
+    abort,
+    fail(why) {
+      process.exitCode = 1;
+      drain.abort();
+      if (!ending.signal.aborted) log.fatal(why);
+      abort(why);
+    },
+    interrupt() {
+      const isSame = performance.now() - interruptedAt < SAME_CTRL_C_MS;
+      if (!isSame) interruptedAt = performance.now();
+      if (!ending.signal.aborted) return end("stopping, Ctrl-C again cuts it short");
+      drain.abort();
+      if (isSame) return;
+      log.warn("cut short");
+      process.exit(1); // the servers go with us, and recover at the next start
+    },
+    terminate() {
+      if (ending.signal.aborted) return drain.abort();
+      isTerminated = true;
+      end(drainMs > 0 ? `draining for ${drainMs / 1_000} s, then stopping` : "stopping");
+    },
+    async drained() {
+      // it rejects when the drain is cut short
+      if (isTerminated) await delay(drainMs, undefined, { signal: drain.signal }).catch(() => undefined);
+    },
+  };
+}
+
+/** Connects the signals of the process to a stop; `reload` is the handler of SIGHUP. Returns a function that disconnects them. */
+function listenToSignals(log: Log, stop: Stop, reload: () => (() => Promise<void>) | null): () => void {
+  const atTerminal = process.stdin.isTTY;
+  const hangup = () => {
+    if (atTerminal && terminalIsGone()) return stop.end("the terminal was closed: stopping");
+    const action = reload();
+    if (action === null || stop.ending.aborted) return;
+    action().catch((error: unknown) =>
+      log.error(`not reloaded, the previous settings stay in use: ${reasonOf(error)}`),
+    );
+  };
+  const crash = (thrown: unknown) => {
+    log.fatal({ stack: thrown instanceof Error ? thrown.stack : undefined }, `this is a bug: ${reasonOf(thrown)}`);
+    stop.fail("stopping after an unexpected error");
+  };
+  const listeners = {
+    SIGINT: () => stop.interrupt(),
+    SIGTERM: () => stop.terminate(),
+    SIGHUP: hangup,
+    uncaughtException: crash,
+  } as const;
+  for (const [event, listener] of Object.entries(listeners)) process.on(event, listener);
+  return () => {
+    for (const [event, listener] of Object.entries(listeners)) process.off(event, listener);
+  };
+}
+
+/** Undoes all steps, the last one first. Exits after `stopWithinMs`. */
+async function undoAll(undos: readonly Undo[], stopWithinMs: number, log: Log): Promise<void> {
   const deadline = setTimeout(() => {
     log.error(`not everything stopped within ${stopWithinMs / 1_000} s; cut short`);
     process.exit(1);
@@ -127,9 +183,6 @@ export async function live(
     }
   }
   clearTimeout(deadline);
-  unwatch();
-  for (const [event, listener] of Object.entries(listeners)) process.off(event, listener);
-  if (failure !== null) throw failure.thrown;
 }
 
 /** Whether the terminal that started us is closed; a SIGHUP sent manually leaves it open. */

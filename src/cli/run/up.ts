@@ -13,14 +13,14 @@ import { removeRunFile, writeRunFile } from "../../embedded/run-file.ts";
 import { startServers } from "../../embedded/servers.ts";
 import { reasonOf } from "../../errors.ts";
 import { createLog, type Log } from "../../log.ts";
-import { createMetrics } from "../../metrics/metrics.ts";
+import { createMetrics, type Metrics } from "../../metrics/metrics.ts";
 import type { Workers } from "../../queue/worker.ts";
 import { startTelemetry } from "../../telemetry.ts";
 import { VERSION } from "../../version.ts";
 import { examples } from "../arguments.ts";
 import { startConsole } from "../../console/start.ts";
 import { notifySurface } from "../../console/top-up/notify.ts";
-import { startOps } from "../../ops/start.ts";
+import { type Ops, startOps } from "../../ops/start.ts";
 import { mintDemoKey } from "./demo-key.ts";
 import { type Life, live } from "./life.ts";
 import { isDemoInstance } from "../../topups/demo/method.ts";
@@ -34,7 +34,7 @@ import { printMails } from "./print-mails.ts";
 import { readinessChecks } from "./readiness.ts";
 import { reaching } from "../session.ts";
 import { openServingConnections } from "./serving-connections.ts";
-import { openWorkConnections, readHousesFile, startWork } from "./work.ts";
+import { openWorkConnections, readHousesFile, startWork, type Work } from "./work.ts";
 
 /** A first poll that takes longer belongs to a failing house; the start does not wait for it. */
 const FIRST_ROUNDS_WITHIN_MS = 5_000;
@@ -74,93 +74,95 @@ interface Started {
   houses: HouseEntry[];
 }
 
+/** What the steps of a start share. */
+interface Setup {
+  life: Life;
+  settings: Settings;
+  houses: HouseEntry[];
+  databaseUrl: string;
+  /** Past a pooler. */
+  directUrl: string;
+  redisUrl: string;
+  log: Log;
+}
+
 async function start(life: Life, settings: Settings, log: Log): Promise<Started> {
   const startedAt = new Date().toISOString();
-  const { DATA_DIR } = settings;
   const houses = readHousesFile(settings, log);
-  const release = await claimDataDir(DATA_DIR);
-  life.onStop("the claim on the data folder", release);
+  life.onStop("the claim on the data folder", await claimDataDir(settings.DATA_DIR));
   life.ending.throwIfAborted();
-
   const { databaseUrl, redisUrl } = await openServers(life, settings);
   const directUrl = settings.DATABASE_DIRECT_URL ?? databaseUrl;
+  const setup = { life, settings, houses, databaseUrl, directUrl, redisUrl, log };
+  await migrateDatabase(setup);
+  const database = await openDatabase(setup);
+  const working = await startWorking(setup, database);
+  const serving = await startServing(setup, database, working);
+  const { url } = serving.api;
+  const { key, revoke } = await mintDemoKey(database.ownSql, settings.DATA_DIR);
+  // if the database is unreachable, the next start does it
+  life.onStop("the demo key", () => revoke().catch((error: unknown) => log.debug(`not revoked: ${reasonOf(error)}`)));
+  await saveRunFile(setup, { startedAt, url, demoUrl: working.demo.url(), key });
+  await firstRounds(serving.api, serving.checks, life.ending);
+  const opsLink = servesThisMachineAlone(settings) ? await localLink(database.ownSql, url) : null;
+  return { url, key, opsLink, printsMails: printsMails(settings), houses };
+}
+
+async function migrateDatabase({ life, directUrl, log }: Setup): Promise<void> {
   await reaching(directUrl, async () => {
     await requireSession(directUrl);
     await migrate(directUrl, (line) => log.info(line));
   });
   life.ending.throwIfAborted();
+}
+
+/** The connections of all parts, and the URLs of those that open more. */
+type Database = Awaited<ReturnType<typeof openDatabase>>;
+
+async function openDatabase({ life, settings, databaseUrl, log }: Setup) {
   const [forWork, forApi, forOps, forConsole] = await Promise.all([
     urlsOf("worker", databaseUrl, settings, log),
     urlsOf("api", databaseUrl, settings, log),
     urlsOf("ops", databaseUrl, settings, log),
     urlsOf("console", databaseUrl, settings, log),
   ]);
-  const { pooled } = forWork;
-  const connections = openWorkConnections(life, forWork);
-  const { sql: apiSql, meter, opsSql, consoleSql } = await openServingConnections(life, { forApi, forOps, forConsole });
-
+  const work = openWorkConnections(life, forWork);
+  const serving = await openServingConnections(life, { forApi, forOps, forConsole });
   // like a command: keys and links of this machine are made with all rights
-  const ownSql = connect(databaseUrl, { name: "command", max: 1, pooled });
+  const ownSql = connect(databaseUrl, { name: "command", max: 1, pooled: forWork.pooled });
   life.onStop("the connection of this machine", () => ownSql.end({ timeout: 2 }));
+  return { ...serving, forApi, forOps, forConsole, work, ownSql };
+}
 
-  let working: Workers | null = null;
-  const looked = { sql: apiSql, queues: () => working?.queues ?? null };
-  const metrics = createMetrics(looked, { version: VERSION, endpoints: ENDPOINTS, log: quiet(log) });
-  const { workers, demo } = await startWork(life, {
-    settings,
-    houses,
-    queues: undefined,
-    connections,
-    redisUrl,
-    metrics,
-    log: quiet(log),
-  });
-  working = workers;
+async function startWorking(setup: Setup, { work, sql }: Database): Promise<Work & { metrics: Metrics }> {
+  const { life, settings, houses, redisUrl, log } = setup;
+  let workers: Workers | null = null;
+  const sources = { sql, queues: () => workers?.queues ?? null };
+  const metrics = createMetrics(sources, { version: VERSION, endpoints: ENDPOINTS, log: quiet(log) });
+  const shared = { settings, houses, queues: undefined, connections: work, redisUrl, metrics, log: quiet(log) };
+  const working = await startWork(life, shared);
+  workers = working.workers;
   life.ending.throwIfAborted();
+  return { ...working, metrics };
+}
 
-  const checks = readinessChecks({ sql: apiSql, directUrl, redisUrl, workers });
-  const isAlone = servesThisMachineAlone(settings);
-  let ownUrl = "";
-  const printLink = async () => {
-    const link = await localLink(ownSql, ownUrl);
-    if (link !== null) say(`sign in, once, within an hour: ${link}`);
-  };
+async function startServing(
+  setup: Setup,
+  database: Database,
+  { workers, metrics }: Work & { metrics: Metrics },
+): Promise<{ api: Api; checks: Checks }> {
+  const { life, settings, directUrl, redisUrl, log } = setup;
+  const { sql, meter, opsSql, consoleSql, forApi } = database;
+  const checks = readinessChecks({ sql, directUrl, redisUrl, workers });
   await carryOverSecret([opsSql, consoleSql], settings, log);
   const secret = await authSecret(settings);
-  const ops = startOps({
-    parts: {
-      sql: opsSql,
-      queues: workers.queues,
-      liveWindowSeconds: settings.LIVE_WINDOW_SECONDS,
-      settings,
-      log: quiet(log),
-    },
-    directUrl: forOps.directUrl,
-    secret,
-    settings,
-    printLink: isAlone ? printLink : null,
-  });
-  life.onStop("the operators' view", () => ops.close());
-  const consoleSurface = startConsole({
-    parts: { sql: consoleSql, settings, log: quiet(log) },
-    directUrl: forConsole.directUrl,
-    secret,
-    isDemo: isDemoInstance(settings, houses),
-  });
-  life.onStop("the console", () => consoleSurface.close());
-  const printsMails = isAlone && settings.SMTP_URL === undefined;
-  if (printsMails) {
-    const printing = printMails(connections.work, {
-      say,
-      keys: mailKeysOf(secret, settings.AUTH_SECRET_PREVIOUS),
-      log,
-      signal: life.ending,
-    });
-    life.onStop("the printing of mails", () => printing);
-  }
+  let ownUrl = "";
+  const ops = openOpsPages(setup, database, { workers, secret, ownUrl: () => ownUrl });
+  const consoleSurface = openConsole(setup, database, secret);
+  if (printsMails(settings)) startPrintingMails(setup, database, secret);
   const api = await startApi({
     surfaces: [ops, consoleSurface, notifySurface({ sql: consoleSql, settings, log: quiet(log) })],
-    sql: apiSql,
+    sql,
     meter,
     directUrl: forApi.directUrl,
     redisUrl,
@@ -175,24 +177,72 @@ async function start(life: Life, settings: Settings, log: Log): Promise<Started>
   life.onStop("the API", () => api.close());
   ownUrl = api.url;
   life.ending.throwIfAborted();
+  return { api, checks };
+}
 
-  const { key, revoke } = await mintDemoKey(ownSql, DATA_DIR);
-  // if the database is unreachable, the next start does it
-  life.onStop("the demo key", () => revoke().catch((error: unknown) => log.debug(`not revoked: ${reasonOf(error)}`)));
-  await writeRunFile(DATA_DIR, {
+function openOpsPages(
+  { life, settings, log }: Setup,
+  { opsSql, ownSql, forOps }: Database,
+  { workers, secret, ownUrl }: { workers: Workers; secret: string; ownUrl: () => string },
+): Ops {
+  const printLink = async () => {
+    const link = await localLink(ownSql, ownUrl());
+    if (link !== null) say(`sign in, once, within an hour: ${link}`);
+  };
+  const { LIVE_WINDOW_SECONDS: liveWindowSeconds } = settings;
+  const ops = startOps({
+    parts: { sql: opsSql, queues: workers.queues, liveWindowSeconds, settings, log: quiet(log) },
+    directUrl: forOps.directUrl,
+    secret,
+    settings,
+    printLink: servesThisMachineAlone(settings) ? printLink : null,
+  });
+  life.onStop("the operations pages", () => ops.close());
+  return ops;
+}
+
+function openConsole(
+  { life, settings, houses, log }: Setup,
+  { consoleSql, forConsole }: Database,
+  secret: string,
+): ReturnType<typeof startConsole> {
+  const surface = startConsole({
+    parts: { sql: consoleSql, settings, log: quiet(log) },
+    directUrl: forConsole.directUrl,
+    secret,
+    isDemo: isDemoInstance(settings, houses),
+  });
+  life.onStop("the console", () => surface.close());
+  return surface;
+}
+
+/** Whether mails are printed here: without a mail server, and only on this machine. */
+function printsMails(settings: Settings): boolean {
+  return servesThisMachineAlone(settings) && settings.SMTP_URL === undefined;
+}
+
+function startPrintingMails({ life, settings, log }: Setup, { work }: Database, secret: string): void {
+  const keys = mailKeysOf(secret, settings.AUTH_SECRET_PREVIOUS);
+  const printing = printMails(work.work, { say, keys, log, signal: life.ending });
+  life.onStop("the printing of mails", () => printing);
+}
+
+async function saveRunFile(
+  { life, settings, databaseUrl, redisUrl }: Setup,
+  { startedAt, url, demoUrl, key }: { startedAt: string; url: string; demoUrl: string | null; key: string },
+): Promise<void> {
+  await writeRunFile(settings.DATA_DIR, {
     pid: process.pid,
     started_at: startedAt,
     version: VERSION,
-    url: api.url,
+    url,
     worker_url: null,
     database_url: databaseUrl,
     redis_url: redisUrl,
-    demo_house_url: demo.url(),
+    demo_house_url: demoUrl,
     api_key: key,
   });
-  life.onStop("run.json", () => removeRunFile(DATA_DIR));
-  await firstRounds(api, checks, life.ending);
-  return { url: api.url, key, opsLink: isAlone ? await localLink(ownSql, api.url) : null, printsMails, houses };
+  life.onStop("run.json", () => removeRunFile(settings.DATA_DIR));
 }
 
 async function openServers(life: Life, settings: Settings): Promise<{ databaseUrl: string; redisUrl: string }> {
