@@ -68,7 +68,8 @@ async function checkBackups(url: string): Promise<Finding> {
       check,
       status: "warn",
       found,
-      advice: "run `roundhouse backup --to FOLDER` each day, and keep the file elsewhere",
+      advice:
+        "run `roundhouse backup --to FOLDER` each day, and keep the file elsewhere; backups by pg_dump or pgBackRest are not known here (docs/self-hosting.md, Backup and restore, lists when to use which)",
     };
   } finally {
     await sql.end({ timeout: 5 });
