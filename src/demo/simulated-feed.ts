@@ -1,5 +1,5 @@
 import { indexOfId } from "./opaque-id.ts";
-import { rememberRecent } from "./recent.ts";
+import { rememberRecent } from "./recent-results.ts";
 import { SIMULATED_GAMES, type SimulatedGame } from "./simulated-games.ts";
 import { placeOfIndex, playShift, SHIFT_MS, type SimulatedRound } from "./simulated-play.ts";
 import { faultsBetween } from "./simulated-faults.ts";

@@ -1,7 +1,7 @@
 import { crashHundredths } from "../houses/fairness/bustabit.ts";
 import { walkBack, walkBackSliced } from "../houses/fairness/walk.ts";
 import { ANCHORS, LAST_GAME, SALT } from "./bustabit-v2.ts";
-import { rememberRecent } from "./recent.ts";
+import { rememberRecent } from "./recent-results.ts";
 
 const BLOCK = 1_000;
 /** 16 blocks of 1,000 games and the milestones of 4 descents are about 3 MB. */

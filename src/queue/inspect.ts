@@ -1,11 +1,12 @@
 import type { Queues } from "./queues.ts";
 import type { Pause } from "./store.ts";
 
-export { pauseFacts, pauseQueue, resumeQueue, type ControlOutcome } from "./controls.ts";
-export { listSchedules, type Rates, readRates, type ScheduleState } from "./drift.ts";
+export { pauseFacts, pauseQueue, resumeQueue, type ControlOutcome } from "./pauses.ts";
+export { type Rates, readRates } from "./rates.ts";
 export { allFailed, chooseFailed, type FailureGroup, groupFailures, groupOf, listFailed } from "./failed.ts";
 export type { Queues } from "./queues.ts";
 export { isRedisUnavailable } from "./redis.ts";
+export { listSchedules, type ScheduleState } from "./schedule-list.ts";
 export { discardRuns, promoteRuns, retryRuns, type RunsReached } from "./run-actions.ts";
 export { findRun, listRuns, MOST_RUNS_READ, type Run, RUN_STATES, type RunDetail, type RunState } from "./runs.ts";
 export { findHeartbeat, listPauses, listWorkers, type Pause, type ReportedWorker } from "./store.ts";

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import * as drift from "../../src/queue/drift.ts";
+import * as rates from "../../src/queue/rates.ts";
 import * as failures from "../../src/queue/failed.ts";
 import {
   chooseFailed,
@@ -298,8 +298,8 @@ describe("an operator", () => {
 });
 
 it("figures hold as their examples say", () => {
-  const examples = ["src/queue/drift.ts", "src/queue/failed.ts"].flatMap(listExamples);
-  const claims = examples.flatMap((example) => runExample(example, { ...drift, ...failures }));
+  const examples = ["src/queue/rates.ts", "src/queue/failed.ts"].flatMap(listExamples);
+  const claims = examples.flatMap((example) => runExample(example, { ...rates, ...failures }));
   expect(claims.length).toBeGreaterThan(2);
   for (const { line, actual, expected } of claims) expect(actual, line).toEqual(expected);
 });
