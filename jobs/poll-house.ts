@@ -14,8 +14,8 @@ import backfillGap from "./backfill-gap.ts";
 import normalizeRounds from "./normalize-rounds.ts";
 
 /**
- * Asks one house what is new and takes in what came: one pass per table, from the response to its rounds, scores and the
- * next forecasts, all in one transaction with the payload exactly as it came.
+ * Polls one house and processes its responses: one pass per table, from the response to its rounds, scores and the next
+ * forecasts, all in one transaction with the unchanged payload.
  *
  * A poll is saved only if this process still holds the lease of the house. Times are those of the database: the time of
  * the lease plus the elapsed time of a monotonic clock.
@@ -26,9 +26,9 @@ export default job({
   key: ({ house, shard }) => `${house}/${shard}`,
   schedule: ({ sql }) => listPollSchedules(sql),
   sweep: null,
-  concurrency: 1_000, // polls wait for houses most of their time; what they hold and write is bounded by the room and the writer
-  timeoutMs: 70_000, // above the longest timeout_ms a house may have; the poll ends itself within that
-  retry: { attempts: 1, firstMs: 0, maxMs: 0 }, // the next turn is the retry
+  concurrency: 1_000, // polls mostly wait for houses; the room and the writer limit their memory and their writes
+  timeoutMs: 70_000, // longer than the longest timeout_ms of a house, within which the poll ends
+  retry: { attempts: 1, firstMs: 0, maxMs: 0 }, // the next poll is the retry
   pool: "polling",
 
   async run(payload, context) {
@@ -88,13 +88,16 @@ async function poll(
   const fill = async (gap: bigint) => enqueue(backfillGap, { gap: String(gap) });
   await afterCommit(id, results, { sql, log, published, fill });
   if (payloads.some(({ state }) => state === "unread")) await enqueue(normalizeRounds, { house: id });
+  return { ...countRequests(asked, payloads.length), ...countPasses(results) };
+}
+
+function countRequests(asked: Awaited<ReturnType<typeof requestTables>>, payloads: number): Counts {
+  const isFailed = ({ answer }: (typeof asked)[number]) => answer.kind === "failed";
   const sent = asked.filter(({ isShared }) => isShared !== true);
-  const failed = sent.filter(({ answer }) => answer.kind === "failed").length;
   return {
     requests: sent.length,
-    payloads: payloads.length,
-    unchanged: asked.filter(({ answer }) => answer.kind !== "failed").length - payloads.length,
-    failed,
-    ...countPasses(results),
+    payloads,
+    unchanged: asked.filter((one) => !isFailed(one)).length - payloads,
+    failed: sent.filter(isFailed).length,
   };
 }
