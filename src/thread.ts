@@ -54,7 +54,7 @@ export function createThread<Task, Result>(
     const deadline = AbortSignal.timeout(deadlineMs);
     current.ref();
     try {
-      return await askWorker<Task, Result>(current, task, AbortSignal.any([closed, deadline]));
+      return await askWorker<Result>(current, task, AbortSignal.any([closed, deadline]));
     } catch (error) {
       if (isLate(error, deadline)) await end(current);
       throwIfLimited(error, deadline, { deadlineMs, heapMb });
@@ -117,7 +117,7 @@ function throwIfLimited(
     throw new ThreadLimitError(`the task needs more than ${heapMb} MB`, { cause: error });
 }
 
-async function askWorker<Task, Result>(worker: Worker, task: Task, signal: AbortSignal): Promise<Result> {
+async function askWorker<Result>(worker: Worker, task: unknown, signal: AbortSignal): Promise<Result> {
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread is no window, it has no origin
   worker.postMessage(task);
   const [reply] = (await once(worker, "message", { signal })) as [Reply<Result>];

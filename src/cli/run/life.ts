@@ -60,7 +60,7 @@ export async function live(
       ending,
       onStop: (what, undo) => undos.push({ what, undo }),
       onHangup: (action) => (reload = action),
-      fail: stop.fail,
+      fail: (why) => stop.fail(why),
     });
     if (!ending.aborted) {
       await new Promise((resolve) => ending.addEventListener("abort", resolve, { once: true }));

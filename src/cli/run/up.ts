@@ -105,7 +105,7 @@ async function start(life: Life, settings: Settings, log: Log): Promise<Started>
   await saveRunFile(setup, { startedAt, url, demoUrl: working.demo.url(), key });
   await firstRounds(serving.api, serving.checks, life.ending);
   const opsLink = servesThisMachineAlone(settings) ? await localLink(database.ownSql, url) : null;
-  return { url, key, opsLink, printsMails: printsMails(settings), houses };
+  return { url, key, opsLink, printsMails: mustPrintMails(settings), houses };
 }
 
 async function migrateDatabase({ life, directUrl, log }: Setup): Promise<void> {
@@ -159,7 +159,7 @@ async function startServing(
   let ownUrl = "";
   const ops = openOpsPages(setup, database, { workers, secret, ownUrl: () => ownUrl });
   const consoleSurface = openConsole(setup, database, secret);
-  if (printsMails(settings)) startPrintingMails(setup, database, secret);
+  if (mustPrintMails(settings)) startPrintingMails(setup, database, secret);
   const api = await startApi({
     surfaces: [ops, consoleSurface, notifySurface({ sql: consoleSql, settings, log: quiet(log) })],
     sql,
@@ -217,7 +217,7 @@ function openConsole(
 }
 
 /** Whether mails are printed here: without a mail server, and only on this machine. */
-function printsMails(settings: Settings): boolean {
+function mustPrintMails(settings: Settings): boolean {
   return servesThisMachineAlone(settings) && settings.SMTP_URL === undefined;
 }
 
