@@ -8,7 +8,7 @@ import type { SentForm } from "../frame/routes.ts";
 import type { PageReply } from "../frame/view.ts";
 import { backOf, fieldsOf } from "../frame/problem-page.ts";
 import type { Holder } from "./contract.ts";
-import type { RouteParts } from "./who.ts";
+import type { RouteParts } from "./signed-in.ts";
 
 /** Records that a holder accepted the current terms, with an audit entry. Does nothing if they accepted them before. */
 export async function acceptTerms(sql: Sql, holder: Holder): Promise<void> {

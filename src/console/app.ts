@@ -7,7 +7,7 @@ import type { Surface } from "../frame/view.ts";
 import type { ConsoleAction, ConsolePage, ConsoleParts } from "./contract.ts";
 import { addStepUp } from "../frame/sign-in/step-up.ts";
 import { addRoutes, requirementOf } from "./routes.ts";
-import { findSignedIn, type Guard, requireSignedIn, type RouteParts, setSignedIn } from "./who.ts";
+import { findSignedIn, type Guard, requireSignedIn, type RouteParts, setSignedIn } from "./signed-in.ts";
 
 const SURFACE: Surface = {
   base: "/console",

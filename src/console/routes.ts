@@ -10,7 +10,7 @@ import { showProblem } from "../frame/problem-page.ts";
 import { ensureTermsAccepted } from "./agree.ts";
 import type { ConsoleAction, ConsolePage } from "./contract.ts";
 import { type Confirm, ensureProven, type Requirement } from "../frame/sign-in/step-up.ts";
-import { requireSignedIn, type RouteParts, type SignedInHolder } from "./who.ts";
+import { requireSignedIn, type RouteParts, type SignedInHolder } from "./signed-in.ts";
 
 /** Actions that a suspended account may still do: revoking a key only protects it. */
 const DONE_WHILE_SUSPENDED: ReadonlySet<string> = new Set(["key.revoke"]);

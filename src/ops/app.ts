@@ -7,7 +7,7 @@ import type { Surface } from "../frame/view.ts";
 import type { OpsAction, OpsPage, OpsParts } from "./contract.ts";
 import { addStepUp } from "../frame/sign-in/step-up.ts";
 import { addRoutes, requirementOf, type RouteParts } from "./routes.ts";
-import { findSignedIn, type Guard, requireSignedIn, setSignedIn } from "./who.ts";
+import { findSignedIn, type Guard, requireSignedIn, setSignedIn } from "./signed-in.ts";
 
 const SURFACE: Surface = {
   base: "/ops",

@@ -8,7 +8,7 @@ import { addRoutes as addTo, showPage, takeForm } from "../frame/routes.ts";
 import type { PageReply } from "../frame/view.ts";
 import type { OpsAction, OpsPage, OpsParts, Role } from "./contract.ts";
 import { type Confirm, ensureProven, type Requirement } from "../frame/sign-in/step-up.ts";
-import { type Guard, requireSignedIn, type SignedIn } from "./who.ts";
+import { type Guard, requireSignedIn, type SignedIn } from "./signed-in.ts";
 
 /** What routes are made of. */
 export interface RouteParts {

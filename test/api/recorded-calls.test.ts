@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { listOwnKeys } from "../../src/callers/own-key-store.ts";
+import { listOwnKeys } from "../../src/callers/holder-key-store.ts";
 import { revokeKey } from "../../src/callers/store.ts";
 import { listCallKinds, listCallMinutes, listRefusals } from "../../src/usage/call-minute-store.ts";
 import { eventually } from "../support/eventually.ts";

@@ -6,7 +6,7 @@ import { saveConsent } from "../../src/accounts/consent-store.ts";
 import { savePassword } from "../../src/accounts/operator-store.ts";
 import { hashPassword } from "../../src/accounts/password.ts";
 import { startApi, type Api, type ApiParts } from "../../src/serve/server.ts";
-import { createOwnKey } from "../../src/callers/own-key-store.ts";
+import { createOwnKey } from "../../src/callers/holder-key-store.ts";
 import { loadSettings, type Settings } from "../../src/config/environment.ts";
 import { startConsole, type StartConsole } from "../../src/console/start.ts";
 import { connect, type Sql } from "../../src/db/client.ts";

@@ -3,7 +3,7 @@ import { closeAccount } from "../../accounts/close.ts";
 import { requesterOf, passCookies } from "../../frame/requester.ts";
 import type { AddAccountForm } from "../../frame/sign-in/account-forms.ts";
 import type { SignInParts } from "../../frame/sign-in/guard.ts";
-import { requireSignedIn, type RouteParts } from "../who.ts";
+import { requireSignedIn, type RouteParts } from "../signed-in.ts";
 
 const form = z.object({
   address: z.string().trim().toLowerCase().max(254).default(""),

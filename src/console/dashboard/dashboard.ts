@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type Account, findAccount, listHeldPlans } from "../../callers/account-store.ts";
-import { listOwnKeys } from "../../callers/own-key-store.ts";
+import { listOwnKeys } from "../../callers/holder-key-store.ts";
 import { listPlans } from "../../callers/plan-store.ts";
 import { ACTIVE_KEYS } from "../../callers/store.ts";
 import { number, timeText } from "../../frame/format.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { findOwnKey, listOwnKeys } from "../../callers/own-key-store.ts";
+import { findOwnKey, listOwnKeys } from "../../callers/holder-key-store.ts";
 import { reasonOf } from "../../errors.ts";
 import type { ConsoleAction, ConsolePage, ConsoleParts, Holder } from "../contract.ts";
 import type { Shown } from "../../frame/view.ts";

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { holderEntry } from "../../accounts/holder-entry.ts";
 import { appendAudit } from "../../audit/store.ts";
 import { keyCreated, keyRevoked, keyRotated } from "../../callers/key-letters.ts";
-import { createOwnKey, revokeOwnKey, rotateOwnKey } from "../../callers/own-key-store.ts";
+import { createOwnKey, revokeOwnKey, rotateOwnKey } from "../../callers/holder-key-store.ts";
 import { OVERLAPS, type Overlap } from "../../callers/rotation-store.ts";
 import { queueMail } from "../../mail/outbox-store.ts";
 import type { Shown } from "../../frame/view.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { listOwnKeys } from "../../callers/own-key-store.ts";
+import { listOwnKeys } from "../../callers/holder-key-store.ts";
 import type { Overlap } from "../../callers/rotation-store.ts";
 import { ACTIVE_KEYS } from "../../callers/store.ts";
 import type { ConsolePage } from "../contract.ts";

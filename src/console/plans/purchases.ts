@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { usd } from "../../money.ts";
-import { listOwnKeys } from "../../callers/own-key-store.ts";
+import { listOwnKeys } from "../../callers/holder-key-store.ts";
 import { walletMicros } from "../../ledger/store.ts";
 import { findPurchase, listPurchases, type Purchase } from "../../purchases/history-store.ts";
 import { KIND_WORDS } from "../../purchases/receipt.ts";

@@ -10,7 +10,7 @@ import { addCloseForm } from "../account/close.ts";
 import { accountOf, noteRefusal } from "../sign-in/guard.ts";
 import { IDLE_SECONDS } from "../sign-in/limits.ts";
 import { addAcceptTerms } from "../sign-in/terms.ts";
-import { requireSignedIn, type RouteParts } from "../who.ts";
+import { requireSignedIn, type RouteParts } from "../signed-in.ts";
 import { addAddressForm } from "./address.ts";
 import { SECURITY } from "./path.ts";
 import { addPasswordForm } from "./password.ts";

@@ -5,7 +5,7 @@ import { tooMany } from "../../accounts/tries.ts";
 import type { AddAccountForm } from "../../frame/sign-in/account-forms.ts";
 import { emailProblem, typedEmail } from "../../frame/sign-in/public-forms.ts";
 import type { SignInParts } from "../../frame/sign-in/guard.ts";
-import { requireSignedIn, type RouteParts } from "../who.ts";
+import { requireSignedIn, type RouteParts } from "../signed-in.ts";
 import { SECURITY } from "./path.ts";
 
 const form = z.object({

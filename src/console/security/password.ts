@@ -2,7 +2,7 @@ import { z } from "zod";
 import { changePassword } from "../../accounts/reset.ts";
 import { passwordProblem } from "../../accounts/password.ts";
 import type { AddAccountForm } from "../../frame/sign-in/account-forms.ts";
-import { requireSignedIn, type RouteParts } from "../who.ts";
+import { requireSignedIn, type RouteParts } from "../signed-in.ts";
 import { SECURITY } from "./path.ts";
 
 const form = z.object({

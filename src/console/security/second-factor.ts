@@ -5,7 +5,7 @@ import { addTwoFactor } from "../../frame/sign-in/two-factor.ts";
 import { queueMail } from "../../mail/outbox-store.ts";
 import { holderEntry } from "../../accounts/holder-entry.ts";
 import type { SignInParts } from "../../frame/sign-in/guard.ts";
-import { requireSignedIn, type RouteParts } from "../who.ts";
+import { requireSignedIn, type RouteParts } from "../signed-in.ts";
 import { SECURITY } from "./path.ts";
 
 /** Audit action of each change. */

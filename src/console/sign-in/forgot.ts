@@ -7,7 +7,7 @@ import { takeTry, tooMany } from "../../accounts/tries.ts";
 import { reasonOf } from "../../errors.ts";
 import { addressOf, passCookies } from "../../frame/requester.ts";
 import type { PageReply } from "../../frame/view.ts";
-import type { RouteParts } from "../who.ts";
+import type { RouteParts } from "../signed-in.ts";
 import {
   addPublicForm,
   emailProblem,

@@ -2,7 +2,7 @@ import { useHolderSession } from "../../accounts/holder-session-store.ts";
 import { type CurrentAccount, openGuard, type SignInParts } from "../../frame/sign-in/guard.ts";
 import { addressOf, userAgentOf } from "../../frame/requester.ts";
 import type { Log } from "../../log.ts";
-import type { Guard, SignedInHolder } from "../who.ts";
+import type { Guard, SignedInHolder } from "../signed-in.ts";
 import { FRESH_SECONDS, IDLE_SECONDS } from "./limits.ts";
 
 /** Authenticates sessions of the console and confirms passwords again. */

@@ -6,7 +6,7 @@ import { findPerson } from "../../accounts/person-store.ts";
 import { prove } from "../../accounts/prove.ts";
 import { requesterOf } from "../../frame/requester.ts";
 import type { PageReply } from "../../frame/view.ts";
-import type { RouteParts } from "../who.ts";
+import type { RouteParts } from "../signed-in.ts";
 import { addPublicForm, formOf, queryOf, typedPassword, typedToken } from "../../frame/sign-in/public-forms.ts";
 import type { SignInParts } from "../../frame/sign-in/guard.ts";
 

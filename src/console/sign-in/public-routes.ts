@@ -1,7 +1,7 @@
 import type { Express } from "express";
 import type { SignInParts } from "../../frame/sign-in/guard.ts";
 import { addSignIn } from "../../frame/sign-in/sign-in.ts";
-import type { RouteParts } from "../who.ts";
+import type { RouteParts } from "../signed-in.ts";
 import { addForgot } from "./forgot.ts";
 import { addNewAddress } from "./new-address.ts";
 import { addSignUp } from "./sign-up.ts";

@@ -7,7 +7,7 @@ import { findSignUp } from "../../accounts/sign-up-store.ts";
 import { takeTry, tooMany } from "../../accounts/tries.ts";
 import { addressOf, requesterOf, passCookies, userAgentOf } from "../../frame/requester.ts";
 import type { PageReply } from "../../frame/view.ts";
-import type { RouteParts } from "../who.ts";
+import type { RouteParts } from "../signed-in.ts";
 import { browserToken, keepBrowserToken } from "./browser-token.ts";
 import {
   addPublicForm,

@@ -4,7 +4,7 @@ import { legalText, paragraphsOf } from "../../accounts/legal.ts";
 import { localPath } from "../../frame/answer.ts";
 import type { PageReply } from "../../frame/view.ts";
 import { acceptTerms } from "../agree.ts";
-import { requireSignedIn, type RouteParts, setSignedIn } from "../who.ts";
+import { requireSignedIn, type RouteParts, setSignedIn } from "../signed-in.ts";
 import { box, formOf, queryOf, returnPath, toQuery } from "../../frame/sign-in/public-forms.ts";
 
 const TERMS = "/console/terms";

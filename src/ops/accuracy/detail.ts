@@ -9,7 +9,7 @@ import type { OpsPage } from "../contract.ts";
 import { csvText } from "../../csv.ts";
 import { type Figure, figureOf } from "../../frame/figure.ts";
 import { featureText } from "./list.ts";
-import { byOf, shownVerdict, TONES } from "../../frame/measured.ts";
+import { byOf, shownVerdict, TONES } from "../../frame/accuracy-format.ts";
 import { figuresOf, sectionsOf } from "./sections.ts";
 import { nameOf } from "./formats.ts";
 

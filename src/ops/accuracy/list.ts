@@ -8,7 +8,7 @@ import { csvText } from "../../csv.ts";
 import { PageError } from "../../frame/errors.ts";
 import type { Tone } from "../../frame/format.ts";
 import { choose, PER_PAGE } from "../payloads/listing.ts";
-import { between, digits, share, shownVerdict, TONES } from "../../frame/measured.ts";
+import { between, digits, share, shownVerdict, TONES } from "../../frame/accuracy-format.ts";
 import { evidence, nameOf, voidsText } from "./formats.ts";
 
 /** Lines of a file: one feature of every table, where there are four times as many tables as we expect. */

@@ -2,7 +2,7 @@ import { corpPlot, reliabilityPlot } from "../../charts/reliability.ts";
 import { waitsPlot } from "../../charts/waits.ts";
 import type { RateSums } from "../../forecasts/accuracy/rates-store.ts";
 import type { Measured } from "../../forecasts/accuracy/measure.ts";
-import { BIN_COLUMNS, between, binRow, byOf, digits, pointOf, ratesOf, share } from "../../frame/measured.ts";
+import { BIN_COLUMNS, between, binRow, byOf, digits, pointOf, ratesOf, share } from "../../frame/accuracy-format.ts";
 import { evidence } from "./formats.ts";
 
 /** A table of texts, as the page and the file show it. */

@@ -6,7 +6,7 @@ import { findCalibration } from "../../calibration/calibration-store.ts";
 import { detailOf } from "../../calibration/calibration-view.ts";
 import { findLiveRecord } from "../../calibration/manual-run-store.ts";
 import { findRunOf } from "../../calibration/run-list-store.ts";
-import { BIN_COLUMNS, binRow, digits, pointOf } from "../../frame/measured.ts";
+import { BIN_COLUMNS, binRow, digits, pointOf } from "../../frame/accuracy-format.ts";
 import type { OpsPage } from "../contract.ts";
 import { figureOf } from "../../frame/figure.ts";
 import { idOf } from "../payloads/listing.ts";

@@ -1,5 +1,5 @@
 import type { Detail } from "../../calibration/calibration-view.ts";
-import { between, digits, share } from "../../frame/measured.ts";
+import { between, digits, share } from "../../frame/accuracy-format.ts";
 import { evidence } from "../accuracy/formats.ts";
 
 /** What {@link windowRows} gives. */

@@ -18,7 +18,7 @@ import { auditEntry } from "../audit-entry.ts";
 import type { RouteParts } from "../routes.ts";
 import { accountOf, noteRefusal } from "../sign-in/guard.ts";
 import { IDLE_SECONDS } from "../sign-in/limits.ts";
-import { requireSignedIn } from "../who.ts";
+import { requireSignedIn } from "../signed-in.ts";
 
 const ME = "/ops/me";
 const passwordForm = z.object({

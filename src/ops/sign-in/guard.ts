@@ -3,7 +3,7 @@ import { audited } from "../../audit/store.ts";
 import { type CurrentAccount, openGuard, type SignInParts } from "../../frame/sign-in/guard.ts";
 import { addressOf } from "../../frame/requester.ts";
 import { auditEntry } from "../audit-entry.ts";
-import type { Guard, SignedIn } from "../who.ts";
+import type { Guard, SignedIn } from "../signed-in.ts";
 import { FRESH_SECONDS, IDLE_SECONDS } from "./limits.ts";
 
 /** Authenticates sessions of staff and confirms passwords again. */

@@ -3,7 +3,7 @@ import { reliabilityPlot } from "../../charts/reliability.ts";
 import { skillPlot } from "../../charts/skill.ts";
 import { bestLogLoss } from "../../forecasts/accuracy/figures/figures.ts";
 import { referenceDetails, type ReferenceSums } from "../../forecasts/accuracy/figures/reference-sums.ts";
-import { between, BIN_COLUMNS, binRow, digits, pointOf, share } from "../../frame/measured.ts";
+import { between, BIN_COLUMNS, binRow, digits, pointOf, share } from "../../frame/accuracy-format.ts";
 import type { Measured } from "./lines.ts";
 import { LEAST } from "./skill.ts";
 

@@ -1,4 +1,4 @@
-import { LEAST_FOR_SKILL, share } from "../../frame/measured.ts";
+import { LEAST_FOR_SKILL, share } from "../../frame/accuracy-format.ts";
 
 /** A skill with its confidence interval. */
 export interface Skill {

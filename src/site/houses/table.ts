@@ -1,7 +1,7 @@
 import type { ReadingState } from "../../forecasts/readings/reading-state.ts";
 import { readingText, showFacts } from "../../forecasts/readings/reading-text.ts";
 import { type SurvivalPoint, survivalPlot } from "../../charts/survival.ts";
-import { between, share } from "../../frame/measured.ts";
+import { between, share } from "../../frame/accuracy-format.ts";
 import type { Figure } from "../../frame/figure.ts";
 import type { Memory } from "../../published/memory.ts";
 import type { Table } from "../../published/tables.ts";
