@@ -28,22 +28,13 @@ export function addNewAddress(app: Express, { answers, parts, guard }: RoutePart
     data: { problem: string; token: string; asksPassword: boolean },
     status = 200,
   ) {
-    answers.show(
-      request,
-      reply,
-      { template: "sign-in/new-address", width: "reading", title: "Your new address", data },
-      status,
-    );
+    const title = "Your new address";
+    answers.show(request, reply, { template: "sign-in/new-address", width: "reading", title, data }, status);
   }
 
   function showGone(request: Request, reply: PageReply, problem: string) {
-    const data = { problem, href: "/console/security", label: "To your sign-in" };
-    answers.show(
-      request,
-      reply,
-      { template: "sign-in/gone", width: "reading", title: "This link does not work", data },
-      410,
-    );
+    const [data, title] = [{ problem, href: "/console/security", label: "To your sign-in" }, "This link does not work"];
+    answers.show(request, reply, { template: "sign-in/gone", width: "reading", title, data }, 410);
   }
 
   async function isSignedInAs(request: Request, reply: PageReply, userId: string): Promise<boolean> {

@@ -14,6 +14,7 @@ import {
   box,
   emailProblem,
   formOf,
+  type PublicForm,
   queryOf,
   typedEmail,
   typedPassword,
@@ -21,10 +22,10 @@ import {
 } from "../../frame/sign-in/public-forms.ts";
 import type { SignInParts } from "../../frame/sign-in/guard.ts";
 
-const signUpForm = z.object({ email: typedEmail, password: typedPassword, terms: box, adult: box });
-const confirmForm = z.object({ token: typedToken, password: typedPassword });
+const signUpFields = z.object({ email: typedEmail, password: typedPassword, terms: box, adult: box });
+const confirmFields = z.object({ token: typedToken, password: typedPassword });
 const confirmQuery = z.object({ token: typedToken });
-const resendForm = z.object({ email: typedEmail });
+const resendFields = z.object({ email: typedEmail });
 const GONE =
   "This link was used already, is more than a day old, or is incomplete. Sign up again and use the newest mail.";
 
@@ -35,125 +36,112 @@ interface ShownSignUp {
   adult?: boolean;
 }
 
+interface Context extends RouteParts {
+  signIn: SignInParts;
+}
+
 /** Adds signing up, and the page to which the link in its mail leads. */
-export function addSignUp(
-  app: Express,
-  { answers, parts }: RouteParts,
-  { sql, identity, buckets, log, devices }: SignInParts,
-) {
-  function showSignUp(request: Request, reply: PageReply, shown: ShownSignUp, status = 200) {
-    const data = { problem: "", email: "", terms: false, adult: false, ...shown };
-    answers.show(request, reply, { template: "sign-in/sign-up", width: "reading", title: "Sign up", data }, status);
-  }
+export function addSignUp(app: Express, made: RouteParts, signIn: SignInParts): void {
+  const context = { ...made, signIn };
+  addPublicForm(app, "/console/sign-up", signUpPage(context));
+  addPublicForm(app, "/console/sign-up/resend", resendForm(context));
+  addPublicForm(app, "/console/confirm", confirmPage(context));
+}
 
-  function showConfirm(
-    request: Request,
-    reply: PageReply,
-    shown: { problem: string; token: string; asksPassword: boolean },
-    status = 200,
-  ) {
-    answers.show(
-      request,
-      reply,
-      { template: "sign-in/confirm", width: "reading", title: "Confirm your address", data: shown },
-      status,
-    );
-  }
-
-  /** A demo without a mail server shows the link that it cannot send, to the browser that signed up. */
-  function showSent(request: Request, reply: PageReply, { email, path }: { email: string } & Sent, isAgain = false) {
-    const isShown = parts.isDemo && parts.settings.SMTP_URL === undefined;
-    const data = { email, isAgain, isDemo: isShown, path: isShown ? path : null };
-    answers.show(request, reply, { template: "sign-in/sent", width: "reading", title: "Check your inbox", data });
-  }
-
-  function showGone(request: Request, reply: PageReply) {
-    const data = { problem: GONE, href: "/console/sign-up", label: "Sign up" };
-    answers.show(
-      request,
-      reply,
-      { template: "sign-in/gone", width: "reading", title: "This link does not work", data },
-      410,
-    );
-  }
-
-  addPublicForm(app, "/console/sign-up", {
-    show: (request, reply) => showSignUp(request, reply, {}),
+function signUpPage(context: Context): PublicForm {
+  const { parts, signIn } = context;
+  return {
+    show: (request, reply) => showSignUp(context, request, reply, {}),
     async take(request, reply) {
-      const { password, ...kept } = await formOf(request, signUpForm);
+      const { password, ...kept } = await formOf(request, signUpFields);
       const { email, terms, adult } = kept;
       const problem =
         emailProblem(email) ??
         (await passwordProblem(password, email)) ??
         (terms ? null : "The terms are not accepted. Read them and tick their box.") ??
         (adult ? null : "You must be 18 or older to have an account. Tick the box if you are.");
-      if (problem !== null) return showSignUp(request, reply, { problem, ...kept }, 422);
+      if (problem !== null) return showSignUp(context, request, reply, { problem, ...kept }, 422);
       const address = addressOf(request);
-      const wait = await takeMail(buckets, address, { purpose: "sign-up", recipient: email });
+      const wait = await takeMail(signIn.buckets, address, { purpose: "sign-up", recipient: email });
       if (wait > 0) {
         reply.setHeader("Retry-After", wait);
-        return showSignUp(request, reply, { problem: tooMany(wait), ...kept }, 429);
+        return showSignUp(context, request, reply, { problem: tooMany(wait), ...kept }, 429);
       }
       const origin = { address, userAgent: userAgentOf(request) };
-      const { browser, path } = await signUp(sql, {
-        email,
-        password,
-        origin,
-        site: parts.site(),
-        mailKey: parts.mailKey,
-      });
+      const mailing = { site: parts.site(), mailKey: parts.mailKey };
+      const { browser, path } = await signUp(signIn.sql, { email, password, origin, ...mailing });
       keepBrowserToken(reply, browser, parts.settings);
-      showSent(request, reply, { email, path });
+      showSent(context, request, reply, { email, path });
     },
-  });
+  };
+}
 
-  addPublicForm(app, "/console/sign-up/resend", {
+/** The form that sends the mail again. */
+function resendForm(context: Context): PublicForm {
+  const { answers, parts, signIn } = context;
+  return {
     show: (_, reply) => answers.goOn(reply, "/console/sign-up", ""),
     async take(request, reply) {
-      const { email } = await formOf(request, resendForm);
+      const { email } = await formOf(request, resendFields);
       const problem = emailProblem(email);
-      if (problem !== null) return showSignUp(request, reply, { problem, email }, 422);
-      const wait = await takeMail(buckets, addressOf(request), { purpose: "sign-up", recipient: email });
+      if (problem !== null) return showSignUp(context, request, reply, { problem, email }, 422);
+      const wait = await takeMail(signIn.buckets, addressOf(request), { purpose: "sign-up", recipient: email });
       if (wait > 0) {
         reply.setHeader("Retry-After", wait);
-        return showSignUp(request, reply, { problem: tooMany(wait), email }, 429);
+        return showSignUp(context, request, reply, { problem: tooMany(wait), email }, 429);
       }
       const mailing = { site: parts.site(), mailKey: parts.mailKey };
-      const { path } = await resendSignUp(sql, { email, browser: browserToken(request), ...mailing });
-      showSent(request, reply, { email, path }, true);
+      const { path } = await resendSignUp(signIn.sql, { email, browser: browserToken(request), ...mailing });
+      showSent(context, request, reply, { email, path }, true);
     },
-  });
+  };
+}
 
-  addPublicForm(app, "/console/confirm", {
+/** The page of the mailed link. */
+function confirmPage({ answers, signIn }: Context): PublicForm {
+  const { sql, identity, buckets, log, devices } = signIn;
+
+  function show(
+    request: Request,
+    reply: PageReply,
+    data: { problem: string; token: string; asksPassword: boolean },
+    status = 200,
+  ) {
+    const title = "Confirm your address";
+    answers.show(request, reply, { template: "sign-in/confirm", width: "reading", title, data }, status);
+  }
+
+  function showGone(request: Request, reply: PageReply) {
+    const [data, title] = [{ problem: GONE, href: "/console/sign-up", label: "Sign up" }, "This link does not work"];
+    answers.show(request, reply, { template: "sign-in/gone", width: "reading", title, data }, 410);
+  }
+
+  return {
     async show(request, reply) {
       const { token } = queryOf(request, confirmQuery);
       const pending = await findSignUp(sql, token);
       if (pending === null) return showGone(request, reply);
-      showConfirm(request, reply, { problem: "", token, asksPassword: !isOfBrowser(pending, browserToken(request)) });
+      show(request, reply, { problem: "", token, asksPassword: !isOfBrowser(pending, browserToken(request)) });
     },
     async take(request, reply) {
-      const { token, password } = await formOf(request, confirmForm);
+      const { token, password } = await formOf(request, confirmFields);
       const requester = requesterOf(request);
-      const wait = await takeTry(buckets, { what: "console-confirm", address: requester.address, who: token });
+      const { address } = requester;
+      const wait = await takeTry(buckets, { what: "console-confirm", address, who: token });
       if (wait > 0) {
         reply.setHeader("Retry-After", wait);
-        return showConfirm(request, reply, { problem: tooMany(wait), token, asksPassword: true }, 429);
+        return show(request, reply, { problem: tooMany(wait), token, asksPassword: true }, 429);
       }
       const { requestId } = reply.locals;
       const browser = browserToken(request);
-      const done = await confirmSignUp(sql, {
-        token,
-        password,
-        browser,
-        by: { requestId, address: requester.address },
-      });
+      const done = await confirmSignUp(sql, { token, password, browser, by: { requestId, address } });
       if (!done.ok) {
         if (done.reason === "unknown-link") return showGone(request, reply);
         if (done.reason === "known-address") {
           return answers.goOn(reply, "/console/sign-in", "This address has a sign-in already. Sign in with it.");
         }
         const problem = "This is not the password that was chosen at sign-up. If you did not sign up, leave this page.";
-        return showConfirm(request, reply, { problem, token, asksPassword: true }, 401);
+        return show(request, reply, { problem, token, asksPassword: true }, 401);
       }
       log.info({ request_id: requestId, account: String(done.accountId) }, "an account was opened at /console");
       const { status, cookies } = await identity.ask("/sign-in/link", { token: done.signInToken }, requester);
@@ -161,5 +149,23 @@ export function addSignUp(
       passCookies(reply, [...cookies, devices.remember(requester.cookie, done.email)]);
       answers.goOn(reply, "/console", "Your address is confirmed. Welcome to Roundhouse.");
     },
-  });
+  };
+}
+
+function showSignUp({ answers }: Context, request: Request, reply: PageReply, shown: ShownSignUp, status = 200): void {
+  const data = { problem: "", email: "", terms: false, adult: false, ...shown };
+  answers.show(request, reply, { template: "sign-in/sign-up", width: "reading", title: "Sign up", data }, status);
+}
+
+/** A demo without a mail server shows the link that it cannot send, to the browser that signed up. */
+function showSent(
+  { answers, parts }: Context,
+  request: Request,
+  reply: PageReply,
+  { email, path }: { email: string } & Sent,
+  isAgain = false,
+): void {
+  const isShown = parts.isDemo && parts.settings.SMTP_URL === undefined;
+  const data = { email, isAgain, isDemo: isShown, path: isShown ? path : null };
+  answers.show(request, reply, { template: "sign-in/sent", width: "reading", title: "Check your inbox", data });
 }

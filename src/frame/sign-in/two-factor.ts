@@ -40,6 +40,12 @@ export interface TwoFactorParts {
  * right after it.
  */
 export function addTwoFactor(addForm: AddAccountForm, parts: TwoFactorParts): void {
+  addEnrollment(addForm, parts);
+  addCodesAndDisabling(addForm, parts);
+}
+
+/** Adds turning it on: the form that shows a new secret, and the one that verifies a code of it. */
+function addEnrollment(addForm: AddAccountForm, parts: TwoFactorParts): void {
   const { answers, identity, page } = parts;
   const crumbs = [page];
 
@@ -79,6 +85,12 @@ export function addTwoFactor(addForm: AddAccountForm, parts: TwoFactorParts): vo
     const message = "Two-factor authentication is on: sign-ins now require a code.";
     answers.goOn(reply, to === "" ? page.href : localPath(answers.surface.base, to), message);
   });
+}
+
+/** Adds new backup codes, and turning it off. Both require the password and a code. */
+function addCodesAndDisabling(addForm: AddAccountForm, parts: TwoFactorParts): void {
+  const { answers, identity, page } = parts;
+  const crumbs = [page];
 
   addForm("/two-factor/codes", both, async (sent) => {
     const { request, reply, form, refuse } = sent;
