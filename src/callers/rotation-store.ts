@@ -1,4 +1,4 @@
-import type { Sql } from "../db/client.ts";
+import type { Sql, Transaction } from "../db/client.ts";
 import { successorName } from "./successor-name.ts";
 import { announce, saveKey, takeKey, type Outcome } from "./store.ts";
 
@@ -31,49 +31,8 @@ export async function rotateKey(sql: Sql, which: string, overlap: Overlap): Prom
     const found = await takeKey(transaction, which);
     if (!found.ok) return found;
     const { id } = found;
-    // the account's row is the lock, as for new keys: what is counted below it stays true
-    await transaction`
-      select
-      from accounts
-      where id = (select account_id from keys where id = ${id})
-      for no key update`;
-    const [old] = await transaction<
-      {
-        account: bigint;
-        email: string;
-        name: string;
-        revoked: boolean;
-        expired: boolean;
-        replacedBy: bigint | null;
-        runningOut: number;
-        taken: string[];
-      }[]
-    >`
-      select
-        k.account_id as account,
-        a.email,
-        k.name,
-        k.revoked_at is not null as revoked,
-        coalesce(k.expires_at <= now(), false) as expired,
-        k.replaced_by as "replacedBy",
-        (
-          select count(*)::integer
-          from keys o
-          where o.account_id = a.id
-            and o.replaced_by is not null
-            and o.revoked_at is null
-            and o.expires_at > now()
-        ) as "runningOut",
-        array(
-          select o.name
-          from keys o
-          where o.account_id = a.id
-            and o.revoked_at is null
-            and (o.expires_at is null or o.expires_at > now())
-        ) as taken
-      from keys k
-      join accounts a on a.id = k.account_id
-      where k.id = ${id}`;
+    await lockAccountOf(transaction, id);
+    const old = await findRotated(transaction, id);
     if (old === undefined) throw new Error(`the key ${id} was there and is gone`);
     const problem = problemOf(id, old);
     if (problem !== null) return { ok: false, reason: problem };
@@ -95,6 +54,57 @@ export async function rotateKey(sql: Sql, which: string, overlap: Overlap): Prom
     const replaced = { id, last4: ended.last4, expires_at: ended.expiresAt };
     return { ok: true, ...made, account: old.email, name, replaced };
   });
+}
+
+/** Locks the account of a key, as new keys do, so that the counts below stay true. */
+async function lockAccountOf(tx: Transaction, id: bigint): Promise<void> {
+  await tx`
+    select
+    from accounts
+    where id = (select account_id from keys where id = ${id})
+    for no key update`;
+}
+
+/** A key to be replaced, and the keys of its account. */
+interface OldKey {
+  account: bigint;
+  email: string;
+  name: string;
+  revoked: boolean;
+  expired: boolean;
+  replacedBy: bigint | null;
+  runningOut: number;
+  taken: string[];
+}
+
+async function findRotated(tx: Transaction, id: bigint): Promise<OldKey | undefined> {
+  const [old] = await tx<OldKey[]>`
+    select
+      k.account_id as account,
+      a.email,
+      k.name,
+      k.revoked_at is not null as revoked,
+      coalesce(k.expires_at <= now(), false) as expired,
+      k.replaced_by as "replacedBy",
+      (
+        select count(*)::integer
+        from keys o
+        where o.account_id = a.id
+          and o.replaced_by is not null
+          and o.revoked_at is null
+          and o.expires_at > now()
+      ) as "runningOut",
+      array(
+        select o.name
+        from keys o
+        where o.account_id = a.id
+          and o.revoked_at is null
+          and (o.expires_at is null or o.expires_at > now())
+      ) as taken
+    from keys k
+    join accounts a on a.id = k.account_id
+    where k.id = ${id}`;
+  return old;
 }
 
 function problemOf(
