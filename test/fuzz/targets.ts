@@ -93,7 +93,11 @@ export const TARGETS: readonly Target[] = [
   }),
   {
     name: "import CSV",
-    seeds: [fixture("replay/json.csv").slice(0, 2_000), 'round_id,multiplier\n1,"1,5"\n2,"a\nb"\n'],
+    seeds: [
+      fixture("replay/json.csv").slice(0, 2_000),
+      'round_id,multiplier\n1,"1,5"\n2,"a\nb"\n',
+      'round_id,multiplier\n1,"1\r\r\r\n2,"3\n',
+    ],
     run(text) {
       const [first = "", ...lines] = text.split("\n");
       // a header without the columns is refused by an error, which the command shows

@@ -40,7 +40,8 @@ export function layoutOf(first: Line, format: CsvFormat): Layout {
 export function fieldsOf(record: string, delimiter: string): string[] | null {
   if (!record.includes('"')) return record.split(delimiter).map((field) => field.trim());
   try {
-    const [fields] = parse(record, { trim: true, relax_column_count: true, delimiter });
+    // for each further record the parser makes an error object of some kilobytes
+    const [fields] = parse(record, { trim: true, relax_column_count: true, delimiter, to: 1 });
     return fields?.map((field) => field.trim()) ?? null;
   } catch {
     return null; // the reason given for the line is clearer than the parser's message
