@@ -57,7 +57,7 @@ export const accuracyFile: OpsPage<Query> = {
   },
 };
 
-/** What a line says, in the order of the page. */
+/** The cells of a line, in the order of the page. */
 const COLUMNS = [
   ["of", "table"],
   ["feature", "feature"],
@@ -101,7 +101,7 @@ async function read(
   };
 }
 
-/** What rows can be sorted by beside their table; NaN comes last. */
+/** Sort keys in addition to the table; NaN sorts last. */
 const VALUES: Record<string, (sums: MeasuredRow["sums"]) => number> = {
   n: ({ n }) => Number(n),
   rate: ({ hits, n }) => Number(hits) / Number(n),

@@ -23,7 +23,7 @@ export function sectionsOf(row: Measured | null): Section[] {
       columns: ["figure", "value"],
       rows: [
         ["verdict", row.verdict],
-        ["judged forecasts (n)", String(row.sample_size)],
+        ["scored forecasts (n)", String(row.sample_size)],
         ["hits", String(row.hits)],
         ["hit rate", share(row.hit_rate)],
         ["95 % interval", between(row.interval_95)],
@@ -51,7 +51,7 @@ export function sectionsOf(row: Measured | null): Section[] {
       rows: [...voids, ["all", String(total)], ["hit rate, had all missed or hit", between(row.rate_bounds)]],
     },
     {
-      title: `Beside us, on the same ${row.sample_size} forecasts`,
+      title: `References, on the same ${row.sample_size} forecasts`,
       columns: ["", "stated", "hit rate", "z", "log loss", "Brier", "skill", "skill, 95 % interval"],
       rows: [{ ...row, name: "ours" }, ...row.references.map((one) => ({ ...one, skill_interval_95: null }))].map(
         (one) => [

@@ -93,7 +93,7 @@ export const decideConflictAction: OpsAction<z.infer<typeof form>> = {
   },
 };
 
-/** Tells API processes of decisions, and says what they came to. */
+/** Notifies the API processes of decisions, and returns their result as text. */
 export async function tellDecided(
   parts: OpsParts,
   decided: readonly Revised[],
@@ -107,6 +107,6 @@ export async function tellDecided(
 
 function decisionText({ roundId, table, from, to }: Revised): string {
   const what =
-    from === to ? `stays ${resultText(to)}` : `is ${resultText(to)} now, not ${resultText(from)}, in runs by hand`;
+    from === to ? `stays ${resultText(to)}` : `is ${resultText(to)} now, not ${resultText(from)}, in manual runs`;
   return `round ${roundId} of ${table} ${what}`;
 }

@@ -65,7 +65,7 @@ export const decideSelectedAction: OpsAction<z.infer<typeof form>> = {
       const done = await decideConflicts(tx, given.ids, { take: given.take, by: visitor.email, reason: given.reason });
       if (!done.ok) return done;
       const tables = [...new Set(done.revised.map(({ table }) => table))];
-      const told = done.revised.map(({ conflictId, table, roundId, from, to }) => ({
+      const decisions = done.revised.map(({ conflictId, table, roundId, from, to }) => ({
         conflict: String(conflictId),
         table,
         round: roundId,
@@ -77,8 +77,8 @@ export const decideSelectedAction: OpsAction<z.infer<typeof form>> = {
         auditEntry(visitor, {
           action: "conflict.decide",
           target: `conflicts (${done.revised.length}) of ${tables.join(", ")}`,
-          before: told.map(({ conflict, table, round, before }) => ({ conflict, table, round, stood: before })),
-          after: told.map(({ conflict, after }) => ({ conflict, stands: after })),
+          before: decisions.map(({ conflict, table, round, before }) => ({ conflict, table, round, stood: before })),
+          after: decisions.map(({ conflict, after }) => ({ conflict, stands: after })),
           reason: given.reason,
         }),
       );

@@ -15,7 +15,7 @@ const table = z.string().trim().max(200);
 const round = z.string().trim().max(128);
 const query = z.object({ table: table.default(""), round: round.default("") });
 
-/** One round as it stands, to be corrected by hand, and what was decided before. */
+/** One round with its current result and earlier decisions, to be corrected manually. */
 export const revisePage: OpsPage<z.infer<typeof query>> = {
   path: "/conflicts/revise",
   query,
@@ -40,7 +40,7 @@ export const revisePage: OpsPage<z.infer<typeof query>> = {
 const form = z.object({
   table,
   round,
-  /** What stood when the form was made: a decision of somebody else meanwhile must be seen first. */
+  /** The result when the form was loaded: a later decision must be seen first. */
   seen: z.string().max(40),
   to: z
     .string()
@@ -56,7 +56,7 @@ const form = z.object({
   reason,
 });
 
-/** Says what a round was, or that it is void. */
+/** Corrects the result of a round, or declares it void. */
 export const reviseAction: OpsAction<z.infer<typeof form>> = {
   name: "round.revise",
   title: "Revise round",

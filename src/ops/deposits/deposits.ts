@@ -33,7 +33,7 @@ const depositsPage: OpsPage<z.infer<typeof listQuery>> = {
       before: idOf(query.after),
       limit: PER_PAGE + 1,
     };
-    const [deposits, sums, endpoints, troubles, wrongKey] = await Promise.all([
+    const [deposits, sums, endpoints, failures, wrongKey] = await Promise.all([
       listDeposits(sql, filter),
       sumDeposits(sql),
       usdt === null ? [] : listEndpoints(sql, usdt),
@@ -44,7 +44,7 @@ const depositsPage: OpsPage<z.infer<typeof listQuery>> = {
     const data = {
       setup: usdt === null ? null : setupOf(usdt),
       endpoints: endpoints.map(shownEndpoint),
-      problems: [...(wrongKey === null ? [] : [wrongKey]), ...troubles.map(({ text }) => text)],
+      problems: [...(wrongKey === null ? [] : [wrongKey]), ...failures.map(({ text }) => text)],
       sums: sums.map((sum) => ({ ...sum, amount: usd(sum.micros) })),
       rows: rows.map(shownDeposit),
       query,
@@ -79,7 +79,7 @@ const againForm = z.object({
     .transform(BigInt),
 });
 
-/** Has blocks read again that an endpoint may have held something back of: somebody paid, and nothing came. */
+/** Rereads blocks from which an endpoint may have omitted a deposit. */
 const readAgainAction: OpsAction<z.infer<typeof againForm>> = {
   name: "deposits.read-again",
   path: "/deposits/read-again",
@@ -91,9 +91,9 @@ const readAgainAction: OpsAction<z.infer<typeof againForm>> = {
     if (usdt === null) return { ok: false, problem: "USDT is not taken here: no chain is read" };
     const endpoints = await sql.begin(async (tx) => {
       const moved = await readAgainFrom(tx, usdt, block);
-      const told = { action: "deposits.read-again", target: `chain ${usdt.chain.id}` };
+      const entry = { action: "deposits.read-again", target: `chain ${usdt.chain.id}` };
       if (moved > 0)
-        await appendAudit(tx, auditEntry(visitor, { ...told, after: { block: String(block), endpoints: moved } }));
+        await appendAudit(tx, auditEntry(visitor, { ...entry, after: { block: String(block), endpoints: moved } }));
       return moved;
     });
     if (endpoints === 0) return { ok: false, problem: `block ${block} is read at the next look anyway` };

@@ -41,7 +41,7 @@ type Form = z.infer<typeof form>;
 
 const roles = ["operator"] as const;
 
-/** Gives an open gap up by hand. */
+/** Closes an open gap manually. */
 export const closeGapAction: OpsAction<Form> = {
   name: "gap.close",
   path: "/gaps/:id/close",
@@ -74,8 +74,8 @@ async function act(
     const done = await work(tx, id);
     if (!done.ok) return done;
     const { table, before, after } = done;
-    const told = { action, target: `gap ${id} of ${table}`, before, after, reason: given.reason };
-    await appendAudit(tx, auditEntry(visitor, told));
+    const entry = { action, target: `gap ${id} of ${table}`, before, after, reason: given.reason };
+    await appendAudit(tx, auditEntry(visitor, entry));
     return done;
   });
   if (!outcome.ok) return outcome;

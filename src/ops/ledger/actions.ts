@@ -11,7 +11,7 @@ import { idOf, reason } from "../payloads/listing.ts";
 const form = z.object({ reason });
 type Form = z.infer<typeof form>;
 
-/** Asks that a transaction be taken back. Nothing moves until somebody else agrees. */
+/** Proposes the reversal of a transaction. Nothing moves until another person approves it. */
 const proposeAction: OpsAction<Form> = {
   name: "reversal.propose",
   title: "Propose reversal",
@@ -32,12 +32,12 @@ const proposeAction: OpsAction<Form> = {
       return proposed;
     });
     if (!outcome.ok) return { ok: false, problem: outcome.reason };
-    const message = "proposed; nothing moved yet, and somebody else must approve it";
+    const message = "Reversal proposed; nothing moves until another person approves it";
     return { ok: true, message, location: `/ops/ledger/transactions/${transactionId}` };
   },
 };
 
-/** Agrees that a transaction be taken back, and does it. */
+/** Approves the reversal of a transaction and posts it. */
 const approveAction: OpsAction<Form> = {
   name: "reversal.approve",
   title: "Approve reversal",
@@ -49,7 +49,7 @@ const approveAction: OpsAction<Form> = {
   run: (parts, sent) => decide(parts, sent, true),
 };
 
-/** Ends a proposal without taking anything back. */
+/** Declines a proposal; nothing moves. */
 const declineAction: OpsAction<Form> = {
   name: "reversal.decline",
   path: "/ledger/proposals/:id/decline",
@@ -82,7 +82,7 @@ async function decide(
       }
       return decided;
     }
-    const told = {
+    const entry = {
       action: isApproved ? "reversal.approve" : "reversal.decline",
       target: `transaction ${decided.transactionId}`,
       before: { proposal: proposalId, state: "proposed" },
@@ -94,7 +94,7 @@ async function decide(
       },
       reason: given.reason,
     };
-    await appendAudit(tx, auditEntry(visitor, told));
+    await appendAudit(tx, auditEntry(visitor, entry));
     return decided;
   });
   if (!outcome.ok) return { ok: false, problem: outcome.reason };

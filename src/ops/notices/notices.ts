@@ -15,7 +15,7 @@ const listQuery = z.object({
   sort: z.enum(["newest", "oldest"]).default("newest"),
 });
 
-/** What callers are told of tables. */
+/** Notices to callers about tables. */
 export const noticesPage: OpsPage<z.infer<typeof listQuery>> = {
   path: "/notices",
   nav: { label: "Notices", order: 24, group: "Data" },
@@ -37,7 +37,7 @@ export const noticesPage: OpsPage<z.infer<typeof listQuery>> = {
 const of = z.string().trim().min(1, "expected a house, or house/game/market").max(200);
 const writing = z.object({ of, text: z.string().trim().min(1).max(LONGEST_NOTICE), reason });
 
-/** Tells callers something of a table, or of all tables of a house. */
+/** Publishes a notice about a table, or about all tables of a house. */
 export const writeNoticeAction: OpsAction<z.infer<typeof writing>> = {
   name: "notice.write",
   path: "/notices/write",
@@ -50,8 +50,8 @@ export const writeNoticeAction: OpsAction<z.infer<typeof writing>> = {
     const outcome = await parts.sql.begin(async (tx) => {
       const done = await writeNotice(tx, choice.ids, { text: given.text, by: visitor.email });
       if (!done.ok) return done;
-      const told = { action: "notice.write", target: done.tables.join(", "), before: done.before, after: given.text };
-      await appendAudit(tx, auditEntry(visitor, { ...told, reason: given.reason }));
+      const entry = { action: "notice.write", target: done.tables.join(", "), before: done.before, after: given.text };
+      await appendAudit(tx, auditEntry(visitor, { ...entry, reason: given.reason }));
       return done;
     });
     if (!outcome.ok) return outcome;
@@ -78,8 +78,8 @@ export const endNoticeAction: OpsAction<z.infer<typeof ending>> = {
     const outcome = await parts.sql.begin(async (tx) => {
       const done = await endNotice(tx, tableId, { by: visitor.email });
       if (!done.ok) return done;
-      const told = { action: "notice.end", target: given.of, before: done.before[0], reason: given.reason };
-      await appendAudit(tx, auditEntry(visitor, told));
+      const entry = { action: "notice.end", target: given.of, before: done.before[0], reason: given.reason };
+      await appendAudit(tx, auditEntry(visitor, entry));
       return done;
     });
     if (!outcome.ok) return outcome;

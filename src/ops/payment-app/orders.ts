@@ -17,7 +17,7 @@ const query = z.object({
     .default(""),
 });
 
-/** Orders at the payment app, with what it said of them last. */
+/** Orders at the payment app, with its last response for each. */
 const ordersPage: OpsPage<z.infer<typeof query>> = {
   path: "/payment-app",
   nav: { label: "Payment app", order: 31, group: "Money" },
@@ -38,7 +38,7 @@ const ordersPage: OpsPage<z.infer<typeof query>> = {
 
 const nothing = z.object({});
 
-/** Has an order asked for at once, whatever its turn. */
+/** Queries an order immediately. */
 const askAction: OpsAction<z.infer<typeof nothing>> = {
   name: "order.ask",
   path: "/payment-app/:topup/ask",

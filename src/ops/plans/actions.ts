@@ -22,8 +22,8 @@ export const setPlanAction: OpsAction<PlanFields & { reason: string }> = {
       const done = await setPlan(nested(tx), name, changesOf(given), BigInt(given.revision));
       if (!done.ok) return done;
       const { before, plan: after } = done;
-      const told = { action: "plan.set", target: `plan ${after.name}`, before, after, reason: given.reason };
-      await appendAudit(tx, auditEntry(visitor, told));
+      const entry = { action: "plan.set", target: `plan ${after.name}`, before, after, reason: given.reason };
+      await appendAudit(tx, auditEntry(visitor, entry));
       return done;
     });
     if (!outcome.ok) return { ok: false, problem: outcome.reason };

@@ -24,7 +24,7 @@ export async function countHolders(sql: Queryable): Promise<Map<string, Holders>
   return new Map(rows.map(({ plan, now, later }) => [plan, { now, later }]));
 }
 
-/** Whoever has a plan now or later. */
+/** The holders of a plan, now or later. */
 export interface Holder {
   id: bigint;
   email: string;

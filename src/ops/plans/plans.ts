@@ -70,7 +70,7 @@ function lostHouses(before: readonly string[] | null, { houses, house }: PlanFie
   return before === null ? null : before.filter((id) => !house.includes(id));
 }
 
-/** The form once more, as it goes on with the reason. */
+/** The form again, with the reason. */
 function fieldsOf({ price, house, ...rest }: PlanFields): { name: string; value: string }[] {
   const texts = Object.entries({ ...rest, price: usd(price) }).map(([name, value]) => ({
     name,
