@@ -3,6 +3,7 @@ import { createLasting } from "../src/alerts/lasting.ts";
 import { syncAlerts } from "../src/alerts/store.ts";
 import { binancePayOf } from "../src/config/binance-pay.ts";
 import { usdtOf } from "../src/config/usdt.ts";
+import { noteWorkUptime } from "../src/housekeeping/uptime-store.ts";
 import { findOfflineHouses, findUnreadableTables } from "../src/houses-file/watch-store.ts";
 import type { PeriodicContext, PeriodicTask } from "../src/queue/periodic.ts";
 import { sumCells } from "../src/rounds/gaps/cells-store.ts";
@@ -42,6 +43,13 @@ function noticeTasks(): PeriodicTask[] {
       name: "sum-round-cells",
       purpose: "counts rounds by five minutes for the freshness map, an hour per run",
       run: ({ sql }) => sumCells(sql),
+    },
+    {
+      name: "note-uptime",
+      purpose: "notes the minutes in which scheduling and parsing work, for the status page",
+      intervalSeconds: 20,
+      timeoutSeconds: 10,
+      run: ({ sql }) => noteWorkUptime(sql),
     },
   ];
 }

@@ -170,7 +170,16 @@ create table uptime_days (
   constraint uptime_good_is_part_of_total check (0 <= good and good <= total)
 );
 comment on table uptime_days is
-  'what the status page shows by UTC day: of polling the minutes with a poll, of house:<id> its polls and the good ones';
+  'what the status page shows by UTC day: of house:<id> its polls and the good ones, of others the minutes in which they worked';
+
+create table uptime_minutes (
+  component text not null
+    constraint uptime_component_is_known check (component in ('api', 'scheduling', 'parsing')),
+  minute timestamptz not null,
+  primary key (component, minute)
+);
+comment on table uptime_minutes is
+  'minutes in which a component reported that it works; summed into uptime_days and deleted after three days';
 
 create table poll_failures (
   house_id text not null,

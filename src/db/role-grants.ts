@@ -54,6 +54,7 @@ export const GRANTS: Record<string, Grants> = {
   },
   polls: { api: "r", ops: "r", read: "r" },
   uptime_days: { api: "r", ops: "r", worker: "rawd", read: "r" },
+  uptime_minutes: { api: "ra", ops: "r", worker: "rad", read: "r" },
   poll_failures: { ops: "r", read: "r" },
 
   // rounds and what is known of them

@@ -7,6 +7,7 @@ import {
   RUNS_KEPT_DAYS,
   SETTLED_KEPT_DAYS,
   UPTIME_KEPT_DAYS,
+  UPTIME_MINUTES_KEPT_DAYS,
   USAGE_DAYS_KEPT_DAYS,
   USAGE_FACTS_KEPT_DAYS,
 } from "./limits.ts";
@@ -47,6 +48,7 @@ export const RETENTION: Readonly<Record<string, Retention>> = {
   payloads_kept: pruned("2,000 answers or 64 MiB of a house, the oldest first"),
   polls: pruned(`${POLLS_KEPT_DAYS} days, by whole days`),
   uptime_days: pruned(`${UPTIME_KEPT_DAYS} days`),
+  uptime_minutes: pruned(`${UPTIME_MINUTES_KEPT_DAYS} days`),
   poll_failures: pruned(`${POLLS_KEPT_DAYS} days, by whole days`),
 
   rounds: forever(FACT),

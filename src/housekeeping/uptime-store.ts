@@ -1,9 +1,32 @@
-import type { Sql } from "../db/client.ts";
-import { UPTIME_KEPT_DAYS } from "./limits.ts";
+import type { Queryable, Sql } from "../db/client.ts";
+import { UPTIME_KEPT_DAYS, UPTIME_MINUTES_KEPT_DAYS } from "./limits.ts";
+
+/** Components that report by minute; polling and houses are measured by their polls. */
+const REPORTING = ["api", "scheduling", "parsing"] as const;
+
+/** Payloads are parsed within seconds of their arrival; from this age on, parsing is behind. */
+const UNREAD_LATE_SECONDS = 60;
+
+/** Notes that scheduling works in this minute, and parsing too unless a payload waits for more than a minute. */
+export async function noteWorkUptime(sql: Queryable): Promise<void> {
+  await sql`
+    insert into uptime_minutes (component, minute)
+    select component, date_trunc('minute', clock_timestamp())
+    from unnest(array['scheduling', 'parsing']) component
+    where component <> 'parsing'
+      or not exists (
+        select
+        from payloads
+        where state = 'unread'
+          and received_at < clock_timestamp() - ${UNREAD_LATE_SECONDS} * interval '1 second'
+      )
+    on conflict do nothing`;
+}
 
 /**
- * Sums the polls of today and yesterday (UTC) by house, and the minutes in which any house was polled. Idempotent: a day
- * is replaced by its newest sums. Days that the status page no longer shows are deleted.
+ * Sums today and yesterday (UTC): the polls of each house, the minutes in which any house was polled, and those in which
+ * the API, scheduling and parsing reported. Idempotent: a day is replaced by its newest sums. Days that the status page no
+ * longer shows are deleted.
  * @returns how many days of components were written
  */
 export async function rollUpUptime(sql: Sql): Promise<number> {
@@ -34,9 +57,43 @@ export async function rollUpUptime(sql: Sql): Promise<number> {
         select greatest(day::timestamp at time zone 'UTC', (select min(created_at) from houses)) as first_minute
       ) began
       group by day
+      union all
+      select component, (starts_at at time zone 'UTC')::date, good, greatest(good, minutes)
+      from (
+        select
+          c.component,
+          d.starts_at,
+          count(m.minute) as good,
+          (extract(epoch from least(now(), d.starts_at + interval '1 day') - greatest(d.starts_at, c.since)) / 60)::bigint
+            as minutes
+        from (
+          select
+            component,
+            case
+              when exists (
+                select
+                from uptime_days u
+                where u.component = r.component
+                  and u.day < (now() at time zone 'UTC')::date - 1
+              ) then '-infinity'
+              else (select min(minute) from uptime_minutes u where u.component = r.component)
+            end as since
+          from unnest(${[...REPORTING]}::text[]) as r (component)
+        ) c
+        cross join (
+          values (date_trunc('day', now(), 'UTC') - interval '1 day'), (date_trunc('day', now(), 'UTC'))
+        ) as d (starts_at)
+        left join uptime_minutes m on m.component = c.component
+          and m.minute >= d.starts_at
+          and m.minute < d.starts_at + interval '1 day'
+        where c.since < least(now(), d.starts_at + interval '1 day')
+        group by c.component, c.since, d.starts_at
+      ) reported
+      where greatest(good, minutes) > 0
       on conflict (component, day) do update set good = excluded.good, total = excluded.total
       returning day`;
     await tx`delete from uptime_days where day < (now() at time zone 'UTC')::date - ${UPTIME_KEPT_DAYS}::integer`;
+    await tx`delete from uptime_minutes where minute < now() - ${UPTIME_MINUTES_KEPT_DAYS} * interval '1 day'`;
     return rows.length;
   });
 }

@@ -1,3 +1,5 @@
+import { beatUptime, type UptimeBeat } from "./uptime-beat.ts";
+import { noteApiUptime } from "./uptime-store.ts";
 import type { RequestListener } from "node:http";
 import compression from "compression";
 import express, { type Express, type RequestHandler } from "express";
@@ -121,7 +123,8 @@ export async function startApi(given: ApiParts): Promise<Api> {
   const listener = followDatabase(given, state);
   const closeState = async () => {
     state.buckets.close();
-    await Promise.all([listener.close(), state.memory.close(), state.lastUsed.close(), state.recorded.close()]);
+    const { memory, lastUsed, recorded, uptime } = state;
+    await Promise.all([listener.close(), memory.close(), lastUsed.close(), recorded.close(), uptime.close()]);
   };
   try {
     return await serve(app, given, state, closeState);
@@ -138,6 +141,7 @@ interface ApiState {
   lastUsed: LastUsed;
   buckets: Buckets;
   recorded: ReturnType<typeof recordCalls>;
+  uptime: UptimeBeat;
   metering: ReturnType<typeof meterCalls>;
   /** The public address, and that on this machine once it listens; without a trailing slash. */
   address: { site: string; own: string };
@@ -157,6 +161,7 @@ async function openState(given: ApiParts): Promise<ApiState> {
     lastUsed: rememberLastUsed((keys) => touchKeys(meter, keys), log),
     buckets: openBuckets(redisUrl, log),
     recorded: recordCalls((minutes) => saveCallMinutes(sql, minutes), nowMs, log),
+    uptime: beatUptime(() => noteApiUptime(sql), log),
     metering: meterCalls(metrics?.api.batches(consume) ?? consume, nowMs, log),
     address: { site: settings.PUBLIC_URL?.replace(/\/+$/, "") ?? "", own: "" },
     isDraining: false,

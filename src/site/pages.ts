@@ -47,7 +47,7 @@ import {
   readTableFacts,
   readWork,
 } from "./site-store.ts";
-import { statusFeed, statusPage } from "./status/status.ts";
+import { statusFeed, statusPage, UPTIME_OF } from "./status/status.ts";
 import { UPTIME_DAYS } from "./uptime.ts";
 
 /** Prices and limits are changed manually. */
@@ -220,7 +220,7 @@ function mainPages(parts: SiteParts, { loads, draw, readingOf }: Shared): Record
 
 async function loadStatusPage({ memory, version }: SiteParts, loads: Shared["loads"]): Promise<SitePage> {
   const ids = memory.tables.byHouse.keys().take(HOUSES_WITH_HISTORY);
-  const components = ["polling", ...ids.map((id) => `house:${id}`)].join(" ");
+  const components = [...Object.values(UPTIME_OF), ...ids.map((id) => `house:${id}`)].join(" ");
   const [houses, polls, work, notices, uptime, incidents] = await Promise.all([
     loads.houses(),
     loads.polls(),

@@ -1,15 +1,18 @@
 import { hostname, tmpdir } from "node:os";
 import { resolve } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, test } from "vitest";
 import housekeep from "../../jobs/housekeep.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
 import { PRUNED_BY_AGE } from "../../src/housekeeping/prune-store.ts";
+import { noteWorkUptime } from "../../src/housekeeping/uptime-store.ts";
+import { noteApiUptime } from "../../src/serve/uptime-store.ts";
 import { RETENTION } from "../../src/housekeeping/retention.ts";
 import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import { testContext } from "../support/context.ts";
 import { createDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { forgetHouses, houseEntry } from "../support/houses.ts";
+import { makeItem, makePayload, makeTable } from "../support/make.ts";
 
 let database: Awaited<ReturnType<typeof createDatabase>>;
 let sql: Sql;
@@ -478,4 +481,58 @@ test("sums polls by house and day, again when they change, and forgets days that
   expect(days.find(({ component }) => component === "polling")).toMatchObject({ good: "1" });
   const [left] = await sql`select count(*)::integer as days from uptime_days where day < current_date - 91`;
   expect(left).toEqual({ days: 0 });
+});
+
+describe("the minutes in which a component reports", () => {
+  const uptimeOf = (component: string, daysAgo: number) =>
+    sql<{ good: number; total: number }[]>`
+      select good::integer as good, total::integer as total
+      from uptime_days
+      where component = ${component}
+        and day = (now() at time zone 'UTC')::date - ${daysAgo}::integer`;
+  beforeEach(async () => {
+    await sql`truncate uptime_minutes, uptime_days`;
+  });
+
+  it("are summed by day, from the first report on; a minute without one counts as down", async () => {
+    await sql`
+      insert into uptime_minutes (component, minute)
+      select 'api', date_trunc('day', now(), 'UTC') - n * interval '1 minute'
+      from generate_series(1, 60) n
+      where n not between 11 and 20`;
+    await run("uptime");
+    expect(await uptimeOf("api", 1)).toEqual([{ good: 50, total: 60 }]);
+    expect(await uptimeOf("scheduling", 1)).toEqual([]);
+    const [today] = await sql<{ minutes: number }[]>`
+      select (extract(epoch from now() - date_trunc('day', now(), 'UTC')) / 60)::integer as minutes`;
+    const [row] = await uptimeOf("api", 0);
+    if ((today?.minutes ?? 0) > 1) expect(row?.good).toBe(0);
+    expect(Math.abs((row?.total ?? 0) - (today?.minutes ?? 0))).toBeLessThanOrEqual(1);
+  });
+
+  it("of a component that was measured before count a whole day without reports", async () => {
+    await sql`insert into uptime_days values ('parsing', (now() at time zone 'UTC')::date - 2, 1440, 1440)`;
+    await run("uptime");
+    expect(await uptimeOf("parsing", 1)).toEqual([{ good: 0, total: 1440 }]);
+  });
+
+  it("are noted for parsing only while no payload waits", async () => {
+    await noteWorkUptime(sql);
+    await noteWorkUptime(sql);
+    const components = () => sql`select component from uptime_minutes order by component`;
+    expect(await components()).toEqual([{ component: "parsing" }, { component: "scheduling" }]);
+    await sql`truncate uptime_minutes`;
+    const table = await makeTable(sql);
+    await makePayload(sql, table, { second: 0, items: [makeItem(1, 1.5)] }); // an hour old and unread
+    await noteWorkUptime(sql);
+    expect(await components()).toEqual([{ component: "scheduling" }]);
+    await noteApiUptime(sql);
+    expect(await components()).toEqual([{ component: "api" }, { component: "scheduling" }]);
+  });
+
+  it("are deleted after three days", async () => {
+    await sql`insert into uptime_minutes values ('api', now() - interval '4 days'), ('api', now() - interval '1 day')`;
+    await run("uptime");
+    expect(await sql`select component from uptime_minutes`).toHaveLength(1);
+  });
 });

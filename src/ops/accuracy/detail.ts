@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { fullWidth } from "../../charts/draw.ts";
 import type { Sql } from "../../db/client.ts";
 import { PERIODS } from "../../forecasts/accuracy/periods.ts";
 import { listHitRates, type RateSums } from "../../forecasts/accuracy/rates-store.ts";
@@ -94,5 +95,7 @@ async function read(sql: Sql, { of, feature, period, model }: Query) {
 }
 
 async function drawnOf({ log }: { log: Log }, row: Measured, rates: readonly RateSums[]): Promise<Figure[]> {
-  return Promise.all(figuresOf(row, rates).map(({ plot, columns, rows }) => figureOf(log, plot, { columns, rows })));
+  return Promise.all(
+    figuresOf(row, rates).map(({ plot, columns, rows }) => figureOf(log, fullWidth(plot), { columns, rows })),
+  );
 }

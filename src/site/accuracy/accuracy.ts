@@ -12,6 +12,7 @@ import type { SitePage } from "../send-page.ts";
 import { timedCache } from "../timed-cache.ts";
 import { PART_TIMEOUT_MS } from "../loader.ts";
 import { readBriefly } from "../site-store.ts";
+import { fullWidth } from "../../charts/draw.ts";
 import { ALL_FEATURES, chooseAccuracy, type AskedAccuracy, type Chosen } from "./selection.ts";
 import { drawing, type Drawn } from "./drawings.ts";
 import { lineOf, linesOfHouse, linesOfTable, type Measured } from "./lines.ts";
@@ -84,7 +85,10 @@ export function accuracyPages({ memory, sql, log }: AccuracyParts): (params: URL
     const chosen = chooseAccuracy(params, memory.tables);
     const name = JSON.stringify(chosen.asked);
     const found = kept.find(name) ?? kept.keep(name, linesOf(chosen));
-    const { figures, missing } = await draw(name, (isAllowed) => plan(chosen, found, isAllowed));
+    const { figures, missing } = await draw(name, async (isAllowed) => {
+      const planned = await plan(chosen, found, isAllowed);
+      return { ...planned, all: planned.all.map((one) => ({ ...one, plot: fullWidth(one.plot) })) };
+    });
     return pageOf(chosen, found, { figures, missing, models: await modelsOf(chosen), names: namesOf(memory.tables) });
   };
 }

@@ -14,6 +14,14 @@ const OLD_SECONDS = 15;
 /** A page stays below 100 KB, however long the names of houses are. */
 const HOUSES_SHOWN = 30;
 
+/** The measured component of each part that the page names. */
+export const UPTIME_OF: Readonly<Record<string, string>> = {
+  API: "api",
+  Workers: "polling",
+  Scheduling: "scheduling",
+  Parsing: "parsing",
+};
+
 /** What the page needs; a part that could not be loaded is null. */
 export interface StatusParts {
   version: string;
@@ -57,7 +65,7 @@ export function statusPage(parts: StatusParts): SitePage {
     data: {
       version,
       overall: overallOf(states, parts.work !== null),
-      states: states.map((state) => ({ ...state, uptime: state.name === "Workers" ? uptimeOf("polling") : null })),
+      states: states.map((state) => ({ ...state, uptime: uptimeOf(UPTIME_OF[state.name] ?? "") })),
       incidents,
       isWorkKnown: parts.work !== null,
       houses: all && {

@@ -1,0 +1,91 @@
+import type { Browser, BrowserContext, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { createAccount, createKey } from "../../src/callers/store.ts";
+import { type ConsoleWorld, openConsoleWorld } from "../console/world.ts";
+import { openBrowser } from "../support/browser.ts";
+import { makeTable } from "../support/make.ts";
+
+let world: ConsoleWorld;
+let browser: Browser;
+let context: BrowserContext;
+let page: Page;
+let key: string;
+
+beforeAll(async () => {
+  [world, browser] = await Promise.all([openConsoleWorld(), openBrowser()]);
+  await makeTable(world.sql);
+  await createAccount(world.sql, "ann@callers.example");
+  const made = await createKey(world.sql, { email: "ann@callers.example", plan: "Pro" });
+  if (!made.ok) throw new Error("expected a key");
+  ({ key } = made);
+}, 60_000);
+beforeEach(async () => {
+  context = await browser.newContext();
+  page = await context.newPage();
+});
+afterEach(() => context.close());
+afterAll(async () => {
+  await browser.close();
+  await world.close();
+});
+
+/** The first form to try an endpoint on the docs page, opened. */
+async function openTry() {
+  await page.goto(`${world.url}/docs`);
+  const form = page.locator("form[data-try='/api/v1/games']");
+  await page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true");
+  await form.waitFor();
+  return form;
+}
+
+describe("trying an endpoint in the docs", () => {
+  it("calls it with the reader's key, which stays in this tab", async () => {
+    const form = await openTry();
+    await form.getByLabel(/key/i).fill(key);
+    const [call] = await Promise.all([page.waitForRequest(/\/api\/v1\/games/), form.getByRole("button").click()]);
+    expect(call.headers()["x-api-key"]).toBe(key);
+    const output = form.locator("output");
+    await expect.poll(() => output.textContent()).toMatch(/^200 in \d+ ms\n\{/);
+    await page.reload();
+    expect(await (await openTry()).getByLabel(/key/i).inputValue()).toBe(key);
+    expect(await context.cookies()).toEqual([]);
+    expect(await page.evaluate("JSON.stringify(localStorage)")).not.toContain(key);
+    const other = await context.newPage();
+    await other.goto(`${world.url}/docs`);
+    expect(await other.evaluate("sessionStorage.length")).toBe(0);
+  });
+
+  it("shows the error of a wrong key", async () => {
+    const form = await openTry();
+    await form.getByLabel(/key/i).fill("not a key");
+    await form.getByRole("button").click();
+    await expect.poll(() => form.locator("output").textContent()).toMatch(/^401 in \d+ ms\n[^]*invalid_api_key/);
+  });
+});
+
+describe("the language of code examples", () => {
+  const chosen = (of: Page) =>
+    of.evaluate("[...new Set([...document.querySelectorAll('.languages input:checked')].map((one) => one.value))]");
+
+  it("is chosen once for all examples and remembered on the next page and the next visit", async () => {
+    await page.goto(`${world.url}/docs`);
+    expect(await chosen(page)).toEqual(["curl"]);
+    await page.locator(".languages").first().getByText("Python").click();
+    expect(await chosen(page)).toEqual(["Python"]);
+    await page.goto(`${world.url}/docs/quick-start`);
+    await page.goto(`${world.url}/docs`);
+    expect(await chosen(page)).toEqual(["Python"]);
+    const later = await context.newPage();
+    await later.goto(`${world.url}/docs`);
+    expect(await chosen(later)).toEqual(["Python"]);
+  });
+
+  it("lasts for the page if the browser refuses storage", async () => {
+    await page.addInitScript(
+      "Object.defineProperty(window, 'localStorage', { get() { throw new Error('refused'); } })",
+    );
+    await page.goto(`${world.url}/docs`);
+    await page.locator(".languages").first().getByText("JavaScript").click();
+    expect(await chosen(page)).toEqual(["JavaScript"]);
+  });
+});
