@@ -91,8 +91,12 @@ describe("a run that is asked for in a browser", () => {
       { from: `${FIRST_ID + 9}`, to: `${FIRST_ID + 3}` },
       `is after round ${FIRST_ID + 3}`,
     ],
-    ["a time before all rounds", { to: "2020-01-01" }, "no on-time round that was taken in at or before"],
-    ["a time before all times", { from: "0000-01-01" }, "from: 0000-01-01 is no time"],
+    ["a time before all rounds", { to: "2020-01-01" }, "no on-time round that was received at or before"],
+    [
+      "a time before all times",
+      { from: "0000-01-01" },
+      "from: expected a time such as 2026-11-21T04:00, found 0000-01-01",
+    ],
     ["a model that is not there", { model: "k8" }, "there is no model k8; known are k7@1"],
     ["a parameter that is not there", { params: "half_life: 3" }, "half_life: there is no such parameter; there are"],
     ["a number that no model can have", { params: "share: 2" }, "share: "],
@@ -142,7 +146,10 @@ describe("a run that is asked for in a browser", () => {
     const resumed = await data.post(`/ops/calibrations/runs/${run}/resume`, { reason: "it was the right one" });
     expect(resumed.status).toBe(303);
     const again = await data.post(`/ops/calibrations/runs/${run}/resume`, { reason: "me too" });
-    expect([again.status, await text(again)]).toEqual([422, expect.stringContaining(`run ${run} is queued; only one`)]);
+    expect([again.status, await text(again)]).toEqual([
+      422,
+      expect.stringContaining(`run ${run} is queued; only a cancelled or failed run`),
+    ]);
     const record = await calibrationOf(run);
     const hashes = await world.sql`
       select distinct state_hash from calibrations where table_id = ${table.id} and to_seq = ${COUNT} and model like 'k7@1-%'`;
@@ -202,7 +209,7 @@ describe("a run that is asked for in a browser", () => {
     await expect(replayRange.run({ run }, context)).resolves.toEqual({ skipped: 1 }); // its worker may live yet
     await sql`update calibration_runs set heartbeat_at = heartbeat_at - interval '1 hour' where id = ${run}`;
     await sql`update calibration_comparisons set heartbeat_at = heartbeat_at - interval '1 hour' where a_id = ${a}`;
-    const lost = "5 workers in a row ended without a word";
+    const lost = "5 workers in a row died during this";
     await expect(replayRange.run({ run }, context)).rejects.toThrow(lost);
     await expect(compareCalibrations.run({ a, b }, context)).rejects.toThrow(lost);
     expect(await page(`/ops/calibrations/runs/${run}`)).toMatch(new RegExp(`failed</span> ${lost}`));
