@@ -170,7 +170,7 @@ describe("JSON lines", () => {
     ["[1,2]", "expected a JSON object, came a list of 2"],
     ['{"round_id":1,', "expected a JSON object, came incomplete JSON"],
     ["1,1.87", "expected a JSON object, came a text that is not JSON"],
-    ['{"round_id":{},"multiplier":2}', "expected a text or a number as round_id, found an object"],
+    ['{"round_id":{},"multiplier":2}', "expected a text or a number as round_id, came an object"],
     ['{"round_id":1,"multiplier":true}', "expected a text or a number as multiplier, came true"],
   ])("are refused one by one: %s", (text, reason) => {
     expect(read(text)).toEqual({ ok: false, line: 1, reason });

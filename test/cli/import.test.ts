@@ -170,7 +170,7 @@ describe("import", () => {
       ...expected,
       refused: [
         { line: 7, reason: expect.stringContaining('found "yesterday"') },
-        { line: 9, reason: expect.stringContaining('found "2.29\\u20281.29"') },
+        { line: 9, reason: expect.stringContaining('came "2.29\\u20281.29"') },
       ],
       summary: {
         rows: 8,

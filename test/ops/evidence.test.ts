@@ -165,7 +165,7 @@ describe("quarantine", () => {
     const form = { ids: id, reason: "a test round" };
     const unfit = await operator.post("/ops/quarantine/decide", { ...form, state: "released" });
     expect(unfit.status).toBe(422);
-    expect(await unfit.text()).toContain("which releasing does not mend");
+    expect(await unfit.text()).toContain("which a release does not fix");
     await act("/ops/quarantine/decide", { ...form, state: "discarded" });
     expect(await lastAudit()).toMatchObject({ action: "quarantine.discard", actor: "operator@example.com" });
     const again = await operator.post("/ops/quarantine/decide", { ...form, state: "discarded" });

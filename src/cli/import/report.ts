@@ -8,7 +8,7 @@ const MOST_SHOWN = 20;
 const MOST_LINES = 3;
 
 /** Why a row without an id is refused. */
-const WITHOUT_ID = "expected a round_id, came nothing";
+const WITHOUT_ID = "expected a round_id, found nothing";
 
 /** The result of a dry run in addition to the counts, as JSON; multipliers are strings, times ISO 8601 in UTC. */
 export function summaryOf(imported: Imported) {
@@ -53,7 +53,7 @@ export function refusalsByReason(
 
 /** A reason without the found value, which differs from line to line. */
 function kindOf(reason: string): string {
-  const kind = reason.split(", came ")[0] ?? reason;
+  const kind = reason.split(/, (?:came|found) /)[0] ?? reason;
   return kind.startsWith("the proof fails: ") ? "the proof fails" : kind;
 }
 
