@@ -9,8 +9,8 @@ const LARGEST_FORM = 65_536;
 const MOST_FIELDS = 1_100;
 
 /**
- * A browser shows a response only after it has sent its form, so a form that is too large is still received, and not
- * kept, up to this size. Beyond it the connection is closed.
+ * A browser shows a response only after it has sent its form, so a file that is too large is still received, and not kept, up
+ * to this size. Beyond it the connection is closed.
  */
 const MOST_RECEIVED = 16_777_216;
 
@@ -30,7 +30,8 @@ export interface FileInput {
  */
 export async function readForm(request: IncomingMessage, file: FileInput | null = null): Promise<Typed> {
   const [type = ""] = (request.headers["content-type"] ?? "").split(";");
-  const body = await readBody(request, LARGEST_FORM + (file?.maxBytes ?? 0));
+  const limit = LARGEST_FORM + (file?.maxBytes ?? 0);
+  const body = await readBody(request, { limit, mostReceived: file === null ? limit : MOST_RECEIVED });
   if (file !== null && type.trim().toLowerCase() === "multipart/form-data") {
     return readMultipart(body, request.headers["content-type"] ?? "", file);
   }
@@ -40,13 +41,16 @@ export async function readForm(request: IncomingMessage, file: FileInput | null 
   return typed(new URLSearchParams(body.toString("utf8")));
 }
 
-async function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
+async function readBody(
+  request: IncomingMessage,
+  { limit, mostReceived }: { limit: number; mostReceived: number },
+): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     size += chunk.length;
     if (size <= limit) chunks.push(chunk);
-    if (size > MOST_RECEIVED) break;
+    if (size > mostReceived) break;
   }
   if (size > limit) {
     throw new PageError(413, `expected a form of at most ${Math.floor(limit / 1_024)} KiB; send it in parts`);

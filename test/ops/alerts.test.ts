@@ -83,6 +83,14 @@ describe("an alert", () => {
     expect(await textOf("/ops/alerts")).toContain("the sums differ again");
   });
 
+  it("of a kind with a space in its name is snoozed, and its snooze is ended", async () => {
+    await world.sql`insert into alerts (kind, subject, text) values ('proof mismatch', 'zeta/crash/x', 'it differs')`;
+    expect((await snooze("alert_proof_mismatch zeta/crash/x", "1h")).status).toBe(303);
+    expect(await textOf("/ops/alerts")).not.toContain("it differs");
+    await operator.post("/ops/alerts/end-snooze", { problem: "alert_proof_mismatch zeta/crash/x" });
+    expect(await textOf("/ops/alerts")).toContain("it differs");
+  });
+
   it("is not snoozed without a reason, by a viewer, or when it is no longer open", async () => {
     expect((await snooze("alert_disk host-1", "1h", "")).status).toBe(400);
     expect((await snooze("alert_disk host-1", "9d")).status).toBe(400);

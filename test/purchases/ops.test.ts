@@ -71,7 +71,7 @@ describe("plans at /ops", () => {
     expect(pro).toContain("2 accounts have it now, 0 begin it later");
     expect(pro.indexOf("ann@example.com")).toBeLessThan(pro.indexOf("ben@example.com"));
     expect(pro).not.toContain("cem@example.com");
-    expect(await page("/ops/plans/Pro", operator)).toContain("An admin can change it");
+    expect(await page("/ops/plans/Pro", operator)).toContain("Plans are changed by admins");
     expect((await admin.get("/ops/plans/Gold")).status).toBe(404);
   });
 

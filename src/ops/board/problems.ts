@@ -203,7 +203,7 @@ function alertProblem({ kind, subject, text, openedAt }: OpenAlert): Problem {
   const isTable = /^[\w-]+\/[\w-]+\/[\w-]+$/.test(subject);
   const known = ALERTS[kind];
   return {
-    kind: `alert_${kind}`,
+    kind: `alert_${kind.replaceAll(/[^\w-]/g, "_")}`,
     tone: "bad",
     subject: subject === "" ? kind : subject,
     href: known?.href ?? (isTable ? `/ops/tables/${subject}` : "/ops/workers"),
@@ -224,7 +224,7 @@ const ALERTS: Record<string, { what: string; href: string; action: string }> = {
   mail_refused: { what: "mails refused", href: "/ops/mails", action: "Open mails" },
   mail_given_up: { what: "mails not sent", href: "/ops/mails", action: "Open mails" },
   staff_webhook: { what: "staff webhook", href: "/ops/workers", action: "Open workers" },
-  bank_approval: { what: "bank desk", href: "/ops/bank", action: "Open bank desk" },
+  bank_approval: { what: "bank transfers to approve", href: "/ops/bank", action: "Open bank transfers" },
   ledger: { what: "ledger does not add up", href: "/ops/ledger", action: "Open ledger" },
   disk: { what: "disk nearly full", href: "/ops/workers", action: "Open workers" },
   backlog: { what: "responses not read", href: "/ops/payloads?state=unread", action: "Open payloads" },

@@ -20,7 +20,7 @@ const listQuery = z.object({
   after: place,
 });
 
-/** USDT that came in, and how the chain is followed. */
+/** USDT deposits, and the state of the endpoints. */
 const depositsPage: OpsPage<z.infer<typeof listQuery>> = {
   path: "/deposits",
   nav: { label: "Deposits", order: 32, group: "Money" },
@@ -57,7 +57,7 @@ const depositsPage: OpsPage<z.infer<typeof listQuery>> = {
 
 const addressQuery = z.object({ after: place });
 
-/** Which address is whose, with the index that leads to it. */
+/** The addresses of accounts, with their indexes. */
 const addressesPage: OpsPage<z.infer<typeof addressQuery>> = {
   path: "/deposits/addresses",
   query: addressQuery,
@@ -88,7 +88,7 @@ const readAgainAction: OpsAction<z.infer<typeof againForm>> = {
   form: againForm,
   async run({ sql, settings }, { visitor, form: { block } }) {
     const usdt = usdtOf(settings);
-    if (usdt === null) return { ok: false, problem: "USDT is not taken here: no chain is read" };
+    if (usdt === null) return { ok: false, problem: "USDT is not offered, so no chain is read" };
     const endpoints = await sql.begin(async (tx) => {
       const moved = await readAgainFrom(tx, usdt, block);
       const entry = { action: "deposits.read-again", target: `chain ${usdt.chain.id}` };
@@ -96,15 +96,15 @@ const readAgainAction: OpsAction<z.infer<typeof againForm>> = {
         await appendAudit(tx, auditEntry(visitor, { ...entry, after: { block: String(block), endpoints: moved } }));
       return moved;
     });
-    if (endpoints === 0) return { ok: false, problem: `block ${block} is read at the next look anyway` };
-    return { ok: true, message: `everything from block ${block} on is read again`, location: "/ops/deposits" };
+    if (endpoints === 0) return { ok: false, problem: `block ${block} has not been read yet; it is read next` };
+    return { ok: true, message: `The blocks from ${block} on are read again.`, location: "/ops/deposits" };
   },
 };
 
 /** Deposits on a chain. */
 export const depositPages = [depositsPage, addressesPage] as readonly OpsPage[];
 
-/** What is done about them. */
+/** The actions on deposits. */
 export const depositActions = [readAgainAction] as readonly OpsAction[];
 
 function setupOf({ chain, xpub, minMicros, rpcUrls }: Usdt) {

@@ -100,7 +100,7 @@ async function decide(
   if (!outcome.ok) return { ok: false, problem: outcome.reason };
   const { transactionId, reversalId } = outcome;
   const message = isApproved
-    ? `transaction ${transactionId} is taken back by transaction ${reversalId}`
-    : `transaction ${transactionId} stays as it is`;
+    ? `transaction ${transactionId} is reversed by transaction ${reversalId}`
+    : `transaction ${transactionId} is not reversed`;
   return { ok: true, message, location: `/ops/ledger/transactions/${transactionId}` };
 }

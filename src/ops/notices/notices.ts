@@ -57,14 +57,14 @@ export const writeNoticeAction: OpsAction<z.infer<typeof writing>> = {
     if (!outcome.ok) return outcome;
     await tellReaders(parts);
     const { tables } = outcome;
-    const message = `callers read it with ${tables.length === 1 ? tables[0] : `${tables.length} tables of ${choice.house}`}`;
+    const message = `published for ${tables.length === 1 ? tables[0] : `${tables.length} tables of ${choice.house}`}`;
     return { ok: true, message, location: "/ops/notices?kind=operator" };
   },
 };
 
 const ending = z.object({ of, reason });
 
-/** Ends an operator's notice of a table. */
+/** Closes an operator's notice of a table. */
 export const endNoticeAction: OpsAction<z.infer<typeof ending>> = {
   name: "notice.end",
   path: "/notices/end",
@@ -84,6 +84,6 @@ export const endNoticeAction: OpsAction<z.infer<typeof ending>> = {
     });
     if (!outcome.ok) return outcome;
     await tellReaders(parts);
-    return { ok: true, message: `the notice of ${given.of} has ended`, location: "/ops/notices" };
+    return { ok: true, message: `the notice of ${given.of} is closed`, location: "/ops/notices" };
   },
 };

@@ -52,17 +52,17 @@ const askAction: OpsAction<z.infer<typeof nothing>> = {
       await appendAudit(tx, auditEntry(visitor, { action: "order.ask", target: `top-up ${topupId}` }));
       return true;
     });
-    if (!isAsked) return { ok: false, problem: "there is no such order that was made and is not credited" };
+    if (!isAsked) return { ok: false, problem: "there is no such order that was created and is not credited" };
     return {
       ok: true,
-      message: "it is asked for within seconds; load this page again to see what came",
+      message: "The order is checked within seconds. Reload this page to see the result.",
       location: LOCATION,
     };
   },
 };
 
-/** Looking at what the payment app does. */
+/** The pages of the payment app. */
 export const paymentAppPages = [ordersPage] as readonly OpsPage[];
 
-/** Asking it. */
+/** Its actions. */
 export const paymentAppActions = [askAction] as readonly OpsAction[];

@@ -72,11 +72,11 @@ export function differencesOf(plan: PlanSettings, form: PlanFields): Difference[
   const limit = (calls: number | bigint | null) => (calls === null ? "no limit" : number(calls));
   const houses = (ids: readonly string[] | null) => (ids === null ? "all" : ids.toSorted().join(", ") || "none");
   const rows: [string, string, string][] = [
-    ["Calls a UTC day", limit(plan.day_limit), limit(form.day)],
-    ["Calls a UTC month", limit(plan.month_limit), limit(form.month)],
-    ["Ceiling a UTC day, not told", limit(plan.day_ceiling), limit(form.ceiling)],
-    ["Calls a second", number(plan.burst_per_second), number(form.rps)],
-    ["Calls at once", number(plan.burst), number(form.burst)],
+    ["Calls per UTC day", limit(plan.day_limit), limit(form.day)],
+    ["Calls per UTC month", limit(plan.month_limit), limit(form.month)],
+    ["Unpublished ceiling per UTC day", limit(plan.day_ceiling), limit(form.ceiling)],
+    ["Calls per second", number(plan.burst_per_second), number(form.rps)],
+    ["Burst", number(plan.burst), number(form.burst)],
     ["Price, USD", plan.price, usd(form.price)],
     ["Days", number(plan.days), number(form.days)],
     ["On sale", plan.on_sale ? "yes" : "no", form.on_sale],

@@ -41,7 +41,7 @@ export const planPage: OpsPage<z.infer<typeof none>> = {
   },
 };
 
-/** What a changed form would do, and to whom, before it is done. */
+/** The changes of a form and the accounts that they affect, before they are applied. */
 export const planPreviewPage: OpsPage<PlanFields> = {
   path: "/plans/:plan/preview",
   query: planFields,
