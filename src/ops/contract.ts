@@ -45,11 +45,11 @@ export interface OpsPage<Query = unknown> {
   roles?: readonly Role[];
   /** What its parameters may be; filter, sort and page live in the URL, so that a view can be shared. */
   query: z.ZodType<Query>;
-  show(parts: OpsParts, asked: Asked<Query>): Promise<Shown | null>;
+  show(parts: OpsParts, request: PageRequest<Query>): Promise<Shown | null>;
 }
 
 /** A request for a page: `params` are of its path. */
-export interface Asked<Query> {
+export interface PageRequest<Query> {
   visitor: Visitor;
   params: Readonly<Record<string, string>>;
   query: Query;

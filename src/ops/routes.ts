@@ -39,7 +39,7 @@ function showing<Query>(page: OpsPage<Query>, { parts, answers, reads }: RoutePa
     }
     await showPage(answers, request, response as PageReply, {
       query: page.query,
-      show: (asked) => reads(clientGone(response), (sql) => page.show({ ...parts, sql }, { visitor, ...asked })),
+      show: (rest) => reads(clientGone(response), (sql) => page.show({ ...parts, sql }, { visitor, ...rest })),
     });
   };
 }

@@ -12,17 +12,17 @@ import { findTarget, type Target } from "../../topups/bank/target-store.ts";
 import type { OpsPage } from "../contract.ts";
 import { idOf } from "../payloads/listing.ts";
 
-const query = z.object({
+const querySchema = z.object({
   /** The account or reference to preview a match with. */
   to: z.string().trim().max(300).default(""),
   rate: z.string().trim().max(40).default(""),
 });
 
 /** One line: its facts, the top-ups that it may belong to, and the decisions on it. */
-export const linePage: OpsPage<z.infer<typeof query>> = {
+export const linePage: OpsPage<z.infer<typeof querySchema>> = {
   path: "/bank/lines/:id",
-  query,
-  async show({ sql, settings }, { visitor, params, query: asked }) {
+  query: querySchema,
+  async show({ sql, settings }, { visitor, params, query }) {
     const id = idOf(params["id"]);
     const line = id === null ? null : await findLine(sql, id);
     if (line === null) return null;
@@ -32,7 +32,7 @@ export const linePage: OpsPage<z.infer<typeof query>> = {
       listMatches(sql, line.id),
       listReturns(sql, line.id),
       isOpen || line.state === "matched" ? listTwins(sql, line) : [],
-      isOpen && asked.to !== "" ? previewOf(sql, line, asked) : null,
+      isOpen && query.to !== "" ? previewOf(sql, line, query) : null,
     ]);
     const isWaiting = (one: { endedAt: Date | null; approvedAt: Date | null }) =>
       one.endedAt === null && one.approvedAt === null;
@@ -43,10 +43,10 @@ export const linePage: OpsPage<z.infer<typeof query>> = {
       matches,
       returns,
       match: matches.find(isWaiting) ?? null,
-      asked: returns.find(isWaiting) ?? null,
+      openReturn: returns.find(isWaiting) ?? null,
       twins,
       preview,
-      query: asked,
+      query,
       isOnePerson: settings.BANK_ONE_PERSON,
       mayAct: visitor.role === "operator" || visitor.role === "admin",
       ownId: visitor.operatorId,
@@ -63,7 +63,11 @@ export const linePage: OpsPage<z.infer<typeof query>> = {
 /** What a match would credit, or the problem with what was typed. */
 type Preview = { ok: true; target: Target; micros: bigint; rate: string } | { ok: false; problem: string };
 
-async function previewOf(sql: Queryable, line: BankLine, { to, rate }: z.infer<typeof query>): Promise<Preview | null> {
+async function previewOf(
+  sql: Queryable,
+  line: BankLine,
+  { to, rate }: z.infer<typeof querySchema>,
+): Promise<Preview | null> {
   const found = await findTarget(sql, to);
   if (!found.ok) return found;
   if (line.rateE8 === null && line.currency !== "USD" && rate === "") return null; // the next thing to type

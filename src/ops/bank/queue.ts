@@ -11,7 +11,7 @@ import { idOf, PER_PAGE } from "../payloads/listing.ts";
 
 const MOST_EXPECTED_SHOWN = 50;
 
-const query = z.object({
+const querySchema = z.object({
   state: z.enum(["", "new", "matched", "suspense", "rejected", "return", "credited", "returned"]).default(""),
   q: z.string().trim().max(200).default(""),
   /** A statement: its transfers alone. */
@@ -20,13 +20,13 @@ const query = z.object({
 });
 
 /** Lines of bank statements and what waits for whom, and the transfers that were announced. */
-export const bankPage: OpsPage<z.infer<typeof query>> = {
+export const bankPage: OpsPage<z.infer<typeof querySchema>> = {
   path: "/bank",
   nav: { label: "Bank", order: 30, group: "Money" },
-  query,
-  async show({ sql, settings }, { visitor, query: asked }) {
-    const { state, q, page } = asked;
-    const importId = idOf(asked.import);
+  query: querySchema,
+  async show({ sql, settings }, { visitor, query }) {
+    const { state, q, page } = query;
+    const importId = idOf(query.import);
     const [counts, { rows, total }, expected] = await Promise.all([
       countLines(sql),
       listLines(sql, { state: state === "" ? null : state, text: q, importId }, { page, perPage: PER_PAGE }),
@@ -41,7 +41,7 @@ export const bankPage: OpsPage<z.infer<typeof query>> = {
       rows,
       total,
       perPage: PER_PAGE,
-      query: asked,
+      query,
       expected: expected.slice(0, MOST_EXPECTED_SHOWN),
       isMore: expected.length > MOST_EXPECTED_SHOWN,
       amountText,

@@ -17,7 +17,7 @@ const PROBLEMS_SHOWN = 8;
 const STRIP = { hours: 1, cellMinutes: 5, count: 12 } as const;
 
 const sorts = SORTS.flatMap((sort) => [sort, `-${sort}` as const]);
-const query = z.object({
+const querySchema = z.object({
   q: z.string().trim().max(100).default(""),
   status: z.enum(["", ...STATUSES]).default(""),
   wrong: z.enum(["", "1"]).default(""),
@@ -26,19 +26,19 @@ const query = z.object({
 });
 
 /** Every house and table at a glance: what is wrong first, then all tables, then how fresh they were in the last day. */
-export const boardPage: OpsPage<z.infer<typeof query>> = {
+export const boardPage: OpsPage<z.infer<typeof querySchema>> = {
   path: "/",
   nav: { label: "Board", order: 10, group: "Live" },
-  query,
-  async show(parts, { visitor, query: asked }) {
+  query: querySchema,
+  async show(parts, { visitor, query }) {
     const facts = await readBoard(parts);
     const found = findProblems(facts);
     const { open, snoozed } = splitSnoozed(found, facts.snoozes, facts.now);
     const problems = groupProblems(open);
     const all = boardRows(facts, found, parts.liveWindowSeconds);
-    const rows = filterRows(all, { q: asked.q, status: asked.status, wrong: asked.wrong === "1" });
-    const { shown, strips } = await pageOfRows(parts, rows, asked);
-    const heat = await heatOf(parts, shown);
+    const rows = filterRows(all, { q: query.q, status: query.status, wrong: query.wrong === "1" });
+    const { rows: visible, strips } = await pageOfRows(parts, rows, query);
+    const heat = await heatOf(parts, visible);
     const data = {
       problems: problems.slice(0, PROBLEMS_SHOWN),
       more: Math.max(0, problems.length - PROBLEMS_SHOWN),
@@ -49,21 +49,21 @@ export const boardPage: OpsPage<z.infer<typeof query>> = {
       keyOf: problemKey,
       counts: countStatuses(all),
       houses: facts.houses.length,
-      rows: shown,
+      rows: visible,
       total: rows.length,
       tables: all.length,
       perPage: PER_PAGE,
       statuses: STATUSES,
-      asked,
+      query,
       strips,
       heat,
-      words: { latencyText, evidenceText, codeText, CLASS_TEXT },
+      format: { latencyText, evidenceText, codeText, CLASS_TEXT },
     };
     return { template: "board/board", title: "Board", data, refreshSeconds: 5 };
   },
 };
 
-/** The rows of the page that was asked for, with how their houses' polls went. */
+/** The rows of the requested page, with how their houses' polls went. */
 async function pageOfRows(
   { sql }: OpsParts,
   rows: readonly BoardRow[],
@@ -90,7 +90,7 @@ async function pageOfRows(
   const strips = new Map(
     houses.map((house) => [house, statusStrip(byHouse.get(house) ?? [], { startMs, cellMs, count: STRIP.count })]),
   );
-  return { shown: withHits(withPolls(chosen, sums), hits), strips };
+  return { rows: withHits(withPolls(chosen, sums), hits), strips };
 }
 
 async function heatOf({ sql }: OpsParts, rows: readonly BoardRow[]) {

@@ -30,7 +30,7 @@ export interface Strip {
 }
 
 /**
- * Bars over a span of time, oldest first; null where nothing was asked.
+ * Bars over a span of time, oldest first; null if there was no request.
  * @param span of the first bar's begin, in milliseconds since 1970
  */
 export function statusStrip(

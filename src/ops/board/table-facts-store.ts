@@ -70,8 +70,8 @@ export async function readTable(
 
 /** How the forecasts of tables did in the last day, of all tables when null is given; those with damaged sums are left out. */
 export async function readHits(sql: Sql, tableIds: readonly number[] | null): Promise<HitFacts[]> {
-  const asked = { period: "24h", feature: "next_color", tableIds: tableIds ?? undefined } as const;
-  const rows = await listMeasuredOrDamaged(sql, asked);
+  const filter = { period: "24h", feature: "next_color", tableIds: tableIds ?? undefined } as const;
+  const rows = await listMeasuredOrDamaged(sql, filter);
   return rows.flatMap((row) => {
     if ("damage" in row) return [];
     const { tableId, sums } = row;

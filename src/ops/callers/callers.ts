@@ -13,7 +13,7 @@ import { figureOf } from "../../frame/figure.ts";
 import { number } from "../../frame/format.ts";
 import { idOf, PER_PAGE } from "../payloads/listing.ts";
 
-const query = z.object({
+const querySchema = z.object({
   q: z.string().trim().max(254).default(""),
   state: z.enum(["", "suspended", "active"]).default(""),
   sort: z.enum(["email", "-email", "created", "-created", "used", "-used"]).default("email"),
@@ -21,14 +21,14 @@ const query = z.object({
 });
 
 /** Accounts by address, id or the last four of a key. A whole key is not looked up, since it would be in the URL. */
-export const callersPage: OpsPage<z.infer<typeof query>> = {
+export const callersPage: OpsPage<z.infer<typeof querySchema>> = {
   path: "/callers",
   nav: { label: "Callers", order: 35, group: "Money" },
-  query,
-  async show({ sql }, { query: asked }) {
-    const { state, sort, page } = asked;
-    const isKey = asked.q.startsWith("rh_live_");
-    const q = isKey ? asked.q.slice(-4) : asked.q;
+  query: querySchema,
+  async show({ sql }, { query }) {
+    const { state, sort, page } = query;
+    const isKey = query.q.startsWith("rh_live_");
+    const q = isKey ? query.q.slice(-4) : query.q;
     const { rows, total } = await listAccounts(
       sql,
       {
@@ -39,7 +39,7 @@ export const callersPage: OpsPage<z.infer<typeof query>> = {
       },
       { limit: PER_PAGE, offset: (page - 1) * PER_PAGE },
     );
-    const data = { rows, total, query: { ...asked, q }, isKey, perPage: PER_PAGE };
+    const data = { rows, total, query: { ...query, q }, isKey, perPage: PER_PAGE };
     return { template: "callers/callers", title: "Callers", data };
   },
 };
@@ -50,7 +50,7 @@ const days = z.object({ days: z.coerce.number().int().min(1).max(92).default(31)
 export const callerPage: OpsPage<z.infer<typeof days>> = {
   path: "/callers/:id",
   query: days,
-  async show({ sql, log }, { params, query: asked }) {
+  async show({ sql, log }, { params, query }) {
     const id = idOf(params["id"]);
     const account = id === null ? null : await findAccount(sql, { id });
     if (id === null || account === null) return null;
@@ -58,8 +58,8 @@ export const callerPage: OpsPage<z.infer<typeof days>> = {
       listHeldPlans(sql, id),
       listPlanSettings(sql),
       listKeys(sql, account.email),
-      readUsage(sql, id, asked.days),
-      listEndpointDays(sql, id, asked.days),
+      readUsage(sql, id, query.days),
+      listEndpointDays(sql, id, query.days),
       findHolderSummary(sql, id),
       walletMicros(sql, id),
     ]);
@@ -78,7 +78,7 @@ export const callerPage: OpsPage<z.infer<typeof days>> = {
       usage,
       endpointDays,
       figure,
-      days: asked.days,
+      days: query.days,
     };
     const crumbs = [{ label: "Callers", href: "/ops/callers" }];
     return { template: "callers/caller", title: account.email, data, crumbs };

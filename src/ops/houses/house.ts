@@ -18,14 +18,14 @@ import {
   type PollMinute,
 } from "./house-store.ts";
 
-const query = z.object({});
+const querySchema = z.object({});
 const STRIP = { hours: 24, cellMinutes: 15, count: 96 } as const;
 const MINUTES_SHOWN = 60;
 
 /** One house: its polls and their responses, failures, and its tables. */
-export const housePage: OpsPage<z.infer<typeof query>> = {
+export const housePage: OpsPage<z.infer<typeof querySchema>> = {
   path: "/houses/:house",
-  query,
+  query: querySchema,
   async show(parts, { params }) {
     const { sql } = parts;
     const id = params["house"] ?? "";
@@ -56,7 +56,7 @@ export const housePage: OpsPage<z.infer<typeof query>> = {
       rows: boardRows(facts, problems, parts.liveWindowSeconds).filter((row) => row.house.id === id),
       settings: JSON.stringify(detail.settings, null, 2),
       perMinute: numberOf(detail.settings["requests_per_minute"]),
-      words: { latencyText, evidenceText, codeText, paceText, CLASS_TEXT },
+      format: { latencyText, evidenceText, codeText, paceText, CLASS_TEXT },
     };
     return {
       template: "houses/house",
@@ -74,7 +74,7 @@ const confirmQuery = z.object({ do: z.enum(["pause", "resume", "probe", "close"]
 export const houseActPage: OpsPage<z.infer<typeof confirmQuery>> = {
   path: "/houses/:house/act",
   query: confirmQuery,
-  async show({ sql, liveWindowSeconds }, { params, query: asked }) {
+  async show({ sql, liveWindowSeconds }, { params, query }) {
     const id = params["house"] ?? "";
     const [detail, [house], alerts] = await Promise.all([
       findHouseDetail(sql, id),
@@ -85,15 +85,15 @@ export const houseActPage: OpsPage<z.infer<typeof confirmQuery>> = {
     const problem = houseProblem(house, { alerts, liveWindowSeconds, now: new Date() });
     return {
       template: "houses/act",
-      title: `${TITLES[asked.do]} ${id}`,
+      title: `${TITLES[query.do]} ${id}`,
       data: {
         house,
         detail,
         problem,
-        act: asked.do,
-        text: TEXTS[asked.do],
-        verb: TITLES[asked.do],
-        words: { paceText },
+        act: query.do,
+        text: TEXTS[query.do],
+        verb: TITLES[query.do],
+        format: { paceText },
       },
       crumbs: [
         { label: "Board", href: "/ops" },

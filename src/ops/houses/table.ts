@@ -9,15 +9,15 @@ import { readHits, readTable } from "../board/table-facts-store.ts";
 import type { OpsPage } from "../contract.ts";
 import { findTableSettings, listAuditHours, listNewestForecasts, listNewestRounds } from "./table-store.ts";
 
-const query = z.object({ rounds: z.coerce.number().int().min(10).max(500).default(25) });
+const querySchema = z.object({ rounds: z.coerce.number().int().min(10).max(500).default(25) });
 const FORECASTS = 20;
 const AUDIT_HOURS = 24;
 
 /** One table: its newest rounds and forecasts, what is open, and what its rounds prove of the house. */
-export const tablePage: OpsPage<z.infer<typeof query>> = {
+export const tablePage: OpsPage<z.infer<typeof querySchema>> = {
   path: "/tables/:house/:game/:market",
-  query,
-  async show(parts, { params, query: asked }) {
+  query: querySchema,
+  async show(parts, { params, query }) {
     const { sql } = parts;
     const { house = "", game = "", market = "" } = params;
     const table = await readTable(sql, { house, game, market });
@@ -26,7 +26,7 @@ export const tablePage: OpsPage<z.infer<typeof query>> = {
     const [facts, settings, rounds, forecasts, audits, cells, marks, hits] = await Promise.all([
       readBoard(parts),
       findTableSettings(sql, id),
-      listNewestRounds(sql, id, asked.rounds),
+      listNewestRounds(sql, id, query.rounds),
       listNewestForecasts(sql, id, FORECASTS),
       listAuditHours(sql, id, AUDIT_HOURS),
       listCells(sql, [id]),
@@ -49,8 +49,8 @@ export const tablePage: OpsPage<z.infer<typeof query>> = {
       audits,
       notices: facts.notices.filter(({ tableId }) => tableId === id),
       heat: { start, rows: [{ name, href: row.href, ...heat }] },
-      asked,
-      words: { evidenceText, multiplierText: (hundredths: string) => multiplierText(Number(hundredths)) },
+      query,
+      format: { evidenceText, multiplierText: (hundredths: string) => multiplierText(Number(hundredths)) },
     };
     return {
       template: "houses/table",

@@ -10,7 +10,7 @@ import {
   resumeQueue,
 } from "../../queue/inspect.ts";
 import { auditEntry } from "../audit-entry.ts";
-import type { Asked, Done, OpsAction, OpsPage, OpsParts } from "../contract.ts";
+import type { PageRequest, Done, OpsAction, OpsPage, OpsParts } from "../contract.ts";
 import { reason, time } from "../payloads/listing.ts";
 import { mayDo } from "../routes.ts";
 import { requireQueue } from "./access.ts";
@@ -97,7 +97,7 @@ async function findQueuePause(sql: Sql, queue: string): Promise<Pause | null> {
   return (await listPauses(sql)).find((pause) => pause.queue === queue) ?? null;
 }
 
-async function showForm(parts: OpsParts, { visitor, params }: Asked<Nothing>, act: "pause" | "resume") {
+async function showForm(parts: OpsParts, { visitor, params }: PageRequest<Nothing>, act: "pause" | "resume") {
   const { queue } = requireQueue(parts, params);
   const paused = await findQueuePause(parts.sql, queue);
   return {
