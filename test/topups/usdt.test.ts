@@ -742,7 +742,7 @@ describe("the pages", () => {
     expect(all).not.toContain("key-of-the-operator");
     expect(all).not.toContain(XPUB);
     expect(await atOps("/deposits", { account: String(id), state: "pending" })).not.toContain(txHash);
-    expect(await atOps("/deposits", {}, loadSettings({}))).toContain("USDT is not taken here");
+    expect(await atOps("/deposits", {}, loadSettings({}))).toContain("USDT is not offered");
     const addresses = await atOps("/deposits/addresses", index === 0 ? {} : { after: String(index - 1) });
     expect(addresses).toMatch(new RegExp(`${index}</th>[^]*${address}[^]*40\\.00`));
   });

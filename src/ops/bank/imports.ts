@@ -139,6 +139,7 @@ export const importAction: OpsAction<z.infer<typeof nothing>> = {
       const saved = await saveLines(tx, lines, { by: stored.enteredById, importId: id });
       const count = (is: string) => saved.filter((one) => one.is === is).length;
       const after = {
+        added: count("new"),
         lines: saved.flatMap((one) => (one.is === "new" && one.id !== null ? [String(one.id)] : [])),
         duplicates: count("same"),
         conflicts: count("other"),
