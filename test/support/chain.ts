@@ -1,7 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
 import { join, dirname } from "node:path";
 import { z } from "zod";
 import { eventually } from "./eventually.ts";
@@ -45,10 +47,15 @@ export const XPUB =
 
 /** Starts a chain with an id of its own; blocks are made by transactions and by {@link TestChain.mine} alone. */
 export async function startChain(id = 31_337): Promise<TestChain> {
-  const args = ["--port", "0", "--chain-id", String(id), "--order", "fifo"];
+  // a node that is killed leaves its states: hundreds of MB per hour of blocks, in the home folder if it has no other
+  const states = mkdtempSync(join(tmpdir(), "roundhouse-chain-"));
+  const args = ["--port", "0", "--chain-id", String(id), "--order", "fifo", "--cache-path", states];
   const node = spawn(anvilPath(), args, { stdio: ["ignore", "pipe", "ignore"] });
   // a test that fails before it stops its chain leaves none behind, and is not kept from ending by it
-  const kill = () => node.kill("SIGKILL");
+  const kill = () => {
+    node.kill("SIGKILL");
+    rmSync(states, { recursive: true, force: true, maxRetries: 3 });
+  };
   process.once("exit", kill);
   const url = await listening(node);
   node.unref();
@@ -88,8 +95,9 @@ export async function startChain(id = 31_337): Promise<TestChain> {
     async stop() {
       process.off("exit", kill);
       const gone = new Promise((resolve) => node.once("exit", resolve));
-      kill();
+      node.kill("SIGKILL");
       await gone;
+      rmSync(states, { recursive: true, force: true });
     },
   };
 }
