@@ -44,7 +44,7 @@ function textOf(value: unknown): string | null {
     return null;
   if (typeof value === "boolean") return value ? "on" : "off";
   const text =
-    typeof value === "string" || typeof value === "number"
+    typeof value === "string" || typeof value === "number" || typeof value === "bigint"
       ? String(value)
       : JSON.stringify(value, (_, one: unknown) => (typeof one === "bigint" ? String(one) : one));
   return text.replaceAll(/(\/\/)[^/@\s]+@/g, "$1…@");

@@ -138,6 +138,7 @@ describe("the page of settings", () => {
     expect(html).not.toContain("x".repeat(40));
     expect(html).not.toContain("secret-path");
     const env = {
+      USDT_MIN: "5",
       PORT: "4000",
       OTEL_EXPORTER_OTLP_ENDPOINT: "http://user:pass@collector:4318",
       OPS_REQUIRE_TWO_FACTOR: "1",
@@ -150,6 +151,7 @@ describe("the page of settings", () => {
     expect(all.get("PORT")).toMatchObject({ value: "4000", source: "environment" });
     expect(all.get("OPS_REQUIRE_TWO_FACTOR")).toMatchObject({ value: "on" });
     expect(all.get("OTEL_EXPORTER_OTLP_ENDPOINT")).toMatchObject({ value: "http://…@collector:4318" });
+    expect(all.get("USDT_MIN")).toMatchObject({ value: "5000000" });
     expect(all.get("HOST")).toMatchObject({ value: "127.0.0.1", source: "default" });
     expect(all.get("DATABASE_URL")).toMatchObject({ value: null, isHidden: false });
   });

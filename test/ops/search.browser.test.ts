@@ -11,7 +11,11 @@ let browser: Browser;
 
 beforeAll(async () => {
   [world, browser] = await Promise.all([openOpsWorld(), openBrowser()]);
-  await applyHouses(world.sql, [houseEntry(), houseEntry({ id: "beta", name: "Beta" })]);
+  await applyHouses(world.sql, [
+    houseEntry(),
+    houseEntry({ id: "beta", name: "Beta" }),
+    houseEntry({ id: "long", name: "A house with a name of many words (on purpose)" }),
+  ]);
   await createAccount(world.sql, "cleo@example.com");
   await world.makeOperator("ann@example.com", "viewer");
 });
@@ -57,6 +61,8 @@ describe("the search of the header", () => {
     await page.getByRole("banner").getByRole("searchbox").fill("beta");
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { level: 1, name: "Beta (beta)" }).waitFor();
+    await page.goto(`${world.url}/ops/houses/long`);
+    expect(await overflow(page)).toBe(0);
     expect(errors).toEqual([]);
     await page.context().close();
   });

@@ -171,6 +171,7 @@ describe("an uploaded bank file", () => {
       await page.getByLabel("Password").fill(PASSWORD);
       await page.getByRole("button", { name: "Sign in" }).click();
       await page.getByRole("link", { name: "Import a statement" }).click();
+      await page.waitForURL(`${desk.world.url}/ops/bank/import`);
       await look();
       await page.getByLabel("Statement file").setInputFiles({
         name: "november.csv",
@@ -178,6 +179,7 @@ describe("an uploaded bank file", () => {
         buffer: Buffer.from(`${HEADER}\n${name}-1;22.11.2026;1.00;USD;Ann;\n${name}-2;22.11.2026;2.00;USD;Bob;`),
       });
       await page.getByRole("button", { name: "Preview" }).click();
+      await page.waitForURL(/imports/);
       await look();
       await page.getByRole("button", { name: "Import 2 transfers" }).click();
       expect(await page.getByRole("status").textContent()).toContain("Imported 2 transfers.");
