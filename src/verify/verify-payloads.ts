@@ -8,7 +8,7 @@ import type { Wrong } from "./check-round.ts";
 import { listStoredBodies, type StoredBody } from "./verify-payloads-store.ts";
 
 const decompress = promisify(gunzip);
-/** Bodies in memory at once; a large response has some megabytes. */
+/** Bodies in memory together; a large response has some megabytes. */
 const BATCH = 50;
 /** No stored response is larger. */
 const LARGEST_BODY = 256 * 1024 * 1024;

@@ -68,7 +68,7 @@ export const rereadAction: OpsAction<z.infer<typeof form>> = {
   async run(parts, { visitor, form: given }) {
     const found = await rangeOf(parts, given);
     if ("problem" in found) return { ok: false, problem: found.problem };
-    const tell = (after: object) =>
+    const record = (after: object) =>
       parts.sql.begin((tx) =>
         appendAudit(
           tx,
@@ -82,10 +82,10 @@ export const rereadAction: OpsAction<z.infer<typeof form>> = {
         ),
       );
     // each batch is a transaction of its own, so the log has the beginning even if this process dies
-    await tell({ state: "began" });
+    await record({ state: "began" });
     const report = await work(parts, found, given.after, { dryRun: false, by: visitor.email, ...REREAD });
     const { next, ...counts } = report;
-    await tell({ state: next === null ? "done" : "done in part", ...counts });
+    await record({ state: next === null ? "done" : "done in part", ...counts });
     await tellReaders(parts);
     if (next === null) return { ok: true, message: sentence(report), location: "/ops/payloads" };
     const place = new URLSearchParams({
