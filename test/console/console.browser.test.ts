@@ -108,6 +108,7 @@ describe("a holder in a browser", () => {
     await page.getByRole("link", { name: "Create a key" }).click();
     await page.getByLabel("Name of the new key").fill("laptop");
     await page.getByRole("button", { name: "Create key" }).click();
+    await page.getByLabel("I accept these terms.").waitFor();
     await look(page, "agree");
     await page.getByLabel("I accept these terms.").check();
     await page.getByRole("button", { name: "Accept and continue" }).click();

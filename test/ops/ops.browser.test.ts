@@ -129,7 +129,7 @@ describe("an admin in a browser", () => {
     await look(page, "trouble");
     await page.getByRole("button", { name: "ann@example.com" }).click();
     await page.getByRole("button", { name: "Sign out" }).click();
-    expect(page.url()).toBe(`${world.url}/ops/sign-in`);
+    await page.waitForURL(`${world.url}/ops/sign-in`);
     await page.goBack();
     await page.reload();
     expect(page.url()).toContain("/ops/sign-in");

@@ -201,6 +201,7 @@ describe("a delayed run", () => {
   it("starts now if an operator promotes it, and is discarded unless it belongs to a schedule", async () => {
     expect((await operator.post("/ops/queues/quiet/pause", { reason: "one moment" })).status).toBe(303);
     const queue = queues.get("quiet");
+    await eventually(() => queue.isPaused());
     for (const house of ["alpha", "beta"]) await queue.add("quiet", { house }, { delay: 3_600_000 });
     const asked = await page("/ops/queues/quiet/promote?all=1&state=delayed&q=alpha", operator);
     expect(asked).toContain("<strong>1 delayed run of quiet</strong>");

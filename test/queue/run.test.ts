@@ -285,7 +285,7 @@ describe("a run that hangs", () => {
     await eventually(() => done("deaf").length === 1);
     expect(going).toEqual(["first began", "first ended", "second began", "second ended"]);
     expect(world.lines.some(({ msg }) => msg.includes("ignores that it was aborted"))).toBe(true);
-    expect(world.lines.some(({ msg }) => msg.includes("has ended after all"))).toBe(true);
+    expect(world.lines.some(({ msg }) => msg.includes("the abandoned run has ended"))).toBe(true);
   });
 });
 

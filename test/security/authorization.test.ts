@@ -47,7 +47,9 @@ async function outcomeOf(method: string, path: string, response: Response): Prom
   const location = headers.get("location") ?? "";
   const text = await response.text();
   const says = (words: string) => text.includes(words);
-  if (status >= 500 && !text.includes("no Redis")) return `fault ${status}`;
+  // this instance has no Redis; a HEAD has no body that could state it
+  const isWithoutRedis = text.includes("no Redis") || (method === "HEAD" && path.startsWith("/ops/queues/"));
+  if (status >= 500 && !(status === 503 && isWithoutRedis)) return `fault ${status}`;
   if (status === 302 && /^\/(?:console|ops)\/sign-in/.test(location)) return "sign in";
   if (status === 303 && method !== "POST" && location === "/ops/me") return "enroll";
   if (method === "HEAD" && status === 429) return "quota"; // its body would tell more

@@ -99,7 +99,7 @@ describe("/accuracy", () => {
     for (const { name, skill } of facts.references) {
       const rule = { last_20: "last 20 rounds", last_100: "last 100 rounds", due: "longest absent" }[name];
       expect(text).toContain(
-        `<th scope="row">${rule}</th><td class="num">${facts.sample_size}</td><td class="num">${percent(skill, 3)}</td>`,
+        `<th scope="row" class="nowrap">${rule}</th><td class="num nowrap">${facts.sample_size}</td><td class="num nowrap">${percent(skill, 3)}</td>`,
       );
     }
     expect(text).toContain(`<dt>Scored forecasts</dt><dd>${facts.sample_size}</dd>`);
