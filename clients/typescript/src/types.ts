@@ -209,7 +209,7 @@ export interface components {
                 redis: boolean;
                 /** @description The schema is the one that this version needs. */
                 migrations: boolean;
-                /** @description No poll is overdue. */
+                /** @description No house's next poll is late. */
                 polling: boolean;
             };
             /** @description The details of each failed check, by its name. */
