@@ -14,6 +14,10 @@ const MOST_FIELDS = 1_100;
  */
 const MOST_RECEIVED = 16_777_216;
 
+/** Parts of a multipart form, and bytes of each one's headers: 1 MB of headers would take the parser 0.6 s. */
+const MOST_PARTS = 20;
+const MOST_PART_HEADERS = 4_096;
+
 /** Form fields or query parameters by name; a repeated name has a list. */
 export type Typed = Record<string, string | string[]>;
 
@@ -60,6 +64,7 @@ async function readBody(
 
 /** Fields and file of a multipart form, read by the parser of fetch(). An empty file input counts as not sent. */
 async function readMultipart(body: Buffer, type: string, { field, maxBytes }: FileInput): Promise<Typed> {
+  requireSmallParts(body, type);
   const form = await new Response(new Uint8Array(body), { headers: { "content-type": type } })
     .formData()
     .catch(() => null);
@@ -75,6 +80,23 @@ async function readMultipart(body: Buffer, type: string, { field, maxBytes }: Fi
     }
   }
   return typed(fields);
+}
+
+function requireSmallParts(body: Buffer, type: string): void {
+  const boundary = /;\s*boundary=(?:"([^"]+)"|([^\s;"]+))/i.exec(type);
+  const delimiter = `--${boundary?.[1] ?? boundary?.[2] ?? ""}`;
+  let parts = 0;
+  for (let at = body.indexOf(delimiter); at !== -1; at = body.indexOf(delimiter, at + delimiter.length)) {
+    const headers = body.subarray(at + delimiter.length, at + delimiter.length + MOST_PART_HEADERS);
+    const isTooLong = headers.length === MOST_PART_HEADERS && !headers.includes("\r\n\r\n");
+    parts += 1; // the end of the form is also a delimiter
+    if (parts > MOST_PARTS + 1 || isTooLong) {
+      throw new PageError(
+        413,
+        `expected a form of at most ${MOST_PARTS} parts with headers of at most ${MOST_PART_HEADERS} bytes`,
+      );
+    }
+  }
 }
 
 /**
