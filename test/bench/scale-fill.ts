@@ -5,7 +5,9 @@ import { emptyReferences } from "../../src/forecasts/accuracy/figures/references
 import { emptyState } from "../../src/forecasts/model/k7.ts";
 import { modelOf } from "../../src/forecasts/model/table-model.ts";
 import { emptyReading } from "../../src/forecasts/readings/reading-memory.ts";
+import { hashesOf } from "../../src/pass/issue.ts";
 import { learnRounds, snapshotOf } from "../../src/pass/learn.ts";
+import { asSet, setColumns, type StoredSet } from "../../src/pass/load-store.ts";
 import { bandOf } from "../../src/pass/settle.ts";
 import type { Color } from "../../src/rounds/colors.ts";
 import { multiplierText } from "../../src/rounds/round.ts";
@@ -53,6 +55,7 @@ export async function fillHistory(
   await sql.begin((tx) => fillAccuracy(tx, rounds * everyMs));
   await addListed(sql, load, filled);
   await moveHeads(sql, rounds);
+  await hashNewestSets(sql);
   await learnSample(sql, load);
   await sql`vacuum (analyze)`;
   await sql`checkpoint`;
@@ -199,6 +202,37 @@ async function moveHeads(sql: Sql, rounds: number): Promise<void> {
     insert into accuracy_marks (table_id, set_seq, settled_seq, round_seq, hour)
     select table_id, ${rounds}, ${rounds}, last_seq, date_trunc('hour', now(), 'UTC')
     from table_heads`;
+}
+
+/** Gives the newest set of each table its true hashes: a state is not loaded from a set that is damaged. */
+async function hashNewestSets(sql: Sql): Promise<void> {
+  const sets = await sql<(StoredSet & { name: string; bands: Color[] })[]>`
+    select ${setColumns(sql)}, t.house_id || '/' || t.game || '/' || t.market as name, p.bands
+    from table_heads h
+    join tables t on t.id = h.table_id
+    join palettes p on p.id = h.palette
+    join forecast_sets s on s.table_id = h.table_id and s.cutoff_seq = h.set_seq`;
+  const hashes = sets.map((set) => hashesOf({ tableId: set.table_id, name: set.name, bands: set.bands }, asSet(set)));
+  await sql.begin(async (tx) => {
+    await tx`set local session_replication_role = replica`;
+    await tx`
+      with hashed as (
+        select * from unnest(${sets.map((set) => set.table_id)}::integer[], ${hashes}::text[]) as n (table_id, hashes)
+      ),
+      heads as (
+        update table_heads h
+        set forecast_hash = decode(right(n.hashes, 64), 'hex')
+        from hashed n
+        where h.table_id = n.table_id
+        returning h.table_id, h.set_seq
+      )
+      update forecast_sets s
+      set hashes = decode(n.hashes, 'hex')
+      from hashed n
+      join heads h on h.table_id = n.table_id
+      where s.table_id = n.table_id
+        and s.cutoff_seq = h.set_seq`;
+  });
 }
 
 /** Gives every table the memory of some rounds as that of all of its rounds. */
