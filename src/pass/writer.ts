@@ -79,11 +79,12 @@ export function createWriter(pipeline: Pipeline): Writer {
     const made = writes.flatMap((write) => makeRows(write) ?? []);
     const [first] = made;
     if (first === undefined) return;
+    const isHasty = !isHeavy(first.write); // a heavy one is alone, and keeps to its transaction
     try {
-      await send(made, !isHeavy(first.write)); // a heavy one is alone, and keeps to its transaction
+      await send(made, isHasty);
     } catch (error) {
       if (made.length > 1) for (const { write } of made) await commit([write]);
-      else if (codeOf(error) === LOCK_NOT_AVAILABLE) void inTurn(() => commitPatiently(first.write));
+      else if (isHasty && codeOf(error) === LOCK_NOT_AVAILABLE) void inTurn(() => commitPatiently(first.write));
       else first.write.reject(error);
     }
   };

@@ -97,7 +97,7 @@ describe("wrong usage ends with 2 and names the argument, before any server is a
     expect(JSON.stringify(error)).toContain(named);
   });
 
-  it("is told in the words that are recorded (`npm run record` writes them)", async () => {
+  it("is reported in the words that are recorded (`npm run record` writes them)", async () => {
     await expect(`${said.join("\n\n")}\n`).toMatchFileSnapshot("recorded/usage.txt");
   });
 

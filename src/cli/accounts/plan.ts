@@ -42,7 +42,7 @@ function addSet(command: Command): void {
     .option("--month <calls>", "calls a UTC month, or none for no limit", numberOrNone)
     .option(
       "--ceiling <calls>",
-      "calls a UTC day that protect the service where there is no limit; not shown to callers",
+      "calls a UTC day that protect the service if the plan has no limit; not shown to callers",
       numberOrNone,
     )
     .option("--rps <calls>", "sustained calls per second", wholeNumber(1))

@@ -5,7 +5,7 @@ import { resolveByMachine } from "../../../src/houses/polling/machine-names.ts";
 
 const HERE: LookupAddress[] = [{ address: "127.0.0.1", family: 4 }];
 
-/** A resolver that responds when it is told to, and the names it was asked for. */
+/** A resolver that responds on request, and the names that were looked up. */
 function slowResolver() {
   const asked: string[] = [];
   const answers = new Map<string, (error: Error | null) => void>();
