@@ -8,7 +8,16 @@ export type { Queues } from "./queues.ts";
 export { isRedisUnavailable } from "./redis.ts";
 export { listSchedules, type ScheduleState } from "./schedule-list.ts";
 export { discardRuns, promoteRuns, retryRuns, type RunsReached } from "./run-actions.ts";
-export { findRun, listRuns, MOST_RUNS_READ, type Run, RUN_STATES, type RunDetail, type RunState } from "./runs.ts";
+export {
+  findRun,
+  getRun,
+  listRuns,
+  MOST_RUNS_READ,
+  type Run,
+  RUN_STATES,
+  type RunDetail,
+  type RunState,
+} from "./runs.ts";
 export { findHeartbeat, listPauses, listWorkers, type Pause, type ReportedWorker } from "./store.ts";
 
 /** The content of a queue. */

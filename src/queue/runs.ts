@@ -1,3 +1,4 @@
+import { reasonOf } from "../errors.ts";
 import type { Job as QueuedRun } from "bullmq";
 import { withoutSecrets } from "../secrets.ts";
 import type { Queues } from "./queues.ts";
@@ -72,13 +73,27 @@ export async function listRuns(
 }
 
 /**
+ * The run with an id, from any text; null if the queue has none. BullMQ keeps runs next to its own keys, such as `events`
+ * and `meta`, which are none.
+ */
+export async function getRun(queues: Queues, queue: string, id: string): Promise<QueuedRun | null> {
+  try {
+    const run = await queues.get(queue).getJob(id);
+    return run !== undefined && Number.isFinite(run.timestamp) ? run : null;
+  } catch (error) {
+    if (reasonOf(error).startsWith("WRONGTYPE")) return null;
+    throw error;
+  }
+}
+
+/**
  * Finds a run with all that is known about it; null if the queue has none with this id.
  * @throws UsageError if there is no such queue.
  */
 export async function findRun(queues: Queues, queue: string, id: string): Promise<RunDetail | null> {
   const opened = queues.get(queue);
-  const run = await opened.getJob(id);
-  if (run === undefined) return null;
+  const run = await getRun(queues, queue, id);
+  if (run === null) return null;
   const [state, logs, due, dependencies] = await Promise.all([
     run.getState(),
     opened.getJobLogs(id, 0, LOG_LINES - 1),

@@ -197,6 +197,16 @@ describe("failed runs", () => {
   });
 });
 
+describe("a key of BullMQ", () => {
+  it("is no run", async () => {
+    await queues.get("quiet").add("quiet", { house: "alpha" }, { delay: 3_600_000 });
+    for (const id of ["events", "meta", "delayed"]) {
+      expect([id, (await viewer.get(`/ops/queues/quiet/runs/${id}`)).status]).toEqual([id, 404]);
+    }
+    await queues.get("quiet").drain(true);
+  });
+});
+
 describe("a delayed run", () => {
   it("starts now if an operator promotes it, and is discarded unless it belongs to a schedule", async () => {
     expect((await operator.post("/ops/queues/quiet/pause", { reason: "one moment" })).status).toBe(303);

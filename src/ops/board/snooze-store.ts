@@ -12,7 +12,7 @@ export async function listSnoozes(sql: Queryable): Promise<Snooze[]> {
       made_at as "madeAt", reason
     from snoozes
     where until > clock_timestamp()
-    order by made_at, kind, subject
+    order by made_at desc, kind, subject
     limit 1000`;
 }
 

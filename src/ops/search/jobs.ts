@@ -1,4 +1,4 @@
-import { isRedisUnavailable, type Queues } from "../../queue/inspect.ts";
+import { getRun, isRedisUnavailable, type Queues } from "../../queue/inspect.ts";
 import type { FoundRow } from "./search-store.ts";
 import type { SearchTerm } from "./term.ts";
 
@@ -25,8 +25,8 @@ export async function findJobs(
 }
 
 async function findJob(queues: Queues, queue: string, id: string): Promise<(FoundRow & { href: string }) | null> {
-  const job = await queues.get(queue).getJob(id);
-  if (job === undefined) return null;
+  const job = await getRun(queues, queue, id);
+  if (job === null) return null;
   const state = await job.getState();
   const href = `/ops/queues/${queue}/runs/${encodeURIComponent(id)}`;
   return { key: id, label: `Run ${id}`, detail: `${queue}, ${state}`, isExact: true, href };
