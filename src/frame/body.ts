@@ -28,21 +28,30 @@ export interface FileInput {
   maxBytes: number;
 }
 
+/** Whether a form was sent in parts. It is sent again the same way: urlencoded, its file's text could exceed the limit. */
+export function isMultipart(request: IncomingMessage): boolean {
+  return typeOf(request) === "multipart/form-data";
+}
+
 /**
  * Reads the form of a request: urlencoded, or multipart if it may have a file.
  * @throws PageError if it is no form, larger than 64 KiB (with a file: than its limit), or not text.
  */
 export async function readForm(request: IncomingMessage, file: FileInput | null = null): Promise<Typed> {
-  const [type = ""] = (request.headers["content-type"] ?? "").split(";");
   const limit = LARGEST_FORM + (file?.maxBytes ?? 0);
   const body = await readBody(request, { limit, mostReceived: file === null ? limit : MOST_RECEIVED });
-  if (file !== null && type.trim().toLowerCase() === "multipart/form-data") {
+  if (file !== null && isMultipart(request)) {
     return readMultipart(body, request.headers["content-type"] ?? "", file);
   }
-  if (body.length > 0 && type.trim().toLowerCase() !== "application/x-www-form-urlencoded") {
+  if (body.length > 0 && typeOf(request) !== "application/x-www-form-urlencoded") {
     throw new PageError(415, "expected a form (application/x-www-form-urlencoded)");
   }
   return typed(new URLSearchParams(body.toString("utf8")));
+}
+
+function typeOf({ headers }: IncomingMessage): string {
+  const [type = ""] = (headers["content-type"] ?? "").split(";");
+  return type.trim().toLowerCase();
 }
 
 async function readBody(

@@ -7,7 +7,7 @@ import type { Sql } from "../db/client.ts";
 import type { Log } from "../log.ts";
 import type { Answers } from "./answer.ts";
 import { escape } from "./escape.ts";
-import type { Typed } from "./body.ts";
+import { isMultipart, type Typed } from "./body.ts";
 import { PageError } from "./errors.ts";
 import type { PageReply } from "./view.ts";
 
@@ -55,6 +55,7 @@ export function showProblem(
     next,
     method: attempt?.method ?? "get",
     action: attempt?.action ?? "",
+    isMultipart: isMultipart(request),
     fields: attempt === null ? [] : fieldsOf(attempt.typed),
     back: backOf(answers.surface.base, request),
     requestId: response.locals.requestId,

@@ -123,6 +123,11 @@ describe("the search of the ops pages", () => {
     expect(await search(`job ${job!.id}`)).toBe(`/ops/queues/poll-house/runs/${job!.id}`);
   });
 
+  it("finds no job under a name that the queue itself uses", async () => {
+    const keys = ["events", "meta", "failed", "completed", "id", "marker", "repeat"];
+    for (const key of keys) expect(await search(key), key).toMatchObject({ groups: [] });
+  });
+
   it("finds settings for admins alone", async () => {
     expect(await search("BANK_IBAN", admin)).toBe("/ops/settings#BANK_IBAN");
     expect(await search("BANK_IBAN")).toMatchObject({ groups: [] });

@@ -144,6 +144,15 @@ describe("an uploaded bank file", () => {
     expect((await (await desk.world.as("viewer")).upload("/ops/bank/import", formOf("a"))).status).toBe(403);
   });
 
+  it("can be sent again from the page of a problem, as a pasted text of almost 1 MiB", async () => {
+    const statement = "a;b\n1;2\n".repeat(120_000);
+    const response = await desk.ann.upload("/ops/bank/import", formOf("", { statement }));
+    expect(response.status).toBe(422);
+    expect(await response.text()).toContain('action="/ops/bank/import" enctype="multipart/form-data"');
+    const urlencoded = await desk.ann.post("/ops/bank/import", { bank: "Main", statement });
+    expect(urlencoded.status).toBe(413);
+  });
+
   it("is refused as multipart by every other action", async () => {
     const response = await desk.ann.upload("/ops/bank/lines/new", formOf("x"));
     expect(response.status).toBe(415);

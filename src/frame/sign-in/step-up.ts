@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { Express, Request, Response } from "express";
 import { z } from "zod";
 import type { Answers } from "../answer.ts";
+import { isMultipart } from "../body.ts";
 import { PageError } from "../errors.ts";
 import { backOf, fieldsOf } from "../problem-page.ts";
 import { byCertainty, type SentForm } from "../routes.ts";
@@ -35,7 +36,7 @@ const TITLES = {
   enroll: "Two-factor authentication is required",
 } as const;
 
-/** Rows and characters of the summary of a form. The form itself is carried whole: at most 64 KiB. */
+/** Rows and characters of the summary of a form. The form itself is carried whole; with the password it has to stay below its limit. */
 const MOST_SHOWN = 20;
 const LONGEST_SHOWN = 200;
 
@@ -132,7 +133,17 @@ function showStepUp(
     name: field.replaceAll(/[_-]/g, " "),
     value: value.length > LONGEST_SHOWN ? `${value.slice(0, LONGEST_SHOWN)}…` : value,
   }));
-  const data = { ...form, stepUp, name, fields, base, back, summary, hidden: visible.length - summary.length };
+  const data = {
+    ...form,
+    isMultipart: !isDialog && isMultipart(request),
+    stepUp,
+    name,
+    fields,
+    base,
+    back,
+    summary,
+    hidden: visible.length - summary.length,
+  };
   const title = TITLES[stepUp.kind];
   answers.show(request, reply, { template: "frame/sign-in/step-up", width: "reading", title, data }, status);
 }

@@ -161,7 +161,7 @@ export const findMails: Find = (sql, term, limit) => sql<FoundRow[]>`
     id is not distinct from ${term.kind === "mail" ? term.id : null} as "isExact"
   from mails
   where id = ${term.kind === "mail" ? term.id : null}
-    or lower(recipient) = lower(${term.text})
+    or lower(recipient) = lower(${term.kind === null ? term.text : null})
   order by 4 desc, id desc
   limit ${limit}`;
 

@@ -13,7 +13,7 @@ export interface SearchTerm {
   keyEnding: string | null;
   /** Whether a whole key was typed. Only its ending is searched. */
   isWholeKey: boolean;
-  /** A payment reference, or the beginning of one, without spaces and in upper case. Null if it is too short. */
+  /** A reference, or the beginning of one, without spaces and in upper case. Null if it is too short, or a kind is named. */
   reference: string | null;
   payload: PayloadKey | null;
   forecast: { id: string; tableId: number } | null;
@@ -63,7 +63,7 @@ export function readTerm(given: string): SearchTerm {
     kind,
     keyEnding: ending.length === 4 ? ending : null,
     isWholeKey,
-    reference: reference.length < SHORTEST_REFERENCE ? null : reference,
+    reference: kind !== null || reference.length < SHORTEST_REFERENCE ? null : reference,
     payload: payloadOf(text),
     forecast: forecast && { id: text, tableId: forecast.tableId },
   };
