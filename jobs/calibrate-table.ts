@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { closeAlert, openAlert } from "../src/alerts/store.ts";
 import { runRollingCalibration } from "../src/calibration/calibrate.ts";
-import { listWaitingRuns } from "../src/calibration/rolling-run-store.ts";
+import { listWaitingRuns } from "../src/calibration/runs/rolling-run-store.ts";
 import { job } from "../src/queue/job.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
 import { resolve } from "node:path";
 import { z } from "zod";
-import { forgetEndedSignIns } from "../src/accounts/session-store.ts";
+import { forgetEndedSignIns } from "../src/accounts/identity/session-store.ts";
 import { closeAlert, openAlert, syncAlerts } from "../src/alerts/store.ts";
 import { reasonOf } from "../src/errors.ts";
 import type { Tidied } from "../src/housekeeping/batch-store.ts";

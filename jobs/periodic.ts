@@ -5,7 +5,7 @@ import { binancePayOf } from "../src/config/binance-pay.ts";
 import { usdtOf } from "../src/config/usdt.ts";
 import { noteWorkUptime } from "../src/housekeeping/uptime-store.ts";
 import { findOfflineHouses, findUnreadableTables } from "../src/houses-file/watch-store.ts";
-import type { PeriodicContext, PeriodicTask } from "../src/queue/periodic.ts";
+import type { PeriodicContext, PeriodicTask } from "../src/queue/schedules/periodic.ts";
 import { sumCells } from "../src/rounds/gaps/cells-store.ts";
 import { expireNotices, refreshStalledNotices } from "../src/rounds/notices/notices-store.ts";
 import { syncProofAlerts } from "../src/rounds/proofs/proof-alerts-store.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { runWaitingCalibration } from "../src/calibration/manual-calibration.ts";
-import { listWaitingManualRuns } from "../src/calibration/manual-run-store.ts";
+import { listWaitingManualRuns } from "../src/calibration/runs/manual-run-store.ts";
 import { job } from "../src/queue/job.ts";
 
 /** Small chunks, since this process has other work; a killed worker loses a second or so of the run. */

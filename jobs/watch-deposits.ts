@@ -28,7 +28,7 @@ export default job({
     if (usdt === null || String(usdt.chain.id) !== chain) return { skipped: 1 };
     // loaded only here: the chain client takes a third of a second to load
     const [{ openEndpoints }, { watchDeposits }] = await Promise.all([
-      import("../src/topups/usdt/endpoint.ts"),
+      import("../src/topups/usdt/endpoints/endpoint.ts"),
       import("../src/topups/usdt/watch.ts"),
     ]);
     return watchDeposits({ sql, usdt, endpoints: openEndpoints(usdt.chain, usdt.rpcUrls, signal), log, signal });

@@ -1,5 +1,5 @@
 -- Functions that several tables use. Migrations run in the order of their file names; `migrate` grants what each role may
--- do after them (src/db/role-grants.ts).
+-- do after them (src/db/roles/role-grants.ts).
 
 -- before PostgreSQL 15 every role may create objects in public
 revoke create on schema public from public;

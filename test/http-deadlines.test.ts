@@ -6,7 +6,7 @@ import { createHouseClient } from "../src/houses/polling/http.ts";
 import { openMailServer } from "../src/mail/deliver.ts";
 import { createClient } from "../src/topups/binance-pay/client.ts";
 import { CHAINS } from "../src/config/usdt-chains.ts";
-import { openEndpoints } from "../src/topups/usdt/endpoint.ts";
+import { openEndpoints } from "../src/topups/usdt/endpoints/endpoint.ts";
 
 const TIMEOUT_MS = 400;
 /** Far above every deadline here, and far below those of the libraries (300 s for a body). */

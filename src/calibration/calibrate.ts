@@ -1,6 +1,13 @@
 import type { Sql } from "../db/client.ts";
-import { beatRun, endRun, releaseRun, saveRollingCalibration, takeRun, type TakenRun } from "./rolling-run-store.ts";
-import { replayUpTo, resumeReplay, snapshotOf, startReplay, type Replay } from "./replay.ts";
+import {
+  beatRun,
+  endRun,
+  releaseRun,
+  saveRollingCalibration,
+  takeRun,
+  type TakenRun,
+} from "./runs/rolling-run-store.ts";
+import { replayUpTo, resumeReplay, snapshotOf, startReplay, type Replay } from "./backtest/replay.ts";
 import { modelOfState, stateHash } from "../forecasts/model/state.ts";
 import { modelOf } from "../forecasts/model/table-model.ts";
 

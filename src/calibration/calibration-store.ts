@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import canonicalize from "canonicalize";
 import type { Queryable, Transaction } from "../db/client.ts";
-import type { CarryJson, Snapshot, SumsByFeature } from "./replay.ts";
+import type { CarryJson, Snapshot, SumsByFeature } from "./backtest/replay.ts";
 
 /** How a calibration was created. */
 export type CalibrationKind = "rolling" | "manual" | "promoted";

@@ -4,8 +4,8 @@ import type { Compared, Comparison } from "./compare.ts";
 import { figuresOf, type Figures } from "../forecasts/accuracy/figures/figures.ts";
 import { EXPERTS } from "../forecasts/model/parameters.ts";
 import { pitHeights } from "../forecasts/accuracy/figures/pit.ts";
-import { orderOf } from "./range-store.ts";
-import { carryOf, sumsOf } from "./replay.ts";
+import { orderOf } from "./backtest/range-store.ts";
+import { carryOf, sumsOf } from "./backtest/replay.ts";
 import { emptySums } from "../forecasts/accuracy/figures/sums.ts";
 
 export type Summary = ReturnType<typeof summaryOf>;

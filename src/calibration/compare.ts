@@ -4,8 +4,8 @@ import { findCalibration, type WholeCalibration } from "./calibration-store.ts";
 import { figuresOf, type Figures } from "../forecasts/accuracy/figures/figures.ts";
 import { addPairs, learnPacked, pairedFigures, pairRounds } from "./paired-loss.ts";
 import { readTable } from "./promotion-store.ts";
-import { startReplay, sumsOf, type Replay } from "./replay.ts";
-import { listVoidSeqs, readPackedRounds } from "./replay-store.ts";
+import { startReplay, sumsOf, type Replay } from "./backtest/replay.ts";
+import { listVoidSeqs, readPackedRounds } from "./backtest/replay-store.ts";
 import { encodeState, modelOfState, stateHash } from "../forecasts/model/state.ts";
 import type { Band } from "../forecasts/model/table-model.ts";
 

@@ -2,12 +2,12 @@ import { setTimeout as delay } from "node:timers/promises";
 import { z } from "zod";
 import type { Queryable, Sql } from "../db/client.ts";
 import { reasonOf, UsageError } from "../errors.ts";
-import { backtestRows } from "./backtest-rows.ts";
+import { backtestRows } from "./backtest/backtest-rows.ts";
 import type { ReplaySteps } from "./calibrate.ts";
 import { findCalibration, type NewCalibration } from "./calibration-store.ts";
 import type { ExportedForecast } from "../forecasts/chain/export-store.ts";
 import { figuresOf } from "../forecasts/accuracy/figures/figures.ts";
-import { giveUpLostRun } from "./lost-attempts-store.ts";
+import { giveUpLostRun } from "./runs/lost-attempts-store.ts";
 import {
   beatManualRun,
   claimManualRun,
@@ -24,7 +24,7 @@ import {
   type ManualRun,
   type RunOrder,
   type Turn,
-} from "./manual-run-store.ts";
+} from "./runs/manual-run-store.ts";
 import {
   findEnds,
   findLateRounds,
@@ -37,10 +37,10 @@ import {
   type ReplayOrder,
   type ReplayRange,
   type RoundPlace,
-} from "./range-store.ts";
+} from "./backtest/range-store.ts";
 import { createModel, type Model } from "../forecasts/model/model.ts";
 import type { Parameters } from "../forecasts/model/parameters.ts";
-import { replayUpTo, resumeReplay, snapshotOf, startReplay, sumsOf, type Replay } from "./replay.ts";
+import { replayUpTo, resumeReplay, snapshotOf, startReplay, sumsOf, type Replay } from "./backtest/replay.ts";
 import { emptySums } from "../forecasts/accuracy/figures/sums.ts";
 import { modelOf } from "../forecasts/model/table-model.ts";
 

@@ -7,7 +7,7 @@
 import { forgetContext, learn, probabilities, type State } from "../forecasts/model/k7.ts";
 import type { Model } from "../forecasts/model/model.ts";
 import { nextColorPpm } from "../forecasts/model/ppm.ts";
-import { AFTER_GAP, REACHED_X0 } from "./backtest.ts";
+import { AFTER_GAP, REACHED_X0 } from "./backtest/backtest.ts";
 import { microNats } from "../forecasts/score/scoring.ts";
 
 /** Sums of losses in micro-nats and of their differences, first minus second. */

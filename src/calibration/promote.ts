@@ -2,7 +2,7 @@ import type { Sql, Transaction } from "../db/client.ts";
 import { UsageError } from "../errors.ts";
 import { findCalibration, recordHash, type NewCalibration, type WholeCalibration } from "./calibration-store.ts";
 import { lockTable, readTable, switchTo } from "./promotion-store.ts";
-import { replayUpTo, resumeReplay, snapshotOf, type Replay } from "./replay.ts";
+import { replayUpTo, resumeReplay, snapshotOf, type Replay } from "./backtest/replay.ts";
 
 /** Rounds that may remain when the table is locked: 10 ms in which no round is stored. */
 const ROUNDS_UNDER_LOCK = 1000n;

@@ -1,9 +1,9 @@
 import type { Queryable, Transaction } from "../db/client.ts";
-import { lockState } from "../pass/add.ts";
-import { chancesNow } from "../pass/issue.ts";
-import { snapshotOf } from "../pass/learn.ts";
-import type { PassState } from "../pass/state.ts";
-import { saveSnapshot } from "../pass/write-store.ts";
+import { lockState } from "../pass/compute/add.ts";
+import { chancesNow } from "../pass/compute/issue.ts";
+import { snapshotOf } from "../pass/compute/learn.ts";
+import type { PassState } from "../pass/compute/state.ts";
+import { saveSnapshot } from "../pass/stores/write-store.ts";
 import type { Color } from "../rounds/colors.ts";
 import { refreshNoticesWithin } from "../rounds/notices/notices-store.ts";
 import { saveModels } from "../forecasts/model/models-store.ts";

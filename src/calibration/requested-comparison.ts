@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Sql } from "../db/client.ts";
 import { reasonOf } from "../errors.ts";
 import { compareCalibrations, type Comparison } from "./compare.ts";
-import { giveUpLostComparison } from "./lost-attempts-store.ts";
+import { giveUpLostComparison } from "./runs/lost-attempts-store.ts";
 import { beatComparison, finishComparison, leaveComparison, takeComparison, type Pair } from "./comparison-store.ts";
 
 /** A chunk takes 10 ms for each of the two, since the process has other work. */

@@ -1,6 +1,6 @@
 import type { Request } from "express";
-import { hasCurrentConsent, saveConsent } from "../accounts/consent-store.ts";
-import { holderEntry } from "../accounts/holder-entry.ts";
+import { hasCurrentConsent, saveConsent } from "../accounts/holders/consent-store.ts";
+import { holderEntry } from "../accounts/holders/holder-entry.ts";
 import { legalText, paragraphsOf } from "../accounts/legal.ts";
 import { appendAudit } from "../audit/store.ts";
 import type { Sql } from "../db/client.ts";

@@ -1,8 +1,8 @@
 import type { RequestListener } from "node:http";
-import { openDevices } from "../accounts/devices.ts";
-import { type Identity, openIdentity } from "../accounts/identity.ts";
-import { redeemFirstSignIn } from "../accounts/sign-up.ts";
-import { isHolder } from "../accounts/person-store.ts";
+import { openDevices } from "../accounts/identity/devices.ts";
+import { type Identity, openIdentity } from "../accounts/identity/identity.ts";
+import { redeemFirstSignIn } from "../accounts/holders/sign-up.ts";
+import { isHolder } from "../accounts/holders/person-store.ts";
 import type { SharedParts } from "../serve/server.ts";
 import { mailKeyOf } from "../mail/seal.ts";
 import { openConsole } from "./app.ts";

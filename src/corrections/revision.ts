@@ -1,6 +1,6 @@
 import type { Transaction } from "../db/client.ts";
 import { lockHeads, touchHeads } from "../tables/heads-store.ts";
-import { reviseScores } from "../pass/revise-scores-store.ts";
+import { reviseScores } from "../pass/stores/revise-scores-store.ts";
 import { colorOf } from "../rounds/colors.ts";
 import { refreshNoticesWithin } from "../rounds/notices/notices-store.ts";
 import {

@@ -12,7 +12,7 @@ import {
   type Template,
   type Value,
 } from "./statement.ts";
-import { roleOption } from "./take-role.ts";
+import { roleOption } from "./roles/take-role.ts";
 
 /** A row whose columns no one declared. */
 // oxlint-disable-next-line typescript/no-explicit-any

@@ -4,7 +4,7 @@ import { reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { Connection } from "./connection.ts";
 import { ConnectionLostError } from "./errors.ts";
-import { roleOption } from "./take-role.ts";
+import { roleOption } from "./roles/take-role.ts";
 
 /** A short gap is harmless: every listener also polls. */
 const RETRY_MS = 1_000;

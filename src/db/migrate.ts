@@ -4,7 +4,7 @@ import type pg from "pg";
 import { UsageError } from "../errors.ts";
 import { WAIT_FOR_TABLE_MS, whileInUse } from "./while-in-use.ts";
 import { withPgClient } from "./pg-client.ts";
-import { applyRoles } from "./roles.ts";
+import { applyRoles } from "./roles/roles.ts";
 
 const SQL_FOLDER = new URL("../../sql", import.meta.url).pathname;
 const HISTORY = "migrations";

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { chown, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { ROLES } from "../db/role-grants.ts";
+import { ROLES } from "../db/roles/role-grants.ts";
 import { keepPassword } from "../config/keep-password.ts";
 import { commandLine, endLeftover, isRunning } from "./pids.ts";
 import { freePort, PORT_ATTEMPTS, PORT_TAKEN } from "./ports.ts";

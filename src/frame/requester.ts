@@ -1,5 +1,5 @@
 import type { Request } from "express";
-import type { Requester } from "../accounts/identity.ts";
+import type { Requester } from "../accounts/identity/identity.ts";
 import type { PageReply } from "./view.ts";
 
 /** Returns the requester, in the form that the authentication library needs. */

@@ -1,5 +1,5 @@
 import type { Queryable, Transaction } from "../db/client.ts";
-import { whyNoApproval } from "../accounts/operator-change-store.ts";
+import { whyNoApproval } from "../accounts/operators/operator-change-store.ts";
 import type { Leg, LedgerSide } from "./posting.ts";
 import { post } from "./store.ts";
 

@@ -1,4 +1,4 @@
-import { findOperator } from "../accounts/operator-store.ts";
+import { findOperator } from "../accounts/operators/operator-store.ts";
 import type { Transaction } from "../db/client.ts";
 import { PageError } from "../frame/errors.ts";
 import type { Person } from "../topups/bank/four-eyes.ts";

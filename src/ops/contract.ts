@@ -5,7 +5,7 @@ import type { FileInput } from "../frame/body.ts";
 import type { Shown } from "../frame/view.ts";
 import type { Log } from "../log.ts";
 import type { MailKey } from "../mail/seal.ts";
-import type { Queues } from "../queue/inspect.ts";
+import type { Queues } from "../queue/runs/inspect.ts";
 
 /**
  * The role of a person at `/ops`. A viewer sees the pages and changes nothing, an operator acts on houses, queues, rounds and

@@ -1,10 +1,10 @@
 import { mailKeysOf } from "../mail/seal.ts";
 import type { RequestListener } from "node:http";
-import { openDevices } from "../accounts/devices.ts";
-import { type Identity, openIdentity } from "../accounts/identity.ts";
-import { redeemLink } from "../accounts/link-store.ts";
+import { openDevices } from "../accounts/identity/devices.ts";
+import { type Identity, openIdentity } from "../accounts/identity/identity.ts";
+import { redeemLink } from "../accounts/operators/link-store.ts";
 import type { SharedParts } from "../serve/server.ts";
-import { isOperator } from "../accounts/operator-store.ts";
+import { isOperator } from "../accounts/operators/operator-store.ts";
 import type { Settings } from "../config/environment.ts";
 import { openOps } from "./app.ts";
 import { auditPages } from "./audit/pages.ts";

@@ -4,7 +4,7 @@ import type { Log } from "../log.ts";
 import { listOpenGaps } from "../rounds/gaps/gaps-store.ts";
 import { refreshNotices } from "../rounds/notices/notices-store.ts";
 import { syncProofAlerts } from "../rounds/proofs/proof-alerts-store.ts";
-import type { PassResult } from "./state.ts";
+import type { PassResult } from "./compute/state.ts";
 
 /** Counts of what passes did, for the line in the log. */
 export interface PassCounts {

@@ -5,10 +5,10 @@ import { createLeaseTaker, type TakeLease } from "../houses/polling/lease-store.
 import { createPollRoom, type PollRoom } from "../houses/polling/poll-room.ts";
 import { createProver, type Prover } from "../houses/fairness/prove.ts";
 import { isOwnFault } from "../rounds/read-response.ts";
-import { countTables, listReplayRows, loadTables, type StoredTable } from "./load-store.ts";
-import type { PassState } from "./state.ts";
+import { countTables, listReplayRows, loadTables, type StoredTable } from "./stores/load-store.ts";
+import type { PassState } from "./compute/state.ts";
 import { States } from "./states.ts";
-import { stateOf } from "./stored-state.ts";
+import { stateOf } from "./compute/stored-state.ts";
 import { createWriter, type Writer } from "./writer.ts";
 
 /** What a worker process needs for passes; one for all of its jobs. */

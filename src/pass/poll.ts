@@ -8,7 +8,7 @@ import type { Lease } from "../houses/polling/lease-store.ts";
 import type { EndedPoll, FeedChange } from "../houses/polling/poll-store.ts";
 import { summarizePoll, type RequestedTable } from "../houses/polling/poll-summary.ts";
 import { isOwnFault, ownFault } from "../rounds/read-response.ts";
-import { pass } from "./pass.ts";
+import { pass } from "./compute/pass.ts";
 import { loadStates, type Passes } from "./passes.ts";
 import {
   isRepeated,
@@ -18,12 +18,12 @@ import {
   type Received,
   type ReceivedBody,
 } from "./polled-response.ts";
-import { keepUnreadPayload } from "./payload-store.ts";
-import { readResponse } from "./read.ts";
-import { isNoteDue, sharedPart, type SharedPart } from "./shared-part.ts";
-import type { PassResult, PassState, PassTime, PolledResponse, ReadResponse } from "./state.ts";
-import { fromDatabase, laterBy } from "./times.ts";
-import { refusalOf } from "./write-store.ts";
+import { keepUnreadPayload } from "./stores/payload-store.ts";
+import { readResponse } from "./compute/read.ts";
+import { isNoteDue, sharedPart, type SharedPart } from "./compute/shared-part.ts";
+import type { PassResult, PassState, PassTime, PolledResponse, ReadResponse } from "./compute/state.ts";
+import { fromDatabase, laterBy } from "./compute/times.ts";
+import { refusalOf } from "./stores/write-store.ts";
 
 /** A poll of a house shard with all responses. */
 export interface Poll {

@@ -5,9 +5,9 @@ import type { Lease } from "../houses/polling/lease-store.ts";
 import type { RequestedTable } from "../houses/polling/poll-summary.ts";
 import { LARGEST_HERE } from "../rounds/read-response.ts";
 import { shareParsing } from "../houses/reading/read-text.ts";
-import type { HeadRow } from "./rows.ts";
-import type { PolledResponse, ReadResponse, ReceivedPayload } from "./state.ts";
-import { fromDatabase, laterBy } from "./times.ts";
+import type { HeadRow } from "./compute/rows.ts";
+import type { PolledResponse, ReadResponse, ReceivedPayload } from "./compute/state.ts";
+import { fromDatabase, laterBy } from "./compute/times.ts";
 
 /** The request and response of a table, by the database's clock. */
 export interface Received {

@@ -1,5 +1,5 @@
-import type { SharedPart } from "./shared-part.ts";
-import type { PassState } from "./state.ts";
+import type { SharedPart } from "./compute/shared-part.ts";
+import type { PassState } from "./compute/state.ts";
 
 /** Tables whose states a process holds: some 60 kB each. */
 const MOST_STATES = 12_000;

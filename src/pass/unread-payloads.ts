@@ -3,14 +3,14 @@ import { hash } from "node:crypto";
 import { isConnectionError } from "../db/errors.ts";
 import { settingsOf, type House } from "../houses/house.ts";
 import { readBody, isOwnFault, ownFault } from "../rounds/read-response.ts";
-import { joinPasses } from "./join.ts";
-import { pass } from "./pass.ts";
+import { joinPasses } from "./compute/join.ts";
+import { pass } from "./compute/pass.ts";
 import { loadStates, type Passes } from "./passes.ts";
-import { findTime, listUnread, type UnreadPayload } from "./payload-store.ts";
-import { readResponse, type Reader, type ResponseBody } from "./read.ts";
-import type { PassResult, PassState, PassTime, PayloadMark, ReadResponse, StoredResponse } from "./state.ts";
-import { fromDatabase, laterBy } from "./times.ts";
-import { refusalOf } from "./write-store.ts";
+import { findTime, listUnread, type UnreadPayload } from "./stores/payload-store.ts";
+import { readResponse, type Reader, type ResponseBody } from "./compute/read.ts";
+import type { PassResult, PassState, PassTime, PayloadMark, ReadResponse, StoredResponse } from "./compute/state.ts";
+import { fromDatabase, laterBy } from "./compute/times.ts";
+import { refusalOf } from "./stores/write-store.ts";
 
 /** Attempts on the oldest payload: in time, without a set, with every round looked up, and refused. */
 const MOST_TRIES = 5;

@@ -3,8 +3,8 @@ import type { Pipeline } from "../db/client.ts";
 import type { Query } from "../db/query.ts";
 import { codeOf } from "../errors.ts";
 import { endPollStatements, type EndedPoll } from "../houses/polling/poll-store.ts";
-import type { CompletePassRows } from "./state.ts";
-import { passStatements, type HeldLease } from "./write-store.ts";
+import type { CompletePassRows } from "./compute/state.ts";
+import { passStatements, type HeldLease } from "./stores/write-store.ts";
 
 /** The content of one commit: passes of one poll, and the end of the poll if they are its last. */
 export interface Rows {

@@ -1,4 +1,4 @@
-import { saveConsent } from "../accounts/consent-store.ts";
+import { saveConsent } from "../accounts/holders/consent-store.ts";
 import { appendAudit } from "../audit/store.ts";
 import { announce } from "../callers/store.ts";
 import type { Sql, Transaction } from "../db/client.ts";

@@ -1,5 +1,5 @@
 import type { Queryable } from "../db/client.ts";
-import type { PeriodicState } from "./periodic.ts";
+import type { PeriodicState } from "./schedules/periodic.ts";
 
 /** The name of the reconciler's lease and of its heartbeat. */
 export const RECONCILER = "reconcile";

@@ -1,7 +1,7 @@
 import type { Queryable, Transaction } from "../db/client.ts";
-import { fromDatabase } from "../pass/times.ts";
-import type { ConflictRow, QuarantineRow } from "../pass/rows.ts";
-import type { PayloadMark } from "../pass/state.ts";
+import { fromDatabase } from "../pass/compute/times.ts";
+import type { ConflictRow, QuarantineRow } from "../pass/compute/rows.ts";
+import type { PayloadMark } from "../pass/compute/state.ts";
 
 /** The limits of a batch; one runs at a time. */
 const MOST_PAYLOADS = 100;

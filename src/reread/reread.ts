@@ -1,10 +1,10 @@
 import type { Sql, Transaction } from "../db/client.ts";
 import type { Prover } from "../houses/fairness/prove.ts";
 import type { House } from "../houses/house.ts";
-import { addRounds, loadState, lockState, timeOfAddition, withStored } from "../pass/add.ts";
+import { addRounds, loadState, lockState, timeOfAddition, withStored } from "../pass/compute/add.ts";
 import { lockHeads } from "../tables/heads-store.ts";
-import { pass } from "../pass/pass.ts";
-import type { CompletePassRows, PassState, PassTime, ReadResponse, StoredResponse } from "../pass/state.ts";
+import { pass } from "../pass/compute/pass.ts";
+import type { CompletePassRows, PassState, PassTime, ReadResponse, StoredResponse } from "../pass/compute/state.ts";
 import { readPayload } from "../pass/unread-payloads.ts";
 import { refreshNoticesWithin } from "../rounds/notices/notices-store.ts";
 import { quarantinedItem } from "../rounds/lists/quarantined-item.ts";

@@ -1,7 +1,7 @@
 import type { Transaction } from "../db/client.ts";
-import type { Memories } from "../pass/learn.ts";
-import type { StoredTable } from "../pass/load-store.ts";
-import type { RoundRow } from "../pass/rows.ts";
+import type { Memories } from "../pass/compute/learn.ts";
+import type { StoredTable } from "../pass/stores/load-store.ts";
+import type { RoundRow } from "../pass/compute/rows.ts";
 import { listStoredAudits, type StoredAudit } from "../forecasts/readings/audit-store.ts";
 import type { AuditRow } from "../forecasts/readings/house-audit.ts";
 import { factsOf, type Fact } from "../forecasts/readings/reading-facts.ts";

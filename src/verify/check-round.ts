@@ -3,8 +3,8 @@ import { multiplierRefusal } from "../houses/fairness/claims.ts";
 import { previousHash } from "../houses/fairness/walk.ts";
 import { instantsOf } from "../houses/adapters/index.ts";
 import { parseMultiplier } from "../houses/reading/multiplier.ts";
-import { SOURCES, type RoundRow } from "../pass/rows.ts";
-import { bandOf } from "../pass/settle.ts";
+import { SOURCES, type RoundRow } from "../pass/compute/rows.ts";
+import { bandOf } from "../pass/compute/settle.ts";
 import { historyHash, historyStrings } from "../record/hashes.ts";
 import { sourceOf, type VerifiedTable } from "./verify-store.ts";
 

@@ -1,6 +1,6 @@
-import type { RoundRow, ScoreSetRow } from "../pass/rows.ts";
-import { outcomeText } from "../pass/settle.ts";
-import type { OpenForecast } from "../pass/state.ts";
+import type { RoundRow, ScoreSetRow } from "../pass/compute/rows.ts";
+import { outcomeText } from "../pass/compute/settle.ts";
+import type { OpenForecast } from "../pass/compute/state.ts";
 import { REASONS, scoreHash, scoreStrings } from "../record/hashes.ts";
 import { forecastIdOf } from "../forecasts/chain/forecast-id.ts";
 import type { Wrong } from "./check-round.ts";

@@ -1,5 +1,5 @@
 import type { Transaction } from "../db/client.ts";
-import type { HeadRow } from "../pass/rows.ts";
+import type { HeadRow } from "../pass/compute/rows.ts";
 
 /** The columns of a head that follow from its records. */
 type RebuiltHead = Omit<

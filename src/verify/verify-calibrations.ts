@@ -7,7 +7,7 @@ import {
   recordHash,
   type WholeCalibration,
 } from "../calibration/calibration-store.ts";
-import { replayUpTo, resumeReplay, snapshotOf, startReplay } from "../calibration/replay.ts";
+import { replayUpTo, resumeReplay, snapshotOf, startReplay } from "../calibration/backtest/replay.ts";
 import { modelOfState, stateHash } from "../forecasts/model/state.ts";
 import type { Band } from "../forecasts/model/table-model.ts";
 

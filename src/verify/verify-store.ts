@@ -1,8 +1,8 @@
 import type { Queryable, Sql, Transaction } from "../db/client.ts";
 import type { Fairness } from "../houses/fairness/settings.ts";
-import { asSet, setColumns, type StoredSet } from "../pass/load-store.ts";
-import { SOURCES, type ForecastSetRow, type RoundRow, type ScoreSetRow } from "../pass/rows.ts";
-import { fromDatabase } from "../pass/times.ts";
+import { asSet, setColumns, type StoredSet } from "../pass/stores/load-store.ts";
+import { SOURCES, type ForecastSetRow, type RoundRow, type ScoreSetRow } from "../pass/compute/rows.ts";
+import { fromDatabase } from "../pass/compute/times.ts";
 import type { Color } from "../rounds/colors.ts";
 
 /** Opens one snapshot of the database: everything checked inside belongs to the same moment. */

@@ -1,8 +1,8 @@
 import { getMigrations } from "better-auth/db/migration";
 import pino from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { identityOptions } from "../../src/accounts/identity.ts";
-import * as passwords from "../../src/accounts/password.ts";
+import { identityOptions } from "../../src/accounts/identity/identity.ts";
+import * as passwords from "../../src/accounts/identity/password.ts";
 import { openPgPool } from "../../src/db/pg-pool.ts";
 import { createDatabase } from "../support/database.ts";
 

@@ -18,10 +18,10 @@ import ingest from "./ingest.ts";
 import honesty from "./honesty.ts";
 import meter from "./meter.ts";
 import model from "./model.ts";
-import pipeline from "./pipeline.ts";
-import queue from "./queue.ts";
+import pipeline from "./pipeline/pipeline.ts";
+import queue from "./queue/queue.ts";
 import regret from "./regret.ts";
-import scale from "./scale.ts";
+import scale from "./scale/scale.ts";
 import verify from "./verify.ts";
 import windows from "./windows.ts";
 

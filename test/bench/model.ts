@@ -13,7 +13,7 @@ import { nextColorOf } from "../../src/forecasts/model/table-model.ts";
 import { windowsOf } from "../../src/forecasts/model/windows.ts";
 import { colorOf, trueGames } from "../forecasts/true-games.ts";
 import type { Bench } from "./measured.ts";
-import { plainLearn, plainProbabilities, plainTable, plainWindows } from "./straightforward-k7.ts";
+import { plainLearn, plainProbabilities, plainTable, plainWindows } from "./pipeline/straightforward-k7.ts";
 
 const COLORS = [0, 1, 2];
 const SAME_ROUNDS = 1000;

@@ -12,7 +12,7 @@ import { addAccuracy } from "../../src/forecasts/accuracy/add-accuracy.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
 import { migrate } from "../../src/db/migrate.ts";
 import { draw } from "../../src/demo/draw.ts";
-import type { PassState } from "../../src/pass/state.ts";
+import type { PassState } from "../../src/pass/compute/state.ts";
 import { publishLog } from "../../src/record/log/publish-log.ts";
 import { tableEntry } from "../support/houses.ts";
 import { makeHouse } from "../support/make.ts";

@@ -13,7 +13,7 @@ import { encodeState, stateHash } from "../../src/forecasts/model/state.ts";
 import type { ExportedForecast } from "../../src/forecasts/chain/export-store.ts";
 import { verify } from "../../src/verify/verify.ts";
 import { reviseRound } from "../../src/corrections/revision.ts";
-import { plainLearn, plainProbabilities, plainTable, plainWindows } from "../bench/straightforward-k7.ts";
+import { plainLearn, plainProbabilities, plainTable, plainWindows } from "../bench/pipeline/straightforward-k7.ts";
 import { generatedRounds, stateAfter, type Outcome } from "../forecasts/streams.ts";
 import { createWorld, type World } from "../forecasts/world.ts";
 

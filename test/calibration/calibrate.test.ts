@@ -1,9 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { runRollingCalibration, type ReplaySteps } from "../../src/calibration/calibrate.ts";
 import { listCalibrations } from "../../src/calibration/calibration-store.ts";
-import { listHousesToCalibrate, listWaitingRuns, requestRollingRuns } from "../../src/calibration/rolling-run-store.ts";
-import { advance } from "../../src/calibration/backtest.ts";
-import { snapshotOf, startReplay, sumsOf } from "../../src/calibration/replay.ts";
+import {
+  listHousesToCalibrate,
+  listWaitingRuns,
+  requestRollingRuns,
+} from "../../src/calibration/runs/rolling-run-store.ts";
+import { advance } from "../../src/calibration/backtest/backtest.ts";
+import { snapshotOf, startReplay, sumsOf } from "../../src/calibration/backtest/replay.ts";
 import { emptySums } from "../../src/forecasts/accuracy/figures/sums.ts";
 import { modelOf } from "../../src/forecasts/model/table-model.ts";
 import { eventually } from "../support/eventually.ts";

@@ -12,7 +12,7 @@ import { requestManualRun, runManualCalibration, type ManualWork } from "../../s
 import { createModel } from "../../src/forecasts/model/model.ts";
 import { namedParameters } from "../../src/forecasts/model/parameter-set.ts";
 import { K7_1, type Parameters } from "../../src/forecasts/model/parameters.ts";
-import { sumsOf } from "../../src/calibration/replay.ts";
+import { sumsOf } from "../../src/calibration/backtest/replay.ts";
 import { encodeState, stateHash } from "../../src/forecasts/model/state.ts";
 import { scoreNextColor } from "../../src/forecasts/score/scoring.ts";
 import { eventually } from "../support/eventually.ts";

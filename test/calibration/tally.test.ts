@@ -18,7 +18,7 @@ import {
   tallyNextColor,
   tallyWait,
   tallyWindow,
-} from "../../src/calibration/tally.ts";
+} from "../../src/calibration/backtest/tally.ts";
 
 type Window = [pPpm: number, basePpm: number, hit: boolean];
 type NextColor = [pPpm: number[], basePpm: number[], outcome: number];

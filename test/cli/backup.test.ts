@@ -13,7 +13,7 @@ import { connect, type Sql } from "../../src/db/client.ts";
 import { migrate } from "../../src/db/migrate.ts";
 import { verify } from "../../src/verify/verify.ts";
 import { applyHouses } from "../../src/houses-file/apply-store.ts";
-import type { PassState } from "../../src/pass/state.ts";
+import type { PassState } from "../../src/pass/compute/state.ts";
 import { fund } from "../support/fund.ts";
 import { createDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";

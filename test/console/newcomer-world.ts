@@ -1,7 +1,7 @@
 import sendMail from "../../jobs/send-mail.ts";
 import watchDeposits from "../../jobs/watch-deposits.ts";
-import { insertOperator } from "../../src/accounts/operator-store.ts";
-import { hashPassword } from "../../src/accounts/password.ts";
+import { insertOperator } from "../../src/accounts/operators/operator-store.ts";
+import { hashPassword } from "../../src/accounts/identity/password.ts";
 import { startApi } from "../../src/serve/server.ts";
 import { loadSettings } from "../../src/config/environment.ts";
 import { startConsole } from "../../src/console/start.ts";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { removeHolderTwoFactor } from "../../src/accounts/holder-two-factor.ts";
-import { insertOperator } from "../../src/accounts/operator-store.ts";
+import { removeHolderTwoFactor } from "../../src/accounts/holders/holder-two-factor.ts";
+import { insertOperator } from "../../src/accounts/operators/operator-store.ts";
 import { verifyAudit } from "../../src/audit/verify.ts";
 import { walletMicros } from "../../src/ledger/store.ts";
 import { totp } from "../ops/totp.ts";

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createOperator } from "../../src/accounts/manage.ts";
-import { insertOperator } from "../../src/accounts/operator-store.ts";
-import { hashPassword } from "../../src/accounts/password.ts";
-import { saveAddress } from "../../src/accounts/person-store.ts";
+import { createOperator } from "../../src/accounts/operators/manage.ts";
+import { insertOperator } from "../../src/accounts/operators/operator-store.ts";
+import { hashPassword } from "../../src/accounts/identity/password.ts";
+import { saveAddress } from "../../src/accounts/holders/person-store.ts";
 import { eventually } from "../support/eventually.ts";
 import type { Somebody } from "../support/somebody.ts";
 import { openSomebody } from "../support/somebody.ts";

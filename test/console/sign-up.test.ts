@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { legalText } from "../../src/accounts/legal.ts";
-import { insertOperator } from "../../src/accounts/operator-store.ts";
-import { forgetEndedSignIns } from "../../src/accounts/session-store.ts";
+import { insertOperator } from "../../src/accounts/operators/operator-store.ts";
+import { forgetEndedSignIns } from "../../src/accounts/identity/session-store.ts";
 import { createAccount, createKey } from "../../src/callers/store.ts";
 import { verifyAudit } from "../../src/audit/verify.ts";
 import type { Somebody } from "../support/somebody.ts";

@@ -5,9 +5,9 @@ import pg from "pg";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { connect } from "../../src/db/client.ts";
 import { migrate } from "../../src/db/migrate.ts";
-import { GRANTS, OWNED_BY_WORKERS, type Part, ROLES, SECRETS } from "../../src/db/role-grants.ts";
-import { applyRoles, listUnlisted, readRolesState } from "../../src/db/roles.ts";
-import { listLogins, withRole, withRoleOf } from "../../src/db/take-role.ts";
+import { GRANTS, OWNED_BY_WORKERS, type Part, ROLES, SECRETS } from "../../src/db/roles/role-grants.ts";
+import { applyRoles, listUnlisted, readRolesState } from "../../src/db/roles/roles.ts";
+import { listLogins, withRole, withRoleOf } from "../../src/db/roles/take-role.ts";
 import { createDatabase } from "../support/database.ts";
 
 const AS_LISTED = { missing: [], lacking: [], beyond: [], rowRules: [], notOwned: [] };

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { AFTER_GAP, REACHED_X0 } from "../../src/calibration/backtest.ts";
+import { AFTER_GAP, REACHED_X0 } from "../../src/calibration/backtest/backtest.ts";
 import { emptyState, forgetContext, learn, type State } from "../../src/forecasts/model/k7.ts";
 import type { Model } from "../../src/forecasts/model/model.ts";
 

@@ -8,10 +8,10 @@ import { parseRetryAfter } from "../../src/houses/polling/retry-after.ts";
 import { encodedEtag, namedEtag } from "../../src/http/etag.ts";
 import { readUrl } from "../../src/http/url.ts";
 import { networkOf } from "../../src/limits/address.ts";
-import { parseStatement } from "../../src/topups/bank/parse-statement.ts";
+import { parseStatement } from "../../src/topups/bank/statements/parse-statement.ts";
 import { queriedOrder, certificates, madeOrder, wrapped } from "../../src/topups/binance-pay/responses.ts";
 import { readNotice } from "../../src/topups/binance-pay/notice.ts";
-import { reduceResponse } from "../../src/topups/usdt/reduce-response.ts";
+import { reduceResponse } from "../../src/topups/usdt/endpoints/reduce-response.ts";
 
 /** A parser of outside text: what valid texts look like, and what holds for every text. `run` throws where it does not. */
 export interface Target {

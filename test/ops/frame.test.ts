@@ -1,7 +1,7 @@
 import { readFileSync, globSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { z } from "zod";
-import type { OperatorRole } from "../../src/accounts/roles.ts";
+import type { OperatorRole } from "../../src/accounts/operators/roles.ts";
 import { appendAudit } from "../../src/audit/store.ts";
 import { connect } from "../../src/db/client.ts";
 import { auditEntry } from "../../src/ops/audit-entry.ts";

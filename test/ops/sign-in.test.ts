@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { makeLocalLink } from "../../src/accounts/local-operator.ts";
-import { changeDisabled, endAllSessions, resetPassword } from "../../src/accounts/manage.ts";
-import { hashPassword } from "../../src/accounts/password.ts";
+import { makeLocalLink } from "../../src/accounts/operators/local-operator.ts";
+import { changeDisabled, endAllSessions, resetPassword } from "../../src/accounts/operators/manage.ts";
+import { hashPassword } from "../../src/accounts/identity/password.ts";
 import { eventually } from "../support/eventually.ts";
 import { totp } from "./totp.ts";
 import { openOpsWorld, type OpsWorld, PASSWORD, type Somebody } from "./world.ts";

@@ -1,12 +1,12 @@
 import pino from "pino";
-import { insertOperator } from "../../src/accounts/operator-store.ts";
-import { hashPassword } from "../../src/accounts/password.ts";
-import type { OperatorRole } from "../../src/accounts/roles.ts";
+import { insertOperator } from "../../src/accounts/operators/operator-store.ts";
+import { hashPassword } from "../../src/accounts/identity/password.ts";
+import type { OperatorRole } from "../../src/accounts/operators/roles.ts";
 import { startApi, type Api } from "../../src/serve/server.ts";
 import { loadSettings, type Settings } from "../../src/config/environment.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
-import { ROLES } from "../../src/db/role-grants.ts";
-import { withRole } from "../../src/db/take-role.ts";
+import { ROLES } from "../../src/db/roles/role-grants.ts";
+import { withRole } from "../../src/db/roles/take-role.ts";
 import type { OpsParts } from "../../src/ops/contract.ts";
 import { startOps, type StartOps } from "../../src/ops/start.ts";
 import { CHECKS } from "../api/world.ts";

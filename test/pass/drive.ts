@@ -1,7 +1,7 @@
-import { findKnown } from "../../src/pass/known-rounds.ts";
-import { joinPasses } from "../../src/pass/join.ts";
-import { pass } from "../../src/pass/pass.ts";
-import type { PassResponse, PassResult, PassState, PassTime, ReadResponse } from "../../src/pass/state.ts";
+import { findKnown } from "../../src/pass/compute/known-rounds.ts";
+import { joinPasses } from "../../src/pass/compute/join.ts";
+import { pass } from "../../src/pass/compute/pass.ts";
+import type { PassResponse, PassResult, PassState, PassTime, ReadResponse } from "../../src/pass/compute/state.ts";
 import { emptyPassState } from "../support/passes.ts";
 import { tableOf, PAUSE_MS, type Given, type History } from "./histories.ts";
 import { Shelf } from "./shelf.ts";

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { connect, openPipeline, type Pipeline, type Sql, type Transaction } from "../../src/db/client.ts";
-import type { ForecastSetRow, ScoreSetRow } from "../../src/pass/rows.ts";
-import type { CompletePassRows as PassRows } from "../../src/pass/state.ts";
-import { passStatements, refusalOf, writePasses } from "../../src/pass/write-store.ts";
+import type { ForecastSetRow, ScoreSetRow } from "../../src/pass/compute/rows.ts";
+import type { CompletePassRows as PassRows } from "../../src/pass/compute/state.ts";
+import { passStatements, refusalOf, writePasses } from "../../src/pass/stores/write-store.ts";
 import { type CoreTable, fromNow, hashOf, makeCoreTables, payloadRow } from "../support/core-rows.ts";
 import { createCoreDatabase } from "../support/core-schema.ts";
 

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { replay } from "../../src/pass/replay.ts";
-import type { PassState, ReadResponse } from "../../src/pass/state.ts";
+import { replay } from "../../src/pass/compute/replay.ts";
+import type { PassState, ReadResponse } from "../../src/pass/compute/state.ts";
 import { begin, plain, readWaiting, step, type Run } from "./drive.ts";
 import {
   histories,

@@ -9,14 +9,14 @@ import type {
   RoundRow,
   ScoreSetRow,
   SnapshotRow,
-} from "../../src/pass/rows.ts";
+} from "../../src/pass/compute/rows.ts";
 import {
   KNOWN_ROUNDS,
   type CompletePassRows,
   type PassState,
   type StoredState,
   type TableFacts,
-} from "../../src/pass/state.ts";
+} from "../../src/pass/compute/state.ts";
 import { modelOf } from "../../src/forecasts/model/table-model.ts";
 import type { FormatState } from "../../src/rounds/notices/format-watch.ts";
 import type { NoticeKind } from "../../src/rounds/notices/notices.ts";

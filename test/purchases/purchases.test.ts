@@ -1,4 +1,4 @@
-import { insertOperator } from "../../src/accounts/operator-store.ts";
+import { insertOperator } from "../../src/accounts/operators/operator-store.ts";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { findCaller } from "../../src/callers/caller-store.ts";

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import * as rates from "../../src/queue/rates.ts";
-import * as failures from "../../src/queue/failed.ts";
+import * as rates from "../../src/queue/runs/rates.ts";
+import * as failures from "../../src/queue/runs/failed.ts";
 import {
   chooseFailed,
   discardRuns,
@@ -18,7 +18,7 @@ import {
   retryRuns,
   type RunState,
   listPauses,
-} from "../../src/queue/inspect.ts";
+} from "../../src/queue/runs/inspect.ts";
 import { eventually } from "../support/eventually.ts";
 import { listExamples, runExample } from "../support/examples.ts";
 import { createWorld, makeJob, type World } from "./world.ts";
@@ -298,7 +298,7 @@ describe("an operator", () => {
 });
 
 it("figures hold as their examples say", () => {
-  const examples = ["src/queue/rates.ts", "src/queue/failed.ts"].flatMap(listExamples);
+  const examples = ["src/queue/runs/rates.ts", "src/queue/runs/failed.ts"].flatMap(listExamples);
   const claims = examples.flatMap((example) => runExample(example, { ...rates, ...failures }));
   expect(claims.length).toBeGreaterThan(2);
   for (const { line, actual, expected } of claims) expect(actual, line).toEqual(expected);

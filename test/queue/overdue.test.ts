@@ -1,10 +1,10 @@
 import { NO_PASSES } from "../support/context.ts";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Consumer, startConsumer } from "../../src/queue/consumer.ts";
-import { createOverdueWatch } from "../../src/queue/overdue.ts";
+import { createOverdueWatch } from "../../src/queue/schedules/overdue.ts";
 import type { Queues } from "../../src/queue/queues.ts";
 import { connectConsumer } from "../../src/queue/redis.ts";
-import { createRunner, WAKE } from "../../src/queue/run.ts";
+import { createRunner, WAKE } from "../../src/queue/runs/run.ts";
 import { loadSettings } from "../../src/config/environment.ts";
 import { eventually } from "../support/eventually.ts";
 import { createWorld, makeJob, type World } from "./world.ts";

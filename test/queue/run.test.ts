@@ -1,9 +1,9 @@
 import { getEventListeners } from "node:events";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { PermanentError, ThrottledError } from "../../src/errors.ts";
-import { listFailed } from "../../src/queue/inspect.ts";
+import { listFailed } from "../../src/queue/runs/inspect.ts";
 import type { Job } from "../../src/queue/job.ts";
-import * as run from "../../src/queue/run.ts";
+import * as run from "../../src/queue/runs/run.ts";
 import { eventually } from "../support/eventually.ts";
 import { listExamples, runExample } from "../support/examples.ts";
 import { createWorld, gate, LEVEL, makeJob, type Task, type World } from "./world.ts";
@@ -290,7 +290,7 @@ describe("a run that hangs", () => {
 });
 
 describe("the examples", () => {
-  const path = new URL("../../src/queue/run.ts", import.meta.url).pathname;
+  const path = new URL("../../src/queue/runs/run.ts", import.meta.url).pathname;
   it.each(listExamples(path))("of $title hold", (example) => {
     for (const { actual, expected } of runExample(example, run)) expect(actual).toEqual(expected);
   });

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Schedule } from "../../src/queue/job.ts";
 import type { Queues } from "../../src/queue/queues.ts";
-import { syncSchedulers } from "../../src/queue/schedulers.ts";
+import { syncSchedulers } from "../../src/queue/schedules/schedulers.ts";
 import { createWorld, makeJob, type Task, type World } from "./world.ts";
 
 const job = makeJob({ name: "poll", retry: { attempts: 1, firstMs: 0, maxMs: 0 } });

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { hostname } from "node:os";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { UsageError } from "../../src/errors.ts";
-import { listFailed } from "../../src/queue/inspect.ts";
+import { listFailed } from "../../src/queue/runs/inspect.ts";
 import { eventually } from "../support/eventually.ts";
 import { createWorld, gate, makeJob, type World } from "./world.ts";
 

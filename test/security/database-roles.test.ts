@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Part, ROLES } from "../../src/db/role-grants.ts";
+import { type Part, ROLES } from "../../src/db/roles/role-grants.ts";
 import { createDatabase } from "../support/database.ts";
 
 let database: Awaited<ReturnType<typeof createDatabase>>;

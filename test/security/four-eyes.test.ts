@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { noteOperatorChange, type OperatorChange } from "../../src/accounts/operator-change-store.ts";
+import { noteOperatorChange, type OperatorChange } from "../../src/accounts/operators/operator-change-store.ts";
 import { type Desk, openDesk, problemOf } from "../topups/desk.ts";
 import type { Somebody } from "../support/somebody.ts";
 

@@ -1,7 +1,7 @@
 import { Redis } from "ioredis";
 import pino from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { noteFailure, takeTry } from "../../src/accounts/tries.ts";
+import { noteFailure, takeTry } from "../../src/accounts/identity/tries.ts";
 import { openBuckets } from "../../src/limits/buckets.ts";
 import { type ConsoleWorld, openConsoleWorld } from "../console/world.ts";
 import { totp } from "../ops/totp.ts";

@@ -1,7 +1,7 @@
 import pino from "pino";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { type Identity, openIdentity } from "../../src/accounts/identity.ts";
-import { carryOverFactors } from "../../src/accounts/secret-change-store.ts";
+import { type Identity, openIdentity } from "../../src/accounts/identity/identity.ts";
+import { carryOverFactors } from "../../src/accounts/identity/secret-change-store.ts";
 import { type ConsoleWorld, openConsoleWorld, PASSWORD } from "../console/world.ts";
 import { linkTo, tokenOf } from "../console/mails.ts";
 import { totp } from "../ops/totp.ts";

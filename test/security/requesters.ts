@@ -1,11 +1,11 @@
 import pino from "pino";
-import { insertOperator } from "../../src/accounts/operator-store.ts";
-import type { OperatorRole } from "../../src/accounts/roles.ts";
-import { hashPassword } from "../../src/accounts/password.ts";
+import { insertOperator } from "../../src/accounts/operators/operator-store.ts";
+import type { OperatorRole } from "../../src/accounts/operators/roles.ts";
+import { hashPassword } from "../../src/accounts/identity/password.ts";
 import { suspendAccount } from "../../src/callers/account-store.ts";
-import { ROLES } from "../../src/db/role-grants.ts";
+import { ROLES } from "../../src/db/roles/role-grants.ts";
 import { connect } from "../../src/db/client.ts";
-import { withRole } from "../../src/db/take-role.ts";
+import { withRole } from "../../src/db/roles/take-role.ts";
 import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
 import { notifySurface } from "../../src/console/top-up/notify.ts";

@@ -141,7 +141,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
         to: "false",
       },
       {
-        file: "src/pass/issue.ts",
+        file: "src/pass/compute/issue.ts",
         from: 'return elapsedMs(absentAt, issuedAt) >= pauseMs ? "pause_over" : null;',
         to: "return null;",
       },
@@ -156,7 +156,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     about: "a forecast that is settled stays open and is settled again with the next round, and the database lets it",
     edits: [
       {
-        file: "src/pass/settle.ts",
+        file: "src/pass/compute/settle.ts",
         from: "seen.filter((forecast) => !ended.includes(forecast))",
         to: "seen.map((one) => (ended.includes(one) ? { ...one, end: null, endOrdinal: round.ordinal + 1n } : one))",
       },
@@ -208,7 +208,11 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
         from: "on h.table_id = own.table_id and h.version = own.version",
         to: "on h.table_id = own.table_id",
       },
-      { file: "src/pass/write-store.ts", from: "      version = n.version,", to: "      version = h.version + 1," },
+      {
+        file: "src/pass/stores/write-store.ts",
+        from: "      version = n.version,",
+        to: "      version = h.version + 1,",
+      },
     ],
     control: [],
     faults: [],
@@ -222,7 +226,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
       "the rounds of a window are counted by the seq of what was stored, so that a late round in between ends it early",
     edits: [
       {
-        file: "src/pass/settle.ts",
+        file: "src/pass/compute/settle.ts",
         from: "round.ordinal >= forecast.endOrdinal",
         to: "round.seq - forecast.cutoffSeq >= forecast.endOrdinal - forecast.cutoffOrdinal",
       },
@@ -243,7 +247,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     about: "every forecast of a set is chained to the set before, and not to the forecast before it",
     edits: [
       {
-        file: "src/pass/issue.ts",
+        file: "src/pass/compute/issue.ts",
         from: "last = forecastHash(\n      last,",
         to: "last = forecastHash(\n      set.prevHash,",
       },

@@ -3,9 +3,9 @@ import { gzipSync } from "node:zlib";
 import type { Pipeline, Sql } from "../../src/db/client.ts";
 import { createModel } from "../../src/forecasts/model/model.ts";
 import { saveModels } from "../../src/forecasts/model/models-store.ts";
-import type { ForecastSetRow, HeadRow, PayloadRow, RoundRow, ScoreSetRow } from "../../src/pass/rows.ts";
-import type { CompletePassRows as PassRows } from "../../src/pass/state.ts";
-import { writePasses } from "../../src/pass/write-store.ts";
+import type { ForecastSetRow, HeadRow, PayloadRow, RoundRow, ScoreSetRow } from "../../src/pass/compute/rows.ts";
+import type { CompletePassRows as PassRows } from "../../src/pass/compute/state.ts";
+import { writePasses } from "../../src/pass/stores/write-store.ts";
 import { makeHouse } from "./make.ts";
 import { tableEntry } from "./houses.ts";
 

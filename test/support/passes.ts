@@ -1,14 +1,14 @@
 import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import type { Sql } from "../../src/db/client.ts";
-import { readSettings } from "../../src/calibration/range-store.ts";
+import { readSettings } from "../../src/calibration/backtest/range-store.ts";
 import { saveModels } from "../../src/forecasts/model/models-store.ts";
 import { modelOf } from "../../src/forecasts/model/table-model.ts";
-import { pass } from "../../src/pass/pass.ts";
-import { replay } from "../../src/pass/replay.ts";
-import type { HeadRow } from "../../src/pass/rows.ts";
-import type { PassResponse, PassState, PassTime, TableFacts } from "../../src/pass/state.ts";
-import { passStatements } from "../../src/pass/write-store.ts";
+import { pass } from "../../src/pass/compute/pass.ts";
+import { replay } from "../../src/pass/compute/replay.ts";
+import type { HeadRow } from "../../src/pass/compute/rows.ts";
+import type { PassResponse, PassState, PassTime, TableFacts } from "../../src/pass/compute/state.ts";
+import { passStatements } from "../../src/pass/stores/write-store.ts";
 import { multiplierText, numberOf, type CheckedItem } from "../../src/rounds/round.ts";
 
 const ZEROS = "0".repeat(64);

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parseStatement } from "../../src/topups/bank/parse-statement.ts";
-import * as amount from "../../src/topups/bank/amount.ts";
+import { parseStatement } from "../../src/topups/bank/statements/parse-statement.ts";
+import * as amount from "../../src/topups/bank/statements/amount.ts";
 import * as checked from "../../src/topups/bank/check-line.ts";
-import * as camt from "../../src/topups/bank/statement-camt.ts";
-import * as csv from "../../src/topups/bank/statement-csv.ts";
+import * as camt from "../../src/topups/bank/statements/statement-camt.ts";
+import * as csv from "../../src/topups/bank/statements/statement-csv.ts";
 import * as eyes from "../../src/topups/bank/four-eyes.ts";
 import * as found from "../../src/topups/bank/find-reference.ts";
 import * as iban from "../../src/config/iban.ts";
@@ -14,14 +14,14 @@ import { listExamples, runExample } from "../support/examples.ts";
 describe("the forms and texts of bank transfers", () => {
   it.each(
     [
-      ["topups/bank/amount", amount],
+      ["topups/bank/statements/amount", amount],
       ["topups/bank/check-line", checked],
       ["topups/bank/find-reference", found],
       ["topups/bank/four-eyes", eyes],
       ["config/iban", iban],
       ["topups/bank/reference", reference],
-      ["topups/bank/statement-camt", camt],
-      ["topups/bank/statement-csv", csv],
+      ["topups/bank/statements/statement-camt", camt],
+      ["topups/bank/statements/statement-csv", csv],
     ].flatMap(([file, module]) =>
       listExamples(`src/${file as string}.ts`).map((example) => ({ ...example, module: module as object })),
     ),

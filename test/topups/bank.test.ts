@@ -1,9 +1,9 @@
 import { join } from "node:path";
-import { noteOperatorChange } from "../../src/accounts/operator-change-store.ts";
+import { noteOperatorChange } from "../../src/accounts/operators/operator-change-store.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { checkLedger } from "../../src/ledger/check.ts";
 import { listOpenSubjects } from "../../src/alerts/store.ts";
-import { RATE_OF_USD } from "../../src/topups/bank/amount.ts";
+import { RATE_OF_USD } from "../../src/topups/bank/statements/amount.ts";
 import { approveMatch } from "../../src/topups/bank/match.ts";
 import { watchOverdueApprovals } from "../../src/topups/bank/watch.ts";
 import { findTopup } from "../../src/topups/topup-store.ts";

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
-import { amountText } from "../../src/topups/bank/amount.ts";
-import { readStatement } from "../../src/topups/bank/statement.ts";
+import { amountText } from "../../src/topups/bank/statements/amount.ts";
+import { readStatement } from "../../src/topups/bank/statements/statement.ts";
 
 const options = { bank: "main", currencies: ["USD", "EUR"] };
 const fixture = (name: string) =>

@@ -2,7 +2,7 @@
 import { loadSettings } from "../../src/config/environment.ts";
 import { connect } from "../../src/db/client.ts";
 import { createLog } from "../../src/log.ts";
-import { openEndpoints } from "../../src/topups/usdt/endpoint.ts";
+import { openEndpoints } from "../../src/topups/usdt/endpoints/endpoint.ts";
 import { usdtOf } from "../../src/config/usdt.ts";
 import { watchDeposits } from "../../src/topups/usdt/watch.ts";
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { loadSettings } from "../../src/config/environment.ts";
 import * as amount from "../../src/topups/usdt/amount.ts";
-import * as onChain from "../../src/topups/usdt/on-chain.ts";
-import * as ranges from "../../src/topups/usdt/ranges.ts";
+import * as onChain from "../../src/topups/usdt/endpoints/on-chain.ts";
+import * as ranges from "../../src/topups/usdt/endpoints/ranges.ts";
 import { CHAINS } from "../../src/config/usdt-chains.ts";
-import { tokenProblem } from "../../src/topups/usdt/endpoint.ts";
+import { tokenProblem } from "../../src/topups/usdt/endpoints/endpoint.ts";
 import { usdtOnChain } from "../../src/topups/usdt/method.ts";
 import { usdtOf } from "../../src/config/usdt.ts";
 import { XPUB } from "../support/chain.ts";

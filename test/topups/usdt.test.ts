@@ -2,7 +2,7 @@ import { mnemonicToAccount } from "viem/accounts";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { addressOf } from "../../src/topups/usdt/address.ts";
 import { addressAt } from "../../src/topups/usdt/derive.ts";
-import { listEndpoints } from "../../src/topups/usdt/endpoint-store.ts";
+import { listEndpoints } from "../../src/topups/usdt/endpoints/endpoint-store.ts";
 import { requireUsdt } from "../../src/topups/usdt/ready.ts";
 import { findUsdtProblems } from "../../src/topups/usdt/problem-store.ts";
 import { usdtOf } from "../../src/config/usdt.ts";

@@ -8,10 +8,10 @@ import {
   makeHashedPassword,
   resetPassword,
   resetTwoFactor,
-} from "../../accounts/manage.ts";
-import { listOperators, type Operator } from "../../accounts/operator-store.ts";
-import { hashPassword, passwordProblem } from "../../accounts/password.ts";
-import { OPERATOR_ROLES, type OperatorRole } from "../../accounts/roles.ts";
+} from "../../accounts/operators/manage.ts";
+import { listOperators, type Operator } from "../../accounts/operators/operator-store.ts";
+import { hashPassword, passwordProblem } from "../../accounts/identity/password.ts";
+import { OPERATOR_ROLES, type OperatorRole } from "../../accounts/operators/roles.ts";
 import type { Sql, Transaction } from "../../db/client.ts";
 import { UsageError } from "../../errors.ts";
 import { emailAddress, examples, someText } from "../arguments.ts";

@@ -4,9 +4,14 @@ import { Command, InvalidArgumentError, Option } from "commander";
 import type { Sql } from "../../db/client.ts";
 import { reasonOf, UsageError } from "../../errors.ts";
 import { runManualCalibration, type ManualResult } from "../../calibration/manual-calibration.ts";
-import { findManualRun } from "../../calibration/manual-run-store.ts";
-import { MOST_STRETCHES, orderOf, type ReplayOrder } from "../../calibration/range-store.ts";
-import { findRequestedModel, requestRuns, type NamedTable, type RequestedRun } from "../../calibration/request-runs.ts";
+import { findManualRun } from "../../calibration/runs/manual-run-store.ts";
+import { MOST_STRETCHES, orderOf, type ReplayOrder } from "../../calibration/backtest/range-store.ts";
+import {
+  findRequestedModel,
+  requestRuns,
+  type NamedTable,
+  type RequestedRun,
+} from "../../calibration/runs/request-runs.ts";
 import type { RequestedModel } from "../../forecasts/model/parameter-file.ts";
 import { parameterSetOf } from "../../forecasts/model/model-name.ts";
 import { K7_1 } from "../../forecasts/model/parameters.ts";

@@ -1,6 +1,6 @@
 import { findNewestBackup } from "../../backup/store.ts";
 import { connect } from "../../db/client.ts";
-import { readRoles } from "../../db/roles.ts";
+import { readRoles } from "../../db/roles/roles.ts";
 import type { Finding } from "./checks.ts";
 import { checkData } from "./data.ts";
 import type { Found } from "../session.ts";

@@ -1,4 +1,4 @@
-import { groupFailures, type QueueState, type Run } from "../../queue/inspect.ts";
+import { groupFailures, type QueueState, type Run } from "../../queue/runs/inspect.ts";
 import { paint, printTable, say } from "../output.ts";
 
 /** The JSON form of a queue. */

@@ -15,7 +15,7 @@ import {
   retryRuns,
   listPauses,
   type Run,
-} from "../../queue/inspect.ts";
+} from "../../queue/runs/inspect.ts";
 import { openQueues, type Queues } from "../../queue/queues.ts";
 import { examples, someText, wholeNumber } from "../arguments.ts";
 import { appendCommandAudit } from "../audited.ts";

@@ -1,6 +1,6 @@
 import { authSecret } from "../../config/auth-secret.ts";
-import { makeLocalLink } from "../../accounts/local-operator.ts";
-import { carryOverFactors } from "../../accounts/secret-change-store.ts";
+import { makeLocalLink } from "../../accounts/operators/local-operator.ts";
+import { carryOverFactors } from "../../accounts/identity/secret-change-store.ts";
 import type { Settings } from "../../config/environment.ts";
 import type { Sql } from "../../db/client.ts";
 import { reasonOf } from "../../errors.ts";

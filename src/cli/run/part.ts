@@ -1,6 +1,6 @@
 import type { Settings } from "../../config/environment.ts";
-import type { Part } from "../../db/role-grants.ts";
-import { withRoleOf } from "../../db/take-role.ts";
+import type { Part } from "../../db/roles/role-grants.ts";
+import { withRoleOf } from "../../db/roles/take-role.ts";
 import type { Log } from "../../log.ts";
 
 /** How a part of the program connects. */

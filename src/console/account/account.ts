@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { listConsents } from "../../accounts/consent-store.ts";
-import { readOwnData } from "../../accounts/data-store.ts";
-import { findPerson } from "../../accounts/person-store.ts";
-import { holderEntry } from "../../accounts/holder-entry.ts";
+import { listConsents } from "../../accounts/holders/consent-store.ts";
+import { readOwnData } from "../../accounts/holders/data-store.ts";
+import { findPerson } from "../../accounts/holders/person-store.ts";
+import { holderEntry } from "../../accounts/holders/holder-entry.ts";
 import { appendAudit } from "../../audit/store.ts";
 import { findAccount, listHeldPlans, saveQuotaMails } from "../../callers/account-store.ts";
 import { listStatement } from "../../ledger/statement-store.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { closeAccount } from "../../accounts/close.ts";
+import { closeAccount } from "../../accounts/holders/close.ts";
 import { requesterOf, passCookies } from "../../frame/requester.ts";
 import type { AddAccountForm } from "../../frame/sign-in/account-forms.ts";
 import type { SignInParts } from "../../frame/sign-in/guard.ts";

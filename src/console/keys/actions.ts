@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { holderEntry } from "../../accounts/holder-entry.ts";
+import { holderEntry } from "../../accounts/holders/holder-entry.ts";
 import { appendAudit } from "../../audit/store.ts";
 import { keyCreated, keyRevoked, keyRotated } from "../../callers/key-letters.ts";
 import { createOwnKey, revokeOwnKey, rotateOwnKey } from "../../callers/holder-key-store.ts";

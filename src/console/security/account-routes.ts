@@ -1,6 +1,6 @@
 import type { Express } from "express";
-import { holderEntry } from "../../accounts/holder-entry.ts";
-import { listSessions } from "../../accounts/session-store.ts";
+import { holderEntry } from "../../accounts/holders/holder-entry.ts";
+import { listSessions } from "../../accounts/identity/session-store.ts";
 import { accountForms } from "../../frame/sign-in/account-forms.ts";
 import type { SignInParts } from "../../frame/sign-in/guard.ts";
 import { queryOf, toQuery } from "../../frame/sign-in/public-forms.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { askNewAddress } from "../../accounts/change-email.ts";
-import { takeMail } from "../../accounts/mail-limits.ts";
-import { tooMany } from "../../accounts/tries.ts";
+import { askNewAddress } from "../../accounts/holders/change-email.ts";
+import { takeMail } from "../../accounts/holders/mail-limits.ts";
+import { tooMany } from "../../accounts/identity/tries.ts";
 import type { AddAccountForm } from "../../frame/sign-in/account-forms.ts";
 import { emailProblem, typedEmail } from "../../frame/sign-in/public-forms.ts";
 import type { SignInParts } from "../../frame/sign-in/guard.ts";

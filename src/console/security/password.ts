@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { changePassword } from "../../accounts/reset.ts";
-import { passwordProblem } from "../../accounts/password.ts";
+import { changePassword } from "../../accounts/holders/reset.ts";
+import { passwordProblem } from "../../accounts/identity/password.ts";
 import type { AddAccountForm } from "../../frame/sign-in/account-forms.ts";
 import { requireSignedIn, type RouteParts } from "../signed-in.ts";
 import { SECURITY } from "./path.ts";

@@ -3,7 +3,7 @@ import { appendAudit } from "../../audit/store.ts";
 import type { AddAccountForm } from "../../frame/sign-in/account-forms.ts";
 import { addTwoFactor } from "../../frame/sign-in/two-factor.ts";
 import { queueMail } from "../../mail/outbox-store.ts";
-import { holderEntry } from "../../accounts/holder-entry.ts";
+import { holderEntry } from "../../accounts/holders/holder-entry.ts";
 import type { SignInParts } from "../../frame/sign-in/guard.ts";
 import { requireSignedIn, type RouteParts } from "../signed-in.ts";
 import { SECURITY } from "./path.ts";

@@ -1,9 +1,9 @@
 import type { Express, Request } from "express";
 import { z } from "zod";
-import { takeMail } from "../../accounts/mail-limits.ts";
-import { findMailToken } from "../../accounts/mail-token-store.ts";
-import { askReset, setNewPassword } from "../../accounts/reset.ts";
-import { takeTry, tooMany } from "../../accounts/tries.ts";
+import { takeMail } from "../../accounts/holders/mail-limits.ts";
+import { findMailToken } from "../../accounts/holders/mail-token-store.ts";
+import { askReset, setNewPassword } from "../../accounts/holders/reset.ts";
+import { takeTry, tooMany } from "../../accounts/identity/tries.ts";
 import { reasonOf } from "../../errors.ts";
 import { addressOf, passCookies } from "../../frame/requester.ts";
 import type { PageReply } from "../../frame/view.ts";

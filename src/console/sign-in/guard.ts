@@ -1,4 +1,4 @@
-import { useHolderSession } from "../../accounts/holder-session-store.ts";
+import { useHolderSession } from "../../accounts/holders/holder-session-store.ts";
 import { type CurrentAccount, openGuard, type SignInParts } from "../../frame/sign-in/guard.ts";
 import { addressOf, userAgentOf } from "../../frame/requester.ts";
 import type { Log } from "../../log.ts";

@@ -1,9 +1,9 @@
 import type { Express, Request } from "express";
 import { z } from "zod";
-import { takeNewAddress } from "../../accounts/change-email.ts";
-import { findMailToken } from "../../accounts/mail-token-store.ts";
-import { findPerson } from "../../accounts/person-store.ts";
-import { prove } from "../../accounts/prove.ts";
+import { takeNewAddress } from "../../accounts/holders/change-email.ts";
+import { findMailToken } from "../../accounts/holders/mail-token-store.ts";
+import { findPerson } from "../../accounts/holders/person-store.ts";
+import { prove } from "../../accounts/identity/prove.ts";
 import { requesterOf } from "../../frame/requester.ts";
 import type { PageReply } from "../../frame/view.ts";
 import type { RouteParts } from "../signed-in.ts";

@@ -1,10 +1,10 @@
 import type { Express, Request } from "express";
 import { z } from "zod";
-import { takeMail } from "../../accounts/mail-limits.ts";
-import { passwordProblem } from "../../accounts/password.ts";
-import { confirmSignUp, isOfBrowser, resendSignUp, type Sent, signUp } from "../../accounts/sign-up.ts";
-import { findSignUp } from "../../accounts/sign-up-store.ts";
-import { takeTry, tooMany } from "../../accounts/tries.ts";
+import { takeMail } from "../../accounts/holders/mail-limits.ts";
+import { passwordProblem } from "../../accounts/identity/password.ts";
+import { confirmSignUp, isOfBrowser, resendSignUp, type Sent, signUp } from "../../accounts/holders/sign-up.ts";
+import { findSignUp } from "../../accounts/holders/sign-up-store.ts";
+import { takeTry, tooMany } from "../../accounts/identity/tries.ts";
 import { addressOf, requesterOf, passCookies, userAgentOf } from "../../frame/requester.ts";
 import type { PageReply } from "../../frame/view.ts";
 import type { RouteParts } from "../signed-in.ts";

@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { holderEntry } from "../../accounts/holder-entry.ts";
+import { holderEntry } from "../../accounts/holders/holder-entry.ts";
 import { appendAudit } from "../../audit/store.ts";
 import { queueMail } from "../../mail/outbox-store.ts";
 import { usd } from "../../money.ts";
-import { amountText, parseAmount } from "../../topups/bank/amount.ts";
+import { amountText, parseAmount } from "../../topups/bank/statements/amount.ts";
 import { announceTransfer, MOST_EXPECTED } from "../../topups/bank/expected-store.ts";
 import { inFours } from "../../config/iban.ts";
 import { announcedLetter } from "../../topups/letters.ts";

@@ -1,6 +1,6 @@
 import { randomInt } from "node:crypto";
 import { z } from "zod";
-import { holderEntry } from "../../accounts/holder-entry.ts";
+import { holderEntry } from "../../accounts/holders/holder-entry.ts";
 import { appendAudit } from "../../audit/store.ts";
 import { listHeldPlans } from "../../callers/account-store.ts";
 import { parseUsd, usd } from "../../money.ts";

@@ -4,8 +4,8 @@ import { usd } from "../../money.ts";
 import { addressOf } from "../../topups/usdt/address.ts";
 import { chainOfId } from "../../config/usdt-chains.ts";
 import { type Deposit, listDeposits, smallMicros } from "../../topups/usdt/deposit-list-store.ts";
-import { type EndpointState, listEndpoints } from "../../topups/usdt/endpoint-store.ts";
-import { confirmationsOf } from "../../topups/usdt/ranges.ts";
+import { type EndpointState, listEndpoints } from "../../topups/usdt/endpoints/endpoint-store.ts";
+import { confirmationsOf } from "../../topups/usdt/endpoints/ranges.ts";
 import { type Usdt, usdtOf } from "../../config/usdt.ts";
 import type { ConsolePage } from "../contract.ts";
 

@@ -1,7 +1,7 @@
 import type { Express, Request, Response } from "express";
 import type { z } from "zod";
-import { prove } from "../../accounts/prove.ts";
-import { noteFailure, takeTry, tooMany } from "../../accounts/tries.ts";
+import { prove } from "../../accounts/identity/prove.ts";
+import { noteFailure, takeTry, tooMany } from "../../accounts/identity/tries.ts";
 import type { Answers } from "../answer.ts";
 import { readForm } from "../body.ts";
 import { requesterOf } from "../requester.ts";

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from "node:http";
 import type { Request, Response } from "express";
-import type { Devices } from "../../accounts/devices.ts";
-import type { Identity, IdentitySurface } from "../../accounts/identity.ts";
-import { prove } from "../../accounts/prove.ts";
-import { confirmSession } from "../../accounts/session-store.ts";
+import type { Devices } from "../../accounts/identity/devices.ts";
+import type { Identity, IdentitySurface } from "../../accounts/identity/identity.ts";
+import { prove } from "../../accounts/identity/prove.ts";
+import { confirmSession } from "../../accounts/identity/session-store.ts";
 import type { Sql } from "../../db/client.ts";
 import type { Buckets } from "../../limits/buckets.ts";
 import type { Log } from "../../log.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { endSession, endSessions } from "../../accounts/session-store.ts";
+import { endSession, endSessions } from "../../accounts/identity/session-store.ts";
 import type { AuditEntry } from "../../audit/entry.ts";
 import { appendAudit } from "../../audit/store.ts";
 import type { Answers } from "../answer.ts";

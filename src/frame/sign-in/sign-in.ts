@@ -1,11 +1,11 @@
 import type { Express, Request } from "express";
 import { z } from "zod";
-import { askCode, WRONG_CODE } from "../../accounts/code.ts";
-import { findEmail } from "../../accounts/code-store.ts";
-import { noteWrongCode } from "../../accounts/guessed-code.ts";
-import { type IdentityAnswer, needsCode, withoutSession } from "../../accounts/identity.ts";
-import { mailNewDevice } from "../../accounts/new-device.ts";
-import { noteFailure, takeTry, tooMany } from "../../accounts/tries.ts";
+import { askCode, WRONG_CODE } from "../../accounts/identity/code.ts";
+import { findEmail } from "../../accounts/identity/code-store.ts";
+import { noteWrongCode } from "../../accounts/identity/guessed-code.ts";
+import { type IdentityAnswer, needsCode, withoutSession } from "../../accounts/identity/identity.ts";
+import { mailNewDevice } from "../../accounts/identity/new-device.ts";
+import { noteFailure, takeTry, tooMany } from "../../accounts/identity/tries.ts";
 import { reasonOf } from "../../errors.ts";
 import { type Answers, localPath } from "../answer.ts";
 import { passCookies, requesterOf } from "../requester.ts";

@@ -1,7 +1,7 @@
 import QRCode from "qrcode";
 import { z } from "zod";
-import { askCode, WRONG_CODE, WRONG_PASSWORD } from "../../accounts/code.ts";
-import type { Identity } from "../../accounts/identity.ts";
+import { askCode, WRONG_CODE, WRONG_PASSWORD } from "../../accounts/identity/code.ts";
+import type { Identity } from "../../accounts/identity/identity.ts";
 import type { Sql } from "../../db/client.ts";
 import { type Answers, localPath } from "../answer.ts";
 import { requesterOf, passCookies } from "../requester.ts";

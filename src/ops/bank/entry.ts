@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { appendAudit } from "../../audit/store.ts";
-import { amountText } from "../../topups/bank/amount.ts";
+import { amountText } from "../../topups/bank/statements/amount.ts";
 import { checkLine } from "../../topups/bank/check-line.ts";
 import { lineName } from "../../topups/bank/line.ts";
 import { saveLines } from "../../topups/bank/line-store.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { parseRate } from "../../topups/bank/amount.ts";
+import { parseRate } from "../../topups/bank/statements/amount.ts";
 import { approveReturn, requestReturn, holdLine, stopReturn } from "../../topups/bank/hold.ts";
 import { findLine } from "../../topups/bank/line-store.ts";
 import type { OpsAction } from "../contract.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Queryable } from "../../db/client.ts";
 import { usd } from "../../money.ts";
-import { amountText, parseRate, rateText, toMicros } from "../../topups/bank/amount.ts";
+import { amountText, parseRate, rateText, toMicros } from "../../topups/bank/statements/amount.ts";
 import { proposeTransfers } from "../../topups/bank/expected-store.ts";
 import { inFours } from "../../config/iban.ts";
 import type { BankLine } from "../../topups/bank/line.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { parseRate } from "../../topups/bank/amount.ts";
+import { parseRate } from "../../topups/bank/statements/amount.ts";
 import { findLine } from "../../topups/bank/line-store.ts";
 import { approveMatch, matchLine, rejectMatch, takeBackMatch } from "../../topups/bank/match.ts";
 import type { OpsAction } from "../contract.ts";

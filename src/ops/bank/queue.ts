@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { usd } from "../../money.ts";
-import { amountText } from "../../topups/bank/amount.ts";
+import { amountText } from "../../topups/bank/statements/amount.ts";
 import { listExpected } from "../../topups/bank/expected-store.ts";
 import { inFours } from "../../config/iban.ts";
 import { countLines, listLines } from "../../topups/bank/line-store.ts";

@@ -1,4 +1,4 @@
-import { findHeartbeat, listPauses, listWorkers } from "../../queue/inspect.ts";
+import { findHeartbeat, listPauses, listWorkers } from "../../queue/runs/inspect.ts";
 import type { OpsParts } from "../contract.ts";
 import { readHouses } from "./house-facts-store.ts";
 import { readAlerts, readNotices, readOpen, readUsual } from "./open-store.ts";

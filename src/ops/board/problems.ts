@@ -1,4 +1,4 @@
-import type { Pause, ReportedWorker } from "../../queue/inspect.ts";
+import type { Pause, ReportedWorker } from "../../queue/runs/inspect.ts";
 import { MOST_ATTEMPTS } from "../../backfill/gap-plan.ts";
 import { duration, type Tone, timeText } from "../../frame/format.ts";
 import type { HouseFacts } from "./house-facts-store.ts";

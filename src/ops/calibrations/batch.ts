@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { listRunsOfBatch } from "../../calibration/run-list-store.ts";
+import { listRunsOfBatch } from "../../calibration/runs/run-list-store.ts";
 import type { OpsPage } from "../contract.ts";
 import { idOf } from "../payloads/listing.ts";
 import { MOST_COMPARED } from "./compare-view.ts";

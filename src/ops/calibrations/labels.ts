@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { appendAudit } from "../../audit/store.ts";
-import { labelRun } from "../../calibration/run-list-store.ts";
+import { labelRun } from "../../calibration/runs/run-list-store.ts";
 import { PageError } from "../../frame/errors.ts";
 import { auditEntry } from "../audit-entry.ts";
 import type { OpsAction } from "../contract.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { listCalibrations, LOOKED_AT, type RecordSort } from "../../calibration/calibration-list-store.ts";
-import { countRuns, listRuns, listTags } from "../../calibration/run-list-store.ts";
+import { countRuns, listRuns, listTags } from "../../calibration/runs/run-list-store.ts";
 import type { PageHeader } from "../../frame/view.ts";
 import type { OpsPage, Visitor } from "../contract.ts";
 import { choose, PER_PAGE } from "../payloads/listing.ts";

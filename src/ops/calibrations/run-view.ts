@@ -1,4 +1,4 @@
-import type { ListedRun } from "../../calibration/run-list-store.ts";
+import type { ListedRun } from "../../calibration/runs/run-list-store.ts";
 import type { Tone } from "../../frame/format.ts";
 
 /** The path of the list of calibrations. */

@@ -8,7 +8,7 @@ import {
   listChildRuns,
   resumeRun,
   type RunChange,
-} from "../../calibration/run-list-store.ts";
+} from "../../calibration/runs/run-list-store.ts";
 import { auditEntry } from "../audit-entry.ts";
 import type { Done, OpsAction, OpsPage, OpsParts, Sent } from "../contract.ts";
 import { PageError } from "../../frame/errors.ts";

@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { appendAudit } from "../../audit/store.ts";
 import { UsageError } from "../../errors.ts";
-import { listParameterNames } from "../../calibration/manual-run-store.ts";
-import { findRequestedModel, type NamedTable, requestRuns } from "../../calibration/request-runs.ts";
+import { listParameterNames } from "../../calibration/runs/manual-run-store.ts";
+import { findRequestedModel, type NamedTable, requestRuns } from "../../calibration/runs/request-runs.ts";
 import { parameterSetOf } from "../../forecasts/model/model-name.ts";
 import { K7_1 } from "../../forecasts/model/parameters.ts";
-import { findRun, MOST_OF_BATCH } from "../../calibration/run-list-store.ts";
+import { findRun, MOST_OF_BATCH } from "../../calibration/runs/run-list-store.ts";
 import { listTableNames } from "../../rounds/lists/export-store.ts";
 import { auditEntry } from "../audit-entry.ts";
 import type { OpsAction, OpsPage } from "../contract.ts";

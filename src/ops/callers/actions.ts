@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { removeHolderTwoFactor } from "../../accounts/holder-two-factor.ts";
+import { removeHolderTwoFactor } from "../../accounts/holders/holder-two-factor.ts";
 import { appendAudit } from "../../audit/store.ts";
 import { findAccount, restoreAccount, suspendAccount } from "../../callers/account-store.ts";
 import { listKeys, type Outcome, revokeKey } from "../../callers/store.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { findHolderSummary } from "../../accounts/holder-summary-store.ts";
+import { findHolderSummary } from "../../accounts/holders/holder-summary-store.ts";
 import { findAccount, listAccounts, listHeldPlans } from "../../callers/account-store.ts";
 import { listPlanSettings } from "../../callers/plan-store.ts";
 import { listKeys } from "../../callers/store.ts";

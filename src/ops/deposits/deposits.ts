@@ -4,7 +4,7 @@ import { usd } from "../../money.ts";
 import { keyProblem } from "../../topups/usdt/ready.ts";
 import { chainOfId } from "../../config/usdt-chains.ts";
 import { type Deposit, listAddressRows, listDeposits, sumDeposits } from "../../topups/usdt/deposit-list-store.ts";
-import { type EndpointState, listEndpoints, readAgainFrom } from "../../topups/usdt/endpoint-store.ts";
+import { type EndpointState, listEndpoints, readAgainFrom } from "../../topups/usdt/endpoints/endpoint-store.ts";
 import { findUsdtProblems } from "../../topups/usdt/problem-store.ts";
 import { type Usdt, usdtOf } from "../../config/usdt.ts";
 import { xpubFingerprint } from "../../config/xpub.ts";

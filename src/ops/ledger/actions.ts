@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { listOperatorChanges } from "../../accounts/operator-change-store.ts";
+import { listOperatorChanges } from "../../accounts/operators/operator-change-store.ts";
 import { appendAudit } from "../../audit/store.ts";
 import { PageError } from "../../frame/errors.ts";
 import { decideReversal, proposeReversal } from "../../ledger/reversal-store.ts";

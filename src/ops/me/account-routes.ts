@@ -1,9 +1,9 @@
 import type { Express } from "express";
 import { z } from "zod";
-import { noteOperatorChange } from "../../accounts/operator-change-store.ts";
-import { findPasswordHash, savePassword } from "../../accounts/operator-store.ts";
-import { hashPassword, isPassword, passwordProblem } from "../../accounts/password.ts";
-import { endSessions, listSessions } from "../../accounts/session-store.ts";
+import { noteOperatorChange } from "../../accounts/operators/operator-change-store.ts";
+import { findPasswordHash, savePassword } from "../../accounts/operators/operator-store.ts";
+import { hashPassword, isPassword, passwordProblem } from "../../accounts/identity/password.ts";
+import { endSessions, listSessions } from "../../accounts/identity/session-store.ts";
 import { appendAudit, audited } from "../../audit/store.ts";
 import { PageError } from "../../frame/errors.ts";
 import { isLooking } from "../../frame/pages.ts";

@@ -8,9 +8,9 @@ import {
   makeHashedPassword,
   resetPassword,
   resetTwoFactor,
-} from "../../accounts/manage.ts";
-import { findOperator, listOperators } from "../../accounts/operator-store.ts";
-import { OPERATOR_ROLES } from "../../accounts/roles.ts";
+} from "../../accounts/operators/manage.ts";
+import { findOperator, listOperators } from "../../accounts/operators/operator-store.ts";
+import { OPERATOR_ROLES } from "../../accounts/operators/roles.ts";
 import { appendAudit } from "../../audit/store.ts";
 import type { Transaction } from "../../db/client.ts";
 import { auditEntry } from "../audit-entry.ts";

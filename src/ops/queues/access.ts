@@ -1,4 +1,4 @@
-import { isRedisUnavailable, type Queues } from "../../queue/inspect.ts";
+import { isRedisUnavailable, type Queues } from "../../queue/runs/inspect.ts";
 import { PageError } from "../../frame/errors.ts";
 import type { OpsParts } from "../contract.ts";
 

@@ -12,7 +12,7 @@ import {
   type Rates,
   readRates,
   type ScheduleState,
-} from "../../queue/inspect.ts";
+} from "../../queue/runs/inspect.ts";
 import type { OpsPage } from "../contract.ts";
 import { mayDo } from "../routes.ts";
 import { orUnavailable, queuesProblem } from "./access.ts";

@@ -8,7 +8,7 @@ import {
   pauseFacts,
   pauseQueue,
   resumeQueue,
-} from "../../queue/inspect.ts";
+} from "../../queue/runs/inspect.ts";
 import { auditEntry } from "../audit-entry.ts";
 import type { PageRequest, Done, OpsAction, OpsPage, OpsParts } from "../contract.ts";
 import { reason, time } from "../payloads/listing.ts";

@@ -7,7 +7,7 @@ import {
   readQueue,
   readRates,
   RUN_STATES,
-} from "../../queue/inspect.ts";
+} from "../../queue/runs/inspect.ts";
 import type { OpsPage } from "../contract.ts";
 import { mayDo } from "../routes.ts";
 import { orUnavailable, requireReadableQueue } from "./access.ts";

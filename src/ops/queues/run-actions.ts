@@ -10,7 +10,7 @@ import {
   type RunsReached,
   type RunState,
   RUN_STATES,
-} from "../../queue/inspect.ts";
+} from "../../queue/runs/inspect.ts";
 import { auditEntry } from "../audit-entry.ts";
 import type { OpsAction, OpsPage } from "../contract.ts";
 import { reason } from "../payloads/listing.ts";

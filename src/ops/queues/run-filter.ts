@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { groupOf, listRuns, MOST_RUNS_READ, type Run, RUN_STATES, type RunState } from "../../queue/inspect.ts";
+import { groupOf, listRuns, MOST_RUNS_READ, type Run, RUN_STATES, type RunState } from "../../queue/runs/inspect.ts";
 import { excerptOf } from "../payloads/listing.ts";
 import { orUnavailable, type QueuePath } from "./access.ts";
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { findRun, type RunDetail } from "../../queue/inspect.ts";
+import { findRun, type RunDetail } from "../../queue/runs/inspect.ts";
 import type { Tone } from "../../frame/format.ts";
 import type { OpsPage } from "../contract.ts";
 import { mayDo } from "../routes.ts";

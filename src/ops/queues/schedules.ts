@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { listSchedules } from "../../queue/inspect.ts";
+import { listSchedules } from "../../queue/runs/inspect.ts";
 import type { OpsPage } from "../contract.ts";
 import { orUnavailable, queuesProblem } from "./access.ts";
 import { listLastPolls } from "./last-polls-store.ts";

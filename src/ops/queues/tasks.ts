@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { findHeartbeat } from "../../queue/inspect.ts";
+import { findHeartbeat } from "../../queue/runs/inspect.ts";
 import type { OpsPage } from "../contract.ts";
 
 const nothing = z.object({});

@@ -1,4 +1,4 @@
-import { getRun, isRedisUnavailable, type Queues } from "../../queue/inspect.ts";
+import { getRun, isRedisUnavailable, type Queues } from "../../queue/runs/inspect.ts";
 import type { FoundRow } from "./search-store.ts";
 import type { SearchTerm } from "./term.ts";
 

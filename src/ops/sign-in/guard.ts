@@ -1,4 +1,4 @@
-import { useOperatorSession } from "../../accounts/session-store.ts";
+import { useOperatorSession } from "../../accounts/identity/session-store.ts";
 import { audited } from "../../audit/store.ts";
 import { type CurrentAccount, openGuard, type SignInParts } from "../../frame/sign-in/guard.ts";
 import { addressOf } from "../../frame/requester.ts";

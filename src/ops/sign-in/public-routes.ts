@@ -1,8 +1,8 @@
 import type { Express, Request } from "express";
 import { z } from "zod";
-import { LOCAL_OPERATOR } from "../../accounts/local-operator.ts";
-import { findOperator } from "../../accounts/operator-store.ts";
-import { takeTry, tooMany } from "../../accounts/tries.ts";
+import { LOCAL_OPERATOR } from "../../accounts/operators/local-operator.ts";
+import { findOperator } from "../../accounts/operators/operator-store.ts";
+import { takeTry, tooMany } from "../../accounts/identity/tries.ts";
 import { audited } from "../../audit/store.ts";
 import { PageError } from "../../frame/errors.ts";
 import { addressOf, passCookies, requesterOf } from "../../frame/requester.ts";

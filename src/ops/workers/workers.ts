@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { findHeartbeat, listWorkers } from "../../queue/inspect.ts";
+import { findHeartbeat, listWorkers } from "../../queue/runs/inspect.ts";
 import { readAlerts } from "../board/open-store.ts";
 import type { OpsPage } from "../contract.ts";
 

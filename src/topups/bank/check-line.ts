@@ -1,4 +1,4 @@
-import { type Parsed, parseAmount } from "./amount.ts";
+import { type Parsed, parseAmount } from "./statements/amount.ts";
 import type { StatementLine } from "./line.ts";
 
 /** A line as it was typed, or as it is in a file. */

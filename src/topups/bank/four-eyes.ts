@@ -1,4 +1,4 @@
-import type { WorkToApprove } from "../../accounts/operator-change-store.ts";
+import type { WorkToApprove } from "../../accounts/operators/operator-change-store.ts";
 import type { BankLine } from "./line.ts";
 
 /** A member of staff who works on bank transfers. */

@@ -1,8 +1,8 @@
-import { listOperatorChanges, whyNoApproval } from "../../accounts/operator-change-store.ts";
+import { listOperatorChanges, whyNoApproval } from "../../accounts/operators/operator-change-store.ts";
 import type { Transaction } from "../../db/client.ts";
 import { usd } from "../../money.ts";
 import { post } from "../../ledger/store.ts";
-import { amountText, rateText, toMicros } from "./amount.ts";
+import { amountText, rateText, toMicros } from "./statements/amount.ts";
 import { approvalOf, type Person, workOn } from "./four-eyes.ts";
 import { lineName, type BankLine } from "./line.ts";
 import { lockLine, saveLineState } from "./line-store.ts";

@@ -1,10 +1,10 @@
-import { listOperatorChanges, whyNoApproval } from "../../accounts/operator-change-store.ts";
+import { listOperatorChanges, whyNoApproval } from "../../accounts/operators/operator-change-store.ts";
 import type { Transaction } from "../../db/client.ts";
 import { usd } from "../../money.ts";
 import { queueMail } from "../../mail/outbox-store.ts";
 import { rejectedLetter } from "../letters.ts";
 import { creditTopup, lockTopup, saveTopupState } from "../topup-store.ts";
-import { amountText, rateText, toMicros } from "./amount.ts";
+import { amountText, rateText, toMicros } from "./statements/amount.ts";
 import { makeTransfer } from "./expected-store.ts";
 import { approvalOf, type Person, workOn } from "./four-eyes.ts";
 import { postToSuspense, type Decision } from "./hold.ts";

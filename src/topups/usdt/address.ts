@@ -1,6 +1,6 @@
 import type { Sql } from "../../db/client.ts";
 import { findAddress, giveAddress, listFingerprints } from "./address-store.ts";
-import { isWatched } from "./endpoint-store.ts";
+import { isWatched } from "./endpoints/endpoint-store.ts";
 import type { Usdt } from "../../config/usdt.ts";
 import { xpubFingerprint } from "../../config/xpub.ts";
 

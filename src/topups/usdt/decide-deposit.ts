@@ -1,5 +1,5 @@
 import type { CreditedState } from "./credited-store.ts";
-import type { Head, Receipt, Transfer } from "./on-chain.ts";
+import type { Head, Receipt, Transfer } from "./endpoints/on-chain.ts";
 
 /** A stored pending deposit: `to` in lower case. */
 export interface Waiting {

@@ -1,5 +1,5 @@
 import type { Queryable } from "../../db/client.ts";
-import type { TransferLog } from "./on-chain.ts";
+import type { TransferLog } from "./endpoints/on-chain.ts";
 import type { Usdt } from "../../config/usdt.ts";
 
 /** A transfer to one of our addresses, ready to store. */

@@ -1,6 +1,6 @@
 import type { Queryable } from "../../db/client.ts";
 import { usd } from "../../money.ts";
-import { listEndpoints } from "./endpoint-store.ts";
+import { listEndpoints } from "./endpoints/endpoint-store.ts";
 import { listReorganized } from "./credited-store.ts";
 import { endpointProblem, disputeProblem, reorganizedProblem, type Problem } from "./problems.ts";
 import { type Usdt } from "../../config/usdt.ts";

@@ -1,4 +1,4 @@
-import type { EndpointState } from "./endpoint-store.ts";
+import type { EndpointState } from "./endpoints/endpoint-store.ts";
 
 /** A problem for people to check, as an alert shows it. */
 export interface Problem {

@@ -3,7 +3,7 @@ import type { Sql } from "../../db/client.ts";
 import { reasonOf, UsageError } from "../../errors.ts";
 import type { Log } from "../../log.ts";
 import { listFingerprints } from "./address-store.ts";
-import { saveEndpoints } from "./endpoint-store.ts";
+import { saveEndpoints } from "./endpoints/endpoint-store.ts";
 import { type Usdt, usdtOf } from "../../config/usdt.ts";
 import { xpubFingerprint } from "../../config/xpub.ts";
 
@@ -38,7 +38,10 @@ export async function requireUsdt(sql: Sql, settings: Settings, log: Log): Promi
  * Returns the problem with the settings that only arithmetic shows: the token's checksum, the key's point on the curve.
  */
 export async function settingProblem({ chain, xpub }: Usdt): Promise<string | null> {
-  const [{ tokenProblem }, { addressAt }] = await Promise.all([import("./endpoint.ts"), import("./derive.ts")]);
+  const [{ tokenProblem }, { addressAt }] = await Promise.all([
+    import("./endpoints/endpoint.ts"),
+    import("./derive.ts"),
+  ]);
   const problem = tokenProblem(chain.token);
   if (problem !== null) return `USDT_TOKEN: ${problem}`;
   try {
@@ -60,7 +63,7 @@ export async function keyProblem(sql: Sql, { xpub }: Usdt): Promise<string | nul
 
 /** Checks whether every endpoint has the configured chain, token and decimals. */
 export async function checkEndpoints(usdt: Usdt): Promise<Checked[]> {
-  const { openEndpoints } = await import("./endpoint.ts");
+  const { openEndpoints } = await import("./endpoints/endpoint.ts");
   const endpoints = openEndpoints(usdt.chain, usdt.rpcUrls, AbortSignal.timeout(WITHIN_MS));
   return Promise.all(
     endpoints.map(async (endpoint): Promise<Checked> => {

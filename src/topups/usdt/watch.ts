@@ -2,14 +2,14 @@ import { takeDeposit, takeSmallDeposits } from "./credit.ts";
 import { amountOf } from "./amount.ts";
 import { type FoundDeposit, saveDeposits } from "./deposit-store.ts";
 import { addressAt } from "./derive.ts";
-import { EndpointError } from "./endpoint.ts";
-import { saveEndpoints, savePoll } from "./endpoint-store.ts";
+import { EndpointError } from "./endpoints/endpoint.ts";
+import { saveEndpoints, savePoll } from "./endpoints/endpoint-store.ts";
 import { type CreditedState, listCredited, saveCreditedStates } from "./credited-store.ts";
 import { creditedState, decideDeposit, viewOf } from "./decide-deposit.ts";
-import { type EndpointPoll, pollEndpoint, RECEIPTS_AT_ONCE, type Watch } from "./poll-endpoint.ts";
-import type { Head } from "./on-chain.ts";
+import { type EndpointPoll, pollEndpoint, RECEIPTS_AT_ONCE, type Watch } from "./endpoints/poll-endpoint.ts";
+import type { Head } from "./endpoints/on-chain.ts";
 import { listPending, type PendingDeposit, saveChecked, saveOrphaned } from "./pending-store.ts";
-import { batches, confirmationsOf } from "./ranges.ts";
+import { batches, confirmationsOf } from "./endpoints/ranges.ts";
 import type { Usdt } from "../../config/usdt.ts";
 
 /** Deposits that are decided on in one poll, the longest pending first, so that a flood starves none. */

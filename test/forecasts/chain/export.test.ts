@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test } from "vitest";
 import { connect, type Sql } from "../../../src/db/client.ts";
 import { readForecastsForExport, readScoresForExport } from "../../../src/forecasts/chain/export-store.ts";
-import { loadTable } from "../../../src/pass/load-store.ts";
-import { reviseScores } from "../../../src/pass/revise-scores-store.ts";
-import { stateOf } from "../../../src/pass/stored-state.ts";
+import { loadTable } from "../../../src/pass/stores/load-store.ts";
+import { reviseScores } from "../../../src/pass/stores/revise-scores-store.ts";
+import { stateOf } from "../../../src/pass/compute/stored-state.ts";
 import { FIRST_PREVIOUS_HASH, forecastHash, historyHash, scoreHash } from "../../../src/record/hashes.ts";
 import { readRoundsForExport } from "../../../src/rounds/lists/export-store.ts";
 import { createDatabase } from "../../support/database.ts";

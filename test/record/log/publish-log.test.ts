@@ -8,7 +8,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { listPublished } from "../../../src/forecasts/accuracy/published-store.ts";
 import { appendAudit } from "../../../src/audit/store.ts";
 import { runRollingCalibration } from "../../../src/calibration/calibrate.ts";
-import { requestRollingRuns } from "../../../src/calibration/rolling-run-store.ts";
+import { requestRollingRuns } from "../../../src/calibration/runs/rolling-run-store.ts";
 import { verify } from "../../../src/verify/verify.ts";
 import { declareLog } from "../../../src/record/log/declare.ts";
 import { findNewestCheckpoint, listEntries, listLogs } from "../../../src/record/log/log-store.ts";

@@ -1,0 +1,23 @@
+import type { Sql } from "../../db/client.ts";
+import { takeCode } from "./code-store.ts";
+import type { Requester, Identity, IdentityAnswer } from "./identity.ts";
+
+export const WRONG_PASSWORD = "the password is not right";
+export const WRONG_CODE = "the code is not right, no longer, or was used already";
+
+/**
+ * Checks a person's code: six digits are an authenticator code, anything else a backup code. Each works once, so a code
+ * that was observed cannot be reused.
+ */
+export async function askCode(
+  { sql, identity }: { sql: Sql; identity: Identity },
+  requester: Requester,
+  userId: string,
+  code: string,
+): Promise<IdentityAnswer> {
+  const plain = code.replaceAll(/\s/g, "").slice(0, 100);
+  if (!/^\d{6}$/.test(plain)) return identity.ask("/two-factor/verify-backup-code", { code: plain }, requester);
+  // marked before the check, so that one of two concurrent uses is refused
+  if (!(await takeCode(sql, userId, plain))) return { status: 401, body: null, cookies: [] };
+  return identity.ask("/two-factor/verify-totp", { code: plain }, requester);
+}

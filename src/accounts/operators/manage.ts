@@ -1,0 +1,136 @@
+import { randomBytes } from "node:crypto";
+import type { Transaction } from "../../db/client.ts";
+import {
+  countAdmins,
+  deleteTwoFactor,
+  findOperator,
+  insertOperator,
+  type Operator,
+  saveDisabled,
+  savePassword,
+  saveRole,
+} from "./operator-store.ts";
+import { mailAdmins, noteOperatorChange } from "./operator-change-store.ts";
+import { withdrawLinks } from "./link-store.ts";
+import { hashPassword } from "../identity/password.ts";
+import type { OperatorRole } from "./roles.ts";
+import { endSessions } from "../identity/session-store.ts";
+
+/** The change, for the audit log and the requester; or why nothing changed. */
+export type Change =
+  { ok: true; email: string; before: object | null; after: object | null } | { ok: false; reason: string };
+
+type Who = { email: string } | { id: string };
+
+/** An initial password: 120 random bits in groups that can be read aloud. */
+function makePassword(): string {
+  const letters = randomBytes(15).toString("hex");
+  return (letters.match(/.{5}/g) ?? []).join("-");
+}
+
+/** Creates an operator. Refused if the address is an operator's already, or a holder's. */
+export async function createOperator(
+  tx: Transaction,
+  given: { email: string; role: OperatorRole; passwordHash: string; by: string },
+): Promise<Change> {
+  const made = await insertOperator(tx, given);
+  const email = given.email.toLowerCase();
+  if (made !== null) await noteOperatorChange(tx, { userId: made.id, email, what: "created", by: given.by });
+  if (made !== null) return { ok: true, email, before: null, after: { role: given.role } };
+  if ((await findOperator(tx, { email })) !== null) return { ok: false, reason: `${email} is an operator already` };
+  return {
+    ok: false,
+    reason: `${email} signs in at the console; an operator needs an address that holds no account`,
+  };
+}
+
+/**
+ * Gives an operator another role and mails the admins. Refused if the role is not `was` (null: any), or if no admin would be
+ * left.
+ */
+export async function changeRole(
+  tx: Transaction,
+  who: Who,
+  { role, was, by }: { role: OperatorRole; was: string | null; by: string },
+): Promise<Change> {
+  const admins = await countAdmins(tx);
+  const operator = await findOperator(tx, who);
+  if (operator === null) return unknown(who);
+  if (was !== null && was !== operator.role) {
+    return { ok: false, reason: `${operator.email} was made ${operator.role} meanwhile; look again` };
+  }
+  if (role === operator.role) return { ok: false, reason: `${operator.email} is ${role} already` };
+  if (isLastAdmin(operator, admins)) return lastAdmin(operator);
+  const { id: userId, email } = operator;
+  await mailAdmins(tx, { userId, email, what: { role, before: operator.role }, by }); // an admin who loses the role, too
+  await saveRole(tx, userId, role);
+  return { ok: true, email, before: { role: operator.role }, after: { role } };
+}
+
+/** Disables an operator and ends their sessions, or enables them again. Refused if no admin would be left. */
+export async function changeDisabled(tx: Transaction, who: Who, isDisabled: boolean): Promise<Change> {
+  const admins = await countAdmins(tx);
+  const operator = await findOperator(tx, who);
+  if (operator === null) return unknown(who);
+  if ((operator.disabledAt !== null) === isDisabled) {
+    return { ok: false, reason: `${operator.email} is ${isDisabled ? "disabled" : "active"} already` };
+  }
+  if (isDisabled && isLastAdmin(operator, admins)) return lastAdmin(operator);
+  await saveDisabled(tx, operator.id, isDisabled);
+  const ended = isDisabled ? await signOut(tx, operator.id) : 0;
+  const before = { disabled: !isDisabled };
+  return { ok: true, email: operator.email, before, after: { disabled: isDisabled, sessions_ended: ended } };
+}
+
+/** Ends all sessions of an operator. */
+export async function endAllSessions(tx: Transaction, who: Who): Promise<Change> {
+  const operator = await findOperator(tx, who);
+  if (operator === null) return unknown(who);
+  const ended = await signOut(tx, operator.id);
+  return { ok: true, email: operator.email, before: null, after: { sessions_ended: ended } };
+}
+
+/** Gives an operator a new password, ends their sessions and mails the admins. */
+export async function resetPassword(tx: Transaction, who: Who, passwordHash: string, by: string): Promise<Change> {
+  const operator = await findOperator(tx, who);
+  if (operator === null) return unknown(who);
+  await savePassword(tx, operator.id, passwordHash);
+  await noteOperatorChange(tx, { userId: operator.id, email: operator.email, what: "password", by });
+  const ended = await signOut(tx, operator.id);
+  return { ok: true, email: operator.email, before: null, after: { sessions_ended: ended } };
+}
+
+/** Turns off the lost second factor of an operator, ends their sessions and mails the admins. */
+export async function resetTwoFactor(tx: Transaction, who: Who, by: string): Promise<Change> {
+  const operator = await findOperator(tx, who);
+  if (operator === null) return unknown(who);
+  if (!(await deleteTwoFactor(tx, operator.id))) return { ok: false, reason: `${operator.email} has no second factor` };
+  await noteOperatorChange(tx, { userId: operator.id, email: operator.email, what: "second-factor", by });
+  const ended = await signOut(tx, operator.id);
+  const after = { two_factor: false, sessions_ended: ended };
+  return { ok: true, email: operator.email, before: { two_factor: true }, after };
+}
+
+/** Makes an initial password, with the hash to store. */
+export async function makeHashedPassword(): Promise<{ password: string; passwordHash: string }> {
+  const password = makePassword();
+  return { password, passwordHash: await hashPassword(password) };
+}
+
+/** Revokes the links of a person and ends their sessions. Returns the number of sessions. */
+async function signOut(tx: Transaction, userId: string): Promise<number> {
+  await withdrawLinks(tx, userId);
+  return endSessions(tx, userId);
+}
+
+function isLastAdmin(operator: Operator, admins: number): boolean {
+  return operator.role === "admin" && operator.disabledAt === null && admins === 1;
+}
+
+function lastAdmin({ email }: Operator): Change {
+  return { ok: false, reason: `${email} is the last admin; make another first` };
+}
+
+function unknown(who: Who): Change {
+  return { ok: false, reason: "email" in who ? `there is no operator ${who.email}` : "there is no such operator" };
+}

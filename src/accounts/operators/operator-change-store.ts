@@ -1,0 +1,111 @@
+import type { Queryable, Transaction } from "../../db/client.ts";
+import { queueMail } from "../../mail/outbox-store.ts";
+import { operatorChanged, type StaffChange } from "../letters.ts";
+
+/** What gives another person control of an operator's sign-in for a while. */
+export type OperatorChange = Extract<StaffChange, string>;
+
+/** The same change of the same person is mailed once in each of these windows, so that repeating it cannot flood admins. */
+const WINDOW_MS = 120_000;
+
+/** Stores a change of an operator and mails every active admin. `by` is an e-mail address or a user of the server. */
+export async function noteOperatorChange(
+  tx: Transaction,
+  { userId, email, what, by }: { userId: string; email: string; what: OperatorChange; by: string },
+): Promise<void> {
+  await tx`
+    insert into operator_changes (user_id, what, made_by)
+    values (${userId}, ${what}, ${by})`;
+  await mailAdmins(tx, { userId, email, what, by });
+}
+
+/** Mails every active admin about a change of a member of staff. */
+export async function mailAdmins(
+  tx: Transaction,
+  { userId, email, what, by }: { userId: string; email: string; what: StaffChange; by: string },
+): Promise<void> {
+  const admins = await tx<{ id: string; email: string }[]>`
+    select u.id, u.email
+    from operators o
+    join auth.users u on u.id = o.user_id
+    where o.role = 'admin' and o.disabled_at is null and u.email not like '%.localhost'
+    order by u.email`;
+  const change = typeof what === "string" ? what : `${what.before} to ${what.role}`;
+  const window = Math.floor(Date.now() / WINDOW_MS);
+  for (const admin of admins) {
+    const dedupKey = `staff ${userId} ${change} by ${by} to ${admin.id} ${window}`;
+    await queueMail(tx, { ...operatorChanged({ email, what, by }), recipient: admin.email, dedupKey });
+  }
+}
+
+/** The last three changes of an operator's sign-in, newest first; the audit log shows them with each approval. */
+export async function listOperatorChanges(
+  sql: Queryable,
+  userId: string,
+): Promise<{ what: OperatorChange; by: string; at: string }[]> {
+  return sql<{ what: OperatorChange; by: string; at: string }[]>`
+    select what, made_by as by, utc_text(made_at) as at
+    from operator_changes
+    where user_id = ${userId}
+    order by id desc
+    limit 3`;
+}
+
+/** Work that another person has to approve. */
+export interface WorkToApprove {
+  /** The ids of the people who did it. */
+  authors: readonly string[];
+  /** When the first of them began. */
+  begunAt: Date;
+}
+
+/** The words of {@link listOperatorChanges} for the person who was changed, and for the one who changed another. */
+const CHANGED = {
+  created: "you were made an operator",
+  password: "your password was reset",
+  "second-factor": "your second factor was turned off",
+} as const;
+const CHANGES = {
+  created: "you made an operator of",
+  password: "you reset the password of",
+  "second-factor": "you turned off the second factor of",
+} as const;
+
+/**
+ * Why an operator may not approve some work. Null if they may. Refused are
+ * - who was created, or whose password or second factor was reset, within 24 hours, or ever by an author;
+ * - who did this to an author within 24 hours before the work or since: the author could be them.
+ */
+export async function whyNoApproval(
+  sql: Queryable,
+  userId: string,
+  { authors, begunAt }: WorkToApprove,
+): Promise<string | null> {
+  const [found] = await sql<
+    { what: OperatorChange; by: string; email: string; isOfAuthor: boolean; isByAuthor: boolean; until: string }[]
+  >`
+    select
+      c.what, c.made_by as by, u.email, c.user_id <> ${userId} as "isOfAuthor", t.is_by_author as "isByAuthor",
+      utc_text(c.made_at + interval '24 hours') as until
+    from operator_changes c
+    join auth.users u on u.id = c.user_id
+    cross join lateral (
+      select exists (
+        select from auth.users a where a.id = any(${[...authors]}::text[]) and a.id <> ${userId} and a.email = c.made_by
+      ) as is_by_author
+    ) t
+    where c.user_id = ${userId}
+        and (t.is_by_author or c.made_at > clock_timestamp() - interval '24 hours')
+      or c.user_id = any(${[...authors]}::text[])
+        and c.user_id <> ${userId}
+        and c.made_by = (select email from auth.users where id = ${userId})
+        and c.made_at > ${begunAt}::timestamptz - interval '24 hours'
+    order by t.is_by_author desc, 4 desc, c.id desc
+    limit 1`;
+  if (found === undefined) return null;
+  const { what, by, email, isOfAuthor, isByAuthor, until } = found;
+  if (isOfAuthor) return `${CHANGES[what]} ${email} within 24 hours of this work: another person has to approve it`;
+  return isByAuthor
+    ? `${CHANGED[what]} by ${by}, whose work this is: another person has to approve it`
+    : `${CHANGED[what]} by ${by}; you can approve from ${until} on, or another person does`;
+}

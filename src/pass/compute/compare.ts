@@ -1,0 +1,61 @@
+import { closeAlert, openAlert } from "../../alerts/store.ts";
+import type { Sql } from "../../db/client.ts";
+import type { House } from "../../houses/house.ts";
+import type { Log } from "../../log.ts";
+import { loadStates, type Passes } from "../passes.ts";
+import { findReadPayload, listListed, type ListedRound } from "../stores/payload-store.ts";
+import { readPayload } from "../unread-payloads.ts";
+import { sevenDigits } from "./times.ts";
+
+/**
+ * Reads a random payload of a house from the last hour again and compares its rounds with the stored ones. A difference
+ * raises an alert: the parser, a cached state or a row is wrong. The alert closes when a later comparison finds none.
+ */
+export async function comparePayload(
+  sql: Sql,
+  passes: Passes,
+  { house, log, signal }: { house: House; log: Log; signal: AbortSignal },
+): Promise<{ compared: number; differences: number }> {
+  const payload = await findReadPayload(sql, house.id);
+  const state = payload && (await loadStates(passes, [payload.tableId])).get(payload.tableId);
+  if (payload === null || state === null || state === undefined) return { compared: 0, differences: 0 };
+  const read = await readPayload({ sql: passes.pipeline, prover: passes.prover }, house, state, payload, { signal });
+  const { receivedAt } = payload;
+  const differences = read.ok ? await compare(sql, state.table.tableId, read.items, receivedAt) : [read.reason];
+  const [first] = differences;
+  const text =
+    `${state.table.name}: the payload of ${receivedAt} is read differently from the stored rounds (${first}); ` +
+    "run `roundhouse verify` for the table and read the payload again";
+  const alert = { kind: "payload_differs", subject: house.id };
+  if (first === undefined) await closeAlert(sql, log, alert);
+  else await openAlert(sql, log, { ...alert, text });
+  return { compared: 1, differences: differences.length };
+}
+
+type Item = {
+  ok: boolean;
+  round?: { roundId: string; hundredths: number; rawValue: string; occurredAt: string | null };
+};
+
+async function compare(sql: Sql, tableId: number, items: readonly Item[], receivedAt: string): Promise<string[]> {
+  const listed = items.flatMap(({ round }) => round ?? []);
+  const roundIds = listed.map(({ roundId }) => roundId);
+  const { rounds, kept } = await listListed(sql, tableId, { roundIds, receivedAt });
+  return listed.flatMap((item) => {
+    if (kept.has(item.roundId)) return [];
+    return differenceOf(item, rounds.get(item.roundId)) ?? [];
+  });
+}
+
+function differenceOf(item: NonNullable<Item["round"]>, stored: ListedRound | undefined): string | null {
+  if (stored === undefined) return `round ${item.roundId} is not stored`;
+  if (stored.hundredths !== item.hundredths)
+    return `round ${item.roundId}: expected ${stored.hundredths} hundredths, found ${item.hundredths}`;
+  if (!stored.isFromHere) return null;
+  if (stored.rawValue !== item.rawValue)
+    return `round ${item.roundId}: expected ${JSON.stringify(stored.rawValue)}, found ${JSON.stringify(item.rawValue)}`;
+  const occurredAt = item.occurredAt === null ? null : sevenDigits(item.occurredAt);
+  if (stored.occurredAt !== occurredAt)
+    return `round ${item.roundId}: expected its time to be ${stored.occurredAt}, found ${occurredAt}`;
+  return null;
+}

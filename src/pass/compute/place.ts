@@ -1,0 +1,480 @@
+import { historyHash, historyStrings } from "../../record/hashes.ts";
+import { noteResponse, noteUnreadable } from "../../rounds/notices/response-notices.ts";
+import { nextFormat, verdictOf, type FormatState, type Verdict } from "../../rounds/notices/format-watch.ts";
+import { gapsShownWhole } from "../../rounds/gaps/gaps.ts";
+import { roundsSince } from "../../rounds/jump.ts";
+import { NoticeChanges } from "../../rounds/notices/notice-changes.ts";
+import type { NoticeKind } from "../../rounds/notices/notices.ts";
+import { isNewerAnchor } from "../../rounds/proofs/proofs.ts";
+import { quarantinedItem } from "../../rounds/lists/quarantined-item.ts";
+import { numberOf, type KnownRound, type OpenedGap } from "../../rounds/round.ts";
+import { planIntake, type HeldBack, type IntakePlan } from "../../rounds/intake.ts";
+import { knownAmong, withRounds } from "./known-rounds.ts";
+import { SOURCES, type GapRow, type HeadRow, type PayloadRow, type RoundRow } from "./rows.ts";
+import { bandOf } from "./settle.ts";
+import {
+  HELD_ROUNDS,
+  KNOWN_ROUNDS,
+  UNKNOWN_GAPS,
+  type CompletePassRows,
+  type NoticeEvent,
+  type PassResponse,
+  type PassState,
+  type ReadResponse,
+  type ReceivedPayload,
+} from "./state.ts";
+import { sevenDigits } from "./times.ts";
+
+type PlacedState = Pick<PassState, "head" | "known" | "heldBack" | "unknownGaps" | "notices" | "format" | "hasUnread">;
+type PlacedRows = Pick<
+  CompletePassRows,
+  | "payloads"
+  | "marks"
+  | "rounds"
+  | "quarantine"
+  | "conflicts"
+  | "gaps"
+  | "lateNumbers"
+  | "shownGaps"
+  | "notices"
+  | "changesNotices"
+  | "format"
+>;
+
+/** The content of a response before anything is settled or learned. */
+export interface Placed {
+  state: PlacedState;
+  rows: PlacedRows;
+  /** Rounds that now have a second result: of earlier passes by seq, and of this one. */
+  disputed: ReadonlySet<bigint>;
+  /** Ids of the response in playing order, null for an item that cannot be read. */
+  sequence: IntakePlan["sequence"];
+}
+
+/** Items per response that are quarantined one by one; beyond that the stored payload suffices. */
+const QUARANTINED_AT_ONCE = 1_000;
+/** The same for a response that is refused to this part or more: its format changed, and all items have the same reason. */
+const QUARANTINED_OF_BAD = 100;
+const BAD_PART = 0.8;
+
+const NO_ROWS: PlacedRows = {
+  payloads: [],
+  marks: [],
+  rounds: [],
+  quarantine: [],
+  conflicts: [],
+  gaps: [],
+  lateNumbers: [],
+  shownGaps: [],
+  notices: [],
+  changesNotices: false,
+  format: null,
+};
+
+/** Whether a pass reads a response now: not while reading is paused, nor before older payloads are read. */
+export function isReadNow(state: PassState, response: PassResponse, mayRead: boolean): boolean {
+  return response.read !== null && (response.from !== "poll" || (mayRead && !state.hasUnread));
+}
+
+/** Stores the payload of a response unread; only its evidence on rounds that it does not list counts. */
+export function keepUnread(state: PassState, response: PassResponse): Placed {
+  const { head, known, heldBack, unknownGaps, notices, format } = state;
+  const isKept = response.from === "poll" && response.payload !== null;
+  return {
+    state: {
+      head: afterResponse(head, response, false),
+      known,
+      heldBack,
+      unknownGaps,
+      notices,
+      format,
+      hasUnread: state.hasUnread || isKept,
+    },
+    rows: { ...NO_ROWS, payloads: isKept ? [payloadOf(state, response, { state: "unread" })] : [] },
+    disputed: new Set(),
+    sequence: [],
+  };
+}
+
+/** Places each new round of a response, and finds missing, duplicate and invalid ones. */
+export function placeResponse(state: PassState, response: PassResponse): Placed {
+  const { read } = response;
+  if (read === null) return keepUnread(state, response);
+  const hasUnread = response.from === "stored" ? response.isMoreUnread : state.hasUnread;
+  if (!read.ok) return refuseResponse({ ...state, hasUnread }, response, read.reason);
+  const { head, table } = state;
+  const known = knownAmong(state, read.items, read.known);
+  const heldBack = read.heldBack === undefined ? state.heldBack : new Map([...state.heldBack, ...read.heldBack]);
+  const manner = response.from === "poll" ? "poll" : response.manner;
+  const source = response.from === "stored" ? (manner === "poll" ? "poll" : "history") : response.from;
+  const { requestedAt, receivedAt } = response;
+  const taken = planIntake(
+    {
+      roundIds: table.roundIds,
+      feedOrder: read.feedOrder,
+      colors: table.bands,
+      lastSeq: head.lastSeq,
+      historyHash: head.historyHash,
+      newestRoundId: head.newestRoundId,
+      newestNumber: head.newestNumber,
+      newestOccurredAt: head.newestOccurredAt,
+      lastRoundAt: head.lastRoundAt,
+      sameHundredths: head.sameHundredths,
+      sameCount: head.sameCount,
+    },
+    { items: read.items, absentAt: absentAtOf(head, response), manner, reach: () => reachOf(state, receivedAt) },
+    { known, heldBack },
+    (previous, round) =>
+      historyHash(
+        previous,
+        historyStrings({ ...round, occurredAt: exactly(round.occurredAt), source, requestedAt, receivedAt }),
+      ),
+  );
+  const refused = quarantinedOf(taken.refused, read.items.length);
+  const rounds = roundRowsOf(state, taken, { source: SOURCES.indexOf(source), requestedAt, receivedAt });
+  const shown = gapsShownWhole(taken.sequence, state.unknownGaps);
+  const gaps = taken.gaps.map((gap) => gapRow(gap, state));
+  const payloadReceivedAt = response.from !== "stored" && response.payload === null ? null : receivedAt;
+  const isPoll = manner === "poll";
+  const noticed = isPoll ? noticesAfter(state, read, taken, receivedAt) : null;
+  const outcome = { items: read.items.length, newRounds: rounds.length, quarantined: taken.refused.length };
+  return {
+    state: {
+      head: headAfter(state, response, taken, rounds),
+      known: withRounds(
+        state.known,
+        taken.rounds.map((round) => [round.roundId, knownOf(round, receivedAt)]),
+      ),
+      heldBack: heldBackAfter(state.heldBack, refused, receivedAt),
+      unknownGaps: unknownGapsAfter(state, taken.gaps, shown),
+      notices: noticed?.notices ?? state.notices,
+      format: noticed?.format ?? state.format,
+      hasUnread,
+    },
+    rows: {
+      payloads: storedPayload(state, response, { state: "read", ...outcome }),
+      marks: markOf(response, { state: "read", ...outcome }),
+      rounds,
+      quarantine: refused.map(({ code, reason, roundId, raw }) => ({
+        payloadReceivedAt,
+        code,
+        reason,
+        roundId,
+        ...quarantinedItem(raw),
+      })),
+      conflicts: taken.conflicts.map(({ roundId, kept, other, otherRaw }) => ({
+        payloadReceivedAt,
+        roundId,
+        keptHundredths: kept,
+        otherHundredths: other,
+        otherRaw,
+      })),
+      gaps,
+      lateNumbers: lateNumbersOf(state, rounds),
+      shownGaps: shown.map(({ beforeRoundId, found }) => ({ beforeRoundId, found })),
+      notices: noticed?.events ?? [],
+      changesNotices:
+        gaps.length + shown.length + taken.conflicts.length + taken.refused.length > 0 ||
+        taken.rounds.some(({ late, roundId }) => late || heldBack.has(roundId)),
+      format: noticed === null ? null : changeOf(state.format, noticed.format),
+    },
+    disputed: disputedSeqs(taken, known),
+    sequence: taken.sequence,
+  };
+}
+
+function quarantinedOf(refused: IntakePlan["refused"], items: number): IntakePlan["refused"] {
+  return refused.slice(0, refused.length >= BAD_PART * items ? QUARANTINED_OF_BAD : QUARANTINED_AT_ONCE);
+}
+
+/** A response that cannot be read at all: it is stored with the reason, and proves nothing about any round. */
+function refuseResponse(state: PassState, response: PassResponse, reason: string): Placed {
+  const { known, heldBack, unknownGaps, hasUnread } = state;
+  const isPoll = response.from === "poll" || response.manner === "poll";
+  const noticed = isPoll ? noticesAfterUnreadable(state, response.receivedAt) : null;
+  const outcome = { state: "refused", refusedReason: reason } as const;
+  return {
+    state: {
+      head: afterResponse(state.head, response, true),
+      known,
+      heldBack,
+      unknownGaps,
+      notices: noticed?.notices ?? state.notices,
+      format: noticed?.format ?? state.format,
+      hasUnread,
+    },
+    rows: {
+      ...NO_ROWS,
+      payloads: storedPayload(state, response, outcome),
+      marks: markOf(response, outcome),
+      notices: noticed?.events ?? [],
+      format: noticed === null ? null : changeOf(state.format, noticed.format),
+    },
+    disputed: new Set(),
+    sequence: [],
+  };
+}
+
+/** When the new rounds of a response were last absent; null if unknown. */
+function absentAtOf(head: HeadRow, response: PassResponse): string | null {
+  if (response.from === "poll") return response.isAhead ? null : head.answeredAt;
+  return response.from === "stored" ? response.absentAt : null;
+}
+
+/** How many rounds may have been played since the newest known one. */
+function reachOf({ head, known }: PassState, receivedAt: string): bigint {
+  const rounds = new Map([...known.older, ...known.newer]);
+  const counted = [...rounds.values()].filter(({ seq }) => seq > head.lastSeq - BigInt(KNOWN_ROUNDS));
+  return roundsSince(head, counted, receivedAt);
+}
+
+/**
+ * The head after a response, without the effect of its rounds. `answeredAt` is the time since which later rounds are
+ * absent: the request of the newest response that proves it. An unreadable or empty one (`isUseless`) and its repeats
+ * prove nothing: null stays null until another payload.
+ */
+function afterResponse(head: HeadRow, response: PassResponse, isUseless: boolean): HeadRow {
+  if (response.from === "stored") {
+    return isUseless && response.sha256 === head.payloadSha256 ? { ...head, answeredAt: null } : head;
+  }
+  if (response.from !== "poll") return head;
+  const { absence, payload, isRepeat, requestedAt } = response;
+  const isAsBefore = absence === "as_before" || (isRepeat && head.answeredAt === null && head.payloadSha256 !== null);
+  const answeredAt = isUseless || absence === "forgotten" ? null : isAsBefore ? head.answeredAt : requestedAt;
+  if (payload === null) return answeredAt === head.answeredAt ? head : { ...head, answeredAt };
+  return { ...head, answeredAt, payloadSha256: payload.sha256, payloadPath: payload.path };
+}
+
+function headAfter(
+  { head, table }: PassState,
+  response: PassResponse,
+  { state: after, onTime }: IntakePlan,
+  rounds: readonly RoundRow[],
+): HeadRow {
+  const read = response.read?.ok === true ? response.read : null;
+  const base = afterResponse(head, response, read?.items.length === 0);
+  const anchor = read?.anchor ?? null;
+  const isNewer = anchor !== null && isNewerAnchor(anchor, anchorOf(head));
+  const proof = isNewer ? { proofNumber: anchor.number, proofHash: anchor.hash, proofOf: anchor.of } : null;
+  if (rounds.length === 0) return proof === null ? base : { ...base, ...proof };
+  const newest = rounds.findLast(({ late }) => !late);
+  const isPolled = rounds[0]?.source === 0;
+  const { receivedAt } = response;
+  return {
+    ...base,
+    ...proof,
+    lastSeq: after.lastSeq,
+    lastOrdinal: head.lastOrdinal + BigInt(onTime),
+    historyHash: after.historyHash,
+    newestSeq: newest?.seq ?? head.newestSeq,
+    newestRoundId: after.newestRoundId,
+    newestNumber: table.roundIds === "consecutive" ? after.newestNumber : null,
+    newestOccurredAt: exactly(after.newestOccurredAt),
+    sameHundredths: after.sameHundredths,
+    sameCount: after.sameCount,
+    lastRoundAt: later(head.lastRoundAt, receivedAt),
+    lastPolledRoundAt: isPolled ? later(head.lastPolledRoundAt, receivedAt) : head.lastPolledRoundAt,
+  };
+}
+
+function anchorOf({ proofNumber: number, proofHash: hash, proofOf: of }: HeadRow) {
+  return number === null || hash === null || of === null ? null : { number, hash, of };
+}
+
+function later(time: string | null, other: string): string {
+  return time !== null && time > other ? time : other;
+}
+
+function exactly(time: string | null): string | null {
+  return time === null ? null : sevenDigits(time);
+}
+
+function roundRowsOf(
+  { table, head }: PassState,
+  taken: IntakePlan,
+  from: { source: number; requestedAt: string | null; receivedAt: string },
+): RoundRow[] {
+  let ordinal = head.lastOrdinal;
+  return taken.rounds.map((round) => ({
+    ...round,
+    ...from,
+    ordinal: round.late ? null : (ordinal += 1n),
+    palette: head.palette,
+    color: bandOf(round.hundredths, table.bands),
+    occurredAt: exactly(round.occurredAt),
+  }));
+}
+
+function knownOf(
+  { seq, hundredths, late, verified, proofHash }: IntakePlan["rounds"][number],
+  receivedAt: string,
+): KnownRound {
+  return { seq, hundredths, late, verified, proofHash, receivedAt };
+}
+
+/** The newest quarantined rounds, as they would be read from the rows. */
+function heldBackAfter(
+  heldBack: ReadonlyMap<string, HeldBack>,
+  refused: IntakePlan["refused"],
+  receivedAt: string,
+): ReadonlyMap<string, HeldBack> {
+  if (refused.every(({ roundId }) => roundId === null)) return heldBack;
+  const after = new Map(heldBack);
+  for (const { roundId, code } of refused) {
+    if (roundId === null) continue;
+    const held = after.get(roundId) ?? { stuck: false, aheadAt: null, released: false };
+    const aheadAt = held.aheadAt ?? (code === "far_ahead" ? receivedAt : null);
+    after.delete(roundId);
+    after.set(roundId, { ...held, stuck: held.stuck || code === "stuck_feed", aheadAt });
+  }
+  for (const roundId of after.keys()) {
+    if (after.size <= HELD_ROUNDS) break;
+    after.delete(roundId);
+  }
+  return after;
+}
+
+function unknownGapsAfter(
+  { unknownGaps }: PassState,
+  opened: readonly OpenedGap[],
+  shown: readonly { beforeRoundId: string }[],
+): PassState["unknownGaps"] {
+  const added = opened.filter(({ range }) => range === null);
+  if (added.length + shown.length === 0) return unknownGaps;
+  const closed = new Set(shown.map(({ beforeRoundId }) => beforeRoundId));
+  const left = unknownGaps.filter(({ beforeRoundId }) => !closed.has(beforeRoundId));
+  const newest = added.toReversed().map(({ afterRoundId, beforeRoundId }) => ({ afterRoundId, beforeRoundId }));
+  return [...newest, ...left].slice(0, UNKNOWN_GAPS);
+}
+
+/** A gap with the number of its missing rounds: those that an import stored before are not missing. */
+function gapRow({ range, afterRoundId, beforeRoundId }: OpenedGap, { known, head }: PassState): GapRow {
+  if (range === null) return { fromNumber: null, toNumber: null, missing: null, afterRoundId, beforeRoundId };
+  const { from, to } = range;
+  let there = 0n;
+  const ids = new Set([...known.older.keys(), ...known.newer.keys()]);
+  for (const id of ids) {
+    const number = numberOf(id);
+    if (number !== null && number >= from && number <= to && head.lastSeq > 0n) there += 1n;
+  }
+  return { fromNumber: from, toNumber: to, missing: to - from + 1n - there, afterRoundId, beforeRoundId };
+}
+
+function lateNumbersOf({ table }: PassState, rounds: readonly RoundRow[]): bigint[] {
+  if (table.roundIds === "opaque") return [];
+  return rounds.flatMap(({ late, roundId }) => (late ? (numberOf(roundId) ?? []) : []));
+}
+
+/** Seqs of rounds that were received with another result than the one that was kept. */
+function disputedSeqs({ conflicts, rounds }: IntakePlan, known: ReadonlyMap<string, KnownRound>): Set<bigint> {
+  const seqs = new Set<bigint>();
+  for (const { roundId } of conflicts) {
+    const round = known.get(roundId) ?? rounds.find((one) => one.roundId === roundId);
+    if (round !== undefined && !round.late) seqs.add(round.seq);
+  }
+  return seqs;
+}
+
+interface Noticed {
+  notices: ReadonlyMap<NoticeKind, string>;
+  events: NoticeEvent[];
+  format: FormatState;
+}
+
+function noticesAfter(state: PassState, read: ReadResponse & { ok: true }, taken: IntakePlan, now: string): Noticed {
+  const { items, refusedByAdapter, isPage } = read;
+  const verdict = verdictOf({ items: items.length, refused: refusedByAdapter, kept: taken.refused.length, isPage });
+  return notice(state, verdict, now, (changes, format) => {
+    const outOfOrderAfter = outOfOrder(state, taken);
+    const answer = { items, refusedByAdapter, isPage, payload: { now }, outOfOrderAfter };
+    noteResponse(changes, state.table.tableId, answer, taken, format.since !== null);
+  });
+}
+
+/** After this many consecutive responses with only late new rounds, the feed is not just stale. */
+const LATE_RESPONSES = 3;
+
+/** The newest on-time round if enough responses since then listed only late rounds; else null. */
+function outOfOrder({ head, known }: PassState, { rounds, onTime }: IntakePlan): string | null {
+  if (rounds.length === 0 || onTime > 0 || head.newestSeq === null) return null;
+  const responses = new Set<string>();
+  for (const layer of [known.older, known.newer]) {
+    for (const round of layer.values()) if (round.late && round.seq > head.newestSeq) responses.add(round.receivedAt);
+  }
+  return responses.size + 1 >= LATE_RESPONSES ? head.newestRoundId : null;
+}
+
+function noticesAfterUnreadable(state: PassState, now: string): Noticed {
+  return notice(state, "unreadable", now, (changes, format) => {
+    noteUnreadable(changes, state.table.tableId, { payload: { now } }, format.since !== null);
+  });
+}
+
+function notice(
+  { table, notices, format: before }: PassState,
+  verdict: Verdict,
+  now: string,
+  apply: (changes: NoticeChanges, format: FormatState) => void,
+): Noticed {
+  const format = nextFormat(before, verdict, now);
+  const changes = new NoticeChanges(new Map([[table.tableId, notices]]));
+  apply(changes, format);
+  const events = changes.changes().map(({ kind, text, since }) => ({ kind, text, since: since ?? null }));
+  if (events.length === 0) return { notices, events, format };
+  const after = new Map(notices);
+  for (const { kind, text, since } of events) {
+    if (text === null) after.delete(kind);
+    else after.set(kind, since ?? now);
+  }
+  return { notices: after, events, format };
+}
+
+function changeOf(from: FormatState, to: FormatState): { from: FormatState; to: FormatState } | null {
+  return from.badAnswers === to.badAnswers && from.since === to.since ? null : { from, to };
+}
+
+/** The result of reading a payload. */
+type Outcome = Pick<PayloadRow, "state"> &
+  Partial<Pick<PayloadRow, "refusedReason" | "items" | "newRounds" | "quarantined">>;
+
+const NO_OUTCOME = { refusedReason: null, items: null, newRounds: null, quarantined: null };
+
+/** The payload of a response that is not stored yet. */
+function storedPayload(state: PassState, response: PassResponse, outcome: Outcome): PayloadRow[] {
+  return response.from === "stored" || response.payload === null ? [] : [payloadOf(state, response, outcome)];
+}
+
+function payloadOf(
+  { head }: PassState,
+  response: Exclude<PassResponse, { from: "stored" }>,
+  outcome: Outcome,
+): PayloadRow {
+  const { path, status, contentType, bytes, sha256, body, served } = payloadIn(response);
+  const { requestedAt, receivedAt } = response;
+  return {
+    receivedAt,
+    kind: response.from === "poll" ? "poll" : "history",
+    requestedAt: requestedAt ?? receivedAt,
+    previousRequestedAt: absentAtOf(head, response),
+    path,
+    status,
+    contentType,
+    bytes,
+    sha256,
+    body,
+    ...(served && { served }),
+    error: null,
+    ...NO_OUTCOME,
+    ...outcome,
+  };
+}
+
+function payloadIn(response: Exclude<PassResponse, { from: "stored" }>): ReceivedPayload {
+  if (response.payload === null) throw new Error("expected a response with a payload to store, found none");
+  return response.payload;
+}
+
+function markOf(response: PassResponse, outcome: Outcome) {
+  if (response.from !== "stored") return [];
+  return [{ receivedAt: response.receivedAt, ...NO_OUTCOME, ...outcome }];
+}

@@ -1,0 +1,311 @@
+/*
+ * Input and output types of a pass, all plain immutable values. Times are
+ * UTC texts with seven digits (`2026-11-21T04:00:12.1234560Z`), so that they compare as strings.
+ */
+import type { PublishedReadingJson } from "../../forecasts/readings/reading-state.ts";
+import type { References } from "../../forecasts/accuracy/figures/references.ts";
+import type { Model } from "../../forecasts/model/model.ts";
+import type { AuditRow } from "../../forecasts/readings/house-audit.ts";
+import type { ReadingMemory } from "../../forecasts/readings/reading-memory.ts";
+import type { FeedOrder } from "../../houses/contract.ts";
+import type { Anchor } from "../../houses/fairness/prove.ts";
+import type { Color } from "../../rounds/colors.ts";
+import type { FormatState } from "../../rounds/notices/format-watch.ts";
+import type { UnknownGap } from "../../rounds/gaps/gaps.ts";
+import type { NoticeKind } from "../../rounds/notices/notices.ts";
+import type { Answer, CheckedItem, KnownRound } from "../../rounds/round.ts";
+import type { HeldBack } from "../../rounds/intake.ts";
+import type { ForecastSetRow, HeadRow, PassRows, PayloadRow, SnapshotRow } from "./rows.ts";
+
+/** Rounds of a table that a later response may list again, by seq: those after `lastSeq - KNOWN_ROUNDS` are known. */
+export const KNOWN_ROUNDS = 256;
+
+/** A snapshot is written when the newest is this many rounds old, late ones included. */
+export const SNAPSHOT_EVERY = 64;
+
+/** A reading is published at most every so many milliseconds, unless a fact became unusual. */
+export const READING_EVERY_MS = 10_000;
+
+/** Notices that passes open and close; others follow from rows or are opened by an operator. */
+export const PASS_NOTICES: readonly NoticeKind[] = ["format", "stuck", "ids", "stalled"];
+
+/** Rounds with a quarantined item that are remembered, and gaps of unknown size. */
+export const HELD_ROUNDS = 256;
+export const UNKNOWN_GAPS = 1_000;
+
+/** The settings of a table, which change only by an operator's change that also advances the version of its head. */
+export interface TableFacts {
+  tableId: number;
+  /** `house/game/market`. */
+  name: string;
+  roundIds: "consecutive" | "opaque";
+  /** The bands of the head's palette, lowest first. */
+  bands: readonly Color[];
+  /** The edge that the house declares; null if it declares none. */
+  edge: number | null;
+}
+
+/**
+ * The newest rounds of a table by id, in two layers: a pass copies the small one. Both may hold rounds that are older than
+ * the newest {@link KNOWN_ROUNDS}; those do not count as known.
+ */
+export interface KnownRounds {
+  readonly older: ReadonlyMap<string, KnownRound>;
+  readonly newer: ReadonlyMap<string, KnownRound>;
+}
+
+/** What one round of its span means for an open forecast. */
+export interface SpanRound {
+  seq: bigint;
+  ordinal: bigint;
+  requestedAt: string | null;
+}
+
+/** A forecast that is not settled, with the result of its span so far. */
+export interface OpenForecast {
+  readonly seq: bigint;
+  readonly cutoffSeq: bigint;
+  readonly cutoffOrdinal: bigint;
+  readonly issuedAt: string;
+  readonly model: string;
+  /** 0 = next_color; 1 + 3·color + target = a window. */
+  readonly feature: number;
+  /** The on-time round with which it ends. */
+  readonly endOrdinal: bigint;
+  /** Number of the first round of its span; null if ids are not consecutive. */
+  readonly firstNumber: bigint | null;
+  /** The bands of its colors. */
+  readonly bands: readonly Color[];
+  /** For a window: its color occurred. For next_color: the color that occurred; null before. */
+  readonly outcome: number | null;
+  /** The first gap (1) or late request (2) in its span. */
+  readonly fault: { readonly reason: number; readonly seq: bigint } | null;
+  /** The first round of its span that has a second result (3) or that an operator revised (5). */
+  readonly dispute: { readonly reason: number; readonly seq: bigint } | null;
+  /** The round with which it ended, by count or by a fault; set for longer than a pass only while settling is paused. */
+  readonly end: SpanRound | null;
+}
+
+/** The parts of a published reading that decide when the next one is due. */
+export interface PublishedFacts {
+  /** Of the newest round in it. */
+  seq: bigint;
+  madeAt: string;
+  /** Names of the facts that were unusual. */
+  unusual: readonly string[];
+}
+
+/** The input state of a pass on a table; it follows from stored rows, see `replay`. */
+export interface PassState {
+  readonly table: TableFacts;
+  readonly version: bigint;
+  readonly head: HeadRow;
+  readonly known: KnownRounds;
+  /** Rounds with a quarantined item, by round id. */
+  readonly heldBack: ReadonlyMap<string, HeldBack>;
+  /** Gaps of unknown size that are not filled, newest first; none if ids are consecutive. */
+  readonly unknownGaps: readonly UnknownGap[];
+  /** When the open notices of {@link PASS_NOTICES} were opened, by kind. */
+  readonly notices: ReadonlyMap<NoticeKind, string>;
+  readonly format: FormatState;
+  /** A stored payload is unread: later ones wait for it. */
+  readonly hasUnread: boolean;
+  readonly model: Model;
+  /** K7's memory after the newest on-time round. */
+  readonly memory: Float64Array;
+  readonly references: References;
+  /** The memory of the reading, after `head.lastSeq`. */
+  readonly reading: ReadingMemory;
+  readonly published: PublishedFacts | null;
+  /** The newest snapshot of the head's model; null before the first. */
+  readonly snapshot: Pick<SnapshotRow, "seq" | "stateHash"> | null;
+  /** By forecast seq. */
+  readonly open: readonly OpenForecast[];
+  /** `ends` of the newest forecast set if it is of the head's model, else zeros. */
+  readonly ends: readonly bigint[];
+}
+
+/** A response that is to be stored, as it was received. */
+export type ReceivedPayload = Pick<
+  PayloadRow,
+  "path" | "status" | "contentType" | "bytes" | "sha256" | "body" | "served"
+>;
+
+/** The content of a response, after reading and proofs. */
+export type ReadResponse =
+  | {
+      ok: true;
+      items: readonly CheckedItem[];
+      feedOrder: FeedOrder;
+      /** Items that the adapter refused; proofs and stuck feeds do not count. */
+      refusedByAdapter: number;
+      /** It is the page of one round. */
+      isPage: boolean;
+      /** The newest proven round. */
+      anchor: Anchor | null;
+      /** The stored part of rounds that the state does not know; see `idsToLookUp`. */
+      known?: ReadonlyMap<string, KnownRound>;
+      heldBack?: ReadonlyMap<string, HeldBack>;
+    }
+  | { ok: false; reason: string };
+
+/** The house's response to a poll. */
+export interface PolledResponse {
+  from: "poll";
+  requestedAt: string;
+  receivedAt: string;
+  /**
+   * What it proves about rounds that it does not list: not played yet; nothing any more; nothing beyond earlier
+   * evidence.
+   */
+  absence: "proven" | "forgotten" | "as_before";
+  /** It may be the page of a round that was played long ago. */
+  isAhead: boolean;
+  /** Null if it is not stored: it failed, is a 404, or repeats the newest payload. */
+  payload: ReceivedPayload | null;
+  /** It is a 304, or equal to the newest payload. */
+  isRepeat: boolean;
+  /** Null without a payload. */
+  read: ReadResponse | null;
+}
+
+/** A stored payload: unread, or read again after its adapter was fixed. */
+export interface StoredResponse {
+  from: "stored";
+  requestedAt: string;
+  receivedAt: string;
+  sha256: string;
+  /** Request time of the previous response; null if that one proves nothing. */
+  absentAt: string | null;
+  manner: Answer["manner"];
+  /** Other payloads of the table are still unread. */
+  isMoreUnread: boolean;
+  read: ReadResponse;
+}
+
+/** Rounds without a payload of a poll: a page of history (to be stored), computed rounds, or an import. */
+export interface AddedRounds {
+  from: "history" | "computed" | "import";
+  requestedAt: string | null;
+  receivedAt: string;
+  manner: Answer["manner"];
+  payload: ReceivedPayload | null;
+  read: ReadResponse;
+}
+
+export type PassResponse = PolledResponse | StoredResponse | AddedRounds;
+
+/** Time and circumstances of a pass. */
+export interface PassTime {
+  /** Database time in whole microseconds: `issued_at` of its set and `scored_at` of its scores. */
+  issuedAt: string;
+  /** Polled tables of all houses: the more there are, the more evidence one of them must show. */
+  tables: number;
+  /** False while `normalize-rounds` is paused: a payload is stored unread, and nothing else happens. */
+  mayRead: boolean;
+  /** False while `score-accuracy` is paused: ended forecasts are settled by a later pass. */
+  maySettle: boolean;
+  /** Why no set may be issued; null if one may. `refused`: the database refused it as late. */
+  noSet: "paused" | "refused" | null;
+}
+
+/** Why no set follows a round. */
+export type NotIssuedCause =
+  /** The same response has a later on-time round. */
+  | "followed"
+  /** It was not polled. */
+  | "not_polled"
+  /** When it was last absent is unknown: first response, unreadable one before, or its item was quarantined. */
+  | "no_absent_at"
+  | "pause_over"
+  /** A stored payload is unread: it may contain the next round. */
+  | "unread"
+  | "paused"
+  | "refused";
+
+/** An on-time round of this pass that no set follows. */
+export interface NotIssued {
+  seq: bigint;
+  ordinal: bigint;
+  cause: NotIssuedCause;
+}
+
+/** A notice that opens or changes; it closes if `text` is null. */
+export interface NoticeEvent {
+  kind: NoticeKind;
+  text: string | null;
+  since: string | null;
+}
+
+/** The result of reading a payload that was stored before. */
+export type PayloadMark = Pick<
+  PayloadRow,
+  "receivedAt" | "state" | "refusedReason" | "items" | "newRounds" | "quarantined"
+>;
+
+/** Everything that a pass writes. */
+export interface CompletePassRows extends PassRows {
+  /** Only `answeredAt` of the head changes, and its version stays: the response has nothing new. */
+  isQuiet: boolean;
+  /** Stored payloads that are read now. */
+  marks: readonly PayloadMark[];
+  notices: readonly NoticeEvent[];
+  /** Gaps, conflicts or quarantine changed: notices about them must be rebuilt from the rows. */
+  changesNotices: boolean;
+  /** The new state of the feed's format; null if it did not change. */
+  format: { from: FormatState; to: FormatState } | null;
+  /** Hours of the house audit that ended, and the running one when a reading is published. */
+  audits: readonly AuditRow[];
+  /** On-time rounds of this pass that no set follows; nothing is stored of them. */
+  notIssued: readonly NotIssued[];
+}
+
+/** The result of a pass. Until the rows are committed, `state` must not replace the state that the pass began with. */
+export interface PassResult {
+  state: PassState;
+  rows: CompletePassRows;
+  /** Ids of the response in playing order, null for an item that cannot be read. */
+  sequence: readonly (string | null)[];
+}
+
+/** A stored round as a replay reads it. */
+export interface ReplayRound {
+  seq: bigint;
+  /** Null when it is late. */
+  ordinal: bigint | null;
+  roundId: string;
+  hundredths: number;
+  requestedAt: string | null;
+  receivedAt: string;
+  afterGap: boolean;
+  late: boolean;
+  verified: boolean | null;
+  /** 3: it has another result; 5: an operator revised it; 0: neither. 3 if both. */
+  dispute: 0 | 3 | 5;
+}
+
+/** The stored rows that the state of a table is made from. */
+export interface StoredState {
+  table: TableFacts;
+  version: bigint;
+  head: HeadRow;
+  /** Of the head's model; null before the first. */
+  snapshot: SnapshotRow | null;
+  /** By seq: every round after the snapshot (or the older state) and after the oldest open set. */
+  rounds: readonly ReplayRound[];
+  /**
+   * The sets of `head.openSets` and `head.setSeq`, each with the bands of its cutoff if they differ from the table's.
+   */
+  sets: readonly (ForecastSetRow & { bands?: readonly Color[] })[];
+  /** Forecasts of these sets that are settled. */
+  settled: ReadonlySet<bigint>;
+  /** The newest {@link KNOWN_ROUNDS}, any order. */
+  known: readonly (KnownRound & { roundId: string })[];
+  heldBack: ReadonlyMap<string, HeldBack>;
+  unknownGaps: readonly UnknownGap[];
+  notices: ReadonlyMap<NoticeKind, string>;
+  format: FormatState;
+  hasUnread: boolean;
+  /** The published reading; null before the first. */
+  reading: PublishedReadingJson | null;
+}

@@ -1,0 +1,66 @@
+import type { Job as QueuedRun } from "bullmq";
+import type { Queues } from "../queues.ts";
+import { isRedisUnavailable } from "../redis.ts";
+import { MOST_RUNS_READ, type RunState, tokenOf } from "./runs.ts";
+
+const AT_ONCE = 50;
+
+/** How many of the named runs an action reached, and how many have changed since or are gone. */
+export interface RunsReached {
+  done: number;
+  changed: number;
+}
+
+/** The tokens of the runs that an action is about, and the state in which they were seen. */
+export interface ChosenRuns {
+  queue: string;
+  state: RunState;
+  tokens: readonly string[];
+}
+
+/** Puts failed runs back to work with all their attempts, unless they have changed since they were seen. */
+export async function retryRuns(queues: Queues, queue: string, tokens: readonly string[]): Promise<RunsReached> {
+  return act(queues, { queue, state: "failed", tokens }, (run) =>
+    run.retry("failed", { resetAttemptsMade: true, resetAttemptsStarted: true }),
+  );
+}
+
+/**
+ * Removes runs that do not run now, unless they have changed since they were seen. Runs of a schedule stay. If a job's
+ * sweep finds the work undone, it is queued again.
+ */
+export async function discardRuns(queues: Queues, chosen: ChosenRuns): Promise<RunsReached> {
+  return act(
+    queues,
+    chosen,
+    (run) => run.remove(),
+    (run) => run.repeatJobKey === undefined,
+  );
+}
+
+/** Makes delayed runs start now, unless they have changed since they were seen. A schedule keeps its next start. */
+export async function promoteRuns(queues: Queues, queue: string, tokens: readonly string[]): Promise<RunsReached> {
+  return act(queues, { queue, state: "delayed", tokens }, (run) => run.promote());
+}
+
+async function act(
+  queues: Queues,
+  { queue, state, tokens }: ChosenRuns,
+  work: (run: QueuedRun) => Promise<unknown>,
+  isAllowed: (run: QueuedRun) => boolean = () => true,
+): Promise<RunsReached> {
+  const wanted = new Set(tokens);
+  const found = await queues.get(queue).getJobs([state], 0, MOST_RUNS_READ - 1, state !== "failed");
+  const chosen = found.filter((run) => wanted.has(tokenOf(run, state)) && isAllowed(run));
+  let done = 0;
+  for (let from = 0; from < chosen.length; from += AT_ONCE) {
+    const ended = await Promise.allSettled(chosen.slice(from, from + AT_ONCE).map(work));
+    done += ended.filter(({ status }) => status === "fulfilled").length;
+    // another person may have reached it first; if Redis does not respond, nothing more is sent
+    for (const one of ended) {
+      if (one.status === "rejected" && (queues.redis.status !== "ready" || isRedisUnavailable(one.reason)))
+        throw one.reason;
+    }
+  }
+  return { done, changed: tokens.length - done };
+}

@@ -1,0 +1,70 @@
+import type { Parsed } from "./amount.ts";
+import { checkLine } from "../check-line.ts";
+import { findExact, findReferences, type FoundReferences } from "../find-reference.ts";
+import type { StatementLine } from "../line.ts";
+import { readCamt } from "./statement-camt.ts";
+import { readCsv, type RawRow } from "./statement-csv.ts";
+
+/** Longer statements are imported in parts. */
+const MOST_LINES = 500;
+
+/** A parsed bank statement. */
+export interface Statement {
+  format: "CSV" | "camt";
+  /** Lines, each with its row in the text and the references in its text; those with a typo only if none is exact. */
+  lines: { at: number; line: StatementLine; references: FoundReferences }[];
+  /** Rows that cannot be imported, and why. */
+  refused: { at: number; problem: string }[];
+  /** The number of entries that are not booked credits. */
+  skipped: number;
+}
+
+/** A statement with every row checked, or the problem with the whole text. */
+export type ReadStatement = { ok: true; statement: Statement } | { ok: false; problem: string };
+
+/** The bank of the statement, and the accepted currencies. */
+export interface StatementOptions {
+  bank: string;
+  currencies: readonly string[];
+}
+
+/** Parses a bank statement: ISO 20022 XML if it begins with `<`, else CSV with a header. */
+export function parseStatement(text: string, { bank, currencies }: StatementOptions): ReadStatement {
+  const isXml = text.trimStart().startsWith("<");
+  const read: Parsed<{ rows: RawRow[]; skipped: number }> = isXml ? readCamt(text) : readCsv(text);
+  if (!read.ok) return read;
+  const { rows, skipped } = read.value;
+  if (rows.length > MOST_LINES) {
+    return {
+      ok: false,
+      problem: `expected at most ${MOST_LINES} lines in one import, got ${rows.length}; import them in parts`,
+    };
+  }
+  const statement: Statement = { format: isXml ? "camt" : "CSV", lines: [], refused: [], skipped };
+  const seen = new Map<string, number>();
+  for (const { at, fields, problem } of rows) {
+    const checked = checkRow(fields, { bank, currencies });
+    const first = checked.ok ? seen.get(checked.value.bankRef) : undefined;
+    if (problem !== undefined) statement.refused.push({ at, problem });
+    else if (!checked.ok) statement.refused.push({ at, problem: checked.problem });
+    else if (first !== undefined)
+      statement.refused.push({ at, problem: `the same bank reference as in ${first}: ${checked.value.bankRef}` });
+    else {
+      seen.set(checked.value.bankRef, at);
+      statement.lines.push({ at, line: checked.value, references: referencesIn(checked.value.remittance) });
+    }
+  }
+  return { ok: true, statement };
+}
+
+function referencesIn(text: string): FoundReferences {
+  const exact = findExact(text);
+  return exact.length > 0 ? { exact, close: [] } : findReferences(text);
+}
+
+function checkRow(fields: RawRow["fields"], { bank, currencies }: StatementOptions): Parsed<StatementLine> {
+  const field = (name: string) => fields[name] ?? "";
+  const typed = { bank, bankRef: field("bankRef"), valueDate: field("valueDate"), amount: field("amount") };
+  const rest = { currency: field("currency"), sender: field("sender"), remittance: field("remittance") };
+  return checkLine({ ...typed, ...rest }, currencies);
+}

@@ -1,0 +1,181 @@
+import type { Queryable } from "../../../db/client.ts";
+import type { Head } from "./on-chain.ts";
+import type { Usdt } from "../../../config/usdt.ts";
+import { cut } from "../../../text.ts";
+
+/** The stored state of an endpoint, by its place in the setting. */
+export interface EndpointState {
+  place: number;
+  host: string;
+  rangeBlocks: number;
+  /** Every block up to it was read permanently; null before the first read. */
+  settledTo: bigint | null;
+  head: bigint | null;
+  headAt: Date | null;
+  finalized: bigint | null;
+  lookedAt: Date;
+  answeredAt: Date | null;
+  failingSince: Date | null;
+  lastError: string | null;
+}
+
+/** The identity of an endpoint. */
+type Named = { place: number; host: string; urlHash: string };
+
+/** The size of the column. */
+const LONGEST_ERROR = 300;
+/** How long a check of chain and token stays valid; a changed URL is checked immediately. */
+const VERIFIED_HOURS = 1;
+
+/** Stores that a poll of the endpoints begins, so that an endpoint that is never read is visible. */
+export async function saveEndpoints(
+  sql: Queryable,
+  { chain }: Usdt,
+  endpoints: readonly Pick<Named, "place" | "host">[],
+) {
+  await sql`
+    insert into chain_endpoints (chain_id, token, place, host)
+    select ${chain.id}, ${chain.token.toLowerCase()}, place, host
+    from unnest(
+      ${endpoints.map(({ place }) => place)}::integer[],
+      ${endpoints.map(({ host }) => host)}::text[]
+    ) as t (place, host)
+    on conflict (chain_id, token, place) do update
+    set host = excluded.host, looked_at = clock_timestamp()`;
+}
+
+/** Whether an endpoint's chain and token were confirmed within the last hour, at the same URL. */
+export async function isVerified(sql: Queryable, { chain }: Usdt, { place, urlHash }: Named): Promise<boolean> {
+  const found = await sql`
+    select
+    from chain_endpoints
+    where chain_id = ${chain.id}
+      and token = ${chain.token.toLowerCase()}
+      and place = ${place}
+      and verified_url = ${urlHash}
+      and verified_at > clock_timestamp() - make_interval(hours => ${VERIFIED_HOURS})`;
+  return found.length > 0;
+}
+
+/** Records that an endpoint has the configured chain and token. */
+export async function saveVerified(sql: Queryable, { chain }: Usdt, { place, urlHash }: Named): Promise<void> {
+  await sql`
+    update chain_endpoints
+    set
+      verified_at = clock_timestamp(),
+      verified_url = ${urlHash}
+    where chain_id = ${chain.id}
+      and token = ${chain.token.toLowerCase()}
+      and place = ${place}`;
+}
+
+/**
+ * Stores the newest block of an endpoint. Returns where to resume reading: after the last settled block. An endpoint
+ * without one starts where the other is; the first of all, `rescan` blocks before its newest.
+ */
+export async function saveHead(
+  sql: Queryable,
+  { chain }: Usdt,
+  { place }: Pick<Named, "place">,
+  head: Head,
+): Promise<{ settledTo: bigint; rangeBlocks: number }> {
+  const begin = head.number - BigInt(chain.rescan);
+  const [saved] = await sql<{ settledTo: bigint; rangeBlocks: number }[]>`
+    update chain_endpoints e
+    set
+      head = ${head.number},
+      head_at = ${head.at.toISOString()}::text::timestamptz,
+      finalized = ${head.finalized},
+      settled_to = coalesce(
+        e.settled_to,
+        (
+          select min(other.settled_to)
+          from chain_endpoints other
+          where other.chain_id = e.chain_id
+            and other.token = e.token
+        ),
+        greatest(${begin}::bigint, -1)
+      )
+    where e.chain_id = ${chain.id}
+      and e.token = ${chain.token.toLowerCase()}
+      and e.place = ${place}
+    returning settled_to as "settledTo", range_blocks as "rangeBlocks"`;
+  if (saved === undefined)
+    throw new Error(`endpoint ${place} of chain ${chain.id} was not written down before it was read`);
+  return saved;
+}
+
+/** Marks blocks of an endpoint as settled; does nothing if it is meanwhile to be read again from an earlier block. */
+export async function saveSettled(
+  sql: Queryable,
+  { chain }: Usdt,
+  place: number,
+  read: { from: bigint; to: bigint },
+): Promise<void> {
+  await sql`
+    update chain_endpoints
+    set settled_to = ${read.to}, looked_at = clock_timestamp()
+    where chain_id = ${chain.id}
+      and token = ${chain.token.toLowerCase()}
+      and place = ${place}
+      and settled_to >= ${read.from - 1n}
+      and settled_to < ${read.to}`;
+}
+
+/** Makes every endpoint resume from a block. Returns how many were past it. Credits are not changed. */
+export async function readAgainFrom(sql: Queryable, { chain }: Usdt, block: bigint): Promise<number> {
+  const moved = await sql`
+    update chain_endpoints
+    set settled_to = ${block - 1n}
+    where chain_id = ${chain.id}
+      and token = ${chain.token.toLowerCase()}
+      and settled_to >= ${block}`;
+  return moved.count;
+}
+
+/** Stores how a poll of an endpoint ended: `error` is null if it was read up to its newest block. */
+export async function savePoll(
+  sql: Queryable,
+  { chain }: Usdt,
+  { place, rangeBlocks, error }: { place: number; rangeBlocks: number | null; error: string | null },
+): Promise<void> {
+  await sql`
+    update chain_endpoints
+    set
+      looked_at = clock_timestamp(),
+      range_blocks = coalesce(${rangeBlocks}, range_blocks),
+      answered_at = case when ${error}::text is null then clock_timestamp() else answered_at end,
+      failing_since = case when ${error}::text is null then null else coalesce(failing_since, clock_timestamp()) end,
+      last_error = ${error === null ? null : cut(error, LONGEST_ERROR)}
+    where chain_id = ${chain.id}
+      and token = ${chain.token.toLowerCase()}
+      and place = ${place}`;
+}
+
+/** Returns the endpoints of the configured chain as last seen. */
+export async function listEndpoints(sql: Queryable, { chain, rpcUrls }: Usdt): Promise<EndpointState[]> {
+  return sql<EndpointState[]>`
+    select
+      place::integer as place,
+      host,
+      range_blocks as "rangeBlocks",
+      settled_to as "settledTo",
+      head,
+      head_at as "headAt",
+      finalized,
+      looked_at as "lookedAt",
+      answered_at as "answeredAt",
+      failing_since as "failingSince",
+      last_error as "lastError"
+    from chain_endpoints
+    where chain_id = ${chain.id}
+      and token = ${chain.token.toLowerCase()}
+      and place <= ${rpcUrls.length}
+    order by place`;
+}
+
+/** Whether every endpoint was read once: deposits from now on are seen. */
+export async function isWatched(sql: Queryable, usdt: Usdt): Promise<boolean> {
+  const endpoints = await listEndpoints(sql, usdt);
+  return endpoints.length === usdt.rpcUrls.length && endpoints.every(({ settledTo }) => settledTo !== null);
+}

@@ -1,0 +1,164 @@
+import type { Address } from "viem";
+import type { Sql } from "../../../db/client.ts";
+import { reasonOf } from "../../../errors.ts";
+import type { Log } from "../../../log.ts";
+import { amountOf } from "../amount.ts";
+import { type FoundDeposit, listUnknown, listWatched, saveDeposits } from "../deposit-store.ts";
+import { type Endpoint, EndpointError } from "./endpoint.ts";
+import { isVerified, saveHead, saveSettled, saveVerified } from "./endpoint-store.ts";
+import type { Head, TransferLog } from "./on-chain.ts";
+import { type BlockRange, batches, nextRange, settledTo } from "./ranges.ts";
+import type { Usdt } from "../../../config/usdt.ts";
+
+/** Nodes accept about a thousand addresses per request; half of that leaves room. */
+const ADDRESSES_AT_ONCE = 500;
+/** The largest range; more blocks make longer responses. */
+const MOST_BLOCKS = 1_000;
+/** Ranges per poll: the rest is left for the next one, so that a long catch-up never hits the deadline. */
+const MOST_RANGES = 100;
+/** Receipts that are requested concurrently: one for each transaction, however many transfers it has. */
+export const RECEIPTS_AT_ONCE = 5;
+
+/** What a poll of a chain needs. */
+export interface Watch {
+  sql: Sql;
+  usdt: Usdt;
+  endpoints: readonly Endpoint[];
+  log: Log;
+  signal: AbortSignal;
+}
+
+/** The result of polling an endpoint, even if it ended with an error (then without the newest block). */
+export interface EndpointPoll {
+  endpoint: Endpoint;
+  head: Head | null;
+  error: string | null;
+  /** Deposits that are new, or moved to another block. */
+  found: number;
+  /** The range size from now on, in blocks; null if the endpoint was not read. */
+  rangeBlocks: number | null;
+}
+
+/**
+ * Reads the blocks of an endpoint that are not settled, up to its newest, and stores the deposits in them. An endpoint
+ * that is down, refuses or has another chain is a result, not an exception.
+ */
+export async function pollEndpoint(watch: Watch, endpoint: Endpoint): Promise<EndpointPoll> {
+  const { sql, usdt, log, signal } = watch;
+  const poll: EndpointPoll = { endpoint, head: null, error: null, found: 0, rangeBlocks: null };
+  try {
+    await verify(watch, endpoint);
+    const head = await endpoint.head();
+    const { settledTo: settled, rangeBlocks } = await saveHead(sql, usdt, endpoint, head);
+    poll.rangeBlocks = rangeBlocks;
+    if (head.number < settled) {
+      const text = `its newest block is ${head.number}, and it was read up to ${settled} before; if its responses were wrong then, have it read again at /ops/deposits`;
+      throw new EndpointError(`${endpoint.host}: ${text}`, "other");
+    }
+    // listed after the newest block was read: every address that these blocks can pay is in this list
+    const addresses = await listWatched(sql);
+    await readBlocks(watch, poll, { head, from: settled + 1n, addresses });
+    poll.head = head;
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof EndpointError)) throw error;
+    log.debug({ endpoint: endpoint.place }, reasonOf(error));
+    poll.error = error.message;
+  }
+  return poll;
+}
+
+async function verify({ sql, usdt }: Watch, endpoint: Endpoint): Promise<void> {
+  if (await isVerified(sql, usdt, endpoint)) return;
+  const problem = await endpoint.verify();
+  if (problem !== null) throw new EndpointError(`refused: ${problem}`, "other");
+  await saveVerified(sql, usdt, endpoint);
+}
+
+async function readBlocks(
+  watch: Watch,
+  poll: EndpointPoll,
+  { head, from, addresses }: { head: Head; from: bigint; addresses: readonly Address[] },
+): Promise<void> {
+  const { sql, usdt, signal } = watch;
+  const begun = Math.min(MOST_BLOCKS, poll.rangeBlocks ?? MOST_BLOCKS);
+  let size = BigInt(begun);
+  let next = from;
+  let isLimit = false;
+  for (let ranges = 0; ranges < MOST_RANGES; ranges += 1) {
+    const range = nextRange(next, head.number, size);
+    if (range === null) break;
+    signal.throwIfAborted();
+    try {
+      poll.found += await readRange(watch, poll.endpoint, range, addresses);
+    } catch (error) {
+      // mostly too many blocks or too long a response: each node has its own limit and its own message
+      if (!(error instanceof EndpointError)) throw error;
+      if (size === 1n || error.why === "busy") {
+        poll.rangeBlocks = begun; // it was not for the number of blocks, and more questions would make it worse
+        throw error;
+      }
+      size = (size + 1n) / 2n;
+      poll.rangeBlocks = Number(size);
+      if (error.why === "timeout") throw error;
+      continue;
+    }
+    isLimit ||= range.to - range.from + 1n === size;
+    const settled = settledTo({ read: range.to, head: head.number, rescan: usdt.chain.rescan });
+    await saveSettled(sql, usdt, poll.endpoint.place, { from, to: settled });
+    next = range.to + 1n;
+  }
+  // the range grows slowly, since every attempt costs a request
+  if (isLimit) poll.rangeBlocks = Math.min(MOST_BLOCKS, Number(size + size / 8n + 1n));
+}
+
+async function readRange(
+  watch: Watch,
+  endpoint: Endpoint,
+  range: BlockRange,
+  addresses: readonly Address[],
+): Promise<number> {
+  const { sql, usdt } = watch;
+  let found = 0;
+  for (const some of batches(addresses, ADDRESSES_AT_ONCE)) {
+    const unknown = await listUnknown(sql, usdt, await endpoint.transfers(range, some));
+    const byTransaction = [...Map.groupBy(unknown, ({ txHash }) => txHash)];
+    for (const few of batches(byTransaction, RECEIPTS_AT_ONCE)) {
+      const deposits = await Promise.all(few.map(([txHash, logs]) => complete(watch, endpoint, txHash, logs)));
+      found += await saveDeposits(sql, usdt, deposits.flat());
+    }
+  }
+  return found;
+}
+
+/**
+ * Adds to the logs of a transaction their positions in it, which only the receipt contains. Leaves out logs that do not
+ * match the receipt: after a reorganization they are read again soon.
+ */
+async function complete(
+  { usdt, log }: Watch,
+  endpoint: Endpoint,
+  txHash: TransferLog["txHash"],
+  logs: readonly TransferLog[],
+): Promise<FoundDeposit[]> {
+  const receipt = await endpoint.receipt(txHash).catch((error: unknown) => {
+    // anyone can send such a transaction, which must not stop the deposits of others
+    if (!(error instanceof EndpointError) || error.why !== "large") throw error;
+    log.warn(`the deposits of ${txHash} are left out, check them manually: ${error.message}`);
+    return null;
+  });
+  const transfers = new Map(receipt?.transfers.map((transfer) => [transfer.logIndex, transfer]));
+  return logs.flatMap((seen) => {
+    const transfer = transfers.get(seen.logIndex);
+    if (receipt?.blockHash !== seen.blockHash || transfer === undefined) return [];
+    const amount = amountOf(transfer.units, usdt.chain.decimals);
+    if (amount === null) {
+      log.warn(
+        `${endpoint.host} reports ${transfer.units} units in ${txHash}, which is more than exists; it is left out`,
+      );
+      return [];
+    }
+    const { position, to, sender, units } = transfer;
+    return [{ ...seen, position, to, sender, units, ...amount }];
+  });
+}

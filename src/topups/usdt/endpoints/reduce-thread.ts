@@ -1,0 +1,11 @@
+/** Parses large responses of chain endpoints in a thread, so that a malicious one cannot block the worker. */
+import { answerTasks } from "../../../thread.ts";
+import { reduceResponse, type RpcRequest } from "./reduce-response.ts";
+
+/** One response, and the request that it answers. */
+export interface ReduceTask {
+  request: RpcRequest;
+  body: Uint8Array;
+}
+
+answerTasks(({ request, body }: ReduceTask): string => reduceResponse(request, body));

@@ -1,0 +1,273 @@
+import { fork, spawn } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { Queue } from "bullmq";
+import { Redis } from "ioredis";
+import pino from "pino";
+import { jobs } from "../../../jobs/index.ts";
+import pollHouse from "../../../jobs/poll-house.ts";
+import { connect, type Sql } from "../../../src/db/client.ts";
+import { migrate } from "../../../src/db/migrate.ts";
+import { openQueues } from "../../../src/queue/queues.ts";
+import { pathOf, serveLoopHouse, type LoopHouse } from "./house.ts";
+import { ourFacts, plainFacts } from "./facts.ts";
+import type { BenchServers } from "./servers.ts";
+import { BANDS, makePlainTables } from "./straightforward-pipeline.ts";
+
+/** A design at work on a house of its own: the same tables, the same rounds. */
+export interface Side {
+  name: string;
+  house: LoopHouse;
+  /** Starts its process; gives what it can be measured by. */
+  start(): Promise<{ pid: number; stop(): Promise<void> }>;
+  /** Asks for these tables to be polled, by a message in its queue as its own schedule would send it. */
+  poll(tables: readonly number[]): Promise<void>;
+  /** The id of the round of each table after which the newest forecast of the next color was issued. */
+  forecast(): Promise<ReadonlyMap<number, number>>;
+  /** Is every round stored that was played, and every forecast scored that ended? */
+  isDone(): Promise<boolean>;
+  /** What it came to: rounds, forecasts and scores as lines in one order, up to a round of each table. */
+  facts(upTo: number): Promise<string[]>;
+  /** Size of its database with indexes. */
+  storedBytes(): Promise<number>;
+  close(): Promise<void>;
+}
+
+/** Ours asks them by houses, of so many tables each unless told otherwise. */
+export const TABLES_PER_HOUSE = 25;
+const AN_HOUR_MS = 3_600_000;
+
+/** What the names of the straightforward programs begin with. */
+export const PLAIN = "straightforward";
+
+/** The name of the design that says how far any could come. */
+export const BARE = "those rows and nothing else";
+
+const ROOT = path.resolve(import.meta.dirname, "../../..");
+
+/** Roundhouse as it is run: one `roundhouse worker`. */
+export async function openOurs(
+  servers: BenchServers,
+  databaseUrl: string,
+  tables: number,
+  directory: string,
+  tablesPerHouse = TABLES_PER_HOUSE,
+): Promise<Side> {
+  await migrate(databaseUrl);
+  const house = await serveLoopHouse(tables);
+  const folder = path.join(directory, "ours");
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(path.join(folder, "houses.yaml"), JSON.stringify({ houses: entriesOf(house, tablesPerHouse) })); // YAML is JSON and more
+  const sql = connect(databaseUrl, { name: "bench", max: 1 });
+  const queues = await openQueues(jobs, servers.redisUrl, pino({ level: "silent" }));
+  const log = path.join(folder, "worker.log");
+  const { PATH = "", HOME = "" } = process.env;
+  const env = {
+    PATH,
+    HOME,
+    DATA_DIR: folder,
+    PORT: "0",
+    WORKER_PORT: "0",
+    DATABASE_URL: databaseUrl,
+    REDIS_URL: servers.redisUrl,
+    HOUSES_FILE: path.join(folder, "houses.yaml"),
+    ALLOW_PRIVATE_HOUSES: "1",
+    NODE_COMPILE_CACHE: path.join(directory, "compiled"),
+  };
+  return {
+    name: "ours",
+    house,
+    async poll(asked) {
+      for (const id of new Set(asked.map((table) => houseOf(table, tablesPerHouse))))
+        await queues.enqueue(pollHouse, { house: id, shard: 0 });
+    },
+    async start() {
+      const logged = openSync(log, "a");
+      const child = spawn(process.execPath, [path.join(ROOT, "src/start.js"), "worker", "--json"], {
+        cwd: folder,
+        env,
+        stdio: ["ignore", "pipe", logged],
+      });
+      closeSync(logged);
+      process.once("exit", () => child.kill("SIGKILL")); // whoever stops the bench leaves nothing behind
+      const ended = once(child, "exit").then(([code]) => String(code));
+      const said = once(child.stdout ?? child, "data").then(() => null);
+      const code = await Promise.race([said, ended]);
+      if (code !== null)
+        throw new Error(`the worker ended with ${code} before it worked:\n${readFileSync(log, "utf8")}`);
+      return {
+        pid: child.pid ?? 0,
+        async stop() {
+          child.kill("SIGTERM");
+          await ended;
+        },
+      };
+    },
+    async forecast() {
+      const rows = await sql<NewestForecast[]>`
+        select /* the bench looks */ substr(t.game, 2)::integer as "table", h.set_seq::integer as after
+        from table_heads h
+        join tables t on t.id = h.table_id
+        where h.set_seq is not null`;
+      return new Map(rows.map(({ table, after }) => [table, after]));
+    },
+    async isDone() {
+      const rows = await sql<NewestRound[]>`
+        select /* the bench looks */
+          substr(t.game, 2)::integer as "table",
+          h.last_seq::integer as newest,
+          exists (
+            select
+            from open_forecasts o
+            where o.table_id = t.id
+              and o.cutoff_ordinal + o.horizon <= h.last_ordinal
+          ) as waits
+        from table_heads h
+        join tables t on t.id = h.table_id`;
+      return isAllOf(house, rows);
+    },
+    facts: (upTo) => ourFacts(sql, upTo),
+    storedBytes: () => databaseBytes(sql),
+    async close() {
+      await Promise.all([house.close(), sql.end({ timeout: 5 }), queues.close()]);
+    },
+  };
+}
+
+/** The baseline; `commit` says whether each statement is a transaction of its own, or all of a round. */
+export async function openPlain(
+  servers: BenchServers,
+  databaseUrl: string,
+  tables: number,
+  commit: "statement" | "round",
+): Promise<Side> {
+  return openSimple(servers, databaseUrl, tables, {
+    name: `${PLAIN}, a commit a ${commit}`,
+    file: "straightforward-pipeline-process.ts",
+    given: [commit],
+    queue: "plain-poll",
+    messages: (asked) => asked.map((table) => ({ table })),
+  });
+}
+
+/** The rows of the baseline and nothing else, with as little work as we found: no answer kept, nothing checked. */
+export async function openBare(servers: BenchServers, databaseUrl: string, tables: number): Promise<Side> {
+  return openSimple(servers, databaseUrl, tables, {
+    name: BARE,
+    file: "bare-pipeline-process.ts",
+    given: [],
+    queue: "bare-poll",
+    // two, so that one is asked for while the other is stored
+    messages: (asked) =>
+      [0, 1]
+        .map((half) => ({ tables: asked.filter((_, at) => at % 2 === half) }))
+        .filter(({ tables: own }) => own.length > 0),
+  });
+}
+
+async function openSimple(
+  servers: BenchServers,
+  databaseUrl: string,
+  tables: number,
+  design: {
+    name: string;
+    file: string;
+    given: readonly string[];
+    queue: string;
+    messages: (asked: readonly number[]) => object[];
+  },
+): Promise<Side> {
+  const sql = connect(databaseUrl, { name: "bench", max: 1 });
+  await makePlainTables(sql);
+  const connection = new Redis(servers.redisUrl);
+  const polls = new Queue(design.queue, { connection });
+  const house = await serveLoopHouse(tables);
+  return {
+    name: design.name,
+    house,
+    async poll(asked) {
+      const opts = { removeOnComplete: true };
+      await polls.addBulk(design.messages(asked).map((data) => ({ name: "poll", data, opts })));
+    },
+    async start() {
+      const file = new URL(design.file, import.meta.url);
+      const child = fork(file, [databaseUrl, servers.redisUrl, house.url, ...design.given], { stdio: "inherit" });
+      await once(child, "message");
+      return {
+        pid: child.pid ?? 0,
+        async stop() {
+          const ended = once(child, "exit");
+          child.disconnect();
+          await ended;
+        },
+      };
+    },
+    async forecast() {
+      const rows = await sql<NewestForecast[]>`
+        select /* the bench looks */ table_id as "table", cutoff_seq::integer as after
+        from published`;
+      return new Map(rows.map(({ table, after }) => [table, after]));
+    },
+    async isDone() {
+      const rows = await sql<NewestRound[]>`
+        select /* the bench looks */
+          s.table_id as "table",
+          s.learned_seq::integer as newest,
+          exists (
+            select
+            from forecasts f
+            where f.table_id = s.table_id
+              and f.scored_at is null
+              and f.cutoff_seq + f.horizon <= s.learned_seq
+          ) as waits
+        from model_states s`;
+      return isAllOf(house, rows);
+    },
+    facts: (upTo) => plainFacts(sql, upTo),
+    storedBytes: () => databaseBytes(sql),
+    async close() {
+      await Promise.all([house.close(), sql.end({ timeout: 5 }), polls.close()]);
+      connection.disconnect();
+    },
+  };
+}
+
+function houseOf(table: number, tablesPerHouse: number): string {
+  return `loop${Math.floor(table / tablesPerHouse)}`;
+}
+
+function entriesOf({ url, tables }: LoopHouse, tablesPerHouse: number) {
+  const byHouse = Map.groupBy(Array.from({ length: tables }).keys(), (table) => houseOf(table, tablesPerHouse));
+  return [...byHouse].map(([id, own]) => ({
+    id,
+    name: id,
+    base_url: url,
+    private: true,
+    poll_every_ms: AN_HOUR_MS, // the bench says when
+    timeout_ms: 5000,
+    tables: own.map((table) => ({
+      game: `g${table}`,
+      market: "global",
+      // the house waits for the forecast of each round before it plays it
+      pause_ms: 60_000,
+      feed: { path: pathOf(table), items: "rounds", round_id: "id", multiplier: "multiplier" },
+      round_ids: "consecutive",
+      colors: BANDS.map(({ name, below }) => (below === null ? { name } : { name, below: below / 100 })),
+    })),
+  }));
+}
+
+/** Rounds have the seqs of their ids, since all are on time. */
+type NewestForecast = { table: number; after: number };
+type NewestRound = { table: number; newest: number; waits: boolean };
+
+function isAllOf({ tables, newest }: LoopHouse, rows: readonly NewestRound[]): boolean {
+  return rows.length === tables && rows.every((row) => row.newest === newest(row.table) && !row.waits);
+}
+
+async function databaseBytes(sql: Sql): Promise<number> {
+  const [row] = await sql<{ bytes: number }[]>`
+    select /* the bench looks */ pg_database_size(current_database())::float8 as bytes`;
+  return row?.bytes ?? 0;
+}

@@ -1,0 +1,72 @@
+// The baseline of `bench pipeline` at work: node straightforward-pipeline-process.ts DATABASE_URL REDIS_URL HOUSE_URL
+// statement|round; sends "ready", and ends with whoever started it.
+import { Queue, Worker } from "bullmq";
+import { Redis } from "ioredis";
+import { connect } from "../../../src/db/client.ts";
+import { pathOf } from "./house.ts";
+import { newestRound, takeRound, type QueuedRound } from "./straightforward-pipeline.ts";
+
+const [databaseUrl = "", redisUrl = "", houseUrl = "", commit = ""] = process.argv.slice(2);
+/** Requests at once to one house, as ours. */
+const PARALLEL = 8;
+/** Rounds at once; more of them only wait for each other on two cores. */
+const CONCURRENCY = 20;
+
+const sql = connect(databaseUrl, { name: "straightforward", max: CONCURRENCY });
+const connection = new Redis(redisUrl, { maxRetriesPerRequest: null });
+const kept = { removeOnComplete: true, removeOnFail: 1_000 };
+const rounds = new Queue<QueuedRound>("plain-round", { connection });
+
+// left by a process that was stopped: half of them done, the others out of order; the next poll adds what is not stored
+await rounds.obliterate({ force: true });
+
+/** Rounds that are in the queue, by table: who looks again meanwhile shall not add them twice. */
+const queued = new Map<number, number>();
+/** The end of each table's line: its rounds go one after another, whatever the concurrency. */
+const lines = new Map<number, Promise<void>>();
+
+async function pollTable(table: number): Promise<void> {
+  const requestedMs = Date.now();
+  const response = await fetch(`${houseUrl}${pathOf(table)}`);
+  const body = (await response.json()) as { rounds: { id: number; multiplier: number }[] };
+  const stored = await newestRound(sql, table);
+  const known = Math.max(stored, queued.get(table) ?? 0);
+  const fresh = body.rounds.filter(({ id }) => id > known).toReversed();
+  const newest = fresh.at(-1)?.id;
+  if (newest === undefined) return;
+  queued.set(table, newest);
+  for (const { id: roundId, multiplier } of fresh) {
+    const mayForecast = roundId === newest && known > 0;
+    await rounds.add("round", { table, roundId, multiplier, requestedMs, mayForecast }, kept);
+  }
+}
+
+async function inTurn(table: number, work: () => Promise<void>): Promise<void> {
+  const turn = (lines.get(table) ?? Promise.resolve()).then(work);
+  lines.set(
+    table,
+    turn.catch(() => undefined),
+  );
+  return turn;
+}
+
+const poller = new Worker<{ table: number }>("plain-poll", async ({ data }) => pollTable(data.table), {
+  connection,
+  concurrency: PARALLEL,
+});
+const taker = new Worker<QueuedRound>(
+  rounds.name,
+  async ({ data }) =>
+    inTurn(data.table, async () => {
+      if (commit === "round") await sql.begin((tx) => takeRound(tx, data));
+      else await takeRound(sql, data);
+    }),
+  { connection, concurrency: CONCURRENCY },
+);
+for (const worker of [poller, taker]) {
+  worker.on("failed", (_, error) => process.stderr.write(`the baseline failed: ${error.stack ?? error.message}\n`));
+  worker.on("error", (error) => process.stderr.write(`the baseline: ${error.message}\n`));
+}
+await Promise.all([poller.waitUntilReady(), taker.waitUntilReady()]);
+process.once("disconnect", () => process.exit());
+process.send?.("ready");

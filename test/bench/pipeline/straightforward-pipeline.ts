@@ -1,0 +1,257 @@
+/**
+ * The baseline of `bench pipeline`: what a round goes through in a design that does one thing after another, each with
+ * a statement for one row. It is correct, and everything it looks up has an index.
+ *
+ * It comes to the same rounds, forecasts and scores as we do. It does not keep what houses answered, prove or chain
+ * anything, read tables in words or sum its accuracy anew from the facts: it counts up, as most would.
+ */
+import type { Queryable, Sql } from "../../../src/db/client.ts";
+import { NEXT_COLOR, isWindow } from "../../../src/forecasts/model/features.ts";
+import { outcomeOf, windowsToIssue } from "../plain-windows.ts";
+import { emptyState, type State } from "../../../src/forecasts/model/k7.ts";
+import type { Model } from "../../../src/forecasts/model/model.ts";
+import { scoreNextColor, scoreWindow } from "../../../src/forecasts/score/scoring.ts";
+import { decodeState, encodeState } from "../../../src/forecasts/model/state.ts";
+import { colorIndex, learnRounds, modelOf, nextColorOf, type Band } from "../../../src/forecasts/model/table-model.ts";
+import { colorOf } from "../../../src/rounds/colors.ts";
+
+/** The bands of all its tables. */
+export const BANDS: readonly Band[] = [
+  { name: "blue", below: 200 },
+  { name: "purple", below: 1000 },
+  { name: "pink", below: null },
+];
+
+/** A round as it goes through the queue, one job each. */
+export interface QueuedRound {
+  table: number;
+  roundId: number;
+  multiplier: number;
+  /** When it was asked for, in milliseconds. */
+  requestedMs: number;
+  /** What comes next cannot be known yet: it is the newest, and rounds were asked for before it. */
+  mayForecast: boolean;
+}
+
+const model: Model = modelOf(BANDS, null);
+
+/** Makes its tables, each with an index for each way it is looked up. */
+export async function makePlainTables(sql: Sql): Promise<void> {
+  await sql.unsafe(`
+    create table rounds (
+      table_id integer not null,
+      seq bigint not null,
+      round_id bigint not null,
+      hundredths bigint not null,
+      color text not null,
+      requested_at timestamptz not null,
+      received_at timestamptz not null default clock_timestamp(),
+      primary key (table_id, seq),
+      unique (table_id, round_id)
+    );
+    create table model_states (
+      table_id integer primary key,
+      learned_seq bigint not null,
+      state bytea not null
+    );
+    create table forecasts (
+      id bigint generated always as identity primary key,
+      table_id integer not null,
+      feature text not null,
+      color text,
+      cutoff_seq bigint not null,
+      horizon integer not null,
+      p_ppm integer[] not null,
+      base_ppm integer[] not null,
+      issued_at timestamptz not null default clock_timestamp(),
+      hit boolean not null default false,
+      scored_at timestamptz,
+      outcome integer,
+      brier bigint,
+      brier_base bigint,
+      rps bigint,
+      rps_base bigint,
+      ll bigint,
+      ll_base bigint,
+      unique (table_id, feature, cutoff_seq)
+    );
+    create index forecasts_open on forecasts (table_id) where scored_at is null;
+    create table accuracy (
+      table_id integer not null,
+      feature text not null,
+      hour timestamptz not null,
+      n bigint not null,
+      hits bigint not null,
+      brier bigint not null,
+      brier_base bigint not null,
+      ll bigint not null,
+      ll_base bigint not null,
+      primary key (table_id, feature, hour)
+    );
+    create table published (
+      table_id integer primary key,
+      cutoff_seq bigint not null,
+      forecast jsonb not null,
+      updated_at timestamptz not null default clock_timestamp()
+    )`);
+}
+
+/** The newest round of a table that is stored, 0 where none is. */
+export async function newestRound(sql: Sql, table: number): Promise<number> {
+  const [row] = await sql<{ newest: number }[]>`
+    select coalesce(max(round_id), 0)::integer as newest
+    from rounds
+    where table_id = ${table}`;
+  return row?.newest ?? 0;
+}
+
+interface OpenForecast {
+  id: bigint;
+  feature: string;
+  cutoffSeq: bigint;
+  horizon: number;
+  pPpm: number[];
+  basePpm: number[];
+  hit: boolean;
+  hour: string;
+}
+
+/**
+ * Takes in one round: stores it, learns it, scores what ended with it, says what comes next, and shows that. The same
+ * round again changes nothing. Rounds of a table have to come one after another, in their order.
+ */
+export async function takeRound(sql: Queryable, round: QueuedRound): Promise<void> {
+  const { table, multiplier } = round;
+  const hundredths = Math.round(multiplier * 100);
+  const color = colorOf(
+    hundredths,
+    BANDS.map(({ name, below }) => ({ name, below })),
+  );
+  const [stored] = await sql<{ seq: bigint }[]>`
+    insert into rounds (table_id, seq, round_id, hundredths, color, requested_at)
+    select
+      ${table}, coalesce(max(seq), 0) + 1, ${round.roundId}, ${hundredths}, ${color},
+      to_timestamp(${round.requestedMs}::float8 / 1000)
+    from rounds
+    where table_id = ${table}
+    on conflict do nothing
+    returning seq`;
+  if (stored === undefined) return;
+  const { seq } = stored;
+  const state = await learn(sql, table, seq, { hundredths, color });
+  const open = await score(sql, table, seq, color);
+  if (!round.mayForecast) return;
+  const said = [
+    { feature: NEXT_COLOR, horizon: 1, ...nextColorOf(model, state) },
+    ...windowsToIssue(model, state, BANDS, open).map(({ feature, rounds: horizon, pPpm, basePpm }) => ({
+      feature,
+      horizon,
+      pPpm: [pPpm],
+      basePpm: [basePpm],
+    })),
+  ];
+  for (const { feature, horizon, pPpm, basePpm } of said) {
+    await sql`
+      insert into forecasts (table_id, feature, color, cutoff_seq, horizon, p_ppm, base_ppm)
+      values (
+        ${table}, ${feature}, ${isWindow(feature) ? (feature.split(":")[1] ?? null) : null}, ${seq}, ${horizon},
+        ${pPpm}, ${basePpm}
+      )`;
+  }
+  const shown = sql.json({ next_color: said[0] ?? null, windows: [...open.values(), ...said.slice(1)].map(shownOf) });
+  await sql`
+    insert into published (table_id, cutoff_seq, forecast)
+    values (${table}, ${seq}, ${shown})
+    on conflict (table_id) do update
+    set
+      cutoff_seq = excluded.cutoff_seq,
+      forecast = excluded.forecast,
+      updated_at = clock_timestamp()`;
+}
+
+async function learn(
+  sql: Queryable,
+  table: number,
+  seq: bigint,
+  round: { hundredths: number; color: string },
+): Promise<State> {
+  const [known] = await sql<{ state: Buffer }[]>`
+    select state
+    from model_states
+    where table_id = ${table}`;
+  const state = known === undefined ? emptyState(model) : decodeState(model, known.state);
+  learnRounds(model, state, BANDS, [{ ...round, afterGap: false }]);
+  await sql`
+    insert into model_states (table_id, learned_seq, state)
+    values (${table}, ${seq}, ${encodeState(model, state)})
+    on conflict (table_id) do update
+    set
+      learned_seq = excluded.learned_seq,
+      state = excluded.state`;
+  return state;
+}
+
+/** Scores what ended with this round, and gives what is still open. */
+async function score(
+  sql: Queryable,
+  table: number,
+  seq: bigint,
+  color: string,
+): Promise<Map<string, Pick<OpenForecast, "feature" | "horizon" | "pPpm">>> {
+  await sql`
+    update forecasts
+    set hit = true
+    where table_id = ${table}
+      and scored_at is null
+      and color = ${color}
+      and not hit`;
+  const waiting = await sql<OpenForecast[]>`
+    select
+      id, feature, cutoff_seq as "cutoffSeq", horizon, p_ppm as "pPpm", base_ppm as "basePpm", hit,
+      date_trunc('hour', issued_at, 'UTC')::text as hour
+    from forecasts
+    where table_id = ${table}
+      and scored_at is null
+    order by id`;
+  const open = new Map(waiting.map((forecast) => [forecast.feature, forecast]));
+  for (const { id, feature, cutoffSeq, horizon, pPpm, basePpm, hit, hour } of waiting) {
+    if (seq < cutoffSeq + BigInt(horizon)) continue;
+    open.delete(feature);
+    const judged = isWindow(feature)
+      ? scoreWindow(pPpm[0] ?? 0, basePpm[0] ?? 0, hit)
+      : scoreNextColor(pPpm, basePpm, colorIndex(BANDS, color));
+    await sql`
+      update forecasts
+      set
+        scored_at = clock_timestamp(),
+        outcome = ${outcomeOf(judged)},
+        hit = ${judged.hit},
+        brier = ${judged.brier},
+        brier_base = ${judged.brierBase},
+        rps = ${judged.rps},
+        rps_base = ${judged.rpsBase},
+        ll = ${judged.ll},
+        ll_base = ${judged.llBase}
+      where id = ${id}`;
+    await sql`
+      insert into accuracy as a (table_id, feature, hour, n, hits, brier, brier_base, ll, ll_base)
+      values (
+        ${table}, ${feature}, ${hour}::text::timestamptz, 1, ${Number(judged.hit)}, ${judged.brier},
+        ${judged.brierBase}, ${judged.ll}, ${judged.llBase}
+      )
+      on conflict (table_id, feature, hour) do update
+      set
+        n = a.n + 1,
+        hits = a.hits + excluded.hits,
+        brier = a.brier + excluded.brier,
+        brier_base = a.brier_base + excluded.brier_base,
+        ll = a.ll + excluded.ll,
+        ll_base = a.ll_base + excluded.ll_base`;
+  }
+  return open;
+}
+
+/** A window as the table's forecast shows it. */
+export function shownOf({ feature, horizon, pPpm }: { feature: string; horizon: number; pPpm: readonly number[] }) {
+  return { feature, rounds: horizon, p_ppm: pPpm[0] ?? 0 };
+}

@@ -1,0 +1,114 @@
+/**
+ * What the queue itself costs, all with runs that do nothing: a bare BullMQ queue and worker against ours, which look at
+ * each payload, let one run of a key go on at a time, and end it in time, report it and count it.
+ *
+ * Then schedules: how late they start, what they cost, what it takes to see that they are right, and how long they are
+ * gone after Redis has lost everything (bare ones never come back). Redis writes its log of changes every second, as
+ * `npm start` has it; PostgreSQL, which ours also needs, is as durable.
+ */
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import path from "node:path";
+import { Redis } from "ioredis";
+import { connect } from "../../../src/db/client.ts";
+import { migrate } from "../../../src/db/migrate.ts";
+import type { Bench } from "../measured.ts";
+import { startBenchServers } from "../pipeline/servers.ts";
+import type { QueueServers } from "./ours.ts";
+import { measureReconcile } from "./reconcile.ts";
+import { measureRuns } from "./runs.ts";
+import { measureBareSchedules, measureOurSchedules } from "./schedules.ts";
+
+const FULL = {
+  runs: 20_000,
+  watched: { houses: 1_000, everyMs: 2_000, forMs: 20_000 },
+  reconciled: [10, 100, 1_000, 10_000],
+};
+const SHORT = { runs: 500, watched: { houses: 20, everyMs: 200, forMs: 400 }, reconciled: [10] };
+const PROMISED = { lateMs: 1_000, againMs: 10_000 };
+
+export default {
+  name: "queue",
+  about: "runs a second of a job that does nothing, against a bare BullMQ worker; schedules and their recovery",
+  async run({ isShort, directory, say }) {
+    mkdirSync(directory, { recursive: true });
+    const folder = mkdtempSync(path.join(directory, "queue-"));
+    const servers = await startBenchServers(folder, say);
+    try {
+      const databaseUrl = await servers.makeDatabase("queue");
+      await migrate(databaseUrl);
+      const sql = connect(databaseUrl, { name: "bench", max: 10 });
+      const redis = new Redis(servers.redisUrl, { maxRetriesPerRequest: null });
+      try {
+        return await measure({ sql, databaseUrl, redisUrl: servers.redisUrl }, redis, { isShort, say });
+      } finally {
+        redis.disconnect();
+        await sql.end({ timeout: 5 });
+      }
+    } finally {
+      await servers.stop();
+      rmSync(folder, { recursive: true, force: true });
+    }
+  },
+} satisfies Bench;
+
+async function measure(
+  servers: QueueServers,
+  redis: Redis,
+  { isShort, say }: { isShort: boolean; say: (line: string) => void },
+) {
+  const { runs, watched, reconciled } = isShort ? SHORT : FULL;
+  say(`${runs} runs`);
+  const { single, bulk, worked } = await measureRuns(servers, redis, runs);
+  const every = `${watched.houses} houses every ${watched.everyMs / 1_000} s`;
+  say(`${every}, by BullMQ alone`);
+  const bare = await measureBareSchedules(redis, watched);
+  say("the same by our worker, then without what Redis held");
+  const { punctuality: ours, allAgainMs } = await measureOurSchedules(servers, redis, watched);
+  await redis.flushall();
+  const ticks = await measureReconcile(servers, reconciled, say);
+  return {
+    baseline: worked.bare.perSecond,
+    ours: worked.ours.perSecond,
+    unit: "runs/s",
+    results: [
+      rowOf("worked off, 50 at once", "runs/s", worked.bare.perSecond, worked.ours.perSecond),
+      rowOf("worked off: processor time", "µs a run", worked.bare.cpuMicros, worked.ours.cpuMicros),
+      rowOf("added one by one", "runs/s", single.bare.perSecond, single.ours.perSecond),
+      rowOf("added one by one: processor time", "µs a run", single.bare.cpuMicros, single.ours.cpuMicros),
+      rowOf("added in bulk by BullMQ, a hundred at once by us", "runs/s", bulk.bare.perSecond, bulk.ours.perSecond),
+      rowOf(`${every}: late, p50`, "ms", bare.p50Ms, ours.p50Ms),
+      rowOf(`${every}: late, p99`, "ms", bare.p99Ms, ours.p99Ms),
+      rowOf(`${every}: of the runs that fell to the time`, "%", bare.shareRun * 100, ours.shareRun * 100),
+      rowOf(`${every}: processor of the worker`, "% of one", bare.node * 100, ours.node * 100),
+      rowOf(`${every}: processor of Redis`, "% of one", bare.redis * 100, ours.redis * 100),
+      rowOf(`${every}: memory of Redis`, "MB", bare.redisMegabytes, ours.redisMegabytes),
+      rowOf(`${every}: all again after FLUSHALL`, "ms", null, allAgainMs),
+      ...ticks.flatMap(({ houses: count, setAgainMs, tickMs, tickCpuMs }) => [
+        rowOf(`${count} houses: all schedules set again, or a tick`, "ms", setAgainMs, tickMs),
+        rowOf(`${count} houses: processor time of a tick`, "ms", null, tickCpuMs),
+      ]),
+    ],
+    notes: ["ratio is ours through bare, of a rate as of a time", "bare schedules never come back after FLUSHALL"],
+    failures: isShort
+      ? []
+      : [
+          ...(ours.p99Ms > PROMISED.lateMs || ours.shareRun < 0.98
+            ? [`p99 within ${PROMISED.lateMs} ms and no start left out, got ${ours.p99Ms} ms and ${ours.shareRun}`]
+            : []),
+          ...(allAgainMs > PROMISED.againMs
+            ? [`all again within ${PROMISED.againMs} ms after FLUSHALL, got ${allAgainMs.toFixed(0)}`]
+            : []),
+        ],
+  };
+}
+
+function rowOf(what: string, unit: string, bare: number | null, ours: number) {
+  const round = (value: number) => Number(value.toPrecision(4));
+  return {
+    what,
+    unit,
+    bare_bullmq: bare === null ? null : round(bare),
+    ours: round(ours),
+    ratio: bare === null ? null : Math.round((ours / bare) * 100) / 100,
+  };
+}

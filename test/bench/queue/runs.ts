@@ -1,0 +1,117 @@
+import { Queue, Worker } from "bullmq";
+import type { Redis } from "ioredis";
+import { z } from "zod";
+import type { Job } from "../../../src/queue/job.ts";
+import { openQueues } from "../../../src/queue/queues.ts";
+import { inBatches } from "../../../src/queue/schedules/schedulers.ts";
+import { silent, startOurs, type QueueServers } from "./ours.ts";
+
+/** So many at once in one process, bare or ours. */
+const CONCURRENCY = 50;
+const IN_BULK = 500;
+const BARE = "bare";
+
+/** How fast something was done, and what it cost this process. */
+export interface Pace {
+  perSecond: number;
+  cpuMicros: number;
+}
+
+type Pair = { bare: Pace; ours: Pace };
+
+/** Runs without work, added one by one, added many at once, and worked off: BullMQ alone, and with all that is ours around it. */
+export async function measureRuns(
+  servers: QueueServers,
+  connection: Redis,
+  runs: number,
+): Promise<{ single: Pair; bulk: Pair; worked: Pair }> {
+  const bare = new Queue<{ house: string }>(BARE, { connection });
+  const queues = await openQueues([noop], servers.redisUrl, silent);
+  const payloads = Array.from({ length: runs }, (_, n) => ({ house: `h${n}` }));
+  const options = { removeOnComplete: true };
+  const addBare = async (data: { house: string }) => void (await bare.add(BARE, data, options));
+  const empty = async () => {
+    await bare.obliterate({ force: true });
+    await queues.get(noop.name).obliterate({ force: true });
+  };
+  try {
+    // each once before it counts: the code is compiled while it runs
+    await inBatches(payloads.slice(0, 1_000), addBare);
+    await inBatches(payloads.slice(0, 1_000), (payload) => queues.enqueue(noop, payload));
+    await empty();
+    const single = {
+      bare: await paceOf(runs, () => inBatches(payloads, addBare)),
+      ours: await paceOf(runs, () => inBatches(payloads, (payload) => queues.enqueue(noop, payload))),
+    };
+    const worked = { bare: await workBare(connection, runs), ours: await workOurs(servers, runs) };
+    const bulk = {
+      bare: await paceOf(runs, async () => {
+        for (let from = 0; from < runs; from += IN_BULK) {
+          const some = payloads.slice(from, from + IN_BULK);
+          await bare.addBulk(some.map((data) => ({ name: BARE, data, opts: options })));
+        }
+      }),
+      ours: single.ours, // a sweep sends a hundred at a time, each by itself, so that each can find the one that waits already
+    };
+    await empty();
+    return { single, bulk, worked };
+  } finally {
+    await Promise.all([bare.close(), queues.close()]);
+  }
+}
+
+async function workBare(connection: Redis, runs: number): Promise<Pace> {
+  return paceOf(runs, async () => {
+    const count = counter(runs);
+    const worker = new Worker(BARE, async () => Promise.resolve(count.one()), { connection, concurrency: CONCURRENCY });
+    await count.reached;
+    await worker.close();
+  });
+}
+
+async function workOurs(servers: QueueServers, runs: number): Promise<Pace> {
+  const count = counter(runs);
+  const workers = { stop: async () => undefined as void };
+  const pace = await paceOf(runs, async () => {
+    const run = async () => {
+      count.one();
+      return Promise.resolve({});
+    };
+    workers.stop = await startOurs(servers, { ...noop, run });
+    await count.reached;
+  });
+  await workers.stop();
+  return pace;
+}
+
+const noop: Job<{ house: string }> = {
+  name: "bench-noop",
+  payload: z.object({ house: z.string() }),
+  key: ({ house }) => house,
+  schedule: null,
+  sweep: null,
+  concurrency: CONCURRENCY,
+  timeoutMs: 10_000,
+  retry: { attempts: 1, firstMs: 0, maxMs: 0 },
+  run: () => Promise.resolve({}),
+};
+
+function counter(wanted: number) {
+  const { promise: reached, resolve } = Promise.withResolvers<void>();
+  let left = wanted;
+  return {
+    reached,
+    one() {
+      left -= 1;
+      if (left === 0) resolve();
+    },
+  };
+}
+
+async function paceOf(runs: number, work: () => Promise<unknown>): Promise<Pace> {
+  const [startedAt, before] = [performance.now(), process.cpuUsage()];
+  await work();
+  const seconds = (performance.now() - startedAt) / 1_000;
+  const { user, system } = process.cpuUsage(before);
+  return { perSecond: runs / seconds, cpuMicros: (user + system) / runs };
+}

@@ -1,0 +1,294 @@
+/**
+ * From ten tables to ten thousand, and from ten thousand rounds stored before to twenty million: what a round costs, how
+ * soon it can be read at the API, and how punctually houses are asked. Real processes, on private servers that keep what
+ * they are told, polling a load house over HTTP; each process is told apart.
+ *
+ * The cost of a round is the CPU time of worker, API, PostgreSQL and Redis together. Its baseline is that of the fewest
+ * tables: growth shows as a ratio above 1. Beside it stands a bare loop that fetches the same feeds and forgets them.
+ */
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { UsageError } from "../../../src/errors.ts";
+import { startServers } from "../../../src/embedded/servers.ts";
+import type { Manner } from "../load-house.ts";
+import type { Bench } from "../measured.ts";
+import { scalePlot } from "./plot.ts";
+import { runStage, WHO, type Found, type Stage } from "./stage.ts";
+
+const PROMISED = {
+  beyondPollMs: 300,
+  lagMs: 5_000,
+  latenessMs: 1_000,
+  coverage: 0.995,
+  growth: 1.5,
+  workers: 1.15,
+  year: 1.2,
+  takeOverMs: 2_000,
+  workerMb: 150,
+  tableKb: 40,
+  mixed: 1.2,
+  mixedMb: 600,
+};
+const USUAL = {
+  pollMs: 2_000,
+  roundMs: 15_000,
+  warmUpSeconds: 20,
+  seconds: 60,
+  tablesPerHouse: 10,
+  history: 0,
+  workers: 1,
+};
+/** Healthy and far away. */
+const SLOW: Manner = { latencyMs: [1_000, 1_001], silent: 0, slow: 0 };
+/** As houses are on a bad day: one response in fifty never comes, one in fifty drop by drop. */
+const UNEVEN: Manner = { latencyMs: [5, 3_000], silent: 0.02, slow: 0.02 };
+const QUICK = { warmUpSeconds: 5, seconds: 5 };
+const TABLES = [10, 100, 1_000, 10_000];
+const HISTORIES = [10_000, 1_000_000, 20_000_000];
+/** Tables over which a history is spread. */
+const WITH_HISTORY = 100;
+/** Worker processes, and the houses that they share. */
+const WORKERS = [1, 2, 4];
+const WITH_WORKERS = 100;
+/** Rounds of a year of ten tables, one every two and a half minutes. */
+const YEAR = 2_102_400;
+
+export default {
+  name: "scale",
+  about: "CPU per round, lag and lateness from 10 to 10,000 tables and over 10 thousand to 20 million rounds",
+  flags: {
+    "--tables <list>": "sizes to measure instead of 10,100,1000,10000; ten tables to a house",
+    "--history <list>": "rounds stored before, to measure instead of 10000,1000000,20000000; 0 leaves that out",
+    "--seconds <n>": "how long each size is measured, 60 where it is not given",
+    "--workers <n>": "worker processes, 1 where it is not given",
+    "--only <text>": "of all stages those whose name has it, such as punctual or lag",
+    "--warm-up <n>": "seconds before each is measured, in which statements are planned; 20 where it is not given",
+  },
+  async run({ isShort, directory, say, given }) {
+    const short = [...growthOf([10]), ...workersOf([2], 2), ...yearOf(10_000).slice(1)].map((stage) => ({
+      ...stage,
+      ...QUICK,
+    }));
+    const stages = isShort ? short : stagesOf(given);
+    const dataDir = mkdtempSync(join(resolve(directory), "scale-"));
+    chmodSync(dataDir, 0o711); // PostgreSQL may run as another user
+    const servers = await startServers({ dataDir, say, superuser: true });
+    const found: Found[] = [];
+    try {
+      for (const stage of stages) found.push(await runStage(stage, servers, dataDir, say));
+    } finally {
+      await servers.stop();
+      rmSync(dataDir, { recursive: true, force: true, maxRetries: 5 });
+    }
+    const growth = found.filter(({ stage }) => stage.name.startsWith("tables"));
+    const file = join(directory, "scale.svg");
+    if (!isShort) writeFileSync(file, await scalePlot(growth.map(pointOf)));
+    const [first, last] = [growth[0], growth.at(-1)];
+    return {
+      baseline: first === undefined ? null : cpuPerRound(first),
+      ours: last === undefined ? null : cpuPerRound(last),
+      unit: "ms of CPU per round",
+      results: found.map(rowOf),
+      shown: SHOWN,
+      notes: [
+        "cpu_*: cores; lag: from published by the house to readable at the API; late: from a house's turn to its first request",
+        "ratio: of the cost of a round with the most tables to that with the fewest; less than 1 is cheaper",
+        ...found.map(capacityNote),
+        ...(isShort ? [] : [`plot: ${file}`]),
+      ],
+      failures: isShort ? [] : found.flatMap(missedBy(found)),
+    };
+  },
+} satisfies Bench;
+
+function stagesOf(given: Record<string, string>): Stage[] {
+  const list = (name: string, usual: readonly number[]) =>
+    given[name] === undefined ? usual : given[name].split(",").map((text) => wholeNumber(name, text));
+  const number = (flag: string, usual: number) => {
+    const text = given[flag.replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase())];
+    return text === undefined ? usual : wholeNumber(flag, text);
+  };
+  const own = {
+    seconds: number("seconds", USUAL.seconds),
+    warmUpSeconds: number("warm-up", USUAL.warmUpSeconds),
+    workers: number("workers", USUAL.workers),
+  };
+  const isWhole = given["tables"] === undefined && given["history"] === undefined;
+  const promised: Stage[] = [
+    { ...USUAL, name: "lag: 100 tables every second", houses: 10, pollMs: 1_000 },
+    { ...USUAL, name: "punctual: 1000 houses", houses: 1_000, tablesPerHouse: 1 },
+    { ...USUAL, name: "slow: 200 houses of 1 s", houses: 200, tablesPerHouse: 1, manner: SLOW },
+    { ...USUAL, name: "ordinary: 100 houses", houses: 100, tablesPerHouse: 1 },
+    { ...USUAL, name: "mixed: 100 houses beside four odd ones", houses: 100, tablesPerHouse: 1, odd: true },
+    { ...USUAL, name: "uneven: 200 houses of 5 ms to 3 s", houses: 200, tablesPerHouse: 1, manner: UNEVEN },
+  ];
+  return [
+    ...(isWhole ? [...workersOf(WORKERS, WITH_WORKERS), ...yearOf(YEAR)] : []),
+    ...growthOf(list("tables", given["history"] === undefined ? TABLES : [])),
+    ...(isWhole ? promised : []),
+    ...historiesOf(list("history", given["tables"] === undefined ? HISTORIES : [])),
+  ]
+    .filter(({ name }) => name.includes(given["only"] ?? ""))
+    .map((stage) => ({ ...stage, ...own, ...(given["workers"] === undefined && { workers: stage.workers }) }));
+}
+
+/** The same load shared by more and more workers. */
+function workersOf(counts: readonly number[], houses: number): Stage[] {
+  return counts.map((workers) => ({ ...USUAL, name: `workers: ${workers}`, houses, workers }));
+}
+
+/** Ten tables that play once a second, without a past and after a year. */
+function yearOf(history: number): Stage[] {
+  const stage = { ...USUAL, houses: 1, pollMs: 500, roundMs: 1_000 };
+  return [
+    { ...stage, name: "year: before it" },
+    { ...stage, name: "year: after it", history, pastMs: 365 * 86_400_000 },
+  ];
+}
+
+function growthOf(tables: readonly number[]): Stage[] {
+  return tables.map((count) => {
+    const houses = Math.max(1, Math.round(count / USUAL.tablesPerHouse));
+    return { ...USUAL, name: `tables: ${count}`, houses, tablesPerHouse: Math.round(count / houses) };
+  });
+}
+
+function historiesOf(histories: readonly number[]): Stage[] {
+  return histories
+    .filter((history) => history > 0)
+    .map((history) => {
+      const houses = WITH_HISTORY / USUAL.tablesPerHouse;
+      return { ...USUAL, name: `history: ${history}`, houses, history };
+    });
+}
+
+/** @throws UsageError that repeats what came. */
+function wholeNumber(name: string, text: string): number {
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  throw new UsageError(`--${name}: expected whole numbers with commas between, got ${JSON.stringify(text)}`);
+}
+
+/** Of worker, API, PostgreSQL and Redis together, in milliseconds. */
+function cpuPerRound({ cpu, seconds, rounds }: Found): number {
+  return ((cpu.worker + cpu.api + cpu.postgres + cpu.redis) * seconds * 1_000) / Math.max(1, rounds);
+}
+
+function tablesOf({ houses, tablesPerHouse }: Stage): number {
+  return houses * tablesPerHouse;
+}
+
+function rowOf(found: Found): Record<string, string | number> {
+  const { stage, seconds, rounds, cpu } = found;
+  const perRound = (count: number) => round(count / Math.max(1, rounds), 1);
+  return {
+    stage: stage.name,
+    houses: stage.houses,
+    tables: tablesOf(stage),
+    live: found.live,
+    coverage: round(found.coverage, 4),
+    rounds_per_second: round(rounds / seconds, 2),
+    requests_per_second: round(found.requests / seconds, 1),
+    lag_p50_ms: Math.round(found.lag.p50),
+    lag_p99_ms: Math.round(found.lag.p99),
+    late_p99_ms: Math.round(found.lateness.p99),
+    cpu_ms_per_round: round(cpuPerRound(found), 2),
+    ...Object.fromEntries(WHO.map((who) => [`cpu_${who}`, round(cpu[who], 3)])),
+    cpu_bare_fetch: round(found.bare.cpu, 3),
+    mb_worker: Math.round(found.megabytes.worker),
+    mb_api: Math.round(found.megabytes.api),
+    mb_postgres: Math.round(found.megabytes.postgres),
+    mb_redis: Math.round(found.megabytes.redis),
+    take_over_ms: Math.round(found.held.takeOverMs),
+    kb_per_table: round(found.held.bytesPerTable / 1_024, 1),
+    redis_commands_per_second: Math.round(found.redisCommands),
+    transactions_per_second: Math.round(found.transactions),
+    wal_bytes_per_round: Math.round(perRound(found.walBytes)),
+    rows_per_round: perRound(found.rows),
+    forecasts_per_round: perRound(found.forecasts),
+    kept_bytes_per_round: Math.round(perRound(found.keptBytes)),
+    answer_bytes_per_round: Math.round(perRound(found.answerBytes)),
+    lag_samples: found.lag.samples,
+    late_samples: found.lateness.samples,
+    not_modified_share: round(found.unchangedShare, 3),
+  };
+}
+
+const SHOWN = [
+  "stage live coverage rounds_per_second requests_per_second lag_p50_ms lag_p99_ms late_p99_ms cpu_ms_per_round",
+  "cpu_worker cpu_api cpu_postgres cpu_redis cpu_bare_fetch mb_worker mb_api mb_postgres mb_redis take_over_ms kb_per_table",
+  "transactions_per_second rows_per_round",
+].flatMap((columns) => columns.split(" "));
+
+/** What a size needs, in a line. */
+function capacityNote({ stage, cpu, megabytes, keptBytes, answerBytes, seconds }: Found): string {
+  const cores = cpu.worker + cpu.api + cpu.postgres + cpu.redis;
+  const memory = megabytes.worker + megabytes.api + megabytes.postgres + megabytes.redis;
+  const perDay = (bytes: number) => `${((bytes / seconds) * 86_400 * 1e-9).toFixed(1)} GB`;
+  return `${stage.name}: ${cores.toFixed(2)} cores, ${Math.round(memory)} MB, ${perDay(keptBytes)} a day that stay, ${perDay(answerBytes)} a day of answers that go after two`;
+}
+
+function pointOf(found: Found) {
+  return { tables: tablesOf(found.stage), cpuMs: cpuPerRound(found), lagMs: found.lag.p99, lateMs: found.lateness.p99 };
+}
+
+/** Promised figures that a stage did not reach. */
+function missedBy(all: readonly Found[]): (found: Found) => string[] {
+  const least = new Map(all.map((found) => [kindOf(found), found] as const).toReversed());
+  return (found) => {
+    const { stage, lag, lateness, live } = found;
+    const failures: string[] = [];
+    const miss = (isMissed: boolean, text: string) => {
+      if (isMissed) failures.push(`${stage.name}: ${text}`);
+    };
+    miss(live < tablesOf(stage), `every table live, ${live} of ${tablesOf(stage)} are`);
+    if (kindOf(found) === "lag") {
+      const beyond = lag.p99 - stage.pollMs;
+      miss(
+        beyond >= PROMISED.beyondPollMs,
+        `lag p99 within ${PROMISED.beyondPollMs} ms beyond the poll, got ${Math.round(beyond)}`,
+      );
+    }
+    if (kindOf(found) === "tables") {
+      miss(
+        found.coverage < PROMISED.coverage,
+        `a forecast set after ${PROMISED.coverage} of all rounds, got ${found.coverage}`,
+      );
+      miss(lag.p99 > PROMISED.lagMs, `lag p99 within ${PROMISED.lagMs} ms, got ${Math.round(lag.p99)}`);
+    }
+    if (["tables", "punctual"].includes(kindOf(found))) {
+      miss(
+        lateness.p99 >= PROMISED.latenessMs,
+        `turns within ${PROMISED.latenessMs} ms, p99 is ${Math.round(lateness.p99)}`,
+      );
+    }
+    const first = least.get(kindOf(found)) ?? found;
+    const grown = cpuPerRound(found) / cpuPerRound(first);
+    const most = { workers: PROMISED.workers, year: PROMISED.year }[kindOf(found)] ?? PROMISED.growth;
+    miss(grown > most, `the cost of a round at most ${most} × that of ${first.stage.name}, got ${grown.toFixed(2)}`);
+    const { takeOverMs, takenOver } = found.held;
+    miss(
+      takeOverMs > PROMISED.takeOverMs,
+      `${takenOver} tables taken over within ${PROMISED.takeOverMs} ms, got ${Math.round(takeOverMs)}`,
+    );
+    const mostMb = PROMISED.workerMb + (PROMISED.tableKb * tablesOf(stage)) / 1_024;
+    if (kindOf(found) === "tables") {
+      const mb = Math.round(found.megabytes.worker);
+      miss(mb > mostMb, `a worker of at most ${Math.round(mostMb)} MB, got ${mb}`);
+    }
+    const ordinary = least.get("ordinary");
+    if (kindOf(found) === "mixed" && ordinary !== undefined) {
+      const ratio = lateness.p99 / ordinary.lateness.p99;
+      miss(ratio > PROMISED.mixed, `turns as punctual as without the odd houses, p99 is ${ratio.toFixed(2)} × as late`);
+      miss(found.megabytes.worker > PROMISED.mixedMb, `a worker of at most ${PROMISED.mixedMb} MB`);
+    }
+    return failures;
+  };
+}
+
+function kindOf({ stage }: Found): string {
+  return stage.name.split(":")[0] ?? "";
+}
+
+function round(value: number, digits: number): number {
+  return Number(value.toFixed(digits));
+}
