@@ -68,6 +68,7 @@ async function ownedStatement(): Promise<string> {
     join information_schema.tables using (table_schema, table_name)
     where table_type = 'BASE TABLE'
       and table_schema in ('public', 'auth')
+      and table_name not like 'call_minutes%' -- counted calls of earlier tests arrive there late
       and (column_name in ('account_id', 'owner_id') and data_type = 'bigint' or column_name = 'user_id')
     order by 1, 2`;
   return tables

@@ -12,7 +12,7 @@ import { listExamples, runExample } from "../support/examples.ts";
 
 describe("how USDT is counted and read", () => {
   it.each(
-    Object.entries({ amount, ranges, "on-chain": onChain }).flatMap(([file, module]) =>
+    Object.entries({ amount, "endpoints/ranges": ranges, "endpoints/on-chain": onChain }).flatMap(([file, module]) =>
       listExamples(`src/topups/usdt/${file}.ts`).map((example) => ({ ...example, module })),
     ),
   )("the example of $title holds", (example) => {
