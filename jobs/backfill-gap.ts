@@ -154,20 +154,20 @@ async function askPage(
   if (ask === null) return { kind: "failed", reason: "the house has no history path", retryAfterMs: null };
   const request = houseRequest(house, ask, { allowPrivateHouses: process.ALLOW_PRIVATE_HOUSES });
   const requestedMs = performance.now() - clockReadAt;
-  const answer = await http.fetch(request, signal);
+  const response = await http.fetch(request, signal);
   signal.throwIfAborted();
   const receivedMs = performance.now() - clockReadAt;
-  if (answer.kind === "answer") {
-    return { kind: "page", page: { clock, requestedMs, receivedMs, path: ask.path, answer } };
+  if (response.kind === "response") {
+    return { kind: "page", page: { clock, requestedMs, receivedMs, path: ask.path, response } };
   }
-  if (answer.kind === "absent") return answer;
-  if (answer.kind === "unchanged") {
+  if (response.kind === "absent") return response;
+  if (response.kind === "unchanged") {
     const reason = "the house answered its history with 304 though nothing was known";
     return { kind: "failed", reason, retryAfterMs: null };
   }
-  const status = answer.status === null ? answer.reason : `status ${answer.status}`;
+  const status = response.status === null ? response.reason : `status ${response.status}`;
   const reason = `the house's history could not be asked (${status})`;
-  return { kind: "failed", reason, retryAfterMs: answer.retryAfterMs };
+  return { kind: "failed", reason, retryAfterMs: response.retryAfterMs };
 }
 
 /** Waits longer after each failed attempt, and gives up after the last. */

@@ -75,7 +75,7 @@ function alertTasks(): PeriodicTask[] {
       ...EVERY_TICK,
       name: "alert-unreadable-tables",
       purpose: "alerts on tables whose responses cannot be read",
-      run: async ({ sql, log }) => syncAlerts(sql, log, "answers_unreadable", await findUnreadableTables(sql)),
+      run: async ({ sql, log }) => syncAlerts(sql, log, "responses_unreadable", await findUnreadableTables(sql)),
     },
     {
       ...EVERY_TICK,

@@ -92,7 +92,7 @@ async function poll(
 }
 
 function countRequests(asked: Awaited<ReturnType<typeof requestTables>>, payloads: number): Counts {
-  const isFailed = ({ answer }: (typeof asked)[number]) => answer.kind === "failed";
+  const isFailed = ({ response }: (typeof asked)[number]) => response.kind === "failed";
   const sent = asked.filter(({ isShared }) => isShared !== true);
   return {
     requests: sent.length,

@@ -59,8 +59,8 @@ create table feeds (
   last_full_at timestamptz,
   last_asked_at timestamptz,
   refused_since timestamptz,
-  bad_answers integer not null default 0
-    constraint bad_answers_count_from_zero check (bad_answers >= 0),
+  bad_responses integer not null default 0
+    constraint bad_responses_count_from_zero check (bad_responses >= 0),
   format_since timestamptz
 );
 comment on table feeds is
@@ -69,7 +69,7 @@ comment on column feeds.last_asked_at is
   'when its newest request was sent, successful or not: the table that waits longest is requested first';
 comment on column feeds.refused_since is
   'set while the newest stored payload could not be read: no ETag is sent, and repeats of it count for nothing';
-comment on column feeds.bad_answers is 'stored payloads in a row of which nothing, or nearly nothing, could be read';
+comment on column feeds.bad_responses is 'stored payloads in a row of which nothing, or nearly nothing, could be read';
 comment on column feeds.format_since is
   'since when the house counts as having changed its format; null again with the first payload that can be read';
 

@@ -51,7 +51,7 @@ create table table_heads (
   proof_number bigint,
   proof_hash bytea,
   proof_of text,
-  answered_at timestamptz,
+  responded_at timestamptz,
   payload_sha256 bytea,
   payload_path text
     constraint head_payload_path_is_short check (length(payload_path) <= 4000),
@@ -72,7 +72,7 @@ comment on column table_heads.version is
 comment on column table_heads.changed_at is 'when the version moved; set by each writer to clock_timestamp()';
 comment on column table_heads.first_model is 'the model before the first promotion';
 comment on column table_heads.last_ordinal is 'on-time rounds of the table; late rounds take a seq and no ordinal';
-comment on column table_heads.answered_at is
+comment on column table_heads.responded_at is
   'request time of the newest good response; null when it is no evidence on rounds that it does not list; changes without a new version';
 comment on column table_heads.open_sets is 'cutoff_seq of each forecast set with a forecast that is not settled';
 comment on column table_heads.has_ended is
@@ -112,7 +112,7 @@ create trigger head_moves_forward
   for each row when (
     new.version not in (old.version, old.version + 1)
     or (
-      new.version = old.version -- only answered_at may have changed
+      new.version = old.version -- only responded_at may have changed
       and (
         new.palette, new.model, new.pause_ms, new.last_seq, new.last_ordinal, new.newest_seq,
         new.newest_round_id, new.newest_number, new.newest_occurred_at, new.same_hundredths, new.same_count,

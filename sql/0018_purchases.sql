@@ -131,7 +131,7 @@ create table entitlements (
     constraint purchase_gives_one_entitlement unique
     references purchases,
   reminded_at timestamptz,
-  end_told_at timestamptz,
+  end_notified_at timestamptz,
   created_at timestamptz not null default now(),
   constraint entitlement_ends_after_it_starts check (ends_at > starts_at),
   -- int8range instead of `account_id with =`, which needs an extension
@@ -141,10 +141,10 @@ create table entitlements (
 comment on table entitlements is 'which plan an account has and when; a plan without end was granted';
 comment on column entitlements.purchase_id is 'what it was bought with; null when it was granted at the command line';
 comment on column entitlements.reminded_at is 'when its holder was notified that it ends soon, or bought the next one';
-comment on column entitlements.end_told_at is 'when its holder was notified that it has ended, or bought the next one';
+comment on column entitlements.end_notified_at is 'when its holder was notified that it has ended, or bought the next one';
 create unique index account_has_one_endless_plan on entitlements (account_id) where ends_at is null;
 create index entitlements_of_account on entitlements (account_id, starts_at desc);
-create index entitlements_by_end on entitlements (ends_at) where end_told_at is null and ends_at is not null;
+create index entitlements_by_end on entitlements (ends_at) where end_notified_at is null and ends_at is not null;
 
 create function refuse_other_entitlement() returns trigger language plpgsql as $$
 begin

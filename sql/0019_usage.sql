@@ -120,7 +120,7 @@ create function consume_runs(
 )
 returns table (
   ordinal integer, admitted integer, refusal text, day_before bigint, month_before bigint, day_allowed bigint,
-  month_allowed bigint, judged_at timestamptz
+  month_allowed bigint, decided_at timestamptz
 )
 language plpgsql security definer
 set search_path = public, pg_temp
@@ -242,7 +242,7 @@ create function consume_calls(
 )
 returns table (
   ordinal integer, admitted integer, refusal text, day_before bigint, month_before bigint, day_allowed bigint,
-  month_allowed bigint, judged_at timestamptz
+  month_allowed bigint, decided_at timestamptz
 )
 language plpgsql security definer
 set search_path = public, pg_temp
@@ -303,7 +303,7 @@ begin
   where k.id = run_key;
 
   ordinal := 1;
-  judged_at := at;
+  decided_at := at;
   admitted := 0;
   if verdict <> 'ok' then
     refusal := verdict;

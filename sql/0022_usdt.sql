@@ -31,7 +31,7 @@ create table chain_endpoints (
   verified_at timestamptz,
   verified_url text,
   looked_at timestamptz not null default clock_timestamp(),
-  answered_at timestamptz,
+  responded_at timestamptz,
   failing_since timestamptz,
   last_error text constraint endpoint_error_is_short check (length(last_error) <= 300),
   primary key (chain_id, token, place),

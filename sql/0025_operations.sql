@@ -57,19 +57,19 @@ create table alerts (
     constraint alert_text_is_bounded check (length(text) <= 2000),
   opened_at timestamptz not null default clock_timestamp(),
   closed_at timestamptz,
-  opening_told_at timestamptz,
-  recovery_told_at timestamptz,
+  opening_mailed_at timestamptz,
+  recovery_mailed_at timestamptz,
   opening_posted_at timestamptz,
   recovery_posted_at timestamptz,
   primary key (kind, subject, opened_at)
 );
 comment on table alerts is 'critical notices: logged once when they open and once when they recover';
-comment on column alerts.opening_told_at is 'when a mail to ALERT_EMAIL was written that reports its opening';
-comment on column alerts.recovery_told_at is 'when a mail to ALERT_EMAIL was written that reports its recovery';
+comment on column alerts.opening_mailed_at is 'when a mail to ALERT_EMAIL was written that reports its opening';
+comment on column alerts.recovery_mailed_at is 'when a mail to ALERT_EMAIL was written that reports its recovery';
 comment on column alerts.opening_posted_at is 'when STAFF_WEBHOOK_URL accepted a message that reports its opening';
 comment on column alerts.recovery_posted_at is 'when STAFF_WEBHOOK_URL accepted a message that reports its recovery';
 create unique index alert_is_open_once on alerts (kind, subject) where closed_at is null;
-create index alerts_to_tell on alerts (opened_at) where opening_told_at is null or recovery_told_at is null;
+create index alerts_to_tell on alerts (opened_at) where opening_mailed_at is null or recovery_mailed_at is null;
 create index alerts_to_post on alerts (opened_at) where opening_posted_at is null or recovery_posted_at is null;
 
 create table snoozes (

@@ -35,7 +35,7 @@ export class ThreadLimitError extends Error {}
 
 type Reply<Result> = { ok: true; result: Result } | { ok: false; message: string };
 
-/** A thread that runs a file which calls {@link answerTasks}. Tasks and results are structured clones. */
+/** A thread that runs a file which calls {@link runTasks}. Tasks and results are structured clones. */
 export function createThread<Task, Result>(
   file: URL,
   { deadlineMs, idleMs, maxTasks, heapMb }: ThreadLimits,
@@ -126,7 +126,7 @@ async function askWorker<Result>(worker: Worker, task: unknown, signal: AbortSig
 }
 
 /** Called by the file of a thread: replies to every task of {@link Thread.run} with what `run` returns or throws. */
-export function answerTasks(run: (task: never) => unknown): void {
+export function runTasks(run: (task: never) => unknown): void {
   const answer = async (task: unknown): Promise<Reply<unknown>> => {
     try {
       return { ok: true, result: await run(task as never) };

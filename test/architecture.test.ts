@@ -37,7 +37,7 @@ const LONG_FUNCTIONS: readonly string[] = [
   "src/console/sign-in/sign-up.ts addSignUp",
   "src/forecasts/chain/export-store.ts readForecastsForExport",
   "src/forecasts/readings/audit-store.ts saveAuditsStatements",
-  "src/frame/answer.ts writeAnswers",
+  "src/frame/responder.ts createResponder",
   "src/frame/format.ts helpersFor",
   "src/frame/sign-in/two-factor.ts addTwoFactor",
   "src/houses-file/watch-store.ts findOfflineHouses",

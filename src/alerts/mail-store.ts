@@ -40,7 +40,7 @@ export async function queueAlertMail(sql: Sql, recipients: readonly string[], si
         text,
         utc_text(opened_at) as "openedAt",
         utc_text(closed_at) as "closedAt",
-        opening_told_at is null as "isNew"
+        opening_mailed_at is null as "isNew"
       from alerts
       where ${pendingOf(tx)}
       order by opened_at, kind, subject
@@ -61,8 +61,8 @@ export async function queueAlertMail(sql: Sql, recipients: readonly string[], si
     await tx`
       update alerts
       set
-        opening_told_at = coalesce(opening_told_at, clock_timestamp()),
-        recovery_told_at = case when closed_at is not null then clock_timestamp() end
+        opening_mailed_at = coalesce(opening_mailed_at, clock_timestamp()),
+        recovery_mailed_at = case when closed_at is not null then clock_timestamp() end
       from unnest(
         ${alerts.map(({ kind }) => kind)}::text[],
         ${alerts.map(({ subject }) => subject)}::text[],
@@ -78,9 +78,9 @@ export async function queueAlertMail(sql: Sql, recipients: readonly string[], si
 /** SQL condition: alerts whose opening, or whose recent end, was not mailed. */
 function pendingOf(sql: Queryable) {
   return sql`
-    (opening_told_at is null or recovery_told_at is null)
+    (opening_mailed_at is null or recovery_mailed_at is null)
       and (
-        (closed_at is null and opening_told_at is null)
+        (closed_at is null and opening_mailed_at is null)
         or closed_at > clock_timestamp() - ${NEWS_FOR_HOURS} * interval '1 hour'
       )`;
 }

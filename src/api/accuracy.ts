@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { mergePeriods, NOTICE, showAccuracy, type PeriodSums } from "../forecasts/accuracy/present.ts";
-import { keepFragments, listAnswer, type Fragment } from "./fragments.ts";
+import { keepFragments, listContent, type Fragment } from "./fragments.ts";
 import { etagOf } from "../http/etag.ts";
 import { operation } from "./operation.ts";
 import { filters } from "./params.ts";
@@ -42,7 +42,7 @@ export const accuracy = operation({
         examples: ["table"],
       }),
   }),
-  answer(chosen, { memory, plan }) {
+  compose(chosen, { memory, plan }) {
     const { feature, period, scope } = chosen;
     const tables = selectTables(memory.tables, plan, chosen);
     const isWanted = (row: PeriodSums) => row.period === period && (feature === undefined || row.feature === feature);
@@ -56,9 +56,9 @@ export const accuracy = operation({
             const rows = own.flatMap(({ accuracy: all }) => all.filter(isWanted));
             return rows.length === 0 ? [] : [accuracyOfHouse(house, `${period} ${feature ?? ""}`, rows)];
           });
-    const answer = listAnswer(plan.name, "accuracy", fragments, { notice: NOTICE });
-    answer.behindSinceMs = behindSince(tables);
-    return answer;
+    const content = listContent(plan.name, "accuracy", fragments, { notice: NOTICE });
+    content.behindSinceMs = behindSince(tables);
+    return content;
   },
 });
 

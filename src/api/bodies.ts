@@ -2,7 +2,7 @@ import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
 import { LRUCache } from "lru-cache";
 import type { Encoding } from "../http/etag.ts";
-import type { Answer, Body } from "../http/call.ts";
+import type { Content, Body } from "../http/call.ts";
 
 /** Smaller responses do not become smaller. */
 const COMPRESSED_FROM_BYTES = 1_024;
@@ -21,22 +21,22 @@ const compress = {
  * gzip, about as much as a whole call, and the same response goes to many callers. Concurrent requests for a body share
  * its compression.
  */
-export function keepBodies(): (answer: Answer, encoding: Encoding) => Promise<Body> | Body {
-  const kept = new LRUCache<string, Body, { answer: Answer; encoding: Encoding }>({
+export function keepBodies(): (content: Content, encoding: Encoding) => Promise<Body> | Body {
+  const kept = new LRUCache<string, Body, { content: Content; encoding: Encoding }>({
     maxSize: KEPT_BYTES,
     maxEntrySize: LARGEST_KEPT,
     sizeCalculation: ({ bytes }) => bytes.length,
-    fetchMethod: (_, __, { context: { answer, encoding } }) => make(answer, encoding),
+    fetchMethod: (_, __, { context: { content, encoding } }) => make(content, encoding),
     ignoreFetchAbort: true,
   });
-  return (answer, encoding) => {
-    const name = `${encoding} ${answer.etag}`; // the ETag names the content in any coding
-    return kept.get(name) ?? kept.forceFetch(name, { context: { answer, encoding } });
+  return (content, encoding) => {
+    const name = `${encoding} ${content.etag}`; // the ETag names the content in any coding
+    return kept.get(name) ?? kept.forceFetch(name, { context: { content, encoding } });
   };
 }
 
-async function make(answer: Answer, encoding: Encoding): Promise<Body> {
-  const plain = Buffer.from(answer.json());
+async function make(content: Content, encoding: Encoding): Promise<Body> {
+  const plain = Buffer.from(content.json());
   if (encoding === null || plain.length < COMPRESSED_FROM_BYTES) return { bytes: plain, encoding: null };
   return { bytes: await compress[encoding](plain), encoding };
 }

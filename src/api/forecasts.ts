@@ -6,7 +6,7 @@ import {
   showWindows,
   type ForecastState,
 } from "../forecasts/accuracy/present.ts";
-import { keepFragments, listAnswer } from "./fragments.ts";
+import { keepFragments, listContent } from "./fragments.ts";
 import { operation } from "./operation.ts";
 import { filters } from "./params.ts";
 import { selectTables } from "./select.ts";
@@ -16,12 +16,12 @@ import type { Table } from "../published/tables.ts";
 export const forecasts = operation({
   path: "/api/v1/forecasts",
   params: z.strictObject(filters),
-  answer(chosen, { memory, plan }) {
+  compose(chosen, { memory, plan }) {
     const { nowMs, liveWindowMs } = memory.clock();
     const fragments = selectTables(memory.tables, plan, chosen).map((table) =>
       forecastOf(table, forecastState({ ...table, paused: table.house.paused }, nowMs, liveWindowMs)),
     );
-    return listAnswer(plan.name, "forecasts", fragments, { notice: NOTICE });
+    return listContent(plan.name, "forecasts", fragments, { notice: NOTICE });
   },
 });
 

@@ -1,4 +1,4 @@
-import type { Answer } from "../http/call.ts";
+import type { Content } from "../http/call.ts";
 import { etagOf } from "../http/etag.ts";
 import type { Table } from "../published/tables.ts";
 
@@ -30,34 +30,34 @@ export function keepFragments<Variant>(
   };
 }
 
-interface KeptAnswer extends Answer {
+interface CachedContent extends Content {
   of: readonly [plan: string, name: string, notice: string | undefined];
   fragments: readonly Fragment[];
 }
 
 /** The newest response that begins with a fragment, so that a repeated request has its ETag ready. */
-const answers = new WeakMap<Fragment, KeptAnswer>();
+const contents = new WeakMap<Fragment, CachedContent>();
 
 /** Makes a response that lists fragments under a name, with the plan, and the notice if there is one. */
-export function listAnswer(
+export function listContent(
   plan: string,
   name: string,
   fragments: readonly Fragment[],
   { notice }: { notice?: string } = {},
-): Answer {
+): Content {
   const of = [plan, name, notice] as const;
   const [first] = fragments;
-  const found = first && answers.get(first);
+  const found = first && contents.get(first);
   if (found !== undefined && isSame(found.of, of) && isSame(found.fragments, fragments)) return found;
   const head = `${JSON.stringify({ ok: true, plan, notice }).slice(0, -1)},"${name}":[`;
-  const answer = {
+  const content = {
     of,
     fragments,
     etag: etagOf([head, ...fragments.map(({ etag }) => etag)]),
     json: () => `${head}${fragments.map(({ json }) => json).join(",")}]}`,
   };
-  if (first !== undefined) answers.set(first, answer);
-  return answer;
+  if (first !== undefined) contents.set(first, content);
+  return content;
 }
 
 function isSame(one: readonly unknown[], other: readonly unknown[]): boolean {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { keepFragments, listAnswer } from "./fragments.ts";
+import { keepFragments, listContent } from "./fragments.ts";
 import { operation } from "./operation.ts";
 import { filters, statusFilter } from "./params.ts";
 import { selectTables } from "./select.ts";
@@ -10,13 +10,13 @@ import type { Table } from "../published/tables.ts";
 export const games = operation({
   path: "/api/v1/games",
   params: z.strictObject({ ...filters, status: statusFilter }),
-  answer(chosen, { memory, plan }) {
+  compose(chosen, { memory, plan }) {
     const { status } = chosen;
     const fragments = selectTables(memory.tables, plan, chosen).flatMap((table) => {
       const current = memory.statusOf(table);
       return status?.includes(current) === false ? [] : [gameOf(table, current)];
     });
-    return listAnswer(plan.name, "games", fragments);
+    return listContent(plan.name, "games", fragments);
   },
 });
 

@@ -43,7 +43,7 @@ export interface KnownCallers {
 interface Known {
   sha256: Buffer;
   caller: Caller;
-  toldAt: number;
+  announcedAt: number;
   /** When the cached caller expires. */
   askAt: number;
 }
@@ -57,16 +57,16 @@ export function knowCallers(find: (sha256: Buffer) => Promise<Caller | null>, lo
   // a connection's key is compared only with its own previous one, so the timing reveals nothing
   const sentBefore = new WeakMap<Socket, { key: string; found: Known; doubts: number }>();
   let doubts = 0;
-  let unanswered = 0;
+  let pending = 0;
   let isFailing = false;
 
   async function findOne(sha256: Buffer): Promise<Caller | null> {
-    if (unanswered >= MOST_PENDING) throw new Error(`${unanswered} lookups are still pending`);
-    unanswered++;
+    if (pending >= MOST_PENDING) throw new Error(`${pending} lookups are still pending`);
+    pending++;
     try {
       return await find(sha256);
     } finally {
-      unanswered--;
+      pending--;
     }
   }
 
@@ -84,7 +84,7 @@ export function knowCallers(find: (sha256: Buffer) => Promise<Caller | null>, lo
       const isCacheable = doubts === doubtsBefore && caller.standing === "good";
       // the end of a plan or key sends no notification, so the cache entry ends with it
       const cachedMs = Math.min(CACHED_MS, caller.endsInMs ?? CACHED_MS);
-      known.set(id, { sha256, caller, toldAt: now, askAt: isCacheable ? now + cachedMs : now });
+      known.set(id, { sha256, caller, announcedAt: now, askAt: isCacheable ? now + cachedMs : now });
       if (known.size > MOST_KNOWN) for (const oldest of known.keys().take(1)) known.delete(oldest);
       return caller;
     } catch (error) {
@@ -120,18 +120,18 @@ export function knowCallers(find: (sha256: Buffer) => Promise<Caller | null>, lo
           return found.caller;
         }
       }
-      let answer = asking.get(id);
-      if (answer === undefined) {
-        answer = ask(id, sha256);
-        asking.set(id, answer);
+      let lookup = asking.get(id);
+      if (lookup === undefined) {
+        lookup = ask(id, sha256);
+        asking.set(id, lookup);
       }
-      const isKnown = found !== undefined && now - found.toldAt < CACHED_WHEN_DOWN_MS;
+      const isKnown = found !== undefined && now - found.announcedAt < CACHED_WHEN_DOWN_MS;
       if (isKnown && isFailing) {
-        answer.catch(() => undefined); // already logged; the failure needs no second handler
+        lookup.catch(() => undefined); // already logged; the failure needs no second handler
         return found.caller;
       }
       try {
-        return await answer;
+        return await lookup;
       } catch (cause) {
         if (isKnown) return found.caller;
         throw new ApiError("temporarily_unavailable", { cause, headers: { "Retry-After": `${RETRY_AFTER_SECONDS}` } });

@@ -55,7 +55,7 @@ export function meterCalls(
   nowMs: () => number,
   log: Log,
 ): Metering {
-  let unanswered = 0;
+  let pending = 0;
   let isFailing = false;
   // by plan object: each lookup of a caller makes a new one, with its current use
   const counted = new WeakMap<Allowance, { outcome: ErrorCode | null; quota: Quota }>();
@@ -75,12 +75,12 @@ export function meterCalls(
   }
 
   async function ask(calls: readonly Call[], withinMs: number): Promise<Verdict[]> {
-    if (unanswered >= MOST_PENDING) throw new Error(`${unanswered} batches of calls are still pending`);
-    unanswered++;
+    if (pending >= MOST_PENDING) throw new Error(`${pending} batches of calls are still pending`);
+    pending++;
     try {
       return await consume(calls, new Date(nowMs() + withinMs));
     } finally {
-      unanswered--;
+      pending--;
     }
   }
 
@@ -142,8 +142,8 @@ function waitMs(outcome: ErrorCode, atMs: number): number {
   return outcome === "month_quota_exceeded" ? untilNextMonth(atMs) : untilNextDay(atMs);
 }
 
-function quotaOf({ dayUsed, monthUsed, dayLimit, monthLimit, judgedAtMs }: Verdict): Quota {
-  return { dayUsed: dayUsed ?? 0n, monthUsed: monthUsed ?? 0n, dayLimit, monthLimit, atMs: judgedAtMs };
+function quotaOf({ dayUsed, monthUsed, dayLimit, monthLimit, decidedAtMs }: Verdict): Quota {
+  return { dayUsed: dayUsed ?? 0n, monthUsed: monthUsed ?? 0n, dayLimit, monthLimit, atMs: decidedAtMs };
 }
 
 function isErrorCode(text: string): text is ErrorCode {

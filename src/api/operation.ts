@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import type { Allowance } from "../callers/caller-store.ts";
-import type { Answer } from "../http/call.ts";
+import type { Content } from "../http/call.ts";
 import type { Deprecation } from "./deprecation.ts";
 import type { Memory } from "../published/memory.ts";
 import { readParams } from "./params.ts";
@@ -14,18 +14,18 @@ export interface Operation {
   /** Set if it is deprecated; then every response of its path has the headers. */
   deprecated?: Deprecation;
   /** @throws ApiError if the parameters or the plan do not allow it. */
-  answer(query: URLSearchParams, asked: { memory: Memory; plan: Allowance }): Answer;
+  compose(query: URLSearchParams, asked: { memory: Memory; plan: Allowance }): Content;
 }
 
 /** Makes an operation from its path, its parameters and its handler, which gets parsed parameters. */
 export function operation<Shape extends z.ZodRawShape>({
   path,
   params,
-  answer,
+  compose,
 }: {
   path: string;
   params: z.ZodObject<Shape>;
-  answer: (params: z.infer<z.ZodObject<Shape>>, asked: { memory: Memory; plan: Allowance }) => Answer;
+  compose: (params: z.infer<z.ZodObject<Shape>>, asked: { memory: Memory; plan: Allowance }) => Content;
 }): Operation {
   const known = new WeakMap<URLSearchParams, z.infer<z.ZodObject<Shape>>>(); // see readUrl
   const read = (query: URLSearchParams) => {
@@ -39,6 +39,6 @@ export function operation<Shape extends z.ZodRawShape>({
     path,
     endpoint: path.slice(path.lastIndexOf("/") + 1),
     params,
-    answer: (query, asked) => answer(read(query), asked),
+    compose: (query, asked) => compose(read(query), asked),
   };
 }

@@ -2,7 +2,7 @@ import { traced } from "../telemetry.ts";
 import type { Express, Request } from "express";
 import { accuracy } from "./accuracy.ts";
 import { keepBodies } from "./bodies.ts";
-import { type Call, type CallHandler, type Answer } from "../http/call.ts";
+import { type Call, type CallHandler, type Content } from "../http/call.ts";
 import { deprecationHeaders } from "./deprecation.ts";
 import { encodedEtag, type Encoding, type EtagKey, keyedEtag, namedEtag } from "../http/etag.ts";
 import { forecasts } from "./forecasts.ts";
@@ -60,11 +60,11 @@ function announceEnd(headers: Map<string, string>): CallHandler {
  * Returns the ETag that callers see. It is a keyed hash: an unkeyed one of predictable JSON would let a caller verify
  * guesses of the contents without a counted call.
  */
-function keyEtags(key: EtagKey): (answer: Answer) => string {
-  const known = new WeakMap<Answer, string>();
-  return (answer) => {
-    const etag = known.get(answer) ?? keyedEtag(key, answer.etag);
-    known.set(answer, etag);
+function keyEtags(key: EtagKey): (content: Content) => string {
+  const known = new WeakMap<Content, string>();
+  return (content) => {
+    const etag = known.get(content) ?? keyedEtag(key, content.etag);
+    known.set(content, etag);
     return etag;
   };
 }
@@ -73,14 +73,14 @@ function keyEtags(key: EtagKey): (answer: Answer) => string {
 function compose(operation: Operation, { memory, lastUsed }: Pick<OperationParts, "memory" | "lastUsed">): CallHandler {
   return (request, response, next) => {
     const call = response.locals;
-    call.answer = operation.answer(urlOf(request).query, { memory, plan: call.plan });
+    call.content = operation.compose(urlOf(request).query, { memory, plan: call.plan });
     lastUsed.note(call.caller.keyId);
     next();
   };
 }
 
 /** The age of the data, and the newest checkpoint of the public log. */
-function dataHeaders(memory: Memory, { behindSinceMs }: Answer): string[] {
+function dataHeaders(memory: Memory, { behindSinceMs }: Content): string[] {
   const behind = behindSinceMs == null ? 0 : Math.floor((memory.clock().nowMs - behindSinceMs) / 1_000);
   const headers = ["X-Data-Age", String(Math.max(memory.ageSeconds(), behind))];
   const checkpoint = memory.checkpoint();
@@ -88,13 +88,13 @@ function dataHeaders(memory: Memory, { behindSinceMs }: Answer): string[] {
 }
 
 /** Sends 304 if the caller has the current version. It is free, and needs neither Redis nor PostgreSQL. */
-function sendUnchanged(memory: Memory, etagOf: (answer: Answer) => string): CallHandler {
+function sendUnchanged(memory: Memory, etagOf: (content: Content) => string): CallHandler {
   return (request, response, next) => {
-    const { answer, limits } = response.locals;
+    const { content, limits } = response.locals;
     const { "if-none-match": given } = request.headers;
-    const etag = given === undefined ? null : namedEtag(given, etagOf(answer));
+    const etag = given === undefined ? null : namedEtag(given, etagOf(content));
     if (etag === null) return next();
-    sendWhole(response, 304, ["ETag", etag, ...dataHeaders(memory, answer), ...limitHeaders(limits)]);
+    sendWhole(response, 304, ["ETag", etag, ...dataHeaders(memory, content), ...limitHeaders(limits)]);
   };
 }
 
@@ -113,7 +113,7 @@ const bodyOf = keepBodies();
 /** Encodes the body before the call is counted, so that an error here costs the caller nothing. */
 const encode: CallHandler = async (request, response, next) => {
   const call = response.locals;
-  const made = bodyOf(call.answer, encodingOf(request));
+  const made = bodyOf(call.content, encodingOf(request));
   call.body = made instanceof Promise ? await made : made;
   next();
 };
@@ -145,10 +145,10 @@ function admit(call: Call, { refusal, quota }: Counted): void {
 }
 
 /** Sends the response of a counted call. */
-function send(memory: Memory, etagOf: (answer: Answer) => string): CallHandler {
+function send(memory: Memory, etagOf: (content: Content) => string): CallHandler {
   return (_, response) => {
-    const { answer, body, limits } = response.locals;
-    const headers = ["ETag", encodedEtag(etagOf(answer), body.encoding), ...dataHeaders(memory, answer)];
+    const { content, body, limits } = response.locals;
+    const headers = ["ETag", encodedEtag(etagOf(content), body.encoding), ...dataHeaders(memory, content)];
     headers.push(...limitHeaders(limits), "Content-Type", JSON_TYPE, "Content-Length", String(body.bytes.length));
     if (body.encoding !== null) headers.push("Content-Encoding", body.encoding);
     sendWhole(response, 200, headers, body.bytes);

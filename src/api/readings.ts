@@ -2,7 +2,7 @@ import { z } from "zod";
 import { LANGUAGES, sentencesOf, type Language } from "../forecasts/readings/reading-languages.ts";
 import { readingText, showFacts } from "../forecasts/readings/reading-text.ts";
 import { readingState, type ReadingState } from "../forecasts/readings/reading-state.ts";
-import { keepFragments, listAnswer } from "./fragments.ts";
+import { keepFragments, listContent } from "./fragments.ts";
 import { operation } from "./operation.ts";
 import { filters } from "./params.ts";
 import { selectTables } from "./select.ts";
@@ -18,13 +18,13 @@ export const readings = operation({
       .default("en")
       .meta({ description: "The language of the text.", examples: ["en"] }),
   }),
-  answer(chosen, { memory, plan }) {
+  compose(chosen, { memory, plan }) {
     const { lang } = chosen;
     const { nowMs, liveWindowMs } = memory.clock();
     const fragments = selectTables(memory.tables, plan, chosen).map((table) =>
       READING_OF[lang](table, readingState({ ...table, paused: table.house.paused }, nowMs, liveWindowMs)),
     );
-    return listAnswer(plan.name, "readings", fragments, { notice: sentencesOf(lang).notice });
+    return listContent(plan.name, "readings", fragments, { notice: sentencesOf(lang).notice });
   },
 });
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { keepFragments, listAnswer } from "./fragments.ts";
+import { keepFragments, listContent } from "./fragments.ts";
 import { newestRounds } from "../published/held-rounds.ts";
 import { operation } from "./operation.ts";
 import { filters, wholeNumber } from "./params.ts";
@@ -20,12 +20,12 @@ export const rounds = operation({
       examples: [5],
     }),
   }),
-  answer(chosen, { memory, plan }) {
+  compose(chosen, { memory, plan }) {
     const { limit } = chosen;
     const fragments = selectTables(memory.tables, plan, chosen).map((table) =>
       roundsOf(table, { limit, status: memory.statusOf(table) }),
     );
-    return listAnswer(plan.name, "tables", fragments);
+    return listContent(plan.name, "tables", fragments);
   },
 });
 

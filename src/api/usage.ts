@@ -29,7 +29,7 @@ export const USAGE_PATH = "/api/v1/usage";
  * @throws ApiError if a parameter is invalid, or the database does not respond in time
  * @throws ClientGoneError after `gone`
  */
-export async function answerUsage(
+export async function composeUsage(
   reads: Reads,
   { caller, plan }: Pick<Call, "caller" | "plan">,
   query: URLSearchParams,

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import type { Sql, Transaction } from "../db/client.ts";
-import type { HouseAnswer } from "../houses/polling/client.ts";
+import type { HouseResponse } from "../houses/polling/client.ts";
 import type { HouseItem } from "../houses/contract.ts";
 import { chainAt, chainsOf } from "../houses/fairness/chains.ts";
 import type { Point } from "../houses/fairness/claims.ts";
@@ -107,7 +107,7 @@ export interface ArrivedPage {
   requestedMs: number;
   receivedMs: number;
   path: string;
-  answer: HouseAnswer & { kind: "answer" };
+  response: HouseResponse & { kind: "response" };
 }
 
 /** The result of a page of history. */
@@ -132,7 +132,7 @@ export async function storeHistoryPage(
   house: House,
   gap: Gap,
   prover: Prover,
-  { clock, requestedMs, receivedMs, path, answer }: ArrivedPage,
+  { clock, requestedMs, receivedMs, path, response }: ArrivedPage,
   signal: AbortSignal,
 ): Promise<PageOutcome> {
   const requestedAt = laterBy(clock, requestedMs);
@@ -145,15 +145,15 @@ export async function storeHistoryPage(
     manner: "history",
     payload: {
       path: hidden,
-      status: answer.status,
-      contentType: answer.contentType?.slice(0, 200) ?? null,
-      bytes: answer.body.length,
-      sha256: hash("sha256", answer.body),
-      body: await promisify(gzip)(answer.body),
+      status: response.status,
+      contentType: response.contentType?.slice(0, 200) ?? null,
+      bytes: response.body.length,
+      sha256: hash("sha256", response.body),
+      body: await promisify(gzip)(response.body),
     },
   };
   const state = await loadState(sql, gap.tableId);
-  const body = { body: answer.body, now: receivedAt, path: hidden, kind: "history" as const };
+  const body = { body: response.body, now: receivedAt, path: hidden, kind: "history" as const };
   const read = await readResponse({ sql, prover }, house, state, body, {
     signal,
     pointsNear: (fairness, items) => pointsAbove(sql, state, fairness, items),

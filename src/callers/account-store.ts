@@ -171,7 +171,7 @@ export async function endGrant(tx: Transaction, id: bigint): Promise<Outcome<End
     update entitlements
     set
       ends_at = clock_timestamp(),
-      end_told_at = clock_timestamp()
+      end_notified_at = clock_timestamp()
     where account_id = ${id}
       and ends_at is null
     returning plan, utc_text(ends_at) as "endsAt"`;

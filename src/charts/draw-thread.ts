@@ -5,7 +5,7 @@
 import { parse, View } from "vega";
 import { compile, type TopLevelSpec } from "vega-lite";
 import { reasonOf } from "../errors.ts";
-import { answerTasks } from "../thread.ts";
+import { runTasks } from "../thread.ts";
 import { tidySvg } from "./tidy.ts";
 import { THEME } from "./theme.ts";
 
@@ -16,7 +16,7 @@ export interface DrawingTask {
   description: string;
 }
 
-answerTasks(async ({ spec, title, description }: DrawingTask): Promise<string> => {
+runTasks(async ({ spec, title, description }: DrawingTask): Promise<string> => {
   try {
     const view = new View(parse(compile(spec, { config: THEME }).spec), { renderer: "none" });
     const svg = tidySvg(await view.toSVG(), { title, description });

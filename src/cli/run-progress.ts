@@ -11,15 +11,15 @@ const LINE_EVERY_MS = 5000;
 export function runProgress(what: string, now: () => number = Date.now) {
   const bar = progressBar();
   let began: { at: number; done: number } | null = null;
-  let saidAt = now();
+  let printedAt = now();
   return {
     show: (done: number, of: number): void => {
       const at = now();
       began ??= { at, done };
       const text = `${what}${rateText(done - began.done, of - done, at - began.at)}`;
       if (process.stderr.isTTY) bar.show(text, done, of);
-      else if (at - saidAt >= LINE_EVERY_MS) {
-        saidAt = at;
+      else if (at - printedAt >= LINE_EVERY_MS) {
+        printedAt = at;
         say(`${text}: ${done} of ${of}`);
       }
     },

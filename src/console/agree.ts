@@ -26,7 +26,7 @@ export async function acceptTerms(sql: Sql, holder: Holder): Promise<void> {
  * terms, a box to tick and the fields of the form, so that sending it again completes the action.
  */
 export async function ensureTermsAccepted(
-  { parts, answers }: Pick<RouteParts, "parts" | "answers">,
+  { parts, responder }: Pick<RouteParts, "parts" | "responder">,
   request: Request,
   reply: PageReply,
   { holder, sent }: { holder: Holder; sent: SentForm },
@@ -41,8 +41,8 @@ export async function ensureTermsAccepted(
     terms: { version, sha256, operator, paragraphs: paragraphsOf(text) },
     action: request.originalUrl,
     fields: fieldsOf(sent.fields),
-    back: backOf(answers.surface.base, request),
+    back: backOf(responder.surface.base, request),
   };
-  answers.show(request, reply, { template: "agree", title: "The terms have changed", data }, 403);
+  responder.show(request, reply, { template: "agree", title: "The terms have changed", data }, 403);
   return false;
 }

@@ -45,8 +45,8 @@ export function openConsole(options: ConsoleOptions): RequestListener {
     site: parts.site,
     sql: parts.sql,
     log: parts.log,
-    fill(app, answers) {
-      const made = { parts, answers, guard, reads: boundReads(parts.sql, PAGE_READS) };
+    fill(app, responder) {
+      const made = { parts, responder, guard, reads: boundReads(parts.sql, PAGE_READS) };
       options.addPublicRoutes(app, made);
       app.use(
         requireSignIn("/console", async (request, reply) => {
@@ -56,7 +56,7 @@ export function openConsole(options: ConsoleOptions): RequestListener {
         }),
       );
       addStepUp(app, {
-        answers,
+        responder,
         actions,
         requirementOf: (action, response) => requirementOf(action, requireSignedIn(response)),
         confirm: (response, given) => guard.confirm(requireSignedIn(response), given),

@@ -27,17 +27,17 @@ export function addRoutes(
   });
 }
 
-function showing<Query>(page: ConsolePage<Query>, { parts, answers, reads }: RouteParts): RequestHandler {
+function showing<Query>(page: ConsolePage<Query>, { parts, responder, reads }: RouteParts): RequestHandler {
   return async (request, response) => {
     const { holder } = requireSignedIn(response);
-    await showPage(answers, request, response as PageReply, {
+    await showPage(responder, request, response as PageReply, {
       query: page.query,
       show: (asked) => reads(clientGone(response), (sql) => page.show({ ...parts, sql }, { holder, ...asked })),
     });
   };
 }
 
-function acting<Form>(action: ConsoleAction<Form>, { parts, answers, guard }: RouteParts): RequestHandler {
+function acting<Form>(action: ConsoleAction<Form>, { parts, responder, guard }: RouteParts): RequestHandler {
   return async (request, response) => {
     const reply = response as PageReply;
     const who = requireSignedIn(response);
@@ -49,16 +49,16 @@ function acting<Form>(action: ConsoleAction<Form>, { parts, answers, guard }: Ro
       if (holder.isSuspended && !DONE_WHILE_SUSPENDED.has(name)) {
         parts.log.warn(logFields, "refused a suspended account");
         const message = await whySuspended(parts.sql, holder.accountId);
-        showProblem(answers, request, reply, { status: 403, message, attempt: null });
+        showProblem(responder, request, reply, { status: 403, message, attempt: null });
         return false;
       }
       const lacksTerms = needs.includes("terms") && !hasCurrentTerms;
-      if (lacksTerms && !(await ensureTermsAccepted({ parts, answers }, request, reply, { holder, sent })))
+      if (lacksTerms && !(await ensureTermsAccepted({ parts, responder }, request, reply, { holder, sent })))
         return false;
       const requirement = requirementOf(action, who);
       if (requirement === null) return true;
       const confirm: Confirm = (given) => guard.confirm(who, given);
-      return ensureProven(answers, request, reply, { sent, requirement, confirm });
+      return ensureProven(responder, request, reply, { sent, requirement, confirm });
     }
 
     /** If the database fails after the action, the response is still sent: it may hold a key that is shown only once. */
@@ -69,7 +69,7 @@ function acting<Form>(action: ConsoleAction<Form>, { parts, answers, guard }: Ro
       });
     }
 
-    await takeForm(answers, request, reply, {
+    await takeForm(responder, request, reply, {
       form: action.form,
       mayGoOn,
       run: (sent) => action.run(parts, { holder, ...sent }),

@@ -1,5 +1,5 @@
 import type { Reads } from "../db/reads.ts";
-import type { Answers } from "../frame/answer.ts";
+import type { Responder } from "../frame/responder.ts";
 import type { Guard as GuardOf } from "../frame/sign-in/guard.ts";
 import { keepSignedIn } from "../frame/sign-in/guard.ts";
 import type { ConsoleParts, Holder } from "./contract.ts";
@@ -20,7 +20,7 @@ export type Guard = GuardOf<SignedInHolder>;
 /** What the routes of the console use. */
 export interface RouteParts {
   parts: ConsoleParts;
-  answers: Answers;
+  responder: Responder;
   guard: Guard;
   /** Runs the queries of a page until its client disconnects. */
   reads: Reads;

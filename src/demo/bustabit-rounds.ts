@@ -1,4 +1,4 @@
-import { json, type Answer } from "./response.ts";
+import { json, type DemoResponse } from "./response.ts";
 import { LAST_GAME } from "./bustabit-v2.ts";
 import { readPage } from "./page.ts";
 import { houseMsAt, wallMsAt, type Timeline } from "./timeline.ts";
@@ -17,14 +17,14 @@ export function newestGame(timeline: Timeline, nowMs: number): number {
  * Responds to `/bustabit/rounds`: the newest games that have ended, or those before `before`, newest first, fifty or
  * `limit` of them. After the last game with a known hash, 66 days after T0, the list is marked and does not change.
  */
-export async function answerBustabitRounds(
+export async function serveBustabitRounds(
   query: URLSearchParams,
   world: {
     timeline: Timeline;
     nowMs: number;
     games: (page: { newest: number; oldest: number }) => Promise<TrueGame[]>;
   },
-): Promise<Answer> {
+): Promise<DemoResponse> {
   const { timeline, nowMs, games } = world;
   const asked = readPage(query, {
     defaultLimit: PAGE,

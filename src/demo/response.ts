@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 
 /** One answer of the demo house, before it meets a request's method and conditions. */
-export interface Answer {
+export interface DemoResponse {
   status: number;
   contentType: string;
   body: string;
@@ -10,7 +10,7 @@ export interface Answer {
 }
 
 /** A JSON answer. */
-export function json(value: unknown, status = 200, headers: Record<string, string> = {}): Answer {
+export function json(value: unknown, status = 200, headers: Record<string, string> = {}): DemoResponse {
   return { status, contentType: "application/json; charset=utf-8", body: JSON.stringify(value), headers };
 }
 
@@ -18,20 +18,20 @@ export function json(value: unknown, status = 200, headers: Record<string, strin
  * Sends an answer. To a GET or HEAD a 200 carries a strong ETag, and is a 304 without a body where If-None-Match names
  * it; what a POST asked for is in its body, so that its answers carry none.
  */
-export function send(request: IncomingMessage, response: ServerResponse, answer: Answer): void {
-  for (const [name, value] of Object.entries(answer.headers ?? {})) response.setHeader(name, value);
+export function send(request: IncomingMessage, response: ServerResponse, content: DemoResponse): void {
+  for (const [name, value] of Object.entries(content.headers ?? {})) response.setHeader(name, value);
   response.setHeader("cache-control", "no-cache");
-  if (answer.status === 200 && request.method !== "POST") {
-    const etag = `"${createHash("sha256").update(answer.body).digest("base64url")}"`;
+  if (content.status === 200 && request.method !== "POST") {
+    const etag = `"${createHash("sha256").update(content.body).digest("base64url")}"`;
     response.setHeader("etag", etag);
     if (names(request.headers["if-none-match"], etag)) {
       response.writeHead(304).end();
       return;
     }
   }
-  response.setHeader("content-type", answer.contentType);
-  response.setHeader("content-length", Buffer.byteLength(answer.body));
-  response.writeHead(answer.status).end(request.method === "HEAD" ? undefined : answer.body);
+  response.setHeader("content-type", content.contentType);
+  response.setHeader("content-length", Buffer.byteLength(content.body));
+  response.writeHead(content.status).end(request.method === "HEAD" ? undefined : content.body);
 }
 
 function names(ifNoneMatch: string | undefined, etag: string): boolean {

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import { reasonOf } from "../errors.ts";
-import { send, type Answer } from "./response.ts";
+import { send, type DemoResponse } from "./response.ts";
 
 const MOST_CONNECTIONS = 256;
 const REQUEST_TIMEOUT_MS = 10_000;
@@ -23,9 +23,9 @@ interface Serving {
   host: string;
   /** 0 takes any free port. */
   port: number;
-  answer: (request: IncomingMessage) => Promise<Answer>;
+  respond: (request: IncomingMessage) => Promise<DemoResponse>;
   /** What is sent where `answer` failed. */
-  onError: (request: IncomingMessage, error: unknown) => Answer;
+  onError: (request: IncomingMessage, error: unknown) => DemoResponse;
   /** Lines for people. */
   say: (line: string) => void;
 }
@@ -34,9 +34,9 @@ interface Serving {
  * Listens and answers each request. Answers in flight when it is closed get a second.
  * @throws Error saying what to do where the port cannot be used.
  */
-export async function serve({ host, port, answer, onError, say }: Serving): Promise<DemoHouse> {
+export async function serve({ host, port, respond, onError, say }: Serving): Promise<DemoHouse> {
   const server = createServer({ connectionsCheckingInterval: LOOK_EACH_MS }, (request, response) => {
-    answer(request).then(
+    respond(request).then(
       (good) => send(request, response, good),
       (error: unknown) => send(request, response, onError(request, error)),
     );

@@ -1,12 +1,12 @@
 import type { IncomingMessage } from "node:http";
 import { reasonOf } from "../errors.ts";
-import { json, type Answer } from "./response.ts";
-import { answerBustabitRounds, newestGame } from "./bustabit-rounds.ts";
+import { json, type DemoResponse } from "./response.ts";
+import { serveBustabitRounds, newestGame } from "./bustabit-rounds.ts";
 import { LAST_GAME } from "./bustabit-v2.ts";
 import { describeDemoHouse } from "./describe.ts";
 import { serve, type DemoHouse } from "./serve.ts";
 import { createSimulatedFeed } from "./simulated-feed.ts";
-import { answerSimulatedRounds, SIMULATED_PATHS } from "./simulated-rounds.ts";
+import { serveSimulatedRounds, SIMULATED_PATHS } from "./simulated-rounds.ts";
 import { openTimeline } from "./timeline-file.ts";
 import { speedAt } from "./timeline.ts";
 import { createTrueChain } from "./true-chain.ts";
@@ -49,7 +49,7 @@ export async function startDemoHouse(options: DemoHouseOptions): Promise<DemoHou
     say(`the demo house has played its last game, ${LAST_GAME}; delete demo-house.json in ${dataDir} to start again`);
   }
 
-  const answer = async (request: IncomingMessage): Promise<Answer> => {
+  const respond = async (request: IncomingMessage): Promise<DemoResponse> => {
     const url = URL.parse(request.url ?? "", "http://demo.invalid");
     if (url === null) return json({ error: "the address cannot be read" }, 400);
     const simulated = SIMULATED_PATHS.get(url.pathname);
@@ -58,8 +58,8 @@ export async function startDemoHouse(options: DemoHouseOptions): Promise<DemoHou
       return json({ ...mark, error: `expected GET or HEAD, got ${request.method}` }, 405, { allow: "GET, HEAD" });
     }
     const nowMs = now();
-    if (simulated !== undefined) return answerSimulatedRounds(simulated, url.searchParams, { timeline, nowMs, feed });
-    if (url.pathname === BUSTABIT_PATH) return answerBustabitRounds(url.searchParams, { timeline, nowMs, games });
+    if (simulated !== undefined) return serveSimulatedRounds(simulated, url.searchParams, { timeline, nowMs, feed });
+    if (url.pathname === BUSTABIT_PATH) return serveBustabitRounds(url.searchParams, { timeline, nowMs, games });
     if (url.pathname === "/") {
       return describeDemoHouse({ speed: speedAt(timeline, nowMs), newestGame: newestGame(timeline, nowMs), seed });
     }
@@ -70,7 +70,7 @@ export async function startDemoHouse(options: DemoHouseOptions): Promise<DemoHou
   const house = await serve({
     host,
     port,
-    answer,
+    respond,
     onError: (request, error) => {
       if (!stopped.signal.aborted) say(`the demo house failed on ${request.url}: ${reasonOf(error)}`);
       return json({ ...markOf(request.url ?? ""), error: "the demo house failed; its output has the reason" }, 500);

@@ -1,4 +1,4 @@
-import { json, type Answer } from "./response.ts";
+import { json, type DemoResponse } from "./response.ts";
 import { readPage } from "./page.ts";
 import type { ListedRound, SimulatedFeed } from "./simulated-feed.ts";
 import { SIMULATED_GAMES, type SimulatedGame } from "./simulated-games.ts";
@@ -59,11 +59,11 @@ export const SIMULATED_PATHS: ReadonlyMap<string, SimulatedGame> = new Map(
 );
 
 /** Answers `/simulated/{game}/rounds`; every answer, good or bad, carries `"simulated": true`. */
-export function answerSimulatedRounds(
+export function serveSimulatedRounds(
   game: SimulatedGame,
   query: URLSearchParams,
   world: { timeline: Timeline; nowMs: number; feed: SimulatedFeed },
-): Answer {
+): DemoResponse {
   const { timeline, feed } = world;
   const nowMs = houseMsAt(timeline, world.nowMs) + PAST_AT_T0_MS;
   const busyForMs = feed.busyForMs(game, nowMs);

@@ -123,13 +123,13 @@ async function becomesReady(server: RunningServer, port: number, password: strin
 /** What a Redis server answers to words sent in one go: everything up to its second line, or nothing. */
 async function ask(port: number, words: string): Promise<string> {
   return new Promise((resolve) => {
-    let answer = "";
+    let response = "";
     const socket = connect(port, "127.0.0.1", () => socket.write(words)).setTimeout(1_000, () => socket.destroy());
     socket.setEncoding("utf8").on("data", (text: string) => {
-      answer += text;
-      if (answer.split("\r\n").length > 2) socket.destroy();
+      response += text;
+      if (response.split("\r\n").length > 2) socket.destroy();
     });
     // Refused and reset mean: not yet.
-    socket.on("error", () => undefined).once("close", () => resolve(answer));
+    socket.on("error", () => undefined).once("close", () => resolve(response));
   });
 }

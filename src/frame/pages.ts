@@ -3,7 +3,7 @@ import compression from "compression";
 import express, { type Express, type Request, type RequestHandler } from "express";
 import type { Sql } from "../db/client.ts";
 import type { Log } from "../log.ts";
-import { type Answers, writeAnswers } from "./answer.ts";
+import { type Responder, createResponder } from "./responder.ts";
 import { isFromHere } from "./cross-origin.ts";
 import { PageError } from "./errors.ts";
 import type { NavEntry } from "./nav.ts";
@@ -37,7 +37,7 @@ export interface PagesOptions {
   sql: Sql;
   log: Log;
   /** Adds the handlers, in the order in which they run. */
-  fill(app: Express, answers: Answers): void;
+  fill(app: Express, responder: Responder): void;
 }
 
 /**
@@ -47,7 +47,7 @@ export interface PagesOptions {
 export function openPages(options: PagesOptions): RequestListener {
   const { surface, nav, visitorOf, isSecure, site, sql, log } = options;
   const app = createApp(options.trustedProxies);
-  const answers = writeAnswers({ surface, nav, isSecure, visitorOf });
+  const responder = createResponder({ surface, nav, isSecure, visitorOf });
   app.use((request, response, next) => {
     response.setHeader("Content-Security-Policy", CONTENT_POLICY);
     response.setHeader("Cache-Control", "no-store");
@@ -59,11 +59,11 @@ export function openPages(options: PagesOptions): RequestListener {
     }
     next();
   });
-  options.fill(app, answers);
+  options.fill(app, responder);
   app.use(() => {
     throw new PageError(404, "there is nothing under this address");
   });
-  app.use(handleErrors(answers, sql, log));
+  app.use(handleErrors(responder, sql, log));
   return app;
 }
 

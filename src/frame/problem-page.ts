@@ -5,7 +5,7 @@ import { isConnectionError } from "../db/errors.ts";
 import { TooManyReadsError } from "../db/reads.ts";
 import type { Sql } from "../db/client.ts";
 import type { Log } from "../log.ts";
-import type { Answers } from "./answer.ts";
+import type { Responder } from "./responder.ts";
 import { escape } from "./escape.ts";
 import { isMultipart, type Typed } from "./body.ts";
 import { PageError } from "./errors.ts";
@@ -40,7 +40,7 @@ export interface Attempt {
 
 /** Shows a problem with the typed values, so that nothing has to be typed again. */
 export function showProblem(
-  answers: Answers,
+  responder: Responder,
   request: Request,
   response: PageReply,
   {
@@ -57,29 +57,29 @@ export function showProblem(
     action: attempt?.action ?? "",
     isMultipart: isMultipart(request),
     fields: attempt === null ? [] : fieldsOf(attempt.typed),
-    back: backOf(answers.surface.base, request),
+    back: backOf(responder.surface.base, request),
     requestId: response.locals.requestId,
   };
-  answers.show(request, response, { template: "frame/problem-page", title: TITLES[status] ?? "Error", data }, status);
+  responder.show(request, response, { template: "frame/problem-page", title: TITLES[status] ?? "Error", data }, status);
 }
 
 /** Handles thrown errors: a PageError with its page, an unavailable database with 503, anything else with 500. */
-export function handleErrors(answers: Answers, sql: Sql, log: Log) {
+export function handleErrors(responder: Responder, sql: Sql, log: Log) {
   // Express recognizes an error handler by its four parameters
   return async (thrown: unknown, request: Request, response: PageReply, next: NextFunction) => {
     if (thrown instanceof ClientGoneError) return;
     const { requestId } = response.locals;
-    const error = await asPageError(thrown, sql, answers.surface.away);
+    const error = await asPageError(thrown, sql, responder.surface.away);
     if (error.status === 500) {
       const stack = thrown instanceof Error ? thrown.stack : String(thrown);
-      log.error({ request_id: requestId, stack }, `a request at ${answers.surface.base} failed unexpectedly`);
+      log.error({ request_id: requestId, stack }, `a request at ${responder.surface.base} failed unexpectedly`);
     }
     if (error.status === 504)
-      log.warn({ request_id: requestId }, `PostgreSQL cancelled a statement of a request at ${answers.surface.base}`);
+      log.warn({ request_id: requestId }, `PostgreSQL cancelled a statement of a request at ${responder.surface.base}`);
     if (response.headersSent) return next(thrown);
     for (const [name, value] of Object.entries(error.headers)) response.setHeader(name, value);
     try {
-      showProblem(answers, request, response, { status: error.status, message: error.message, attempt: null });
+      showProblem(responder, request, response, { status: error.status, message: error.message, attempt: null });
     } catch (fault) {
       log.error({ request_id: requestId, stack: String(fault) }, "the error page itself failed");
       response

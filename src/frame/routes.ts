@@ -1,6 +1,6 @@
 import type { Express, Request, RequestHandler } from "express";
 import type { z } from "zod";
-import type { Answers } from "./answer.ts";
+import type { Responder } from "./responder.ts";
 import { type FileInput, readForm, typed, type Typed } from "./body.ts";
 import { PageError } from "./errors.ts";
 import type { PageReply, Shown } from "./view.ts";
@@ -63,7 +63,7 @@ export const PAGE_READS = { atOnce: 6, waiting: 60 } as const;
 
 /** Shows a page, if its query is valid and its subject exists. */
 export async function showPage<Query>(
-  answers: Answers,
+  responder: Responder,
   request: Request,
   reply: PageReply,
   page: { query: z.ZodType<Query>; show(asked: { params: Params; query: Query }): Promise<Shown | null> },
@@ -72,16 +72,16 @@ export async function showPage<Query>(
   const query = page.query.safeParse(asked);
   if (!query.success) {
     const attempt = { method: "get", action: request.path, typed: asked } as const;
-    return showProblem(answers, request, reply, { status: 400, message: problemOf(query.error), attempt });
+    return showProblem(responder, request, reply, { status: 400, message: problemOf(query.error), attempt });
   }
   const shown = await page.show({ params: paramsOf(request), query: query.data });
   if (shown === null) throw new PageError(404, "what this page was about is not here, or no longer");
-  answers.show(request, reply, shown);
+  responder.show(request, reply, shown);
 }
 
 /** Performs the action of a form and redirects; a problem is shown with the values that were typed. */
 export async function takeForm<Form>(
-  answers: Answers,
+  responder: Responder,
   request: Request,
   reply: PageReply,
   action: {
@@ -103,23 +103,23 @@ export async function takeForm<Form>(
   if (!(await action.mayGoOn({ fields, proof, agreedTo: textOf(_terms), attempt }))) return;
   const form = action.form.safeParse(fields);
   if (!form.success) {
-    return showProblem(answers, request, reply, { status: 400, message: problemOf(form.error), attempt: shown });
+    return showProblem(responder, request, reply, { status: 400, message: problemOf(form.error), attempt: shown });
   }
   const done = await action.run({ params: paramsOf(request), form: form.data });
   if (!done.ok) {
     if ("missing" in done) throw new PageError(404, "there is nothing under this address");
     const again =
-      done.next === undefined ? { attempt: shown } : { attempt: null, next: withReturn(done.next, answers, request) };
-    return showProblem(answers, request, reply, { status: 422, message: done.problem, ...again });
+      done.next === undefined ? { attempt: shown } : { attempt: null, next: withReturn(done.next, responder, request) };
+    return showProblem(responder, request, reply, { status: 422, message: done.problem, ...again });
   }
   if (done.didNothing !== true) await action.wasDone();
-  if (done.once === undefined) answers.goOn(reply, done.location, done.message);
-  else answers.show(request, reply, done.once);
+  if (done.once === undefined) responder.redirect(reply, done.location, done.message);
+  else responder.show(request, reply, done.once);
 }
 
 /** The next step, whose page returns to the one that sent the form. */
-function withReturn({ label, href }: NextStep, answers: Answers, request: Request): NextStep {
-  const to = encodeURIComponent(backOf(answers.surface.base, request));
+function withReturn({ label, href }: NextStep, responder: Responder, request: Request): NextStep {
+  const to = encodeURIComponent(backOf(responder.surface.base, request));
   const [path = "", anchor] = href.split("#");
   return { label, href: `${path}?to=${to}${anchor === undefined ? "" : `#${anchor}`}` };
 }

@@ -24,7 +24,7 @@ export async function applyHouses(
     if (changes.problems.length > 0) throw new UsageError("the houses file cannot be applied:", changes.problems);
     await saveHouses(transaction, changes.houses);
     await saveTables(transaction, changes.tables);
-    await forgetAnswers(transaction, changes.newFeeds);
+    await forgetResponses(transaction, changes.newFeeds);
     const disabled = await disableOthers(
       transaction,
       changes.houses.map(({ id }) => id),
@@ -124,7 +124,7 @@ async function saveTables(sql: Transaction, tables: ReturnType<typeof changesOf>
   await saveHeads(sql);
 }
 
-async function forgetAnswers(sql: Transaction, tableIds: readonly number[]): Promise<void> {
+async function forgetResponses(sql: Transaction, tableIds: readonly number[]): Promise<void> {
   await sql`
     update feeds
     set
@@ -132,7 +132,7 @@ async function forgetAnswers(sql: Transaction, tableIds: readonly number[]): Pro
       last_modified = null,
       last_full_at = null,
       refused_since = null,
-      bad_answers = 0,
+      bad_responses = 0,
       format_since = null
     where table_id = any(${[...tableIds]}::integer[])`;
   await sql`
@@ -140,7 +140,7 @@ async function forgetAnswers(sql: Transaction, tableIds: readonly number[]): Pro
     set
       version = version + 1,
       changed_at = clock_timestamp(),
-      answered_at = null,
+      responded_at = null,
       payload_sha256 = null,
       payload_path = null
     where table_id = any(${[...tableIds]}::integer[])`;

@@ -1,7 +1,7 @@
 /** Reads a houses file in a thread: YAML of 7,000 tables takes two seconds of a core, during which nothing would be polled. */
 import { variablesOf } from "../config/environment.ts";
 import { UsageError } from "../errors.ts";
-import { answerTasks } from "../thread.ts";
+import { runTasks } from "../thread.ts";
 import { loadHouses, type HouseEntry } from "./load.ts";
 
 /** A file to read. */
@@ -13,7 +13,7 @@ export interface LoadTask {
 /** What the file holds, or why it cannot be used. */
 export type Loaded = { houses: HouseEntry[] } | { refused: string };
 
-answerTasks(({ file, allowPrivate }: LoadTask): Loaded => {
+runTasks(({ file, allowPrivate }: LoadTask): Loaded => {
   try {
     return { houses: loadHouses(file, variablesOf(), { allowPrivate }) };
   } catch (error) {

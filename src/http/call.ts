@@ -5,7 +5,7 @@ import type { Limits } from "./limit-headers.ts";
 import type { Encoding } from "./etag.ts";
 
 /** The response of an operation; `json` is made only if it is sent. */
-export interface Answer {
+export interface Content {
   etag: string;
   json(): string;
   /**
@@ -36,7 +36,7 @@ export interface Call {
   /** limitRate; refuseExhausted and count add the quota. */
   limits: Limits;
   /** compose */
-  answer: Answer;
+  content: Content;
   /** encode */
   body: Body;
   /** answerErrors: the error that was returned. */

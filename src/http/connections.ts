@@ -8,7 +8,7 @@ export interface Connections {
   /**
    * Calls `then` after every earlier request of a connection has its response. Incomplete requests are not waited for.
    */
-  afterAnswers(socket: Socket, then: () => void): void;
+  afterResponses(socket: Socket, then: () => void): void;
   /** Closes connections that never sent a byte. */
   endSilent(): void;
   /** Closes all connections. */
@@ -41,11 +41,11 @@ export function boundConnections(server: Server, limits: ConnectionLimits): Conn
   // each set is in order of insertion
   const silent = new Set<Socket>();
   const resting = new Set<Socket>();
-  const answering = new Map<Socket, Set<Exchange>>();
+  const busy = new Map<Socket, Set<Exchange>>();
 
   server.on("connection", (socket) => {
-    if (silent.size + resting.size + answering.size >= limits.connections) {
-      const [least] = silent.size > 0 ? silent : resting.size > 0 ? resting : answering.keys();
+    if (silent.size + resting.size + busy.size >= limits.connections) {
+      const [least] = silent.size > 0 ? silent : resting.size > 0 ? resting : busy.keys();
       if (least !== undefined) {
         forget(least); // its own close event arrives after more connections
         least.destroy();
@@ -57,28 +57,28 @@ export function boundConnections(server: Server, limits: ConnectionLimits): Conn
   function forget(socket: Socket): void {
     silent.delete(socket);
     resting.delete(socket);
-    answering.delete(socket);
+    busy.delete(socket);
   }
   return {
     begin(request, response) {
       const { socket } = request;
-      const pending = answering.get(socket) ?? new Set();
+      const pending = busy.get(socket) ?? new Set();
       if (pending.size >= limits.pipelined || socket.destroyed) return false;
       const exchange = { request, response };
       pending.add(exchange);
       if (pending.size === limits.pipelined) response.setHeader("Connection", "close");
       silent.delete(socket);
       resting.delete(socket);
-      answering.set(socket, pending);
+      busy.set(socket, pending);
       response.once("close", () => {
         pending.delete(exchange);
-        if (pending.size > 0 || !answering.delete(socket)) return;
+        if (pending.size > 0 || !busy.delete(socket)) return;
         if (!socket.destroyed) resting.add(socket);
       });
       return true;
     },
-    afterAnswers(socket, then) {
-      const pending = [...(answering.get(socket) ?? [])];
+    afterResponses(socket, then) {
+      const pending = [...(busy.get(socket) ?? [])];
       const awaited = pending.filter(({ request, response }) => request.complete || response.headersSent);
       let left = awaited.length;
       if (left === 0) return then();
@@ -93,7 +93,7 @@ export function boundConnections(server: Server, limits: ConnectionLimits): Conn
       for (const socket of silent) if (socket.bytesRead === 0) socket.destroy();
     },
     endAll() {
-      for (const socket of [...silent, ...resting, ...answering.keys()]) socket.destroy();
+      for (const socket of [...silent, ...resting, ...busy.keys()]) socket.destroy();
     },
   };
 }

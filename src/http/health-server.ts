@@ -6,7 +6,7 @@ import { ApiError } from "./errors.ts";
 import { addHealth, type Checks } from "./health.ts";
 import { openServer } from "./http.ts";
 import { addMetrics } from "./metrics.ts";
-import { answerErrors, beginRequest, refuseUnfit, setCommonHeaders } from "./request.ts";
+import { sendErrors, beginRequest, refuseUnfit, setCommonHeaders } from "./request.ts";
 
 /** Health and metrics only, for a process without an API. */
 export interface HealthServer {
@@ -40,7 +40,7 @@ export async function startHealthServer(parts: {
   app.use(() => {
     throw new ApiError("not_found");
   });
-  app.use(answerErrors(() => site, log));
+  app.use(sendErrors(() => site, log));
   const address = { host: settings.HOST, port: settings.WORKER_PORT, variable: "WORKER_PORT" } as const;
   const server = await openServer(app, address, () => site, log);
   site = server.url;

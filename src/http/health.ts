@@ -69,8 +69,8 @@ function runChecks(checks: Checks, log: Log): () => Promise<Findings> {
     const before = pending.get(name) ?? 0;
     if (before >= PENDING) throw new NotReady(`${name} did not respond to the last ${before} checks`);
     pending.set(name, before + 1);
-    const answer = check.isGood().finally(() => pending.set(name, (pending.get(name) ?? 1) - 1));
-    return within(TIMEOUT_MS, name, answer);
+    const result = check.isGood().finally(() => pending.set(name, (pending.get(name) ?? 1) - 1));
+    return within(TIMEOUT_MS, name, result);
   }
 
   async function run(name: string, check: Check, problems: Record<string, string>): Promise<boolean> {

@@ -64,7 +64,7 @@ export interface Address {
  * @throws UsageError if the port or the host is not available.
  */
 export async function openServer(
-  answer: RequestListener,
+  handle: RequestListener,
   address: Address,
   site: () => string,
   log: Log,
@@ -93,7 +93,7 @@ export async function openServer(
     if (headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined) {
       response.once("finish", () => request.complete || finish(socket, limits));
     }
-    answer(request, response);
+    handle(request, response);
   });
   // unknown expectations are ignored
   server.on("checkExpectation", (request, response) => server.emit("request", request, response));
@@ -107,7 +107,7 @@ export async function openServer(
     if (!socket.writable || error.code === "ECONNRESET") return void socket.destroy();
     if (refused.has(socket)) return; // the parser fails again on each later chunk
     refused.add(socket);
-    connections.afterAnswers(socket, () => finish(socket, limits, refusal(failureOf(error), site())));
+    connections.afterResponses(socket, () => finish(socket, limits, refusal(failureOf(error), site())));
   });
   await listen(server, address);
   const bound = server.address();

@@ -34,14 +34,14 @@ export function newRequestId(): string {
 export type Note = (path: string, status: number, ms: number, facts: Facts | null) => void;
 
 /** Below LIMITS.stalledMs, so that the caller gets an error and not a closed connection. */
-const ANSWER_WITHIN_MS = 25_000;
+const RESPOND_WITHIN_MS = 25_000;
 const RETRY_AFTER_SECONDS = 5;
 
 /**
  * Gives a request its id and its deadline: a response that has not begun by then is a 503. When the request is over,
  * logs one line and calls `note`. `bytes` in the log includes the headers.
  */
-export function beginRequest(log: Log, note: Note = () => undefined, answerWithinMs = ANSWER_WITHIN_MS) {
+export function beginRequest(log: Log, note: Note = () => undefined, respondWithinMs = RESPOND_WITHIN_MS) {
   return (request: IncomingMessage, response: Reply, next: Next): void => {
     const { socket } = request;
     const writtenBefore = socket.bytesWritten;
@@ -53,7 +53,7 @@ export function beginRequest(log: Log, note: Note = () => undefined, answerWithi
       // the handler may still run and must not get the connection's next request
       const headers = { "Retry-After": `${RETRY_AFTER_SECONDS}`, Connection: "close" };
       next(new ApiError("temporarily_unavailable", { headers }));
-    }, answerWithinMs);
+    }, respondWithinMs);
     response.once("close", () => {
       clearTimeout(deadline);
       const ms = performance.now() - facts.begunAt;
@@ -137,7 +137,7 @@ export function receiveWhole(request: IncomingMessage): Promise<void> {
 }
 
 /** Responds with an error of the table; any other exception is a bug and is logged. */
-export function answerErrors(site: () => string, log: Log, refused: (code: ErrorCode) => void = () => undefined) {
+export function sendErrors(site: () => string, log: Log, refused: (code: ErrorCode) => void = () => undefined) {
   // Express recognizes an error handler by its four parameters
   return (thrown: unknown, request: IncomingMessage, response: Reply, next: Next) => {
     if (thrown instanceof ClientGoneError) return;

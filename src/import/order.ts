@@ -11,7 +11,7 @@ export interface RowOrder {
   lines: Int32Array;
   /** How the file lists its rounds; `mixed` if steps have both directions, `unknown` if there are too few steps. */
   listed: FileOrder | "mixed" | "unknown";
-  toldBy: "option" | "ids" | "times" | "nothing";
+  decidedBy: "option" | "ids" | "times" | "nothing";
   /** What the order is computed from. */
   takenBy: "number" | "time" | "file";
   /** Equal times, or all rows, are taken from the end of the file. */
@@ -66,26 +66,26 @@ export function createRowKeys(): RowKeys {
       count += 1;
     },
     order({ roundIds, order, byTime: mayUseTime }) {
-      const evidence: [RowOrder["toldBy"], RowOrder["listed"]][] = [
+      const evidence: [RowOrder["decidedBy"], RowOrder["listed"]][] = [
         ["ids", byNumber.direction()],
         ["times", byTime.direction()],
       ];
       if (roundIds === "opaque") evidence.reverse();
       const [foundBy, found] = evidence.find(([, direction]) => direction !== "unknown") ?? ["nothing", "unknown"];
-      const [toldBy, listed] = order === "auto" ? [foundBy, found] : ["option" as const, order];
+      const [decidedBy, listed] = order === "auto" ? [foundBy, found] : ["option" as const, order];
       const inFile = lines.subarray(0, count);
       if (roundIds === "consecutive") {
         const places = sorted(count, (a, b) => compare(numbers[a] ?? 0n, numbers[b] ?? 0n) || a - b);
         const missing = missingOf(places, numbers);
-        return { lines: linesAt(places, inFile), listed, toldBy, takenBy: "number", isReversed: false, missing };
+        return { lines: linesAt(places, inFile), listed, decidedBy, takenBy: "number", isReversed: false, missing };
       }
       const isReversed = listed === "newest_first";
       if (order === "auto" && mayUseTime && withTime === count) {
         const places = sorted(count, (a, b) => (times[a] ?? 0) - (times[b] ?? 0) || (isReversed ? b - a : a - b));
-        return { lines: linesAt(places, inFile), listed, toldBy, takenBy: "time", isReversed, missing: null };
+        return { lines: linesAt(places, inFile), listed, decidedBy, takenBy: "time", isReversed, missing: null };
       }
       const asListed = isReversed ? inFile.toReversed() : inFile.slice();
-      return { lines: asListed, listed, toldBy, takenBy: "file", isReversed, missing: null };
+      return { lines: asListed, listed, decidedBy, takenBy: "file", isReversed, missing: null };
     },
   };
 }

@@ -42,7 +42,7 @@ export function emptySurvey(): Survey {
     ids: null,
     times: null,
     withoutTime: 0,
-    order: { listed: "unknown", toldBy: "nothing", takenBy: "file", isReversed: false, missing: null },
+    order: { listed: "unknown", decidedBy: "nothing", takenBy: "file", isReversed: false, missing: null },
     repeats: { inFile: 0, stored: 0 },
     conflicts: { inFile: 0, stored: 0, examples: [] },
     clock: { twice: none(), never: none() },

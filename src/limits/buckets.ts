@@ -79,11 +79,11 @@ export function openBuckets(redisUrl: string | undefined, log: Log): Buckets {
     await (sent.get(id) ?? nextTick());
     const asked = collecting.get(id)?.size ?? 0;
     collecting.delete(id);
-    const answer = consume(limiter, name, asked);
-    const settled = Promise.allSettled([answer]); // an error affects this batch alone
+    const response = consume(limiter, name, asked);
+    const settled = Promise.allSettled([response]); // an error affects this batch alone
     sent.set(id, settled);
     try {
-      const { consumedPoints, remainingPoints, msBeforeNext } = await answer;
+      const { consumedPoints, remainingPoints, msBeforeNext } = await response;
       // 0 consumed is a refusal from memory
       const refused = consumedPoints === 0 ? asked : Math.max(0, consumedPoints - limiter.points);
       return { granted: Math.max(0, asked - refused), left: remainingPoints, waitMs: msBeforeNext };

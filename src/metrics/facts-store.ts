@@ -250,9 +250,9 @@ function readChains(tx: Transaction): Promise<Count[]> {
     select
       chain_id::text as house,
       place::text as kind,
-      extract(epoch from clock_timestamp() - answered_at)::float8 as n
+      extract(epoch from clock_timestamp() - responded_at)::float8 as n
     from chain_endpoints
-    where answered_at is not null
+    where responded_at is not null
       and looked_at > clock_timestamp() - interval '7 days'
     order by 1, 2`;
 }

@@ -33,9 +33,9 @@ export function readFacts({ sql, queues }: FactSources, log: Log): () => Promise
   }
 
   return async () => {
-    const [answers, facts, depths] = await Promise.all([postgres(), database(), redis()]);
+    const [responses, facts, depths] = await Promise.all([postgres(), database(), redis()]);
     const parts = {
-      postgres: answers === true,
+      postgres: responses === true,
       facts: facts !== null,
       ...(queues() === null ? {} : { redis: depths !== null }),
     };

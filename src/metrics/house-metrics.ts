@@ -1,5 +1,5 @@
 import { Counter, Histogram, type Registry } from "prom-client";
-import type { HouseAnswer, HouseClient } from "../houses/polling/client.ts";
+import type { HouseResponse, HouseClient } from "../houses/polling/client.ts";
 
 /** Status codes that a house may have a series of; any other counts as its class, such as 2xx. */
 const CODES: ReadonlySet<number> = new Set([
@@ -31,19 +31,19 @@ export function measureHouses(registry: Registry): (client: HouseClient) => Hous
   });
   return (client) => ({
     async fetch(request, signal) {
-      const answer = await client.fetch(request, signal);
+      const response = await client.fetch(request, signal);
       const { house } = request;
-      requests.inc({ house, outcome: outcomeOf(answer), code: codeOf(answer.status) });
-      durations.observe({ house }, answer.elapsedMs / 1_000);
-      if (answer.kind === "answer") bytes.inc({ house }, answer.body.length);
-      return answer;
+      requests.inc({ house, outcome: outcomeOf(response), code: codeOf(response.status) });
+      durations.observe({ house }, response.elapsedMs / 1_000);
+      if (response.kind === "response") bytes.inc({ house }, response.body.length);
+      return response;
     },
     close: () => client.close(),
   });
 }
 
-function outcomeOf(answer: HouseAnswer): string {
-  return answer.kind === "failed" ? answer.reason : answer.kind;
+function outcomeOf(response: HouseResponse): string {
+  return response.kind === "failed" ? response.reason : response.kind;
 }
 
 function codeOf(status: number | null): string {

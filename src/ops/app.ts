@@ -47,8 +47,8 @@ export function openOps(options: OpsOptions): RequestListener {
     site,
     sql: parts.sql,
     log: parts.log,
-    fill(app, answers) {
-      const made = { parts, answers, guard, reads: boundReads(parts.sql, PAGE_READS) };
+    fill(app, responder) {
+      const made = { parts, responder, guard, reads: boundReads(parts.sql, PAGE_READS) };
       options.addPublicRoutes(app, made);
       app.use(
         requireSignIn("/ops", async (request, reply) => {
@@ -58,7 +58,7 @@ export function openOps(options: OpsOptions): RequestListener {
         }),
       );
       addStepUp(app, {
-        answers,
+        responder,
         actions,
         requirementOf: (action, response) => requirementOf(action, requireSignedIn(response)),
         confirm: (response, given) => guard.confirm(requireSignedIn(response), given),

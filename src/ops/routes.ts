@@ -2,7 +2,7 @@ import type { Express, RequestHandler } from "express";
 import { clientGone } from "../http/client-gone.ts";
 import { hasAudit } from "../audit/store.ts";
 import type { Reads } from "../db/reads.ts";
-import type { Answers } from "../frame/answer.ts";
+import type { Responder } from "../frame/responder.ts";
 import { PageError } from "../frame/errors.ts";
 import { addRoutes as addTo, showPage, takeForm } from "../frame/routes.ts";
 import type { PageReply } from "../frame/view.ts";
@@ -13,7 +13,7 @@ import { type Guard, requireSignedIn, type SignedIn } from "./signed-in.ts";
 /** What routes are made of. */
 export interface RouteParts {
   parts: OpsParts;
-  answers: Answers;
+  responder: Responder;
   guard: Guard;
   /** Runs what a page reads, until its client is gone. */
   reads: Reads;
@@ -31,20 +31,20 @@ export function addRoutes(
   });
 }
 
-function showing<Query>(page: OpsPage<Query>, { parts, answers, reads }: RouteParts): RequestHandler {
+function showing<Query>(page: OpsPage<Query>, { parts, responder, reads }: RouteParts): RequestHandler {
   return async (request, response) => {
     const { visitor } = requireSignedIn(response);
     if (page.roles !== undefined && !page.roles.includes(visitor.role)) {
       throw new PageError(403, `this page is for ${page.roles.join(", ")}; you are ${visitor.role}`);
     }
-    await showPage(answers, request, response as PageReply, {
+    await showPage(responder, request, response as PageReply, {
       query: page.query,
       show: (rest) => reads(clientGone(response), (sql) => page.show({ ...parts, sql }, { visitor, ...rest })),
     });
   };
 }
 
-function acting<Form>(action: OpsAction<Form>, { parts, answers, guard }: RouteParts): RequestHandler {
+function acting<Form>(action: OpsAction<Form>, { parts, responder, guard }: RouteParts): RequestHandler {
   return async (request, response) => {
     const reply = response as PageReply;
     const who = requireSignedIn(response);
@@ -54,14 +54,14 @@ function acting<Form>(action: OpsAction<Form>, { parts, answers, guard }: RouteP
       parts.log.warn(logFields, "refused a role");
       throw new PageError(403, `${action.name} is for ${rolesOf(action).join(", ")}; you are ${visitor.role}`);
     }
-    await takeForm(answers, request, reply, {
+    await takeForm(responder, request, reply, {
       form: action.form,
       file: action.file,
       async mayGoOn(sent) {
         const requirement = requirementOf(action, who);
         if (requirement === null) return true;
         const confirm: Confirm = (given) => guard.confirm(who, given);
-        return ensureProven(answers, request, reply, { sent, requirement, confirm });
+        return ensureProven(responder, request, reply, { sent, requirement, confirm });
       },
       run: (sent) => action.run(parts, { visitor, ...sent }),
       async wasDone() {

@@ -47,8 +47,8 @@ export interface Consequences {
 export async function afterCommit(house: string, results: readonly PassResult[], to: Consequences): Promise<void> {
   const shown = results.filter(({ rows }) => !rows.isQuiet);
   if (shown.length === 0) return;
-  const troubled = idsOf(shown.filter(({ rows }) => rows.changesNotices));
-  if (troubled.length > 0) await refreshNotices(to.sql, troubled);
+  const failing = idsOf(shown.filter(({ rows }) => rows.changesNotices));
+  if (failing.length > 0) await refreshNotices(to.sql, failing);
   to.published(idsOf(shown));
   if (shown.some(({ rows }) => rows.quarantine.some(({ code }) => code === "proof_mismatch")))
     await syncProofAlerts(to.sql, to.log);

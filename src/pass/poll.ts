@@ -375,7 +375,7 @@ function endOf({ lease, asked, jitter }: Poll, taken: readonly ComputedPass[]): 
     taken.flatMap(({ received, response, result }) => {
       const isChanged = result.state.format.since !== null;
       const isRefusedAgain = response.isRepeat && refused.has(received.asked.tableId);
-      return received.asked.answer.kind !== "failed" && (isChanged || isRefusedAgain) ? [received.asked] : [];
+      return received.asked.response.kind !== "failed" && (isChanged || isRefusedAgain) ? [received.asked] : [];
     }),
   );
   const summary = summarizePoll(asked.map((one) => (unreadable.has(one) ? { ...one, isUnreadable: true } : one)));
@@ -403,16 +403,16 @@ function feedsOf({ tables }: Lease, taken: readonly ComputedPass[]): FeedChange[
   const isPart = newest.size < tables.length;
   const due = new Set(tables.filter(({ fullIsDue }) => fullIsDue).map(({ tableId }) => tableId));
   return [...newest].flatMap(([tableId, { received, response, part }]): FeedChange[] => {
-    const { answer } = received.asked;
-    if (answer.kind !== "answer" && !isPart) return [];
+    const { response: polled } = received.asked;
+    if (polled.kind !== "response" && !isPart) return [];
     if (!isPart && response.isRepeat && part !== null && !due.has(tableId)) return [];
     return [
       {
         tableId,
         askedAt: received.requestedAt,
         full:
-          answer.kind === "answer"
-            ? { etag: answer.etag?.slice(0, 1000) ?? null, lastModified: answer.lastModified?.slice(0, 100) ?? null }
+          polled.kind === "response"
+            ? { etag: polled.etag?.slice(0, 1000) ?? null, lastModified: polled.lastModified?.slice(0, 100) ?? null }
             : null,
         isRefused: response.payload === null ? null : response.read?.ok === false,
       },

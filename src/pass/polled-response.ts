@@ -31,12 +31,12 @@ export interface ReceivedBody {
 /** Adds database times to responses: the lease's time plus what a monotonic clock measured since. */
 export function receiveAll(lease: Lease, asked: readonly RequestedTable[]): Received[] {
   const leasedAt = fromDatabase(lease.now);
-  const shared = new Set(asked.filter(({ isShared }) => isShared === true).map(({ answer }) => answer));
-  const bodies = new Map<RequestedTable["answer"], ReceivedBody>();
+  const shared = new Set(asked.filter(({ isShared }) => isShared === true).map(({ response }) => response));
+  const bodies = new Map<RequestedTable["response"], ReceivedBody>();
   return asked.map((one) => {
-    const { answer } = one;
-    const body = bodies.get(answer) ?? bodyOf(answer, shared.has(answer));
-    if (body !== null) bodies.set(answer, body);
+    const { response } = one;
+    const body = bodies.get(response) ?? bodyOf(response, shared.has(response));
+    if (body !== null) bodies.set(response, body);
     return {
       asked: one,
       requestedAt: laterBy(leasedAt, one.requestedMs),
@@ -46,9 +46,9 @@ export function receiveAll(lease: Lease, asked: readonly RequestedTable[]): Rece
   });
 }
 
-function bodyOf(answer: RequestedTable["answer"], hasOthers: boolean): ReceivedBody | null {
-  if (answer.kind !== "answer") return null;
-  const { body: bytes } = answer;
+function bodyOf(response: RequestedTable["response"], hasOthers: boolean): ReceivedBody | null {
+  if (response.kind !== "response") return null;
+  const { body: bytes } = response;
   const isShared = hasOthers && bytes.length <= LARGEST_HERE;
   if (isShared) shareParsing(bytes);
   let packed: Promise<Buffer> | null = null;
@@ -60,7 +60,7 @@ function bodyOf(answer: RequestedTable["answer"], hasOthers: boolean): ReceivedB
  * only.
  */
 export function isRepeated({ asked, body }: Received, head: HeadRow): boolean {
-  if (asked.answer.kind === "unchanged") return true;
+  if (asked.response.kind === "unchanged") return true;
   if (body === null || body.sha256 !== head.payloadSha256) return false;
   return asked.roundId === undefined || asked.path === head.payloadPath;
 }
@@ -92,12 +92,12 @@ export async function payloadOf(
   { asked, body }: Received,
   served: readonly number[] = [],
 ): Promise<ReceivedPayload | null> {
-  const { answer, path } = asked;
-  if (body === null || answer.kind !== "answer") return null;
+  const { response, path } = asked;
+  if (body === null || response.kind !== "response") return null;
   return {
     path,
-    status: answer.status,
-    contentType: answer.contentType?.slice(0, 200) ?? null,
+    status: response.status,
+    contentType: response.contentType?.slice(0, 200) ?? null,
     bytes: body.bytes.length,
     sha256: body.sha256,
     body: await body.packed(),
@@ -118,9 +118,9 @@ async function compressed(body: Buffer): Promise<Buffer> {
  * A list proves that later rounds were absent. If each round has its own page, only the 404 of the next one proves it:
  * an existing page proves nothing about the next one, which may exist as well.
  */
-function absenceOf({ answer, roundId, isAhead }: RequestedTable): PolledResponse["absence"] {
-  if (answer.kind === "failed") return "as_before";
+function absenceOf({ response, roundId, isAhead }: RequestedTable): PolledResponse["absence"] {
+  if (response.kind === "failed") return "as_before";
   if (roundId === undefined) return "proven";
-  if (answer.kind === "answer") return "forgotten";
-  return answer.kind === "absent" && isAhead !== true ? "proven" : "as_before";
+  if (response.kind === "response") return "forgotten";
+  return response.kind === "absent" && isAhead !== true ? "proven" : "as_before";
 }

@@ -12,7 +12,7 @@ export interface DatabaseClock {
    * Records that the database reported `ms` between two moments of `performance.now()`. The time counts for the middle
    * of the two; a slow response, as after a stall, is ignored.
    */
-  heard(ms: number, askedAt: number, answeredAt: number): void;
+  heard(ms: number, askedAt: number, respondedAt: number): void;
 }
 
 /** Follows the clock of the database from its reported times; before the first, it is 1970. */
@@ -21,12 +21,12 @@ export function followClock(): DatabaseClock {
   let best: { tookMs: number; at: number } | null = null;
   return {
     nowMs: () => offsetMs + performance.now(),
-    heard(ms, askedAt, answeredAt) {
-      const tookMs = answeredAt - askedAt;
+    heard(ms, askedAt, respondedAt) {
+      const tookMs = respondedAt - askedAt;
       const isBetter = best === null || tookMs <= Math.max(GOOD_WITHIN_MS, best.tookMs);
-      if (!isBetter && best !== null && answeredAt - best.at < GOOD_FOR_MS) return;
-      best = { tookMs, at: answeredAt };
-      offsetMs = ms - (askedAt + answeredAt) / 2;
+      if (!isBetter && best !== null && respondedAt - best.at < GOOD_FOR_MS) return;
+      best = { tookMs, at: respondedAt };
+      offsetMs = ms - (askedAt + respondedAt) / 2;
     },
   };
 }

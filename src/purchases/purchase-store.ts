@@ -132,9 +132,9 @@ async function giveAccess(
     update entitlements
     set
       reminded_at = coalesce(reminded_at, clock_timestamp()),
-      end_told_at = clock_timestamp()
+      end_notified_at = clock_timestamp()
     where account_id = ${buyer.id}
-      and end_told_at is null`;
+      and end_notified_at is null`;
   await tx`
     insert into entitlements (account_id, plan, starts_at, ends_at, purchase_id)
     select account_id, plan, starts_at, ends_at, id

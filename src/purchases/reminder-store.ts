@@ -64,7 +64,7 @@ async function remind(tx: Transaction, site: string | null): Promise<number> {
 async function notifyOfEnd(tx: Transaction, site: string | null): Promise<number> {
   const notified = await tx<Recipient[]>`
     update entitlements e
-    set end_told_at = clock_timestamp()
+    set end_notified_at = clock_timestamp()
     from accounts a
     where a.id = e.account_id
       and e.id in (${endsToNotify(tx)} limit ${BATCH} for no key update of e skip locked)
@@ -81,7 +81,7 @@ function endsToRemind(sql: Queryable) {
     select e.id
     from entitlements e
     join accounts a on a.id = e.account_id
-    where e.end_told_at is null
+    where e.end_notified_at is null
       and e.reminded_at is null
       and e.ends_at > now()
       and e.ends_at <= now() + ${REMIND_DAYS} * interval '1 day'
@@ -95,7 +95,7 @@ function endsToNotify(sql: Queryable) {
     select e.id
     from entitlements e
     join accounts a on a.id = e.account_id
-    where e.end_told_at is null
+    where e.end_notified_at is null
       and e.ends_at <= now()
       and e.ends_at > now() - ${NEWS_DAYS} * interval '1 day'
       and ${isTheLast(sql)}`;

@@ -18,13 +18,13 @@ export interface FoundMark {
  */
 export async function findMark(queues: Queues, known: string | null): Promise<FoundMark> {
   const keys = keysOf(queues);
-  const answers = await Promise.allSettled(keys.map(({ key }) => queues.redis.get(key)));
-  const [failure] = answers.flatMap((one) => (one.status === "rejected" ? [one.reason as unknown] : []));
-  const found = answers.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+  const responses = await Promise.allSettled(keys.map(({ key }) => queues.redis.get(key)));
+  const [failure] = responses.flatMap((one) => (one.status === "rejected" ? [one.reason as unknown] : []));
+  const found = responses.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
   if (found.length === 0) throw failure;
   const gone = keys.filter((_, at) => {
-    const answer = answers[at];
-    return answer?.status === "fulfilled" && answer.value === null;
+    const response = responses[at];
+    return response?.status === "fulfilled" && response.value === null;
   });
   return {
     mark: gone.length > 0 ? null : (found[0] ?? null),

@@ -2,7 +2,7 @@ import { colorOf } from "./colors.ts";
 import { placeItems, type NewSlot, type Slot } from "./place.ts";
 import {
   numberOf,
-  type Answer,
+  type RoundsResponse,
   type Conflict,
   type KnownRound,
   type OpenedGap,
@@ -57,8 +57,8 @@ const STUCK_FROM = 6;
  * older than a stored round or, in a response without our newest round, if its time is before that round's. A table
  * begins with the oldest round of its first response.
  */
-export function planIntake(before: TableState, answer: Answer, stored: Stored, link: Link): IntakePlan {
-  const { slots, sharesRounds, duplicates, conflicts, refused } = placeItems(before, answer, stored);
+export function planIntake(before: TableState, response: RoundsResponse, stored: Stored, link: Link): IntakePlan {
+  const { slots, sharesRounds, duplicates, conflicts, refused } = placeItems(before, response, stored);
   const taken: IntakePlan = {
     rounds: [],
     duplicates,
@@ -70,7 +70,7 @@ export function planIntake(before: TableState, answer: Answer, stored: Stored, l
     sequence: [],
     state: before,
   };
-  const isLate = latenessOf(before, answer, slots);
+  const isLate = latenessOf(before, response, slots);
   const neighbors: Neighbors = { isHidden: false, olderId: null, run: { hundredths: 0, length: 0 } };
   for (const [place, slot] of slots.entries()) {
     if (slot.kind === "bad") {
@@ -82,8 +82,8 @@ export function planIntake(before: TableState, answer: Answer, stored: Stored, l
     neighbors.run = nextRun(neighbors.run, slot.round.hundredths, isProven);
     if (slot.kind === "new") {
       const late = isLate(slot, place, taken.state);
-      if (!late && answer.manner === "history") continue; // the next poll takes it
-      if (isStuck(slot, late, taken.state, neighbors, answer, stored)) {
+      if (!late && response.manner === "history") continue; // the next poll takes it
+      if (isStuck(slot, late, taken.state, neighbors, response, stored)) {
         taken.refused.push(stuckItem(slot));
         if (!late && taken.stuck?.kind !== "begun") {
           taken.stuck = { kind: "begun", hundredths: slot.round.hundredths, roundId: slot.round.roundId };
@@ -92,7 +92,7 @@ export function planIntake(before: TableState, answer: Answer, stored: Stored, l
         taken.sequence.push(null);
         continue;
       }
-      takeOne(taken, slot, { late, answer, stored, neighbors, sharesRounds, link });
+      takeOne(taken, slot, { late, response, stored, neighbors, sharesRounds, link });
     }
     taken.sequence.push(slot.round.roundId);
     neighbors.isHidden = false;
@@ -113,14 +113,21 @@ interface Neighbors {
 function takeOne(
   taken: IntakePlan,
   { round, verified }: NewSlot,
-  about: { late: boolean; answer: Answer; stored: Stored; neighbors: Neighbors; sharesRounds: boolean; link: Link },
+  about: {
+    late: boolean;
+    response: RoundsResponse;
+    stored: Stored;
+    neighbors: Neighbors;
+    sharesRounds: boolean;
+    link: Link;
+  },
 ): void {
-  const { late, answer, neighbors, stored } = about;
+  const { late, response, neighbors, stored } = about;
   const { state } = taken;
   let gap: OpenedGap | null = null;
   if (!late) {
     const isApart = !about.sharesRounds && taken.onTime === 0;
-    gap = gapBefore(state, round.roundId, answer.manner, {
+    gap = gapBefore(state, round.roundId, response.manner, {
       isHidden: neighbors.isHidden || isApart,
       olderId: isApart ? null : neighbors.olderId,
     });
@@ -138,7 +145,7 @@ function takeOne(
     color: colorOf(hundredths, state.colors),
     occurredAt,
     // it was listed before, though unreadable
-    absentAt: late || stored.heldBack.has(roundId) ? null : answer.absentAt,
+    absentAt: late || stored.heldBack.has(roundId) ? null : response.absentAt,
     afterGap: gap !== null,
     late,
     proofHash: round.hash,
@@ -153,7 +160,7 @@ function takeOne(
 /** Returns whether a new round, in playing order, follows rounds that were played later. */
 function latenessOf(
   before: TableState,
-  { manner }: Answer,
+  { manner }: RoundsResponse,
   slots: readonly Slot[],
 ): (slot: NewSlot, place: number, now: TableState) => boolean {
   if (manner === "late" || manner === "reread") return () => true;
@@ -176,7 +183,7 @@ function latenessOf(
 function gapBefore(
   state: TableState,
   beforeRoundId: string,
-  manner: Answer["manner"],
+  manner: RoundsResponse["manner"],
   { isHidden, olderId }: { isHidden: boolean; olderId: string | null },
 ): OpenedGap | null {
   if (state.newestRoundId === null) return null;
@@ -199,7 +206,7 @@ function isStuck(
   late: boolean,
   state: TableState,
   { run }: Neighbors,
-  { manner }: Answer,
+  { manner }: RoundsResponse,
   { heldBack }: Stored,
 ): boolean {
   const held = heldBack.get(round.roundId);

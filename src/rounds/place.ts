@@ -3,7 +3,7 @@ import { believableNumbers } from "./jump.ts";
 import { inPlayingOrder } from "./order.ts";
 import {
   numberOf,
-  type Answer,
+  type RoundsResponse,
   type CheckedItem,
   type Conflict,
   type KnownRound,
@@ -41,7 +41,7 @@ export interface Placed {
  */
 export function placeItems(
   state: TableState,
-  { items, manner, reach }: Pick<Answer, "items" | "manner" | "reach">,
+  { items, manner, reach }: Pick<RoundsResponse, "items" | "manner" | "reach">,
   { known, heldBack }: Stored,
 ): Placed {
   const placed: Placed = { slots: [], sharesRounds: false, duplicates: 0, conflicts: [], refused: [] };

@@ -2,7 +2,7 @@
 import { adapterOf } from "../houses/adapters/index.ts";
 import type { HouseItem, ReadOptions } from "../houses/contract.ts";
 import type { TableSettings } from "../houses/settings/settings.ts";
-import { answerTasks } from "../thread.ts";
+import { runTasks } from "../thread.ts";
 import { quarantinedItem } from "./lists/quarantined-item.ts";
 
 /** A body, and how its table reads it. */
@@ -17,7 +17,7 @@ export interface ReadTask {
 export type ReadByThread =
   { ok: true; items: (HouseItem & { raw: { item: string; itemSha256: string } })[] } | { ok: false; reason: string };
 
-answerTasks(({ settings, body, now, options }: ReadTask): ReadByThread => {
+runTasks(({ settings, body, now, options }: ReadTask): ReadByThread => {
   const { buffer, byteOffset, byteLength } = body;
   const read = adapterOf(settings).read(settings.feed, Buffer.from(buffer, byteOffset, byteLength), now, options);
   // structured clone loses the digits of numbers, so raw items are sent as quarantine stores them

@@ -40,7 +40,7 @@ export interface KnownRound {
 }
 
 /** One response to take in. */
-export interface Answer {
+export interface RoundsResponse {
   /** In the house's order. */
   items: readonly CheckedItem[];
   /** When the previous response was requested; null if that proves nothing. */

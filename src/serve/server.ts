@@ -36,7 +36,7 @@ import { etagKeyOf } from "../http/etag.ts";
 import { addOpenApi } from "../api/openapi/route.ts";
 import { setPairs } from "../http/protection.ts";
 import {
-  answerErrors,
+  sendErrors,
   urlOf,
   beginRequest,
   refuseUnfit,
@@ -46,7 +46,7 @@ import {
 } from "../http/request.ts";
 import { resource } from "../http/resource.ts";
 import type { Table } from "../published/tables.ts";
-import { answerUsage, USAGE_PATH, USAGE_READS } from "../api/usage.ts";
+import { composeUsage, USAGE_PATH, USAGE_READS } from "../api/usage.ts";
 
 /** Smaller responses do not shrink. */
 const COMPRESSED_FROM_BYTES = 1_024;
@@ -175,14 +175,14 @@ function addRoutes(app: Express, given: ApiParts, state: ApiState): void {
   const etagKey = etagKeyOf(given.secret);
   const site = () => address.site;
   const caller = requireCaller({ callers, buckets });
-  const answerError = answerErrors(site, log, metrics?.api.refused);
+  const sendError = sendErrors(site, log, metrics?.api.refused);
   addRecording(app, given, state);
   app.use((request, response, next) => traceRequest(request, response, urlOf(request).loggedPath, next));
   const shared = { buckets, site, ownUrl: () => address.own };
   app.use(serveSurfaces((given.surfaces ?? []).map(({ base, listener }) => ({ base, listener: listener(shared) }))));
   app.use(refuseUnfit);
   for (const operation of OPERATIONS) addOperation(app, operation, { memory, caller, lastUsed, metering, etagKey });
-  app.use(answerError); // of operations: 50 routes follow, which Express would compare with the path of each refusal
+  app.use(sendError); // of operations: 50 routes follow, which Express would compare with the path of each refusal
   app.use(setCommonHeaders);
   app.use(compression({ threshold: COMPRESSED_FROM_BYTES })); // operations keep their bodies compressed
   addUsage(app, { sql, caller, lastUsed });
@@ -194,7 +194,7 @@ function addRoutes(app: Express, given: ApiParts, state: ApiState): void {
   app.use(() => {
     throw new ApiError("not_found");
   });
-  app.use(answerError);
+  app.use(sendError);
 }
 
 /** Logs each request, and counts it for metrics and for its caller. */
@@ -283,7 +283,7 @@ function addUsage(
   const reads = boundReads(sql, USAGE_READS);
   resource(app, USAGE_PATH, ...caller, async (request, response) => {
     const call = response.locals;
-    const { json, quota } = await answerUsage(reads, call, urlOf(request).query, clientGone(response));
+    const { json, quota } = await composeUsage(reads, call, urlOf(request).query, clientGone(response));
     lastUsed.note(call.caller.keyId);
     setPairs(response, limitHeaders({ ...call.limits, quota }));
     sendJson(response, 200, json);

@@ -17,7 +17,7 @@ export interface Verdict {
   dayLimit: bigint | null;
   monthLimit: bigint | null;
   /** Database time in milliseconds: it decides which day and month the call belongs to. */
-  judgedAtMs: number;
+  decidedAtMs: number;
 }
 
 /** Calls of one key and endpoint that come after each other in a batch. */
@@ -26,7 +26,7 @@ interface Run extends Call {
 }
 
 /** The database's result for a run: its first calls are admitted, and the others refused for one reason. */
-interface RunVerdict extends Pick<Verdict, "dayLimit" | "monthLimit" | "judgedAtMs"> {
+interface RunVerdict extends Pick<Verdict, "dayLimit" | "monthLimit" | "decidedAtMs"> {
   admitted: number;
   refusal: string | null;
   dayBefore: bigint | null;
@@ -52,7 +52,7 @@ export async function consumeCalls(sql: Sql, calls: readonly Call[], deadline: D
       month_before as "monthBefore",
       day_allowed as "dayLimit",
       month_allowed as "monthLimit",
-      extract(epoch from judged_at)::float8 * 1000 as "judgedAtMs"
+      extract(epoch from decided_at)::float8 * 1000 as "decidedAtMs"
     from consume_calls(
       ${runs.map(({ keyId }) => String(keyId))}::bigint[],
       ${runs.map(({ endpoint }) => endpoint)}::text[],

@@ -12,7 +12,7 @@ type RebuiltHead = Omit<
   | "proofNumber"
   | "proofHash"
   | "proofOf"
-  | "answeredAt"
+  | "respondedAt"
   | "payloadSha256"
   | "payloadPath"
   | "lastRoundAt"

@@ -1,6 +1,6 @@
 /** Verifies tables in a thread, all in the snapshot of the process that started it. */
 import { connect, type Sql } from "../db/client.ts";
-import { answerTasks } from "../thread.ts";
+import { runTasks } from "../thread.ts";
 import { type TableVerification, verifyTable } from "./verify-table.ts";
 import { joinSnapshot, type VerifiedTable } from "./verify-store.ts";
 
@@ -23,7 +23,7 @@ export interface TableProgress {
 
 let sql: Sql | undefined;
 
-answerTasks(
+runTasks(
   async ({
     databaseUrl,
     snapshot,

@@ -6,7 +6,7 @@ import * as deprecation from "../../src/api/deprecation.ts";
 import { openServer } from "../../src/http/http.ts";
 import { addOperation, OPERATIONS } from "../../src/api/operations.ts";
 import { ApiError } from "../../src/http/errors.ts";
-import { answerErrors, beginRequest } from "../../src/http/request.ts";
+import { sendErrors, beginRequest } from "../../src/http/request.ts";
 import { listExamples, runExample } from "../support/examples.ts";
 
 it.each(listExamples("src/api/deprecation.ts").map((example) => [example.title, example] as const))(
@@ -28,7 +28,7 @@ it("a deprecated operation sends its headers with every response of its path, an
   const parts = {
     caller: [() => Promise.reject(new ApiError("missing_api_key"))],
   } as unknown as Parameters<typeof addOperation>[2];
-  const operation = { endpoint: "old", params: z.strictObject({}), answer: () => ({ etag: '""', json: () => "{}" }) };
+  const operation = { endpoint: "old", params: z.strictObject({}), compose: () => ({ etag: '""', json: () => "{}" }) };
   const deprecated = {
     sinceMs: Date.UTC(2027, 0, 1),
     sunsetMs: Date.UTC(2027, 6, 1),
@@ -38,7 +38,7 @@ it("a deprecated operation sends its headers with every response of its path, an
   app.use(beginRequest(log));
   addOperation(app, { ...operation, path: "/old", deprecated }, parts);
   addOperation(app, { ...operation, path: "/new" }, parts);
-  app.use(answerErrors(() => "", log));
+  app.use(sendErrors(() => "", log));
   const server = await openServer(app, { host: "127.0.0.1", port: 0, variable: "PORT" }, () => "", log);
   try {
     for (const method of ["GET", "HEAD", "OPTIONS", "POST"]) {

@@ -43,7 +43,7 @@ function world(startAt: string, outcome: string) {
         dayUsed: 10n,
         monthUsed: 40n,
         ...LIMITS,
-        judgedAtMs: state.nowMs,
+        decidedAtMs: state.nowMs,
       };
       return Promise.resolve(calls.map(() => verdict));
     },
@@ -77,7 +77,7 @@ it("nothing is made for an account that is known to have used up its quota", asy
     metering,
     etagKey: etagKeyOf("a secret"),
   } as unknown as Parameters<typeof addOperation>[2];
-  addOperation(app, { path: "/one", endpoint: "one", params: z.strictObject({}), answer }, parts);
+  addOperation(app, { path: "/one", endpoint: "one", params: z.strictObject({}), compose: answer }, parts);
   const refused: unknown[] = [];
   // four arguments: Express knows a handler of errors by their number
   app.use((error: unknown, _: unknown, response: ServerResponse, __: unknown) => {

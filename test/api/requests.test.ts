@@ -4,7 +4,7 @@ import express from "express";
 import pino from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openServer } from "../../src/http/http.ts";
-import { answerErrors, beginRequest } from "../../src/http/request.ts";
+import { sendErrors, beginRequest } from "../../src/http/request.ts";
 import { eventually } from "../support/eventually.ts";
 import { addRounds, countedRounds, errorBody, makeWorld, type World } from "./world.ts";
 
@@ -161,7 +161,7 @@ describe("[API4] a request that is not answered in time", () => {
     const log = pino({ level: "silent" });
     const app = express().use(beginRequest(log, undefined, 50));
     app.get("/", () => undefined);
-    app.use(answerErrors(() => "", log));
+    app.use(sendErrors(() => "", log));
     const server = await openServer(app, { host: "127.0.0.1", port: 0, variable: "PORT" }, () => "", log);
     try {
       const response = await fetch(server.url, { signal: AbortSignal.timeout(10_000) });
@@ -182,7 +182,7 @@ describe("[API8][V16] a fault of ours", () => {
     app.get("/", () => {
       throw new Error("the secret of the house");
     });
-    app.use(answerErrors(() => "http://site.example", log));
+    app.use(sendErrors(() => "http://site.example", log));
     const server = await openServer(app, { host: "127.0.0.1", port: 0, variable: "PORT" }, () => "", log);
     try {
       const response = await fetch(server.url);

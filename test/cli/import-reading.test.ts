@@ -267,7 +267,7 @@ describe("a report", () => {
   });
 
   it("reports for times, orders, marks and missing ids what was decided and how to decide otherwise", () => {
-    const order = { listed: "newest_first", toldBy: "times", takenBy: "file", isReversed: true, missing: null };
+    const order = { listed: "newest_first", decidedBy: "times", takenBy: "file", isReversed: true, missing: null };
     const clock = { twice: { count: 2, line: 7 }, never: { count: 0, line: null } };
     const survey = { ...emptySurvey(), order, clock, thousands: { count: 3, line: 9 } };
     expect(notesOf(imported({ survey }), { ...about, numbered: true })).toEqual([

@@ -177,7 +177,7 @@ describe("import", () => {
         would_insert: 4,
         ids: { from: "10", to: "14", missing: 1 },
         times: { from: "2024-03-31T01:30:00Z", to: "2024-04-11T11:21:43Z", without: 0 },
-        order: { listed: "newest_first", told_by: "ids", taken_by: "number", reversed: false },
+        order: { listed: "newest_first", decided_by: "ids", taken_by: "number", reversed: false },
         duplicates: { in_file: 1, stored: 0 },
         conflicts: { in_file: 1, stored: 0, examples: [{ line: 8, round_id: "10", kept: "2.00", came: "3.10" }] },
         refused: [

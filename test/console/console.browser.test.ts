@@ -127,7 +127,7 @@ describe("a holder in a browser", () => {
     await page.getByRole("button", { name: "Make call" }).click();
     await page.getByRole("heading", { name: "Response" }).waitFor();
     expect(await page.content()).not.toContain(key);
-    await look(page, "answer");
+    await look(page, "response");
     await page.getByLabel("Key", { exact: true }).fill("rh_live_none");
     await page.getByRole("button", { name: "Make call" }).click();
     expect(await page.getByRole("alert").textContent()).toContain("not a key of your account");

@@ -127,7 +127,12 @@ describe("a schedule", () => {
   const startMs = 1_000_000;
 
   test("plays rounds as far apart as they were recorded, divided by the speed", () => {
-    const { countPublished, toldAtMs } = scheduleOf(clocked, { startMs, from: 0, speed: 20, usualMs: 1 });
+    const { countPublished, publishedAtMs: toldAtMs } = scheduleOf(clocked, {
+      startMs,
+      from: 0,
+      speed: 20,
+      usualMs: 1,
+    });
     expect([0, 1, 2, 3].map((place) => toldAtMs(place) - startMs)).toEqual([0, 1_000, 1_000, 3_000]);
     expect([0, 999, 1_000, 2_999, 3_000, 9_999].map((ms) => countPublished(startMs + ms))).toEqual([1, 1, 3, 3, 4, 4]);
   });
@@ -138,7 +143,11 @@ describe("a schedule", () => {
   });
 
   test("begins at any round, those before it being history already, and never has none", () => {
-    const { countPublished, toldAtMs, timeOf } = scheduleOf(clocked, { startMs, from: 2, speed: 1, usualMs: 1 });
+    const {
+      countPublished,
+      publishedAtMs: toldAtMs,
+      timeOf,
+    } = scheduleOf(clocked, { startMs, from: 2, speed: 1, usualMs: 1 });
     expect([startMs - 1e9, startMs, startMs + 49_999, startMs + 50_000].map((ms) => countPublished(ms))).toEqual([
       3, 3, 3, 4,
     ]);
@@ -148,7 +157,7 @@ describe("a schedule", () => {
 
   test("without a recorded clock goes by the usual time of the game", () => {
     const { rounds } = recordedRounds("multiplier\n1\n2\n3\n");
-    const { toldAtMs } = scheduleOf(rounds, { startMs, from: 1, speed: 2, usualMs: 24_900 });
+    const { publishedAtMs: toldAtMs } = scheduleOf(rounds, { startMs, from: 1, speed: 2, usualMs: 24_900 });
     expect([1, 2].map((place) => toldAtMs(place) - startMs)).toEqual([0, 12_450]);
   });
 });

@@ -35,7 +35,7 @@ function houseAs(as: string): ReplayHouse {
 
 /** Goes to the moment at which the round at this place is told. */
 function playTo(as: string, place: number): void {
-  clock.nowMs = houseAs(as).toldAtMs(place);
+  clock.nowMs = houseAs(as).publishedAtMs(place);
 }
 
 const get = (as: string, pathname: string, init: RequestInit = {}) => fetch(houseAs(as).url + pathname, init);

@@ -1,5 +1,5 @@
 /** Reads one text with one parser, in a thread, so that a parser that does not return fails its test alone. */
-import { answerTasks } from "../../src/thread.ts";
+import { runTasks } from "../../src/thread.ts";
 import { TARGETS } from "./targets.ts";
 
 /** A text, and the target that reads it. */
@@ -8,4 +8,4 @@ export interface WorstTask {
   text: string;
 }
 
-answerTasks(({ name, text }: WorstTask): void => TARGETS.find((target) => target.name === name)?.run(text));
+runTasks(({ name, text }: WorstTask): void => TARGETS.find((target) => target.name === name)?.run(text));

@@ -158,13 +158,13 @@ describe("applying a houses file", () => {
   ])("forgets the newest response of a feed whose %s changed, and only then", async (_, changed) => {
     await applyHouses(sql, [houseEntry()]);
     await sql`update feeds set etag = 'a', last_full_at = now()`;
-    await moveHeads(sql`payload_sha256 = sha256(''), answered_at = now()`);
+    await moveHeads(sql`payload_sha256 = sha256(''), responded_at = now()`);
     await applyHouses(sql, [houseEntry({ name: "Renamed", timeout_ms: 1_000 })]);
     expect(await facts()).toMatchObject({ feeds: [{ etag: "a" }], heads: [{ payload_sha256: expect.any(Buffer) }] });
     await applyHouses(sql, [houseEntry(changed)]);
     expect(await facts()).toMatchObject({
       feeds: [{ etag: null }],
-      heads: [{ payload_sha256: null, answered_at: null }],
+      heads: [{ payload_sha256: null, responded_at: null }],
     });
   });
 

@@ -19,7 +19,7 @@ describe("the order of a file", () => {
     expect(order(numbers(9, 8, 8, 6, 5), { roundIds: "consecutive" })).toEqual({
       lines: [6, 5, 3, 4, 2],
       listed: "newest_first",
-      toldBy: "ids",
+      decidedBy: "ids",
       takenBy: "number",
       isReversed: false,
       missing: 1n,
@@ -44,16 +44,16 @@ describe("the order of a file", () => {
     expect(order(times(5, null, 4, 3, 2))).toMatchObject({
       lines: [6, 5, 4, 3, 2],
       listed: "newest_first",
-      toldBy: "times",
+      decidedBy: "times",
       takenBy: "file",
       isReversed: true,
     });
-    expect(order(numbers(9, 8, 7, 6))).toMatchObject({ lines: [5, 4, 3, 2], toldBy: "ids", takenBy: "file" });
+    expect(order(numbers(9, 8, 7, 6))).toMatchObject({ lines: [5, 4, 3, 2], decidedBy: "ids", takenBy: "file" });
   });
 
   it("is as listed if there are too few steps", () => {
     expect(order(times(5, null, 4))).toMatchObject({ lines: [2, 3, 4], listed: "unknown", isReversed: false });
-    expect(order(times(null, null))).toMatchObject({ lines: [2, 3], toldBy: "nothing" });
+    expect(order(times(null, null))).toMatchObject({ lines: [2, 3], decidedBy: "nothing" });
     expect(order([])).toMatchObject({ lines: [], listed: "unknown" });
   });
 
@@ -65,7 +65,7 @@ describe("the order of a file", () => {
   it("is the given option, whatever the times", () => {
     expect(order(times(1, 2, 3, 4), { order: "newest_first" })).toMatchObject({
       lines: [5, 4, 3, 2],
-      toldBy: "option",
+      decidedBy: "option",
       takenBy: "file",
     });
     expect(order(times(4, 3, 2, 1), { order: "newest_last" })).toMatchObject({

@@ -362,7 +362,7 @@ describe("payloads that cannot be read", () => {
       expect(refused?.state).toBe("refused");
       expect(refused?.reason).toMatch(/^expected JSON with a list at/);
       expect((await openNotices(sql, table))["format"]).toMatch(/^the house's responses cannot be read since/);
-      expect(await sql`select answered_at from table_heads`).toEqual([{ answered_at: null }]);
+      expect(await sql`select responded_at from table_heads`).toEqual([{ responded_at: null }]);
 
       await makePayload(sql, table, { second: 2, previous: 1, items: items(3, 1) });
       await makePayload(sql, table, { second: 3, previous: 2, items: items(4, 1) });

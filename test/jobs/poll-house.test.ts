@@ -192,14 +192,14 @@ describe("a house that responds badly", () => {
     house.on("/0", respondWith(page(9), { etag: '"9"' }));
     await poll();
     const before =
-      await sql`select f.etag, h.payload_sha256, h.answered_at from feeds f join table_heads h using (table_id)`;
+      await sql`select f.etag, h.payload_sha256, h.responded_at from feeds f join table_heads h using (table_id)`;
     house.on("/0", listener);
     const { counts, enqueued } = await poll();
     expect(counts).toMatchObject({ requests: 1, payloads: 0, unchanged: 0, failed: 1 });
     expect(enqueued).toEqual([]);
     expect(await failures()).toMatchObject([{ status, reason }]);
     expect(
-      await sql`select f.etag, h.payload_sha256, h.answered_at from feeds f join table_heads h using (table_id)`,
+      await sql`select f.etag, h.payload_sha256, h.responded_at from feeds f join table_heads h using (table_id)`,
     ).toEqual(before);
     expect(await bodies()).toEqual([page(9)]);
   });

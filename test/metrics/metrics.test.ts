@@ -59,7 +59,9 @@ describe("a scrape", () => {
     expect(read.value('roundhouse_gaps_open{house="alpha"}')).toBe(0);
     expect(read.value("roundhouse_workers")).toBe(1);
     expect(read.value("roundhouse_partitions_ahead_seconds")).toBeGreaterThanOrEqual(2 * 86_400);
-    expect(read.value('roundhouse_house_requests_total{house="alpha",outcome="answer",code="200"}')).toBeGreaterThan(3);
+    expect(read.value('roundhouse_house_requests_total{house="alpha",outcome="response",code="200"}')).toBeGreaterThan(
+      3,
+    );
     expect(read.value('roundhouse_house_request_duration_seconds_count{house="alpha"}')).toBeGreaterThan(3);
     expect(read.value('roundhouse_house_response_bytes_total{house="alpha"}')).toBeGreaterThan(100);
     expect(read.value('roundhouse_job_runs_total{queue="poll-house",outcome="done"}')).toBeGreaterThan(0);

@@ -550,7 +550,7 @@ describe("a head", () => {
       `update table_heads set ${change}, newest_seq = null, newest_round_id = null where table_id = ${table.id}`,
     );
     await expectRefusal(update, code, message);
-    await sql.unsafe(`update table_heads set answered_at = clock_timestamp() where table_id = ${table.id}`);
+    await sql.unsafe(`update table_heads set responded_at = clock_timestamp() where table_id = ${table.id}`);
     await sql.unsafe(`update table_heads set version = version + 1 where table_id = ${table.id}`);
   });
 

@@ -117,15 +117,15 @@ describe("a poll", () => {
   it("that finds nothing new moves when the house was asked, and no version", async () => {
     await makeOne();
     await poll(3);
-    const head = async () => (await sql`select version, answered_at::text from table_heads`)[0];
+    const head = async () => (await sql`select version, responded_at::text from table_heads`)[0];
     const before = await head();
     expect(await poll(3)).toMatchObject({ payloads: 0, unchanged: 1 });
     const after = await head();
     expect(after?.["version"]).toBe(before?.["version"]);
-    expect(String(after?.["answered_at"]) > String(before?.["answered_at"])).toBe(true);
+    expect(String(after?.["responded_at"]) > String(before?.["responded_at"])).toBe(true);
     expect(await poll(4)).toMatchObject({ rounds: 1, forecasts: 10 });
     const [round] =
-      await sql`select absent_at = ${String(after?.["answered_at"])}::timestamptz as same from rounds where seq = 4`;
+      await sql`select absent_at = ${String(after?.["responded_at"])}::timestamptz as same from rounds where seq = 4`;
     expect(round).toEqual({ same: true });
   });
 

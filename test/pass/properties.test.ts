@@ -26,14 +26,14 @@ function differing<Value>(found: Value, expected: Value): [Value, Value][] {
 /** What must not depend on when payloads are read or forecasts settled. */
 function record({ shelf }: Run) {
   const { rounds, conflicts, quarantine, head, snapshot } = shelf;
-  const { historyHash, lastSeq, lastOrdinal, newestNumber, newestRoundId, sameCount, sameHundredths, answeredAt } =
+  const { historyHash, lastSeq, lastOrdinal, newestNumber, newestRoundId, sameCount, sameHundredths, respondedAt } =
     head;
   return {
     rounds,
     conflicts,
     quarantine,
     snapshot,
-    head: { historyHash, lastSeq, lastOrdinal, newestNumber, newestRoundId, sameCount, sameHundredths, answeredAt },
+    head: { historyHash, lastSeq, lastOrdinal, newestNumber, newestRoundId, sameCount, sameHundredths, respondedAt },
   };
 }
 
@@ -239,7 +239,7 @@ describe("a state", () => {
 });
 
 function unasked(state: PassState): object {
-  return { ...state, head: { ...state.head, answeredAt: null } };
+  return { ...state, head: { ...state.head, respondedAt: null } };
 }
 
 describe("numbers of a table", () => {

@@ -63,7 +63,7 @@ export class Shelf {
   keep(rows: CompletePassRows): void {
     if (rows.version !== this.version) throw new Error(`expected version ${this.version}, got ${rows.version}`);
     if (!rows.isQuiet) this.version += 1n;
-    this.head = rows.isQuiet ? { ...this.head, answeredAt: rows.head.answeredAt } : rows.head;
+    this.head = rows.isQuiet ? { ...this.head, respondedAt: rows.head.respondedAt } : rows.head;
     this.rounds.push(...rows.rounds);
     this.conflicts.push(...rows.conflicts);
     this.quarantine.push(...rows.quarantine);

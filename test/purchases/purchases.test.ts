@@ -124,7 +124,7 @@ describe("a plan that is had already", () => {
     const [gap] = await world.sql`
       select
         b.starts_at - a.ends_at = interval '0' as none,
-        a.end_told_at is not null and b.end_told_at is null as "onlyLastIsWatched"
+        a.end_notified_at is not null and b.end_notified_at is null as "onlyLastIsWatched"
       from entitlements a, entitlements b
       where a.account_id = ${id} and b.account_id = ${id} and a.id < b.id`;
     expect(gap).toEqual({ none: true, onlyLastIsWatched: true });

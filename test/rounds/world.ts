@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import type { HouseRound } from "../../src/houses/contract.ts";
-import type { Answer, CheckedItem, KnownRound, TableState } from "../../src/rounds/round.ts";
+import type { RoundsResponse, CheckedItem, KnownRound, TableState } from "../../src/rounds/round.ts";
 import { planIntake, type HeldBack, type Link, type IntakePlan } from "../../src/rounds/intake.ts";
 
 const NO_HASH = "0".repeat(64);
@@ -76,9 +76,9 @@ export function memoryTable(changed: Partial<TableState> = {}) {
     heldBack,
     rounds,
     state: () => state,
-    take(items: readonly CheckedItem[], about: Partial<Answer> = {}): IntakePlan {
+    take(items: readonly CheckedItem[], about: Partial<RoundsResponse> = {}): IntakePlan {
       answers += 1;
-      const answer: Answer = { items, absentAt: null, manner: "poll", reach: () => 100n, ...about };
+      const answer: RoundsResponse = { items, absentAt: null, manner: "poll", reach: () => 100n, ...about };
       const taken = planIntake(state, answer, { known, heldBack }, linkOf);
       state = taken.rounds.length === 0 ? taken.state : { ...taken.state, lastRoundAt: String(answers) };
       rounds.push(...taken.rounds);

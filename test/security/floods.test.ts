@@ -94,7 +94,7 @@ describe("[API4] connections that never finish what they begin", () => {
     const house = await serve({
       host: "127.0.0.1",
       port: 0,
-      answer: () => Promise.resolve(json({})),
+      respond: () => Promise.resolve(json({})),
       onError: () => json({}, 500),
       say: () => undefined,
     });

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vites
 import pollHouse from "../../jobs/poll-house.ts";
 import { loadSettings } from "../../src/config/environment.ts";
 import { connect } from "../../src/db/client.ts";
-import type { HouseAnswer, HouseClient, HouseRequest } from "../../src/houses/polling/client.ts";
+import type { HouseResponse, HouseClient, HouseRequest } from "../../src/houses/polling/client.ts";
 import { createHouseClient } from "../../src/houses/polling/http.ts";
 import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import { page, respondWith, startBadHouse, type BadHouse } from "../support/bad-house.ts";
@@ -43,7 +43,7 @@ beforeAll(async () => {
 });
 afterAll(() => expect(trapped).toBe(0));
 
-function ask(url: string, changed: Partial<HouseRequest> = {}): Promise<HouseAnswer> {
+function ask(url: string, changed: Partial<HouseRequest> = {}): Promise<HouseResponse> {
   const asked = { house: "h", url, method: "GET" as const, headers: {}, timeoutMs: 5_000, allowPrivate: false };
   return client.fetch({ ...asked, ...changed }, new AbortController().signal);
 }
@@ -100,7 +100,7 @@ describe("[API7] a name", () => {
     names.on("kept.example", HERE, [{ a: "10.255.255.1" }]);
     const url = `http://kept.example:${new URL(house.url).port}/rounds`;
     for (const _ of [1, 2]) {
-      expect(await ask(url, { house: "kept", allowPrivate: true })).toMatchObject({ kind: "answer" });
+      expect(await ask(url, { house: "kept", allowPrivate: true })).toMatchObject({ kind: "response" });
       await nextTick(); // only then the connection is free again
     }
     expect(names.asked.filter((question) => question.endsWith("kept.example"))).toHaveLength(2);

@@ -301,7 +301,7 @@ function emptyHead(palette: number, pauseMs: number): HeadRow {
     proofNumber: null,
     proofHash: null,
     proofOf: null,
-    answeredAt: null,
+    respondedAt: null,
     payloadSha256: null,
     payloadPath: null,
     openSets: [],

@@ -84,7 +84,7 @@ export async function makePayload(
       version = version + 1,
       payload_sha256 = ${sha256},
       payload_path = '/rounds',
-      answered_at = ${atSecond(second)}
+      responded_at = ${atSecond(second)}
     where table_id = ${table.id}`;
   return receivedAt;
 }

@@ -166,7 +166,7 @@ export function emptyPassState(
     heldBack: new Map(),
     unknownGaps: [],
     notices: new Map(),
-    format: { badAnswers: 0, since: null },
+    format: { badResponses: 0, since: null },
     hasUnread: false,
     reading: null,
   });
@@ -195,7 +195,7 @@ function emptyHead(given: Pick<HeadRow, "palette" | "model" | "pauseMs">): HeadR
     proofNumber: null,
     proofHash: null,
     proofOf: null,
-    answeredAt: null,
+    respondedAt: null,
     payloadSha256: null,
     payloadPath: null,
     openSets: [],

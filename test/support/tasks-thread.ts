@@ -1,12 +1,12 @@
 /** A thread for tests of threads: does what each task names. */
-import { answerTasks } from "../../src/thread.ts";
+import { runTasks } from "../../src/thread.ts";
 
 /** What a test has the thread do. */
 export type TestTask = "count" | "fail" | "hang" | "fill memory" | "exit later";
 
 let tasks = 0;
 
-answerTasks((task: TestTask) => {
+runTasks((task: TestTask) => {
   tasks += 1;
   if (task === "fail") throw new RangeError("expected another task");
   if (task === "hang") for (;;);

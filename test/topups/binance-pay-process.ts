@@ -4,7 +4,7 @@ import settleTopups from "../../jobs/settle-topups.ts";
 import type { Settings } from "../../src/config/environment.ts";
 import { connect } from "../../src/db/client.ts";
 import type { JobContext } from "../../src/queue/job.ts";
-import { answerNotice } from "../../src/topups/binance-pay/notice.ts";
+import { acceptNotice } from "../../src/topups/binance-pay/notice.ts";
 
 /** Either a turn of the worker, or a notice that came. */
 export interface Task {
@@ -23,7 +23,7 @@ if (task.notice !== undefined) {
   const headers = Object.fromEntries(
     Object.entries(task.notice.headers).map(([key, value]) => [key.toLowerCase(), value]),
   );
-  process.send?.(await answerNotice(sql, log, { headers, body: Buffer.from(task.notice.body) }));
+  process.send?.(await acceptNotice(sql, log, { headers, body: Buffer.from(task.notice.body) }));
 } else {
   const context = { sql, log, settings: task.settings, signal: new AbortController().signal };
   process.send?.(await settleTopups.run({ of: task.of ?? "" }, context as JobContext));

@@ -160,7 +160,7 @@ describe("one batch of the meter", () => {
     const { keyId } = await makeCaller();
     const [clock] = await sql<{ before: number }[]>`select extract(epoch from now())::float8 * 1000 as before`;
     const [verdict] = await consumeCalls(sql, [{ keyId, endpoint: "games" }]);
-    const sinceMs = (verdict?.judgedAtMs ?? 0) - (clock?.before ?? 0);
+    const sinceMs = (verdict?.decidedAtMs ?? 0) - (clock?.before ?? 0);
     expect(sinceMs).toBeGreaterThan(0);
     expect(sinceMs).toBeLessThan(60_000);
   });
@@ -185,7 +185,7 @@ describe("one batch of the meter", () => {
     const callers = [];
     for (const limit of limits) callers.push([await makeCaller(limit), await makeCaller(limit)] as const);
     const shown = (verdicts: Awaited<ReturnType<typeof consumeCalls>>) =>
-      verdicts.map((verdict) => ({ ...verdict, judgedAtMs: 0 }));
+      verdicts.map((verdict) => ({ ...verdict, decidedAtMs: 0 }));
     for (const change of states) {
       await change;
       for (const size of [2, 4]) {

@@ -1,6 +1,6 @@
 import type { Sql } from "../../db/client.ts";
 import { takeCode } from "./code-store.ts";
-import type { Requester, Identity, IdentityAnswer } from "./identity.ts";
+import type { Requester, Identity, IdentityResponse } from "./identity.ts";
 
 export const WRONG_PASSWORD = "the password is not right";
 export const WRONG_CODE = "the code is not right, no longer, or was used already";
@@ -14,7 +14,7 @@ export async function askCode(
   requester: Requester,
   userId: string,
   code: string,
-): Promise<IdentityAnswer> {
+): Promise<IdentityResponse> {
   const plain = code.replaceAll(/\s/g, "").slice(0, 100);
   if (!/^\d{6}$/.test(plain)) return identity.ask("/two-factor/verify-backup-code", { code: plain }, requester);
   // marked before the check, so that one of two concurrent uses is refused

@@ -1,7 +1,7 @@
 /** Estimates how easily passwords are guessed, in a thread that holds the dictionaries. */
 import { ZxcvbnFactory } from "@zxcvbn-ts/core";
 import { adjacencyGraphs, dictionary } from "@zxcvbn-ts/language-common";
-import { answerTasks } from "../../thread.ts";
+import { runTasks } from "../../thread.ts";
 
 /** A password, and words that a guesser tries first. */
 export interface GuessesTask {
@@ -11,4 +11,4 @@ export interface GuessesTask {
 
 const zxcvbn = new ZxcvbnFactory({ dictionary, graphs: adjacencyGraphs });
 
-answerTasks(({ password, known }: GuessesTask): number => zxcvbn.check(password, [...known]).guessesLog10);
+runTasks(({ password, known }: GuessesTask): number => zxcvbn.check(password, [...known]).guessesLog10);

@@ -40,7 +40,7 @@ export interface Requester {
 }
 
 /** The library's response. */
-export interface IdentityAnswer {
+export interface IdentityResponse {
   status: number;
   body: unknown;
   /** `Set-Cookie` headers to pass on. */
@@ -50,7 +50,7 @@ export interface IdentityAnswer {
 /** Passwords, sessions and second factors, by better-auth. */
 export interface Identity {
   /** Calls an endpoint of the library, such as `/sign-in/email`. */
-  ask(path: string, body: object, requester: Requester): Promise<IdentityAnswer>;
+  ask(path: string, body: object, requester: Requester): Promise<IdentityResponse>;
   /** The session of a Cookie header; null if there is no valid one. */
   findSession(cookie: string): Promise<{ sessionId: string; userId: string } | null>;
   /** The user id of a pending second step by a Cookie header; null if there is none. */
@@ -74,8 +74,8 @@ export function openIdentity(parts: IdentityParts): Identity {
         }),
       );
       const text = await response.text();
-      const answer = text === "" ? null : (JSON.parse(text) as unknown);
-      return { status: response.status, body: answer, cookies: response.headers.getSetCookie() };
+      const parsed = text === "" ? null : (JSON.parse(text) as unknown);
+      return { status: response.status, body: parsed, cookies: response.headers.getSetCookie() };
     },
     async findSession(cookie) {
       const found = await auth.api.getSession({ headers: new Headers({ cookie }) });
@@ -88,11 +88,11 @@ export function openIdentity(parts: IdentityParts): Identity {
   };
 }
 
-const secondStepAnswer = z.looseObject({ twoFactorRedirect: z.literal(true) });
+const secondStepResponse = z.looseObject({ twoFactorRedirect: z.literal(true) });
 
 /** Whether the response asks for a second step. */
-export function needsCode({ status, body }: IdentityAnswer): boolean {
-  return status === 200 && secondStepAnswer.safeParse(body).success;
+export function needsCode({ status, body }: IdentityResponse): boolean {
+  return status === 200 && secondStepResponse.safeParse(body).success;
 }
 
 /** A Cookie header without the session: with it, the library checks the code for the signed-in person. */

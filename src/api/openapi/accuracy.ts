@@ -108,7 +108,7 @@ export const accuracyDescription: Description = {
   description:
     "One row per table, feature and model. Every forecast ever issued counts. Figures without a sample are null, never 0.",
   isCounted: true,
-  answer: z.object({ ...head, notice, accuracy: z.array(measured) }),
+  response: z.object({ ...head, notice, accuracy: z.array(measured) }),
   example: {
     ok: true,
     plan: "Pro",

@@ -15,7 +15,7 @@ export interface Description {
    */
   isCounted: boolean;
   /** The body of a 200, with every field described. */
-  answer: z.ZodType;
+  response: z.ZodType;
   /** A real response, with long lists shortened. */
   example: object;
 }

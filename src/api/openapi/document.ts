@@ -111,7 +111,7 @@ function schemas(): Record<string, object> {
   add("Timestamp", at);
   add("Health", healthSchema);
   add("Readiness", readinessSchema);
-  for (const { name, answer } of DESCRIPTIONS) add(name, answer);
+  for (const { name, response } of DESCRIPTIONS) add(name, response);
   const uri = (id: string) => `#/components/schemas/${id}`;
   const made = z.toJSONSchema(registry, { io: "output", uri, override: mayGrow });
   return Object.fromEntries(Object.entries(made.schemas).map(([id, schema]) => [id, plainSchema(schema)]));

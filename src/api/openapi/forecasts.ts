@@ -68,7 +68,7 @@ export const forecastsDescription: Description = {
   description:
     "A forecast is fixed before its round can be known, never changed, and always counted in `/accuracy`. If no forecast is possible, `state` gives the reason; the response is still a 200.",
   isCounted: true,
-  answer: z.object({
+  response: z.object({
     ...head,
     notice,
     forecasts: z.array(

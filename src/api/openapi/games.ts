@@ -9,7 +9,7 @@ export const gamesDescription: Description = {
   summary: "The tables of your plan, and whether each is live",
   description: "One entry per table. It has exactly these eight fields.",
   isCounted: true,
-  answer: z.object({
+  response: z.object({
     ...head,
     games: z.array(
       z.object({

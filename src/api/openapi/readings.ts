@@ -12,7 +12,7 @@ export const readingsDescription: Description = {
   description:
     "Every sentence is made from the listed facts. A reading describes past rounds and recommends nothing; past rounds change the odds only if the reading states it.",
   isCounted: true,
-  answer: z.object({
+  response: z.object({
     ...head,
     notice: z.string().meta({ description: "Show it wherever you show the text; it has the same language." }),
     readings: z.array(

@@ -10,7 +10,7 @@ export const roundsDescription: Description = {
   description:
     "Ordered by round id if a table's ids are consecutive, else by the time of the round. Older pages are not available: store what you need.",
   isCounted: true,
-  answer: z.object({
+  response: z.object({
     ...head,
     tables: z.array(
       z.object({

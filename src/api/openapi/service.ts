@@ -39,7 +39,7 @@ export function servicePaths(): Record<string, object> {
         operationId: "getHealth",
         summary: "Whether this process serves",
         description: "For liveness probes. It queries neither PostgreSQL nor Redis; `/readyz` does.",
-        responses: { "200": answerOf("It does.", "Health", { ok: true, version: "1.0.0" }), ...failures },
+        responses: { "200": responseOf("It does.", "Health", { ok: true, version: "1.0.0" }), ...failures },
       },
     },
     "/readyz": {
@@ -49,9 +49,9 @@ export function servicePaths(): Record<string, object> {
         summary: "Whether this process can accept work",
         description: "For load balancers. A 503 names each failed check in `problems`.",
         responses: {
-          "200": answerOf("It may.", "Readiness", READY),
+          "200": responseOf("It may.", "Readiness", READY),
           ...failures,
-          "503": answerOf("It cannot accept work, or it is stopping.", "Readiness", NOT_READY),
+          "503": responseOf("It cannot accept work, or it is stopping.", "Readiness", NOT_READY),
         },
       },
     },
@@ -78,7 +78,7 @@ export function servicePaths(): Record<string, object> {
   };
 }
 
-function answerOf(description: string, name: string, example: object): object {
+function responseOf(description: string, name: string, example: object): object {
   return {
     description,
     headers: headersOf(ALWAYS),

@@ -18,7 +18,7 @@ export const usageDescription: Description = {
   summary: "Your calls today and this month, and what remains",
   description: "Free of charge, and available when the quota is used up. It includes every 200 sent before.",
   isCounted: false,
-  answer: z.object({
+  response: z.object({
     ...head,
     key: z
       .object({

@@ -80,12 +80,12 @@ async function checkTable(
   const adapter = adapterOf(table);
   const ask = adapter.poll(table.feed, { newest });
   const request = houseRequest(house, ask, { allowPrivateHouses: settings.ALLOW_PRIVATE_HOUSES });
-  const answer = await fetchOnce(request);
+  const response = await fetchOnce(request);
   const check: TableCheck = {
     table: `${house.id}/${table.game}/${table.market}`,
     ok: false,
-    status: answer.status ?? 0,
-    elapsed_ms: answer.elapsedMs,
+    status: response.status ?? 0,
+    elapsed_ms: response.elapsedMs,
     reason: null,
     items: 0,
     readable: 0,
@@ -93,20 +93,20 @@ async function checkTable(
     refused: [],
     exchange: exchangeOf(request, house),
   };
-  if (answer.kind === "failed") {
-    check.exchange.response_headers = answer.headers ?? {};
-    return { ...check, reason: house.hide(`${answer.reason}: ${answer.detail}`) };
+  if (response.kind === "failed") {
+    check.exchange.response_headers = response.headers ?? {};
+    return { ...check, reason: house.hide(`${response.reason}: ${response.detail}`) };
   }
-  if (answer.kind === "absent") {
+  if (response.kind === "absent") {
     const reason = `answered 404: the house has no round ${ask.roundId}; set feed.first_round_id to one that was played`;
     return { ...check, reason };
   }
-  if (answer.kind === "unchanged") return { ...check, reason: "answered 304 to a request without conditions" };
-  const { contentType, etag, lastModified, body } = answer;
+  if (response.kind === "unchanged") return { ...check, reason: "answered 304 to a request without conditions" };
+  const { contentType, etag, lastModified, body } = response;
   const given = { "content-type": contentType, etag, "last-modified": lastModified };
   check.exchange.bytes = body.length;
   check.exchange.response_headers = Object.fromEntries(
-    Object.entries({ ...given, ...answer.headers }).flatMap(([name, value]) =>
+    Object.entries({ ...given, ...response.headers }).flatMap(([name, value]) =>
       value === null ? [] : [[name, house.hide(value)]],
     ),
   );

@@ -19,7 +19,7 @@ export function summaryOf(imported: Imported) {
     would_insert: inserted,
     ids: ids && { ...ids, missing: ids.missing === null ? null : Number(ids.missing) },
     times: { from: times?.from ?? null, to: times?.to ?? null, without: withoutTime },
-    order: { listed: order.listed, told_by: order.toldBy, taken_by: order.takenBy, reversed: order.isReversed },
+    order: { listed: order.listed, decided_by: order.decidedBy, taken_by: order.takenBy, reversed: order.isReversed },
     duplicates: { in_file: repeats.inFile, stored: repeats.stored },
     conflicts: { in_file: conflicts.inFile, stored: conflicts.stored, examples: examplesOf(survey) },
     refused: refusalsByReason(refused),
@@ -82,14 +82,16 @@ export function summaryLines(imported: Imported): string[] {
   ];
 }
 
-function orderSentence({ listed, toldBy, takenBy, isReversed }: Survey["order"]): string {
+function orderSentence({ listed, decidedBy, takenBy, isReversed }: Survey["order"]): string {
   const how = {
     newest_first: "the file lists the newest first",
     newest_last: "the file lists the newest last",
     mixed: "the file lists its rounds in no clear order",
     unknown: "the order of the file's rounds is unknown",
   }[listed];
-  const by = { option: " (from the option)", ids: " (from its ids)", times: " (from its times)", nothing: "" }[toldBy];
+  const by = { option: " (from the option)", ids: " (from its ids)", times: " (from its times)", nothing: "" }[
+    decidedBy
+  ];
   const taken = { number: "by number", time: "by time", file: isReversed ? "from its end" : "as listed" }[takenBy];
   return `${how}${by}; rounds are taken ${taken}`;
 }

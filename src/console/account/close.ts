@@ -12,7 +12,11 @@ const form = z.object({
 });
 
 /** Adds the form that closes an account. Closing is permanent, so the form requires the e-mail address and a fresh proof. */
-export function addCloseForm(addForm: AddAccountForm, { answers, parts }: RouteParts, { identity }: SignInParts): void {
+export function addCloseForm(
+  addForm: AddAccountForm,
+  { responder, parts }: RouteParts,
+  { identity }: SignInParts,
+): void {
   addForm("/close", form, async ({ request, reply, own, form: { address, ...proof }, refuse, isThem }) => {
     if (address !== own.email) return refuse(`type ${own.email} into its field to close the account`);
     if (!(await isThem(proof))) return;
@@ -21,7 +25,7 @@ export function addCloseForm(addForm: AddAccountForm, { answers, parts }: RouteP
     parts.log.info({ request_id: holder.requestId, account: String(holder.accountId) }, "an account was closed");
     const { cookies } = await identity.ask("/sign-out", {}, requesterOf(request));
     passCookies(reply, cookies);
-    answers.goOn(
+    responder.redirect(
       reply,
       "/console/sign-in",
       `account ${holder.accountId} is closed, and your address is forgotten there`,

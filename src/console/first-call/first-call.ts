@@ -13,7 +13,7 @@ export const firstCallPage: ConsolePage<z.infer<typeof query>> = {
   path: "/first-call",
   nav: { label: "First call", order: 23, group: "API" },
   query,
-  show: (parts, { holder }) => page(parts, holder, { endpoint: "games", problem: null, answer: null }),
+  show: (parts, { holder }) => page(parts, holder, { endpoint: "games", problem: null, response: null }),
 };
 
 const names = ENDPOINTS_TO_TRY.map(({ name }) => name);
@@ -35,12 +35,12 @@ export const firstCallAction: ConsoleAction<z.infer<typeof form>> = {
   async run(parts, { holder, form: given }) {
     const { endpoint, secret_key: typed } = given;
     const key = typeof typed === "string" ? typed.trim() : "";
-    const done = async (problem: string | null, answer: LiveResponse | null) => ({
+    const done = async (problem: string | null, response: LiveResponse | null) => ({
       ok: true as const,
       message: "",
       location: "/console/first-call",
       didNothing: true as const, // the meter counts the call like any other
-      once: await page(parts, holder, { endpoint, problem, answer }),
+      once: await page(parts, holder, { endpoint, problem, response }),
     });
     // only keys of the account: the form must not reveal whether a text is another account's key
     if ((await findOwnKey(parts.sql, holder.accountId, { key })) === null) {
@@ -60,7 +60,7 @@ export const firstCallAction: ConsoleAction<z.infer<typeof form>> = {
 async function page(
   { sql, site }: ConsoleParts,
   { accountId, isSuspended }: Holder,
-  shown: { endpoint: string; problem: string | null; answer: LiveResponse | null },
+  shown: { endpoint: string; problem: string | null; response: LiveResponse | null },
 ): Promise<Shown> {
   const { working } = await listOwnKeys(sql, accountId, 0);
   const path = ENDPOINTS_TO_TRY.find(({ name }) => name === shown.endpoint)?.path ?? "";

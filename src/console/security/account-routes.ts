@@ -18,7 +18,7 @@ import { addSecondFactor } from "./second-factor.ts";
 
 /** Adds the routes of holders for themselves: accepting terms, their sign-in, and closing their account. */
 export function addAccountRoutes(app: Express, made: RouteParts, signIn: SignInParts): void {
-  const { answers, parts } = made;
+  const { responder, parts } = made;
   addAcceptTerms(app, made);
 
   app.get(SECURITY, async (request, response) => {
@@ -27,11 +27,11 @@ export function addAccountRoutes(app: Express, made: RouteParts, signIn: SignInP
     const limits = { idleSeconds: IDLE_SECONDS, surface: "console" } as const;
     const sessions = await listSessions(parts.sql, holder.userId, limits);
     const data = { page: SECURITY, to, sessions, sessionId, hasTwoFactor, email: holder.email };
-    answers.show(request, response as PageReply, { template: "security/security", title: "Security", data });
+    responder.show(request, response as PageReply, { template: "security/security", title: "Security", data });
   });
 
   const shared = {
-    answers,
+    responder,
     ...signIn,
     accountOf: (response: PageReply) => accountOf(requireSignedIn(response)),
     noteRefusal: (response: PageReply, reason: string) => noteRefusal(signIn.log, requireSignedIn(response), reason),

@@ -17,7 +17,7 @@ const form = z.object({
 /** Adds the form for a new e-mail address. The address changes when the mailed link is confirmed. */
 export function addAddressForm(
   addForm: AddAccountForm,
-  { answers, parts }: RouteParts,
+  { responder, parts }: RouteParts,
   { sql, buckets }: SignInParts,
 ): void {
   addForm("/email", form, async ({ reply, own, form: { email: next, ...proof }, refuse, isThem }) => {
@@ -39,7 +39,7 @@ export function addAddressForm(
       mailKey: parts.mailKey,
       by: holder,
     });
-    answers.goOn(
+    responder.redirect(
       reply,
       SECURITY,
       `a mail is on its way to ${next}; open its link within a day, and the address changes`,

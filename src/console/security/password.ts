@@ -13,7 +13,7 @@ const form = z.object({
 });
 
 /** Adds the form that changes the password. */
-export function addPasswordForm(addForm: AddAccountForm, { answers, parts }: RouteParts): void {
+export function addPasswordForm(addForm: AddAccountForm, { responder, parts }: RouteParts): void {
   addForm("/password", form, async ({ reply, own, form: { next, again, ...proof }, refuse, isThem }) => {
     if (next !== again) return refuse("the new password and its repetition are not the same");
     const problem = await passwordProblem(next, own.email);
@@ -21,6 +21,6 @@ export function addPasswordForm(addForm: AddAccountForm, { answers, parts }: Rou
     if (!(await isThem(proof))) return;
     const { holder } = requireSignedIn(reply);
     await changePassword(parts.sql, { ...own, password: next, site: parts.site(), by: holder });
-    answers.goOn(reply, SECURITY, "the password is changed, and your other sign-ins have ended");
+    responder.redirect(reply, SECURITY, "the password is changed, and your other sign-ins have ended");
   });
 }

@@ -14,11 +14,11 @@ const ACTIONS = { on: "own.two-factor-on", off: "own.two-factor-off", "new-codes
 /** Adds turning two-factor authentication on and off. The holder gets a mail about each change. */
 export function addSecondFactor(
   addForm: AddAccountForm,
-  { answers, parts }: RouteParts,
+  { responder, parts }: RouteParts,
   { sql, identity }: SignInParts,
 ): void {
   addTwoFactor(addForm, {
-    answers,
+    responder,
     sql,
     identity,
     page: { href: SECURITY, label: "Security" },

@@ -32,10 +32,10 @@ export function addForgot(app: Express, made: RouteParts, signIn: SignInParts): 
   addPublicForm(app, "/console/reset", resetPage(made, signIn));
 }
 
-function forgotPage({ answers, parts }: RouteParts, { sql, buckets, log }: SignInParts): PublicForm {
+function forgotPage({ responder, parts }: RouteParts, { sql, buckets, log }: SignInParts): PublicForm {
   function show(request: Request, reply: PageReply, data: { problem: string; email: string }, status = 200) {
     const title = "Forgot password";
-    answers.show(request, reply, { template: "sign-in/forgot", width: "reading", title, data }, status);
+    responder.show(request, reply, { template: "sign-in/forgot", width: "reading", title, data }, status);
   }
 
   return {
@@ -50,7 +50,7 @@ function forgotPage({ answers, parts }: RouteParts, { sql, buckets, log }: SignI
         return show(request, reply, { problem: tooMany(wait), email }, 429);
       }
       const [data, title] = [{ email }, "Check your inbox"];
-      answers.show(request, reply, { template: "sign-in/reset-sent", width: "reading", title, data });
+      responder.show(request, reply, { template: "sign-in/reset-sent", width: "reading", title, data });
       // after the response: only registered addresses get a mail, and the response time would reveal which are
       await askReset(sql, { email, site: parts.site(), mailKey: parts.mailKey }).catch((error: unknown) =>
         log.error({ request_id: reply.locals.requestId }, `no mail for a new password was written: ${reasonOf(error)}`),
@@ -59,16 +59,16 @@ function forgotPage({ answers, parts }: RouteParts, { sql, buckets, log }: SignI
   };
 }
 
-function resetPage({ answers, parts }: RouteParts, { sql, buckets, devices }: SignInParts): PublicForm {
+function resetPage({ responder, parts }: RouteParts, { sql, buckets, devices }: SignInParts): PublicForm {
   function show(request: Request, reply: PageReply, data: { problem: string; token: string }, status = 200) {
     const title = "Choose a new password";
-    answers.show(request, reply, { template: "sign-in/reset", width: "reading", title, data }, status);
+    responder.show(request, reply, { template: "sign-in/reset", width: "reading", title, data }, status);
   }
 
   function showGone(request: Request, reply: PageReply) {
     const data = { problem: GONE, href: "/console/forgot", label: "Request another link" };
     const title = "This link does not work";
-    answers.show(request, reply, { template: "sign-in/gone", width: "reading", title, data }, 410);
+    responder.show(request, reply, { template: "sign-in/gone", width: "reading", title, data }, 410);
   }
 
   return {
@@ -98,7 +98,7 @@ function resetPage({ answers, parts }: RouteParts, { sql, buckets, devices }: Si
       // the reader of the mailbox must not be locked out by wrong passwords from elsewhere
       passCookies(reply, [devices.remember(request.headers.cookie ?? "", done.email)]);
       const message = "The password is changed, and every sign-in has ended. Sign in again.";
-      answers.goOn(reply, "/console/sign-in", message);
+      responder.redirect(reply, "/console/sign-in", message);
     },
   };
 }

@@ -19,7 +19,7 @@ const TAKEN = "this address has an account of its own meanwhile, so yours keeps 
  * Adds the page behind the link that is mailed to a new address. Opening it changes nothing. Its form needs the link, and
  * a session of the requester or their password.
  */
-export function addNewAddress(app: Express, { answers, parts, guard }: RouteParts, signIn: SignInParts): void {
+export function addNewAddress(app: Express, { responder, parts, guard }: RouteParts, signIn: SignInParts): void {
   const { sql } = signIn;
 
   function show(
@@ -29,12 +29,12 @@ export function addNewAddress(app: Express, { answers, parts, guard }: RoutePart
     status = 200,
   ) {
     const title = "Your new address";
-    answers.show(request, reply, { template: "sign-in/new-address", width: "reading", title, data }, status);
+    responder.show(request, reply, { template: "sign-in/new-address", width: "reading", title, data }, status);
   }
 
   function showGone(request: Request, reply: PageReply, problem: string) {
     const [data, title] = [{ problem, href: "/console/security", label: "To your sign-in" }, "This link does not work"];
-    answers.show(request, reply, { template: "sign-in/gone", width: "reading", title, data }, 410);
+    responder.show(request, reply, { template: "sign-in/gone", width: "reading", title, data }, 410);
   }
 
   async function isSignedInAs(request: Request, reply: PageReply, userId: string): Promise<boolean> {
@@ -69,7 +69,7 @@ export function addNewAddress(app: Express, { answers, parts, guard }: RoutePart
       const done = await takeNewAddress(sql, { token, by });
       if (!done.ok) return showGone(request, reply, done.reason === "taken" ? TAKEN : GONE);
       parts.log.info({ request_id: by.requestId, user: found.userId }, "an address was changed at /console");
-      answers.goOn(reply, "/console/security", "your e-mail address is changed; sign in with it from now on");
+      responder.redirect(reply, "/console/security", "your e-mail address is changed; sign in with it from now on");
     },
   });
 }

@@ -10,7 +10,7 @@ import { addTerms } from "./terms.ts";
 /** Adds the routes that need no sign-in. No response shows whether an address is registered; only a mail does. */
 export function addPublicRoutes(app: Express, made: RouteParts, parts: SignInParts): void {
   addSignUp(app, made, parts);
-  addSignIn(app, made.answers, parts, { title: "Sign in", below: "console/sign-in/links" });
+  addSignIn(app, made.responder, parts, { title: "Sign in", below: "console/sign-in/links" });
   addForgot(app, made, parts);
   addNewAddress(app, made, parts);
   addTerms(app, made);

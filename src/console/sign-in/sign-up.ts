@@ -78,9 +78,9 @@ function signUpPage(context: Context): PublicForm {
 
 /** The form that sends the mail again. */
 function resendForm(context: Context): PublicForm {
-  const { answers, parts, signIn } = context;
+  const { responder, parts, signIn } = context;
   return {
-    show: (_, reply) => answers.goOn(reply, "/console/sign-up", ""),
+    show: (_, reply) => responder.redirect(reply, "/console/sign-up", ""),
     async take(request, reply) {
       const { email } = await formOf(request, resendFields);
       const problem = emailProblem(email);
@@ -98,7 +98,7 @@ function resendForm(context: Context): PublicForm {
 }
 
 /** The page of the mailed link. */
-function confirmPage({ answers, signIn }: Context): PublicForm {
+function confirmPage({ responder, signIn }: Context): PublicForm {
   const { sql, identity, buckets, log, devices } = signIn;
 
   function show(
@@ -108,12 +108,12 @@ function confirmPage({ answers, signIn }: Context): PublicForm {
     status = 200,
   ) {
     const title = "Confirm your address";
-    answers.show(request, reply, { template: "sign-in/confirm", width: "reading", title, data }, status);
+    responder.show(request, reply, { template: "sign-in/confirm", width: "reading", title, data }, status);
   }
 
   function showGone(request: Request, reply: PageReply) {
     const [data, title] = [{ problem: GONE, href: "/console/sign-up", label: "Sign up" }, "This link does not work"];
-    answers.show(request, reply, { template: "sign-in/gone", width: "reading", title, data }, 410);
+    responder.show(request, reply, { template: "sign-in/gone", width: "reading", title, data }, 410);
   }
 
   return {
@@ -138,7 +138,7 @@ function confirmPage({ answers, signIn }: Context): PublicForm {
       if (!done.ok) {
         if (done.reason === "unknown-link") return showGone(request, reply);
         if (done.reason === "known-address") {
-          return answers.goOn(reply, "/console/sign-in", "This address has a sign-in already. Sign in with it.");
+          return responder.redirect(reply, "/console/sign-in", "This address has a sign-in already. Sign in with it.");
         }
         const problem = "This is not the password that was chosen at sign-up. If you did not sign up, leave this page.";
         return show(request, reply, { problem, token, asksPassword: true }, 401);
@@ -147,19 +147,25 @@ function confirmPage({ answers, signIn }: Context): PublicForm {
       const { status, cookies } = await identity.ask("/sign-in/link", { token: done.signInToken }, requester);
       if (status !== 200) throw new Error(`better-auth answered the first sign-in with ${status}`);
       passCookies(reply, [...cookies, devices.remember(requester.cookie, done.email)]);
-      answers.goOn(reply, "/console", "Your address is confirmed. Welcome to Roundhouse.");
+      responder.redirect(reply, "/console", "Your address is confirmed. Welcome to Roundhouse.");
     },
   };
 }
 
-function showSignUp({ answers }: Context, request: Request, reply: PageReply, shown: ShownSignUp, status = 200): void {
+function showSignUp(
+  { responder }: Context,
+  request: Request,
+  reply: PageReply,
+  shown: ShownSignUp,
+  status = 200,
+): void {
   const data = { problem: "", email: "", terms: false, adult: false, ...shown };
-  answers.show(request, reply, { template: "sign-in/sign-up", width: "reading", title: "Sign up", data }, status);
+  responder.show(request, reply, { template: "sign-in/sign-up", width: "reading", title: "Sign up", data }, status);
 }
 
 /** A demo without a mail server shows the link that it cannot send, to the browser that signed up. */
 function showSent(
-  { answers, parts }: Context,
+  { responder, parts }: Context,
   request: Request,
   reply: PageReply,
   { email, path }: { email: string } & Sent,
@@ -167,5 +173,5 @@ function showSent(
 ): void {
   const isShown = parts.isDemo && parts.settings.SMTP_URL === undefined;
   const data = { email, isAgain, isDemo: isShown, path: isShown ? path : null };
-  answers.show(request, reply, { template: "sign-in/sent", width: "reading", title: "Check your inbox", data });
+  responder.show(request, reply, { template: "sign-in/sent", width: "reading", title: "Check your inbox", data });
 }

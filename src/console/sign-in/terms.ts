@@ -1,7 +1,7 @@
 import type { Express, Request } from "express";
 import { z } from "zod";
 import { legalText, paragraphsOf } from "../../accounts/legal.ts";
-import { localPath } from "../../frame/answer.ts";
+import { localPath } from "../../frame/responder.ts";
 import type { PageReply } from "../../frame/view.ts";
 import { acceptTerms } from "../agree.ts";
 import { requireSignedIn, type RouteParts, setSignedIn } from "../signed-in.ts";
@@ -11,7 +11,7 @@ const TERMS = "/console/terms";
 const acceptForm = z.object({ terms: box, to: returnPath, version: z.string().max(20).optional() });
 
 /** Adds the public page of the terms. It asks signed-in holders who have not accepted this version to do so. */
-export function addTerms(app: Express, { answers, parts, guard }: RouteParts): void {
+export function addTerms(app: Express, { responder, parts, guard }: RouteParts): void {
   async function show(request: Request, reply: PageReply, shown: { problem: string; to: string }, status = 200) {
     const who = await guard.whoIs(request, reply.locals.requestId);
     if (who !== null) setSignedIn(reply, who); // for the layout
@@ -19,7 +19,7 @@ export function addTerms(app: Express, { answers, parts, guard }: RouteParts): v
     const asks = who !== null && !who.hasCurrentTerms;
     const operator = parts.settings.OPERATOR_NAME ?? null;
     const data = { ...shown, version, sha256, asks, operator, paragraphs: paragraphsOf(text) };
-    answers.show(request, reply, { template: "sign-in/terms", width: "reading", title: "Terms", data }, status);
+    responder.show(request, reply, { template: "sign-in/terms", width: "reading", title: "Terms", data }, status);
   }
 
   app.get(TERMS, (request, response) =>
@@ -28,7 +28,7 @@ export function addTerms(app: Express, { answers, parts, guard }: RouteParts): v
 }
 
 /** Adds accepting the terms. */
-export function addAcceptTerms(app: Express, { answers, parts }: RouteParts): void {
+export function addAcceptTerms(app: Express, { responder, parts }: RouteParts): void {
   app.post(TERMS, async (request, response) => {
     const reply = response as PageReply;
     const { holder } = requireSignedIn(response);
@@ -38,9 +38,9 @@ export function addAcceptTerms(app: Express, { answers, parts }: RouteParts): vo
       const message = isRead
         ? "the terms are not accepted; tick their box to continue"
         : "the terms have changed since you opened the page; read them again";
-      return answers.goOn(reply, `${TERMS}?to=${encodeURIComponent(to)}`, message);
+      return responder.redirect(reply, `${TERMS}?to=${encodeURIComponent(to)}`, message);
     }
     await acceptTerms(parts.sql, holder);
-    answers.goOn(reply, localPath("/console", to), "the terms are accepted");
+    responder.redirect(reply, localPath("/console", to), "the terms are accepted");
   });
 }

@@ -3,7 +3,7 @@ import type { Settings } from "../../config/environment.ts";
 import type { Sql } from "../../db/client.ts";
 import { reasonOf } from "../../errors.ts";
 import type { Log } from "../../log.ts";
-import { answerNotice, type NoticeAnswer } from "../../topups/binance-pay/notice.ts";
+import { acceptNotice, type NoticeResponse } from "../../topups/binance-pay/notice.ts";
 import { binancePayOf } from "../../config/binance-pay.ts";
 
 const PATH = "/topups/binance-pay/notify";
@@ -21,19 +21,19 @@ export function notifySurface({ sql, settings, log }: { sql: Sql; settings: Sett
 } {
   const isConfigured = binancePayOf(settings) !== null;
 
-  async function answer(request: IncomingMessage): Promise<NoticeAnswer> {
+  async function respond(request: IncomingMessage): Promise<NoticeResponse> {
     const [path] = (request.url ?? "").split("?");
     if (!isConfigured || path !== PATH) return fail(404, "there is nothing under this address");
     if (request.method !== "POST") return fail(405, "expected POST");
     const body = await readBody(request);
     if (body === null) return fail(413, "expected at most 64 KiB");
-    return answerNotice(sql, log, { headers: request.headers, body });
+    return acceptNotice(sql, log, { headers: request.headers, body });
   }
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    let result: NoticeAnswer;
+    let result: NoticeResponse;
     try {
-      result = await answer(request);
+      result = await respond(request);
     } catch (error) {
       if (request.destroyed && !request.complete) return; // the client disconnected
       log.error(
@@ -66,6 +66,6 @@ async function readBody(request: IncomingMessage): Promise<Buffer | null> {
   return Buffer.concat(chunks);
 }
 
-function fail(status: number, returnMessage: string): NoticeAnswer {
+function fail(status: number, returnMessage: string): NoticeResponse {
   return { status, body: { returnCode: "FAIL", returnMessage } };
 }

@@ -130,9 +130,9 @@ export const GRANTS: Record<string, Grants> = {
   plan_houses: { api: "r", console: "r", ops: "rad", worker: "r" },
   entitlements: {
     api: "r",
-    console: "r a(account_id,plan,starts_at,ends_at,purchase_id) w(ends_at,reminded_at,end_told_at) d",
-    ops: "r w(ends_at,end_told_at)",
-    worker: "r w(reminded_at,end_told_at)",
+    console: "r a(account_id,plan,starts_at,ends_at,purchase_id) w(ends_at,reminded_at,end_notified_at) d",
+    ops: "r w(ends_at,end_notified_at)",
+    worker: "r w(reminded_at,end_notified_at)",
   },
   quotas: { api: "r", console: "r", ops: "r", worker: "rd" },
   usage_facts: { api: "r", console: "r", ops: "r", worker: "r" },

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { json, type Answer } from "../response.ts";
+import { json, type DemoResponse } from "../response.ts";
 import { type PublishedRound, type WireFormat } from "./wire.ts";
 
 const LONGEST_PAGE = 50;
@@ -18,7 +18,7 @@ export const asBcgame: WireFormat = {
   palette: "bcgame",
   usualMs: 30_000,
   serves: [`POST /api/game/bet/multi/history   {"gameUrl":"crash","page":1,"pageSize":50}, the newest ${DEPTH} rounds`],
-  answer({ method, url, body: text }, published) {
+  respond({ method, url, body: text }, published) {
     if (url.pathname !== "/api/game/bet/multi/history") return null;
     if (method !== "POST") return json({ code: 405, msg: "Method Not Allowed" }, 405, { allow: "POST" });
     const asked = body.safeParse(parsed(text));
@@ -31,7 +31,7 @@ export const asBcgame: WireFormat = {
   },
 };
 
-function failed(code: number, msg: string): Answer {
+function failed(code: number, msg: string): DemoResponse {
   return json({ code, msg, data: null });
 }
 

@@ -21,7 +21,7 @@ export const asBlaze: WireFormat = {
     "GET /api/singleplayer-originals/originals/crash_games/recent/4",
     "GET /api/singleplayer-originals/originals/crash_games/recent/history/4?page=N&startDate={time}&endDate={time}",
   ],
-  answer(request, published) {
+  respond(request, published) {
     const { pathname } = request.url;
     if (request.method !== "GET" && request.method !== "HEAD") return null;
     if (RECENT.test(pathname)) return json(published.newest(PAGE).map(recordOf));

@@ -9,7 +9,7 @@ export const asBustabit: WireFormat = {
   usualMs: 25_000,
   byPage: true,
   serves: ["GET /game/{id}"],
-  answer({ method, url }, published) {
+  respond({ method, url }, published) {
     const id = GAME.exec(url.pathname)?.[1];
     if (id === undefined || (method !== "GET" && method !== "HEAD")) return null;
     const round = published.find(id);

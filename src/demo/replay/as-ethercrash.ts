@@ -11,7 +11,7 @@ export const asEthercrash: WireFormat = {
   usualMs: 24_700,
   byPage: true,
   serves: ["GET /game/{id}", "GET /play"],
-  answer({ method, url }, published) {
+  respond({ method, url }, published) {
     if (method !== "GET" && method !== "HEAD") return null;
     if (url.pathname === "/play") {
       const links = published

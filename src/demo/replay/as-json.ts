@@ -24,7 +24,7 @@ export const asJson: WireFormat = {
     "hash: hash",
     "history: /rounds?before={id}&limit={limit}",
   ],
-  answer({ url, method }, published) {
+  respond({ url, method }, published) {
     if (url.pathname !== "/rounds") return null;
     if (method !== "GET" && method !== "HEAD") {
       return json({ error: `expected GET or HEAD, got ${method}` }, 405, { allow: "GET, HEAD" });

@@ -15,7 +15,7 @@ export const asLuckyJet: WireFormat = {
     'customer-id: "00000000-0000-4000-8000-000000000001" # any UUID here',
     'session-id: "00000000-0000-4000-8000-000000000002"',
   ],
-  answer({ method, url, headers }, published) {
+  respond({ method, url, headers }, published) {
     const { pathname } = url;
     if ((pathname !== "/history" && pathname !== "/state") || (method !== "GET" && method !== "HEAD")) return null;
     if (!["customer-id", "session-id"].every((name) => UUID.test(headers[name] ?? ""))) {

@@ -10,7 +10,7 @@ export const asRoobet: WireFormat = {
   palette: "roobet",
   usualMs: 25_000,
   serves: ["GET /crash/recentNumbers"],
-  answer({ method, url }, published) {
+  respond({ method, url }, published) {
     if (url.pathname !== "/crash/recentNumbers" || (method !== "GET" && method !== "HEAD")) return null;
     return json(
       published.newest(LISTED).map(({ id, multiplier, hundredths, hash }) => ({

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { json, type Answer } from "../response.ts";
+import { json, type DemoResponse } from "../response.ts";
 import { type PublishedRound, type WireFormat } from "./wire.ts";
 
 /** Clients ask for 10 to 50. */
@@ -22,7 +22,7 @@ export const asStake: WireFormat = {
   palette: "stake",
   usualMs: 24_000,
   serves: [`POST /_api/graphql   crashGameList(limit, offset), at most ${LONGEST_PAGE}, and crashGame(gameId)`],
-  answer({ method, url, headers, body }, published) {
+  respond({ method, url, headers, body }, published) {
     if (url.pathname !== "/_api/graphql") return null;
     if (method !== "POST") return json({ errors: [{ message: "GET query missing." }] }, 400);
     if (!/^application\/json\b/i.test(headers["content-type"] ?? "")) {
@@ -46,7 +46,7 @@ export const asStake: WireFormat = {
   },
 };
 
-function failed(path: string, message: string): Answer {
+function failed(path: string, message: string): DemoResponse {
   return json({ errors: [{ path: [path], message, errorType: "invalidRequest" }], data: null });
 }
 

@@ -1,4 +1,4 @@
-import type { Answer } from "../response.ts";
+import type { DemoResponse } from "../response.ts";
 import { numberOfId } from "./ids.ts";
 import type { RecordedRounds } from "./rounds-file.ts";
 import type { PublishedRounds, WireFormat } from "./wire.ts";
@@ -34,7 +34,7 @@ export function findings({ format, recorded }: Replay): string[] {
 }
 
 /** The response to `/`: what is served, and the entry of houses.yaml that reads it. */
-export function describeReplay(replay: Replay, published: PublishedRounds, url: string): Answer {
+export function describeReplay(replay: Replay, published: PublishedRounds, url: string): DemoResponse {
   const { file, format, recorded, speed } = replay;
   const [newest] = published.newest(1);
   const feed = format.byPage === true ? [`first_round_id: ${newest?.id ?? 1}`] : format.feed;

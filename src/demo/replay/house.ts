@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { reasonOf, UsageError } from "../../errors.ts";
-import { json, type Answer } from "../response.ts";
+import { json, type DemoResponse } from "../response.ts";
 import { serve, type DemoHouse } from "../serve.ts";
 import { describeReplay, findings } from "./describe.ts";
 import { wireFormats } from "./formats.ts";
@@ -39,7 +39,7 @@ export interface ReplayHouse extends DemoHouse {
   /** The wall time, in epoch milliseconds, that is published with the round at a place of `rounds`. */
   timeOfMs(place: number): number;
   /** The wall time, in epoch milliseconds, at which the round at a place of `rounds` is published for the first time. */
-  toldAtMs(place: number): number;
+  publishedAtMs(place: number): number;
 }
 
 /**
@@ -69,7 +69,7 @@ export async function createReplayHouse(options: ReplayOptions): Promise<ReplayH
   const about = { file, format, recorded: { ...recorded, rounds }, speed };
   for (const line of findings(about)) say(line);
 
-  const answer = async (request: IncomingMessage): Promise<Answer> => {
+  const respond = async (request: IncomingMessage): Promise<DemoResponse> => {
     const url = URL.parse(request.url ?? "", "http://replay.invalid");
     if (url === null) return json({ error: "the address cannot be read" }, 400);
     const body = await bodyOf(request);
@@ -78,7 +78,7 @@ export async function createReplayHouse(options: ReplayOptions): Promise<ReplayH
     const headers = Object.fromEntries(
       Object.entries(request.headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(", ") : value]),
     );
-    const served = format.answer({ method: request.method ?? "GET", url, headers, body }, published);
+    const served = format.respond({ method: request.method ?? "GET", url, headers, body }, published);
     if (served !== null) return served;
     if (url.pathname === "/") return describeReplay(about, published, house.url);
     return json({ error: `nothing is served there; expected ${format.serves.join(" or ")}` }, 404);
@@ -86,14 +86,14 @@ export async function createReplayHouse(options: ReplayOptions): Promise<ReplayH
   const house = await serve({
     host,
     port,
-    answer,
+    respond,
     onError: (request, error) => {
       say(`the replay house failed on ${request.url}: ${reasonOf(error)}`);
       return json({ error: "the replay house failed; its output has the reason" }, 500);
     },
     say,
   });
-  return { ...house, rounds, toldAtMs: (at) => schedule.toldAtMs(at), timeOfMs: (at) => schedule.timeOf(at) };
+  return { ...house, rounds, publishedAtMs: (at) => schedule.publishedAtMs(at), timeOfMs: (at) => schedule.timeOf(at) };
 }
 
 function numbered(rounds: readonly RecordedRound[]): RecordedRound[] {

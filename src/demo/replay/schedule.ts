@@ -5,7 +5,7 @@ export interface Schedule {
   /** How many rounds, counted from the first of the file, have been published by then. */
   countPublished(nowMs: number): number;
   /** The first whole millisecond of wall time at which the round at this place is published. */
-  toldAtMs(place: number): number;
+  publishedAtMs(place: number): number;
   /** The time that is published with it, as epoch milliseconds of wall time. */
   timeOf(place: number): number;
 }
@@ -23,7 +23,7 @@ export function scheduleOf(
   const zeroMs = rounds[from]?.occurredMs ?? from * usualMs;
   const clock = Float64Array.from(rounds, ({ occurredMs }, place) => (occurredMs ?? place * usualMs) - zeroMs);
   let latest = -Infinity;
-  const toldAt = clock.map((ms, place) => {
+  const publishedAt = clock.map((ms, place) => {
     if (place > from) latest = Math.max(latest, ms, 0);
     else latest = Math.min(Math.max(latest, ms), 0);
     return latest;
@@ -32,10 +32,10 @@ export function scheduleOf(
   return {
     countPublished: (nowMs) =>
       Math.max(
-        placesUpTo(toldAt, (ms) => wallMs(ms) <= nowMs),
+        placesUpTo(publishedAt, (ms) => wallMs(ms) <= nowMs),
         from + 1,
       ),
-    toldAtMs: (place) => wallMs(placeIn(toldAt, place)),
+    publishedAtMs: (place) => wallMs(placeIn(publishedAt, place)),
     timeOf: (place) => wallMs(placeIn(clock, place)),
   };
 }

@@ -1,4 +1,4 @@
-import type { Answer } from "../response.ts";
+import type { DemoResponse } from "../response.ts";
 import type { RecordedRound } from "./rounds-file.ts";
 
 /** A request as a wire format sees it. */
@@ -44,7 +44,7 @@ export interface WireFormat {
   /** The lines that houses.yaml needs under `headers:` of the house, if any. */
   headers?: readonly string[];
   /** Answers a request to one of its paths; null if nothing is served there. */
-  answer(request: WireRequest, published: PublishedRounds): Answer | null;
+  respond(request: WireRequest, published: PublishedRounds): DemoResponse | null;
 }
 
 /** A whole number written plainly, between two bounds; null for anything else. */
@@ -68,7 +68,7 @@ export function pageText(hundredths: number): string {
 }
 
 /** An HTML answer. */
-export function html(title: string, main: string, status = 200): Answer {
+export function html(title: string, main: string, status = 200): DemoResponse {
   const body = `<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8"><title>${title}</title></head>\n<body>\n${main}\n</body>\n</html>\n`;
   return { status, contentType: "text/html; charset=utf-8", body };
 }

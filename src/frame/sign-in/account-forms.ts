@@ -2,7 +2,7 @@ import type { Express, Request, Response } from "express";
 import type { z } from "zod";
 import { prove } from "../../accounts/identity/prove.ts";
 import { noteFailure, takeTry, tooMany } from "../../accounts/identity/tries.ts";
-import type { Answers } from "../answer.ts";
+import type { Responder } from "../responder.ts";
 import { readForm } from "../body.ts";
 import { requesterOf } from "../requester.ts";
 import { showProblem } from "../problem-page.ts";
@@ -38,7 +38,7 @@ export type AddAccountForm = <Form>(
 
 /** What the forms of the account page need. */
 export interface AccountFormParts extends SignInParts {
-  answers: Answers;
+  responder: Responder;
   /** The path of the account page, such as `/ops/me`. */
   page: string;
   /** The account that is signed in. */
@@ -49,7 +49,7 @@ export interface AccountFormParts extends SignInParts {
 
 /** Makes the function that adds account forms to the pages of a surface. */
 export function accountForms(app: Express, parts: AccountFormParts): AddAccountForm {
-  const { answers, buckets, page, surface } = parts;
+  const { responder, buckets, page, surface } = parts;
   const attemptOf = ({ address, email, sessionId }: CurrentAccount) => {
     return { what: surface, address, who: email, device: sessionId };
   };
@@ -60,7 +60,7 @@ export function accountForms(app: Express, parts: AccountFormParts): AddAccountF
       const fields = await readForm(request);
       const attempt = { method: "post", action: request.originalUrl, typed: fields } as const;
       const refuse = (message: string, status = 422) =>
-        showProblem(answers, request, reply, { status, message, attempt });
+        showProblem(responder, request, reply, { status, message, attempt });
       const form = schema.safeParse(fields);
       if (!form.success) return refuse(problemOf(form.error), 400);
       const refuseUntil = (waitSeconds: number) => {

@@ -3,11 +3,11 @@ import { z } from "zod";
 import { askCode, WRONG_CODE } from "../../accounts/identity/code.ts";
 import { findEmail } from "../../accounts/identity/code-store.ts";
 import { noteWrongCode } from "../../accounts/identity/guessed-code.ts";
-import { type IdentityAnswer, needsCode, withoutSession } from "../../accounts/identity/identity.ts";
+import { type IdentityResponse, needsCode, withoutSession } from "../../accounts/identity/identity.ts";
 import { mailNewDevice } from "../../accounts/identity/new-device.ts";
 import { noteFailure, takeTry, tooMany } from "../../accounts/identity/tries.ts";
 import { reasonOf } from "../../errors.ts";
-import { type Answers, localPath } from "../answer.ts";
+import { type Responder, localPath } from "../responder.ts";
 import { passCookies, requesterOf } from "../requester.ts";
 import type { PageReply } from "../view.ts";
 import type { SignInParts } from "./guard.ts";
@@ -46,7 +46,7 @@ export interface SignInPages {
 }
 
 interface Context {
-  answers: Answers;
+  responder: Responder;
   parts: SignInParts;
   /** The path of the surface, such as `/ops`. */
   base: string;
@@ -62,13 +62,13 @@ export type ShowSignIn = (
 ) => void;
 
 /** Adds signing in, its second step, and signing out. Returns the function that shows the sign-in page. */
-export function addSignIn(app: Express, answers: Answers, parts: SignInParts, pages: SignInPages): ShowSignIn {
-  const { base } = answers.surface;
-  const context = { answers, parts, base, record: pages.record ?? (() => Promise.resolve()) };
+export function addSignIn(app: Express, responder: Responder, parts: SignInParts, pages: SignInPages): ShowSignIn {
+  const { base } = responder.surface;
+  const context = { responder, parts, base, record: pages.record ?? (() => Promise.resolve()) };
   const showSignIn: ShowSignIn = (request, reply, shown, status = 200) => {
     const data = { problem: "", email: "", base, below: `/${pages.below}`, ...pages.data, ...shown };
     const { title } = pages;
-    answers.show(request, reply, { template: "frame/sign-in/sign-in", width: "reading", title, data }, status);
+    responder.show(request, reply, { template: "frame/sign-in/sign-in", width: "reading", title, data }, status);
   };
   addPublicForm(app, `${base}/sign-in`, passwordForm(context, showSignIn));
   addPublicForm(app, `${base}/sign-in/code`, codePage(context));
@@ -77,7 +77,7 @@ export function addSignIn(app: Express, answers: Answers, parts: SignInParts, pa
 }
 
 function passwordForm(context: Context, show: ShowSignIn): PublicForm {
-  const { answers, parts, base, record } = context;
+  const { responder, parts, base, record } = context;
   const { surface, identity, buckets, log, devices } = parts;
 
   return {
@@ -92,8 +92,8 @@ function passwordForm(context: Context, show: ShowSignIn): PublicForm {
         reply.setHeader("Retry-After", wait);
         return show(request, reply, { problem: tooMany(wait), email, to }, 429);
       }
-      const answer = passed(await identity.ask("/sign-in/email", { email, password }, requester));
-      if (answer.status !== 200) {
+      const response = passed(await identity.ask("/sign-in/email", { email, password }, requester));
+      if (response.status !== 200) {
         await noteFailure(buckets, attempt);
         log.warn({ request_id: reply.locals.requestId }, `a sign-in at ${base} was refused`);
         show(request, reply, { problem: WRONG, email, to }, 401);
@@ -103,23 +103,23 @@ function passwordForm(context: Context, show: ShowSignIn): PublicForm {
           log.error(`a refused sign-in is not in the audit log: ${reasonOf(error)}`),
         );
       }
-      passCookies(reply, answer.cookies);
-      if (!needsCode(answer)) {
-        const { id } = begun.parse(answer.body).user;
+      passCookies(reply, response.cookies);
+      if (!needsCode(response)) {
+        const { id } = begun.parse(response.body).user;
         return begin(context, request, reply, { id, email, reason: null, to });
       }
-      answers.goOn(reply, `${base}/sign-in/code${to === "" ? "" : `?to=${encodeURIComponent(to)}`}`, "");
+      responder.redirect(reply, `${base}/sign-in/code${to === "" ? "" : `?to=${encodeURIComponent(to)}`}`, "");
     },
   };
 }
 
 function codePage(context: Context): PublicForm {
-  const { answers, parts, base, record } = context;
+  const { responder, parts, base, record } = context;
   const { surface, sql, identity, buckets, log, devices } = parts;
 
   function show(request: Request, reply: PageReply, shown: { problem: string; to: string }, status = 200) {
     const [data, title] = [{ base, ...shown }, "Two-factor authentication"];
-    answers.show(request, reply, { template: "frame/sign-in/code", width: "reading", title, data }, status);
+    responder.show(request, reply, { template: "frame/sign-in/code", width: "reading", title, data }, status);
   }
 
   return {
@@ -139,9 +139,9 @@ function codePage(context: Context): PublicForm {
       }
       if (id === null || email === null)
         return show(request, reply, { problem: "No sign-in is waiting for a code. Start over.", to }, 401);
-      const answer = passed(await askCode(parts, challenged, id, code));
-      passCookies(reply, answer.cookies);
-      if (answer.status === 200) {
+      const response = passed(await askCode(parts, challenged, id, code));
+      passCookies(reply, response.cookies);
+      if (response.status === 200) {
         return begin(context, request, reply, { id, email, reason: "with a second factor", to });
       }
       await noteFailure(buckets, attempt);
@@ -155,7 +155,7 @@ function codePage(context: Context): PublicForm {
 
 /** Logs each sign-in, so that the use of a stolen password leaves a trace, and mails its holder if the browser is new. */
 async function begin(
-  { answers, parts, base, record }: Context,
+  { responder, parts, base, record }: Context,
   request: Request,
   reply: PageReply,
   { id, email, reason, to }: { id: string; email: string; reason: string | null; to: string },
@@ -166,10 +166,10 @@ async function begin(
   parts.log.info({ request_id: reply.locals.requestId, user: id }, `a sign-in at ${base} began`);
   await record(request, reply, { action: "session.begin", who: { id }, reason });
   if (isNewDevice) await mailNewDevice(parts, { userId: id, email, address, userAgent });
-  answers.goOn(reply, localPath(base, to), "");
+  responder.redirect(reply, localPath(base, to), "");
 }
 
-async function signOut({ answers, parts, base, record }: Context, request: Request, reply: PageReply): Promise<void> {
+async function signOut({ responder, parts, base, record }: Context, request: Request, reply: PageReply): Promise<void> {
   const requester = requesterOf(request);
   const session = await parts.identity.findSession(requester.cookie);
   const { cookies } = await parts.identity.ask("/sign-out", {}, requester);
@@ -177,11 +177,11 @@ async function signOut({ answers, parts, base, record }: Context, request: Reque
   if (session !== null) {
     await record(request, reply, { action: "session.end", who: { id: session.userId }, reason: "signed out" });
   }
-  answers.goOn(reply, `${base}/sign-in`, "You are signed out.");
+  responder.redirect(reply, `${base}/sign-in`, "You are signed out.");
 }
 
 /** @throws Error if the library failed. */
-function passed(answer: IdentityAnswer): IdentityAnswer {
-  if (answer.status >= 500) throw new Error(`better-auth answered a sign-in with ${answer.status}`);
-  return answer;
+function passed(response: IdentityResponse): IdentityResponse {
+  if (response.status >= 500) throw new Error(`better-auth answered a sign-in with ${response.status}`);
+  return response;
 }

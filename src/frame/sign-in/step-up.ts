@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Express, Request, Response } from "express";
 import { z } from "zod";
-import type { Answers } from "../answer.ts";
+import type { Responder } from "../responder.ts";
 import { isMultipart } from "../body.ts";
 import { PageError } from "../errors.ts";
 import { backOf, fieldsOf } from "../problem-page.ts";
@@ -45,7 +45,7 @@ const LONGEST_SHOWN = 200;
  * so that the form is not lost. A given proof is checked even if none is needed.
  */
 export async function ensureProven(
-  answers: Answers,
+  responder: Responder,
   request: Request,
   reply: PageReply,
   {
@@ -62,13 +62,13 @@ export async function ensureProven(
     } else if (requirement.isFresh) return true;
   }
   const form = { action: request.originalUrl, fields: fieldsOf(sent.fields), problem };
-  showStepUp(answers, request, reply, { requirement, ...form }, requirement.stepUp.kind === "enroll" ? 422 : 403);
+  showStepUp(responder, request, reply, { requirement, ...form }, requirement.stepUp.kind === "enroll" ? 422 : 403);
   return false;
 }
 
 /** What the dialog of src/frame/scripts/step-up.js needs from a surface. */
 export interface StepUpParts<Action extends { path: string }> {
-  answers: Answers;
+  responder: Responder;
   actions: readonly Action[];
   /** What an action requires of the person who is signed in; null if nothing, or if they may not do it at all. */
   requirementOf(action: Action, response: Response): Requirement | null;
@@ -87,8 +87,8 @@ const proofForm = z.object({
  * it may run now; POST checks the proof and redirects, after which the original form is sent.
  */
 export function addStepUp<Action extends { path: string }>(app: Express, parts: StepUpParts<Action>): void {
-  const { answers } = parts;
-  const { base } = answers.surface;
+  const { responder } = parts;
+  const { base } = responder.surface;
   const path = `${base}/step-up`;
   const requirementFor = (target: string, response: Response): Requirement | null => {
     const action = actionAt(parts.actions, target.startsWith(base) ? target.slice(base.length) : "");
@@ -102,7 +102,7 @@ export function addStepUp<Action extends { path: string }>(app: Express, parts: 
       return void response.status(204).end();
     }
     const form = { action: path, fields: [{ name: "for", value: target, isSecret: false }], problem: null };
-    showStepUp(answers, request, response as PageReply, { requirement, ...form }, 200);
+    showStepUp(responder, request, response as PageReply, { requirement, ...form }, 200);
   });
 
   app.post(path, async (request, response) => {
@@ -110,14 +110,14 @@ export function addStepUp<Action extends { path: string }>(app: Express, parts: 
     const requirement = requirementFor(target, response);
     if (requirement === null) throw new PageError(404, "there is no action under this address");
     const problem = await parts.confirm(response, { password, code, request });
-    if (problem === null) return answers.goOn(response as PageReply, base, "");
+    if (problem === null) return responder.redirect(response as PageReply, base, "");
     const form = { action: path, fields: [{ name: "for", value: target, isSecret: false }], problem };
-    showStepUp(answers, request, response as PageReply, { requirement, ...form }, 403);
+    showStepUp(responder, request, response as PageReply, { requirement, ...form }, 403);
   });
 }
 
 function showStepUp(
-  answers: Answers,
+  responder: Responder,
   request: Request,
   reply: PageReply,
   shown: { requirement: Requirement; action: string; fields: ReturnType<typeof fieldsOf>; problem: string | null },
@@ -125,7 +125,7 @@ function showStepUp(
 ): void {
   const { requirement, fields, ...form } = shown;
   const { stepUp, name } = requirement;
-  const { base } = answers.surface;
+  const { base } = responder.surface;
   const back = backOf(base, request);
   const isDialog = form.action === `${base}/step-up`;
   const visible = isDialog ? [] : fields.filter(({ value, isSecret }) => !isSecret && value !== "");
@@ -145,7 +145,7 @@ function showStepUp(
     hidden: visible.length - summary.length,
   };
   const title = TITLES[stepUp.kind];
-  answers.show(request, reply, { template: "frame/sign-in/step-up", width: "reading", title, data }, status);
+  responder.show(request, reply, { template: "frame/sign-in/step-up", width: "reading", title, data }, status);
 }
 
 /** The action of a path below the surface, parameters filled; null if there is none. */

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { askCode, WRONG_CODE, WRONG_PASSWORD } from "../../accounts/identity/code.ts";
 import type { Identity } from "../../accounts/identity/identity.ts";
 import type { Sql } from "../../db/client.ts";
-import { type Answers, localPath } from "../answer.ts";
+import { type Responder, localPath } from "../responder.ts";
 import { requesterOf, passCookies } from "../requester.ts";
 import type { AddAccountForm } from "./account-forms.ts";
 import { queryOf, toQuery } from "./public-forms.ts";
@@ -24,7 +24,7 @@ export type FactorChange = "on" | "off" | "new-codes";
 
 /** What the two-factor pages need. */
 export interface TwoFactorParts {
-  answers: Answers;
+  responder: Responder;
   sql: Sql;
   identity: Identity;
   /** The account page, to which all these pages link back. */
@@ -46,7 +46,7 @@ export function addTwoFactor(addForm: AddAccountForm, parts: TwoFactorParts): vo
 
 /** Adds turning it on: the form that shows a new secret, and the one that verifies a code of it. */
 function addEnrollment(addForm: AddAccountForm, parts: TwoFactorParts): void {
-  const { answers, identity, page } = parts;
+  const { responder, identity, page } = parts;
   const crumbs = [page];
 
   addForm("/two-factor/enable", passwordOnly, async ({ request, reply, own, form, refuse, refuseProof, mayTry }) => {
@@ -66,7 +66,7 @@ function addEnrollment(addForm: AddAccountForm, parts: TwoFactorParts): void {
       secret: new URL(totpURI).searchParams.get("secret") ?? "",
       backupCodes,
     };
-    answers.show(request, reply, {
+    responder.show(request, reply, {
       template: "frame/sign-in/enroll",
       title: "Turn on two-factor authentication",
       data,
@@ -77,19 +77,19 @@ function addEnrollment(addForm: AddAccountForm, parts: TwoFactorParts): void {
   addForm("/two-factor/verify", sixDigits, async ({ request, reply, own, form, refuse, refuseProof, mayTry }) => {
     if (own.hasTwoFactor) return refuse(ON_ALREADY);
     if (!(await mayTry())) return;
-    const answer = await askCode(parts, requesterOf(request), own.userId, form.code);
-    if (answer.status !== 200) return refuseProof(WRONG_CODE);
-    passCookies(reply, answer.cookies);
+    const response = await askCode(parts, requesterOf(request), own.userId, form.code);
+    if (response.status !== 200) return refuseProof(WRONG_CODE);
+    passCookies(reply, response.cookies);
     await parts.note(reply, "on");
     const { to } = queryOf(request, toQuery);
     const message = "Two-factor authentication is on: sign-ins now require a code.";
-    answers.goOn(reply, to === "" ? page.href : localPath(answers.surface.base, to), message);
+    responder.redirect(reply, to === "" ? page.href : localPath(responder.surface.base, to), message);
   });
 }
 
 /** Adds new backup codes, and turning it off. Both require the password and a code. */
 function addCodesAndDisabling(addForm: AddAccountForm, parts: TwoFactorParts): void {
-  const { answers, identity, page } = parts;
+  const { responder, identity, page } = parts;
   const crumbs = [page];
 
   addForm("/two-factor/codes", both, async (sent) => {
@@ -97,11 +97,11 @@ function addCodesAndDisabling(addForm: AddAccountForm, parts: TwoFactorParts): v
     if (!sent.own.hasTwoFactor) return refuse(NONE);
     if (!(await sent.isThem(form))) return;
     const asked = { password: form.password };
-    const answer = await identity.ask("/two-factor/generate-backup-codes", asked, requesterOf(request));
-    if (answer.status !== 200) return refuse(`no new codes were made (${answer.status})`);
+    const response = await identity.ask("/two-factor/generate-backup-codes", asked, requesterOf(request));
+    if (response.status !== 200) return refuse(`no new codes were made (${response.status})`);
     await parts.note(reply, "new-codes");
-    const data = { page, ...codes.parse(answer.body) };
-    answers.show(request, reply, { template: "frame/sign-in/codes", title: "New backup codes", data, crumbs });
+    const data = { page, ...codes.parse(response.body) };
+    responder.show(request, reply, { template: "frame/sign-in/codes", title: "New backup codes", data, crumbs });
   });
 
   addForm("/two-factor/disable", both, async (sent) => {
@@ -109,10 +109,10 @@ function addCodesAndDisabling(addForm: AddAccountForm, parts: TwoFactorParts): v
     if (parts.mustHaveOne) return refuse("all staff of this instance must use two-factor authentication");
     if (!sent.own.hasTwoFactor) return refuse(NONE);
     if (!(await sent.isThem(form))) return;
-    const answer = await identity.ask("/two-factor/disable", { password: form.password }, requesterOf(request));
-    if (answer.status !== 200) return refuse(`the second factor is still on (${answer.status})`);
-    passCookies(reply, answer.cookies);
+    const response = await identity.ask("/two-factor/disable", { password: form.password }, requesterOf(request));
+    if (response.status !== 200) return refuse(`the second factor is still on (${response.status})`);
+    passCookies(reply, response.cookies);
     await parts.note(reply, "off");
-    answers.goOn(reply, page.href, "Two-factor authentication is off.");
+    responder.redirect(reply, page.href, "Two-factor authentication is off.");
   });
 }

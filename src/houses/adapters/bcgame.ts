@@ -37,7 +37,7 @@ const item = z.looseObject({ gameId: wire, gameDetail: detail });
 
 const shape: ListShape<z.infer<typeof item>> = {
   what: "BC.Game's newest games",
-  answer: z.looseObject({ data: z.looseObject({ list: z.array(z.unknown()) }) }).transform(({ data }) => data.list),
+  response: z.looseObject({ data: z.looseObject({ list: z.array(z.unknown()) }) }).transform(({ data }) => data.list),
   item,
   kinds: { gameId: "id", rate: "multiplier", endTime: "time", hash: "hash" },
   round: ({ gameId, gameDetail: { rate, hash, endTime } }) => ({
@@ -50,8 +50,8 @@ const shape: ListShape<z.infer<typeof item>> = {
 };
 
 /** A code other than 0 is an error, with status 200. */
-function houseError(answer: unknown): string | null {
-  const found = z.looseObject({ code: z.unknown(), msg: z.unknown() }).safeParse(answer);
+function houseError(response: unknown): string | null {
+  const found = z.looseObject({ code: z.unknown(), msg: z.unknown() }).safeParse(response);
   if (!found.success || found.data.code === 0 || found.data.code === undefined) return null;
   const { code, msg } = found.data;
   const quoted = typeof msg === "string" && msg !== "" ? ` "${excerpt(msg, 200)}"` : "";

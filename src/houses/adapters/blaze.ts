@@ -31,7 +31,10 @@ const shape: ListShape<{
   server_seed?: z.infer<typeof wire> | null | undefined;
 }> = {
   what: "Blaze's newest crash games",
-  answer: z.union([z.array(z.unknown()), z.looseObject({ records: z.array(z.unknown()) }).transform((a) => a.records)]),
+  response: z.union([
+    z.array(z.unknown()),
+    z.looseObject({ records: z.array(z.unknown()) }).transform((a) => a.records),
+  ]),
   item: z
     .looseObject({
       id: wire,

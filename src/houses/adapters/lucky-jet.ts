@@ -14,7 +14,7 @@ const item = z
 
 const shape: ListShape<z.infer<typeof item>> = {
   what: "a list of Lucky Jet's newest rounds",
-  answer: z.array(z.unknown()),
+  response: z.array(z.unknown()),
   item,
   kinds: { hash: "id", topCoefficient: "multiplier", top_coefficient: "multiplier" },
   round: ({ hash, topCoefficient, top_coefficient }) => ({ id: hash, multiplier: topCoefficient ?? top_coefficient }),

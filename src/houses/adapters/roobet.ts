@@ -9,7 +9,7 @@ const item = z.looseObject({ id: wire, crashPoint: wire });
 
 const shape: ListShape<z.infer<typeof item>> = {
   what: "a list of Roobet's newest crash games",
-  answer: z.array(z.unknown()),
+  response: z.array(z.unknown()),
   item,
   kinds: { id: "id", crashPoint: "multiplier" },
   round: ({ id, crashPoint }) => ({ id, multiplier: crashPoint }),

@@ -22,7 +22,7 @@ const item = z.looseObject({
 
 const shape: ListShape<z.infer<typeof item>> = {
   what: "Stake's newest crash games",
-  answer: z
+  response: z
     .looseObject({ data: z.looseObject({ crashGameList: z.array(z.unknown()) }) })
     .transform(({ data }) => data.crashGameList),
   item,
@@ -37,8 +37,8 @@ const shape: ListShape<z.infer<typeof item>> = {
 };
 
 /** GraphQL returns its errors with status 200. */
-function houseError(answer: unknown): string | null {
-  const found = z.looseObject({ errors: z.array(z.unknown()).min(1) }).safeParse(answer);
+function houseError(response: unknown): string | null {
+  const found = z.looseObject({ errors: z.array(z.unknown()).min(1) }).safeParse(response);
   if (!found.success) return null;
   const [first] = found.data.errors;
   const message = z.looseObject({ message: z.string() }).safeParse(first);

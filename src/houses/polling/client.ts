@@ -20,9 +20,9 @@ export type FailureReason =
 export type DiagnosticHeaders = Record<string, string>;
 
 /** The result of a request. Expected errors are values, not exceptions. */
-export type HouseAnswer =
+export type HouseResponse =
   | {
-      kind: "answer";
+      kind: "response";
       status: number;
       contentType: string | null;
       etag: string | null;
@@ -47,6 +47,6 @@ export type HouseAnswer =
 
 /** The HTTP client of all houses: one keep-alive agent per house, so that a failing house cannot affect others. */
 export interface HouseClient {
-  fetch(request: HouseRequest, signal: AbortSignal): Promise<HouseAnswer>;
+  fetch(request: HouseRequest, signal: AbortSignal): Promise<HouseResponse>;
   close(): Promise<void>;
 }

@@ -2,7 +2,7 @@ import { promisify } from "node:util";
 import { brotliDecompress, constants, gunzip, inflate, inflateRaw, zstdDecompress } from "node:zlib";
 import { Agent, errors, request as send, type Dispatcher } from "undici";
 import { codeOf, reasonOf } from "../../errors.ts";
-import type { FailureReason, HouseAnswer, HouseClient, HouseRequest } from "./client.ts";
+import type { FailureReason, HouseResponse, HouseClient, HouseRequest } from "./client.ts";
 import { excerpt } from "../reading/excerpt.ts";
 import { guardedLookup, RefusedAddressError, refuseUrl, type Resolve } from "./guard.ts";
 import { resolveByMachine } from "./machine-names.ts";
@@ -73,10 +73,10 @@ async function fetchOnce(
   request: HouseRequest,
   signal: AbortSignal,
   userAgent: string,
-): Promise<HouseAnswer> {
+): Promise<HouseResponse> {
   const startedAt = performance.now();
   const elapsedMs = () => Math.round(performance.now() - startedAt);
-  const fail = (reason: FailureReason, detail: string, status: number | null = null): HouseAnswer => {
+  const fail = (reason: FailureReason, detail: string, status: number | null = null): HouseResponse => {
     return { kind: "failed", status, reason, detail, retryAfterMs: null, elapsedMs: elapsedMs() };
   };
   const url = new URL(request.url); // names are checked by the agent's lookup
@@ -108,7 +108,7 @@ async function fetchOnce(
     const sent = Buffer.from(await response.body.arrayBuffer()); // the agent's maxResponseSize ends it
     const body = await unpack(sent, header("content-encoding"));
     return {
-      kind: "answer",
+      kind: "response",
       status,
       contentType: header("content-type"),
       etag: header("etag"),
@@ -139,7 +139,7 @@ function isConditional({ headers }: HouseRequest): boolean {
   return Object.keys(headers).some((name) => /^if-(none-match|modified-since)$/i.test(name));
 }
 
-function badStatus(response: Dispatcher.ResponseData, elapsedMs: number): HouseAnswer {
+function badStatus(response: Dispatcher.ResponseData, elapsedMs: number): HouseResponse {
   const { statusCode: status } = response;
   const location = oneHeader(response, "location");
   const failed = { kind: "failed", status, retryAfterMs: null, elapsedMs, headers: toldHeaders(response) } as const;

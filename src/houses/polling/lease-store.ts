@@ -39,7 +39,7 @@ export interface LeasedTable {
   /** The newest stored payload could not be read. */
   refused: boolean;
   /** Consecutive stored payloads that could not be read, or almost not. */
-  badAnswers: number;
+  badResponses: number;
   fullIsDue: boolean;
   /** The number of the newest on-time round, if ids count up. */
   newest: bigint | null;
@@ -163,7 +163,7 @@ function listLeasedTables(sql: Queryable, requests: readonly LeaseRequest[]) {
       f.etag,
       f.last_modified as "lastModified",
       f.refused_since is not null as refused,
-      f.bad_answers as "badAnswers",
+      f.bad_responses as "badResponses",
       h.newest_number as newest,
       extract(epoch from clock_timestamp() - h.last_polled_round_at)::float8 * 1000 as "silentMs",
       w.by_page and exists (

@@ -103,14 +103,14 @@ function addSums(sql: Queryable, polls: readonly EndedPoll[]): Statement {
 
 /** A request that failed. */
 type Failure = { house: string; leasedAt: string; tableId: number; receivedMs: number } & Pick<
-  Extract<RequestedTable["answer"], { kind: "failed" }>,
+  Extract<RequestedTable["response"], { kind: "failed" }>,
   "status" | "reason" | "detail"
 >;
 
 function failuresOf({ lease, asked }: EndedPoll): Failure[] {
-  return asked.flatMap(({ tableId, receivedMs, answer, isShared }) =>
-    answer.kind === "failed" && isShared !== true
-      ? [{ house: lease.house, leasedAt: lease.now, tableId, receivedMs, ...answer }]
+  return asked.flatMap(({ tableId, receivedMs, response, isShared }) =>
+    response.kind === "failed" && isShared !== true
+      ? [{ house: lease.house, leasedAt: lease.now, tableId, receivedMs, ...response }]
       : [],
   );
 }

@@ -1,5 +1,5 @@
 import type { PollOutcome } from "./circuit.ts";
-import type { HouseAnswer } from "./client.ts";
+import type { HouseResponse } from "./client.ts";
 
 /** The request and result for one table; times are milliseconds since the lease's database time. */
 export interface RequestedTable {
@@ -10,7 +10,7 @@ export interface RequestedTable {
   path: string;
   requestedMs: number;
   receivedMs: number;
-  answer: HouseAnswer;
+  response: HouseResponse;
   /** The round whose own page was requested; absent if the response is a list. */
   roundId?: string;
   /** A page that was requested ahead of its order: when its round was still missing is unknown. */
@@ -54,19 +54,19 @@ export function summarizePoll(asked: readonly RequestedTable[]): PollSummary {
     status: 0,
     error: null,
   };
-  for (const { name, answer, isShared } of asked) {
+  for (const { name, response, isShared } of asked) {
     if (isShared === true) continue;
-    const status = answer.status ?? 0;
+    const status = response.status ?? 0;
     summary.statuses[status] = (summary.statuses[status] ?? 0) + 1;
-    if (answer.kind === "answer") summary.bytes += answer.body.length;
+    if (response.kind === "response") summary.bytes += response.body.length;
     if (status > 0) {
-      const bucket = LATENCY_BOUNDS_MS.findIndex((bound) => answer.elapsedMs <= bound);
+      const bucket = LATENCY_BOUNDS_MS.findIndex((bound) => response.elapsedMs <= bound);
       const at = bucket < 0 ? LATENCY_BOUNDS_MS.length : bucket;
       summary.latency[at] = (summary.latency[at] ?? 0) + 1;
     }
-    if (answer.kind === "failed") {
+    if (response.kind === "failed") {
       summary.status = status;
-      summary.error = `${name}: ${answer.detail}`;
+      summary.error = `${name}: ${response.detail}`;
     } else if (summary.error === null) summary.status = status;
   }
   if (summary.error === null && summary.outcome.kind === "failed") {
@@ -76,18 +76,18 @@ export function summarizePoll(asked: readonly RequestedTable[]): PollSummary {
 }
 
 function outcomeOf(asked: readonly RequestedTable[]): PollOutcome["kind"] {
-  if (asked.some(({ answer }) => answer.status === 429)) return "throttled";
+  if (asked.some(({ response }) => response.status === 429)) return "throttled";
   return asked.some(isGood) ? "good" : "failed";
 }
 
 /** A response with a good HTTP status that is not known to be unreadable. */
-function isGood({ answer, isUnreadable }: RequestedTable): boolean {
-  return answer.kind !== "failed" && isUnreadable !== true;
+function isGood({ response, isUnreadable }: RequestedTable): boolean {
+  return response.kind !== "failed" && isUnreadable !== true;
 }
 
 function longestWait(asked: readonly RequestedTable[]): number | null {
-  const waits = asked.flatMap(({ answer }) =>
-    answer.kind === "failed" && answer.retryAfterMs !== null ? [answer.retryAfterMs] : [],
+  const waits = asked.flatMap(({ response }) =>
+    response.kind === "failed" && response.retryAfterMs !== null ? [response.retryAfterMs] : [],
   );
   return waits.length === 0 ? null : Math.max(...waits);
 }

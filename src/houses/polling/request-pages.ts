@@ -28,14 +28,14 @@ export async function requestPages(
   if (table.hasUnread) return []; // the next round depends on a stored payload that is not read yet
   const requested: RequestedTable[] = [];
   const next = adapter.poll(feed, { newest: table.newest });
-  const ahead = next.roundId === undefined || table.badAnswers === 0 ? 0 : distanceOf(table);
+  const ahead = next.roundId === undefined || table.badResponses === 0 ? 0 : distanceOf(table);
   let one: FeedRequest =
     ahead === 0 ? next : adapter.poll(feed, { newest: BigInt(next.roundId ?? 0) - 1n + BigInt(ahead) });
   let isAhead = ahead > 0;
   for (let pages = 0; pages < MOST_PAGES; pages += 1) {
     const answered = await send(one);
     if (answered === null) break;
-    const { kind } = answered.answer;
+    const { kind } = answered.response;
     requested.push({ ...answered, isAhead });
     if (kind === "absent" && one === next && pages === 0 && isSilent(table)) {
       one = adapter.poll(feed, { newest: BigInt(next.roundId ?? 0) + BigInt(stepOf(table)) });
@@ -43,7 +43,7 @@ export async function requestPages(
     } else if (kind === "absent" && isAhead && ahead > 0) {
       one = next;
       isAhead = false;
-    } else if (kind === "answer" && one.roundId !== undefined && table.badAnswers === 0) {
+    } else if (kind === "response" && one.roundId !== undefined && table.badResponses === 0) {
       one = adapter.poll(feed, { newest: BigInt(one.roundId) });
     } else break;
   }
@@ -56,15 +56,15 @@ function isSilent({ silentMs }: LeasedTable): boolean {
 
 /** How far beyond a missing page requests go: to each page in order, and farther the longer none arrives. */
 function distanceOf(table: LeasedTable): number {
-  return table.badAnswers < NEAR && !isSilent(table) ? table.badAnswers : 1 + stepOf(table);
+  return table.badResponses < NEAR && !isSilent(table) ? table.badResponses : 1 + stepOf(table);
 }
 
 /**
  * How many numbers to skip: of those that may have been played in the silence another one each second, in steps of the
  * golden ratio, which soon approach each of them at any poll interval.
  */
-function stepOf({ silentMs, badAnswers }: LeasedTable): number {
-  if (silentMs === null) return badAnswers % NEAR;
+function stepOf({ silentMs, badResponses }: LeasedTable): number {
+  if (silentMs === null) return badResponses % NEAR;
   const span = Math.max(NEAR, Math.floor(silentMs / SHORTEST_ROUND_MS));
   return Math.floor(((Math.floor(silentMs / 1000) * GOLDEN_RATIO) % 1) * span);
 }

@@ -55,9 +55,9 @@ export async function requestTables(
     if (!(await isLeft)) return [];
     const leftMs = Math.ceil(endMs - options.elapsedMs());
     const answered = await send(http, house, tables, ask, { ...options, timeoutMs: leftMs }, signal);
-    const answer = answered[0]?.answer;
-    options.budget.add(answer?.kind === "answer" ? answer.body.length : 0);
-    if (answer?.kind !== "failed") oneIsGood.resolve();
+    const response = answered[0]?.response;
+    options.budget.add(response?.kind === "response" ? response.body.length : 0);
+    if (response?.kind !== "failed") oneIsGood.resolve();
     return answered;
   };
   const ask = async ({ tables, settings, request }: SharedRequest): Promise<void> => {
@@ -118,9 +118,9 @@ function groupByRequest(house: House, tables: readonly LeasedTable[]): SharedReq
 /** Whether the house responds and has not asked us to wait. */
 function isResponding(requested: readonly RequestedTable[]): boolean {
   const isThrottled = requested.some(
-    ({ answer }) => answer.status === 429 || (answer.kind === "failed" && answer.retryAfterMs !== null),
+    ({ response }) => response.status === 429 || (response.kind === "failed" && response.retryAfterMs !== null),
   );
-  return !isThrottled && requested.some(({ answer }) => answer.kind !== "failed");
+  return !isThrottled && requested.some(({ response }) => response.kind !== "failed");
 }
 
 async function send(
@@ -135,12 +135,13 @@ async function send(
   const headers = ask.roundId === undefined ? conditionOf(tables) : {};
   const request = houseRequest(house, ask, { allowPrivateHouses, timeoutMs, headers });
   const requestedMs = options.elapsedMs();
-  const answer = await http.fetch(request, signal);
+  const response = await http.fetch(request, signal);
   const common = {
     path: house.hide(ask.path),
     requestedMs,
     receivedMs: options.elapsedMs(),
-    answer: answer.kind === "failed" ? { ...answer, detail: cut(house.hide(answer.detail), LONGEST_REASON) } : answer,
+    response:
+      response.kind === "failed" ? { ...response, detail: cut(house.hide(response.detail), LONGEST_REASON) } : response,
     ...(ask.roundId === undefined ? {} : { roundId: ask.roundId }),
   };
   return tables.map(({ tableId, game, market }, place) => ({

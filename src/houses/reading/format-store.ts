@@ -4,7 +4,7 @@ import type { Query } from "../../db/query.ts";
 /** The state of a feed's format; `since` is ISO 8601. */
 interface StoredFormat {
   tableId: number;
-  badAnswers: number;
+  badResponses: number;
   since: string | null;
 }
 
@@ -16,13 +16,13 @@ export function saveFormatsStatement(sql: Queryable, formats: readonly StoredFor
   return sql`
     update feeds f
     set
-      bad_answers = n.bad_answers,
+      bad_responses = n.bad_responses,
       format_since = n.since::timestamptz
     from unnest(
       ${formats.map(({ tableId }) => tableId)}::integer[],
-      ${formats.map(({ badAnswers }) => badAnswers)}::integer[],
+      ${formats.map(({ badResponses }) => badResponses)}::integer[],
       ${formats.map(({ since }) => since)}::text[]
-    ) as n (table_id, bad_answers, since)
+    ) as n (table_id, bad_responses, since)
     where f.table_id = n.table_id`;
 }
 

@@ -19,14 +19,14 @@ export interface ListShape<Item> {
   /** What is expected, in a few words, such as `Blaze's newest crash games`. */
   what: string;
   /** The schema of the whole response; outputs its list. */
-  answer: z.ZodType<unknown[]>;
+  response: z.ZodType<unknown[]>;
   item: z.ZodType<Item>;
   /** By the name of the field. */
   kinds: Readonly<Record<string, FieldKind>>;
   /** The fields of a round; null for an item that is not finished yet. */
   round(item: Item): RoundFields | null;
   /** The error that the house itself reports, in a response with status 200. */
-  houseError?(answer: unknown): string | null;
+  houseError?(response: unknown): string | null;
 }
 
 /** Responses with more items are refused: no house lists more than a hundred rounds. */
@@ -50,7 +50,7 @@ export function readList<Item>(
   if (!parsed.ok) return parsed;
   const houseError = shape.houseError?.(parsed.value) ?? null;
   if (houseError !== null) return { ok: false, reason: cut(houseError, LONGEST_REASON) };
-  const list = shape.answer.safeParse(parsed.value, { reportInput: true });
+  const list = shape.response.safeParse(parsed.value, { reportInput: true });
   if (!list.success) {
     const issue = list.error.issues[0];
     const where = issue?.path.join(".") ?? "";

@@ -105,7 +105,7 @@ export function groupProblems(problems: readonly Problem[]): GroupedProblem[] {
 }
 
 /** Alerts of tables that repeat an open notice of this kind. */
-const NOTICE_OF_ALERT: Record<string, string> = { answers_unreadable: "format", "proof mismatch": "proof" };
+const NOTICE_OF_ALERT: Record<string, string> = { responses_unreadable: "format", "proof mismatch": "proof" };
 
 /** Alerts that repeat what systemProblems finds. */
 const FOUND_BY_SYSTEM = new Set(["no_leader", "clock_skew"]);

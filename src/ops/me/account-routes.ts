@@ -42,7 +42,7 @@ export interface StaffAccountParts extends SignInParts {
 
 /** Adds the account page of staff, for every role: their sign-ins, password and second factor. */
 export function addAccountRoutes(app: Express, made: RouteParts, parts: StaffAccountParts): void {
-  const { answers } = made;
+  const { responder } = made;
   const { sql, mustHaveTwoFactor } = parts;
 
   app.get(ME, async (request, response) => {
@@ -50,11 +50,11 @@ export function addAccountRoutes(app: Express, made: RouteParts, parts: StaffAcc
     const { to } = queryOf(request, toQuery);
     const sessions = await listSessions(sql, visitor.operatorId, { idleSeconds: IDLE_SECONDS, surface: "ops" });
     const data = { page: ME, to, sessions, sessionId, hasPassword, hasTwoFactor, mustHaveTwoFactor };
-    answers.show(request, response as PageReply, { template: "me/me", title: "Your sign-in", data });
+    responder.show(request, response as PageReply, { template: "me/me", title: "Your sign-in", data });
   });
 
   const addForm = accountForms(app, {
-    answers,
+    responder,
     ...parts,
     page: ME,
     accountOf: (response) => accountOf(requireSignedIn(response)),
@@ -62,7 +62,7 @@ export function addAccountRoutes(app: Express, made: RouteParts, parts: StaffAcc
   });
   addPasswordForm(addForm, made, parts);
   addSessions(addForm, {
-    answers,
+    responder,
     ...parts,
     page: ME,
     entryOf(reply, after) {
@@ -71,7 +71,7 @@ export function addAccountRoutes(app: Express, made: RouteParts, parts: StaffAcc
     },
   });
   addTwoFactor(addForm, {
-    answers,
+    responder,
     ...parts,
     page: { href: ME, label: "Your sign-in" },
     mustHaveOne: mustHaveTwoFactor,
@@ -90,7 +90,7 @@ export function addAccountRoutes(app: Express, made: RouteParts, parts: StaffAcc
     if (!mustHaveTwoFactor || requireSignedIn(response).hasTwoFactor) return next();
     if (!isLooking(request))
       throw new PageError(403, "All staff of this instance must use two-factor authentication. Turn it on at /ops/me.");
-    answers.goOn(
+    responder.redirect(
       response as PageReply,
       ME,
       "All staff of this instance must use two-factor authentication. Turn it on.",
@@ -99,7 +99,7 @@ export function addAccountRoutes(app: Express, made: RouteParts, parts: StaffAcc
 }
 
 /** Adds the form that changes the password, or sets one for staff who signed in by a link. It ends other sessions. */
-function addPasswordForm(addForm: AddAccountForm, { answers, guard }: RouteParts, { sql }: SignInParts): void {
+function addPasswordForm(addForm: AddAccountForm, { responder, guard }: RouteParts, { sql }: SignInParts): void {
   addForm("/password", passwordForm, async ({ request, reply, form, refuse, refuseProof, mayTry }) => {
     const who = requireSignedIn(reply);
     const { visitor, sessionId, isFresh, hasPassword } = who;
@@ -116,7 +116,7 @@ function addPasswordForm(addForm: AddAccountForm, { answers, guard }: RouteParts
       const requirement = { isFresh, name: "Set password", stepUp: { kind: "link" } } as const;
       const sent = { fields: {}, proof: { password: "", code: "" } };
       const confirm = (given: Parameters<typeof guard.confirm>[1]) => guard.confirm(who, given);
-      if (!(await ensureProven(answers, request, reply, { sent, requirement, confirm }))) return;
+      if (!(await ensureProven(responder, request, reply, { sent, requirement, confirm }))) return;
     }
     const passwordHash = await hashPassword(form.next);
     await sql.begin(async (tx) => {
@@ -125,6 +125,6 @@ function addPasswordForm(addForm: AddAccountForm, { answers, guard }: RouteParts
       const target = `operator ${visitor.email}`;
       await appendAudit(tx, auditEntry(visitor, { action: "own.password", target, after: { sessions_ended: ended } }));
     });
-    answers.goOn(reply, ME, "The password is changed, and your other sign-ins have ended.");
+    responder.redirect(reply, ME, "The password is changed, and your other sign-ins have ended.");
   });
 }

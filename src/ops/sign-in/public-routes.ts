@@ -21,7 +21,7 @@ export type PrintLink = (() => Promise<void>) | null;
 /** Adds the routes that need no sign-in. No response shows whether an address may sign in. */
 export function addPublicRoutes(
   app: Express,
-  { answers }: RouteParts,
+  { responder }: RouteParts,
   parts: SignInParts & { printLink: PrintLink },
 ): void {
   const { sql, identity, buckets, printLink } = parts;
@@ -31,7 +31,7 @@ export function addPublicRoutes(
     data: { printsLinks: printLink !== null },
     record: (request: Request, reply: PageReply, event: SignInEvent) => recordEvent(sql, request, reply, event),
   };
-  const showSignIn = addSignIn(app, answers, parts, pages);
+  const showSignIn = addSignIn(app, responder, parts, pages);
 
   const link = app.route("/ops/link");
   // HEAD must not use the link up: mail scanners and previews send it
@@ -41,16 +41,16 @@ export function addPublicRoutes(
   link.get(async (request, response) => {
     const reply = response as PageReply;
     const { token } = queryOf(request, linkQuery);
-    const answer = await identity.ask("/sign-in/link", { token }, requesterOf(request));
-    if (answer.status >= 500) throw new Error(`better-auth answered a link with ${answer.status}`);
-    if (answer.status !== 200) {
+    const signIn = await identity.ask("/sign-in/link", { token }, requesterOf(request));
+    if (signIn.status >= 500) throw new Error(`better-auth answered a link with ${signIn.status}`);
+    if (signIn.status !== 200) {
       const problem = "This link was used already, or has expired.";
       return showSignIn(request, reply, { problem, to: "" }, 401);
     }
-    passCookies(reply, answer.cookies);
+    passCookies(reply, signIn.cookies);
     const reason = "with the link that was printed at the start";
     await recordEvent(sql, request, reply, { action: "session.begin", who: { email: LOCAL_OPERATOR }, reason });
-    answers.goOn(reply, "/ops", "");
+    responder.redirect(reply, "/ops", "");
   });
   link.all(() => {
     throw new PageError(405, "this path takes GET", { Allow: "GET" });
@@ -68,7 +68,7 @@ export function addPublicRoutes(
       width: "reading",
       data: {},
     } as const;
-    answers.show(request, reply, view);
+    responder.show(request, reply, view);
   });
 }
 

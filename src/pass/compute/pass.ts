@@ -32,7 +32,7 @@ function isNothingNew({ head: before }: PassState, { rows }: Placed, { head, rea
   if (rows.payloads.length + rows.marks.length + rows.notices.length + rows.quarantine.length > 0) return false;
   if (rows.changesNotices || rows.format !== null || reading !== null) return false;
   const changed = (Object.keys(head) as (keyof HeadRow)[]).filter((key) => head[key] !== before[key]);
-  return changed.every((key) => key === "answeredAt");
+  return changed.every((key) => key === "respondedAt");
 }
 
 /** Settles the forecasts that end with the placed rounds, after those of earlier rounds which now have a second result. */

@@ -217,7 +217,7 @@ function refuseResponse(state: PassState, response: PassResponse, reason: string
 
 /** When the new rounds of a response were last absent; null if unknown. */
 function absentAtOf(head: HeadRow, response: PassResponse): string | null {
-  if (response.from === "poll") return response.isAhead ? null : head.answeredAt;
+  if (response.from === "poll") return response.isAhead ? null : head.respondedAt;
   return response.from === "stored" ? response.absentAt : null;
 }
 
@@ -229,20 +229,20 @@ function reachOf({ head, known }: PassState, receivedAt: string): bigint {
 }
 
 /**
- * The head after a response, without the effect of its rounds. `answeredAt` is the time since which later rounds are
+ * The head after a response, without the effect of its rounds. `respondedAt` is the time since which later rounds are
  * absent: the request of the newest response that proves it. An unreadable or empty one (`isUseless`) and its repeats
  * prove nothing: null stays null until another payload.
  */
 function afterResponse(head: HeadRow, response: PassResponse, isUseless: boolean): HeadRow {
   if (response.from === "stored") {
-    return isUseless && response.sha256 === head.payloadSha256 ? { ...head, answeredAt: null } : head;
+    return isUseless && response.sha256 === head.payloadSha256 ? { ...head, respondedAt: null } : head;
   }
   if (response.from !== "poll") return head;
   const { absence, payload, isRepeat, requestedAt } = response;
-  const isAsBefore = absence === "as_before" || (isRepeat && head.answeredAt === null && head.payloadSha256 !== null);
-  const answeredAt = isUseless || absence === "forgotten" ? null : isAsBefore ? head.answeredAt : requestedAt;
-  if (payload === null) return answeredAt === head.answeredAt ? head : { ...head, answeredAt };
-  return { ...head, answeredAt, payloadSha256: payload.sha256, payloadPath: payload.path };
+  const isAsBefore = absence === "as_before" || (isRepeat && head.respondedAt === null && head.payloadSha256 !== null);
+  const respondedAt = isUseless || absence === "forgotten" ? null : isAsBefore ? head.respondedAt : requestedAt;
+  if (payload === null) return respondedAt === head.respondedAt ? head : { ...head, respondedAt };
+  return { ...head, respondedAt, payloadSha256: payload.sha256, payloadPath: payload.path };
 }
 
 function headAfter(
@@ -386,8 +386,8 @@ function noticesAfter(state: PassState, read: ReadResponse & { ok: true }, taken
   const verdict = verdictOf({ items: items.length, refused: refusedByAdapter, kept: taken.refused.length, isPage });
   return notice(state, verdict, now, (changes, format) => {
     const outOfOrderAfter = outOfOrder(state, taken);
-    const answer = { items, refusedByAdapter, isPage, payload: { now }, outOfOrderAfter };
-    noteResponse(changes, state.table.tableId, answer, taken, format.since !== null);
+    const response = { items, refusedByAdapter, isPage, payload: { now }, outOfOrderAfter };
+    noteResponse(changes, state.table.tableId, response, taken, format.since !== null);
   });
 }
 
@@ -430,7 +430,7 @@ function notice(
 }
 
 function changeOf(from: FormatState, to: FormatState): { from: FormatState; to: FormatState } | null {
-  return from.badAnswers === to.badAnswers && from.since === to.since ? null : { from, to };
+  return from.badResponses === to.badResponses && from.since === to.since ? null : { from, to };
 }
 
 /** The result of reading a payload. */

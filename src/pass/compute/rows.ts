@@ -25,7 +25,7 @@ export interface HeadRow {
   proofNumber: bigint | null;
   proofHash: string | null;
   proofOf: string | null;
-  answeredAt: string | null;
+  respondedAt: string | null;
   payloadSha256: string | null;
   payloadPath: string | null;
   openSets: readonly bigint[];

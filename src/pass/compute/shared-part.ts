@@ -12,7 +12,7 @@ import type { TableFacts } from "./state.ts";
 export interface SharedPart {
   /** Of the listed content, and of the settings with which it is read. */
   sha256: string;
-  /** The newest request that is in `answered_at` of the head; UTC with seven digits. */
+  /** The newest request that is in `responded_at` of the head; UTC with seven digits. */
   notedAt: string;
 }
 

@@ -13,7 +13,7 @@ import type { Color } from "../../rounds/colors.ts";
 import type { FormatState } from "../../rounds/notices/format-watch.ts";
 import type { UnknownGap } from "../../rounds/gaps/gaps.ts";
 import type { NoticeKind } from "../../rounds/notices/notices.ts";
-import type { Answer, CheckedItem, KnownRound } from "../../rounds/round.ts";
+import type { RoundsResponse, CheckedItem, KnownRound } from "../../rounds/round.ts";
 import type { HeldBack } from "../../rounds/intake.ts";
 import type { ForecastSetRow, HeadRow, PassRows, PayloadRow, SnapshotRow } from "./rows.ts";
 
@@ -177,7 +177,7 @@ export interface StoredResponse {
   sha256: string;
   /** Request time of the previous response; null if that one proves nothing. */
   absentAt: string | null;
-  manner: Answer["manner"];
+  manner: RoundsResponse["manner"];
   /** Other payloads of the table are still unread. */
   isMoreUnread: boolean;
   read: ReadResponse;
@@ -188,7 +188,7 @@ export interface AddedRounds {
   from: "history" | "computed" | "import";
   requestedAt: string | null;
   receivedAt: string;
-  manner: Answer["manner"];
+  manner: RoundsResponse["manner"];
   payload: ReceivedPayload | null;
   read: ReadResponse;
 }
@@ -245,7 +245,7 @@ export type PayloadMark = Pick<
 
 /** Everything that a pass writes. */
 export interface CompletePassRows extends PassRows {
-  /** Only `answeredAt` of the head changes, and its version stays: the response has nothing new. */
+  /** Only `respondedAt` of the head changes, and its version stays: the response has nothing new. */
   isQuiet: boolean;
   /** Stored payloads that are read now. */
   marks: readonly PayloadMark[];

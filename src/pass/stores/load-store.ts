@@ -171,7 +171,7 @@ function tablesOf([heads, snapshots, replay, sets, settled, known, held, gaps, n
       ),
       unknownGaps: row.round_ids === "opaque" ? (gapsOf.get(tableId) ?? []) : [],
       notices: new Map((noticesOf.get(tableId) ?? []).map(({ kind, opened_at }) => [kind, asTime(opened_at)])),
-      format: { badAnswers: row.bad_answers, since: asOptionalTime(row.format_since) },
+      format: { badResponses: row.bad_responses, since: asOptionalTime(row.format_since) },
       reading: row.reading,
     };
   });
@@ -217,7 +217,7 @@ interface StoredHead {
   round_ids: "consecutive" | "opaque";
   settings: object;
   bands: Color[];
-  bad_answers: number;
+  bad_responses: number;
   format_since: string | null;
   reading: PublishedReadingJson | null;
   has_unread: boolean;
@@ -242,7 +242,7 @@ interface StoredHead {
   proof_number: bigint | null;
   proof_hash: Buffer | null;
   proof_of: string | null;
-  answered_at: string | null;
+  responded_at: string | null;
   payload_sha256: Buffer | null;
   payload_path: string | null;
   open_sets: bigint[];
@@ -258,12 +258,12 @@ function listHeads(sql: Queryable, ids: readonly number[], lock: Fragment) {
   return sql<StoredHead[]>`
     select
       h.table_id, t.house_id as house, t.game, t.market, t.round_ids, t.settings, p.bands,
-      f.bad_answers, f.format_since::text, r.reading,
+      f.bad_responses, f.format_since::text, r.reading,
       exists (select from payloads where table_id = h.table_id and state = 'unread') as has_unread,
       h.version, h.palette, h.model, h.pause_ms, h.last_seq, h.last_ordinal, h.newest_seq, h.newest_round_id,
       h.newest_number, h.newest_occurred_at::text, h.same_hundredths, h.same_count, h.history_hash, h.forecast_seq,
       h.forecast_hash, h.score_hash, h.first_forecast_at::text, h.first_forecast_ordinal, h.proof_number, h.proof_hash,
-      h.proof_of, h.answered_at::text, h.payload_sha256, h.payload_path, h.open_sets, h.set_seq, h.now_ppm, h.has_ended,
+      h.proof_of, h.responded_at::text, h.payload_sha256, h.payload_path, h.open_sets, h.set_seq, h.now_ppm, h.has_ended,
       h.last_round_at::text, h.last_polled_round_at::text
     from table_heads h
     join tables t on t.id = h.table_id
@@ -517,7 +517,7 @@ function asHead(row: StoredHead): HeadRow {
     proofNumber: row.proof_number,
     proofHash: row.proof_hash?.toString("hex") ?? null,
     proofOf: row.proof_of,
-    answeredAt: asOptionalTime(row.answered_at),
+    respondedAt: asOptionalTime(row.responded_at),
     payloadSha256: row.payload_sha256?.toString("hex") ?? null,
     payloadPath: row.payload_path,
     openSets: row.open_sets,

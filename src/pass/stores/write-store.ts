@@ -116,7 +116,7 @@ export function passStatements(sql: Queryable, passes: readonly PassRows[], leas
       sql,
       ordered.filter(({ isQuiet }) => !isQuiet),
     ),
-    noteAnswers(
+    noteResponses(
       sql,
       ordered.filter(({ isQuiet }) => isQuiet),
     ),
@@ -544,7 +544,7 @@ function moveHeads(sql: Sql, passes: readonly PassRows[]): Statement | null {
       proof_number = n.proof_number,
       proof_hash = n.proof_hash,
       proof_of = n.proof_of,
-      answered_at = n.answered_at,
+      responded_at = n.responded_at,
       payload_sha256 = n.payload_sha256,
       payload_path = n.payload_path,
       open_sets = n.open_sets::bigint[],
@@ -570,7 +570,7 @@ function moveHeads(sql: Sql, passes: readonly PassRows[]): Statement | null {
       ${h.plain(({ proofNumber }) => proofNumber)}::bigint[],
       ${h.hex(({ proofHash }) => proofHash)}::bytea[],
       ${h.text(({ proofOf }) => proofOf)}::text[],
-      ${h.plain(({ answeredAt }) => answeredAt)}::timestamptz[],
+      ${h.plain(({ respondedAt }) => respondedAt)}::timestamptz[],
       ${h.hex(({ payloadSha256 }) => payloadSha256)}::bytea[],
       ${h.text(({ payloadPath }) => payloadPath)}::text[],
       ${h.arrays(({ openSets }) => openSets)}::text[],
@@ -582,20 +582,20 @@ function moveHeads(sql: Sql, passes: readonly PassRows[]): Statement | null {
     ) with ordinality as n (
       table_id, version, last_seq, last_ordinal, newest_seq, newest_round_id, newest_number, newest_occurred_at,
       same_hundredths, same_count, forecast_seq, first_forecast_at, first_forecast_ordinal, proof_number, proof_hash,
-      proof_of, answered_at, payload_sha256, payload_path, open_sets, set_seq, now_ppm, has_ended,
+      proof_of, responded_at, payload_sha256, payload_path, open_sets, set_seq, now_ppm, has_ended,
       last_round_at, last_polled_round_at, place
     )
     where h.table_id = n.table_id`;
 }
 
 /** Times of responses with nothing new; the version stays, so that no reader reloads. */
-function noteAnswers(sql: Sql, passes: readonly PassRows[]): Statement | null {
+function noteResponses(sql: Sql, passes: readonly PassRows[]): Statement | null {
   if (passes.length === 0) return null;
   const h = rowsOf(passes, ({ head }) => [head]);
   return sql`
     update table_heads h
-    set answered_at = n.answered_at
-    from unnest(${h.tableIds}::integer[], ${h.plain(({ answeredAt }) => answeredAt)}::timestamptz[])
-      as n (table_id, answered_at)
+    set responded_at = n.responded_at
+    from unnest(${h.tableIds}::integer[], ${h.plain(({ respondedAt }) => respondedAt)}::timestamptz[])
+      as n (table_id, responded_at)
     where h.table_id = n.table_id`;
 }

@@ -17,14 +17,14 @@ import {
 import { verifyConsistency } from "./tree.ts";
 
 /** A response of `/add-checkpoint`. */
-export interface WitnessAnswer {
+export interface WitnessResponse {
   status: 200 | 400 | 403 | 404 | 409 | 422;
   type: "text/plain; charset=utf-8" | "text/x.tlog.size";
   text: string;
 }
 
 /** Takes the body of a request to `/add-checkpoint`. */
-export type AddCheckpoint = (body: string) => Promise<WitnessAnswer>;
+export type AddCheckpoint = (body: string) => Promise<WitnessResponse>;
 
 /** By origin, the newest checkpoint note that was cosigned. */
 type Kept = Record<string, string>;
@@ -44,7 +44,7 @@ export async function openWitness(
   const kept = await readKept(path);
   let last: Promise<unknown> = Promise.resolve();
 
-  async function add(body: string): Promise<WitnessAnswer> {
+  async function add(body: string): Promise<WitnessResponse> {
     const request = parseRequest(body);
     if (request === null) return refuse(400, "expected old <size>, a proof, an empty line and a signed checkpoint");
     const { old, proof, note } = request;
@@ -69,9 +69,9 @@ export async function openWitness(
   }
 
   return (body) => {
-    const answer = last.then(() => add(body));
-    last = answer.catch(() => undefined);
-    return answer;
+    const response = last.then(() => add(body));
+    last = response.catch(() => undefined);
+    return response;
   };
 }
 
@@ -92,7 +92,7 @@ function originOf(note: string): string | null {
   }
 }
 
-function refuse(status: WitnessAnswer["status"], text: string): WitnessAnswer {
+function refuse(status: WitnessResponse["status"], text: string): WitnessResponse {
   return { status, type: "text/plain; charset=utf-8", text: `${text}\n` };
 }
 

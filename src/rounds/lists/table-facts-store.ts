@@ -35,7 +35,7 @@ export async function readTable(sql: Sql, tableId: number): Promise<TableFacts> 
       d.newest_round_id as newest_round,
       d.last_ordinal::float8 as on_time,
       d.forecast_seq::float8 as forecasts,
-      utc_text(d.answered_at) as last_request_at,
+      utc_text(d.responded_at) as last_request_at,
       (
         select jsonb_build_object(
           'gaps', (select count(*) from gaps g where g.table_id = t.id and g.state = 'open'),

@@ -7,7 +7,7 @@ export type Verdict = "good" | "refused" | "unreadable" | "held" | "unknown";
 /** What is known of the format of a feed's responses. */
 export interface FormatState {
   /** Consecutive responses that were `refused`, `unreadable` or `held`: none of them brought a round. */
-  badAnswers: number;
+  badResponses: number;
   /** ISO 8601: since when the house is taken to have changed its format; null if it is not. */
   since: string | null;
 }
@@ -46,9 +46,9 @@ export function verdictOf({
 /** The state after one more response, which arrived at `now`. */
 export function nextFormat(state: FormatState, verdict: Verdict, now: string): FormatState {
   if (verdict === "unknown") return state;
-  if (verdict === "good") return { badAnswers: 0, since: null };
-  const badAnswers = state.badAnswers + 1;
-  if (verdict === "held") return { badAnswers, since: state.since };
+  if (verdict === "good") return { badResponses: 0, since: null };
+  const badResponses = state.badResponses + 1;
+  if (verdict === "held") return { badResponses, since: state.since };
   const enough = verdict === "refused" ? REFUSED_IN_ROW : UNREADABLE_IN_ROW;
-  return { badAnswers, since: state.since ?? (badAnswers >= enough ? now : null) };
+  return { badResponses, since: state.since ?? (badResponses >= enough ? now : null) };
 }

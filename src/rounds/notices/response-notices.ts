@@ -3,7 +3,7 @@ import { formatSentence, idsSentence, stuckSentence, unreadableSentence } from "
 import type { IntakePlan } from "../intake.ts";
 
 /** The parts of a response that notices need; `now` is when it arrived. */
-interface NoticedAnswer {
+interface NoticedResponse {
   items: readonly unknown[];
   refusedByAdapter: number;
   isPage: boolean;
@@ -16,7 +16,7 @@ interface NoticedAnswer {
 export function noteUnreadable(
   notices: NoticeChanges,
   tableId: number,
-  { payload: { now } }: Pick<NoticedAnswer, "payload">,
+  { payload: { now } }: Pick<NoticedResponse, "payload">,
   isChanged: boolean,
 ): void {
   notices.set(tableId, "format", now, (since) => unreadableSentence(since, isChanged));
@@ -26,11 +26,11 @@ export function noteUnreadable(
 export function noteResponse(
   notices: NoticeChanges,
   tableId: number,
-  answer: NoticedAnswer,
+  response: NoticedResponse,
   taken: IntakePlan,
   isChanged: boolean,
 ): void {
-  const { items, refusedByAdapter, isPage, payload, outOfOrderAfter } = answer;
+  const { items, refusedByAdapter, isPage, payload, outOfOrderAfter } = response;
   const isBrokenPage = isPage && isChanged && refusedByAdapter > 0;
   const sentence = (since: string) =>
     isBrokenPage

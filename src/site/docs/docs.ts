@@ -44,7 +44,7 @@ export function docsPage({ site }: { site: string }): (plans: readonly ListedPla
 
 /** One endpoint: its description, parameters, a sample response with every field, and sample requests. */
 function shownOperation(description: Description, site: string) {
-  const { operation, summary, answer, example } = description;
+  const { operation, summary, response: answer, example } = description;
   const { path } = operation;
   const parameters = parametersOf(description);
   const anchor = path.slice(path.lastIndexOf("/") + 1);

@@ -30,7 +30,7 @@ export interface RawNotice {
 }
 
 /** The response. The payment app sends the notification again if `returnCode` is not SUCCESS. */
-export interface NoticeAnswer {
+export interface NoticeResponse {
   status: number;
   body: { returnCode: "SUCCESS" | "FAIL"; returnMessage: string | null };
 }
@@ -40,7 +40,7 @@ export interface NoticeAnswer {
  * nothing is credited here. Refused if headers are missing, if it is not signed with one of the payment app's keys, if
  * it is more than five minutes old or ahead, or if its nonce was used before.
  */
-export async function answerNotice(sql: Sql, log: Log, { headers, body }: RawNotice): Promise<NoticeAnswer> {
+export async function acceptNotice(sql: Sql, log: Log, { headers, body }: RawNotice): Promise<NoticeResponse> {
   const given = header.safeParse({
     timestamp: headers["binancepay-timestamp"],
     nonce: headers["binancepay-nonce"],
@@ -74,7 +74,7 @@ export function readNotice(body: Uint8Array): z.infer<typeof content> | null {
   }
 }
 
-function refuse(log: Log, status: number, returnMessage: string): NoticeAnswer {
+function refuse(log: Log, status: number, returnMessage: string): NoticeResponse {
   log.warn({ status }, `a notice for Binance Pay was refused: ${returnMessage}`);
   return { status, body: { returnCode: "FAIL", returnMessage } };
 }

@@ -107,15 +107,15 @@ function askAll(deciding: Deciding, { txHash }: PendingDeposit): Promise<Receipt
 }
 
 async function requestReceipts({ polls, watch }: Deciding, txHash: PendingDeposit["txHash"]): Promise<Receipts | null> {
-  const answers = await Promise.allSettled(polls.map(({ endpoint }) => endpoint.receipt(txHash)));
+  const responses = await Promise.allSettled(polls.map(({ endpoint }) => endpoint.receipt(txHash)));
   watch.signal.throwIfAborted();
   let isWhole = true;
-  const receipts = answers.map((answer, at) => {
-    if (answer.status === "fulfilled") return answer.value;
-    if (!(answer.reason instanceof EndpointError)) throw answer.reason;
-    if (answer.reason.why === "large") return null; // a dispute, if another endpoint has the deposit
+  const receipts = responses.map((response, at) => {
+    if (response.status === "fulfilled") return response.value;
+    if (!(response.reason instanceof EndpointError)) throw response.reason;
+    if (response.reason.why === "large") return null; // a dispute, if another endpoint has the deposit
     const poll = polls[at];
-    if (poll !== undefined) poll.error ??= answer.reason.message;
+    if (poll !== undefined) poll.error ??= response.reason.message;
     isWhole = false;
     return null;
   });

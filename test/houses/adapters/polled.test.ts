@@ -99,7 +99,7 @@ async function absences(): Promise<[id: string, at: string | null][]> {
   return rounds.map(({ id, at }) => [id, at]);
 }
 async function lastAnswerAt(): Promise<string | null | undefined> {
-  return (await sql<{ at: string | null }[]>`select answered_at::text as at from table_heads`)[0]?.at;
+  return (await sql<{ at: string | null }[]>`select responded_at::text as at from table_heads`)[0]?.at;
 }
 
 describe("houses with a list", () => {
@@ -398,8 +398,8 @@ describe("a house that changed its format", () => {
     answers(good(24).map((one, at) => ({ ...one, crashPoint: 1.5 + at })));
     await turn();
     expect([await circuit(), (await openNotices(sql, table))["format"]]).toEqual(["closed", undefined]);
-    expect(await sql`select bad_answers, format_since from feeds`).toMatchObject([
-      { bad_answers: 0, format_since: null },
+    expect(await sql`select bad_responses, format_since from feeds`).toMatchObject([
+      { bad_responses: 0, format_since: null },
     ]);
     expect((await values(table)).length).toBe(12);
   });
@@ -421,7 +421,7 @@ describe("a house that changed its format", () => {
   it("is suspended if each round has its own page too: a round that was not played yet proves no format", async () => {
     const table = await oneTable("bustabit", { first_round_id: 101 });
     server.on("/game/101", respondWith("<h1>Game 101</h1><canvas></canvas>"));
-    await sql`update feeds set bad_answers = 4`; // as after so many pages
+    await sql`update feeds set bad_responses = 4`; // as after so many pages
     server.on("/game/105", respondWith("<h1>Game 105</h1><canvas></canvas>"));
     await turn();
     expect([await circuit(), (await openNotices(sql, table))["format"]]).toEqual([
@@ -438,7 +438,7 @@ describe("a house that changed its format", () => {
 
   it("is distinguished from maintenance: an error page that changes each time is only reported as unreadable", async () => {
     const table = await oneTable("roobet", {});
-    await sql`update feeds set bad_answers = 4`; // as after so many of them
+    await sql`update feeds set bad_responses = 4`; // as after so many of them
     server.on("/crash/recentNumbers", respondWith("<title>Back soon</title><p>Request 5</p>"));
     await turn();
     expect([await circuit(), (await openNotices(sql, table))["format"]]).toEqual([
@@ -520,7 +520,7 @@ describe("a budget of requests", () => {
     const table = await oneTable("ethcrash-io", { first_round_id: 5 }, { requests_per_minute: 60, poll_every_ms: 100 });
     for (const n of [5, 9]) server.on(`/game/${n}.json`, respondWith('{"game_crash":200}'));
     await turn();
-    await sql`update feeds set bad_answers = 3`; // as after pages that could not be read
+    await sql`update feeds set bad_responses = 3`; // as after pages that could not be read
     await turn();
     expect(await values(table)).toEqual(["5 2", "9 2"]);
     await sql`update request_budgets set spent_until = clock_timestamp() + interval '1 minute'`;

@@ -1,7 +1,7 @@
 import { setImmediate as nextTick } from "node:timers/promises";
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { HouseAnswer, HouseClient, HouseRequest } from "../../../src/houses/polling/client.ts";
+import type { HouseResponse, HouseClient, HouseRequest } from "../../../src/houses/polling/client.ts";
 import { createHouseClient } from "../../../src/houses/polling/http.ts";
 import { page, respondWith, startBadHouse, badResponses, type BadHouse } from "../../support/bad-house.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -17,7 +17,7 @@ afterEach(async () => {
   await house.close();
 });
 
-function ask(request: Partial<HouseRequest> = {}, signal = new AbortController().signal): Promise<HouseAnswer> {
+function ask(request: Partial<HouseRequest> = {}, signal = new AbortController().signal): Promise<HouseResponse> {
   return client.fetch(
     {
       house: "bad",
@@ -37,13 +37,13 @@ describe("a good response", () => {
     house.on("/rounds", respondWith(page(9), { etag: '"9"', "last-modified": "Fri, 20 Nov 2026 10:00:00 GMT" }));
     const answer = await ask({ headers: { "X-Example": "one" } });
     expect(answer).toMatchObject({
-      kind: "answer",
+      kind: "response",
       status: 200,
       contentType: "application/json",
       etag: '"9"',
       lastModified: "Fri, 20 Nov 2026 10:00:00 GMT",
     });
-    expect(answer.kind === "answer" && answer.body.toString()).toBe(page(9));
+    expect(answer.kind === "response" && answer.body.toString()).toBe(page(9));
     expect(house.requests[0]?.headers).toMatchObject({ "user-agent": "roundhouse/1.2.3", "x-example": "one" });
   });
 
@@ -56,19 +56,19 @@ describe("a good response", () => {
   ] as const)("is unpacked from %s", async (encoding, pack) => {
     house.on("/rounds", respondWith(pack(Buffer.from(page(9))), { "content-encoding": encoding }));
     const answer = await ask();
-    expect(answer.kind === "answer" && answer.body.toString()).toBe(page(9));
+    expect(answer.kind === "response" && answer.body.toString()).toBe(page(9));
   });
 
   test("may be packed twice, and is unpacked in the opposite order", async () => {
     const packed = gzipSync(brotliCompressSync(Buffer.from(page(9))));
     house.on("/rounds", respondWith(packed, { "content-encoding": "br, gzip" }));
     const answer = await ask();
-    expect(answer.kind === "answer" && answer.body.toString()).toBe(page(9));
+    expect(answer.kind === "response" && answer.body.toString()).toBe(page(9));
   });
 
   test("of exactly 4 MiB is taken, one byte more is not", async () => {
     house.on("/rounds", respondWith(Buffer.alloc(4 << 20, " ")));
-    expect(await ask()).toMatchObject({ kind: "answer" });
+    expect(await ask()).toMatchObject({ kind: "response" });
     house.on("/rounds", respondWith(Buffer.alloc((4 << 20) + 1, " ")));
     expect(await ask()).toMatchObject({ kind: "failed", reason: "too_large", status: 200 });
   });
@@ -76,7 +76,7 @@ describe("a good response", () => {
   test("has no Last-Modified that is as recent as the response, because it counts whole seconds", async () => {
     const now = "Fri, 20 Nov 2026 10:00:00 GMT";
     house.on("/rounds", respondWith(page(9), { "last-modified": now, date: now }));
-    expect(await ask()).toMatchObject({ kind: "answer", lastModified: null });
+    expect(await ask()).toMatchObject({ kind: "response", lastModified: null });
   });
 
   test("after another goes over the same connection, also when the one between failed", async () => {
@@ -172,7 +172,7 @@ describe("[API10] a failing house", () => {
     other.on("/rounds", respondWith(page(9)));
     const stop = new AbortController();
     const slow = Array.from({ length: 20 }, () => ask({ house: "slow" }, stop.signal));
-    expect(await ask({ house: "quick", url: `${other.url}/rounds` })).toMatchObject({ kind: "answer" });
+    expect(await ask({ house: "quick", url: `${other.url}/rounds` })).toMatchObject({ kind: "response" });
     stop.abort();
     await Promise.all(slow);
     await other.close();

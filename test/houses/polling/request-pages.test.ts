@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { requestPages } from "../../../src/houses/polling/request-pages.ts";
-import type { HouseAnswer } from "../../../src/houses/polling/client.ts";
+import type { HouseResponse } from "../../../src/houses/polling/client.ts";
 import type { LeasedTable } from "../../../src/houses/polling/lease-store.ts";
 import { withOptions } from "../adapters/fixtures.ts";
 
@@ -12,7 +12,7 @@ const TABLE: LeasedTable = {
   lastModified: null,
   version: 1n,
   refused: false,
-  badAnswers: 0,
+  badResponses: 0,
   fullIsDue: true,
   newest: 100n,
   silentMs: 20_000,
@@ -25,9 +25,9 @@ async function asksFor(table: Partial<LeasedTable>, [first, last]: [number, numb
   const asked = await requestPages(adapter, feed, { ...TABLE, ...table }, async (ask) => {
     const id = Number(ask.roundId);
     const isThere = id >= first && id <= last;
-    const answer: HouseAnswer = isThere
+    const answer: HouseResponse = isThere
       ? {
-          kind: "answer",
+          kind: "response",
           status: 200,
           contentType: null,
           etag: null,
@@ -42,7 +42,7 @@ async function asksFor(table: Partial<LeasedTable>, [first, last]: [number, numb
       path: ask.path,
       requestedMs: 0,
       receivedMs: 1,
-      answer,
+      response: answer,
       roundId: String(id),
     };
   });
@@ -57,15 +57,15 @@ test("the next page is requested, and five at most while they exist", async () =
 });
 
 test("beyond pages without a round each later one is requested once, and then the first of them again", async () => {
-  expect(await asksFor({ badAnswers: 3 }, [1, 103])).toEqual([-104, 101]);
-  expect(await asksFor({ badAnswers: 3 }, [1, 104])).toEqual([-104]);
+  expect(await asksFor({ badResponses: 3 }, [1, 103])).toEqual([-104, 101]);
+  expect(await asksFor({ badResponses: 3 }, [1, 104])).toEqual([-104]);
 });
 
 test("however many pages in a row bring no round, those after them are found: farther is looked the longer it lasts", async () => {
   const found = new Set<number>();
   for (let second = 1; second <= 3_600; second += 5) {
     const played = 100 + Math.floor(second / 25);
-    const asked = await asksFor({ badAnswers: 60, silentMs: second * 1000 }, [131, played]);
+    const asked = await asksFor({ badResponses: 60, silentMs: second * 1000 }, [131, played]);
     const [first = 0] = asked;
     if (-first >= 131 && -first <= played) found.add(second);
   }

@@ -42,7 +42,7 @@ function world(tables: number): { house: House; lease: Lease; open: ServerRespon
       lastModified: null,
       version: 1n,
       refused: false,
-      badAnswers: 0,
+      badResponses: 0,
       fullIsDue: true,
       newest: null,
       silentMs: null,

@@ -22,7 +22,7 @@ async function makeChecked(as: string) {
     now: () => clock.nowMs,
   });
   onTestFinished(() => house.close());
-  clock.nowMs = house.toldAtMs(7);
+  clock.nowMs = house.publishedAtMs(7);
   const byPage = adapters[as as keyof typeof adapters].rounds === "page";
   const feed = as === "json" ? JSON_FEED : byPage ? { first_round_id: house.rounds[7]?.id } : {};
   const roundIds = ["blaze", "stake", "lucky-jet"].includes(as) ? "opaque" : "consecutive";

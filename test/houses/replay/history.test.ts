@@ -61,7 +61,7 @@ test.each([
         env: { ALLOW_PRIVATE_HOUSES: "1" },
       });
       for (const place of [4, 29]) {
-        nowMs = house.toldAtMs(place);
+        nowMs = house.publishedAtMs(place);
         await pollHouse.run({ house: id, shard: 0 }, context);
         await normalizeRounds.run({ house: id }, context);
       }

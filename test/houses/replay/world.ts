@@ -114,7 +114,7 @@ export async function replay(
       for (const stretch of stretchesOf(rounds)) {
         await apply({ first_round_id: rounds[stretch.from]?.id });
         for (let place = stretch.from + PAGES_PER_POLL - 1; ; place += PAGES_PER_POLL) {
-          nowMs = house.toldAtMs(Math.min(place, stretch.to));
+          nowMs = house.publishedAtMs(Math.min(place, stretch.to));
           await poll();
           await read();
           if (place >= stretch.to) break;
@@ -125,7 +125,7 @@ export async function replay(
       // one round of the page before comes again, as it does for whoever polls in time
       const last = rounds.length - 1;
       for (let place = Math.min(asking.page, last + 1) - 1, polls = 1; ; place += asking.page - 1, polls += 1) {
-        nowMs = house.toldAtMs(Math.min(place, last));
+        nowMs = house.publishedAtMs(Math.min(place, last));
         await poll();
         if (polls % POLLS_PER_READING === 0) await read();
         if (place >= last) break;

@@ -1,5 +1,5 @@
 /** Parses bank statements in a thread, so that a malicious file can block neither the ops pages nor the process. */
-import { answerTasks } from "../../../thread.ts";
+import { runTasks } from "../../../thread.ts";
 import { parseStatement, type ReadStatement, type StatementOptions } from "./parse-statement.ts";
 
 /** One statement to parse. */
@@ -8,4 +8,4 @@ export interface StatementTask {
   options: StatementOptions;
 }
 
-answerTasks(({ text, options }: StatementTask): ReadStatement => parseStatement(text, options));
+runTasks(({ text, options }: StatementTask): ReadStatement => parseStatement(text, options));

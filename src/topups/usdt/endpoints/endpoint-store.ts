@@ -14,7 +14,7 @@ export interface EndpointState {
   headAt: Date | null;
   finalized: bigint | null;
   lookedAt: Date;
-  answeredAt: Date | null;
+  respondedAt: Date | null;
   failingSince: Date | null;
   lastError: string | null;
 }
@@ -144,7 +144,7 @@ export async function savePoll(
     set
       looked_at = clock_timestamp(),
       range_blocks = coalesce(${rangeBlocks}, range_blocks),
-      answered_at = case when ${error}::text is null then clock_timestamp() else answered_at end,
+      responded_at = case when ${error}::text is null then clock_timestamp() else responded_at end,
       failing_since = case when ${error}::text is null then null else coalesce(failing_since, clock_timestamp()) end,
       last_error = ${error === null ? null : cut(error, LONGEST_ERROR)}
     where chain_id = ${chain.id}
@@ -164,7 +164,7 @@ export async function listEndpoints(sql: Queryable, { chain, rpcUrls }: Usdt): P
       head_at as "headAt",
       finalized,
       looked_at as "lookedAt",
-      answered_at as "answeredAt",
+      responded_at as "respondedAt",
       failing_since as "failingSince",
       last_error as "lastError"
     from chain_endpoints

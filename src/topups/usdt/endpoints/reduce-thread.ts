@@ -1,5 +1,5 @@
 /** Parses large responses of chain endpoints in a thread, so that a malicious one cannot block the worker. */
-import { answerTasks } from "../../../thread.ts";
+import { runTasks } from "../../../thread.ts";
 import { reduceResponse, type RpcRequest } from "./reduce-response.ts";
 
 /** One response, and the request that it answers. */
@@ -8,4 +8,4 @@ export interface ReduceTask {
   body: Uint8Array;
 }
 
-answerTasks(({ request, body }: ReduceTask): string => reduceResponse(request, body));
+runTasks(({ request, body }: ReduceTask): string => reduceResponse(request, body));

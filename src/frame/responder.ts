@@ -8,16 +8,16 @@ const FLASH_SECONDS = 60;
 const LONGEST_FLASH = 600;
 
 /** Sends the pages of a surface. */
-export interface Answers {
+export interface Responder {
   surface: Surface;
   /** A template name is relative to the surface's folder, unless it begins with `frame/`. */
   show(request: Request, response: PageReply, shown: Shown, status?: number): void;
   /** Redirects to a page of the surface (303), which shows the message once. */
-  goOn(response: PageReply, location: string, message: string): void;
+  redirect(response: PageReply, location: string, message: string): void;
 }
 
 /** Makes the page sender of a surface. `visitorOf` returns the person for the layout; null before sign-in. */
-export function writeAnswers({
+export function createResponder({
   surface,
   nav,
   isSecure,
@@ -27,7 +27,7 @@ export function writeAnswers({
   nav: readonly NavEntry[];
   isSecure: boolean;
   visitorOf: (response: PageReply) => object | null;
-}): Answers {
+}): Responder {
   const flashCookie = `rh_${surface.folder}_flash`;
   const attributes = `Path=${surface.base}; HttpOnly; SameSite=Lax${isSecure ? "; Secure" : ""}`;
 
@@ -70,7 +70,7 @@ export function writeAnswers({
       response.setHeader("Content-Type", "text/html; charset=utf-8");
       response.end(text);
     },
-    goOn(response, location, message) {
+    redirect(response, location, message) {
       if (message !== "") {
         const text = encodeURIComponent(message.slice(0, LONGEST_FLASH).toWellFormed());
         response.append("Set-Cookie", `${flashCookie}=${text}; Max-Age=${FLASH_SECONDS}; ${attributes}`);
