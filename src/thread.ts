@@ -95,8 +95,12 @@ export function createThread<Task, Result>(
   };
 }
 
+/** For new objects of a thread: without a limit up to 192 MB, which it would fill before it frees any. */
+const YOUNG_MB = 12;
+
 function startWorker(file: URL, heapMb: number, onError: (failed: Worker) => void): Worker {
-  const started = new Worker(file, { resourceLimits: { maxOldGenerationSizeMb: heapMb } });
+  const resourceLimits = { maxOldGenerationSizeMb: heapMb, maxYoungGenerationSizeMb: YOUNG_MB };
+  const started = new Worker(file, { resourceLimits });
   started.on("error", () => onError(started)); // without a listener, the error of an idle thread ends the process
   return started;
 }

@@ -32,17 +32,18 @@ export interface ReceivedBody {
 export function receiveAll(lease: Lease, asked: readonly RequestedTable[]): Received[] {
   const leasedAt = fromDatabase(lease.now);
   const shared = new Set(asked.filter(({ isShared }) => isShared === true).map(({ response }) => response));
-  const bodies = new Map<RequestedTable["response"], ReceivedBody>();
+  const received = new Map<RequestedTable["response"], Omit<Received, "asked">>();
   return asked.map((one) => {
     const { response } = one;
-    const body = bodies.get(response) ?? bodyOf(response, shared.has(response));
-    if (body !== null) bodies.set(response, body);
-    return {
-      asked: one,
+    const known = received.get(response);
+    if (known !== undefined) return { asked: one, ...known };
+    const first = {
       requestedAt: laterBy(leasedAt, one.requestedMs),
       receivedAt: laterBy(leasedAt, one.receivedMs),
-      body,
+      body: bodyOf(response, shared.has(response)),
     };
+    received.set(response, first);
+    return { asked: one, ...first };
   });
 }
 

@@ -50,6 +50,10 @@ export const MARKOV = EXPERTS.indexOf("M1");
 export const HAZARD = EXPERTS.indexOf("G");
 export const EXPERT_COUNT = EXPERTS.length;
 
+/** Models by name. Tables with equal bands and edge share one, since each takes a kilobyte. */
+const models = new Map<string, Model>();
+const MOST_MODELS = 1_000;
+
 /** Most bands of a table. */
 const COLORS_MAX = 8;
 
@@ -70,14 +74,17 @@ export function createModel({
   parameters?: Parameters;
 }): Model {
   checkBands(thresholds, edge);
+  const name = modelName({ thresholds, edge, parameters });
+  const known = models.get(name);
+  if (known !== undefined) return known;
   const colors = thresholds.length + 1;
   const survival = 1 - (edge ?? parameters.assumedEdge);
   const x0 = parameters.x0Hundredths / 100;
   const multipliers = Float64Array.from(thresholds, (hundredths) => hundredths / 100);
   const theory = new Float64Array(colors);
   writeTheory(theory, 0, survival, multipliers);
-  return {
-    name: modelName({ thresholds, edge, parameters }),
+  const model: Model = {
+    name,
     thresholds: [...thresholds],
     edge,
     parameters,
@@ -90,6 +97,9 @@ export function createModel({
     longRunPriors: theory.map((share) => parameters.longRunPrior * share),
     theoryPriorReached: parameters.theoryPrior * (survival / x0),
   };
+  if (models.size >= MOST_MODELS) models.clear();
+  models.set(name, model);
+  return model;
 }
 
 /** The hazard bin of a known gap (rounds since the top color). */

@@ -36,7 +36,7 @@ export function readingFromText(text: string): ReadingMemory | null {
   const { rejected_seq: rejectedSeq, ...bets } = edge_test;
   return {
     ...empty,
-    colors: [...colors].map(Number),
+    colors: Uint8Array.from(colors, Number),
     streak,
     dependence,
     drift,

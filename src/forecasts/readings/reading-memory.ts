@@ -17,8 +17,8 @@ export type ReadingMemory = {
   readonly model: Model;
   /** Ids are consecutive, so that missing rounds can be counted. */
   readonly consecutive: boolean;
-  /** The newest 500 colors of on-time rounds, oldest first. */
-  colors: number[];
+  /** The newest 500 colors of on-time rounds, oldest first; replaced by each round, never changed. */
+  colors: Uint8Array;
   /** Rounds in a row of the newest color; null while unknown. */
   streak: number | null;
   readonly dependence: Dependence;
@@ -40,7 +40,7 @@ export function emptyReading(model: Model, { consecutive }: { consecutive: boole
   return {
     model,
     consecutive,
-    colors: [],
+    colors: new Uint8Array(),
     streak: null,
     dependence: emptyDependence(model),
     drift: emptyDrift(model.colors),
@@ -85,12 +85,19 @@ export function readRound(memory: ReadingMemory, round: ReadRound): void {
   const before = round.afterGap ? undefined : colors.at(-1);
   if (before !== undefined && before !== color) memory.streak = 1;
   else if (memory.streak !== null) memory.streak += 1;
-  colors.push(color);
-  if (colors.length > COLORS_KEPT) colors.shift();
+  memory.colors = withNewest(colors, color);
   watchDependence(dependence, model, color);
   watchDrift(memory.drift, model, { color, hundredths });
   watchVolatility(memory.volatility, hundredths);
   if (model.edge !== null) testEdge(memory.edgeTest, model.edge, { seq: round.seq, hundredths });
+}
+
+function withNewest(colors: Uint8Array, color: number): Uint8Array {
+  const kept = colors.length < COLORS_KEPT ? colors : colors.subarray(1);
+  const after = new Uint8Array(kept.length + 1);
+  after.set(kept);
+  after[kept.length] = color;
+  return after;
 }
 
 /** A deep copy. */
@@ -99,7 +106,6 @@ export function copyReading(memory: ReadingMemory): ReadingMemory {
   const [longRun, markov, hazard] = dependence.weights;
   return {
     ...memory,
-    colors: [...memory.colors],
     dependence: {
       ...dependence,
       counts: [...dependence.counts],

@@ -136,9 +136,8 @@ type Found = { ok: true; value: unknown } | { ok: false; reason: string };
  * evaluated here: the library would parse the expression again for each of thousands of items.
  */
 function search(value: unknown, expressionText: string): Found {
-  if (FIELD_PATH.test(expressionText)) {
-    return { ok: true, value: expressionText.split(".").reduce<unknown>(ownField, value) };
-  }
+  const fields = fieldsOf(expressionText);
+  if (fields !== null) return { ok: true, value: fields.reduce<unknown>(ownField, value) };
   try {
     const found: unknown = jmespath.search(value, expressionText);
     return { ok: true, value: found ?? null };
@@ -147,9 +146,22 @@ function search(value: unknown, expressionText: string): Found {
   }
 }
 
+/** The names of a plain path; null for any other expression. */
+function fieldsOf(expressionText: string): readonly string[] | null {
+  const known = paths.get(expressionText);
+  if (known !== undefined) return known;
+  const fields = FIELD_PATH.test(expressionText) ? expressionText.split(".") : null;
+  if (paths.size >= MOST_PATHS) paths.clear();
+  paths.set(expressionText, fields);
+  return fields;
+}
+
+const paths = new Map<string, readonly string[] | null>();
+const MOST_PATHS = 10_000;
+
 function ownField(value: unknown, name: string): unknown {
-  if (value === null || typeof value !== "object" || Array.isArray(value)) return null;
-  const own: unknown = Object.getOwnPropertyDescriptor(value, name)?.value;
+  if (value === null || typeof value !== "object" || Array.isArray(value) || !Object.hasOwn(value, name)) return null;
+  const own: unknown = (value as Record<string, unknown>)[name];
   return own ?? null;
 }
 

@@ -19,6 +19,8 @@ const LARGEST_HUNDREDTHS = 100_000_000_000n;
 /** Larger exponents are decided without computing: 1e308 would be a number of 309 digits. */
 const LARGEST_EXPONENT = 30;
 
+/** Nearly all multipliers: exact without big integers, in a tenth of the time. */
+const USUAL = /^([1-9]\d{0,7})(?:\.(\d)(\d)?\d*)?$/;
 const JSON_NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d{1,6}))?$/i;
 const COMMA_DECIMALS = /^(\d+),(\d{1,2}|\d{4,})$/;
 const COMMA_THOUSANDS = /^([1-9]\d{0,2}(?:,\d{3})+)(?:\.(\d+))?$/;
@@ -50,6 +52,11 @@ export function parseMultiplier(
   const text = textOf(raw);
   if (text === null || text.length > LONGEST_TEXT) {
     return refuse("not_a_number", `expected a multiplier such as 1.87 or "1,87x", found ${describe(raw)}`);
+  }
+  const usual = scale === 1 && instant.length === 0 ? USUAL.exec(text) : null;
+  if (usual !== null) {
+    const [, whole = "", tenths = "0", hundredth = "0"] = usual;
+    return { ok: true, hundredths: Number(whole + tenths + hundredth), rawValue: text };
   }
   const value = readDecimal(text);
   if (instant.some((one) => isSame(text, value, String(one)))) return { ok: true, hundredths: 100, rawValue: text };

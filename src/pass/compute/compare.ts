@@ -17,8 +17,11 @@ export async function comparePayload(
   { house, log, signal }: { house: House; log: Log; signal: AbortSignal },
 ): Promise<{ compared: number; differences: number }> {
   const payload = await findReadPayload(sql, house.id);
-  const state = payload && (await loadStates(passes, [payload.tableId])).get(payload.tableId);
-  if (payload === null || state === null || state === undefined) return { compared: 0, differences: 0 };
+  if (payload === null) return { compared: 0, differences: 0 };
+  const { tableId } = payload;
+  // the one in memory will do: the rounds are compared with stored rows (a load each was 170 statements/s of 1,000 houses)
+  const state = passes.states.get(tableId) ?? (await loadStates(passes, [tableId])).get(tableId);
+  if (state === undefined) return { compared: 0, differences: 0 };
   const read = await readPayload({ sql: passes.pipeline, prover: passes.prover }, house, state, payload, { signal });
   const { receivedAt } = payload;
   const differences = read.ok ? await compare(sql, state.table.tableId, read.items, receivedAt) : [read.reason];

@@ -18,7 +18,7 @@ import type { HeldBack } from "../../rounds/intake.ts";
 import type { ForecastSetRow, HeadRow, PassRows, PayloadRow, SnapshotRow } from "./rows.ts";
 
 /** Rounds of a table that a later response may list again, by seq: those after `lastSeq - KNOWN_ROUNDS` are known. */
-export const KNOWN_ROUNDS = 256;
+export const KNOWN_ROUNDS = 128;
 
 /** A snapshot is written when the newest is this many rounds old, late ones included. */
 export const SNAPSHOT_EVERY = 64;

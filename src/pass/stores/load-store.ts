@@ -11,7 +11,7 @@ import type { ForecastSetRow, HeadRow, SnapshotRow } from "../compute/rows.ts";
 import { fromDatabase as asTime } from "../compute/times.ts";
 
 /** Rounds of a table that a response may list again: more than any house lists. */
-const KNOWN_ROUNDS = 256;
+const KNOWN_ROUNDS = 128;
 /** Rounds per replay query; a snapshot is at most 64 on-time rounds old, a window covers at most 400. */
 const REPLAYED_AT_ONCE = 1_024;
 /** Quarantined items of a table that a response may bring again. */
