@@ -291,7 +291,8 @@ describe("a backup", () => {
       2,
       expect.stringContaining("expected a URL or the name of a database"),
     ]);
-    const nowhere = await roundhouse(["restore", "--from", file, "--into", name], { cwd: await makeFolder() });
+    const nowhere = await startRoundhouse(["restore", "--from", file, "--into", name], { cwd: await makeFolder() })
+      .ended;
     expect([nowhere.code, nowhere.stderr]).toEqual([2, expect.stringContaining("needs DATABASE_URL")]);
   }, 60_000);
 });

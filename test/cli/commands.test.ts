@@ -236,7 +236,7 @@ describe("finding the servers", () => {
 
   it.each([["api"], ["worker"], ["migrate"]])("%s does not start private servers", async (command) => {
     const folder = await makeFolder();
-    const { code, stderr } = await roundhouse([command], { env: { DATA_DIR: join(folder, "data") } });
+    const { code, stderr } = await startRoundhouse([command], { env: { DATA_DIR: join(folder, "data") } }).ended;
     expect(code).toBe(2);
     expect(stderr).toContain("DATABASE_URL: is not set");
     await expect(readFile(join(folder, "data"))).rejects.toThrow("ENOENT");

@@ -2,7 +2,7 @@ import { Command } from "commander";
 import { describe, expect, it } from "vitest";
 import { COMMANDS } from "../../src/cli/commands.ts";
 import { addHelp, allCommands } from "../../src/cli/help.ts";
-import { roundhouse } from "./world.ts";
+import { roundhouse, startRoundhouse } from "./world.ts";
 
 const program = new Command("roundhouse");
 for (const load of Object.values(COMMANDS).flatMap((group) => Object.values(group))) program.addCommand(await load());
@@ -40,7 +40,7 @@ describe("the program", () => {
     const { code, stdout, stderr } = await roundhouse(["--help"]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     for (const command of commands) expect(stdout).toMatch(new RegExp(`^ {2}${command.name()}\\b`, "m"));
-    expect(await roundhouse(["--version"])).toMatchObject({ code: 0, stdout: "0.1.0\n" });
+    expect(await startRoundhouse(["--version"]).ended).toMatchObject({ code: 0, stdout: "0.1.0\n" });
   });
 
   it.each([
@@ -68,12 +68,14 @@ describe("the program", () => {
   });
 
   it.each(["bash", "zsh", "fish"])("completes in %s", async (shell) => {
-    const script = await roundhouse(["complete", shell]);
+    const script = await startRoundhouse(["complete", shell]).ended;
     expect({ code: script.code, stderr: script.stderr }).toEqual({ code: 0, stderr: "" });
     expect(script.stdout).toContain("roundhouse");
-    const words = await roundhouse(["complete", "--", "house", "pa"]);
+    const words = await startRoundhouse(["complete", "--", "house", "pa"]).ended;
     expect(words.stdout).toMatch(/^pause\b/m);
-    expect((await roundhouse(["complete", "--", "queue", "pause", "backf"])).stdout).toMatch(/^backfill-gap\b/m);
+    expect((await startRoundhouse(["complete", "--", "queue", "pause", "backf"]).ended).stdout).toMatch(
+      /^backfill-gap\b/m,
+    );
   });
 
   it("lists every wrong variable together, without their values", async () => {
@@ -85,7 +87,7 @@ describe("the program", () => {
   });
 
   it("has no colors in a pipe", async () => {
-    const { stdout } = await roundhouse(["doctor"], { env: { DATA_DIR: "/nowhere/at/all", CI: "1" } });
+    const { stdout } = await startRoundhouse(["doctor"], { env: { DATA_DIR: "/nowhere/at/all", CI: "1" } }).ended;
     expect(stdout).toContain("houses file");
     expect(stdout).not.toContain("\u001B");
   });

@@ -94,7 +94,7 @@ describe("api and worker apart", () => {
       await operator`insert into migrations (name, run_on) values ('9999_newer', now())`;
       await operator.end();
       expect((await ask(ready, "/readyz")).status).toBe(200);
-      const late = await roundhouse(["api"], { env: place });
+      const late = await startRoundhouse(["api"], { env: place }).ended;
       expect([late.code, late.stderr]).toEqual([2, expect.stringContaining("the database is newer than this version")]);
       api.kill("SIGKILL");
       await api.ended;
@@ -104,9 +104,9 @@ describe("api and worker apart", () => {
   }, 90_000);
 
   it("a worker refuses a queue that is not there, and lists those that are", async () => {
-    const { code, stderr } = await roundhouse(["worker", "--queues", "poll-houses"], {
+    const { code, stderr } = await startRoundhouse(["worker", "--queues", "poll-houses"], {
       env: { ...env, DATA_DIR: await makeFolder() },
-    });
+    }).ended;
     expect(code).toBe(2);
     expect(stderr).toContain("there is no queue poll-houses; the queues are poll-house, normalize-rounds");
   });

@@ -124,7 +124,7 @@ describe("a start with nothing given", () => {
     const ids = table?.rounds.map(({ round_id }) => Number(round_id)) ?? [];
     expect(ids).toEqual(ids.toSorted((a, b) => b - a));
 
-    const second = await roundhouse(["up"], place);
+    const second = await startRoundhouse(["up"], place).ended;
     expect(second.code).toBe(1);
     expect(second.stderr).toContain(`another roundhouse (pid ${first.pid}, since `);
 
@@ -236,7 +236,7 @@ describe("a start on given servers", () => {
     onTestFinished(() => void taken.close());
     const address = taken.address();
     const port = typeof address === "object" ? `${address?.port}` : "";
-    const { code, stdout, stderr } = await roundhouse(["up"], { env: { ...place.env, PORT: port } });
+    const { code, stdout, stderr } = await startRoundhouse(["up"], { env: { ...place.env, PORT: port } }).ended;
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toContain(
       `the port ${port} of 127.0.0.1 is in use; stop the other program, or set PORT to another port`,
@@ -247,10 +247,11 @@ describe("a start on given servers", () => {
   it("names the server it cannot reach, without its password, and stops what it started", async () => {
     const place = await makePlace();
     const noDatabase = { ...place.env, DATABASE_URL: "postgres://app:geheim@127.0.0.1:9/none" };
-    const first = await roundhouse(["up"], { env: noDatabase });
+    const first = await startRoundhouse(["up"], { env: noDatabase }).ended;
     expect(first.code).toBe(1);
     expect(first.stderr).toContain("the database postgres://app:***@127.0.0.1:9/none cannot be used: start it, or set");
-    const second = await roundhouse(["up"], { env: { ...place.env, REDIS_URL: "redis://:geheim@127.0.0.1:9" } });
+    const second = await startRoundhouse(["up"], { env: { ...place.env, REDIS_URL: "redis://:geheim@127.0.0.1:9" } })
+      .ended;
     expect(second.code).not.toBe(0);
     expect(second.stderr).toContain("Redis at redis://:***@127.0.0.1:9 cannot be reached");
     expect(first.stderr + second.stderr).not.toContain("geheim");
@@ -260,7 +261,7 @@ describe("a start on given servers", () => {
     const place = await makePlace();
     await mkdir(join(place.dataDir, ".."), { recursive: true });
     await writeFile(place.dataDir, "a file, not a folder");
-    const { code, stderr } = await roundhouse(["up"], place);
+    const { code, stderr } = await startRoundhouse(["up"], place).ended;
     expect(code).toBe(1);
     expect(stderr).toContain(`data folder ${place.dataDir} cannot be written`);
     expect(stderr).toContain("set DATA_DIR to another folder");
@@ -273,7 +274,7 @@ describe("a start on given servers", () => {
       { id: "bolt", name: "Bolt", base_url: "http://127.0.0.1", private: true, tables: [tableEntry(), tableEntry()] },
       { id: "bolt", name: "${BOLT_NAME}", demo: true, tables: [tableEntry({ colors: [{ name: "blue", below: 2 }] })] },
     ]);
-    const { code, stdout, stderr } = await roundhouse(["up"], { env: { ...place.env, HOUSES_FILE: file } });
+    const { code, stdout, stderr } = await startRoundhouse(["up"], { env: { ...place.env, HOUSES_FILE: file } }).ended;
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     const paths = [
       "houses[0].id: ",
