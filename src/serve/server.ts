@@ -23,7 +23,7 @@ import { ApiError } from "../http/errors.ts";
 import type { CallHandler } from "../http/call.ts";
 import { requireCaller } from "../api/gate.ts";
 import { addHealth, type Checks } from "../http/health.ts";
-import { openServer } from "../http/http.ts";
+import { openServer, type ServerLimits } from "../http/http.ts";
 import { knowCallers } from "../api/known-callers.ts";
 import { recordCalls } from "../api/recorded-calls.ts";
 import { rememberLastUsed, type LastUsed } from "../api/last-used.ts";
@@ -75,6 +75,8 @@ export interface ApiParts {
   secret: string;
   /** The rate limit of the home page per client address; see SiteParts. */
   firstPage?: Size;
+  /** How much of the server one client may occupy; `LIMITS` by default. */
+  limits?: ServerLimits | undefined;
   /** Counts requests and serves `/metrics`; without it there is no such path. */
   metrics?: Metrics;
   /** Handlers of everything below a path such as `/ops`, made from what the process shares. */
@@ -226,13 +228,13 @@ function followDatabase({ directUrl, log }: ApiParts, { memory, callers }: ApiSt
 
 async function serve(
   app: Express,
-  { settings, log }: ApiParts,
+  { settings, log, limits }: ApiParts,
   state: ApiState,
   closeState: () => Promise<void>,
 ): Promise<Api> {
   const { memory, address } = state;
   const place = { host: settings.HOST, port: settings.PORT, variable: "PORT" } as const;
-  const server = await openServer(app, place, () => address.site, log);
+  const server = await openServer(app, place, () => address.site, log, limits);
   address.own = server.url;
   if (address.site === "") address.site = server.url;
   return {

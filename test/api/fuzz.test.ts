@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
+import { LIMITS } from "../../src/http/http.ts";
 import { eventually } from "../support/eventually.ts";
 import { conform } from "./conform.ts";
 import { anyRequest, damagedRequest } from "./fuzz-requests.ts";
@@ -11,7 +12,8 @@ import { addRounds, countedRounds, errorBody, makeWorld, type World } from "./wo
 const RUNS = Number(process.env["FUZZ_RUNS"] ?? 150);
 const SEED = process.env["FUZZ_SEED"];
 const OPTIONS = { numRuns: RUNS, ...(SEED === undefined ? {} : { seed: Number(SEED) }) };
-/** A request whose body does not arrive is refused after 15 s; about one list of thirty has such a request. */
+/** About one list of thirty has a request whose body does not arrive, which is refused after 15 s if nothing else is set. */
+const REQUEST_WITHIN_MS = 1_500;
 const TIMEOUT_MS = 60_000 + RUNS * 1_500;
 /** Requests that are under way at the same time. */
 const AT_ONCE = 6;
@@ -20,7 +22,13 @@ const usageBody = z.object({ day: z.object({ requests: z.int() }) });
 let world: World;
 
 beforeAll(async () => {
-  world = await makeWorld({ TRUSTED_PROXIES: ["127.0.0.1"] });
+  const limits = {
+    ...LIMITS,
+    requestWithinMs: REQUEST_WITHIN_MS,
+    headersWithinMs: REQUEST_WITHIN_MS,
+    checkEachMs: 100,
+  };
+  world = await makeWorld({ TRUSTED_PROXIES: ["127.0.0.1"] }, { limits });
   await addRounds(world.sql, "alpha/crash/global", countedRounds(1, 50));
   await eventually(async () => (await (await world.get("/api/v1/rounds")).text()).includes('"50"'));
 });

@@ -142,6 +142,7 @@ export async function makeWorld(
     secret?: string;
     /** Loads of the first page from one address; unlimited when not given, since tests load it as fast as they can. */
     firstPage?: ApiParts["firstPage"];
+    limits?: ApiParts["limits"];
   } = {},
 ): Promise<World> {
   const { on } = options;
@@ -172,6 +173,7 @@ export async function makeWorld(
     checks: options.checks ?? CHECKS,
     secret: options.secret ?? "one for all processes",
     firstPage: options.firstPage ?? { points: FAST, seconds: 60 },
+    limits: options.limits,
   }).catch(async (error: unknown) => {
     await close();
     throw error;
