@@ -1,12 +1,11 @@
-import { chmod, mkdtemp, readdir, readFile, readlink, realpath, rm } from "node:fs/promises";
+import { chmod, readdir, readFile, readlink, realpath, rm } from "node:fs/promises";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { tmpdir } from "node:os";
 import { fileURLToPath } from "node:url";
-import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { onTestFinished } from "vitest";
 import { z } from "zod";
+import { makeQuickFolder } from "../support/quick-folder.ts";
 
 const urls = z.object({ databaseUrl: z.string(), redisUrl: z.string() });
 
@@ -23,7 +22,7 @@ export interface Holder {
 
 /** A folder for one test, gone after it. Without a link in its path, as the servers see it. */
 export async function makeFolder(): Promise<string> {
-  const folder = await realpath(await mkdtemp(join(tmpdir(), "roundhouse-embedded-")));
+  const folder = await realpath(await makeQuickFolder("roundhouse-embedded-"));
   await chmod(folder, 0o711); // PostgreSQL may run as another user
   onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
   return folder;

@@ -1,9 +1,8 @@
-import { chmod, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { chmod, rm } from "node:fs/promises";
 import { within } from "../../src/http/within.ts";
 import { startServers } from "../../src/embedded/servers.ts";
 import { reasonOf } from "../../src/errors.ts";
+import { makeQuickFolder } from "./quick-folder.ts";
 
 /** PostgreSQL and Redis for one run of the suite. */
 export interface TestServers {
@@ -58,7 +57,7 @@ function useGiven({ databaseUrl, redisUrl }: { databaseUrl: string | undefined; 
 }
 
 async function startPrivate(): Promise<TestServers> {
-  const dataDir = await mkdtemp(join(tmpdir(), "roundhouse-test-"));
+  const dataDir = await makeQuickFolder("roundhouse-test-");
   await chmod(dataDir, 0o711); // PostgreSQL may run as another user
   const servers = await startServers({ dataDir, durable: false, superuser: true, say: (line) => console.error(line) });
   const stop = async () => {
