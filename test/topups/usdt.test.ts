@@ -455,7 +455,7 @@ describe("endpoints", () => {
     async (_, method, change) => {
       const { sql, chain, first, usdt } = world;
       const { id, address } = await world.account();
-      await settle(2 * usdt.chain.rescan);
+      await settle();
       await chain.transfer(address, 16_000_000n);
       first.say = (asked, result) => {
         if (asked !== method || result === null) return result;
@@ -467,14 +467,14 @@ describe("endpoints", () => {
       expect(away!.lastError).toMatch(/^127\.0\.0\.1:/);
       expect(await states(id), "found through the other one").toEqual(["pending"]);
       first.say = null;
-      expect(await settle(2 * usdt.chain.rescan)).toMatchObject({ credited: 1, unread: 0 });
+      expect(await settle()).toMatchObject({ credited: 1, unread: 0 });
     },
   );
 
   it("[NUMBERS] that name a log twice bring its deposit once", async () => {
-    const { chain, first, second, usdt } = world;
+    const { chain, first, second } = world;
     const { id, address } = await world.account();
-    await settle(2 * usdt.chain.rescan);
+    await settle();
     await chain.transfer(address, 16_000_000n);
     second.isAway = true;
     first.say = (asked, result) => (asked === "eth_getLogs" ? [result, result].flat() : result);
@@ -482,7 +482,7 @@ describe("endpoints", () => {
     expect(await states(id)).toEqual(["pending"]);
     Object.assign(second, { isAway: false });
     first.say = null;
-    expect(await settle(2 * usdt.chain.rescan)).toMatchObject({ credited: 1 });
+    expect(await settle()).toMatchObject({ credited: 1 });
   });
 
   it("[TEXTS] that refuse with a megabyte and zero bytes are noted in a short sentence", async () => {
