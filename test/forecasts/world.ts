@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { afterAll, onTestFinished } from "vitest";
+import { onTestFinished } from "vitest";
 import { addAccuracy } from "../../src/forecasts/accuracy/add-accuracy.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
 import { applyHouses } from "../../src/houses-file/apply-store.ts";
@@ -9,6 +9,7 @@ import { refusalOf } from "../../src/pass/stores/write-store.ts";
 import { reviseScores } from "../../src/pass/stores/revise-scores-store.ts";
 import { fromDatabase } from "../../src/pass/compute/times.ts";
 import { createDatabase } from "../support/database.ts";
+import { whenFileEnds } from "../support/file-end.ts";
 import { houseEntry, tableEntry } from "../support/houses.ts";
 import { checkedItem, givePasses, type GivenOptions, type GivenRound } from "../support/passes.ts";
 
@@ -54,11 +55,23 @@ export interface WorldOptions {
 }
 
 let shared: ReturnType<typeof createDatabase> | undefined;
-afterAll(async () => (await shared)?.drop());
+
+/** The database of the test file. */
+function sharedDatabase(): ReturnType<typeof createDatabase> {
+  if (shared === undefined) {
+    const created = createDatabase();
+    shared = created;
+    whenFileEnds(async () => {
+      shared = undefined;
+      await (await created).drop();
+    });
+  }
+  return shared;
+}
 
 /** Makes a house in the database of the test file, or in one that is gone after the test. */
 export async function createWorld(options: WorldOptions = {}): Promise<World> {
-  const database = await (options.ownDatabase === true ? createDatabase() : (shared ??= createDatabase()));
+  const database = await (options.ownDatabase === true ? createDatabase() : sharedDatabase());
   const sql = connect(database.url, { name: "test", max: options.connections ?? 4 });
   const whenDone = options.whenDone ?? onTestFinished;
   whenDone(async () => {
