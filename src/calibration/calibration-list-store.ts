@@ -1,4 +1,5 @@
 import type { Queryable } from "../db/client.ts";
+import { type ListPage, type PageWanted, readListPage } from "../db/list-page.ts";
 import type { CalibrationKind } from "./calibration-store.ts";
 
 /** Rolling records grow without limit: a list sorts and counts only this many of the newest matching ones. */
@@ -45,12 +46,12 @@ export interface RecordFilter {
 /** Sort keys of records. */
 export type RecordSort = "id" | "table" | "rounds" | "log_loss" | "brier";
 
-/** Matching records among the newest {@link LOOKED_AT}, and their number. */
+/** Returns a page of the matching records among the newest {@link LOOKED_AT}; the last page if there are fewer. */
 export async function listCalibrations(
   sql: Queryable,
   filter: RecordFilter,
-  { sort, isDown, limit, offset }: { sort: RecordSort; isDown: boolean; limit: number; offset: number },
-): Promise<{ rows: ListedCalibration[]; total: number }> {
+  { sort, isDown, ...wanted }: { sort: RecordSort; isDown: boolean } & PageWanted,
+): Promise<ListPage<ListedCalibration>> {
   const order = {
     id: sql`id`,
     table: sql`"table"`,
@@ -58,7 +59,9 @@ export async function listCalibrations(
     log_loss: sql`"logLoss"`,
     brier: sql`brier`,
   }[sort];
-  const rows = await sql<(ListedCalibration & { total: number })[]>`
+  return readListPage<ListedCalibration>(
+    wanted,
+    ({ limit, offset }) => sql<(ListedCalibration & { total: number })[]>`
     with matching as (
       select *
       from calibrations c
@@ -146,10 +149,6 @@ export async function listCalibrations(
       where calibration_id = p.id
       limit 1
     ) asked on p.kind = 'manual'
-    order by ${order} ${isDown ? sql`desc nulls last` : sql`asc nulls last`}, p.id desc`;
-  const shown = rows.map((found) => {
-    const { total: _, ...row } = found;
-    return row;
-  });
-  return { rows: shown, total: rows[0]?.total ?? 0 };
+    order by ${order} ${isDown ? sql`desc nulls last` : sql`asc nulls last`}, p.id desc`,
+  );
 }

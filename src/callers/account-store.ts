@@ -1,4 +1,5 @@
 import type { Queryable, Transaction } from "../db/client.ts";
+import { type ListPage, type PageWanted, readListPage } from "../db/list-page.ts";
 import { announce, type Outcome } from "./store.ts";
 
 /** An account as operators see it. */
@@ -29,14 +30,16 @@ export interface AccountSearch {
   isDown: boolean;
 }
 
-/** Accounts that match, and how many there are. */
+/** Returns a page of the accounts that match; the last page if there are fewer. */
 export async function listAccounts(
   sql: Queryable,
   search: AccountSearch,
-  { limit, offset }: { limit: number; offset: number },
-): Promise<{ rows: Account[]; total: number }> {
+  wanted: PageWanted,
+): Promise<ListPage<Account>> {
   const order = { email: sql`lower(email)`, created: sql`created_at`, used: sql`last_used_at` }[search.sort];
-  const rows = await sql<(Account & { total: number })[]>`
+  return readListPage<Account>(
+    wanted,
+    ({ limit, offset }) => sql<(Account & { total: number })[]>`
     with found as (
       select
         a.*,
@@ -58,12 +61,8 @@ export async function listAccounts(
     select ${columnsOf(sql)}, a.total
     from found a
     ${currentPlan(sql)}
-    order by ${order} ${search.isDown ? sql`desc nulls last` : sql`asc nulls last`}, a.id`;
-  const shown = rows.map((found) => {
-    const { total: _, ...row } = found;
-    return row;
-  });
-  return { rows: shown, total: rows[0]?.total ?? 0 };
+    order by ${order} ${search.isDown ? sql`desc nulls last` : sql`asc nulls last`}, a.id`,
+  );
 }
 
 /** One account by its id or its whole address; null if there is none. */

@@ -186,8 +186,13 @@ export function helpersFor({ now, url }: { now: Date; url: string }) {
         at < 1 || at > pages
           ? `<span class="off">${label}</span>`
           : `<a rel="${rel}" href="${escape(link({ page: at === 1 ? null : at }))}">${label}</a>`;
-      const range = Number(total) === 0 ? "none" : `${number(from)}–${number(to)} of ${number(total)}`;
-      return `<nav class="pager" aria-label="pages">${step(page - 1, "Previous", "prev")} <span>${range}</span> ${step(page + 1, "Next", "next")}</nav>`;
+      const range =
+        page > pages
+          ? `none on page ${page}, ${number(total)} in all`
+          : Number(total) === 0
+            ? "none"
+            : `${number(from)}–${number(to)} of ${number(total)}`;
+      return `<nav class="pager" aria-label="pages">${step(Math.min(page - 1, pages), "Previous", "prev")} <span>${range}</span> ${step(page + 1, "Next", "next")}</nav>`;
     },
   };
 }

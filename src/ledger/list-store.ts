@@ -1,4 +1,5 @@
 import type { Queryable } from "../db/client.ts";
+import { type ListPage, type PageWanted, readListPage } from "../db/list-page.ts";
 import type { LedgerSide, Posting } from "./posting.ts";
 
 /** The total balance of the accounts of a kind. */
@@ -116,12 +117,11 @@ export interface Wallet {
   movedAt: Date | null;
 }
 
-/** Wallets by balance, highest first, and their total number. */
-export async function listWallets(
-  sql: Queryable,
-  { limit, offset }: { limit: number; offset: number },
-): Promise<{ rows: Wallet[]; total: number }> {
-  const rows = await sql<(Wallet & { total: number })[]>`
+/** Returns a page of wallets by balance, highest first; the last page if there are fewer. */
+export async function listWallets(sql: Queryable, wanted: PageWanted): Promise<ListPage<Wallet>> {
+  return readListPage<Wallet>(
+    wanted,
+    ({ limit, offset }) => sql<(Wallet & { total: number })[]>`
     with found as (
       select id, owner_id, balance, count(*) over ()::integer as total
       from ledger_accounts
@@ -141,8 +141,8 @@ export async function listWallets(
       order by e.transaction_id desc
       limit 1
     ) newest on true
-    order by f.balance desc, f.owner_id`;
-  return { rows, total: rows[0]?.total ?? 0 };
+    order by f.balance desc, f.owner_id`,
+  );
 }
 
 function columns(sql: Queryable) {

@@ -1,4 +1,5 @@
 import type { Queryable } from "../db/client.ts";
+import { type ListPage, type PageWanted, readListPage } from "../db/list-page.ts";
 import type { PurchaseKind } from "./offer.ts";
 
 /** A purchase. Amounts are micro-units; times are in the format of all JSON. */
@@ -33,24 +34,22 @@ export interface AgreedText {
   text: string;
 }
 
-/** Returns the purchases of an account, newest first, and their total. */
+/** Returns a page of the purchases of an account, newest first; the last page if there are fewer. */
 export async function listPurchases(
   sql: Queryable,
   accountId: bigint,
-  { limit, offset }: { limit: number; offset: number },
-): Promise<{ rows: Purchase[]; total: number }> {
-  const rows = await sql<(Purchase & { total: number })[]>`
+  wanted: PageWanted,
+): Promise<ListPage<Purchase>> {
+  return readListPage<Purchase>(
+    wanted,
+    ({ limit, offset }) => sql<(Purchase & { total: number })[]>`
     select ${columnsOf(sql)}, count(*) over ()::integer as total
     from purchases p
     where p.account_id = ${accountId}
     order by p.id desc
     limit ${limit}
-    offset ${offset}`;
-  const shown = rows.map((found) => {
-    const { total: _, ...row } = found;
-    return row;
-  });
-  return { rows: shown, total: rows[0]?.total ?? 0 };
+    offset ${offset}`,
+  );
 }
 
 /** Returns a purchase of an account; null if this account has none with that id. */

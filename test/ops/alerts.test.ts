@@ -91,6 +91,23 @@ describe("an alert", () => {
     expect(await textOf("/ops/alerts")).toContain("it differs");
   });
 
+  it("of more equal problems than a form takes says how many of them it snoozes", async () => {
+    await world.sql`
+      insert into alerts (kind, subject, text)
+      select 'disk', 'crowd-' || n, 'the disk is 97 % full' from generate_series(1, 501) n`;
+    const page = await (await operator.get("/ops/alerts")).text();
+    expect(page).toContain("Snooze the first 500 of 502</button>"); // and host-1
+    expect(page).toContain("492 more</summary>");
+    await world.sql`update alerts set closed_at = clock_timestamp() where subject like 'crowd-%'`;
+  });
+
+  it("that is closed is on a page that exists: one past the last shows the last", async () => {
+    const last = await textOf("/ops/alerts?state=closed&page=11");
+    expect(last).toMatch(/Closed 502 .* crowd-/);
+    expect(last).toContain("501–502 of 502");
+    expect(await textOf("/ops/alerts?state=closed&page=400")).toContain("501–502 of 502");
+  });
+
   it("is not snoozed without a reason, by a viewer, or when it is no longer open", async () => {
     expect((await snooze("alert_disk host-1", "1h", "")).status).toBe(400);
     expect((await snooze("alert_disk host-1", "9d")).status).toBe(400);

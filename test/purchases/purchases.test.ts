@@ -55,7 +55,7 @@ describe("a purchase", () => {
     await expect.poll(() => heard).toEqual([""]);
     await close();
 
-    const { rows } = await listPurchases(world.sql, id, { limit: 9, offset: 0 });
+    const { rows } = await listPurchases(world.sql, id, { page: 1, perPage: 9 });
     expect(rows).toMatchObject([
       { kind: "buy", plan: "Pro", listedMicros: 99n * USD, discountMicros: 0n, paidMicros: 99n * USD, days: 30 },
     ]);

@@ -103,7 +103,7 @@ async function show(sql: Sql, which: string, json: boolean): Promise<void> {
     listKeys(sql, account.email),
     readUsage(sql, account.id, 7),
     walletMicros(sql, account.id),
-    listPurchases(sql, account.id, { limit: PURCHASES_SHOWN, offset: 0 }),
+    listPurchases(sql, account.id, { page: 1, perPage: PURCHASES_SHOWN }),
   ]);
   if (json) {
     return printJson({ ...account, plans, keys, usage, balance: usd(balance), purchases: purchases.rows.map(plain) });

@@ -60,7 +60,7 @@ async function list({ search = "", state, limit, json }: ListArguments): Promise
   await withDatabase(async ({ sql }) => {
     const isSuspended = state === undefined ? null : state === "suspended";
     const wanted = { text: search, isSuspended, sort: "created", isDown: true } as const;
-    const { rows, total } = await listAccounts(sql, wanted, { limit, offset: 0 });
+    const { rows, total } = await listAccounts(sql, wanted, { page: 1, perPage: limit });
     if (json) return printJson(rows.map((row) => forPrograms(row)));
     await printTable(
       ["id", "e-mail", "state", "plan", "until", "keys", "made at", "last call"],

@@ -59,7 +59,7 @@ const dataFile: ConsolePage = {
       readOwnData(sql, { accountId, userId }),
       listEndpointDays(sql, accountId, DAYS),
       listStatement(sql, accountId, { limit: MOST }),
-      listPurchases(sql, accountId, { limit: MOST, offset: 0 }),
+      listPurchases(sql, accountId, { page: 1, perPage: MOST }),
       listTopups(sql, accountId, MOST),
     ]);
     const data = {

@@ -15,8 +15,8 @@ export const purchasesPage: ConsolePage<z.infer<typeof query>> = {
   path: "/purchases",
   nav: { label: "Purchases", order: 32, group: "Billing" },
   query,
-  async show({ sql }, { holder: { accountId }, query: { page } }) {
-    const { rows, total } = await listPurchases(sql, accountId, { limit: PER_PAGE, offset: (page - 1) * PER_PAGE });
+  async show({ sql }, { holder: { accountId }, query: { page: wanted } }) {
+    const { rows, total, page } = await listPurchases(sql, accountId, { page: wanted, perPage: PER_PAGE });
     const data = { rows: rows.map(purchaseView), total, page, perPage: PER_PAGE };
     return { template: "plans/purchases", title: "Purchases", data };
   },

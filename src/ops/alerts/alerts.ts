@@ -3,14 +3,12 @@ import { appendAudit } from "../../audit/store.ts";
 import { auditEntry } from "../audit-entry.ts";
 import { readBoard } from "../board/facts.ts";
 import { findProblems, groupProblems, type Problem } from "../board/problems.ts";
-import { maySnooze, problemKey, SNOOZES, splitSnoozed } from "../board/snooze.ts";
+import { maySnooze, MOST_SNOOZED, problemKey, SNOOZES, splitSnoozed } from "../board/snooze.ts";
 import { deleteSnooze, listClosedAlerts, saveSnoozes } from "../board/snooze-store.ts";
 import type { OpsAction, OpsPage } from "../contract.ts";
 import { PER_PAGE, reason } from "../payloads/listing.ts";
 
 const LIST = "/ops/alerts";
-/** All places of a group at a time; more are snoozed in parts. */
-const MOST_SNOOZED = 500;
 const ROLES = ["operator"] as const;
 
 const query = z.object({
@@ -40,9 +38,10 @@ export const alertsPage: OpsPage<z.infer<typeof query>> = {
       problems: groupProblems(open),
       snoozed: snoozed.map((one) => ({ ...one, key: problemKey(one) })),
       closed: closed.rows,
-      paging: { page, perPage: PER_PAGE, total: closed.total },
+      paging: { page: closed.page, perPage: PER_PAGE, total: closed.total },
       maySnooze: maySnooze(visitor.role),
       keyOf: problemKey,
+      most: MOST_SNOOZED,
     };
     return { template: "alerts/alerts", title: "Alerts", data, header: { tabs }, refreshSeconds: 10 };
   },

@@ -25,11 +25,15 @@ export const bankPage: OpsPage<z.infer<typeof querySchema>> = {
   nav: { label: "Bank", order: 30, group: "Money" },
   query: querySchema,
   async show({ sql, settings }, { visitor, query }) {
-    const { state, q, page } = query;
+    const { state, q } = query;
     const importId = idOf(query.import);
-    const [counts, { rows, total }, expected] = await Promise.all([
+    const [counts, { rows, total, page }, expected] = await Promise.all([
       countLines(sql),
-      listLines(sql, { state: state === "" ? null : state, text: q, importId }, { page, perPage: PER_PAGE }),
+      listLines(
+        sql,
+        { state: state === "" ? null : state, text: q, importId },
+        { page: query.page, perPage: PER_PAGE },
+      ),
       listExpected(sql, MOST_EXPECTED_SHOWN + 1),
     ]);
     const data = {
@@ -41,7 +45,7 @@ export const bankPage: OpsPage<z.infer<typeof querySchema>> = {
       rows,
       total,
       perPage: PER_PAGE,
-      query,
+      query: { ...query, page },
       expected: expected.slice(0, MOST_EXPECTED_SHOWN),
       isMore: expected.length > MOST_EXPECTED_SHOWN,
       amountText,

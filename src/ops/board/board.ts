@@ -8,7 +8,7 @@ import { latencyText } from "./latency.ts";
 import { listStatuses, sumPolls } from "./polls-store.ts";
 import { findProblems, groupProblems } from "./problems.ts";
 import { boardRows, type BoardRow, evidenceText, filterRows, SORTS, sortRows, withHits, withPolls } from "./rows.ts";
-import { maySnooze, problemKey, splitSnoozed } from "./snooze.ts";
+import { maySnooze, MOST_SNOOZED, problemKey, splitSnoozed } from "./snooze.ts";
 import { CLASS_TEXT, codeText, statusStrip } from "./strip.ts";
 import { readHits } from "./table-facts-store.ts";
 
@@ -47,6 +47,7 @@ export const boardPage: OpsPage<z.infer<typeof querySchema>> = {
       snoozed: snoozed.length,
       maySnooze: maySnooze(visitor.role),
       keyOf: problemKey,
+      most: MOST_SNOOZED,
       counts: countStatuses(all),
       houses: facts.houses.length,
       rows: visible,

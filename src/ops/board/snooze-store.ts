@@ -1,4 +1,5 @@
 import type { Queryable, Transaction } from "../../db/client.ts";
+import { type ListPage, type PageWanted, readListPage } from "../../db/list-page.ts";
 import type { Problem } from "./problems.ts";
 import type { Snooze } from "./snooze.ts";
 
@@ -69,21 +70,16 @@ export interface ClosedAlert {
   closedAt: Date;
 }
 
-/** Returns closed alerts, the last closed first, and their total. Pages are counted from 1. */
-export async function listClosedAlerts(
-  sql: Queryable,
-  { page, perPage }: { page: number; perPage: number },
-): Promise<{ rows: ClosedAlert[]; total: number }> {
-  const rows = await sql<(ClosedAlert & { total: number })[]>`
+/** Returns a page of closed alerts, the last closed first; the last page if there are fewer. */
+export async function listClosedAlerts(sql: Queryable, wanted: PageWanted): Promise<ListPage<ClosedAlert>> {
+  return readListPage<ClosedAlert>(
+    wanted,
+    ({ limit, offset }) => sql<(ClosedAlert & { total: number })[]>`
     select kind, subject, text, opened_at as "openedAt", closed_at as "closedAt", count(*) over ()::integer as total
     from alerts
     where closed_at is not null
     order by closed_at desc, kind, subject
-    limit ${perPage}
-    offset ${(page - 1) * perPage}`;
-  const shown = rows.map((found) => {
-    const { total: _, ...row } = found;
-    return row;
-  });
-  return { rows: shown, total: rows[0]?.total ?? 0 };
+    limit ${limit}
+    offset ${offset}`,
+  );
 }

@@ -5,6 +5,9 @@ import type { Problem } from "./problems.ts";
 /** How long a problem is snoozed. `change`: until it changes, and for 30 days at most. */
 export const SNOOZES = { "1h": 1, "8h": 8, change: 30 * 24 } as const;
 
+/** The most problems that one form snoozes; of a larger group these are the first. */
+export const MOST_SNOOZED = 500;
+
 /** A problem that an operator has snoozed, as it was then. */
 export interface Snooze {
   kind: string;

@@ -30,7 +30,7 @@ export const calibrationsPage: OpsPage<z.infer<typeof records>> = {
   async show({ sql }, { query, visitor }) {
     const { tableIds, problem } = await choose(sql, query.of);
     const tag = query.tag === "" ? null : query.tag;
-    const [{ rows, total }, running, queued, tags] = await Promise.all([
+    const [{ rows, total, page: shownPage }, running, queued, tags] = await Promise.all([
       listCalibrations(
         sql,
         {
@@ -42,8 +42,8 @@ export const calibrationsPage: OpsPage<z.infer<typeof records>> = {
         {
           sort: query.sort.replace(/^-/, "") as RecordSort,
           isDown: query.sort.startsWith("-"),
-          limit: PER_PAGE,
-          offset: (query.page - 1) * PER_PAGE,
+          page: query.page,
+          perPage: PER_PAGE,
         },
       ),
       listRuns(sql, { tableIds, status: "running", tag }, { limit: 20, offset: 0 }),
@@ -56,7 +56,7 @@ export const calibrationsPage: OpsPage<z.infer<typeof records>> = {
       total,
       open,
       tags,
-      query,
+      query: { ...query, page: shownPage },
       problem,
       perPage: PER_PAGE,
       lookedAt: LOOKED_AT,

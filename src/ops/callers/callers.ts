@@ -26,10 +26,10 @@ export const callersPage: OpsPage<z.infer<typeof querySchema>> = {
   nav: { label: "Callers", order: 35, group: "Money" },
   query: querySchema,
   async show({ sql }, { query }) {
-    const { state, sort, page } = query;
+    const { state, sort } = query;
     const isKey = query.q.startsWith("rh_live_");
     const q = isKey ? query.q.slice(-4) : query.q;
-    const { rows, total } = await listAccounts(
+    const { rows, total, page } = await listAccounts(
       sql,
       {
         text: q,
@@ -37,9 +37,9 @@ export const callersPage: OpsPage<z.infer<typeof querySchema>> = {
         sort: sort.replace(/^-/, "") as "email" | "created" | "used",
         isDown: sort.startsWith("-"),
       },
-      { limit: PER_PAGE, offset: (page - 1) * PER_PAGE },
+      { page: query.page, perPage: PER_PAGE },
     );
-    const data = { rows, total, query: { ...query, q }, isKey, perPage: PER_PAGE };
+    const data = { rows, total, query: { ...query, q, page }, isKey, perPage: PER_PAGE };
     return { template: "callers/callers", title: "Callers", data };
   },
 };

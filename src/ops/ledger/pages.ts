@@ -55,8 +55,8 @@ const paged = z.object({ page: z.coerce.number().int().min(1).max(100_000).defau
 const walletsPage: OpsPage<z.infer<typeof paged>> = {
   path: "/ledger/wallets",
   query: paged,
-  async show({ sql }, { query: { page } }) {
-    const { rows, total } = await listWallets(sql, { limit: PER_PAGE, offset: (page - 1) * PER_PAGE });
+  async show({ sql }, { query: { page: wanted } }) {
+    const { rows, total, page } = await listWallets(sql, { page: wanted, perPage: PER_PAGE });
     const data = { rows, paging: { page, perPage: PER_PAGE, total } };
     return { template: "ledger/wallets", title: "Wallets", data, crumbs };
   },

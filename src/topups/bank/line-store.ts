@@ -1,4 +1,5 @@
 import type { Queryable, Transaction } from "../../db/client.ts";
+import { type ListPage, type PageWanted, readListPage } from "../../db/list-page.ts";
 import type { BankLine, LineState, StatementLine } from "./line.ts";
 
 /** The result of saving a line, or of comparing it before saving. */
@@ -86,13 +87,15 @@ export interface LineSearch {
   importId: bigint | null;
 }
 
-/** Returns matching lines, newest first, and their total. Pages are counted from 1. */
+/** Returns a page of matching lines, newest first; the last page if there are fewer. */
 export async function listLines(
   sql: Queryable,
   { state, text, importId }: LineSearch,
-  { page, perPage }: { page: number; perPage: number },
-): Promise<{ rows: BankLine[]; total: number }> {
-  const rows = await sql<(BankLine & { total: number })[]>`
+  wanted: PageWanted,
+): Promise<ListPage<BankLine>> {
+  return readListPage<BankLine>(
+    wanted,
+    ({ limit, offset }) => sql<(BankLine & { total: number })[]>`
     select ${columns(sql)}, count(*) over ()::integer as total
     from bank_lines l
     join auth.users u on u.id = l.entered_by
@@ -116,13 +119,9 @@ export async function listLines(
         or strpos(lower(concat_ws(' ', l.bank, l.bank_ref, l.sender, l.remittance)), lower(${text})) > 0
       )
     order by l.id desc
-    limit ${perPage}
-    offset ${(page - 1) * perPage}`;
-  const shown = rows.map((found) => {
-    const { total: _, ...row } = found;
-    return row;
-  });
-  return { rows: shown, total: rows[0]?.total ?? 0 };
+    limit ${limit}
+    offset ${offset}`,
+  );
 }
 
 /**
