@@ -21,7 +21,7 @@ export function allCommands(command: Command): Command[] {
 function helpCommand(group: Command): Command {
   return new Command("help")
     .description("explain a command")
-    .argument("[command...]", "its words")
+    .argument("[command...]", "the name of the command")
     .action((words: string[]) => {
       let found = group;
       for (const word of words) {

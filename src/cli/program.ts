@@ -27,7 +27,7 @@ export async function runProgram(words: readonly string[]): Promise<number> {
 
 async function makeProgram(words: readonly string[], isJson: boolean): Promise<Command> {
   const program = new Command("roundhouse")
-    .description("verified rounds of crash games, polled from their houses and served to callers")
+    .description("verified rounds and calibrated forecasts of crash games, polled from houses and served to callers")
     .version(VERSION)
     .enablePositionalOptions() // what comes after a command is its own: `verify` and `verify rounds` both have --table
     .addHelpText(

@@ -17,7 +17,7 @@ export function measureApi(registry: Registry, paths: readonly string[]): ApiMet
   const registers = [registry];
   const errors = new Counter({
     name: "roundhouse_http_errors_total",
-    help: "Requests answered with an error, by its code; quota refusals are day_quota_exceeded, month_quota_exceeded and service_ceiling_reached.",
+    help: "Requests refused with an error, by its code; quota refusals are day_quota_exceeded, month_quota_exceeded and service_ceiling_reached.",
     labelNames: ["code"],
     registers,
   });
@@ -29,13 +29,13 @@ export function measureApi(registry: Registry, paths: readonly string[]): ApiMet
   });
   const durations = new Histogram({
     name: "roundhouse_meter_batch_duration_seconds",
-    help: "Time that PostgreSQL took to count one batch of calls.",
+    help: "Duration of the statement that counts one batch of calls.",
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1],
     registers,
   });
   const failed = new Counter({
     name: "roundhouse_meter_batches_failed_total",
-    help: "Batches that could not be counted, so that their calls were refused.",
+    help: "Batches of calls that could not be counted; their calls were refused.",
     registers,
   });
   return {

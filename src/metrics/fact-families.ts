@@ -11,17 +11,17 @@ export function factFamilies(facts: DatabaseFacts | null): Family[] {
   return [
     gauge(
       "roundhouse_house_lag_seconds",
-      "Seconds since the newest polled round of a house, or since it was added where there is none.",
+      "Seconds since the newest polled round of a house, or since it was added if there is none.",
       of(polled, ({ lag }) => lag),
     ),
     gauge(
       "roundhouse_house_longest_table_lag_seconds",
-      "The same of the table of a house that has waited longest.",
+      "The largest lag of the tables of a house.",
       of(polled, ({ longestLag }) => longestLag),
     ),
     gauge(
       "roundhouse_house_paused",
-      "1 where an operator paused the house.",
+      "1 if an operator paused the house.",
       of(polled, ({ paused }) => Number(paused)),
     ),
     gauge(
@@ -36,7 +36,7 @@ export function factFamilies(facts: DatabaseFacts | null): Family[] {
     ),
     counter(
       "roundhouse_rounds_total",
-      "Rounds stored of a house, however they came.",
+      "Stored rounds of a house, from every source.",
       of(facts?.houses ?? [], ({ rounds }) => rounds),
     ),
     counter(
@@ -46,7 +46,7 @@ export function factFamilies(facts: DatabaseFacts | null): Family[] {
     ),
     gauge(
       "roundhouse_rounds_unsummed",
-      "Rounds of a house that the sums of accuracy do not count yet.",
+      "Rounds of a house that are not yet in the sums of accuracy.",
       of(polled, ({ unsummed }) => unsummed),
     ),
     gauge(
@@ -56,12 +56,12 @@ export function factFamilies(facts: DatabaseFacts | null): Family[] {
     ),
     gauge(
       "roundhouse_calibration_newest_age_seconds",
-      "Age of the newest calibration of a house that met the live state.",
+      "Age of the newest calibration of a house that equals the live state.",
       of(polled, ({ newestCalibration }) => newestCalibration),
     ),
     gauge(
       "roundhouse_calibration_oldest_age_seconds",
-      "Age of the calibration of the table whose newest one is oldest.",
+      "Age of the newest calibration of the table that has waited longest.",
       of(polled, ({ oldestCalibration }) => oldestCalibration),
     ),
     gauge(
@@ -70,47 +70,31 @@ export function factFamilies(facts: DatabaseFacts | null): Family[] {
       only(facts?.calibrationRuns, "state"),
     ),
     gauge("roundhouse_gaps_open", "Open gaps of a house.", openItems(facts, "gaps")),
-    gauge(
-      "roundhouse_gap_rounds_missing",
-      "Rounds known to be missing in the open gaps of a house.",
-      openItems(facts, "missing"),
-    ),
-    gauge(
-      "roundhouse_quarantine_open",
-      "Quarantined items of a house that no one decided on.",
-      openItems(facts, "quarantine"),
-    ),
-    gauge(
-      "roundhouse_conflicts_open",
-      "Rounds of a house with two results that no one decided on.",
-      openItems(facts, "conflicts"),
-    ),
+    gauge("roundhouse_gap_rounds_missing", "Missing rounds in the open gaps of a house.", openItems(facts, "missing")),
+    gauge("roundhouse_quarantine_open", "Undecided quarantined items of a house.", openItems(facts, "quarantine")),
+    gauge("roundhouse_conflicts_open", "Undecided rounds of a house with two results.", openItems(facts, "conflicts")),
     gauge(
       "roundhouse_notices_open",
       "Open continuity notices of a house by kind.",
       by(facts?.notices, "house", "kind"),
     ),
     gauge("roundhouse_alerts_open", "Open alerts by kind.", only(facts?.alerts, "kind")),
-    gauge(
-      "roundhouse_payloads_unread",
-      "Answers of houses that normalize-rounds has not read.",
-      one(server?.unreadPayloads),
-    ),
+    gauge("roundhouse_payloads_unread", "Payloads that normalize-rounds has not read.", one(server?.unreadPayloads)),
     gauge(
       "roundhouse_payloads_oldest_unread_seconds",
-      "Age of the oldest of them; 0 where there is none.",
+      "Age of the oldest unread payload; 0 if there is none.",
       one(server?.oldestUnread),
     ),
-    gauge("roundhouse_forecasts_open", "Forecasts that wait for their rounds.", one(server?.openForecasts)),
+    gauge("roundhouse_forecasts_open", "Forecasts whose rounds are not played yet.", one(server?.openForecasts)),
     gauge("roundhouse_workers", "Worker processes that reported in the last minute.", one(server?.workers)),
     gauge(
       "roundhouse_workers_wrong_clock",
-      "Worker processes that take no work since their clock is wrong.",
+      "Worker processes that accept no work because their clock is wrong.",
       one(server?.wrongClocks),
     ),
     gauge(
       "roundhouse_reconciled_age_seconds",
-      "Seconds since the leading worker last brought the queues in line.",
+      "Seconds since the leader last reconciled the queues.",
       one(server?.reconciled),
     ),
     gauge("roundhouse_queue_paused", "1 for each queue that an operator paused.", only(facts?.pauses, "queue")),
@@ -129,10 +113,10 @@ export function factFamilies(facts: DatabaseFacts | null): Family[] {
       "Connections that PostgreSQL allows in all.",
       one(server?.mostConnections),
     ),
-    gauge("roundhouse_mails_waiting", "Mails that are neither sent nor given up.", one(server?.waitingMails)),
+    gauge("roundhouse_mails_waiting", "Pending mails.", one(server?.waitingMails)),
     gauge(
       "roundhouse_mails_late_seconds",
-      "By how much the next try of a mail is late; 0 where none is.",
+      "Delay of the most overdue mail; 0 if there is none.",
       one(server?.lateMail),
     ),
     gauge(
@@ -142,7 +126,7 @@ export function factFamilies(facts: DatabaseFacts | null): Family[] {
     ),
     gauge(
       "roundhouse_deposits_oldest_pending_seconds",
-      "Seconds since the oldest deposit of a chain was seen that is still pending.",
+      "Age of the oldest pending deposit of a chain, in seconds.",
       (facts?.oldestDeposits ?? []).map(({ house, n }) => ({ labels: { chain: house }, value: n })),
     ),
   ];

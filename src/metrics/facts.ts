@@ -42,7 +42,7 @@ export function readFacts({ sql, queues }: FactSources, log: Log): () => Promise
     return [
       {
         name: "roundhouse_up",
-        help: "1 where the part answered this process within 0.8 s, else 0, and what it knows is left out; facts are those of PostgreSQL.",
+        help: "1 if the part responded to this process within 0.8 s, else 0 and its metrics are absent; facts are read from PostgreSQL.",
         type: "gauge",
         samples: Object.entries(parts).map(([part, found]) => ({ labels: { part }, value: Number(found) })),
       },
@@ -63,7 +63,7 @@ function queueFamilies(depths: readonly Depth[]): Family[] {
     },
     {
       name: "roundhouse_queue_oldest_age_seconds",
-      help: "How long the oldest run of a queue has been waiting or active; 0 where there is none.",
+      help: "Age of the oldest waiting or active run of a queue; 0 if there is none.",
       type: "gauge",
       samples: depths
         .filter(({ state }) => state === "waiting" || state === "active")

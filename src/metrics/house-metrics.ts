@@ -12,20 +12,20 @@ export function measureHouses(registry: Registry): (client: HouseClient) => Hous
   const registers = [registry];
   const requests = new Counter({
     name: "roundhouse_house_requests_total",
-    help: "Requests to a house by what came of them: answer, unchanged (304), or why there was no good answer; code is none where nothing came.",
+    help: "Requests to a house by outcome: response, unchanged (304), or the reason of the failure; code is none if there was no response.",
     labelNames: ["house", "outcome", "code"],
     registers,
   });
   const durations = new Histogram({
     name: "roundhouse_house_request_duration_seconds",
-    help: "Time that a house took to answer, or to be given up.",
+    help: "Duration of requests to a house, until its response or the timeout.",
     labelNames: ["house"],
     buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
     registers,
   });
   const bytes = new Counter({
     name: "roundhouse_house_response_bytes_total",
-    help: "Bytes of the bodies that a house sent, unpacked.",
+    help: "Bytes of response bodies of a house, uncompressed.",
     labelNames: ["house"],
     registers,
   });

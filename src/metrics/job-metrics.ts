@@ -8,20 +8,20 @@ export function measureJobs(registry: Registry): (report: RunReport) => void {
   const registers = [registry];
   const runs = new Counter({
     name: "roundhouse_job_runs_total",
-    help: "Runs of jobs by how they ended: done, retried, failed, waited, stopped, skipped.",
+    help: "Runs of jobs by outcome: done, retried, failed, waited, stopped, skipped.",
     labelNames: ["queue", "outcome"],
     registers,
   });
   const durations = new Histogram({
     name: "roundhouse_job_duration_seconds",
-    help: "Time that a run of a job took.",
+    help: "Duration of runs of a job.",
     labelNames: ["queue"],
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300],
     registers,
   });
   const results = new Counter({
     name: "roundhouse_job_results_total",
-    help: "What runs did, by the words of their log lines: rounds, late, quarantined, conflicts, issued, scored, …",
+    help: "Results of runs, as in their log lines: rounds, late, quarantined, conflicts, issued, scored, …",
     labelNames: ["queue", "result"],
     registers,
   });

@@ -36,7 +36,7 @@ export function createMetrics(
   collectDefaultMetrics({ register: registry });
   new Gauge({
     name: "roundhouse_info",
-    help: "Always 1; the label is the version that runs.",
+    help: "Always 1; the label is the running version.",
     labelNames: ["version"],
     registers: [registry],
   }).set({ version }, 1);

@@ -20,13 +20,13 @@ export function measureRequests(registry: Registry, paths: readonly string[]): R
   const registers = [registry];
   const requests = new Counter({
     name: "roundhouse_http_requests_total",
-    help: "Requests that are over, by endpoint (a path that is none of ours is other) and status code.",
+    help: "Finished requests by endpoint and status code; the endpoint of an unknown path is other.",
     labelNames: ["endpoint", "code"],
     registers,
   });
   const durations = new Histogram({
     name: "roundhouse_http_request_duration_seconds",
-    help: "Time from a request's first line to the end of its answer, by endpoint.",
+    help: "Duration of requests, from the request line to the end of the response, by endpoint.",
     labelNames: ["endpoint"],
     buckets: BUCKETS_SECONDS,
     registers,

@@ -26,7 +26,7 @@ const PURCHASES_SHOWN = 20;
 export function addAccountDecisions(command: Command): void {
   command
     .command("show")
-    .description("an account: its plan, balance and newest purchases, what it used, its keys without their secret")
+    .description("show an account: plan, balance, newest purchases, usage and keys, without their secrets")
     .argument("<email>", "its address, or its id", emailOrId)
     .option("--json", "print a JSON object", false)
     .addHelpText("after", examples("account show ann@example.com", "account show 12 --json"))
@@ -45,7 +45,7 @@ export function addAccountDecisions(command: Command): void {
     );
   command
     .command("restore")
-    .description("answer the keys of a suspended account again, from the next call on")
+    .description("restore a suspended account: its keys work again from the next call on")
     .argument("<email>", "its address, or its id", emailOrId)
     .requiredOption("--reason <text>", "why", someText)
     .option("--json", "print a JSON object", false)
@@ -55,7 +55,7 @@ export function addAccountDecisions(command: Command): void {
     );
   command
     .command("end-plan")
-    .description("end the plan that an account was given without end, from the next call on, so that it can buy one")
+    .description("end the plan that an account was given without an end, from the next call on, so that it can buy one")
     .argument("<email>", "its address, or its id", emailOrId)
     .requiredOption("--reason <text>", "why", someText)
     .option("--json", "print a JSON object", false)

@@ -16,7 +16,7 @@ export function accountCommand(): Command {
     .addHelpText("after", examples("account list", "account show ann@example.com"));
   command
     .command("create")
-    .description("make an account, which counts as verified; an account that is there already is fine")
+    .description("create an account, which counts as verified; nothing changes if it exists")
     .argument("<email>", "its address", emailAddress)
     .option("--json", "print a JSON object", false)
     .addHelpText("after", examples("account create ann@example.com"))
@@ -38,7 +38,7 @@ export function accountCommand(): Command {
     );
   command
     .command("list")
-    .description("accounts, newest first: their plan, working keys and last call")
+    .description("list accounts, newest first, with plan, active keys and last call")
     .option("--search <text>", "a part of the address, an id, or the last four characters of a key", someText)
     .addOption(new Option("--state <state>", "those in one state").choices(["active", "suspended"]))
     .option("--limit <n>", "at most so many", wholeNumber(1, 10_000), 50)

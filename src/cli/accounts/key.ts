@@ -22,8 +22,8 @@ export function keyCommand(): Command {
 function addCreate(command: Command): void {
   command
     .command("create")
-    .description("make a key and print it, once; an account without a plan is given that plan without end")
-    .requiredOption("--account <email>", "whose key it is", emailAddress)
+    .description("create a key and print it once; an account without a plan gets that plan without an end")
+    .requiredOption("--account <email>", "the owner of the key", emailAddress)
     .requiredOption("--plan <name>", "the plan it is for")
     .option("--name <text>", "what the account calls it", someText, "default")
     .option("--days <days>", "how long it works; without end where not given", wholeNumber(1))
@@ -50,7 +50,7 @@ function addCreate(command: Command): void {
 function addList(command: Command): void {
   command
     .command("list")
-    .description("all keys, or those of an account; of each only its last four characters are known")
+    .description("list all keys, or those of an account; only the last four characters of a key are stored")
     .option("--account <email>", "only those of this account", emailAddress)
     .option("--json", "print a JSON array", false)
     .addHelpText("after", examples("key list", "key list --account ann@example.com --json"))
@@ -65,7 +65,7 @@ function addList(command: Command): void {
 function addRotate(command: Command): void {
   command
     .command("rotate")
-    .description("replace a key by a new one and print that, once; the old one works on for the overlap")
+    .description("replace a key by a new one and print it once; the old key works until the overlap ends")
     .argument("<key>", "its id, its last four characters, or the key itself")
     .addOption(
       new Option("--overlap <time>", "how long the old one still works").choices(Object.keys(OVERLAPS)).default("24h"),

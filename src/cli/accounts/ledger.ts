@@ -7,7 +7,7 @@ import { withDatabase } from "../session.ts";
 /** `roundhouse ledger check`: recomputes every balance from its entries. Exit code 1 if one differs. */
 export function ledgerCommand(): Command {
   return new Command("ledger")
-    .description("money: what callers topped up and bought, as double entry")
+    .description("the double-entry ledger of top-ups and purchases")
     .addCommand(checkCommand())
     .addHelpText("after", examples("ledger check", "ledger check --json"));
 }

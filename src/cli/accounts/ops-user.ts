@@ -31,7 +31,7 @@ interface Given {
 /** `roundhouse ops-user …`: who may sign in at /ops. */
 export function opsUserCommand(): Command {
   const command = new Command("ops-user")
-    .description("operators: who may sign in at /ops, and what they may do there")
+    .description("operators, who sign in at /ops, and their roles")
     .addHelpText("after", examples("ops-user list", "ops-user create ann@example.com --role admin"));
   addCreate(command);
   addList(command);
@@ -121,7 +121,7 @@ function addList(command: Command): void {
 function addSetRole(command: Command): void {
   withReason(
     withJson(withRole(command.command("set-role")))
-      .description("give an operator another role, from their next click on; the role admin is given only here")
+      .description("change the role of an operator, effective with the next request; the role admin is given only here")
       .argument("<email>", "whose", emailAddress),
   )
     .addHelpText("after", examples("ops-user set-role ann@example.com --role operator"))
@@ -142,7 +142,7 @@ function addResetPassword(command: Command): void {
   withReason(
     withJson(withGenerate(command.command("reset-password")))
       .description(
-        "give an operator a new password, and sign them out; for 24 hours they approve nothing; asks for it, or reads it from stdin",
+        "set a new password and sign the operator out; for 24 hours they cannot approve; asks for the password, or reads it from stdin",
       )
       .argument("<email>", "whose", emailAddress),
   )

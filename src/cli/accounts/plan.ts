@@ -35,7 +35,7 @@ function addList(command: Command): void {
 function addSet(command: Command): void {
   command
     .command("set")
-    .description("change a plan, for those who have it too; holds within seconds, without a restart")
+    .description("change a plan, also for accounts that have it; effective within seconds, without a restart")
     .argument("<name>", "the plan")
     .option("--houses <ids>", "the houses it includes, with a comma between, or all", housesOrAll)
     .option("--day <calls>", "calls a UTC day, or none for no limit", numberOrNone)

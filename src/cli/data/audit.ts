@@ -14,7 +14,7 @@ const REJECTED_FROM = 2_995_732n;
 /** `roundhouse audit`: what each table's rounds prove about its house, and how the evidence grew. */
 export function auditCommand(): Command {
   return new Command("audit")
-    .description("what rounds prove of each house: its declared edge, its proofs, what is missing, hour by hour")
+    .description("the evidence per house: declared edge, proofs, missing rounds, hour by hour")
     .option("--table <house/game/market>", "one table instead of all", tableName)
     .option("--hours <n>", "so many hours with rounds, the newest", wholeNumber(1, 100_000), HOURS_SHOWN)
     .option("--json", "print a JSON array", false)

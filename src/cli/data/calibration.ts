@@ -39,7 +39,7 @@ export function calibrationCommand(): Command {
     );
   command
     .command("show")
-    .description("one calibration: weights, losses, windows, waits, and its reliability as a plot")
+    .description("show a calibration: weights, losses, windows, waits, and a plot of its reliability")
     .argument("<id>", "its id, as `calibration list` shows it", calibrationId)
     .option("--json", "print one JSON object", false)
     .addHelpText("after", examples("calibration show 12", "calibration show 12 --json"))
@@ -53,7 +53,7 @@ export function calibrationCommand(): Command {
     );
   command
     .command("compare")
-    .description("two calibrations of a table side by side, and their paired difference on the rounds both cover")
+    .description("compare two calibrations of a table, with their paired difference on the rounds that both cover")
     .argument("<a>", "the id of one", calibrationId)
     .argument("<b>", "the id of the other", calibrationId)
     .option("--json", "print one JSON object", false)
@@ -61,7 +61,7 @@ export function calibrationCommand(): Command {
     .action(compare);
   command
     .command("promote")
-    .description("make a calibration the live state of its table, rolled forward to the newest round")
+    .description("promote a calibration to the live state of its table, rolled forward to the newest round")
     .argument("<id>", "its id, as `calibration list` shows it", calibrationId)
     .requiredOption("--reason <text>", "why", someText)
     .option("--by <name>", "who decides it; the user of this machine without it", someText)

@@ -19,11 +19,11 @@ import { withDatabase } from "../session.ts";
 /** `roundhouse log …`: the transparency log of this instance. */
 export function logCommand(): Command {
   const command = new Command("log")
-    .description("the public log that outsiders can hold against this instance")
+    .description("the public transparency log of this instance")
     .addHelpText("after", examples("log status", "log key"));
   command
     .command("key")
-    .description("the verifier key of the log, for witnesses and anyone who checks it")
+    .description("the public key of the log, for witnesses and auditors")
     .option("--json", "print one JSON object", false)
     .addHelpText("after", examples("log key", "log key --json"))
     .action(({ json }: { json: boolean }) =>
@@ -36,7 +36,7 @@ export function logCommand(): Command {
     );
   command
     .command("status")
-    .description("size, newest checkpoint, and who cosigned it")
+    .description("size, newest checkpoint and its cosignatures")
     .option("--json", "print one JSON object", false)
     .addHelpText("after", examples("log status", "log status --json"))
     .action(({ json }: { json: boolean }) =>
@@ -49,8 +49,8 @@ export function logCommand(): Command {
     );
   command
     .command("declare")
-    .description("begin another log, after the database was restored from a backup; public and audited")
-    .requiredOption("--reason <text>", "why, as everybody will read it", someText)
+    .description("begin a new log after the database was restored from a backup; this is public and audited")
+    .requiredOption("--reason <text>", "the reason, which is public", someText)
     .option("--json", "print one JSON object", false)
     .addHelpText("after", examples('log declare --reason "restored from the backup of 2026-11-22"'))
     .action(({ reason, json }: { reason: string; json: boolean }) =>
@@ -71,7 +71,7 @@ export function logCommand(): Command {
 /** `roundhouse witness`: cosigns the checkpoints of other operators' logs. */
 export function witnessCommand(): Command {
   return new Command("witness")
-    .description("run a witness: it keeps the newest checkpoint of each log and cosigns only what grows from it")
+    .description("run a witness: it stores the newest checkpoint of each log and cosigns only logs that extend it")
     .requiredOption("--name <name>", "the witness's name, such as witness.example.com")
     .requiredOption("--log <key...>", "verifier key of each log, as `roundhouse log key` prints it", verifierKeys)
     .requiredOption("--folder <path>", "where its key and its file are kept")

@@ -28,7 +28,7 @@ const NO_END = 10n ** 18n;
 export function verifyRoundsCommand(): Command {
   return new Command("rounds")
     .description(
-      "prove stored rounds again: multipliers from their hashes, hashes back to the published end of the chain",
+      "verify stored rounds again: multipliers from their hashes, hashes up to the published end of the chain",
     )
     .requiredOption("--table <house/game/market>", "the table", tableName)
     .option("--from <round-id>", "the first round; the table's first without it", someText)

@@ -13,7 +13,7 @@ import { type Found, findServers } from "../session.ts";
 export function doctorCommand(): Command {
   return new Command("doctor")
     .description("check this machine, the servers, the schema, the houses file and the work in progress")
-    .option("--houses", "also ask each house once", false)
+    .option("--houses", "also request each house once", false)
     .option("--json", "print one JSON object", false)
     .addHelpText("after", examples("doctor", "doctor --houses --json"))
     .action(async ({ houses: ask, json }: { houses: boolean; json: boolean }) => {

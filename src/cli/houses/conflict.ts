@@ -18,7 +18,7 @@ interface ListArguments extends Chosen {
 /** `roundhouse conflict …`: rounds that were received with two results. */
 export function conflictCommand(): Command {
   const command = new Command("conflict")
-    .description("rounds that came twice with different results")
+    .description("rounds that were received with different results")
     .addHelpText(
       "after",
       examples("conflict list --state open", 'conflict decide 7 --take kept --reason "the house withdrew the second"'),
@@ -31,7 +31,7 @@ export function conflictCommand(): Command {
 function addList(command: Command): void {
   command
     .command("list")
-    .description("conflicts, newest first: the result that was kept and the other")
+    .description("list conflicts, newest first: the stored result and the other")
     .addOption(new Option("--house <id>", "those of one house").argParser(houseId).conflicts("table"))
     .option("--table <house/game/market>", "those of one table", tableName)
     .addOption(new Option("--state <state>", "those in one state").choices(["open", "decided"]))
@@ -66,7 +66,7 @@ function addList(command: Command): void {
 function addDecide(command: Command): void {
   command
     .command("decide")
-    .description("keep what stands, or take the other result; either way forecasts on the round are void")
+    .description("keep the stored result, or accept the other; forecasts of the round are void in both cases")
     .argument("<id...>", "ids, as `conflict list` shows them", manyIds)
     .addOption(
       new Option("--take <which>", "the result that is right").choices(["kept", "other"]).makeOptionMandatory(),

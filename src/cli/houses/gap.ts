@@ -19,7 +19,7 @@ interface ListArguments extends Chosen {
 /** `roundhouse gap …`: rounds that are missing. */
 export function gapCommand(): Command {
   const command = new Command("gap")
-    .description("rounds known to exist and not received")
+    .description("rounds that exist and were not received")
     .addHelpText("after", examples("gap list --state open", 'gap close 12 --reason "the house lost them"'));
   addList(command);
   addClose(command);
@@ -30,7 +30,7 @@ export function gapCommand(): Command {
 function addList(command: Command): void {
   command
     .command("list")
-    .description("gaps, newest first: what is missing, what was tried, and when it is tried next")
+    .description("list gaps, newest first: missing rounds, attempts, and the next attempt")
     .addOption(new Option("--house <id>", "those of one house").argParser(houseId).conflicts("table"))
     .option("--table <house/game/market>", "those of one table", tableName)
     .addOption(new Option("--state <state>", "those in one state").choices(["open", "filled", "given_up"]))
@@ -64,7 +64,7 @@ function addList(command: Command): void {
 function addClose(command: Command): void {
   command
     .command("close")
-    .description("give an open gap up: nothing asks for its rounds any more")
+    .description("abandon an open gap: its rounds are not requested again")
     .argument("<id>", "its id, as `gap list` shows it", oneId)
     .requiredOption("--reason <text>", "why", someText)
     .option("--json", "print one JSON object", false)

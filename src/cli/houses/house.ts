@@ -28,7 +28,7 @@ export function houseCommand(): Command {
 function addList(command: Command): void {
   command
     .command("list")
-    .description("each house: is it live, when it last answered, what went wrong")
+    .description("list houses: whether they are live, their last response and last error")
     .option("--json", "print a JSON array", false)
     .addHelpText("after", examples("house list", "house list --json"))
     .action(({ json }: { json: boolean }) => listThem(json));
@@ -37,7 +37,7 @@ function addList(command: Command): void {
 function addCheck(command: Command): void {
   command
     .command("check")
-    .description("ask a house once and read its answers; nothing is stored")
+    .description("request a house once and read its responses; nothing is stored")
     .argument("<id>", "the house, from the houses file or the database", houseId)
     .option("--explain", "show requests, headers (secrets replaced) and items", false)
     .option("--json", "print a JSON object", false)
@@ -85,7 +85,7 @@ function addResume(command: Command): void {
 function addProbe(command: Command): void {
   command
     .command("probe")
-    .description("ask a house again at its next turn though its circuit is open")
+    .description("request a house at its next poll although its circuit is open")
     .argument("<id>", "the house", houseId)
     .requiredOption("--reason <text>", "why, for the log", someText)
     .option("--close", "forget what failed too, as if nothing had been", false)

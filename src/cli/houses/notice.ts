@@ -70,7 +70,7 @@ function addWrite(command: Command): void {
   command
     .command("write")
     .description("publish a notice on a table, or on all tables of a house; replaces the open one")
-    .argument("<text>", `what they read, at most ${LONGEST_NOTICE} characters`, someText)
+    .argument("<text>", `the text, at most ${LONGEST_NOTICE} characters`, someText)
     .addOption(new Option("--house <id>", "all tables of this house").argParser(houseId).conflicts("table"))
     .option("--table <house/game/market>", "one table", tableName)
     .requiredOption("--reason <text>", "why, for the audit log", someText)
@@ -108,7 +108,7 @@ function addWrite(command: Command): void {
 function addEnd(command: Command): void {
   command
     .command("end")
-    .description("end an operator's notice of a table")
+    .description("close an operator's notice of a table")
     .requiredOption("--table <house/game/market>", "the table", tableName)
     .requiredOption("--reason <text>", "why, for the audit log", someText)
     .option("--json", "print one JSON object", false)

@@ -48,14 +48,14 @@ interface RereadArguments {
 /** `roundhouse payload …`: stored responses of houses, verbatim, and parsing again them. */
 export function payloadCommand(): Command {
   const command = new Command("payload")
-    .description("answers of houses as they came, and reading them again")
+    .description("stored responses of houses, and reading them again")
     .addHelpText(
       "after",
       examples("payload list --from 2h", "payload show bustabit/crash/global 2026-11-21T04:00:12.123456Z"),
     );
   command
     .command("list")
-    .description("stored answers, newest first, and what was made of each")
+    .description("list payloads, newest first, with the outcome of each")
     .addOption(new Option("--house <id>", "those of one house").argParser(houseId).conflicts("table"))
     .option("--table <house/game/market>", "those of one table", tableName)
     .addOption(new Option("--state <state>", "those in one state").choices(["unread", "read", "refused"]))
@@ -67,7 +67,7 @@ export function payloadCommand(): Command {
     .action((given: ListArguments) => withDatabase((session) => list(session, given)));
   command
     .command("show")
-    .description("one answer: what was asked, what came, and what was made of it; the body follows on stdout")
+    .description("show a payload: its request, response and outcome; the body follows on stdout")
     .argument("<table>", "its table: house/game/market", tableName)
     .argument("<received-at>", "when it was received, as `payload list` shows it", receivedTime)
     .option("--json", "print one JSON object, the body as text in it", false)
@@ -77,7 +77,7 @@ export function payloadCommand(): Command {
     );
   command
     .command("reread")
-    .description("read stored answers again after an adapter was mended; what is new comes in as late")
+    .description("read stored payloads again after an adapter was repaired; new rounds are stored as late")
     .requiredOption("--house <id>", "the house", houseId)
     .option("--table <house/game/market>", "one table of it", tableName)
     .requiredOption("--from <time>", "asked for since then: 2026-11-21T04:00, or how long ago, as 6h", moment)

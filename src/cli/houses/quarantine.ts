@@ -30,7 +30,7 @@ export function quarantineCommand(): Command {
     decision(
       "release",
       "released",
-      "let repeats of one result in: when their answer is read again, or listed once more",
+      "release items: they are accepted when their payload is read again, or the house lists them again",
     ),
   );
   return command;
@@ -39,7 +39,7 @@ export function quarantineCommand(): Command {
 function addList(command: Command): void {
   command
     .command("list")
-    .description("items, those seen last first, each with its reason")
+    .description("list items, last seen first, with the reason of each")
     .addOption(new Option("--house <id>", "those of one house").argParser(houseId).conflicts("table"))
     .option("--table <house/game/market>", "those of one table", tableName)
     .addOption(new Option("--state <state>", "those in one state").choices(["open", "released", "discarded"]))
@@ -73,7 +73,7 @@ function addList(command: Command): void {
 function addShow(command: Command): void {
   command
     .command("show")
-    .description("one item as received, and why it is quarantined")
+    .description("show an item as received, with its reason")
     .argument("<id>", "its id, as `quarantine list` shows it", oneId)
     .option("--json", "print one JSON object", false)
     .addHelpText("after", examples("quarantine show 12", "quarantine show 12 --json"))

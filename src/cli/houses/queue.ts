@@ -52,8 +52,8 @@ export function queueCommand(): Command {
 function addList(command: Command): void {
   command
     .command("list")
-    .description("what each queue holds, and which are paused, by whom and why")
-    .option("--watch", "again every two seconds, until Ctrl-C", false)
+    .description("list queues with their runs, and which are paused, by whom and why")
+    .option("--watch", "refresh every two seconds, until Ctrl-C", false)
     .option("--json", "print a JSON array; with --watch one a line", false)
     .addHelpText("after", examples("queue list", "queue list --watch", "queue list --json"))
     .action(({ watch, json }: { watch: boolean; json: boolean }) =>
@@ -73,7 +73,7 @@ function addFailed(command: Command): void {
   command
     .command("failed")
     .description(
-      "runs that failed permanently, newest first; runs of a schedule are tried again by themselves and not listed",
+      "list permanently failed runs, newest first; scheduled runs are repeated by their schedule and not listed",
     )
     .addArgument(queueArgument("[queue]", "only those of this queue"))
     .option("--limit <number>", "at most so many", wholeNumber(1, 10_000), 50)
@@ -90,7 +90,7 @@ function addFailed(command: Command): void {
 function addRetry(command: Command): void {
   command
     .command("retry")
-    .description("put failed runs of a queue back to work")
+    .description("retry failed runs of a queue")
     .addArgument(queueArgument("<queue>", "the queue"))
     .argument("[id]", "one run; all of them without it")
     .option("--json", "print a JSON object", false)
@@ -108,7 +108,7 @@ function addRetry(command: Command): void {
 function addDiscard(command: Command): void {
   command
     .command("discard")
-    .description("forget failed runs of a queue; what its job finds undone is asked for again by itself")
+    .description("discard failed runs of a queue; the job finds unfinished work again by itself")
     .addArgument(queueArgument("<queue>", "the queue"))
     .argument("[id]", "one run; all of them without it")
     .requiredOption("--reason <text>", "why, for the log", someText)

@@ -20,7 +20,7 @@ interface ReviseArguments {
 /** `roundhouse round …`: manual corrections. */
 export function roundCommand(): Command {
   const command = new Command("round")
-    .description("correct rounds manually; the first result stays stored")
+    .description("manual corrections of rounds; the first result stays stored")
     .addHelpText(
       "after",
       examples(
@@ -37,7 +37,7 @@ function addRevise(command: Command): void {
   command
     .command("revise")
     .description(
-      "correct a round's result, or make it void; manual runs use the correction, and forecasts on it are not counted",
+      "correct the result of a round, or void it; manual runs use the correction, and forecasts of the round are not counted",
     )
     .requiredOption("--table <house/game/market>", "the table", tableName)
     .requiredOption("--round <id>", "the round, by the house's own id")
@@ -66,7 +66,7 @@ function addRevise(command: Command): void {
 function addRevisions(command: Command): void {
   command
     .command("revisions")
-    .description("what persons decided of rounds, newest first")
+    .description("list manual corrections of rounds, newest first")
     .option("--table <house/game/market>", "those of one table", tableName)
     .option("--round <id>", "those of one round")
     .option("--limit <n>", "at most so many", wholeNumber(1, 10_000), 50)

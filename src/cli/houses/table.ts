@@ -30,7 +30,7 @@ export function tableCommand(): Command {
     );
   command
     .command("list")
-    .description("each table: its status, newest round, rounds, unfilled gaps and the share of rounds with a forecast")
+    .description("list tables: status, newest round, rounds, open gaps, and the share of rounds with a forecast")
     .option("--json", "print a JSON array", false)
     .addHelpText("after", examples("table list", "table list --json"))
     .action(({ json }: { json: boolean }) =>
@@ -45,16 +45,14 @@ export function tableCommand(): Command {
     );
   command
     .command("show")
-    .description("one table: its status, newest round, missing rounds, open notices, model and recent accuracy")
+    .description("show a table: status, newest round, missing rounds, open notices, model and recent accuracy")
     .argument("<house/game/market>", "the table", tableName)
     .option("--json", "print one JSON object", false)
     .addHelpText("after", examples("table show bustabit/crash/global", "table show bustabit/crash/global --json"))
     .action(show);
   command
     .command("reset-newest")
-    .description(
-      "set the newest number of a table back, when a wrong one was believed and every true round since is late",
-    )
+    .description("reset the newest round id of a table, if a wrong one was accepted and every round since is late")
     .argument("<house/game/market>", "the table", tableName)
     .option("--to <number>", "the number of its newest true round; without it the highest that came late", numberText)
     .requiredOption("--reason <text>", "why", someText)

@@ -30,7 +30,7 @@ const REDIS_AGAIN_MS = 10_000;
 /** `roundhouse api`: serves callers; any number may run on one database. */
 export function apiCommand(): Command {
   return new Command("api")
-    .description("answer callers from the database of DATABASE_URL; workers fill it")
+    .description("serve callers from the database of DATABASE_URL, which workers fill")
     .option("--json", "print one line of JSON when it listens", false)
     .addHelpText("after", examples("api", "PORT=8080 HOST=0.0.0.0 roundhouse api").replace("roundhouse PORT", "PORT"))
     .action(async ({ json }: { json: boolean }) => {

@@ -16,7 +16,7 @@ import { withDatabase } from "../session.ts";
 export function backupCommand(): Command {
   return new Command("backup")
     .description("write a consistent snapshot of the whole database to a file; everything keeps running meanwhile")
-    .requiredOption("--to <path>", "a new file, or a folder in which one is made that has the time in its name")
+    .requiredOption("--to <path>", "a new file, or a folder, in which the file is named by the time")
     .option("--json", "print one JSON object", false)
     .addHelpText(
       "after",

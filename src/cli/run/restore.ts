@@ -32,8 +32,8 @@ interface Given {
 /** `roundhouse restore`: a database from a backup, verified to its last hash. Exit code 1 if a check fails. */
 export function restoreCommand(): Command {
   return new Command("restore")
-    .description("make an empty database what a backup holds, bring it to the newest schema, and verify all of it")
-    .requiredOption("--from <file>", "what `roundhouse backup` wrote", readableFile)
+    .description("restore a backup into an empty database, migrate it to the newest schema and verify all of it")
+    .requiredOption("--from <file>", "a file written by `roundhouse backup`", readableFile)
     .option(
       "--into <url>",
       "the empty database, or the name of one on the server of DATABASE_URL, made if there is none (default: DATABASE_URL, else a private one in DATA_DIR, as `up` uses)",

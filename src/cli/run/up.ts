@@ -43,7 +43,7 @@ const FIRST_ROUNDS_WITHIN_MS = 5_000;
 export function upCommand(): Command {
   return new Command("up")
     .description(
-      "run everything in one process: servers that are not given, schema, demo houses, workers, API and site",
+      "run everything in one process: private servers unless given, schema, demo houses, worker, API and site",
     )
     .option("--json", "print one line of JSON when it is ready", false)
     .addHelpText("after", examples("up", "up --json"))

@@ -24,7 +24,7 @@ const STOP_WITHIN_MS = 28_000;
 export function workerCommand(): Command {
   return new Command("worker")
     .description("poll houses and work on the queues, with the servers of DATABASE_URL and REDIS_URL")
-    .option("--queues <names>", "work on these alone, with a comma between; `queue list` names them all", commaList)
+    .option("--queues <names>", "work only on these, separated by commas; `queue list` lists all", commaList)
     .option("--json", "print one line of JSON when it works", false)
     .addHelpText("after", examples("worker", "worker --queues poll-house,normalize-rounds"))
     .action(async ({ queues, json }: { queues?: string[]; json: boolean }) => {
