@@ -1,7 +1,7 @@
 import type { SharedPart } from "./compute/shared-part.ts";
 import type { PassState } from "./compute/state.ts";
 
-/** Tables whose states a process holds: some 60 kB each. */
+/** Tables whose states a process holds: some 25 kB each. */
 const MOST_STATES = 12_000;
 
 /**

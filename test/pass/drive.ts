@@ -1,4 +1,3 @@
-import { findKnown } from "../../src/pass/compute/known-rounds.ts";
 import { joinPasses } from "../../src/pass/compute/join.ts";
 import { pass } from "../../src/pass/compute/pass.ts";
 import type { PassResponse, PassResult, PassState, PassTime, ReadResponse } from "../../src/pass/compute/state.ts";
@@ -71,19 +70,4 @@ export function readWaiting(
     run.shelf.keep(joined.rows);
     run.state = joined.state;
   }
-}
-
-/** A state without what is not part of its meaning: how its known rounds are layered. */
-export function plain({ known, ...state }: PassState): object {
-  const { lastSeq } = state.head;
-  const ids = [...known.older.keys(), ...known.newer.keys()];
-  return {
-    ...state,
-    known: new Map(
-      ids.flatMap((id) => {
-        const round = findKnown(known, lastSeq, id);
-        return round === undefined ? [] : [[id, round] as const];
-      }),
-    ),
-  };
 }

@@ -5,6 +5,7 @@ import { readSettings } from "../../src/calibration/backtest/range-store.ts";
 import { saveModels } from "../../src/forecasts/model/models-store.ts";
 import { modelOf } from "../../src/forecasts/model/table-model.ts";
 import { pass } from "../../src/pass/compute/pass.ts";
+import { listKnown } from "../../src/pass/compute/known-rounds.ts";
 import { replay } from "../../src/pass/compute/replay.ts";
 import type { HeadRow } from "../../src/pass/compute/rows.ts";
 import type { PassResponse, PassState, PassTime, TableFacts } from "../../src/pass/compute/state.ts";
@@ -249,7 +250,7 @@ function polled(
 }
 
 function newestItems({ known }: PassState): CheckedItem[] {
-  return [...new Map([...known.older, ...known.newer])]
+  return listKnown(known)
     .filter(([, { late }]) => !late)
     .toSorted(([, a], [, b]) => (a.seq < b.seq ? -1 : 1))
     .slice(-LISTED)

@@ -2,37 +2,71 @@ import type { HouseItem } from "../../houses/contract.ts";
 import { numberOf, type CheckedItem, type KnownRound } from "../../rounds/round.ts";
 import { HELD_ROUNDS, KNOWN_ROUNDS, type KnownRounds, type PassState } from "./state.ts";
 
-/** Rounds in the small layer, which each pass with a new round copies. */
-const NEWER_ROUNDS = 32;
-
 /** The known rounds of a state, from its newest rounds in any order. */
 export function knownFrom(rounds: Iterable<readonly [string, KnownRound]>): KnownRounds {
-  return { older: new Map(rounds), newer: new Map() };
+  return withRounds(
+    NO_ROUNDS,
+    [...rounds].toSorted(([, a], [, b]) => (a.seq < b.seq ? -1 : 1)),
+  );
 }
 
+const NO_ROUNDS = "\n";
+
 /** The stored part of a round; undefined for a new one and for one older than the newest {@link KNOWN_ROUNDS}. */
-export function findKnown(known: KnownRounds, lastSeq: bigint, roundId: string): KnownRound | undefined {
-  const round = known.newer.get(roundId) ?? known.older.get(roundId);
-  return round !== undefined && round.seq > lastSeq - BigInt(KNOWN_ROUNDS) ? round : undefined;
+function findKnown(known: KnownRounds, roundId: string): KnownRound | undefined {
+  const at = known.indexOf(`\n${roundId}\t`);
+  if (at === -1) return undefined;
+  const from = at + roundId.length + 2;
+  return unpack(known.slice(from, known.indexOf("\n", from)).split("\t"));
+}
+
+function isKnown(known: KnownRounds, roundId: string): boolean {
+  return known.includes(`\n${roundId}\t`);
+}
+
+/** All known rounds, newest first. */
+export function listKnown(known: KnownRounds): [string, KnownRound][] {
+  return known
+    .slice(1, -1)
+    .split("\n")
+    .flatMap((line): [string, KnownRound][] => {
+      const [roundId, ...fields] = line.split("\t");
+      return roundId === undefined || fields.length === 0 ? [] : [[roundId, unpack(fields)]];
+    });
 }
 
 /** The known rounds with more rounds, whose seqs follow them. */
 export function withRounds(known: KnownRounds, added: readonly (readonly [string, KnownRound])[]): KnownRounds {
-  if (added.length === 0) return known;
-  const newer = new Map(known.newer);
-  for (const [roundId, round] of added) newer.set(roundId, round);
-  if (newer.size <= NEWER_ROUNDS) return { older: known.older, newer };
-  const oldest = (added.at(-1)?.[1].seq ?? 0n) - BigInt(KNOWN_ROUNDS);
-  const older = new Map<string, KnownRound>();
-  for (const layer of [known.older, newer]) {
-    for (const [roundId, round] of layer) if (round.seq > oldest) older.set(roundId, round);
+  const newest = added.at(-1)?.[1].seq;
+  if (newest === undefined) return known;
+  const lines = added.toReversed().map(([roundId, round]) => `\n${roundId}\t${pack(round)}`);
+  let after = lines.join("") + known;
+  for (;;) {
+    const last = after.lastIndexOf("\n", after.length - 2);
+    const [, seq] = after.slice(last + 1, -1).split("\t", 2);
+    if (seq === undefined || BigInt(seq) > newest - BigInt(KNOWN_ROUNDS)) return after;
+    after = after.slice(0, last + 1);
   }
-  return { older, newer: new Map() };
+}
+
+function pack({ seq, hundredths, late, verified, proofHash, receivedAt }: KnownRound): string {
+  return `${seq}\t${hundredths}\t${late}\t${verified ?? ""}\t${receivedAt}\t${proofHash ?? ""}`;
+}
+
+function unpack([seq = "", hundredths, late, verified, receivedAt = "", proofHash = ""]: string[]): KnownRound {
+  return {
+    seq: BigInt(seq),
+    hundredths: Number(hundredths),
+    late: late === "true",
+    verified: verified === "" ? null : verified === "true",
+    proofHash: proofHash === "" ? null : proofHash,
+    receivedAt,
+  };
 }
 
 /** The known rounds among those of these items, in the form of `planIntake`. */
 export function knownAmong(
-  { known, head }: Pick<PassState, "known" | "head">,
+  { known }: Pick<PassState, "known">,
   items: readonly (CheckedItem | HouseItem)[],
   lookedUp: ReadonlyMap<string, KnownRound> | undefined,
 ): Map<string, KnownRound> {
@@ -40,7 +74,7 @@ export function knownAmong(
   for (const item of items) {
     const roundId = item.ok ? item.round.roundId : item.roundId;
     if (roundId === null) continue;
-    const round = findKnown(known, head.lastSeq, roundId) ?? lookedUp?.get(roundId);
+    const round = findKnown(known, roundId) ?? lookedUp?.get(roundId);
     if (round !== undefined) found.set(roundId, round);
   }
   return found;
@@ -54,17 +88,17 @@ export function knownAmong(
 export function idsToLookUp(state: PassState, items: readonly HouseItem[]): string[] {
   const { head, known, table, heldBack } = state;
   const ids = items.flatMap((item) => (item.ok ? item.round.roundId : (item.roundId ?? [])));
-  const isKnown = ids.map((roundId) => findKnown(known, head.lastSeq, roundId) !== undefined);
-  const unknown = ids.filter((_, at) => !isKnown[at]);
+  const areKnown = ids.map((roundId) => isKnown(known, roundId));
+  const unknown = ids.filter((_, at) => areKnown[at] !== true);
   if (heldBack.size >= HELD_ROUNDS) return unknown;
   if (head.lastSeq <= BigInt(KNOWN_ROUNDS)) return [];
   if (table.roundIds === "consecutive") {
     const highest = newestStored(state);
     return unknown.filter((roundId) => (numberOf(roundId) ?? 0n) <= highest);
   }
-  const [first, last] = [isKnown.indexOf(true), isKnown.lastIndexOf(true)];
-  const isBlock = first !== -1 && !isKnown.slice(first, last + 1).includes(false);
-  const isAtOneEnd = first === 0 || last === isKnown.length - 1;
+  const [first, last] = [areKnown.indexOf(true), areKnown.lastIndexOf(true)];
+  const isBlock = first !== -1 && !areKnown.slice(first, last + 1).includes(false);
+  const isAtOneEnd = first === 0 || last === areKnown.length - 1;
   return isBlock && isAtOneEnd ? [] : unknown;
 }
 

@@ -9,12 +9,11 @@ import { isNewerAnchor } from "../../rounds/proofs/proofs.ts";
 import { quarantinedItem } from "../../rounds/lists/quarantined-item.ts";
 import { numberOf, type KnownRound, type OpenedGap } from "../../rounds/round.ts";
 import { planIntake, type HeldBack, type IntakePlan } from "../../rounds/intake.ts";
-import { knownAmong, withRounds } from "./known-rounds.ts";
+import { knownAmong, listKnown, withRounds } from "./known-rounds.ts";
 import { SOURCES, type GapRow, type HeadRow, type PayloadRow, type RoundRow } from "./rows.ts";
 import { bandOf } from "./settle.ts";
 import {
   HELD_ROUNDS,
-  KNOWN_ROUNDS,
   UNKNOWN_GAPS,
   type CompletePassRows,
   type NoticeEvent,
@@ -223,9 +222,8 @@ function absentAtOf(head: HeadRow, response: PassResponse): string | null {
 
 /** How many rounds may have been played since the newest known one. */
 function reachOf({ head, known }: PassState, receivedAt: string): bigint {
-  const rounds = new Map([...known.older, ...known.newer]);
-  const counted = [...rounds.values()].filter(({ seq }) => seq > head.lastSeq - BigInt(KNOWN_ROUNDS));
-  return roundsSince(head, counted, receivedAt);
+  const rounds = listKnown(known).map(([, round]) => round);
+  return roundsSince(head, rounds, receivedAt);
 }
 
 /**
@@ -352,8 +350,7 @@ function gapRow({ range, afterRoundId, beforeRoundId }: OpenedGap, { known, head
   if (range === null) return { fromNumber: null, toNumber: null, missing: null, afterRoundId, beforeRoundId };
   const { from, to } = range;
   let there = 0n;
-  const ids = new Set([...known.older.keys(), ...known.newer.keys()]);
-  for (const id of ids) {
+  for (const [id] of listKnown(known)) {
     const number = numberOf(id);
     if (number !== null && number >= from && number <= to && head.lastSeq > 0n) there += 1n;
   }
@@ -398,8 +395,8 @@ const LATE_RESPONSES = 3;
 function outOfOrder({ head, known }: PassState, { rounds, onTime }: IntakePlan): string | null {
   if (rounds.length === 0 || onTime > 0 || head.newestSeq === null) return null;
   const responses = new Set<string>();
-  for (const layer of [known.older, known.newer]) {
-    for (const round of layer.values()) if (round.late && round.seq > head.newestSeq) responses.add(round.receivedAt);
+  for (const [, round] of listKnown(known)) {
+    if (round.late && round.seq > head.newestSeq) responses.add(round.receivedAt);
   }
   return responses.size + 1 >= LATE_RESPONSES ? head.newestRoundId : null;
 }

@@ -46,13 +46,10 @@ export interface TableFacts {
 }
 
 /**
- * The newest rounds of a table by id, in two layers: a pass copies the small one. Both may hold rounds that are older than
- * the newest {@link KNOWN_ROUNDS}; those do not count as known.
+ * The newest {@link KNOWN_ROUNDS} rounds of a table, newest first, as one text: a line per round with its id and its values,
+ * with tabs between. As objects in a map they take four times the memory. Ids have no control characters.
  */
-export interface KnownRounds {
-  readonly older: ReadonlyMap<string, KnownRound>;
-  readonly newer: ReadonlyMap<string, KnownRound>;
-}
+export type KnownRounds = string;
 
 /** What one round of its span means for an open forecast. */
 export interface SpanRound {

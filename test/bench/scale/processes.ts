@@ -6,6 +6,8 @@ import { join } from "node:path";
 /** The checkout whose processes are measured. */
 const ROOT = join(import.meta.dirname, "../../..");
 const READY_MS = 180_000;
+/** As the image and docker-compose.yml start them. */
+const YOUNG = { api: "--max-semi-space-size=8", worker: "--max-semi-space-size=32" };
 
 /** A process of Roundhouse. */
 export interface Part {
@@ -21,7 +23,8 @@ export async function startPart(
   { folder, env }: { folder: string; env: Record<string, string> },
 ): Promise<Part> {
   const { PATH = "", HOME = "" } = process.env;
-  const child = spawn(process.execPath, [join(ROOT, "src/start.js"), ...args, "--json"], {
+  const young = args[0] === "worker" ? YOUNG.worker : YOUNG.api;
+  const child = spawn(process.execPath, [young, join(ROOT, "src/start.js"), ...args, "--json"], {
     cwd: folder,
     env: { PATH, HOME, ...env, DATA_DIR: join(folder, name), PORT: "0", WORKER_PORT: "0" },
     stdio: ["ignore", "pipe", openSync(join(folder, `${name}.log`), "a")],
