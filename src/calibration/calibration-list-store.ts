@@ -63,52 +63,9 @@ export async function listCalibrations(
     wanted,
     ({ limit, offset }) => sql<(ListedCalibration & { total: number })[]>`
     with matching as (
-      select *
-      from calibrations c
-      where true
-        ${filter.tableIds === null ? sql`` : sql`and c.table_id = any(${[...filter.tableIds]}::integer[])`}
-        ${
-          filter.kind === null
-            ? sql``
-            : filter.kind === "hand"
-              ? sql`and c.kind <> 'rolling'`
-              : sql`and c.kind = ${filter.kind}`
-        }
-        ${
-          filter.tag === null
-            ? sql``
-            : sql`
-              and c.id in (
-                select calibration_id
-                from calibration_runs
-                where tags <> '{}'
-                  and tags @> array[${filter.tag}]::text[]
-              )`
-        }
-        ${filter.model === null ? sql`` : sql`and ${filter.model} in (c.model, split_part(c.model, '-', 1))`}
-      order by c.id desc
-      limit ${LOOKED_AT}
+      ${matchingRecords(sql, filter)}
     ),
-    shown as (
-      select
-        c.*,
-        t.house_id || '/' || t.game || '/' || t.market as "table",
-        h.model as live_model,
-        jsonb_path_query_first(c.sums, '$[*] ? (@.feature == "next_color").sums.counts') as counts
-      from matching c
-      join tables t on t.id = c.table_id
-      join table_heads h on h.table_id = c.table_id
-    ),
-    figures as (
-      select
-        *,
-        coalesce((counts ->> 'n')::bigint, 0) as "sampleSize",
-        ((counts ->> 'sum_ll')::numeric / nullif((counts ->> 'n')::numeric, 0) / 1e6)::float8 as "logLoss",
-        ((counts ->> 'sum_ll_base')::numeric / nullif((counts ->> 'n')::numeric, 0) / 1e6)::float8 as "baselineLogLoss",
-        ((counts ->> 'sum_brier')::numeric / nullif((counts ->> 'n')::numeric, 0) / 1e12)::float8 as brier,
-        count(*) over ()::integer as total
-      from shown
-    ),
+    ${withFigures(sql)},
     page as (
       select *
       from figures
@@ -151,4 +108,58 @@ export async function listCalibrations(
     ) asked on p.kind = 'manual'
     order by ${order} ${isDown ? sql`desc nulls last` : sql`asc nulls last`}, p.id desc`,
   );
+}
+
+function matchingRecords(sql: Queryable, filter: RecordFilter) {
+  return sql`
+    select *
+    from calibrations c
+    where true
+      ${filter.tableIds === null ? sql`` : sql`and c.table_id = any(${[...filter.tableIds]}::integer[])`}
+      ${
+        filter.kind === null
+          ? sql``
+          : filter.kind === "hand"
+            ? sql`and c.kind <> 'rolling'`
+            : sql`and c.kind = ${filter.kind}`
+      }
+      ${
+        filter.tag === null
+          ? sql``
+          : sql`
+            and c.id in (
+              select calibration_id
+              from calibration_runs
+              where tags <> '{}'
+                and tags @> array[${filter.tag}]::text[]
+            )`
+      }
+      ${filter.model === null ? sql`` : sql`and ${filter.model} in (c.model, split_part(c.model, '-', 1))`}
+    order by c.id desc
+    limit ${LOOKED_AT}`;
+}
+
+/** The parts `shown` and `figures` of the query, after `matching`. */
+function withFigures(sql: Queryable) {
+  return sql`
+    shown as (
+      select
+        c.*,
+        t.house_id || '/' || t.game || '/' || t.market as "table",
+        h.model as live_model,
+        jsonb_path_query_first(c.sums, '$[*] ? (@.feature == "next_color").sums.counts') as counts
+      from matching c
+      join tables t on t.id = c.table_id
+      join table_heads h on h.table_id = c.table_id
+    ),
+    figures as (
+      select
+        *,
+        coalesce((counts ->> 'n')::bigint, 0) as "sampleSize",
+        ((counts ->> 'sum_ll')::numeric / nullif((counts ->> 'n')::numeric, 0) / 1e6)::float8 as "logLoss",
+        ((counts ->> 'sum_ll_base')::numeric / nullif((counts ->> 'n')::numeric, 0) / 1e6)::float8 as "baselineLogLoss",
+        ((counts ->> 'sum_brier')::numeric / nullif((counts ->> 'n')::numeric, 0) / 1e12)::float8 as brier,
+        count(*) over ()::integer as total
+      from shown
+    )`;
 }

@@ -108,28 +108,27 @@ export async function compareCalibrations(
     for (const side of [sideA, sideB]) await learnTo(side, seq);
   }
   await pairTo(toSeq);
-  for (const [record, { backtest }] of [[a, sideA] as const, [b, sideB] as const]) {
-    const replayed = stateHash(encodeState(backtest.model, backtest.state));
-    if (record.toSeq === toSeq && replayed !== record.stateHash)
-      throw new Error(
-        `expected the rounds of calibration ${record.id} to give its state ${record.stateHash}, got ${replayed}; run verify`,
-      );
+  for (const [record, side] of [[a, sideA] as const, [b, sideB] as const]) {
+    if (record.toSeq === toSeq) requireState(record, side);
   }
   const paired = pairedFigures(sums);
   if (paired === null) throw new UsageError(`calibrations ${a.id} and ${b.id} have no on-time rounds in common`);
-  const { first_log_loss, second_log_loss, ...rest } = paired;
+  const { first_log_loss: a_log_loss, second_log_loss: b_log_loss, ...rest } = paired;
   return {
     table: a.table,
     a: comparedOf(a),
     b: comparedOf(b),
-    paired: {
-      from_seq: Number(fromSeq),
-      to_seq: Number(toSeq),
-      ...rest,
-      a_log_loss: first_log_loss,
-      b_log_loss: second_log_loss,
-    },
+    paired: { from_seq: Number(fromSeq), to_seq: Number(toSeq), ...rest, a_log_loss, b_log_loss },
   };
+}
+
+/** Throws if a replay of all rounds of a record did not reach its state. */
+function requireState({ id, stateHash: expected }: WholeCalibration, { backtest }: Replay): void {
+  const replayed = stateHash(encodeState(backtest.model, backtest.state));
+  if (replayed === expected) return;
+  throw new Error(
+    `expected the rounds of calibration ${id} to give its state ${expected}, got ${replayed}; run verify`,
+  );
 }
 
 async function found(sql: Queryable, id: string): Promise<WholeCalibration> {

@@ -33,6 +33,8 @@ export function ratePlot(title: string, points: readonly RatePoint[], by: "hour"
   };
   const series = { field: "of", type: "nominal" as const, legend: { title: null } };
   const domain = ["observed", "stated", "baseline"];
+  // prettier-ignore
+  const dashes = [[1, 0], [6, 4], [2, 3]];
   const y = { type: "quantitative" as const, scale: { zero: false }, axis: percent };
   return {
     title,
@@ -59,17 +61,7 @@ export function ratePlot(title: string, points: readonly RatePoint[], by: "hour"
             x,
             y: { field: "value", ...y },
             color: { ...series, scale: { domain, range: [FIRST, SECOND, SOFT] } },
-            strokeDash: {
-              ...series,
-              scale: {
-                domain,
-                range: [
-                  [1, 0],
-                  [6, 4],
-                  [2, 3],
-                ],
-              },
-            },
+            strokeDash: { ...series, scale: { domain, range: dashes } },
           },
         },
         {

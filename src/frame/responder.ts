@@ -2,7 +2,7 @@ import type { Request } from "express";
 import { FONT, SCRIPT, STYLE } from "./assets.ts";
 import type { NavEntry } from "./nav.ts";
 import { renderPage } from "./render.ts";
-import type { Crumb, PageReply, Shown, Surface } from "./view.ts";
+import type { PageReply, Shown, Surface } from "./view.ts";
 
 const FLASH_SECONDS = 60;
 const LONGEST_FLASH = 600;
@@ -48,19 +48,13 @@ export function createResponder({
         response.status(302).end();
         return;
       }
-      if ("file" in shown) {
-        response.setHeader("Content-Type", `${shown.type}; charset=utf-8`);
-        response.setHeader("Content-Disposition", `attachment; filename="${shown.file.replaceAll(/[^\w.-]/g, "_")}"`);
-        response.end(shown.text);
-        return;
-      }
-      const crumbs: readonly Crumb[] = shown.crumbs ?? [];
+      if ("file" in shown) return sendFile(response, shown);
       const text = renderPage(namesOf(surface, shown.template), shown.data, {
         title: shown.title,
         url: request.originalUrl,
         visitor: visitorOf(response),
         flash: takeFlash(request, response),
-        crumbs,
+        crumbs: shown.crumbs ?? [],
         refreshSeconds: shown.refreshSeconds ?? null,
         width: shown.width ?? "full",
         header: shown.header ?? {},
@@ -79,6 +73,12 @@ export function createResponder({
       response.status(303).end();
     },
   };
+}
+
+function sendFile(response: PageReply, { file, type, text }: Extract<Shown, { file: string }>): void {
+  response.setHeader("Content-Type", `${type}; charset=utf-8`);
+  response.setHeader("Content-Disposition", `attachment; filename="${file.replaceAll(/[^\w.-]/g, "_")}"`);
+  response.end(text);
 }
 
 /** Returns a path at or below `base` as a header can hold it, whatever is given: no open redirect. */

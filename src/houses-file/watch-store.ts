@@ -11,9 +11,7 @@ export async function findOfflineHouses(
   sql: Queryable,
   liveWindowSeconds: number,
 ): Promise<{ subject: string; text: string }[]> {
-  const rows = await sql<
-    { house: string; round_at: string | null; last_status: number; last_error: string | null; next: string }[]
-  >`
+  const rows = await sql<OfflineHouse[]>`
     select
       h.id as house,
       to_char(newest.round_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS') as round_at,
@@ -60,15 +58,22 @@ export async function findOfflineHouses(
           and p.state = 'unread'
       )
     order by h.id`;
-  return rows.map(({ house, round_at, last_status, last_error, next }) => {
-    const since = round_at === null ? "has not returned a round yet" : `has returned no round since ${round_at} UTC`;
-    const status = last_status === 0 ? "got no response" : `got the status ${last_status}`;
-    const error = last_error === null ? "" : ` (${last_error})`;
-    return {
-      subject: house,
-      text: `the house ${house} ${since}; its newest poll ${status}${error}; the next poll is at ${next} UTC`,
-    };
-  });
+  return rows.map((row) => ({ subject: row.house, text: offlineText(row) }));
+}
+
+interface OfflineHouse {
+  house: string;
+  round_at: string | null;
+  last_status: number;
+  last_error: string | null;
+  next: string;
+}
+
+function offlineText({ house, round_at, last_status, last_error, next }: OfflineHouse): string {
+  const since = round_at === null ? "has not returned a round yet" : `has returned no round since ${round_at} UTC`;
+  const status = last_status === 0 ? "got no response" : `got the status ${last_status}`;
+  const error = last_error === null ? "" : ` (${last_error})`;
+  return `the house ${house} ${since}; its newest poll ${status}${error}; the next poll is at ${next} UTC`;
 }
 
 /** A single broken response opens a notice; only a longer failure alerts operators. */

@@ -66,6 +66,20 @@ export async function listHouses(sql: Queryable, liveWindowSeconds: number): Pro
       order by last_poll_at desc
       limit 1
     ) latest on true
+    ${newestFailure(sql)}
+    order by h.id`;
+  return rows.map(({ house, name, simulated, newest_polled_age_ms: newestPolledAgeMs, paused, enabled, ...shown }) => ({
+    house,
+    name,
+    simulated,
+    status: statusOf({ newestPolledAgeMs, paused, enabled }, liveWindowSeconds * 1000),
+    ...shown,
+  }));
+}
+
+/** Joins the newest failure of a house: a failed poll, or a later response that cannot be read. */
+function newestFailure(sql: Queryable) {
+  return sql`
     left join lateral (
       select last_error, last_error_at
       from poll_leases
@@ -102,13 +116,5 @@ export async function listHouses(sql: Queryable, liveWindowSeconds: number): Pro
       union all
       select failed.last_error, failed.last_error_at
       limit 1
-    ) failure on true
-    order by h.id`;
-  return rows.map(({ house, name, simulated, newest_polled_age_ms: newestPolledAgeMs, paused, enabled, ...shown }) => ({
-    house,
-    name,
-    simulated,
-    status: statusOf({ newestPolledAgeMs, paused, enabled }, liveWindowSeconds * 1000),
-    ...shown,
-  }));
+    ) failure on true`;
 }

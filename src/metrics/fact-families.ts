@@ -6,8 +6,11 @@ import type { Count, DatabaseFacts, HouseFacts } from "./facts-store.ts";
  * rules take the `max` over instances.
  */
 export function factFamilies(facts: DatabaseFacts | null): Family[] {
+  return [...houseFamilies(facts), ...calibrationFamilies(facts), ...openItemFamilies(facts), ...serverFamilies(facts)];
+}
+
+function houseFamilies(facts: DatabaseFacts | null): Family[] {
   const polled = facts?.houses.filter(({ enabled }) => enabled) ?? [];
-  const server = facts?.server;
   return [
     gauge(
       "roundhouse_house_lag_seconds",
@@ -54,6 +57,12 @@ export function factFamilies(facts: DatabaseFacts | null): Family[] {
       "Tables of a house that have a reading.",
       of(polled, ({ readings }) => readings),
     ),
+  ];
+}
+
+function calibrationFamilies(facts: DatabaseFacts | null): Family[] {
+  const polled = facts?.houses.filter(({ enabled }) => enabled) ?? [];
+  return [
     gauge(
       "roundhouse_calibration_newest_age_seconds",
       "Age of the newest calibration of a house that equals the live state.",
@@ -69,6 +78,11 @@ export function factFamilies(facts: DatabaseFacts | null): Family[] {
       "Calibration runs: queued and running now; done, failed and cancelled in the last day.",
       only(facts?.calibrationRuns, "state"),
     ),
+  ];
+}
+
+function openItemFamilies(facts: DatabaseFacts | null): Family[] {
+  return [
     gauge("roundhouse_gaps_open", "Open gaps of a house.", openItems(facts, "gaps")),
     gauge("roundhouse_gap_rounds_missing", "Missing rounds in the open gaps of a house.", openItems(facts, "missing")),
     gauge("roundhouse_quarantine_open", "Undecided quarantined items of a house.", openItems(facts, "quarantine")),
@@ -79,6 +93,12 @@ export function factFamilies(facts: DatabaseFacts | null): Family[] {
       by(facts?.notices, "house", "kind"),
     ),
     gauge("roundhouse_alerts_open", "Open alerts by kind.", only(facts?.alerts, "kind")),
+  ];
+}
+
+function serverFamilies(facts: DatabaseFacts | null): Family[] {
+  const server = facts?.server;
+  return [
     gauge("roundhouse_payloads_unread", "Payloads that normalize-rounds has not read.", one(server?.unreadPayloads)),
     gauge(
       "roundhouse_payloads_oldest_unread_seconds",

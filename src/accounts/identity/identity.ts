@@ -103,11 +103,38 @@ export function withoutSession(cookie: string): string {
     .join(";");
 }
 
+/** The library's names of fields and our columns. */
+const TIMES = { createdAt: "created_at", updatedAt: "updated_at" };
+const ACCOUNT_COLUMNS = {
+  ...TIMES,
+  accountId: "account_id",
+  providerId: "provider_id",
+  userId: "user_id",
+  accessToken: "access_token",
+  refreshToken: "refresh_token",
+  idToken: "id_token",
+  accessTokenExpiresAt: "access_token_expires_at",
+  refreshTokenExpiresAt: "refresh_token_expires_at",
+};
+const TWO_FACTOR_SCHEMA = {
+  user: { fields: { twoFactorEnabled: "two_factor_enabled" } },
+  twoFactor: {
+    modelName: "two_factors",
+    fields: {
+      backupCodes: "backup_codes",
+      userId: "user_id",
+      failedVerificationCount: "failed_verification_count",
+      lockedUntil: "locked_until",
+    },
+  },
+};
+
 /** The library's options; a test compares our tables with them. */
 export function identityOptions(
   { secret, surface, isSecure, lastsSeconds, mayBegin, redeemLink, log }: Omit<IdentityParts, "databaseUrl">,
   base: string,
 ) {
+  const surfaceColumn = { type: "string" as const, required: true, input: false, defaultValue: surface };
   return {
     appName: "Roundhouse",
     baseURL: base,
@@ -139,52 +166,27 @@ export function identityOptions(
       expiresIn: lastsSeconds,
       disableSessionRefresh: true,
       fields: {
+        ...TIMES,
         expiresAt: "expires_at",
-        createdAt: "created_at",
-        updatedAt: "updated_at",
         ipAddress: "ip_address",
         userAgent: "user_agent",
         userId: "user_id",
       },
       additionalFields: {
-        surface: { type: "string" as const, required: true, input: false, defaultValue: surface },
-        byLink: {
-          type: "boolean" as const,
-          required: true,
-          input: false,
-          defaultValue: false,
-          fieldName: "by_link",
-        },
+        surface: surfaceColumn,
+        byLink: { type: "boolean" as const, required: true, input: false, defaultValue: false, fieldName: "by_link" },
       },
     },
     user: {
       modelName: "users",
-      fields: { emailVerified: "email_verified", createdAt: "created_at", updatedAt: "updated_at" },
-      additionalFields: {
-        surface: { type: "string" as const, required: true, input: false, defaultValue: surface },
-      },
+      fields: { ...TIMES, emailVerified: "email_verified" },
+      additionalFields: { surface: surfaceColumn },
     },
-    account: {
-      modelName: "accounts",
-      fields: {
-        accountId: "account_id",
-        providerId: "provider_id",
-        userId: "user_id",
-        accessToken: "access_token",
-        refreshToken: "refresh_token",
-        idToken: "id_token",
-        accessTokenExpiresAt: "access_token_expires_at",
-        refreshTokenExpiresAt: "refresh_token_expires_at",
-        createdAt: "created_at",
-        updatedAt: "updated_at",
-      },
-    },
+    account: { modelName: "accounts", fields: ACCOUNT_COLUMNS },
     verification: {
       modelName: "verifications",
-      fields: { expiresAt: "expires_at", createdAt: "created_at", updatedAt: "updated_at" },
-      additionalFields: {
-        surface: { type: "string" as const, required: true, input: false, defaultValue: surface },
-      },
+      fields: { ...TIMES, expiresAt: "expires_at" },
+      additionalFields: { surface: surfaceColumn },
     },
     databaseHooks: {
       session: {
@@ -201,18 +203,7 @@ export function identityOptions(
         issuer: "Roundhouse",
         // it would lock out a device that is known; wrong codes are counted in our buckets
         accountLockout: { enabled: false },
-        schema: {
-          user: { fields: { twoFactorEnabled: "two_factor_enabled" } },
-          twoFactor: {
-            modelName: "two_factors",
-            fields: {
-              backupCodes: "backup_codes",
-              userId: "user_id",
-              failedVerificationCount: "failed_verification_count",
-              lockedUntil: "locked_until",
-            },
-          },
-        },
+        schema: TWO_FACTOR_SCHEMA,
       }),
       oneTimeLink(redeemLink),
       secondStep,

@@ -25,11 +25,7 @@ export function saveAuditsStatements(tx: Queryable, audits: readonly TableAudits
     })),
   );
   if (rows.length === 0) return [];
-  const first = new Map<number, string>();
-  for (const { table_id: tableId, hour } of rows) {
-    const known = first.get(tableId);
-    if (known === undefined || hour < known) first.set(tableId, hour);
-  }
+  const first = firstHours(rows);
   const kept = tx`
     insert into house_audits (
       table_id, hour, seq, rounds, tested, edge_ppm, ln_e, ln_e_max, rejected_seq, proven, missing, gaps
@@ -73,6 +69,16 @@ export function saveAuditsStatements(tx: Queryable, audits: readonly TableAudits
         greatest(a.proofs_failed, seen.proofs_failed)
       )`;
   return [kept, counted];
+}
+
+/** The first hour of each table. */
+function firstHours(rows: readonly { table_id: number; hour: string }[]): Map<number, string> {
+  const first = new Map<number, string>();
+  for (const { table_id: tableId, hour } of rows) {
+    const known = first.get(tableId);
+    if (known === undefined || hour < known) first.set(tableId, hour);
+  }
+  return first;
 }
 
 /** Observations of a table by the end of the hour of row `b` that are not rounds. */

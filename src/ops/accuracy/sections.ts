@@ -21,29 +21,7 @@ export function sectionsOf(row: Measured | null): Section[] {
     {
       title: "Figures",
       columns: ["figure", "value"],
-      rows: [
-        ["verdict", row.verdict],
-        ["scored forecasts (n)", String(row.sample_size)],
-        ["hits", String(row.hits)],
-        ["hit rate", share(row.hit_rate)],
-        ["95 % interval", between(row.interval_95)],
-        ["stated", share(row.expected_rate)],
-        ["baseline", share(row.baseline_rate)],
-        ["z", digits(row.z, 2)],
-        ["e-value", evidence(row.e_value)],
-        ["log loss, nats", digits(row.log_loss)],
-        ["log loss of the baseline", digits(row.baseline_log_loss)],
-        ["Brier", digits(row.brier)],
-        ["Brier of the baseline", digits(row.baseline_brier)],
-        ["RPS", digits(row.rps)],
-        ["skill", share(row.skill, 3)],
-        ["skill, 95 % interval", between(row.skill_interval_95, 3)],
-        ["calibration error", digits(row.calibration_error)],
-        ["its floor, by luck alone", digits(row.calibration_error_floor)],
-        ["coverage", share(row.coverage, 1)],
-        ["rounds without a forecast", row.not_issued === null ? "–" : String(row.not_issued)],
-        ["pending", String(row.pending)],
-      ],
+      rows: figureRows(row),
     },
     {
       title: "Voids by reason",
@@ -76,6 +54,32 @@ export function sectionsOf(row: Measured | null): Section[] {
         digits(unc, 6),
       ]),
     },
+  ];
+}
+
+function figureRows(row: Measured): string[][] {
+  return [
+    ["verdict", row.verdict],
+    ["scored forecasts (n)", String(row.sample_size)],
+    ["hits", String(row.hits)],
+    ["hit rate", share(row.hit_rate)],
+    ["95 % interval", between(row.interval_95)],
+    ["stated", share(row.expected_rate)],
+    ["baseline", share(row.baseline_rate)],
+    ["z", digits(row.z, 2)],
+    ["e-value", evidence(row.e_value)],
+    ["log loss, nats", digits(row.log_loss)],
+    ["log loss of the baseline", digits(row.baseline_log_loss)],
+    ["Brier", digits(row.brier)],
+    ["Brier of the baseline", digits(row.baseline_brier)],
+    ["RPS", digits(row.rps)],
+    ["skill", share(row.skill, 3)],
+    ["skill, 95 % interval", between(row.skill_interval_95, 3)],
+    ["calibration error", digits(row.calibration_error)],
+    ["its floor, by luck alone", digits(row.calibration_error_floor)],
+    ["coverage", share(row.coverage, 1)],
+    ["rounds without a forecast", row.not_issued === null ? "–" : String(row.not_issued)],
+    ["pending", String(row.pending)],
   ];
 }
 

@@ -41,7 +41,10 @@ export async function sumCells(sql: Sql): Promise<number> {
         set_config('plan_cache_mode', 'auto', true),
         set_config('enable_bitmapscan', 'on', true),
         set_config('enable_hashjoin', 'on', true)`;
-    return sumSpan(tx, span);
+    const written = await saveCells(tx, span);
+    if (span.isNewHour) await deleteOldCells(tx);
+    await saveMark(tx, span.to);
+    return written;
   });
 }
 
@@ -51,7 +54,7 @@ interface Span {
   isNewHour: boolean;
 }
 
-async function sumSpan(sql: Queryable, span: Span): Promise<number> {
+async function saveCells(sql: Queryable, span: Span): Promise<number> {
   const written = await sql`
     with hours as (
       select
@@ -100,15 +103,19 @@ async function sumSpan(sql: Queryable, span: Span): Promise<number> {
       from hours h
       where h.hour = excluded.hour
     )`;
-  if (span.isNewHour) {
-    await sql`
-      delete from round_cells
-      where hour < now() - ${KEPT_DAYS} * interval '1 day'`;
-  }
+  return written.count;
+}
+
+async function deleteOldCells(sql: Queryable): Promise<void> {
+  await sql`
+    delete from round_cells
+    where hour < now() - ${KEPT_DAYS} * interval '1 day'`;
+}
+
+async function saveMark(sql: Queryable, to: string): Promise<void> {
   await sql`
     insert into heartbeats (name, at)
-    values (${MARK}, ${span.to}::text::timestamptz)
+    values (${MARK}, ${to}::text::timestamptz)
     on conflict (name) do update
     set at = excluded.at`;
-  return written.count;
 }
