@@ -22,45 +22,18 @@ function offenders(allowed: (file: string, imported: string) => boolean): string
   );
 }
 
-/** The functions with more than 60 lines. Take one out when it is shorter, and add none. */
-const LONG_FUNCTIONS: readonly string[] = [
-  "src/accounts/identity/identity.ts identityOptions",
-  "src/api/known-callers.ts knowCallers",
-  "src/api/metering.ts meterCalls",
-  "src/calibration/backtest/backtest-rows.ts backtestRows",
-  "src/calibration/calibration-list-store.ts listCalibrations",
-  "src/calibration/compare.ts compareCalibrations",
-  "src/callers/rotation-store.ts rotateKey",
-  "src/charts/over-time.ts ratePlot",
-  "src/console/sign-in/forgot.ts addForgot",
-  "src/console/sign-in/new-address.ts addNewAddress",
-  "src/console/sign-in/sign-up.ts addSignUp",
-  "src/forecasts/chain/export-store.ts readForecastsForExport",
-  "src/forecasts/readings/audit-store.ts saveAuditsStatements",
-  "src/frame/responder.ts createResponder",
-  "src/frame/format.ts helpersFor",
-  "src/frame/sign-in/two-factor.ts addTwoFactor",
-  "src/houses-file/watch-store.ts findOfflineHouses",
-  "src/houses/fairness/by-number.ts proveByNumber",
-  "src/houses/fairness/lines.ts createLines",
-  "src/houses/house-status-store.ts listHouses",
-  "src/limits/buckets.ts openBuckets",
-  "src/metrics/fact-families.ts factFamilies",
-  "src/ops/accuracy/sections.ts sectionsOf",
-  "src/pass/compute/place.ts placeResponse",
-  "src/pass/stores/write-store.ts moveHeads",
-  "src/pass/stores/write-store.ts passStatements",
-  "src/published/memory.ts loadMemory",
-  "src/published/memory.ts readAndApply",
-  "src/record/log/verify-log-store.ts findContradictedTable",
-  "src/reread/reread-store.ts listToReread",
-  "src/rounds/gaps/cells-store.ts sumSpan",
-  "src/rounds/lists/payload-list-store.ts listPayloads",
-  "src/rounds/notices/notices-store.ts listDueNotices",
-  "src/site/accuracy/accuracy.ts accuracyPages",
-  "src/site/pages.ts addPages",
-  "src/topups/usdt/endpoints/endpoint.ts openEndpoint",
-];
+/** The functions with more than 60 lines, each with its reason. Take one out when it is shorter. */
+const LONG_FUNCTIONS: Readonly<Record<string, string>> = {
+  "src/api/known-callers.ts knowCallers": "one cache: every step reads or changes the same five variables",
+  "src/api/metering.ts meterCalls": "runs per call: its steps share what is counted without an object for it",
+  "src/calibration/backtest/backtest-rows.ts backtestRows": "one chain of lines: every step follows the last hash",
+  "src/forecasts/chain/export-store.ts readForecastsForExport": "one query, for a reader that takes no parts of SQL",
+  "src/limits/buckets.ts openBuckets": "runs per call: drawing and sending share the batches",
+  "src/pass/compute/place.ts placeResponse": "runs per response: a flat list of the fields that it computes",
+  "src/pass/stores/write-store.ts passStatements": "a flat list of statements, in their order",
+  "src/pass/stores/write-store.ts moveHeads": "one query with a line for each column of a head",
+  "src/published/memory.ts loadMemory": "one snapshot: reading and the timer share when each part was read",
+};
 
 const within = (folder: string) => (file: string) => file.startsWith(`${folder}/`);
 const isSurface = (file: string) => /^src\/(http|published|api|serve|site|console|ops|frame)\//.test(file);
@@ -238,6 +211,6 @@ describe("who may import whom", () => {
 
   it("no function has more than 60 lines, except those that are listed", () => {
     const long = files.flatMap((file) => longFunctions(ROOT, file, 60));
-    expect(long.filter((one) => !LONG_FUNCTIONS.includes(one))).toEqual([]);
+    expect(long.toSorted()).toEqual(Object.keys(LONG_FUNCTIONS).toSorted());
   });
 });

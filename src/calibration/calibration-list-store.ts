@@ -62,9 +62,7 @@ export async function listCalibrations(
   return readListPage<ListedCalibration>(
     wanted,
     ({ limit, offset }) => sql<(ListedCalibration & { total: number })[]>`
-    with matching as (
-      ${matchingRecords(sql, filter)}
-    ),
+    with matching as (${matchingRecords(sql, filter)}),
     ${withFigures(sql)},
     page as (
       select *

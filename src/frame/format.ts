@@ -11,6 +11,7 @@ import { sparkline } from "./sparkline.ts";
  */
 
 const NUMBERS = new Intl.NumberFormat("en-US", { maximumFractionDigits: 3 });
+const DASH = '<span class="quiet">–</span>';
 const BYTE_UNITS = ["B", "kB", "MB", "GB", "TB"];
 
 /** The meaning of a fact as a color; the text has the same meaning without it. */
@@ -101,7 +102,6 @@ export function timeText(at: Date): string {
  * `/ops/audit?page=2`.
  */
 export function helpersFor({ now, url }: { now: Date; url: string }) {
-  const dash = '<span class="quiet">–</span>';
   const asDate = (at: Date | string) => (typeof at === "string" ? new Date(at) : at);
   const element = (at: Date, text: string) =>
     `<time datetime="${at.toISOString()}" title="${timeText(at)}">${escape(text)}</time>`;
@@ -129,72 +129,91 @@ export function helpersFor({ now, url }: { now: Date; url: string }) {
     bytes,
     number,
     timeText,
+    attributes,
+    money,
+    badge,
+    orDash,
     link,
+    sortHead: (name: string, label: string, head: SortHead) => sortHead(link, name, label, head),
+    pager: (paging: Paging) => pager(link, paging),
     /** A parameter of this page; empty if absent. */
     param: (name: string) => new URLSearchParams(search).get(name) ?? "",
     /** HTML: a time in UTC; a dash for null. */
     time(at: Date | string | null | undefined): string {
-      if (at === null || at === undefined) return dash;
+      if (at === null || at === undefined) return DASH;
       return element(asDate(at), timeText(asDate(at)));
     },
     /** HTML: how long ago (or ahead) a time is; a dash for null. */
     age(at: Date | string | null | undefined): string {
-      if (at === null || at === undefined) return dash;
+      if (at === null || at === undefined) return DASH;
       const date = asDate(at);
       const seconds = (now.getTime() - date.getTime()) / 1_000;
       const text = seconds <= -1 ? `in ${duration(-seconds)}` : `${duration(seconds)} ago`;
       return `<time datetime="${date.toISOString()}" title="${timeText(date)}" data-age="${Math.round(seconds)}">${text}</time>`;
     },
-    /** HTML: attributes of an element; undefined ones are left out. */
-    attributes(values: Readonly<Record<string, string | number | undefined>>): string {
-      return Object.entries(values)
-        .filter(([, value]) => value !== undefined && value !== "")
-        .map(([name, value]) => ` ${name}="${escape(String(value))}"`)
-        .join("");
-    },
-    /** HTML: an amount of 1e-6 USD in cents, with the exact amount as its title if it has more digits. */
-    money(micros: bigint): string {
-      const isExact = micros % 10_000n === 0n;
-      return isExact ? usdCents(micros) : `<span title="${usd(micros)} USD">${usdCents(micros)}</span>`;
-    },
-    /** HTML: a text with a color mark. */
-    badge(text: string, tone: Tone = "quiet"): string {
-      return `<span class="badge ${escape(tone)}">${escape(text)}</span>`;
-    },
-    /** HTML: a text, or a dash if there is none. */
-    orDash(text: string | number | bigint | null | undefined): string {
-      return text === null || text === undefined || text === "" ? dash : escape(String(text));
-    },
-    /**
-     * HTML: a column head with a sort link (`sort=name`, then `sort=-name`). `first` is the order of the first click.
-     */
-    sortHead(name: string, label: string, { sort, first = "up", numeric = false, classes = "" }: SortHead): string {
-      const isUp = sort === name;
-      const isDown = sort === `-${name}`;
-      const next = isUp ? `-${name}` : isDown ? name : first === "up" ? name : `-${name}`;
-      const state = isUp ? ' aria-sort="ascending"' : isDown ? ' aria-sort="descending"' : "";
-      const mark = isUp ? '<span class="sort up"></span>' : isDown ? '<span class="sort"></span>' : "";
-      const classNames = `${numeric ? "num" : ""} ${classes}`.trim();
-      return `<th scope="col"${classNames === "" ? "" : ` class="${escape(classNames)}"`}${state}><a href="${escape(link({ sort: next }))}">${escape(label)}</a>${mark}</th>`;
-    },
-    /** HTML: links to the other pages of a list, and the total. */
-    pager({ page, perPage, total }: Paging): string {
-      const pages = Math.max(1, Math.ceil(Number(total) / perPage));
-      const from = Math.min(Number(total), (page - 1) * perPage + 1);
-      const to = Math.min(Number(total), page * perPage);
-      const step = (at: number, label: string, rel: string) =>
-        at < 1 || at > pages
-          ? `<span class="off">${label}</span>`
-          : `<a rel="${rel}" href="${escape(link({ page: at === 1 ? null : at }))}">${label}</a>`;
-      const range =
-        page > pages
-          ? `none on page ${page}, ${number(total)} in all`
-          : Number(total) === 0
-            ? "none"
-            : `${number(from)}–${number(to)} of ${number(total)}`;
-      return `<nav class="pager" aria-label="pages">${step(Math.min(page - 1, pages), "Previous", "prev")} <span>${range}</span> ${step(page + 1, "Next", "next")}</nav>`;
-    },
   };
+}
+
+type Link = (changes: Changes) => string;
+
+/** HTML: attributes of an element; undefined ones are left out. */
+function attributes(values: Readonly<Record<string, string | number | undefined>>): string {
+  return Object.entries(values)
+    .filter(([, value]) => value !== undefined && value !== "")
+    .map(([name, value]) => ` ${name}="${escape(String(value))}"`)
+    .join("");
+}
+
+/** HTML: an amount of 1e-6 USD in cents, with the exact amount as its title if it has more digits. */
+function money(micros: bigint): string {
+  const isExact = micros % 10_000n === 0n;
+  return isExact ? usdCents(micros) : `<span title="${usd(micros)} USD">${usdCents(micros)}</span>`;
+}
+
+/** HTML: a text with a color mark. */
+function badge(text: string, tone: Tone = "quiet"): string {
+  return `<span class="badge ${escape(tone)}">${escape(text)}</span>`;
+}
+
+/** HTML: a text, or a dash if there is none. */
+function orDash(text: string | number | bigint | null | undefined): string {
+  return text === null || text === undefined || text === "" ? DASH : escape(String(text));
+}
+
+/**
+ * HTML: a column head with a sort link (`sort=name`, then `sort=-name`). `first` is the order of the first click.
+ */
+function sortHead(
+  link: Link,
+  name: string,
+  label: string,
+  { sort, first = "up", numeric = false, classes = "" }: SortHead,
+): string {
+  const isUp = sort === name;
+  const isDown = sort === `-${name}`;
+  const next = isUp ? `-${name}` : isDown ? name : first === "up" ? name : `-${name}`;
+  const state = isUp ? ' aria-sort="ascending"' : isDown ? ' aria-sort="descending"' : "";
+  const mark = isUp ? '<span class="sort up"></span>' : isDown ? '<span class="sort"></span>' : "";
+  const classNames = `${numeric ? "num" : ""} ${classes}`.trim();
+  return `<th scope="col"${classNames === "" ? "" : ` class="${escape(classNames)}"`}${state}><a href="${escape(link({ sort: next }))}">${escape(label)}</a>${mark}</th>`;
+}
+
+/** HTML: links to the other pages of a list, and the total. */
+function pager(link: Link, { page, perPage, total }: Paging): string {
+  const pages = Math.max(1, Math.ceil(Number(total) / perPage));
+  const from = Math.min(Number(total), (page - 1) * perPage + 1);
+  const to = Math.min(Number(total), page * perPage);
+  const step = (at: number, label: string, rel: string) =>
+    at < 1 || at > pages
+      ? `<span class="off">${label}</span>`
+      : `<a rel="${rel}" href="${escape(link({ page: at === 1 ? null : at }))}">${label}</a>`;
+  const range =
+    page > pages
+      ? `none on page ${page}, ${number(total)} in all`
+      : Number(total) === 0
+        ? "none"
+        : `${number(from)}–${number(to)} of ${number(total)}`;
+  return `<nav class="pager" aria-label="pages">${step(Math.min(page - 1, pages), "Previous", "prev")} <span>${range}</span> ${step(page + 1, "Next", "next")}</nav>`;
 }
 
 interface SortHead {

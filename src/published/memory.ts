@@ -101,15 +101,7 @@ export async function loadMemory(
     const withAccuracy = at - accuracyReadAt >= ACCURACY_EVERY_MS;
     const most = accuracyReadAt === 0 ? Infinity : ACCURACY_AT_ONCE;
     const stale = withAccuracy ? [...staleAccuracy].slice(0, most) : [];
-    const accuracy = await inBatches(
-      stale,
-      (some) =>
-        readAccuracy(
-          sql,
-          some.map(([id]) => id),
-        ),
-      ACCURACY_AT_ONCE,
-    );
+    const accuracy = await readStaleAccuracy(sql, stale);
     if (mine !== newestRead) return; // a later read has begun, so this result is outdated
     const accuracyOf = Map.groupBy(accuracy, ({ tableId }) => tableId);
     applyReading(
@@ -159,4 +151,16 @@ export async function loadMemory(
       await loop?.close();
     },
   };
+}
+
+function readStaleAccuracy(sql: Sql, stale: readonly (readonly [id: number, version: number])[]) {
+  return inBatches(
+    stale,
+    (some) =>
+      readAccuracy(
+        sql,
+        some.map(([id]) => id),
+      ),
+    ACCURACY_AT_ONCE,
+  );
 }

@@ -103,6 +103,17 @@ export function withoutSession(cookie: string): string {
     .join(";");
 }
 
+const PASSWORDS = {
+  enabled: true,
+  disableSignUp: true,
+  minPasswordLength: SHORTEST_PASSWORD,
+  maxPasswordLength: LONGEST_PASSWORD,
+  password: {
+    hash: hashPassword,
+    verify: ({ hash, password }: { hash: string; password: string }) => isPassword(password, hash),
+  },
+};
+
 /** The library's names of fields and our columns. */
 const TIMES = { createdAt: "created_at", updatedAt: "updated_at" };
 const ACCOUNT_COLUMNS = {
@@ -134,7 +145,7 @@ export function identityOptions(
   { secret, surface, isSecure, lastsSeconds, mayBegin, redeemLink, log }: Omit<IdentityParts, "databaseUrl">,
   base: string,
 ) {
-  const surfaceColumn = { type: "string" as const, required: true, input: false, defaultValue: surface };
+  const ours = { surface: { type: "string" as const, required: true, input: false, defaultValue: surface } };
   return {
     appName: "Roundhouse",
     baseURL: base,
@@ -143,16 +154,7 @@ export function identityOptions(
     trustedOrigins: [base],
     telemetry: { enabled: false },
     logger: { level: "warn" as const, log: (_: string, message: string) => log.debug(`identity: ${message}`) },
-    emailAndPassword: {
-      enabled: true,
-      disableSignUp: true,
-      minPasswordLength: SHORTEST_PASSWORD,
-      maxPasswordLength: LONGEST_PASSWORD,
-      password: {
-        hash: hashPassword,
-        verify: ({ hash, password }: { hash: string; password: string }) => isPassword(password, hash),
-      },
-    },
+    emailAndPassword: PASSWORDS,
     // Requests come from our own handlers, which count tries in buckets that all processes share.
     rateLimit: { enabled: false },
     advanced: {
@@ -173,31 +175,14 @@ export function identityOptions(
         userId: "user_id",
       },
       additionalFields: {
-        surface: surfaceColumn,
+        ...ours,
         byLink: { type: "boolean" as const, required: true, input: false, defaultValue: false, fieldName: "by_link" },
       },
     },
-    user: {
-      modelName: "users",
-      fields: { ...TIMES, emailVerified: "email_verified" },
-      additionalFields: { surface: surfaceColumn },
-    },
+    user: { modelName: "users", fields: { ...TIMES, emailVerified: "email_verified" }, additionalFields: ours },
     account: { modelName: "accounts", fields: ACCOUNT_COLUMNS },
-    verification: {
-      modelName: "verifications",
-      fields: { ...TIMES, expiresAt: "expires_at" },
-      additionalFields: { surface: surfaceColumn },
-    },
-    databaseHooks: {
-      session: {
-        create: {
-          before: async ({ userId }: { userId: string }) => {
-            // the same response as to a wrong password, so that it does not reveal registered addresses
-            if (!(await mayBegin(userId))) throw new APIError("UNAUTHORIZED", { code: "INVALID_EMAIL_OR_PASSWORD" });
-          },
-        },
-      },
-    },
+    verification: { modelName: "verifications", fields: { ...TIMES, expiresAt: "expires_at" }, additionalFields: ours },
+    databaseHooks: { session: { create: { before: refuseUnless(mayBegin) } } },
     plugins: [
       twoFactor({
         issuer: "Roundhouse",
@@ -208,6 +193,13 @@ export function identityOptions(
       oneTimeLink(redeemLink),
       secondStep,
     ],
+  };
+}
+
+function refuseUnless(mayBegin: (userId: string) => Promise<boolean>) {
+  return async ({ userId }: { userId: string }) => {
+    // the same response as to a wrong password, so that it does not reveal registered addresses
+    if (!(await mayBegin(userId))) throw new APIError("UNAUTHORIZED", { code: "INVALID_EMAIL_OR_PASSWORD" });
   };
 }
 

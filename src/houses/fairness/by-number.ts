@@ -29,7 +29,7 @@ const STEPS_IN_VAIN = 30_000_000;
  * @throws the signal's reason once it is aborted.
  */
 export async function proveByNumber(work: NumberedWork): Promise<Verdict[]> {
-  const { table, chain, points, claims, falseStarts, walkBack, signal } = work;
+  const { table, chain, points, claims, falseStarts } = work;
   const { end } = chain;
   const proven = [...points, end].toSorted((a, b) => compare(b.number, a.number));
   const newest = proven[0] ?? end;
@@ -43,18 +43,16 @@ export async function proveByNumber(work: NumberedWork): Promise<Verdict[]> {
   const memory = `${table} ${chain.id}`;
   const towards = `${newest.number} ${newest.hash}`;
   let above = open.filter(({ number }) => number > newest.number);
-  let walked = 0;
   let inVain = 0;
   while (above[0] !== undefined && inVain < STEPS_IN_VAIN) {
-    const before = walked;
-    const met = await walk(above[0], above, newest);
+    const { met, steps } = await walk(work, above[0], above, newest, falseStarts.numbered(memory, towards));
     const vouched = above.filter(({ number, hash }) => met.get(number) === hash);
     const reaches = met.get(newest.number) === newest.hash;
     for (const claim of vouched) verdicts[claim.index] = reaches ? provenAt(claim, chain) : astray(claim, newest, end);
     if (reaches) for (const claim of above) verdicts[claim.index] ??= notMet(claim, met.get(claim.number));
     else {
       falseStarts.addNumbered(memory, towards, vouched.at(-1) ?? above[0]);
-      inVain += walked - before;
+      inVain += steps;
     }
     above = above.filter(({ index }) => verdicts[index] === undefined);
   }
@@ -66,43 +64,47 @@ export async function proveByNumber(work: NumberedWork): Promise<Verdict[]> {
     const next = proven[at + 1];
     const mine = below.filter(({ number }) => number <= point.number && (next === undefined || number > next.number));
     if (mine.length === 0) continue;
-    const met = await walk(point, mine, null);
+    const { met } = await walk(work, point, mine, null, []);
     for (const claim of mine) {
       const expected = met.get(claim.number);
       verdicts[claim.index] = expected === claim.hash ? provenAt(claim, chain) : notMet(claim, expected);
     }
   }
   return verdicts.map((verdict, index) => verdict ?? notMet(claims[index], undefined));
+}
 
-  /** The hashes that `from` leads to at the numbers of `among` and of `last`, which is omitted after a false start. */
-  async function walk(
-    from: ProvenPoint,
-    among: readonly ProvenPoint[],
-    last: ProvenPoint | null,
-  ): Promise<Map<bigint, string>> {
-    const lowest = among.reduce((low, { number }) => (number < low ? number : low), from.number);
-    const dead = last === null ? [] : falseStarts.numbered(memory, towards);
-    const met = new Map([[from.number, from.hash]]);
-    const wanted = new Set([...among, ...dead].map(({ number }) => Number(from.number - number)));
-    const visit = (hash: string, step: number) => {
-      if (wanted.has(step)) met.set(from.number - BigInt(step), hash);
+/**
+ * The hashes that `from` leads to at the numbers of `among` and of `last`, which is omitted after a false start (`dead`),
+ * and the number of steps.
+ */
+async function walk(
+  { chain, walkBack, signal }: NumberedWork,
+  from: ProvenPoint,
+  among: readonly ProvenPoint[],
+  last: ProvenPoint | null,
+  dead: readonly ProvenPoint[],
+): Promise<{ met: Map<bigint, string>; steps: number }> {
+  const lowest = among.reduce((low, { number }) => (number < low ? number : low), from.number);
+  const met = new Map([[from.number, from.hash]]);
+  const wanted = new Set([...among, ...dead].map(({ number }) => Number(from.number - number)));
+  const visit = (hash: string, step: number) => {
+    if (wanted.has(step)) met.set(from.number - BigInt(step), hash);
+  };
+  const hash = await walkBack(from.hash, Number(from.number - lowest), { step: chain.step, signal, visit });
+  let steps = Number(from.number - lowest);
+  let here = { number: lowest, hash };
+  const stops = last === null ? [] : [...dead, last].filter(({ number }) => number < lowest);
+  for (const { number } of stops.toSorted((a, b) => compare(b.number, a.number))) {
+    if (number === here.number) continue;
+    if (dead.some((point) => met.get(point.number) === point.hash)) break;
+    steps += Number(here.number - number);
+    here = {
+      number,
+      hash: await walkBack(here.hash, Number(here.number - number), { step: chain.step, signal }),
     };
-    const hash = await walkBack(from.hash, Number(from.number - lowest), { step: chain.step, signal, visit });
-    walked += Number(from.number - lowest);
-    let here = { number: lowest, hash };
-    const stops = last === null ? [] : [...dead, last].filter(({ number }) => number < lowest);
-    for (const { number } of stops.toSorted((a, b) => compare(b.number, a.number))) {
-      if (number === here.number) continue;
-      if (dead.some((point) => met.get(point.number) === point.hash)) break;
-      walked += Number(here.number - number);
-      here = {
-        number,
-        hash: await walkBack(here.hash, Number(here.number - number), { step: chain.step, signal }),
-      };
-      met.set(number, here.hash);
-    }
-    return met;
+    met.set(number, here.hash);
   }
+  return { met, steps };
 }
 
 /** The verdict that needs no walk, from the claim and the chain's end; undefined if a walk is needed. */

@@ -38,6 +38,10 @@ export interface Lines {
   rootOf(hash: string): string;
 }
 
+type Nodes = Map<string, Node>;
+/** The hashes whose walks met a hash, and after how many steps. */
+type MetBy = Map<string, { hash: string; steps: number }[]>;
+
 /** Starts with proven hashes, such as a chain's end, hashes that are to be linked, and dead ones. */
 export function createLines(
   step: ChainStep,
@@ -46,8 +50,8 @@ export function createLines(
   dead: ReadonlySet<string>,
   walk: typeof walkUntil,
 ): Lines {
-  const nodes = new Map<string, Node>();
-  const metBy = new Map<string, { hash: string; steps: number }[]>();
+  const nodes: Nodes = new Map();
+  const metBy: MetBy = new Map();
   const add = (hash: string, place: Place | null) =>
     nodes.set(hash, { place, tip: { hash, steps: 0 }, next: null, dead: dead.has(hash) });
   for (const [hash, place] of proven) if ((nodes.get(hash)?.place?.number ?? null) === null) add(hash, place);
@@ -76,7 +80,7 @@ export function createLines(
         metBy.set(reached.hash, others);
         others.push({ hash, steps });
       }
-      spread();
+      spread(nodes, metBy);
     },
     placeOf: (hash) => nodes.get(hash)?.place ?? null,
     isDead: (hash) => nodes.get(hash)?.dead ?? dead.has(hash),
@@ -87,36 +91,40 @@ export function createLines(
       return root;
     },
   };
+}
 
-  /** Gives a position to every hash that is linked with a proven one, the best known first; marks what leads to dead ones dead. */
-  function spread(): void {
-    for (const worth of [3, 2, 1]) {
-      follow([...nodes].filter(([, { place }]) => worthOf(place) === worth).map(([hash]) => hash));
-    }
-    const dying = [...nodes].filter(([, node]) => node.dead).map(([hash]) => hash);
-    for (const hash of dying) {
-      for (const other of metBy.get(hash) ?? []) {
-        const node = nodes.get(other.hash);
-        if (node === undefined || node.dead) continue;
-        node.dead = true;
-        dying.push(other.hash);
-      }
+/** Gives a position to every hash that is linked with a proven one, the best known first; marks what leads to dead ones dead. */
+function spread(nodes: Nodes, metBy: MetBy): void {
+  for (const worth of [3, 2, 1]) {
+    follow(
+      [...nodes].filter(([, { place }]) => worthOf(place) === worth).map(([hash]) => hash),
+      nodes,
+      metBy,
+    );
+  }
+  const dying = [...nodes].filter(([, node]) => node.dead).map(([hash]) => hash);
+  for (const hash of dying) {
+    for (const other of metBy.get(hash) ?? []) {
+      const node = nodes.get(other.hash);
+      if (node === undefined || node.dead) continue;
+      node.dead = true;
+      dying.push(other.hash);
     }
   }
+}
 
-  function follow(queue: string[]): void {
-    for (const hash of queue) {
-      const node = nodes.get(hash);
-      if (node?.place === undefined || node.place === null) continue;
-      const { number, of } = node.place;
-      const near = (metBy.get(hash) ?? []).map((other) => ({ hash: other.hash, offset: other.steps }));
-      if (node.next !== null) near.push({ hash: node.next.hash, offset: -node.next.steps });
-      for (const { hash: otherHash, offset } of near) {
-        const other = nodes.get(otherHash);
-        if (other === undefined || worthOf(other.place) >= worthOf(node.place)) continue;
-        other.place = { number: number === null ? null : number + BigInt(offset), of: of ?? other.place?.of ?? null };
-        queue.push(otherHash);
-      }
+function follow(queue: string[], nodes: Nodes, metBy: MetBy): void {
+  for (const hash of queue) {
+    const node = nodes.get(hash);
+    if (node?.place === undefined || node.place === null) continue;
+    const { number, of } = node.place;
+    const near = (metBy.get(hash) ?? []).map((other) => ({ hash: other.hash, offset: other.steps }));
+    if (node.next !== null) near.push({ hash: node.next.hash, offset: -node.next.steps });
+    for (const { hash: otherHash, offset } of near) {
+      const other = nodes.get(otherHash);
+      if (other === undefined || worthOf(other.place) >= worthOf(node.place)) continue;
+      other.place = { number: number === null ? null : number + BigInt(offset), of: of ?? other.place?.of ?? null };
+      queue.push(otherHash);
     }
   }
 }

@@ -35,29 +35,7 @@ export async function findContradictedTable(
           end),
         (4, 'score_hash', s ->> 'score_hash',
           case
-            when s ->> 'score_hash' = repeat('0', 64)
-              or s ->> 'score_hash' = (
-                select encode(substr(o.hashes, length(o.hashes) - 31), 'hex')
-                from score_sets o
-                where o.table_id = e.table_id
-                  and o.settled_seq <= n.round_seq
-                order by o.settled_seq desc
-                limit 1
-              )
-              or exists (
-                select
-                from score_revisions v
-                where v.table_id = e.table_id
-                  and v.hash = decode(s ->> 'score_hash', 'hex')
-              )
-              -- settled later than its round, while settling was paused
-              or exists (
-                select
-                from score_sets o
-                where o.table_id = e.table_id
-                  and o.settled_seq <= n.round_seq
-                  and substr(o.hashes, length(o.hashes) - 31) = decode(s ->> 'score_hash', 'hex')
-              )
+            when ${isScoreHash(tx)}
             then s ->> 'score_hash'
           end),
         (5, 'revision_hash', s ->> 'revision_hash',
@@ -77,6 +55,34 @@ export async function findContradictedTable(
     order by e.log_id, e.index, c.place
     limit 1`;
   return first ?? (await findMissingCalibration(tx, table.id));
+}
+
+/** Whether the stated hash of scores is that of the newest score set by the round, or of an earlier set or a revision. */
+function isScoreHash(tx: Transaction) {
+  return tx`
+    s ->> 'score_hash' = repeat('0', 64)
+      or s ->> 'score_hash' = (
+        select encode(substr(o.hashes, length(o.hashes) - 31), 'hex')
+        from score_sets o
+        where o.table_id = e.table_id
+          and o.settled_seq <= n.round_seq
+        order by o.settled_seq desc
+        limit 1
+      )
+      or exists (
+        select
+        from score_revisions v
+        where v.table_id = e.table_id
+          and v.hash = decode(s ->> 'score_hash', 'hex')
+      )
+      -- settled later than its round, while settling was paused
+      or exists (
+        select
+        from score_sets o
+        where o.table_id = e.table_id
+          and o.settled_seq <= n.round_seq
+          and substr(o.hashes, length(o.hashes) - 31) = decode(s ->> 'score_hash', 'hex')
+      )`;
 }
 
 /** Whether the newest stated calibration of a table exists unchanged, or a newer one if it was thinned out. */

@@ -44,9 +44,7 @@ export async function listPayloads(
   { after, oldestFirst, limit }: { after: PayloadKey | null; oldestFirst: boolean; limit: number },
 ): Promise<ListedPayload[]> {
   const place = sql`(${after?.receivedAt ?? "infinity"}::text::timestamptz, ${after?.tableId ?? 0})`;
-  const beyond = oldestFirst
-    ? sql`(p.received_at, p.table_id) > ${place}`
-    : sql`(p.received_at, p.table_id) < ${place}`;
+  const beyond = sql`(p.received_at, p.table_id) ${oldestFirst ? sql`>` : sql`<`} ${place}`;
   const order = oldestFirst ? sql`p.received_at, p.table_id` : sql`p.received_at desc, p.table_id desc`;
   const matching = sql`
     (${state}::text is null or p.state = ${state})

@@ -97,22 +97,7 @@ function openEndpoint(
 ): Endpoint {
   const { host } = new URL(url);
   const token = getAddress(chain.token.toLowerCase());
-  const client: PublicClient = createPublicClient({
-    cacheTime: 0, // else the newest block is that of seconds ago
-    transport: http(url, {
-      timeout: timeoutMs,
-      retryCount: 1,
-      fetchFn: async (input, init = {}) => {
-        const signals = [signal, AbortSignal.timeout(timeoutMs), ...(init.signal ? [init.signal] : [])];
-        const response = await fetch(input, { ...init, signal: AbortSignal.any(signals) });
-        const body = await readBody(response);
-        const { status, ok } = response;
-        if (!ok) return new Response(new Uint8Array(body.subarray(0, LONGEST_REFUSAL)), { status });
-        const { method, params } = JSON.parse(init.body as string) as { method: string; params: unknown[] };
-        return new Response(await readResponse({ method, params, token }, body), { status });
-      },
-    }),
-  });
+  const client = clientOf(url, token, { signal, timeoutMs });
 
   /** A malformed response is the endpoint's fault too, so it is parsed inside. */
   async function ask<Result>(question: (of: PublicClient) => Promise<Result>): Promise<Result> {
@@ -130,26 +115,14 @@ function openEndpoint(
     host,
     urlHash: hash("sha256", url),
     async verify() {
-      const id = BigInt(await ask((of) => of.getChainId()));
-      if (id !== chain.id) return `${host}: expected chain ${chain.id} (${chain.name}), got chain ${id}`;
-      const code = await ask((of) => of.getCode({ address: token }));
-      if (code === undefined) return `${host}: expected the token at ${token}, got an address without a contract`;
-      const decimals = await ask((of) =>
-        of.readContract({ address: token, abi: [DECIMALS], functionName: "decimals" }),
-      );
-      return decimals === chain.decimals
-        ? null
-        : `${host}: expected a token of ${chain.decimals} decimals at ${token}, got one of ${decimals}`;
+      const difference = await findDifference(ask, chain, token);
+      return difference === null ? null : `${host}: ${difference}`;
     },
     async head() {
       const latest = await ask(async (of) => checkedHead(await of.getBlock({ blockTag: "latest" })));
-      // by tag, and only here: not every node accepts the tag for logs; some do not know it at all, and then only depth
-      // counts
+      // by tag, and only here: not every node accepts the tag for logs
       const finalized = await ask(async (of) => checkedHead(await of.getBlock({ blockTag: "finalized" }))).catch(
-        (error: unknown) => {
-          if (error instanceof EndpointError && error.why === "other") return null;
-          throw error;
-        },
+        nullForUnknownTag,
       );
       return { ...latest, finalized: finalized?.number ?? null };
     },
@@ -170,15 +143,61 @@ function openEndpoint(
       return ask(async (of) => {
         const question = { method: "eth_getTransactionReceipt", params: [txHash] };
         const found = await of.request<Question<ReducedReceipt | null>>(question);
-        if (found?.transactionHash !== txHash) return null;
-        return {
-          blockHash: found.blockHash,
-          blockNumber: BigInt(found.blockNumber),
-          transfers: found.transfers.map((transfer) => ({ ...transfer, units: BigInt(transfer.units) })),
-        };
+        return found?.transactionHash === txHash ? receiptOf(found) : null;
       });
     },
   };
+}
+
+function clientOf(
+  url: string,
+  token: Address,
+  { signal, timeoutMs }: { signal: AbortSignal; timeoutMs: number },
+): PublicClient {
+  return createPublicClient({
+    cacheTime: 0, // else the newest block is that of seconds ago
+    transport: http(url, {
+      timeout: timeoutMs,
+      retryCount: 1,
+      fetchFn: async (input, init = {}) => {
+        const signals = [signal, AbortSignal.timeout(timeoutMs), ...(init.signal ? [init.signal] : [])];
+        const response = await fetch(input, { ...init, signal: AbortSignal.any(signals) });
+        const body = await readBody(response);
+        const { status, ok } = response;
+        if (!ok) return new Response(new Uint8Array(body.subarray(0, LONGEST_REFUSAL)), { status });
+        const { method, params } = JSON.parse(init.body as string) as { method: string; params: unknown[] };
+        return new Response(await readResponse({ method, params, token }, body), { status });
+      },
+    }),
+  });
+}
+
+/** Some nodes do not know the tag `finalized` at all; then only depth counts. */
+function nullForUnknownTag(error: unknown): null {
+  if (error instanceof EndpointError && error.why === "other") return null;
+  throw error;
+}
+
+function receiptOf({ blockHash, blockNumber, transfers }: ReducedReceipt): Receipt {
+  return {
+    blockHash,
+    blockNumber: BigInt(blockNumber),
+    transfers: transfers.map((transfer) => ({ ...transfer, units: BigInt(transfer.units) })),
+  };
+}
+
+type Ask = <Result>(question: (of: PublicClient) => Promise<Result>) => Promise<Result>;
+
+/** What differs from the configuration: the chain, the token's contract or its decimals; null if nothing does. */
+async function findDifference(ask: Ask, chain: Chain, token: Address): Promise<string | null> {
+  const id = BigInt(await ask((of) => of.getChainId()));
+  if (id !== chain.id) return `expected chain ${chain.id} (${chain.name}), got chain ${id}`;
+  const code = await ask((of) => of.getCode({ address: token }));
+  if (code === undefined) return `expected the token at ${token}, got an address without a contract`;
+  const decimals = await ask((of) => of.readContract({ address: token, abi: [DECIMALS], functionName: "decimals" }));
+  return decimals === chain.decimals
+    ? null
+    : `expected a token of ${chain.decimals} decimals at ${token}, got one of ${decimals}`;
 }
 
 function reasonOf(error: unknown): string {
