@@ -25,7 +25,7 @@ export type Dependence = {
   /** Weights of long run, Markov chain and hazard. */
   weights: [number, number, number];
   /** Π q(color). */
-  said: Product;
+  likelihood: Product;
 };
 
 /** Before the first round: nothing counted, equal weights. */
@@ -39,7 +39,7 @@ export function emptyDependence({ colors, parameters }: Model): Dependence {
     previous: null,
     gap: null,
     weights: [1 / 3, 1 / 3, 1 / 3],
-    said: one(),
+    likelihood: one(),
   };
 }
 
@@ -75,7 +75,7 @@ export function watchDependence(dependence: Dependence, model: Model, color: num
   }
 
   const mixture = weights[0] * long + weights[1] * markov + weights[2] * hazard;
-  multiply(dependence.said, mixture);
+  multiply(dependence.likelihood, mixture);
   // a share returns to the prior, as in K7, so that no weight becomes 0
   const kept = 1 - parameters.share;
   dependence.weights = [
@@ -93,13 +93,13 @@ export function watchDependence(dependence: Dependence, model: Model, color: num
  * The current ln E: at most about 0 if rounds are independent.
  *
  * @example
- * lnDependence({ counts: [2, 0], said: { value: 1, scale: 0 } }); // => 0
- * lnDependence({ counts: [1, 1], said: { value: 2 ** 253, scale: -1 } }); // => -0.693147
+ * lnDependence({ counts: [2, 0], likelihood: { value: 1, scale: 0 } }); // => 0
+ * lnDependence({ counts: [1, 1], likelihood: { value: 2 ** 253, scale: -1 } }); // => -0.693147
  */
-export function lnDependence({ counts, said }: Pick<Dependence, "counts" | "said">): number {
+export function lnDependence({ counts, likelihood }: Pick<Dependence, "counts" | "likelihood">): number {
   const rounds = sum(counts);
   const best = counts.reduce((total, n) => (n === 0 ? total : total + n * Math.log(n / rounds)), 0);
-  return lnOf(said) - best;
+  return lnOf(likelihood) - best;
 }
 
 function sum(values: readonly number[]): number {

@@ -108,7 +108,7 @@ const memoryJson = z
         previous: count.nullable(),
         gap: count.nullable(),
         weights: z.tuple([z.number(), z.number(), z.number()]),
-        said: product,
+        likelihood: product,
       }),
       drift: z.strictObject({
         rounds: count,

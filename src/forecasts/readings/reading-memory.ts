@@ -113,7 +113,7 @@ export function copyReading(memory: ReadingMemory): ReadingMemory {
       trials: [...dependence.trials],
       hits: [...dependence.hits],
       weights: [longRun, markov, hazard],
-      said: { ...dependence.said },
+      likelihood: { ...dependence.likelihood },
     },
     drift: { ...drift, counts: [...drift.counts], newerCounts: [...drift.newerCounts] },
     volatility: {
