@@ -32,6 +32,7 @@ const LONG_FUNCTIONS: Readonly<Record<string, string>> = {
   "src/pass/compute/place.ts placeResponse": "runs per response: a flat list of the fields that it computes",
   "src/pass/stores/write-store.ts passStatements": "a flat list of statements, in their order",
   "src/pass/stores/write-store.ts moveHeads": "one query with a line for each column of a head",
+  "src/reread/reread-store.ts listToReread": "one query over three sources with the same conditions",
   "src/published/memory.ts loadMemory": "one snapshot: reading and the timer share when each part was read",
 };
 

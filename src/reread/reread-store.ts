@@ -1,5 +1,4 @@
 import type { Queryable, Transaction } from "../db/client.ts";
-import type { Query } from "../db/query.ts";
 import { fromDatabase } from "../pass/compute/times.ts";
 import type { ConflictRow, QuarantineRow } from "../pass/compute/rows.ts";
 import type { PayloadMark } from "../pass/compute/state.ts";
@@ -40,8 +39,6 @@ export interface StoredPayload {
   isServed: boolean;
 }
 
-type Fragment = Query<readonly unknown[]>;
-
 /** The next payloads of a range in request order, including those kept beyond their day; never an unread one. */
 export async function listToReread(
   sql: Queryable,
@@ -50,32 +47,54 @@ export async function listToReread(
   most: number,
 ): Promise<StoredPayload[]> {
   const limit = Math.min(most, MOST_PAYLOADS);
-  const matching = matchingOf(sql, range, after);
-  const next = (source: Fragment, body: Fragment, isServed: boolean) => sql`
-    select *
-    from (
-      select
-        p.table_id, p.state, p.requested_at, p.received_at, p.sha256, p.bytes, p.path, p.new_rounds,
-        ${body} as body, ${isServed}::boolean as served
-      from ${source} p
-      join tables t on t.id = p.table_id
-      where ${matching}
-      order by p.requested_at, p.table_id
-      limit ${limit}
-    ) next`;
-  const sharedBody = sql`payload_body(p.body, p.body_of, p.received_at)`;
-  const onlyKept = sql`(
-    select *
-    from payloads_kept k
-    where not exists (select from payloads q where q.table_id = k.table_id and q.received_at = k.received_at)
-  )`;
+  const matching = sql`
+    t.house_id = ${range.house}
+    and (${range.tableId}::integer is null or p.table_id = ${range.tableId})
+    and p.requested_at >= ${range.from}::text::timestamptz
+    and p.requested_at < ${range.to}::text::timestamptz
+    -- a response arrives after its request, so earlier days are skipped
+    and p.received_at >= ${range.from}::text::timestamptz
+    and p.state <> 'unread'
+    and (${range.state}::text is null or p.state = ${range.state})
+    and (
+      ${after === null}
+      or (p.requested_at, p.table_id) > (${after?.requestedAt ?? "-infinity"}::text::timestamptz, ${after?.tableId ?? 0})
+    )`;
+  const columns = sql`
+    p.table_id, p.state, p.requested_at, p.received_at, p.sha256, p.bytes, p.path, p.new_rounds`;
+  const served = servedPayloads(sql);
   const rows = await sql<(Omit<StoredPayload, "sha256"> & { sha256: Buffer })[]>`
     with found as (
-      ${next(sql`payloads`, sharedBody, false)}
+      select *
+      from (
+        select ${columns}, payload_body(p.body, p.body_of, p.received_at) as body, false as served
+        from payloads p
+        join tables t on t.id = p.table_id
+        where ${matching}
+        order by p.requested_at, p.table_id
+        limit ${limit}
+      ) newer
       union all
-      ${next(sql`(${servedPayloads(sql)})`, sharedBody, true)}
+      select *
+      from (
+        select ${columns}, payload_body(p.body, p.body_of, p.received_at) as body, true as served
+        from (${served}) p
+        join tables t on t.id = p.table_id
+        where ${matching}
+        order by p.requested_at, p.table_id
+        limit ${limit}
+      ) shared
       union all
-      ${next(onlyKept, sql`p.body`, false)}
+      select *
+      from (
+        select ${columns}, p.body, false as served
+        from payloads_kept p
+        join tables t on t.id = p.table_id
+        where ${matching}
+          and not exists (select from payloads q where q.table_id = p.table_id and q.received_at = p.received_at)
+        order by p.requested_at, p.table_id
+        limit ${limit}
+      ) kept
     )
     select
       table_id as "tableId",
@@ -101,22 +120,6 @@ export async function listToReread(
     receivedAt: fromDatabase(row.receivedAt),
     sha256: row.sha256.toString("hex"),
   }));
-}
-
-function matchingOf(sql: Queryable, range: RereadRange, after: RereadPlace | null) {
-  return sql`
-    t.house_id = ${range.house}
-    and (${range.tableId}::integer is null or p.table_id = ${range.tableId})
-    and p.requested_at >= ${range.from}::text::timestamptz
-    and p.requested_at < ${range.to}::text::timestamptz
-    -- a response arrives after its request, so earlier days are skipped
-    and p.received_at >= ${range.from}::text::timestamptz
-    and p.state <> 'unread'
-    and (${range.state}::text is null or p.state = ${range.state})
-    and (
-      ${after === null}
-      or (p.requested_at, p.table_id) > (${after?.requestedAt ?? "-infinity"}::text::timestamptz, ${after?.tableId ?? 0})
-    )`;
 }
 
 /**
