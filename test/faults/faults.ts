@@ -1,7 +1,7 @@
 /**
  * `npm run faults`: everything that goes wrong by name, with real processes and servers, and how long it takes to recover.
  *
- * One world, all cases after one another. After each of them every invariant must hold and nothing may be lost; at the end
+ * One world, all cases after one another, each from a healthy world. After each every invariant must hold and nothing may be lost; at the end
  * `verify` computes everything again. Exit code 1 if an invariant breaks, if recovery takes more than three times its target,
  * which no busy machine explains, or if it takes longer than the target during a fault that lasts.
  */
@@ -16,9 +16,10 @@ import { BACKUP_CASES } from "./backup-cases.ts";
 import type { Fault, FaultCase } from "./case.ts";
 import { CROWD_CASES } from "./crowd-cases.ts";
 import { DAMAGE_CASES } from "./damage-cases.ts";
-import { NotReached } from "./hold.ts";
 import { FROZEN_CASES } from "./frozen-cases.ts";
+import { waitForHealth } from "./healthy.ts";
 import { HELD_CASES } from "./held-cases.ts";
+import { NotReached } from "./hold.ts";
 import { HOUSE_CASES } from "./house-cases.ts";
 import { KILL_CASES } from "./kill-cases.ts";
 import { LONG_CASES } from "./long-cases.ts";
@@ -72,10 +73,13 @@ interface Result {
   seen: string;
   /** Null where every invariant held. */
   broken: string | null;
+  /** Whether later cases would only repeat what is broken: an invariant, or a world that did not become healthy. */
+  isLasting: boolean;
 }
 
 interface Given {
   case?: string[];
+  from?: string;
   short: boolean;
   list: boolean;
   json: boolean;
@@ -89,6 +93,7 @@ const program = new Command("npm run faults --")
     "kill, empty, freeze and cut off what Roundhouse is made of, measure how long it takes to recover, and check that nothing is lost",
   )
   .option("--case <name...>", "only the cases of which the name has this in it")
+  .option("--from <name>", "leave out the cases before the first of which the name has this in it")
   .option("--short", "a few of them, to see that it works", false)
   .option("--list", "name all cases and do none", false)
   .option("--json", "print one JSON object", false)
@@ -114,11 +119,14 @@ try {
   process.exitCode = 2;
 }
 
-function choose({ case: names = [], short }: Given): FaultCase[] {
-  const unknown = names.find((part) => !CASES.some(({ name }) => name.includes(part)));
+function choose({ case: names = [], from, short }: Given): FaultCase[] {
+  const unknown = [...names, ...(from === undefined ? [] : [from])].find(
+    (part) => !CASES.some(({ name }) => name.includes(part)),
+  );
   if (unknown !== undefined) throw new UsageError(`no case has ${JSON.stringify(unknown)} in its name; see --list`);
-  if (names.length > 0) return CASES.filter(({ name }) => names.some((part) => name.includes(part)));
-  return short ? CASES.filter(({ isShort }) => isShort === true) : [...CASES];
+  const left = from === undefined ? CASES : CASES.slice(CASES.findIndex(({ name }) => name.includes(from)));
+  if (names.length > 0) return left.filter(({ name }) => names.some((part) => name.includes(part)));
+  return short ? left.filter(({ isShort }) => isShort === true) : [...left];
 }
 
 async function runAll(cases: readonly FaultCase[]) {
@@ -134,7 +142,7 @@ async function runAll(cases: readonly FaultCase[]) {
       const result = await runCase(world, one);
       results.push(result);
       say(`  ${result.broken ?? `${fixed(result.seconds)} s; ${result.seen || "nothing lost"}`}`);
-      if (result.broken !== null) break; // what follows would only repeat it
+      if (result.isLasting) break;
     }
     if (results.every((result) => result.broken === null)) {
       await checkUsageCounts(world.sql);
@@ -163,7 +171,12 @@ async function runCase(world: World, one: FaultCase): Promise<Result> {
     usualSeconds: 0,
     seen: "",
     broken: null,
+    isLasting: false,
   };
+  const unhealthy = await waitForHealth(world);
+  if (unhealthy !== null) {
+    return { ...result, isLasting: true, broken: `the world was not healthy before it: ${unhealthy}` };
+  }
   const sinceMs = Date.now();
   await delay(USUAL_MS);
   result.usualSeconds = polls.learnPace(sinceMs);
@@ -183,7 +196,9 @@ async function runCase(world: World, one: FaultCase): Promise<Result> {
     }
     ended.abort();
     await calling;
-    if (result.broken === null) await checkWhole(world, Date.now());
+    result.isLasting = true;
+    await checkWhole(world, Date.now());
+    result.isLasting = false;
   } catch (error) {
     if (error instanceof NotReached) result.seen = error.message;
     else result.broken = reasonOf(error);
