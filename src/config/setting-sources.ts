@@ -1,4 +1,5 @@
 import { loadSettings, SECRET_SETTINGS, type Settings, sourceOfSetting } from "./environment.ts";
+import { usd } from "../money.ts";
 import { SETTING_GROUPS } from "./settings-text.ts";
 
 /** A setting as it is in force in a process. */
@@ -43,9 +44,14 @@ function textOf(value: unknown): string | null {
   if (value === undefined || value === null || value === "" || (Array.isArray(value) && value.length === 0))
     return null;
   if (typeof value === "boolean") return value ? "on" : "off";
+  // amounts are the only such settings
+  if (typeof value === "bigint") return usd(value);
+  const isList = Array.isArray(value) && value.every((one) => typeof one === "string");
   const text =
-    typeof value === "string" || typeof value === "number" || typeof value === "bigint"
+    typeof value === "string" || typeof value === "number"
       ? String(value)
-      : JSON.stringify(value, (_, one: unknown) => (typeof one === "bigint" ? String(one) : one));
+      : isList
+        ? value.join(", ")
+        : JSON.stringify(value, (_, one: unknown) => (typeof one === "bigint" ? String(one) : one));
   return text.replaceAll(/(\/\/)[^/@\s]+@/g, "$1…@");
 }

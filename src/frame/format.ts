@@ -210,9 +210,8 @@ function pager(link: Link, { page, perPage, total }: Paging): string {
   const range =
     page > pages
       ? `none on page ${page}, ${number(total)} in all`
-      : Number(total) === 0
-        ? "none"
-        : `${number(from)}–${number(to)} of ${number(total)}`;
+      : `${number(from)}–${number(to)} of ${number(total)}`;
+  if (pages === 1 && page === 1) return Number(total) === 0 ? "" : `<p class="pager"><span>${range}</span></p>`;
   return `<nav class="pager" aria-label="pages">${step(Math.min(page - 1, pages), "Previous", "prev")} <span>${range}</span> ${step(page + 1, "Next", "next")}</nav>`;
 }
 

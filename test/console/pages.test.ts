@@ -363,7 +363,7 @@ describe("the first call", () => {
     await world.givePlan(fay.accountId, "Pro", 20);
     const { id, key } = await world.giveKey(fay.accountId, "server");
     expect(words(await pageOf(fay, "/console/first-call"))).toContain(
-      `curl -H "X-Api-Key: YOUR_KEY" "${world.url}/api/v1/games"`,
+      `curl -H "X-Api-Key: rh_live_YOUR_KEY" "${world.url}/api/v1/games"`,
     );
     const answered = await fay.post("/console/first-call", { endpoint: "games", secret_key: ` ${key} ` });
     const text = await answered.text();

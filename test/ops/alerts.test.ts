@@ -106,6 +106,7 @@ describe("an alert", () => {
     expect(last).toMatch(/Closed 502 .* crowd-/);
     expect(last).toContain("501–502 of 502");
     expect(await textOf("/ops/alerts?state=closed&page=400")).toContain("501–502 of 502");
+    expect(await textOf("/ops/callers")).not.toContain("Previous"); // a list of one page has no steps
   });
 
   it("is not snoozed without a reason, by a viewer, or when it is no longer open", async () => {
@@ -154,6 +155,8 @@ describe("the page of settings", () => {
     expect(html).toMatch(/id="AUTH_SECRET">[\s\S]*?set, hidden[\s\S]*?program/);
     expect(html).not.toContain("x".repeat(40));
     expect(html).not.toContain("secret-path");
+    expect(html).toMatch(/id="USDT_MIN">[\s\S]*?<code>5\.00<\/code>/);
+    expect(html).toMatch(/id="BANK_CURRENCIES">[\s\S]*?<code>USD, EUR<\/code>/);
     const env = {
       USDT_MIN: "5",
       PORT: "4000",
@@ -168,7 +171,7 @@ describe("the page of settings", () => {
     expect(all.get("PORT")).toMatchObject({ value: "4000", source: "environment" });
     expect(all.get("OPS_REQUIRE_TWO_FACTOR")).toMatchObject({ value: "on" });
     expect(all.get("OTEL_EXPORTER_OTLP_ENDPOINT")).toMatchObject({ value: "http://…@collector:4318" });
-    expect(all.get("USDT_MIN")).toMatchObject({ value: "5000000" });
+    expect(all.get("USDT_MIN")).toMatchObject({ value: "5.00" });
     expect(all.get("HOST")).toMatchObject({ value: "127.0.0.1", source: "default" });
     expect(all.get("DATABASE_URL")).toMatchObject({ value: null, isHidden: false });
   });

@@ -309,10 +309,11 @@ describe("a house", () => {
 describe("a table", () => {
   it("is shown with its rounds, forecasts, notices, gaps and proof", async () => {
     const html = await page("/ops/tables/alpha/crash/global");
-    expect(html).toMatch(/<td>9<\/td><td class="num">3\.25<\/td><td>purple<\/td>/);
+    expect(html).toMatch(/<td>9<\/td><td class="num">3\.25×<\/td><td>purple<\/td>/);
     expect(html).toContain("after a gap");
     expect(html).toMatch(/href="\/ops\/payloads\/\d+\/\d{4}-\d\d-\d\dT[\d:.]+Z">poll/);
-    expect(html).toContain("No forecast yet.");
+    expect(html).toContain("No forecasts yet.");
+    expect(html).toMatch(/>2 gaps<.*>1 quarantined item<.*>1 conflict</);
     expect(html).toContain("No round is linked to a published chain.");
     expect(html).toMatch(/<strong>conflict<\/strong> since/);
     expect((await viewer.get("/ops/tables/alpha/crash/nowhere")).status).toBe(404);

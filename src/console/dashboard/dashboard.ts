@@ -55,7 +55,6 @@ export const dashboardPage: ConsolePage<z.infer<typeof query>> = {
         account,
         state,
         usage,
-        bars,
         balance,
         keys: keys.working.filter(({ replacedBy }) => replacedBy === null).length,
         pending: pending.length,
@@ -79,13 +78,12 @@ interface Facts {
   account: Account;
   state: PlanState;
   usage: UsageFacts;
-  bars: readonly LimitBar[];
   balance: bigint;
   keys: number;
   pending: number;
 }
 
-function statsOf({ state, usage, bars, balance, keys, pending }: Facts) {
+function statsOf({ state, usage, balance, keys, pending }: Facts) {
   const holds = state.kind === "running" || state.kind === "ending";
   const left = state.endsAt === null ? "no end" : `${timeLeft(Date.parse(state.endsAt) - usage.readAtMs)} left`;
   const daily = usage.days.toReversed().map(({ requests }) => Number(requests));
@@ -108,13 +106,6 @@ function statsOf({ state, usage, bars, balance, keys, pending }: Facts) {
       note: pending === 0 ? "" : `${pending} top-up${pending === 1 ? "" : "s"} pending`,
       href: "/console/top-up",
     },
-    ...bars.map(({ name, used, limit, percent, tone }) => ({
-      label: name,
-      value: number(used),
-      ...(limit !== null && { unit: `of ${number(limit)}`, note: `${percent} % used`, tone }),
-      ...(tone !== "" && { state: tone }),
-      href: "/console/usage",
-    })),
     { label: "Keys", value: String(keys), unit: `of ${ACTIVE_KEYS}`, href: "/console/keys" },
     {
       label: `Calls, ${DAYS_SHOWN} days`,

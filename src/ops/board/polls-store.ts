@@ -15,7 +15,7 @@ export interface StatusCell {
   at: Date;
   requests: number;
   bytes: number;
-  /** Requests by status code; 0 = no answer. */
+  /** Requests by status code; 0 = no response. */
   statuses: Record<string, number>;
 }
 

@@ -253,7 +253,7 @@ const DOING: Record<string, string> = {
   stuck: "polling continues; forecasts are issued again after a new round",
   format: "every response is stored; the notice closes with the first readable one, and the others are reread manually",
   ids: "no forecasts are issued; if the newest number is wrong, reset it on the page of the table",
-  quarantine: "stored with their reasons until staff decide",
+  quarantine: "staff discard or release them; until then they are stored with their reasons",
 };
 
 /** The page with the evidence of a notice, and the text of the link to it. */

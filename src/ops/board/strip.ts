@@ -10,7 +10,7 @@ export const CLASS_TEXT: Record<StatusClass, string> = {
   slow: "429",
   refused: "3xx and 4xx",
   broken: "5xx",
-  silent: "no answer",
+  silent: "no response",
 };
 
 /** One bar: parts from the bottom up, as shares of all requests of its cell. */
@@ -23,7 +23,7 @@ export interface Bar {
 /** Polls of a house by status over some hours. */
 export interface Strip {
   bars: (Bar | null)[];
-  /** Requests by status code over the whole span, most first; code "0" is no answer. */
+  /** Requests by status code over the whole span, most first; code "0" is no response. */
   codes: [code: string, n: number][];
   requests: number;
   bytes: number;
@@ -54,7 +54,7 @@ export function statusStrip(
 }
 
 /**
- * The class of a status code, 0 being no answer.
+ * The class of a status code, 0 being no response.
  *
  * @example
  * statusClass(304); // => "good"
@@ -71,7 +71,7 @@ export function statusClass(code: number): StatusClass {
 
 /** A code in words. */
 export function codeText(code: string): string {
-  return code === "0" ? "no answer" : code;
+  return code === "0" ? "no response" : code;
 }
 
 function barOf({ at, statuses }: StatusCell): Bar {
