@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { createModel } from "../model/model.ts";
 import { emptyReading, type ReadingMemory } from "./reading-memory.ts";
+import { withMoments, withoutMoments } from "./volatility.ts";
 
 /** The version of this text; another version is rebuilt from the rounds. */
 const VERSION = 1;
@@ -19,7 +20,7 @@ export function readingToText({ model, consecutive, colors, ...memory }: Reading
     streak,
     dependence,
     drift,
-    volatility,
+    volatility: withoutMoments(volatility),
     edge_test: { ...bets, rejected_seq: textOf(rejectedSeq) },
     tally: { ...counted, seq: String(seq), first: textOf(first), newest: textOf(newest) },
   });
@@ -40,7 +41,7 @@ export function readingFromText(text: string): ReadingMemory | null {
     streak,
     dependence,
     drift,
-    volatility,
+    volatility: withMoments(volatility),
     edgeTest: { ...bets, rejectedSeq },
     tally,
   };

@@ -16,6 +16,9 @@ export type Volatility = {
   /** Histograms of the mean and the standard deviation in bins of 0.02 nats; the last bin has no upper end. */
   means: number[];
   spreads: number[];
+  /** Sum, and sum of squares, of `newest` in thousandths of a nat; not saved, because they follow from it. */
+  newestSum: number;
+  newestSquares: number;
 };
 
 /** Number of rounds in "lately". */
@@ -26,7 +29,19 @@ const BINS = 256;
 
 /** Before the first round. */
 export function emptyVolatility(): Volatility {
-  return { rounds: 0, sum: 0, newest: [], means: [], spreads: [] };
+  return withMoments({ rounds: 0, sum: 0, newest: [], means: [], spreads: [] });
+}
+
+/** A memory from its saved part. */
+export function withMoments(saved: Omit<Volatility, "newestSum" | "newestSquares">): Volatility {
+  const volatility = { ...saved, newestSum: 0, newestSquares: 0 };
+  for (const hundredths of saved.newest) count(volatility, milliNats(hundredths), 1);
+  return volatility;
+}
+
+/** The saved part of a memory. */
+export function withoutMoments({ rounds, sum, newest, means, spreads }: Volatility) {
+  return { rounds, sum, newest, means, spreads };
 }
 
 /**
@@ -44,33 +59,41 @@ export function milliNats(hundredths: number): number {
 /** Learns a round; from the hundredth on each adds one value to both histograms. */
 export function watchVolatility(volatility: Volatility, hundredths: number): void {
   const { newest, means, spreads } = volatility;
+  const value = milliNats(hundredths);
   volatility.rounds += 1;
-  volatility.sum += milliNats(hundredths);
+  volatility.sum += value;
   newest.push(hundredths);
-  if (newest.length > LATELY) newest.shift();
+  count(volatility, value, 1);
+  if (newest.length > LATELY) count(volatility, milliNats(newest.shift() ?? 0), -1);
   if (newest.length < LATELY) return;
-  const { mean, spread } = binsOf(newest);
+  const { mean, spread } = binsOf(volatility);
   addTo(means, mean);
   addTo(spreads, spread);
+}
+
+/** Adds a value to the moments, or takes it away: two logarithms a round instead of a hundred. */
+function count(volatility: Volatility, value: number, times: 1 | -1): void {
+  volatility.newestSum += times * value;
+  volatility.newestSquares += times * value * value;
 }
 
 /**
  * The newest mean and standard deviation of ln M in nats, and the share of the table's past values below each (ties count
  * half); null before 100 rounds.
  */
-export function lately({ newest, means, spreads }: Volatility): {
+export function lately(volatility: Volatility): {
   mean: number;
   spread: number;
   meanPercentile: number;
   spreadPercentile: number;
   values: number;
 } | null {
+  const { newest, means, spreads } = volatility;
   if (newest.length < LATELY) return null;
-  const { sum, varianceTimes } = momentsOf(newest);
-  const bins = binsOf(newest);
+  const bins = binsOf(volatility);
   return {
-    mean: sum / LATELY / 1000,
-    spread: Math.sqrt(varianceTimes) / LATELY / 1000,
+    mean: volatility.newestSum / LATELY / 1000,
+    spread: Math.sqrt(varianceTimes(volatility)) / LATELY / 1000,
     meanPercentile: percentile(means, bins.mean),
     spreadPercentile: percentile(spreads, bins.spread),
     values: means.reduce((total, n) => total + n, 0),
@@ -90,23 +113,15 @@ export function percentile(counts: readonly number[], bin: number): number {
   return (below + (counts[bin] ?? 0) / 2) / all;
 }
 
-/** Sum, and variance times the square of the number of rounds, of whole thousandths: exact integers. */
-function momentsOf(newest: readonly number[]): { sum: number; varianceTimes: number } {
-  let sum = 0;
-  let squares = 0;
-  for (const hundredths of newest) {
-    const value = milliNats(hundredths);
-    sum += value;
-    squares += value * value;
-  }
-  return { sum, varianceTimes: LATELY * squares - sum * sum };
+/** The variance times the square of the number of rounds: an exact integer. */
+function varianceTimes({ newestSum, newestSquares }: Volatility): number {
+  return LATELY * newestSquares - newestSum * newestSum;
 }
 
-function binsOf(newest: readonly number[]): { mean: number; spread: number } {
-  const { sum, varianceTimes } = momentsOf(newest);
+function binsOf(volatility: Volatility): { mean: number; spread: number } {
   return {
-    mean: Math.min(BINS - 1, Math.floor(sum / (LATELY * BIN))),
-    spread: Math.min(BINS - 1, Math.floor(wholeRoot(varianceTimes) / (LATELY * BIN))),
+    mean: Math.min(BINS - 1, Math.floor(volatility.newestSum / (LATELY * BIN))),
+    spread: Math.min(BINS - 1, Math.floor(wholeRoot(varianceTimes(volatility)) / (LATELY * BIN))),
   };
 }
 

@@ -61,17 +61,18 @@ export function learnRounds(
   rounds: readonly LearnedRound[],
 ): AuditRow[] {
   const audits: AuditRow[] = [];
-  for (const { receivedAt, ...round } of rounds) {
+  for (const { seq, roundId, hundredths, late, afterGap, verified, receivedAt } of rounds) {
     const receivedHour = hourOf(receivedAt);
     if (reading.tally.hour !== null && receivedHour > reading.tally.hour) audits.push(...runningAudit(reading));
-    readRound(reading, { ...round, receivedHour });
-    if (round.late) continue;
-    const color = bandOf(round.hundredths, bands);
-    if (round.afterGap) {
+    // field by field: a spread takes half a microsecond
+    readRound(reading, { seq, roundId, hundredths, late, afterGap, verified, receivedHour });
+    if (late) continue;
+    const color = bandOf(hundredths, bands);
+    if (afterGap) {
       forgetContext(model, k7);
       forgetGaps(references);
     }
-    learn(model, k7, color, round.hundredths >= model.x0Hundredths);
+    learn(model, k7, color, hundredths >= model.x0Hundredths);
     learnReferences(references, color);
   }
   return audits;
