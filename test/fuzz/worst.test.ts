@@ -4,12 +4,14 @@ import { PIECES } from "./mutate.ts";
 import { TARGETS } from "./targets.ts";
 import type { WorstTask } from "./worst-thread.ts";
 
-/** Several times what most parsers get, so that one in quadratic time takes 7 * 10^10 steps:
- * minutes, where one in linear time takes at most some seconds. */
-const CHARACTERS = 256 << 10;
+/**
+ * More than most parsers get, so that one in quadratic time takes 1.7 * 10^10 steps, which is longer than the deadline;
+ * one in linear time takes a hundredth of it.
+ */
+const CHARACTERS = 128 << 10;
 
 const thread = createThread<WorstTask, void>(new URL("worst-thread.ts", import.meta.url), {
-  deadlineMs: 60_000,
+  deadlineMs: 15_000,
   idleMs: 10_000,
   maxTasks: 1,
   heapMb: 1_024,
