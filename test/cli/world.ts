@@ -38,7 +38,7 @@ export async function makeFile(name: string, content: string | Buffer): Promise<
 }
 
 /**
- * Runs the program to its end in this process, which takes a tenth of a start. One at a time, since environment, output
+ * Runs the program to its end in this process, which needs no start of Node. One at a time, since environment, output
  * and exit code are those of the process. Commands that run until a signal, or end the process themselves, need
  * `startRoundhouse`.
  */

@@ -10,8 +10,8 @@ let base: string | undefined;
 
 /**
  * Makes a folder for servers that do not outlive a run: in memory if Linux has room there and lets programs run, else
- * among the temporary files. Clones of databases are a thousand files each, and where a disk gives out their numbers
- * again it took a tenth of the suite's processor time to find free ones.
+ * among the temporary files. Clones of databases are a thousand files each; finding free inodes for them on a disk took
+ * 10 % of the processor time in a profile of 8 s.
  */
 export function makeQuickFolder(prefix: string): Promise<string> {
   base ??= isFit() ? MEMORY : tmpdir();

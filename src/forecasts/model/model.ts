@@ -50,7 +50,7 @@ export const MARKOV = EXPERTS.indexOf("M1");
 export const HAZARD = EXPERTS.indexOf("G");
 export const EXPERT_COUNT = EXPERTS.length;
 
-/** Models by name. Tables with equal bands and edge share one, since each takes a kilobyte. */
+/** Models by name. Tables with equal bands and edge share one. */
 const models = new Map<string, Model>();
 const MOST_MODELS = 1_000;
 
