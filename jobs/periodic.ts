@@ -20,7 +20,7 @@ const BEHIND_SECONDS = 20;
 const TIMEOUT_SECONDS = 7;
 const EVERY_TICK = { intervalSeconds: 5, timeoutSeconds: TIMEOUT_SECONDS };
 
-/** Lists the periodic tasks, for one worker process: some remember since when a problem lasts. */
+/** Lists the periodic tasks, for one leadership of a worker process: some remember since when a problem lasts. */
 export function listPeriodicTasks(): PeriodicTask[] {
   return [...noticeTasks(), ...alertTasks(), ...behindTasks()];
 }

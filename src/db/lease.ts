@@ -1,7 +1,7 @@
 import type { Sql } from "./client.ts";
 
 /** From the last renewal to the expiry: a tick of five seconds, and as long again for a slow one. */
-const LEASE_MS = 10_000;
+export const LEASE_MS = 10_000;
 /** A renewal holds for this part of the lease without another statement: the short parts of a tick cost one. */
 const RENEWED_WITHIN = 0.1;
 /** Added to the expiry, so that an attempt at that time does not come a moment too early. */

@@ -48,7 +48,7 @@ export interface WorkerOptions {
   log: Log;
   version: string;
   /** What the leader runs besides the reconciliation; each task fails alone. */
-  periodicTasks?: readonly PeriodicTask[];
+  periodicTasks?: () => readonly PeriodicTask[];
   /** Called when a run has ended. */
   ran?: (report: RunReport) => void;
   /** Called when this process cannot work any more and must be restarted. */
@@ -121,7 +121,7 @@ export async function startWorkers(options: WorkerOptions): Promise<Workers> {
 }
 
 function assemble(options: WorkerOptions, chosen: readonly Job<unknown>[], connections: Connections): WorkerParts {
-  const { sql: shared, settings, log, version, onFatal, periodicTasks = [] } = options;
+  const { sql: shared, settings, log, version, onFatal, periodicTasks = () => [] } = options;
   const { polling: sql = shared } = options.pools ?? {};
   const { queues } = connections;
   const id = nameProcess();

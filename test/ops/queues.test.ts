@@ -47,7 +47,7 @@ beforeAll(async () => {
     http: { fetch: () => Promise.reject(new Error("no house is asked here")), close: () => Promise.resolve() },
     log,
     version: "9.9.9",
-    periodicTasks: [
+    periodicTasks: () => [
       { ...every5s, name: "looks-at-nothing", run: () => Promise.resolve() },
       { ...every5s, name: "broken-task", run: () => Promise.reject(new Error("no such table")) },
     ],

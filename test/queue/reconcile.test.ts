@@ -17,7 +17,7 @@ beforeEach(async () => {
 afterEach(() => world.end());
 
 /** A periodic task that is due at every tick. */
-function taskOf(name: string, work: (sql: Sql) => Promise<unknown>, timeoutSeconds = 10): PeriodicTask {
+function taskOf(name: string, work: (sql: Sql) => Promise<unknown>, timeoutSeconds = 5): PeriodicTask {
   return { name, purpose: "for a test", intervalSeconds: 0, timeoutSeconds, run: (context) => work(context.sql) };
 }
 
@@ -32,7 +32,7 @@ async function reconciler(
   const lease = createLease(sql, { name: RECONCILER, holder: id, leaseMs });
   const settings = loadSettings({});
   const tasks = works.map((work, at) => taskOf(`task ${at + 1}`, work));
-  const periodic = createPeriodicTasks(tasks, { sql, settings, log, published: () => undefined });
+  const periodic = createPeriodicTasks(() => tasks, { sql, settings, log, published: () => undefined });
   return createReconciler({ id, queues, sql, settings, lease, periodic, log });
 }
 
@@ -247,7 +247,11 @@ describe("a leader", () => {
     const slow = taskOf("slow", (until) => until`select pg_sleep(30)`, 0.2);
     const settings = loadSettings({});
     const context = { sql, settings, log, published: () => undefined };
-    const periodic = createPeriodicTasks([hourly, slow], context, () => nowMs);
+    const periodic = createPeriodicTasks(
+      () => [hourly, slow],
+      context,
+      () => nowMs,
+    );
     const lease = createLease(sql, { name: RECONCILER, holder: "test" });
     const queues = await world.open([scheduled]);
     const one = createReconciler({ id: "test", queues, sql, settings, lease, periodic, log });
@@ -262,6 +266,38 @@ describe("a leader", () => {
     nowMs += 1_800_000;
     await one.tick(true);
     expect(runs).toEqual(["hourly", "hourly"]);
+  });
+
+  it("begins its periodic tasks again in each leadership: what they remember of an earlier one is forgotten", async () => {
+    const { sql, log } = world;
+    const runs: number[] = [];
+    const list = () => {
+      let run = 0;
+      return [{ ...taskOf("remembers", async () => runs.push((run += 1))), intervalSeconds: 3_600 }];
+    };
+    const settings = loadSettings({});
+    const periodic = createPeriodicTasks(list, { sql, settings, log, published: () => undefined });
+    const [first, second] = ["first", "second"].map((holder) => createLease(sql, { name: RECONCILER, holder }));
+    const queues = await world.open([scheduled]);
+    const one = createReconciler({ id: "first", queues, sql, settings, lease: first!, periodic, log });
+    await one.tick(true);
+    await one.tick(true);
+    expect(runs).toEqual([1]);
+    await one.tick(false);
+    expect(await second!.hold()).toMatchObject({ isHeld: true });
+    await second!.release();
+    await one.tick(true);
+    expect(runs).toEqual([1, 1]);
+  });
+
+  it("refuses a periodic task that may take as long as the leader's lease", () => {
+    const { sql, log } = world;
+    const context = { sql, settings: loadSettings({}), log, published: () => undefined };
+    const list = (seconds: number) => () => [taskOf("long", () => Promise.resolve(), seconds)];
+    expect(() => createPeriodicTasks(list(10), context)).toThrow(
+      "expected a timeout below 10 s, the leader's lease, for the periodic task long, found 10 s",
+    );
+    expect(() => createPeriodicTasks(list(9.9), context)).not.toThrow();
   });
 
   it("does not undo schedules it could not read", async () => {

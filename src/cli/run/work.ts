@@ -154,7 +154,7 @@ async function startQueueWorkers(life: Life, options: WorkOptions, http: HouseCl
     log,
     version: VERSION,
     ran: metrics.ran,
-    periodicTasks: listPeriodicTasks(),
+    periodicTasks: listPeriodicTasks,
     onFatal: (error) => life.fail(`this process cannot work any more: ${error.message}`),
   });
   life.onStop("the workers", () => workers.stop(runsEndWithinMs));

@@ -16,7 +16,7 @@ export interface Lease {
   isAfterExpiry: boolean;
   /** Database time of the lease, as PostgreSQL writes it, to the microsecond. */
   now: string;
-  /** The local `performance.now()` at or before that time, so durations from it are at most too short. */
+  /** The local `performance.now()` at or after that time, so durations from it are at most too short. */
   takenAt: number;
   circuit: Circuit;
   /** Bytes of its responses on this UTC day. */

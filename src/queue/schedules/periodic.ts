@@ -1,5 +1,6 @@
 import type { Settings } from "../../config/environment.ts";
 import type { Sql } from "../../db/client.ts";
+import { LEASE_MS } from "../../db/lease.ts";
 import { reasonOf } from "../../errors.ts";
 import type { Log } from "../../log.ts";
 
@@ -45,20 +46,31 @@ export interface PeriodicState {
 
 /** The periodic tasks of one worker process. */
 export interface PeriodicTasks {
-  /** Runs the tasks that are due, one after the other. `attempt` runs a step of the tick, or skips it. */
-  runDue(attempt: (step: string, work: () => Promise<unknown>) => Promise<boolean>): Promise<void>;
+  /**
+   * Runs the tasks that are due, one after the other. `attempt` runs a step of the tick, or skips it. In a new `epoch` of
+   * the leadership all tasks begin again: what they remember of an earlier one is outdated.
+   */
+  runDue(attempt: (step: string, work: () => Promise<unknown>) => Promise<boolean>, epoch: bigint): Promise<void>;
   states(): PeriodicState[];
 }
 
-/** Creates the tasks of a process; `now` is a monotonic clock in milliseconds. */
+/**
+ * Creates the tasks of a process; `list` returns them again for each leadership, `now` is a monotonic clock in milliseconds.
+ * @throws RangeError if a task may take as long as the leader's lease: it would cost the leadership
+ */
 export function createPeriodicTasks(
-  tasks: readonly PeriodicTask[],
+  list: () => readonly PeriodicTask[],
   context: PeriodicContext,
   now: () => number = () => performance.now(),
 ): PeriodicTasks {
-  const entries = tasks.map((task) => ({ task, startedMs: -Infinity, state: stateOf(task) }));
+  const begin = () => list().map((task) => ({ task, startedMs: -Infinity, state: stateOf(task) }));
+  let entries = begin();
+  let lastEpoch: bigint | null = null;
+  for (const { task } of entries) requireShort(task);
   return {
-    async runDue(attempt) {
+    async runDue(attempt, epoch) {
+      if (lastEpoch !== null && epoch !== lastEpoch) entries = begin();
+      lastEpoch = epoch;
       for (const entry of entries) {
         const { task, state } = entry;
         if (now() - entry.startedMs < task.intervalSeconds * 1_000 * (1 - EARLY_SHARE)) continue;
@@ -90,6 +102,13 @@ async function runTask(task: PeriodicTask, context: PeriodicContext): Promise<vo
     if (!deadline.aborted) throw error;
     throw new Error(`expected an end within ${task.timeoutSeconds} s`, { cause: error });
   }
+}
+
+function requireShort({ name, timeoutSeconds }: PeriodicTask): void {
+  if (timeoutSeconds * 1_000 < LEASE_MS) return;
+  throw new RangeError(
+    `expected a timeout below ${LEASE_MS / 1_000} s, the leader's lease, for the periodic task ${name}, found ${timeoutSeconds} s`,
+  );
 }
 
 function stateOf({ name, purpose, intervalSeconds }: PeriodicTask): PeriodicState {

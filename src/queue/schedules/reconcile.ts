@@ -57,11 +57,11 @@ export function createReconciler(options: {
   const { attempt } = leadership;
   const startedAt = performance.now();
 
-  async function lead(): Promise<void> {
+  async function lead(epoch: bigint): Promise<void> {
     const last = await findHeartbeat(sql);
     await attempt("pauses that end", () => endPauses(world));
     const redisMark = await reconcileRedis(last?.redisMark ?? null);
-    await periodic.runDue(attempt);
+    await periodic.runDue(attempt, epoch);
     await attempt("workers", () => checkWorkers(world));
     await saveTick(redisMark);
   }
@@ -93,7 +93,7 @@ export function createReconciler(options: {
   return {
     async tick(mayLead) {
       const now = await leadership.elect(mayLead);
-      if (now.isHeld) await steps.attempt("reconciliation", lead);
+      if (now.isHeld) await steps.attempt("reconciliation", () => lead(now.epoch));
       else await steps.attempt("watch over the leader", () => alertIfLeaderless(world, startedAt));
       return now.isHeld ? Infinity : now.freeInMs;
     },

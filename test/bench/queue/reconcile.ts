@@ -33,7 +33,7 @@ export async function measureReconcile(
   const queues = await openQueues(jobs, redisUrl, silent);
   const lease = createLease(sql, { name: RECONCILER, holder: "bench" });
   const settings = loadSettings({});
-  const periodic = createPeriodicTasks([], { sql, settings, log: silent, published: () => undefined });
+  const periodic = createPeriodicTasks(() => [], { sql, settings, log: silent, published: () => undefined });
   const reconciler = createReconciler({ id: "bench", queues, sql, settings, lease, periodic, log: silent });
   try {
     const measured: Reconciled[] = [];
