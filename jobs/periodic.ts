@@ -6,7 +6,7 @@ import { usdtOf } from "../src/config/usdt.ts";
 import { noteWorkUptime } from "../src/housekeeping/uptime-store.ts";
 import { findOfflineHouses, findUnreadableTables } from "../src/houses-file/watch-store.ts";
 import type { PeriodicContext, PeriodicTask } from "../src/queue/schedules/periodic.ts";
-import { sumCells } from "../src/rounds/gaps/cells-store.ts";
+import { createCellSums } from "../src/rounds/gaps/cells-store.ts";
 import { expireNotices, refreshStalledNotices } from "../src/rounds/notices/notices-store.ts";
 import { syncProofAlerts } from "../src/rounds/proofs/proof-alerts-store.ts";
 import { findPaymentAppProblems } from "../src/topups/binance-pay/problem-store.ts";
@@ -26,6 +26,7 @@ export function listPeriodicTasks(): PeriodicTask[] {
 }
 
 function noticeTasks(): PeriodicTask[] {
+  const sumRounds = createCellSums();
   return [
     {
       ...EVERY_TICK,
@@ -43,8 +44,8 @@ function noticeTasks(): PeriodicTask[] {
     {
       ...EVERY_TICK,
       name: "sum-round-cells",
-      purpose: "counts rounds by five minutes for the freshness map, an hour per run",
-      run: ({ sql }) => sumCells(sql),
+      purpose: "counts rounds by five minutes for the freshness map, at most an hour per run",
+      run: ({ sql }) => sumRounds(sql),
     },
     {
       name: "note-uptime",

@@ -150,7 +150,7 @@ describe("mails", () => {
 describe("payment methods", () => {
   it("are listed the fastest first", async () => {
     const text = await textOf(await world.as("xia"), "/console/top-up");
-    const places = ["Top up by Binance Pay", "Top up by USDT on-chain", "Top up by Bank transfer"].map((name) =>
+    const places = ["Top up by Binance Pay", "Top up by USDT on-chain", "Top up by bank transfer"].map((name) =>
       text.indexOf(name),
     );
     expect(places.every((place) => place > 0)).toBe(true);

@@ -154,7 +154,7 @@ describe("a newcomer", () => {
     await signUp(page, click, email);
     await shoot(page, "welcome");
     await click("link", "Top up your balance");
-    await click("link", "Top up by Bank transfer");
+    await click("link", "Top up by bank transfer");
     await page.getByLabel("Amount").fill("120");
     await page.getByLabel("Currency").selectOption("USD");
     await click("button", "Get reference");

@@ -119,7 +119,7 @@ export function sentenceOf(
   entry: Pick<KeptEntry, "actor" | "action" | "target" | "before" | "after" | "reason">,
 ): Part[] {
   const phrase = PHRASES[entry.action] ?? `did ${entry.action} to {target}`;
-  const parts: Part[] = [{ text: `${entry.actor} `, href: null }];
+  const parts: Part[] = [{ text: `${nameOf(entry.actor)} `, href: null }];
   for (const [, optional, required = ""] of phrase.matchAll(/\[([^\]]*)\]|([^[]+)/g)) {
     const filled = fill(optional ?? required, entry);
     if (filled !== null) parts.push(...filled);
@@ -127,6 +127,11 @@ export function sentenceOf(
   }
   if (entry.reason !== null) parts.push({ text: `: ${entry.reason}`, href: null });
   return parts;
+}
+
+/** An actor at the beginning of a sentence: an address as it is, a description with a capital letter. */
+function nameOf(actor: string): string {
+  return actor.includes("@") ? actor : actor.charAt(0).toUpperCase() + actor.slice(1);
 }
 
 /** The parts of a phrase with its values; null if one is missing. */

@@ -7,18 +7,39 @@ const KEPT_DAYS = 8;
 /** A cell is summed this much after its end, for responses that arrived at its end. */
 const SETTLE_SECONDS = 30;
 const MARK = "round-cells";
+const HOUR_MINUTES = 60;
+/** A run begins five minutes before the mark, so one of five would never advance. */
+const LEAST_MINUTES = 10;
+
+/**
+ * Creates {@link sumCells} for a caller with a deadline: after a failure it sums half as long a span, down to ten minutes,
+ * and after a success twice as long again, because an hour that takes too long would fail each time.
+ */
+export function createCellSums(): (sql: Sql) => Promise<number> {
+  let minutes = HOUR_MINUTES;
+  return async (sql) => {
+    try {
+      const written = await sumCells(sql, minutes);
+      minutes = Math.min(HOUR_MINUTES, minutes * 2);
+      return written;
+    } catch (error) {
+      minutes = Math.max(LEAST_MINUTES, minutes / 2);
+      throw error;
+    }
+  };
+}
 
 /**
  * Sums the rounds that polls received on time in cells of five minutes, and returns the number of rows written; 0,
- * after one short query, if every finished cell is summed. One call sums at most an hour, and begins a day back if
+ * after one short query, if every finished cell is summed. One call sums at most `minutes` and begins a day back if
  * nothing is summed yet: a caller that runs every few seconds catches up in minutes. The newest summed cell is summed
  * once more, for rounds that were read late.
  */
-export async function sumCells(sql: Sql): Promise<number> {
+export async function sumCells(sql: Sql, minutes = HOUR_MINUTES): Promise<number> {
   const [span] = await sql<Span[]>`
     select
       span."from"::text as "from",
-      least(span.over, span."from" + interval '1 hour')::text as "to",
+      least(span.over, span."from" + ${minutes} * interval '1 minute')::text as "to",
       date_trunc('hour', span."from", 'UTC') <> date_trunc('hour', span.over, 'UTC') as "isNewHour"
     from (
       select
