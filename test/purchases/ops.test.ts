@@ -68,7 +68,7 @@ describe("plans at /ops", () => {
     expect(list).toMatch(/Pro<\/a><\/th> <td><span class="badge good">yes<\/span><\/td> <td class="num">99\.00/);
     expect(list).toContain("1,000,000");
     const pro = await page("/ops/plans/Pro");
-    expect(pro).toContain("2 accounts have it now, 0 begin it later");
+    expect(pro).toContain("2 accounts have this plan now, 0 begin it later");
     expect(pro.indexOf("ann@example.com")).toBeLessThan(pro.indexOf("ben@example.com"));
     expect(pro).not.toContain("cem@example.com");
     expect(await page("/ops/plans/Pro", operator)).toContain("Plans are changed by admins");
