@@ -2,7 +2,7 @@ import { z } from "zod";
 import { withPlaceholders } from "../src/houses-file/placeholders.ts";
 import { listComparisonSchedules, loadHouse } from "../src/houses/store.ts";
 import { afterCommit, countPasses } from "../src/pass/after-commit.ts";
-import { comparePayload } from "../src/pass/compute/compare.ts";
+import { comparePayload } from "../src/pass/compare.ts";
 import { isQueuePaused, listHousesToNormalize, listUnreadTables } from "../src/pass/stores/payload-store.ts";
 import { processUnread } from "../src/pass/unread-payloads.ts";
 import { job } from "../src/queue/job.ts";

@@ -5,7 +5,7 @@ import { takeRequest } from "../src/houses/polling/budget-store.ts";
 import { releaseLease } from "../src/houses/polling/lease-store.ts";
 import { listPollSchedules, loadHouse } from "../src/houses/store.ts";
 import { afterCommit, countPasses } from "../src/pass/after-commit.ts";
-import { raiseDamageAlerts } from "../src/pass/compute/damage.ts";
+import { raiseDamageAlerts } from "../src/pass/damage.ts";
 import { endUnsavedPoll, LeaseLostError, prepareStates, savePoll, type SavedPoll } from "../src/pass/poll.ts";
 import type { PollBudget } from "../src/houses/polling/poll-room.ts";
 import { traced } from "../src/telemetry.ts";

@@ -3,7 +3,7 @@ import { listHousesToAdd, listTablesToAdd } from "../src/forecasts/accuracy/accu
 import { addAccuracy } from "../src/forecasts/accuracy/add-accuracy.ts";
 import { syncAlertsWithin } from "../src/alerts/store.ts";
 import { listHousesToCalibrate, requestRollingRuns } from "../src/calibration/runs/rolling-run-store.ts";
-import { listHousesToSettle, listTablesToSettle, settleEnded } from "../src/pass/compute/add.ts";
+import { listHousesToSettle, listTablesToSettle, settleEnded } from "../src/pass/add.ts";
 import { listHousesToRevise, listTablesToRevise, reviseScores } from "../src/pass/stores/revise-scores-store.ts";
 import { job } from "../src/queue/job.ts";
 import calibrateTable from "./calibrate-table.ts";

@@ -1,5 +1,5 @@
 import type { Queryable, Transaction } from "../db/client.ts";
-import { lockState } from "../pass/compute/add.ts";
+import { lockState } from "../pass/add.ts";
 import { chancesNow } from "../pass/compute/issue.ts";
 import { snapshotOf } from "../pass/compute/learn.ts";
 import type { PassState } from "../pass/compute/state.ts";

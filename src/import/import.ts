@@ -1,6 +1,6 @@
 import type { Sql, Transaction } from "../db/client.ts";
 import type { Prover } from "../houses/fairness/prove.ts";
-import { addRounds, loadState, lockState } from "../pass/compute/add.ts";
+import { addRounds, loadState, lockState } from "../pass/add.ts";
 import { pass } from "../pass/compute/pass.ts";
 import { findTime } from "../pass/stores/payload-store.ts";
 import type { AddedRounds, PassResult, PassState } from "../pass/compute/state.ts";

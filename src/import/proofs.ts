@@ -1,8 +1,8 @@
 import type { Sql } from "../db/client.ts";
 import type { Point } from "../houses/fairness/claims.ts";
 import type { Anchor, Prover } from "../houses/fairness/prove.ts";
-import { loadState } from "../pass/compute/add.ts";
-import { anchorOf } from "../pass/compute/read.ts";
+import { loadState } from "../pass/add.ts";
+import { anchorOf } from "../pass/read.ts";
 import { findProvenAbove } from "../backfill/gap-attempt-store.ts";
 import type { ReadRow } from "./row.ts";
 import { listSharedHashes, listStagedLines, listStoredHashes, type StagedRow } from "./store.ts";

@@ -19,7 +19,7 @@ import {
   type ReceivedBody,
 } from "./polled-response.ts";
 import { keepUnreadPayload } from "./stores/payload-store.ts";
-import { readResponse } from "./compute/read.ts";
+import { readResponse } from "./read.ts";
 import { isNoteDue, sharedPart, type SharedPart } from "./compute/shared-part.ts";
 import type { PassResult, PassState, PassTime, PolledResponse, ReadResponse } from "./compute/state.ts";
 import { fromDatabase, laterBy } from "./compute/times.ts";

@@ -7,7 +7,7 @@ import { joinPasses } from "./compute/join.ts";
 import { pass } from "./compute/pass.ts";
 import { loadStates, type Passes } from "./passes.ts";
 import { findTime, listUnread, type UnreadPayload } from "./stores/payload-store.ts";
-import { readResponse, type Reader, type ResponseBody } from "./compute/read.ts";
+import { readResponse, type Reader, type ResponseBody } from "./read.ts";
 import type { PassResult, PassState, PassTime, PayloadMark, ReadResponse, StoredResponse } from "./compute/state.ts";
 import { fromDatabase, laterBy } from "./compute/times.ts";
 import { refusalOf } from "./stores/write-store.ts";

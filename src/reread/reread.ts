@@ -1,7 +1,7 @@
 import type { Sql, Transaction } from "../db/client.ts";
 import type { Prover } from "../houses/fairness/prove.ts";
 import type { House } from "../houses/house.ts";
-import { addRounds, loadState, lockState, timeOfAddition, withStored } from "../pass/compute/add.ts";
+import { addRounds, loadState, lockState, timeOfAddition, withStored } from "../pass/add.ts";
 import { lockHeads } from "../tables/heads-store.ts";
 import { pass } from "../pass/compute/pass.ts";
 import type { CompletePassRows, PassState, PassTime, ReadResponse, StoredResponse } from "../pass/compute/state.ts";

@@ -3,7 +3,7 @@ import { onTestFinished } from "vitest";
 import { addAccuracy } from "../../src/forecasts/accuracy/add-accuracy.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
 import { applyHouses } from "../../src/houses-file/apply-store.ts";
-import { addRounds, loadState, lockState, withStored } from "../../src/pass/compute/add.ts";
+import { addRounds, loadState, lockState, withStored } from "../../src/pass/add.ts";
 import { findTime } from "../../src/pass/stores/payload-store.ts";
 import { refusalOf } from "../../src/pass/stores/write-store.ts";
 import { reviseScores } from "../../src/pass/stores/revise-scores-store.ts";

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { connect, type Sql } from "../../src/db/client.ts";
 import { createProver } from "../../src/houses/fairness/prove.ts";
 import { loadHouse } from "../../src/houses/store.ts";
-import { loadState } from "../../src/pass/compute/add.ts";
+import { loadState } from "../../src/pass/add.ts";
 import { listTablesToRevise, reviseScores, type RevisedScores } from "../../src/pass/stores/revise-scores-store.ts";
 import type { PassState } from "../../src/pass/compute/state.ts";
 import { rereadRange } from "../../src/reread/reread.ts";

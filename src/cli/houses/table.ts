@@ -5,7 +5,7 @@ import { readTable, type TableFacts } from "../../rounds/lists/table-facts-store
 import { resetNewestNumber, resetAuditEntry } from "../../corrections/reset-newest.ts";
 import { numberOf } from "../../rounds/round.ts";
 import { createLog } from "../../log.ts";
-import { closeDamageAlert } from "../../pass/compute/damage.ts";
+import { closeDamageAlert } from "../../pass/damage.ts";
 import { repairTable } from "../../verify/repair.ts";
 import { announce } from "../announce.ts";
 import { examples, someText, tableName } from "../arguments.ts";

@@ -19,7 +19,7 @@ const LARGEST_HUNDREDTHS = 100_000_000_000n;
 /** Larger exponents are decided without computing: 1e308 would be a number of 309 digits. */
 const LARGEST_EXPONENT = 30;
 
-/** Nearly all multipliers: exact without big integers, in a tenth of the time. */
+/** Nearly all multipliers: exact without big integers, in a fifth of the time. */
 const USUAL = /^([1-9]\d{0,7})(?:\.(\d)(\d)?\d*)?$/;
 const JSON_NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d{1,6}))?$/i;
 const COMMA_DECIMALS = /^(\d+),(\d{1,2}|\d{4,})$/;

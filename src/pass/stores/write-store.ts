@@ -5,7 +5,7 @@ import { saveAuditsStatements } from "../../forecasts/readings/audit-store.ts";
 import { saveFormatsStatement } from "../../houses/reading/format-store.ts";
 import { saveNoticesStatement } from "../../rounds/notices/notices-store.ts";
 import { closeUnknownGapsStatement, fillGapsStatement } from "../../rounds/gaps/gaps-store.ts";
-import { arraysArray, hexArray, plainArray, textArray } from "../compute/arrays.ts";
+import { arraysArray, hexArray, plainArray, textArray } from "./arrays.ts";
 import type { SnapshotRow } from "../compute/rows.ts";
 import type { CompletePassRows as PassRows } from "../compute/state.ts";
 

@@ -1,18 +1,18 @@
-import type { Queryable } from "../../db/client.ts";
-import { adapterOf } from "../../houses/adapters/index.ts";
-import { chainsOf } from "../../houses/fairness/chains.ts";
-import type { Anchor, Prover } from "../../houses/fairness/prove.ts";
-import type { Fairness } from "../../houses/fairness/settings.ts";
-import type { HouseItem } from "../../houses/contract.ts";
-import type { Point } from "../../houses/fairness/claims.ts";
-import type { House } from "../../houses/house.ts";
-import { listStored } from "../stores/known-store.ts";
-import { listHashOwners } from "../../rounds/proofs/proof-range-store.ts";
-import { checkProofs } from "../../rounds/proofs/proofs.ts";
-import { ownFault, readBody } from "../../rounds/read-response.ts";
-import { idsToLookUp, knownAmong } from "./known-rounds.ts";
-import type { HeadRow } from "./rows.ts";
-import type { PassState, ReadResponse } from "./state.ts";
+import type { Queryable } from "../db/client.ts";
+import { adapterOf } from "../houses/adapters/index.ts";
+import { chainsOf } from "../houses/fairness/chains.ts";
+import type { Anchor, Prover } from "../houses/fairness/prove.ts";
+import type { Fairness } from "../houses/fairness/settings.ts";
+import type { HouseItem } from "../houses/contract.ts";
+import type { Point } from "../houses/fairness/claims.ts";
+import type { House } from "../houses/house.ts";
+import { listStored } from "./stores/known-store.ts";
+import { listHashOwners } from "../rounds/proofs/proof-range-store.ts";
+import { checkProofs } from "../rounds/proofs/proofs.ts";
+import { ownFault, readBody } from "../rounds/read-response.ts";
+import { idsToLookUp, knownAmong } from "./compute/known-rounds.ts";
+import type { HeadRow } from "./compute/rows.ts";
+import type { PassState, ReadResponse } from "./compute/state.ts";
 
 /** The body of a response, unpacked; `now` is when it was received. */
 export interface ResponseBody {

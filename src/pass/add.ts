@@ -1,15 +1,22 @@
-import type { Queryable, Sql, Transaction } from "../../db/client.ts";
-import { listStored } from "../stores/known-store.ts";
-import { lockHeads } from "../../tables/heads-store.ts";
-import { countTables, loadTable } from "../stores/load-store.ts";
-import { pass } from "./pass.ts";
-import { loadRest } from "../passes.ts";
-import { findTime, isQueuePaused } from "../stores/payload-store.ts";
-import { reviseScores } from "../stores/revise-scores-store.ts";
-import type { AddedRounds, CompletePassRows, PassResult, PassState, PassTime, StoredResponse } from "./state.ts";
-import { stateOf } from "./stored-state.ts";
-import { fromDatabase } from "./times.ts";
-import { passStatements } from "../stores/write-store.ts";
+import type { Queryable, Sql, Transaction } from "../db/client.ts";
+import { listStored } from "./stores/known-store.ts";
+import { lockHeads } from "../tables/heads-store.ts";
+import { countTables, loadTable } from "./stores/load-store.ts";
+import { pass } from "./compute/pass.ts";
+import { loadRest } from "./passes.ts";
+import { findTime, isQueuePaused } from "./stores/payload-store.ts";
+import { reviseScores } from "./stores/revise-scores-store.ts";
+import type {
+  AddedRounds,
+  CompletePassRows,
+  PassResult,
+  PassState,
+  PassTime,
+  StoredResponse,
+} from "./compute/state.ts";
+import { stateOf } from "./compute/stored-state.ts";
+import { fromDatabase } from "./compute/times.ts";
+import { passStatements } from "./stores/write-store.ts";
 
 /** Rounds without a poll: an import, a page of history, computed rounds, or a payload that is read again. */
 export type Addition = AddedRounds | StoredResponse;

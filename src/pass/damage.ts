@@ -1,7 +1,7 @@
-import { closeAlert, openAlert } from "../../alerts/store.ts";
-import type { Queryable } from "../../db/client.ts";
-import type { Log } from "../../log.ts";
-import type { Passes } from "../passes.ts";
+import { closeAlert, openAlert } from "../alerts/store.ts";
+import type { Queryable } from "../db/client.ts";
+import type { Log } from "../log.ts";
+import type { Passes } from "./passes.ts";
 
 const KIND = "table_damaged";
 

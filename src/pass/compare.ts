@@ -1,11 +1,11 @@
-import { closeAlert, openAlert } from "../../alerts/store.ts";
-import type { Sql } from "../../db/client.ts";
-import type { House } from "../../houses/house.ts";
-import type { Log } from "../../log.ts";
-import { loadStates, type Passes } from "../passes.ts";
-import { findReadPayload, listListed, type ListedRound } from "../stores/payload-store.ts";
-import { readPayload } from "../unread-payloads.ts";
-import { sevenDigits } from "./times.ts";
+import { closeAlert, openAlert } from "../alerts/store.ts";
+import type { Sql } from "../db/client.ts";
+import type { House } from "../houses/house.ts";
+import type { Log } from "../log.ts";
+import { loadStates, type Passes } from "./passes.ts";
+import { findReadPayload, listListed, type ListedRound } from "./stores/payload-store.ts";
+import { readPayload } from "./unread-payloads.ts";
+import { sevenDigits } from "./compute/times.ts";
 
 /**
  * Reads a random payload of a house from the last hour again and compares its rounds with the stored ones. A difference

@@ -1,0 +1,45 @@
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { knownAmong, knownFrom, listKnown, withRounds } from "../../src/pass/compute/known-rounds.ts";
+import { KNOWN_ROUNDS } from "../../src/pass/compute/state.ts";
+import type { KnownRound } from "../../src/rounds/round.ts";
+import { checkedItem } from "../support/passes.ts";
+
+type Known = [string, KnownRound];
+
+/** Rounds in order, with ids that contain one another. */
+const someRounds = fc.array(
+  fc.record({
+    hundredths: fc.integer({ min: 100, max: 10_000_000_000 }),
+    late: fc.boolean(),
+    verified: fc.constantFrom(null, true, false),
+    proofHash: fc.constantFrom(null, "ab".repeat(32)),
+    receivedAt: fc.constantFrom("2026-11-21T04:00:12.1234560Z", "2026-11-21T04:00:13.0000000Z"),
+  }),
+  { maxLength: 2 * KNOWN_ROUNDS, size: "max" },
+);
+const numbered = (fields: readonly Omit<KnownRound, "seq">[]): Known[] =>
+  fields.map((one, at) => [`${at}`, { seq: BigInt(at + 1), ...one }]);
+
+it("keeps the newest rounds with all their fields, newest first, however many are added together", () => {
+  fc.assert(
+    fc.property(someRounds, fc.nat(2 * KNOWN_ROUNDS), (fields, cut) => {
+      const rounds = numbered(fields);
+      const newest = rounds.slice(-KNOWN_ROUNDS).toReversed();
+      expect(listKnown(knownFrom(rounds.toReversed()))).toEqual(newest);
+      expect(listKnown(withRounds(knownFrom(rounds.slice(0, cut)), rounds.slice(cut)))).toEqual(newest);
+    }),
+    { numRuns: 50 },
+  );
+});
+
+it("finds a round by its whole id only", () => {
+  fc.assert(
+    fc.property(someRounds, fc.nat(3 * KNOWN_ROUNDS), (fields, wanted) => {
+      const rounds = numbered(fields);
+      const found = knownAmong({ known: knownFrom(rounds) }, [checkedItem({ roundId: `${wanted}` })], undefined);
+      expect([...found]).toEqual(rounds.slice(-KNOWN_ROUNDS).filter(([roundId]) => roundId === `${wanted}`));
+    }),
+    { numRuns: 100 },
+  );
+});
