@@ -219,7 +219,8 @@ export async function listRevisions(
 
 /**
  * The first `limit` rounds of each table after a seq that count for coverage: all polled rounds, and others that were on
- * time. `lastSeq` is the newest seq of the table at that moment.
+ * time. `lastSeq` is the newest stored seq of the table at that moment; not the head's, since a mark that followed a
+ * damaged head would skip rounds forever.
  */
 export async function listRounds(
   sql: Queryable,
@@ -230,9 +231,15 @@ export async function listRounds(
   const rows = await sql<
     { tableId: number; lastSeq: bigint; seq: bigint | null; ordinal: bigint | null; hour: number | null }[]
   >`
-    select h.table_id as "tableId", h.last_seq as "lastSeq", r.seq, r.ordinal, r.hour
+    select newest.table_id as "tableId", newest.seq as "lastSeq", r.seq, r.ordinal, r.hour
     from unnest(${ids}::integer[], ${after}::bigint[], ${upTo}::bigint[]) as requested (table_id, after, up_to)
-    join table_heads h on h.table_id = requested.table_id
+    cross join lateral (
+      select table_id, seq
+      from rounds
+      where table_id = requested.table_id
+      order by seq desc
+      limit 1
+    ) newest
     left join lateral (
       select r.seq, r.ordinal, ${hourNumber(sql, "r.received_at")} as hour
       from rounds r
@@ -243,7 +250,7 @@ export async function listRounds(
       order by r.seq
       limit ${limit}
     ) r on true
-    order by h.table_id, r.seq`;
+    order by newest.table_id, r.seq`;
   return [...Map.groupBy(rows, ({ tableId }) => tableId)].map(([tableId, own]) => ({
     tableId,
     lastSeq: own[0]!.lastSeq,

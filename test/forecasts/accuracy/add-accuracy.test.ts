@@ -118,6 +118,23 @@ describe("adding the accuracy of tables", () => {
     expect(await countWaiting(bad)).toBe(1);
   });
 
+  it("counts each round once, also after the head claimed rounds that are not stored", async () => {
+    const [tableId = 0] = await newTables([3]);
+    const events = eventsUntilNow(60, 100);
+    await storeEvents(sql, tableId, events.slice(0, 40));
+    const damage = (by: number) =>
+      sql.begin(async (tx) => {
+        await tx`set local session_replication_role = replica`;
+        await tx`update table_heads set last_seq = last_seq + ${by}::integer where table_id = ${tableId}`;
+      });
+    await damage(7);
+    await addAccuracy(sql, [tableId], signal);
+    await damage(-7);
+    await storeEvents(sql, tableId, events.slice(40));
+    await addAccuracy(sql, [tableId], signal);
+    expect(await checkAccuracy(sql, tableId)).toBeNull();
+  });
+
   it("lists a table with rows to add, at most every ten seconds, and one whose hour is over", async () => {
     const house = `house-${(houses += 1)}`;
     const [tableId = 0, silent = 0] = await createTables(sql, house, [2, 2]);
