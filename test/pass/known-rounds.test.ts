@@ -33,13 +33,15 @@ it("keeps the newest rounds with all their fields, newest first, however many ar
   );
 });
 
-it("finds a round by its whole id only", () => {
+it("finds rounds by their whole ids only, few or many of them", () => {
   fc.assert(
-    fc.property(someRounds, fc.nat(3 * KNOWN_ROUNDS), (fields, wanted) => {
+    fc.property(someRounds, fc.array(fc.nat(3 * KNOWN_ROUNDS), { maxLength: 10 }), (fields, wanted) => {
       const rounds = numbered(fields);
-      const found = knownAmong({ known: knownFrom(rounds) }, [checkedItem({ roundId: `${wanted}` })], undefined);
-      expect([...found]).toEqual(rounds.slice(-KNOWN_ROUNDS).filter(([roundId]) => roundId === `${wanted}`));
+      const items = ["", ...wanted.map(String)].map((roundId) => checkedItem({ roundId }));
+      const found = knownAmong({ known: knownFrom(rounds) }, items, undefined);
+      const newest = rounds.slice(-KNOWN_ROUNDS);
+      expect(found).toEqual(new Map(newest.filter(([roundId]) => wanted.includes(Number(roundId)))));
     }),
-    { numRuns: 100 },
+    { numRuns: 200 },
   );
 });
