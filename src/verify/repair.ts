@@ -1,5 +1,6 @@
 import type { Transaction } from "../db/client.ts";
 import { reasonOf } from "../errors.ts";
+import { rebuildAccuracy } from "../forecasts/accuracy/rebuild-accuracy.ts";
 import { listTablesToVerify } from "./verify-store.ts";
 import { rebuildTable } from "./walk.ts";
 import { lockHeads } from "../tables/heads-store.ts";
@@ -8,11 +9,12 @@ import { saveSnapshot } from "../pass/stores/write-store.ts";
 
 /** What a repair rebuilt, or why it could not. */
 export type RepairOutcome =
-  { ok: true; table: string; rounds: bigint; forecasts: bigint } | { ok: false; problem: string };
+  | { ok: true; table: string; rounds: bigint; forecasts: bigint; isAccuracyRebuilt: boolean }
+  | { ok: false; problem: string };
 
 /**
- * Rebuilds the snapshot and the head of a table from its rounds, forecasts and scores, which stay unchanged. Waits for
- * the table's lock and keeps it until the end of the transaction.
+ * Rebuilds the snapshot, the head and, if they are wrong, the sums of accuracy of a table from its rounds, forecasts and
+ * scores, which stay unchanged. Waits for the table's lock and keeps it until the end of the transaction.
  *
  * @param progress called with the rounds and forecasts read so far, and their total
  */
@@ -42,5 +44,6 @@ export async function repairTable(
   if (rebuilt.snapshot !== null) await saveSnapshot(tx, tableId, rebuilt.snapshot);
   await saveRebuiltHead(tx, tableId, rebuilt.head);
   const { lastSeq, forecastSeq } = rebuilt.head;
-  return { ok: true, table: table.name, rounds: lastSeq, forecasts: forecastSeq };
+  const isAccuracyRebuilt = await rebuildAccuracy(tx, tableId, lastSeq);
+  return { ok: true, table: table.name, rounds: lastSeq, forecasts: forecastSeq, isAccuracyRebuilt };
 }

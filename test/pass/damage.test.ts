@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import normalizeRounds from "../../jobs/normalize-rounds.ts";
 import pollHouse from "../../jobs/poll-house.ts";
 import { connect, openPipeline, type Pipeline, type Sql } from "../../src/db/client.ts";
+import { addAccuracy } from "../../src/forecasts/accuracy/add-accuracy.ts";
 import { verify } from "../../src/verify/verify.ts";
 import type { HouseClient } from "../../src/houses/polling/client.ts";
 import { createHouseClient } from "../../src/houses/polling/http.ts";
@@ -160,5 +161,36 @@ describe.each(RECORDS)("%s that is damaged", (_, change) => {
       ok: false,
       problem: expect.stringMatching(/is damaged: .*; restore it from a backup$/s),
     });
+  });
+});
+
+describe("accuracy that was computed from a damaged row", () => {
+  it("is named by verify, and is right after the row is restored and its table repaired", async () => {
+    const { signal } = new AbortController();
+    const halve = (tx: Sql) => tx`
+      update forecast_sets
+      set p_ppm = array_replace(p_ppm, p_ppm[1], p_ppm[1] / 2)
+      where table_id = ${damaged.id}
+        and cutoff_seq = 70`;
+    const [before] = await sql<{ p: number[] }[]>`
+      select p_ppm as p from forecast_sets where table_id = ${damaged.id} and cutoff_seq = 70`;
+    await damage(halve);
+    await addAccuracy(sql, [damaged.id, healthy.id], signal);
+    await damage(
+      (tx) => tx`
+        update forecast_sets
+        set p_ppm = ${before?.p ?? []}::integer[]
+        where table_id = ${damaged.id}
+          and cutoff_seq = 70`,
+    );
+    await damage((tx) => tx`update accuracy_marks set round_seq = round_seq + 5 where table_id = ${damaged.id}`);
+    expect(await verify(sql)).toMatchObject({ first_failure: { kind: "accuracy" } });
+    const repair = () => sql.begin((tx) => repairTable(tx, damaged.id));
+    expect(await repair()).toMatchObject({ ok: true, isAccuracyRebuilt: true });
+    expect(await repair()).toMatchObject({ ok: true, isAccuracyRebuilt: false });
+    const passes = createPasses(pipeline);
+    for (const newest of [80, 81]) await poll(passes, newest);
+    await addAccuracy(sql, [damaged.id, healthy.id], signal);
+    expect(await verify(sql)).toMatchObject({ first_failure: null });
   });
 });

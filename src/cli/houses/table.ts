@@ -61,7 +61,7 @@ export function tableCommand(): Command {
     .action(resetNewest);
   command
     .command("repair")
-    .description("rebuild the snapshot and head of a damaged table from its rounds, forecasts and scores")
+    .description("rebuild the snapshot, head and accuracy of a damaged table from its rounds, forecasts and scores")
     .argument("<house/game/market>", "the table", tableName)
     .requiredOption("--reason <text>", "why", someText)
     .option("--json", "print one JSON object", false)
@@ -123,10 +123,10 @@ async function repair(name: string, { reason, json }: { reason: string; json: bo
     ).finally(() => bar.end());
     if (!outcome.ok) throw new Error(outcome.problem);
     await closeDamageAlert(sql, createLog(settings.LOG_LEVEL, process.stderr.isTTY), name);
-    const { table, rounds, forecasts } = outcome;
-    return json
-      ? printJson({ table, rounds, forecasts })
-      : print(`${table} is rebuilt from ${rounds} rounds and ${forecasts} forecasts`);
+    const { table, rounds, forecasts, isAccuracyRebuilt } = outcome;
+    if (json) return printJson({ table, rounds, forecasts, accuracy_rebuilt: isAccuracyRebuilt });
+    await print(`${table} is rebuilt from ${rounds} rounds and ${forecasts} forecasts`);
+    if (isAccuracyRebuilt) await print("its accuracy was wrong and is recomputed");
   });
 }
 

@@ -70,7 +70,12 @@ function sumsOf(into: HourDeltas, key: HourKey): SumVector {
   return own.sums;
 }
 
-function addSet(into: HourDeltas, { model, hour, features, ends, cutoffOrdinal }: SetFacts): void {
+function addSet(into: HourDeltas, { model, hour, features, ends, cutoffOrdinal, cutoffSeq }: SetFacts): void {
+  const unknown = features.find((feature) => feature < 0 || feature > ends.length);
+  if (unknown !== undefined) {
+    const set = `the set after seq ${cutoffSeq}`;
+    throw new Error(`expected features from 0 to ${ends.length} in ${set}, found ${unknown}; it is damaged`);
+  }
   for (const feature of features) addTo(sumsOf(into, { model, feature, hour }), KEY.forecasts, 1n);
   // when a window has ended, the next set opens a new one of its feature
   for (const [place, end] of ends.entries()) {

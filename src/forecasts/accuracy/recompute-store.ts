@@ -7,7 +7,15 @@ import type { Queryable } from "../../db/client.ts";
 import { reasonOf } from "../../errors.ts";
 import { findMark, listDays, listHours, listPeriods, type Mark } from "./accuracy-store.ts";
 import { addFacts, type HourDeltas, type HourSums } from "./add-facts.ts";
-import { type AccuracyRows, addDeltas, emptyRows, foldedBefore, rowKeys } from "./periods.ts";
+import {
+  type AccuracyRows,
+  addDeltas,
+  type DaySums,
+  emptyRows,
+  foldedBefore,
+  type PeriodSums,
+  rowKeys,
+} from "./periods.ts";
 import { readPortions } from "./read-portions.ts";
 import { KEY } from "./keys.ts";
 import { addSums, decodeSums, encodeSums, type SumVector } from "./sum-vector.ts";
@@ -18,11 +26,14 @@ const ROWS_AT_ONCE = 1000;
 /** Before the first row of every kind. */
 const NOTHING = { setSeq: 0n, settledSeq: 0n, revision: 0n, roundSeq: 0n };
 
-/** Encoded rows by the keys of `rowKeys`. */
-export interface RecomputedRows {
-  hours: Map<string, Buffer>;
-  days: Map<string, Buffer>;
-  periods: Map<string, Buffer>;
+/** A row with its sums encoded. */
+type Encoded<Row> = Omit<Row, "sums"> & { sums: Uint8Array };
+
+/** Rows of a table by the keys of `rowKeys`. */
+export interface EncodedRows {
+  hours: Map<string, Encoded<HourSums>>;
+  days: Map<string, Encoded<DaySums>>;
+  periods: Map<string, Encoded<PeriodSums>>;
 }
 
 /** A stored row that differs from the recomputed one. */
@@ -38,8 +49,8 @@ export interface WrongRow {
  *
  * @throws Error when a fact is damaged
  */
-export async function recomputeAccuracy(sql: Queryable, mark: Mark): Promise<RecomputedRows> {
-  const hours = new Map<string, { row: Omit<HourSums, "sums">; sums: Buffer }>();
+export async function recomputeAccuracy(sql: Queryable, mark: Mark): Promise<EncodedRows> {
+  const hours: EncodedRows["hours"] = new Map();
   let place = { ...NOTHING, tableId: mark.tableId, hasRevisions: true };
   for (let isLimited = true; isLimited;) {
     const [read] = await readPortions(sql, [place], ROWS_AT_ONCE, mark);
@@ -50,18 +61,14 @@ export async function recomputeAccuracy(sql: Queryable, mark: Mark): Promise<Rec
     for (const [key, { sums, ...row }] of deltas) {
       const own = hours.get(key);
       if (own !== undefined) addSums(sums, decodeSums(own.sums));
-      hours.set(key, { row, sums: encodeSums(sums) });
+      hours.set(key, { ...row, sums: encodeSums(sums) });
     }
     place = { ...place, ...portion.progress };
     isLimited = portion.isLimited;
   }
   const rows = emptyRows();
-  for (const { row, sums } of hours.values()) addHour(rows, mark.hour, { ...row, sums: decodeSums(sums) });
-  return {
-    hours: new Map([...hours].map(([key, { sums }]) => [key, sums])),
-    days: encodeRows(rows.days),
-    periods: encodeRows(rows.periods),
-  };
+  for (const row of hours.values()) addHour(rows, mark.hour, { ...row, sums: decodeSums(row.sums) });
+  return { hours, days: encodeRows(rows.days), periods: encodeRows(rows.periods) };
 }
 
 /** The definition of days and periods: sums of their folded hours. */
@@ -71,36 +78,46 @@ function addHour(rows: AccuracyRows, current: number, hour: HourSums): void {
   rows.hours.clear();
 }
 
-function encodeRows(rows: ReadonlyMap<string, { sums: SumVector }>): Map<string, Buffer> {
-  return new Map([...rows].map(([key, { sums }]) => [key, encodeSums(sums)]));
+function encodeRows<Row extends { sums: SumVector }>(rows: ReadonlyMap<string, Row>): Map<string, Encoded<Row>> {
+  return new Map([...rows].map(([key, row]) => [key, { ...row, sums: encodeSums(row.sums) }]));
+}
+
+/** The stored rows of a table. */
+export async function readAccuracy(sql: Queryable, tableId: number): Promise<EncodedRows> {
+  const hours = await listHours(sql, [{ tableId, from: -1_000_000, to: 10_000_000 }]);
+  const days = await listDays(sql, [{ tableId, from: -10_000, to: 400_000 }]);
+  const periods = await listPeriods(sql, [tableId]);
+  return {
+    hours: new Map(hours.map((row) => [rowKeys.hour(row), row])),
+    days: new Map(days.map((row) => [rowKeys.day(row), row])),
+    periods: new Map(periods.map((row) => [rowKeys.period(row), row])),
+  };
 }
 
 /** The first row of a table that differs from its recomputation, or null. `sql` must be one snapshot (repeatable read). */
 export async function checkAccuracy(sql: Queryable, tableId: number): Promise<WrongRow | null> {
   const mark = await findMark(sql, tableId);
   if (mark === null) return null;
-  const expected = await recomputeAccuracy(sql, mark);
-  const everything = { tableId, from: -1_000_000, to: 10_000_000 };
-  const days = { tableId, from: -10_000, to: 400_000 };
-  return (
-    differenceOf("hour", expected.hours, keyed(await listHours(sql, [everything]), rowKeys.hour)) ??
-    differenceOf("day", expected.days, keyed(await listDays(sql, [days]), rowKeys.day)) ??
-    differenceOf("period", expected.periods, keyed(await listPeriods(sql, [tableId]), rowKeys.period))
-  );
+  return findDifference(await recomputeAccuracy(sql, mark), await readAccuracy(sql, tableId));
 }
 
-function keyed<Row extends { sums: Uint8Array }>(rows: readonly Row[], keyOf: (row: Row) => string) {
-  return new Map(rows.map((row) => [keyOf(row), row.sums]));
+/** The first stored row that differs from the recomputed one, or null. */
+export function findDifference(expected: EncodedRows, found: EncodedRows): WrongRow | null {
+  return (
+    differenceOf("hour", expected.hours, found.hours) ??
+    differenceOf("day", expected.days, found.days) ??
+    differenceOf("period", expected.periods, found.periods)
+  );
 }
 
 /** A row without sums equals a missing row. */
 function differenceOf(
   kind: WrongRow["kind"],
-  expected: ReadonlyMap<string, Uint8Array>,
-  found: ReadonlyMap<string, Uint8Array>,
+  expected: ReadonlyMap<string, { sums: Uint8Array }>,
+  found: ReadonlyMap<string, { sums: Uint8Array }>,
 ): WrongRow | null {
   for (const key of new Set([...expected.keys(), ...found.keys()])) {
-    const [want, have] = [decoded(expected.get(key)), decoded(found.get(key))];
+    const [want, have] = [decoded(expected.get(key)?.sums), decoded(found.get(key)?.sums)];
     if (typeof have === "string") return { kind, key, expected: "the sums of an accuracy row", found: have };
     if (typeof want === "string") throw new Error(want);
     for (const at of new Set([...want.keys(), ...have.keys()])) {

@@ -3,7 +3,6 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { findMark, listTablesToAdd, saveDays, savePeriods } from "../../../src/forecasts/accuracy/accuracy-store.ts";
 import { addAccuracy } from "../../../src/forecasts/accuracy/add-accuracy.ts";
 import { KEY } from "../../../src/forecasts/accuracy/keys.ts";
-import type { Period } from "../../../src/forecasts/accuracy/periods.ts";
 import { featureSums } from "../../../src/forecasts/accuracy/published.ts";
 import { listPublished } from "../../../src/forecasts/accuracy/published-store.ts";
 import { checkAccuracy, recomputeAccuracy } from "../../../src/forecasts/accuracy/recompute-store.ts";
@@ -118,6 +117,25 @@ describe("adding the accuracy of tables", () => {
     expect(await countWaiting(bad)).toBe(1);
   });
 
+  it("adds nothing of a set with a feature that its table cannot have", async () => {
+    const [tableId = 0] = await newTables([3]);
+    await storeEvents(sql, tableId, eventsUntilNow(60, 100));
+    const write = (from: number, to: number) =>
+      sql.begin(async (tx) => {
+        await tx`set local session_replication_role = replica`;
+        await tx`
+          update forecast_sets
+          set features = array_replace(features, ${from}::smallint, ${to}::smallint)
+          where table_id = ${tableId}`;
+      });
+    await write(7, 99);
+    const { damaged } = await addAccuracy(sql, [tableId], signal);
+    expect(damaged).toEqual([{ tableId, reason: expect.stringMatching(/^expected features from 0 to 9 .*found 99/) }]);
+    await write(99, 7);
+    await addAccuracy(sql, [tableId], signal);
+    expect(await checkAccuracy(sql, tableId)).toBeNull();
+  });
+
   it("counts each round once, also after the head claimed rounds that are not stored", async () => {
     const [tableId = 0] = await newTables([3]);
     const events = eventsUntilNow(60, 100);
@@ -222,22 +240,17 @@ async function rewindHour(tableId: number, hours: number): Promise<void> {
   if (mark === null) return;
   const hour = mark.hour - hours;
   const rows = await recomputeAccuracy(sql, { ...mark, hour });
-  const parts = (kind: Map<string, Buffer>) =>
-    [...kind].map(([key, sums]) => {
-      const [at = "", feature = "", model = ""] = key.split(" ");
-      return { tableId, at, feature: Number(feature), model, sums };
-    });
   await sql.begin(async (tx) => {
     for (const table of ["accuracy_days", "accuracy_periods"]) {
       await tx`delete from ${tx(table)} where table_id = ${tableId}`;
     }
     await saveDays(
       tx,
-      parts(rows.days).map((row) => ({ ...row, day: Number(row.at) })),
+      [...rows.days.values()].map((row) => ({ ...row, tableId })),
     );
     await savePeriods(
       tx,
-      parts(rows.periods).map((row) => ({ ...row, period: row.at as Period })),
+      [...rows.periods.values()].map((row) => ({ ...row, tableId })),
     );
     await tx`update accuracy_marks set hour = to_timestamp(${hour} * 3600::bigint) where table_id = ${tableId}`;
   });
