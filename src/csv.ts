@@ -13,14 +13,15 @@ export function csvField(text: string): string {
 }
 
 /**
- * A field of CSV for spreadsheets: text that these would run as a formula begins with an apostrophe.
+ * A field of CSV for spreadsheets: text that these would run as a formula begins with an apostrophe, and the minus sign of
+ * a number is a hyphen, the only one that they read.
  *
  * @example
  * spreadsheetField("=HYPERLINK(1)"); // => "'=HYPERLINK(1)"
- * spreadsheetField("-2"); // => "-2"
+ * spreadsheetField("−2 % to −1 %"); // => "-2 % to -1 %"
  */
 export function spreadsheetField(text: string): string {
-  return csvField(withoutFormula(text));
+  return csvField(withoutFormula(text.replaceAll(/−(?=\d)/g, "-")));
 }
 
 /**

@@ -6,6 +6,7 @@ import { PAGE_READS } from "../frame/routes.ts";
 import type { Surface } from "../frame/view.ts";
 import type { ConsoleAction, ConsolePage, ConsoleParts } from "./contract.ts";
 import { addStepUp } from "../frame/sign-in/step-up.ts";
+import { SECURITY } from "./security/path.ts";
 import { addRoutes, requirementOf } from "./routes.ts";
 import { findSignedIn, type Guard, requireSignedIn, type RouteParts, setSignedIn } from "./signed-in.ts";
 
@@ -38,7 +39,7 @@ export function openConsole(options: ConsoleOptions): RequestListener {
   const { parts, guard, pages, actions, trustedProxies, isSecure } = options;
   return openPages({
     surface: SURFACE,
-    nav: navOf("/console", pages),
+    nav: [...navOf("/console", pages), { label: "Security", href: SECURITY, group: "Settings" }],
     visitorOf: (response) => findSignedIn(response),
     trustedProxies,
     isSecure,

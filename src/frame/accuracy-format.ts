@@ -3,24 +3,62 @@ import type { RateSums } from "../forecasts/accuracy/rates-store.ts";
 import { wilsonInterval } from "../forecasts/accuracy/figures/intervals.ts";
 import type { Measured } from "../forecasts/accuracy/measure.ts";
 import type { ReliabilityBin } from "../forecasts/accuracy/figures/reliability.ts";
-import type { Tone } from "./format.ts";
+import { minus, type Tone } from "./format.ts";
 
 /** Formats of figures: unknown is a dash, a rate is a percentage, a loss is in nats. */
 const NONE = "–";
 
 /** Formats a share as a percentage; null is a dash. */
 export function share(value: number | null, count = 2): string {
-  return value === null ? NONE : `${(value * 100).toFixed(count)} %`;
+  return value === null ? NONE : `${digits(value * 100, count)} %`;
 }
 
 /** Formats a number with `count` decimals. */
 export function digits(value: number | null, count = 5): string {
-  return value === null ? NONE : value.toFixed(count);
+  return value === null ? NONE : minus(value.toFixed(count).replace(/^-(?=[0.]+$)/, ""));
 }
 
 /** Formats the two ends of an interval of shares. */
-export function between(interval: readonly [number, number] | null, count = 2): string {
+function between(interval: readonly [number, number] | null, count = 2): string {
   return interval === null ? NONE : `${share(interval[0], count)} to ${share(interval[1], count)}`;
+}
+
+/** A 95 % interval of shares; null if none is stated. */
+type Interval = readonly [low: number, high: number] | null;
+
+/**
+ * The decimals of a percentage that its 95 % interval allows: one more digit than the first that the interval leaves
+ * open, and one if there is no interval.
+ *
+ * @example
+ * decimalsOf([0.33, 0.55]); // => 1
+ * decimalsOf([0.495, 0.505]); // => 2
+ * decimalsOf([-0.0004, 0.0003]); // => 3
+ * decimalsOf(null); // => 1
+ */
+export function decimalsOf(interval: Interval): number {
+  if (interval === null) return 1;
+  const halfPercent = (interval[1] - interval[0]) * 50;
+  return halfPercent >= 1 ? 1 : halfPercent >= 0.1 ? 2 : 3;
+}
+
+/** The rates and the skill of a row of figures, as texts with no more digits than the sample allows. */
+export function ratesText(
+  figures: Pick<Measured, "hit_rate" | "interval_95" | "expected_rate" | "baseline_rate" | "rate_bounds">,
+  count = decimalsOf(figures.interval_95),
+) {
+  return {
+    rate: share(figures.hit_rate, count),
+    interval: between(figures.interval_95, count),
+    stated: share(figures.expected_rate, count),
+    baseline: share(figures.baseline_rate, count),
+    bounds: between(figures.rate_bounds, count),
+  };
+}
+
+/** A skill and its interval, as texts with no more digits than the interval allows. */
+export function skillText(skill: number | null, interval: Interval, count = decimalsOf(interval)) {
+  return { skill: share(skill, count), skillInterval: between(interval, count) };
 }
 
 /** The tone of each verdict on a record. */
@@ -61,18 +99,18 @@ export function pointOf(of: string, { n, hits, mean_p }: ReliabilityBin) {
 /** A bin as a row of numbers: {@link BIN_COLUMNS}. */
 export function binRow({ p_from, p_to, n, hits, mean_p }: ReliabilityBin): string[] {
   const interval = wilsonInterval(hits, n);
-  const rate = n === 0 ? null : hits / n;
+  const count = decimalsOf(interval);
   return [
-    `${p_from.toFixed(1)} to ${p_to.toFixed(1)}`,
-    String(n),
-    digits(mean_p, 4),
-    digits(rate, 4),
-    between(interval),
+    `${share(p_from, 0)} to ${share(p_to, 0)}`,
+    n.toLocaleString("en-US"),
+    share(mean_p, count),
+    share(n === 0 ? null : hits / n, count),
+    between(interval, count),
   ];
 }
 
 /** The columns of {@link binRow}. */
-export const BIN_COLUMNS = ["stated", "times", "mean stated", "observed", "95 % interval"];
+export const BIN_COLUMNS = ["Stated", "Times", "Mean stated", "Observed", "95 % interval"];
 
 /** The interval over which the rates of a period are summed. */
 export function byOf({ period }: Pick<Measured, "period">): "hour" | "day" {
@@ -85,15 +123,15 @@ export function ratesOf(rates: readonly RateSums[], by: "hour" | "day") {
   return {
     plot: ratePlot(`Hit rate by ${by}`, points, by),
     columns: [
-      `${by} of issue, UTC`,
+      `${by === "day" ? "Day" : "Hour"} of issue, UTC`,
       "n",
-      "hits",
-      "hit rate",
+      "Hits",
+      "Hit rate",
       "95 % interval",
-      "stated",
-      "baseline",
-      "voids",
-      "pending",
+      "Stated",
+      "Baseline",
+      "Voids",
+      "Pending",
     ],
     rows: rates.map((one) => rateRow(one, by)),
   };
@@ -112,14 +150,16 @@ function pointsOf({ at, n, hits, sumP, sumPBase }: RateSums) {
 function rateRow(sums: RateSums, by: "hour" | "day"): string[] {
   const [point] = pointsOf(sums);
   const { at, n, hits, voids, pending } = sums;
+  const interval = point === undefined ? null : ([point.low, point.high] as const);
+  const count = decimalsOf(interval);
   return [
     by === "day" ? at.slice(0, 10) : at.slice(0, 16).replace("T", " "),
     String(n),
     String(hits),
-    share(point?.rate ?? null),
-    between(point === undefined ? null : [point.low, point.high]),
-    share(point?.stated ?? null),
-    share(point?.baseline ?? null),
+    share(point?.rate ?? null, count),
+    between(interval, count),
+    share(point?.stated ?? null, count),
+    share(point?.baseline ?? null, count),
     String(voids),
     String(pending),
   ];

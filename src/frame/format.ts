@@ -12,6 +12,8 @@ import { sparkline } from "./sparkline.ts";
 
 const NUMBERS = new Intl.NumberFormat("en-US", { maximumFractionDigits: 3 });
 const DASH = '<span class="quiet">–</span>';
+/** A hyphen before a digit that no letter, digit or hyphen precedes: the sign of a number, not part of a name or a date. */
+const SIGN = /(?<![\p{L}\d-])-(?=\d)/gu;
 const BYTE_UNITS = ["B", "kB", "MB", "GB", "TB"];
 
 /** The meaning of a fact as a color; the text has the same meaning without it. */
@@ -92,6 +94,17 @@ export function number(value: number | bigint): string {
   return NUMBERS.format(value);
 }
 
+/**
+ * Replaces the hyphen before each negative number by a minus sign, which is as wide as a plus.
+ *
+ * @example
+ * minus("-1.5 % to 2 %"); // => "−1.5 % to 2 %"
+ * minus("k7@1-72 of 2026-11-21"); // => "k7@1-72 of 2026-11-21"
+ */
+export function minus(text: string): string {
+  return text.replaceAll(SIGN, "−");
+}
+
 /** Formats a time: `2026-11-21 04:00:12Z`. */
 export function timeText(at: Date): string {
   return `${at.toISOString().slice(0, 19).replace("T", " ")}Z`;
@@ -133,6 +146,8 @@ export function helpersFor({ now, url }: { now: Date; url: string }) {
     money,
     badge,
     orDash,
+    minus,
+    unbroken,
     link,
     sortHead: (name: string, label: string, head: SortHead) => sortHead(link, name, label, head),
     pager: (paging: Paging) => pager(link, paging),
@@ -167,7 +182,31 @@ function attributes(values: Readonly<Record<string, string | number | undefined>
 /** HTML: an amount of 1e-6 USD in cents, with the exact amount as its title if it has more digits. */
 function money(micros: bigint): string {
   const isExact = micros % 10_000n === 0n;
-  return isExact ? usdCents(micros) : `<span title="${usd(micros)} USD">${usdCents(micros)}</span>`;
+  const cents = minus(usdCents(micros));
+  return isExact ? cents : `<span title="${minus(usd(micros))} USD">${cents}</span>`;
+}
+
+/**
+ * HTML: a text in which names such as `demo-simulated/comet/turbo` break after a slash and never at a hyphen.
+ *
+ * @example
+ * unbroken("demo-x/comet/turbo"); // => '<span class="nowrap">demo-x/</span><wbr>comet/<wbr>turbo'
+ * unbroken("bustabit/crash/global"); // => "bustabit/crash/global"
+ * unbroken("two-factor sign-in"); // => "two-factor sign-in"
+ */
+export function unbroken(text: string): string {
+  const whole = (part: string) => (part.includes("-") ? `<span class="nowrap">${escape(part)}</span>` : escape(part));
+  return text
+    .split(" ")
+    .map((word) =>
+      word.includes("-") && word.includes("/")
+        ? word
+            .split(/(?<=\/)/)
+            .map(whole)
+            .join("<wbr>")
+        : escape(word),
+    )
+    .join(" ");
 }
 
 /** HTML: a text with a color mark. */

@@ -7,6 +7,7 @@ import { giveUpLostRun } from "../../src/calibration/runs/lost-attempts-store.ts
 import { runWaitingCalibration } from "../../src/calibration/manual-calibration.ts";
 import { claimManualRun } from "../../src/calibration/runs/manual-run-store.ts";
 import { csvText } from "../../src/csv.ts";
+import { minus } from "../../src/frame/format.ts";
 import { roundhouse } from "../cli/world.ts";
 import { testContext } from "../support/context.ts";
 import { tableEntry } from "../support/houses.ts";
@@ -486,13 +487,15 @@ describe("a promotion", () => {
 describe("accuracy", () => {
   beforeAll(() => playTurns(world.sql, table, [150, 320, 1200, 101, 250, 180, 999, 1500, 210, 130, 400, 120]), 60_000);
 
-  it("is listed with its sample, and every number of the list is in its file", async () => {
+  it("is listed with its sample, and its file has every line, with more decimals", async () => {
     const list = await page(`/ops/accuracy?of=${table.house}&period=24h&sort=-n`);
     expect(list).toMatch(new RegExp(`${table.name}.*running`));
     const csv = await (await viewer.get(`/ops/accuracy/list.csv?of=${table.house}&period=24h`)).text();
     const [head, line] = csv.split("\r\n");
     expect(head).toMatch(/^table,feature,model,n,hit rate,/);
-    for (const value of (line ?? "").split(",").slice(0, 5)) expect(list).toContain(value);
+    const values = (line ?? "").split(",");
+    for (const value of values.slice(0, 4)) expect(list).toContain(value);
+    expect(list).toContain(`${Number.parseFloat(values[4] ?? "").toFixed(1)} %`);
     const windows = await page("/ops/accuracy?feature=window:*&period=24h");
     const total = Number(/<span>1–\d+ of (\d+)<\/span>/.exec(windows)?.[1]);
     const whole = await viewer.get("/ops/accuracy/list.csv?feature=window:*&period=24h&page=2");
@@ -513,7 +516,7 @@ describe("accuracy", () => {
       const lines = csv.trim().split("\r\n").slice(1);
       expect(lines.length).toBeGreaterThan(60);
       for (const line of lines) {
-        const value = /,("(?:[^"]|"")*"|[^,]*)$/.exec(line)?.[1]?.replaceAll('"', "") ?? "";
+        const value = minus(/,("(?:[^"]|"")*"|[^,]*)$/.exec(line)?.[1]?.replaceAll('"', "") ?? "");
         expect(shown, line).toContain(`>${value.replaceAll("'", "&#39;")}<`);
       }
     }

@@ -100,7 +100,7 @@ describe("the pages of evidence", () => {
     await page.goto(`${world.url}/ops/conflicts?of=alpha%2Fcrash%2Fglobal`);
     await page.getByLabel("conflict 2").check();
     await page.getByLabel("conflict 3").check();
-    await page.getByRole("button", { name: "Decide the chosen ones" }).click();
+    await page.getByRole("button", { name: "Decide selected" }).click();
     expect(await page.locator("main").textContent()).toContain("2 conflicts of alpha/crash/global will be decided");
     await look("several");
     await page.getByLabel("what stands is kept, in each of them").check();

@@ -113,7 +113,8 @@ describe("a template", () => {
     return less === code ? code : collapsed(less);
   }
   // other templates, components, and helpers that escape; `head` is a template's short word for one of them
-  const CALL = /^(include|head|(it\.)?h\.(time|age|money|badge|orDash|sortHead|pager|attributes|highlight)|ui)‹›$/;
+  const CALL =
+    /^(include|head|(it\.)?h\.(time|age|money|badge|orDash|unbroken|sortHead|pager|attributes|highlight)|ui)‹›$/;
   /** Texts of the template itself, with nothing but such calls in them. */
   const isText = (code: string) =>
     /^("[^"]*"|'[^']*'|` data-refresh="\$\{it\.frame\.refreshSeconds\}"`)$/.test(code) ||

@@ -63,7 +63,7 @@ describe("a plan at the console", () => {
     expect(result).toContain("The receipt is on its way by mail");
     expect(result).toContain("lose my right to withdraw");
     expect(result).toContain("<dt>Balance now, USD</dt><dd>1.00</dd>");
-    expect(await page(ann, "/console/purchases")).toContain('<td class="num">99.00</td>');
+    expect(await page(ann, "/console/purchases")).toContain('<td class="num" data-name="Paid, USD">99.00</td>');
     const again = await send(ann, "Pro", fields);
     expect([again.status, again.headers.get("location")]).toEqual([303, done.headers.get("location")]);
     expect(await page(ann, again.headers.get("location") ?? "")).toContain("bought once");
@@ -77,7 +77,9 @@ describe("a plan at the console", () => {
     await send(ben, "Pro", await formOf(ben, "Pro"));
     const plans = await page(ben, "/console/plans");
     for (const verb of ["Renew Pro", "Change to Max now", "Change to Starter later"]) expect(plans).toContain(verb);
-    expect(plans).toMatch(/98\.9\d+ USD of the plan it replaces are credited/);
+    expect(plans).toMatch(
+      /<span title="98\.9\d+ USD">98\.9\d<\/span> USD of the plan it replaces are credited/, // to cents, exactly in the tooltip
+    );
     expect(await page(ben, "/console/plans/Starter/buy")).toContain("Your Pro runs to its end");
     expect(await page(ben, "/console/plans/Pro/buy")).toContain("It continues when your Pro ends");
     const max = await page(ben, "/console/plans/Max/buy");

@@ -3,17 +3,18 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import lighthouse from "lighthouse";
+import lighthouse, { desktopConfig } from "lighthouse";
 import { openBrowser } from "../support/browser.ts";
 import { startInstance } from "./instance.ts";
 import { SITE_PAGES } from "./pages.ts";
 
-const USAGE = `Usage: npm run lighthouse -- [--out DIR] [--only TEXT] [--url URL]
+const USAGE = `Usage: npm run lighthouse -- [--desktop] [--out DIR] [--only TEXT] [--url URL]
 
-Measures every public page with Lighthouse (mobile, simulated throttling) and ends with 1 when a category is below 95.
+Measures every public page with Lighthouse (mobile, or desktop, with simulated throttling) and ends with 1 when a category is below 95.
 Without --url it starts an instance of its own.
 
 Options:
+  --desktop   as on a desktop computer: a wide window, a fast network and processor
   --out DIR   keeps the whole reports as JSON
   --only TEXT only pages whose name contains this
   --url URL   an instance that runs already
@@ -25,6 +26,7 @@ const WARM_MS = 75_000;
 
 const { values } = parseArgs({
   options: {
+    desktop: { type: "boolean", default: false },
     out: { type: "string" },
     only: { type: "string", default: "" },
     url: { type: "string" },
@@ -58,7 +60,8 @@ if (poor.length > 0) {
 }
 
 async function measure(name: string, path: string): Promise<void> {
-  const result = await lighthouse(url + path, { port, output: "json", logLevel: "error", onlyCategories: CATEGORIES });
+  const flags = { port, output: "json", logLevel: "error", onlyCategories: CATEGORIES } as const;
+  const result = await lighthouse(url + path, flags, values.desktop ? desktopConfig : undefined);
   if (result === undefined) throw new Error(`expected a report about ${path}, got none`);
   const { lhr } = result;
   const scores = CATEGORIES.map((category) => Math.round((lhr.categories[category]?.score ?? 0) * 100));

@@ -44,7 +44,8 @@ const ask = async (path: string, of = world) => {
   const text = page.replaceAll(/\s+/g, " ").replaceAll(/ ?(<[^>]*>) ?/g, "$1");
   return { status: response.status, text };
 };
-const percent = (value: number, digits = 2) => `${(value * 100).toFixed(digits)} %`;
+/** One decimal: ten forecasts allow no more. */
+const percent = (value: number) => `${(value * 100).toFixed(1).replace("-", "−")} %`;
 const row = z.object({
   sample_size: z.int(),
   hits: z.int(),
@@ -71,7 +72,7 @@ describe("/accuracy", () => {
     expect(facts.sample_size).toBeGreaterThan(9);
     const [low, high] = facts.interval_95;
     expect(text).toContain(
-      `<td class="num nowrap">${percent(facts.hit_rate)}<br><small>${percent(low)} to ${percent(high)}</small></td><td class="num nowrap">${percent(facts.expected_rate)}</td><td class="num nowrap">${percent(facts.baseline_rate)}</td><td class="num nowrap">${percent(facts.skill, 3)}<br>`,
+      `<td class="num nowrap">${percent(facts.hit_rate)}<br><small>${percent(low)} to ${percent(high)}</small></td><td class="num nowrap">${percent(facts.expected_rate)}</td><td class="num nowrap">${percent(facts.baseline_rate)}</td><td class="num nowrap">${percent(facts.skill)}<br>`,
     );
     expect(text).toContain("<br><small>too few to say</small></td>");
     expect(text).toContain("<figcaption>Skill against the best constant in hindsight</figcaption>");
@@ -94,12 +95,13 @@ describe("/accuracy", () => {
     expect(titles).toEqual(["Stated and observed probability", "Skill next to popular rules", "Hit rate by day"]);
     expect(text.match(/<svg role="img"/g)).toHaveLength(3);
     expect(text).toContain(`>ours, ${facts.sample_size} scored: too few</text>`);
-    expect(text).toContain(`<strong>Skill ${percent(facts.skill, 3)}</strong>`);
+    expect(text).toContain(`<strong>Skill ${percent(facts.skill)}</strong>`);
     expect(text).toContain(`${facts.sample_size} scored forecasts are too few to state a skill`);
     for (const { name, skill } of facts.references) {
       const rule = { last_20: "last 20 rounds", last_100: "last 100 rounds", due: "longest absent" }[name];
       expect(text).toContain(
-        `<th scope="row" class="nowrap">${rule}</th><td class="num nowrap">${facts.sample_size}</td><td class="num nowrap">${percent(skill, 3)}</td>`,
+        // a rule has no interval, so none is shown
+        `<th scope="row" class="nowrap">${rule}</th><td class="num nowrap">${facts.sample_size}</td><td class="num nowrap">${percent(skill)}</td><td class="num nowrap">–</td>`,
       );
     }
     expect(text).toContain(`<dt>Scored forecasts</dt><dd>${facts.sample_size}</dd>`);
@@ -153,8 +155,8 @@ describe("/accuracy", () => {
     const { text } = await ask("/");
     const { sample_size: n, hit_rate: rate, baseline_rate: baseline } = await fromApi("?feature=next_color");
     expect(text).toContain(`<strong>${n}</strong>forecasts of the next color were scored on 1 table.`);
-    expect(text).toContain(`<strong>${percent(rate)}</strong>`);
-    expect(text).toContain(`the long-run estimate was ${percent(baseline)}.`);
+    expect(text).toContain(`<strong class="nowrap">${percent(rate)}</strong>`);
+    expect(text).toContain(`the long-run estimate was<span class="nowrap">${percent(baseline)}</span>.`);
     expect(text).toContain("too few to state a skill");
   });
 
@@ -166,9 +168,9 @@ describe("/accuracy", () => {
     );
     expect(said(0, [0, 0])).toMatch(/^Zero lies within/);
     expect(said(-0.04, [-0.06, -0.02])).toBe(
-      "The skill lies below zero: these statements were worse than the best constant probabilities in hindsight, by 4.000 %.",
+      "The skill lies below zero: these statements were worse than the best constant probabilities in hindsight, by 4.0 %.",
     );
-    expect(said(0.01, [0.002, 0.018])).toMatch(/^The skill lies above zero: .* by 1\.000 %\.$/);
+    expect(said(0.01, [0.002, 0.018])).toMatch(/^The skill lies above zero: .* by 1\.00 %\.$/);
     expect(said(null, null, 0)).toBe("No forecast was scored yet.");
     const tooFew = /^\d+ scored forecasts? (?:is|are) too few to state a skill/;
     expect(said(0.018, [0.01, 0.026], 10)).toMatch(tooFew); // as it was with the first ten of a table
@@ -253,8 +255,10 @@ describe("/status", () => {
       const { text } = await ask("/status", far);
       expect(text).toContain("1 process reported in the last 30 s.");
       expect(text).toContain('<span class="badge good">responding</span>');
-      expect(text).toContain('<td class="num nowrap">99.9 % of 1,000</td><td class="num nowrap">74.9 % of 2,000</td>');
-      expect(text).toContain('<td class="num nowrap">none asked</td>');
+      expect(text).toContain(
+        '<td class="num nowrap" data-name="Good responses, 1 h">99.9 % of 1,000</td><td class="num nowrap" data-name="24 h">74.9 % of 2,000</td>',
+      );
+      expect(text).toContain('data-name="24 h">none asked</td>');
       expect(text).toContain("No open notices: nothing is known to be missing.");
       expect(text).not.toMatch(/secret-host|4711|9\.9\.9|w1/);
     } finally {

@@ -240,7 +240,9 @@ describe("the page about errors", () => {
   it("has every code, with its status", async () => {
     const text = await page("/docs/errors");
     for (const [code, { status }] of Object.entries(FAILURES)) {
-      expect(text).toContain(`<tr id="${code}"><th scope="row"><code>${code}</code></th><td>${status}</td>`);
+      expect(text).toContain(
+        `<tr id="${code}"><th scope="row" class="nowrap"><code>${code}</code></th><td data-name="Status">${status}</td>`,
+      );
     }
   });
 
@@ -320,7 +322,8 @@ describe("the manual", () => {
       expect(text).toContain(`<dt><code>${field}</code>`);
     }
     for (const name of Object.keys(document.components.headers)) expect(text).toContain(`<dt><code>${name}</code>`);
-    for (const name of Object.keys(FAILURES)) expect(text).toContain(`<th scope="row"><code>${name}</code></th>`);
+    for (const name of Object.keys(FAILURES))
+      expect(text).toContain(`<th scope="row" class="nowrap"><code>${name}</code></th>`);
     expect(text).not.toContain("undefined");
     expect(text).not.toContain("[object Object]");
   });

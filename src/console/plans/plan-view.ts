@@ -1,17 +1,18 @@
-import { usd } from "../../money.ts";
+import { usd, usdCents } from "../../money.ts";
 import { isOffer, offerOf, type Offer, type PurchaseKind } from "../../purchases/offer.ts";
 import type { Buyer } from "../../purchases/check-order.ts";
 
 const DAY = 86_400_000_000;
 
-/** The offer of a plan to a buyer, as pages show it: amounts in USD as text, times as dates. */
+/** The offer of a plan to a buyer, as pages show it: times as dates. */
 export interface OfferView {
   kind: PurchaseKind;
   /** Label of the button. */
   verb: string;
   price: string;
-  discount: string | null;
-  pay: string;
+  /** Amounts in 1e-6 USD: a part of a plan is worth a fraction of a cent. */
+  discount: bigint | null;
+  pay: bigint;
   isFree: boolean;
   startsAt: Date | null;
   endsAt: Date;
@@ -23,10 +24,10 @@ export interface OfferView {
   /** The plan that this one ends (upgrade) or follows (all other kinds). */
   after: { plan: string; endsAt: Date } | null;
   /** Plans that an upgrade replaces, with the value of their unused part; `worth` is null for granted plans. */
-  replaced: { plan: string; isRunning: boolean; endsAt: Date; worth: string | null }[];
-  /** USD missing from the balance; null if it is enough. */
+  replaced: { plan: string; isRunning: boolean; endsAt: Date; worth: bigint | null }[];
+  /** USD missing from the balance, rounded up to cents; null if it is enough. */
   missing: string | null;
-  balanceAfter: string;
+  balanceAfter: bigint;
 }
 
 /** A plan for a buyer: the offer, or the reason why it is not available. */
@@ -59,8 +60,8 @@ function offerView({ held, now, balanceMicros }: Buyer, made: Offer): OfferView 
     kind,
     verb: VERBS[kind](plan.name),
     price: usd(plan.priceMicros),
-    discount: discountMicros > 0n ? usd(discountMicros) : null,
-    pay: usd(paidMicros),
+    discount: discountMicros > 0n ? discountMicros : null,
+    pay: paidMicros,
     isFree: paidMicros === 0n,
     startsAt: startsAt === null ? null : dateOf(startsAt),
     endsAt: dateOf((startsAt ?? now) + lastsMicroseconds),
@@ -75,10 +76,10 @@ function offerView({ held, now, balanceMicros }: Buyer, made: Offer): OfferView 
             plan: one.plan,
             isRunning: one.startsAt <= now,
             endsAt: dateOf(one.endsAt ?? now),
-            worth: one.purchase === null ? null : usd(worthOf.get(one.purchase.id) ?? 0n),
+            worth: one.purchase === null ? null : (worthOf.get(one.purchase.id) ?? 0n),
           })),
-    missing: missing > 0n ? usd(missing) : null,
-    balanceAfter: usd(balanceMicros - paidMicros),
+    missing: missing > 0n ? usdCents(missing + 9_999n) : null,
+    balanceAfter: balanceMicros - paidMicros,
   };
 }
 

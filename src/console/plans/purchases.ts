@@ -49,8 +49,8 @@ function purchaseView({ listedMicros, discountMicros, paidMicros, ...made }: Pur
     ...made,
     what: KIND_WORDS[made.kind],
     listed: usd(listedMicros),
-    discount: discountMicros === 0n ? null : usd(discountMicros),
-    paid: usd(paidMicros),
+    discount: discountMicros === 0n ? null : { money: discountMicros },
+    paid: { money: paidMicros },
     isLonger: discountMicros > listedMicros,
   };
 }

@@ -43,11 +43,10 @@ export const requestsPage: ConsolePage<z.infer<typeof query>> = {
       ...plotsOf(byMinute, minutes),
       minutes: byMinute.slice(0, MOST_MINUTES),
       minutesInAll: byMinute.length,
-      isFiltered: key !== "" || endpoint !== "",
       fields: fieldsOf(all, { window, key, endpoint }),
     };
     const header = {
-      lead: "What your programs asked for in the last hours, within seconds. Calls that are billed are on Usage.",
+      lead: "What your programs requested in the last hours, a few seconds after each request. Counted calls are on Usage.",
       more: [{ label: "Usage by day", href: "/console/usage" }],
     };
     return { template: "requests/requests", title: "Requests", data, header, refreshSeconds: REFRESH_SECONDS };
@@ -90,6 +89,7 @@ function fieldsOf(all: readonly CallKind[], chosen: { window: string; key: strin
       label: "Last",
       type: "select",
       value: chosen.window,
+      unset: "60",
       options: Object.entries(WINDOWS).map(([value, label]) => ({ value, label })),
     },
     {

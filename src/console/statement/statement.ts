@@ -42,7 +42,15 @@ const statementPage: ConsolePage<z.infer<typeof query>> = {
     };
     const lead =
       "Everything that changed your balance, newest first. Entries are never changed; a mistake is corrected by an entry of its own.";
-    return { template: "statement/statement", title: "Statement", data, header: { lead } };
+    return {
+      template: "statement/statement",
+      title: "Statement",
+      data,
+      header: {
+        lead,
+        more: entries.length === 0 ? [] : [{ label: "Download as CSV", href: "/console/statement/statement.csv" }],
+      },
+    };
   },
 };
 

@@ -1,9 +1,7 @@
 import { z } from "zod";
-import { callsPlot } from "../../charts/over-time.ts";
 import { csvText } from "../../csv.ts";
 import { PageError } from "../../frame/errors.ts";
-import { figureOf } from "../../frame/figure.ts";
-import { number } from "../../frame/format.ts";
+import { callsFigure } from "../../frame/figure.ts";
 import { listKeyDays } from "../../usage/by-key-store.ts";
 import { readUsage } from "../../usage/store.ts";
 import type { ConsolePage } from "../contract.ts";
@@ -26,15 +24,10 @@ export const usagePage: ConsolePage<Query> = {
   query,
   async show({ sql, log }, { holder: { accountId }, query: { days } }) {
     const [usage, rows] = await Promise.all([readUsage(sql, accountId, days), listKeyDays(sql, accountId, days)]);
-    const plotted = usage.days.toReversed().map(({ date, requests }) => ({ date, requests: Number(requests) }));
-    const figure = await figureOf(log, callsPlot("Your calls by day", plotted), {
-      columns: ["UTC day", "calls"],
-      rows: usage.days.map(({ date, requests }) => [date, number(requests)]),
-    });
     const keys = sumByKey(rows);
     const data = {
       days,
-      figure,
+      figure: await callsFigure(log, "Your calls by day", usage.days),
       total: total(usage.days),
       byKey: keys.slice(0, KEYS_SHOWN),
       keys: keys.length,

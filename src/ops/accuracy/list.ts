@@ -8,11 +8,12 @@ import { csvText } from "../../csv.ts";
 import { PageError } from "../../frame/errors.ts";
 import type { Tone } from "../../frame/format.ts";
 import { choose, PER_PAGE } from "../payloads/listing.ts";
-import { between, digits, share, shownVerdict, TONES } from "../../frame/accuracy-format.ts";
+import { digits, ratesText, share, shownVerdict, skillText, TONES } from "../../frame/accuracy-format.ts";
 import { evidence, nameOf, voidsText } from "./formats.ts";
 
 /** Lines of a file: one feature of every table, where there are four times as many tables as we expect. */
 const MOST_LINES = 2_000;
+const FILE_DECIMALS = 4;
 
 /** Any feature, or all that begin as it does before its star; empty for all. */
 export const featureText = z
@@ -42,12 +43,12 @@ export const accuracyPage: OpsPage<Query> = {
   },
 };
 
-/** The same list as a file: all of its pages, as they are shown. */
+/** The same list as a file: all of its pages, and more decimals for calculations. */
 export const accuracyFile: OpsPage<Query> = {
   path: "/accuracy/list.csv",
   query,
   async show(parts, { query: asked }) {
-    const { lines, total } = await read(parts, asked, { limit: MOST_LINES, offset: 0 });
+    const { lines, total } = await read(parts, asked, { limit: MOST_LINES, offset: 0, decimals: FILE_DECIMALS });
     if (total > MOST_LINES) {
       throw new PageError(422, `expected at most ${MOST_LINES} lines in a file, found ${total}; ask for one feature`);
     }
@@ -80,7 +81,7 @@ const COLUMNS = [
 async function read(
   { sql }: OpsParts,
   { of, feature, period, sort }: Query,
-  { limit, offset }: { limit: number; offset: number },
+  { limit, offset, decimals }: { limit: number; offset: number; decimals?: number },
 ) {
   const { tableIds, problem } = await choose(sql, of);
   const isOne = feature !== "" && !feature.endsWith("*");
@@ -95,7 +96,7 @@ async function read(
     sort,
   );
   return {
-    lines: rows.slice(offset, offset + limit).map((row) => lineOf(row, rows.length)),
+    lines: rows.slice(offset, offset + limit).map((row) => lineOf(row, rows.length, decimals)),
     total: rows.length,
     problem,
   };
@@ -129,7 +130,7 @@ interface Line {
   damage: string;
 }
 
-function lineOf(row: MeasuredRow | DamagedRow, shown: number): Line {
+function lineOf(row: MeasuredRow | DamagedRow, shown: number, decimals?: number): Line {
   if ("damage" in row) return damagedLine(row);
   const figures = figuresOf(row.feature, row.sums);
   const verdict = shownVerdict(verdictOf(row.sums, { period: row.period, shown }), figures.sample_size);
@@ -138,18 +139,14 @@ function lineOf(row: MeasuredRow | DamagedRow, shown: number): Line {
     feature: row.feature,
     model: row.model,
     n: String(figures.sample_size),
-    rate: share(figures.hit_rate),
-    interval: between(figures.interval_95),
-    stated: share(figures.expected_rate),
-    baseline: share(figures.baseline_rate),
+    ...ratesText(figures, decimals),
     z: digits(figures.z, 2),
     e: evidence(figures.e_value),
     verdict,
     logLoss: digits(figures.log_loss),
-    skill: share(figures.skill, 3),
+    skill: skillText(figures.skill, figures.skill_interval_95, decimals).skill,
     coverage: share(figures.coverage, 1),
     voids: voidsText(figures.voids),
-    bounds: between(figures.rate_bounds),
   };
   return { cells, tone: TONES[verdict], damage: "" };
 }

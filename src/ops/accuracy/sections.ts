@@ -2,7 +2,18 @@ import { corpPlot, reliabilityPlot } from "../../charts/reliability.ts";
 import { waitsPlot } from "../../charts/waits.ts";
 import type { RateSums } from "../../forecasts/accuracy/rates-store.ts";
 import type { Measured } from "../../forecasts/accuracy/measure.ts";
-import { BIN_COLUMNS, between, binRow, byOf, digits, pointOf, ratesOf, share } from "../../frame/accuracy-format.ts";
+import {
+  BIN_COLUMNS,
+  binRow,
+  byOf,
+  decimalsOf,
+  digits,
+  pointOf,
+  ratesOf,
+  ratesText,
+  share,
+  skillText,
+} from "../../frame/accuracy-format.ts";
 import { evidence } from "./formats.ts";
 
 /** A table of texts, as the page and the file show it. */
@@ -20,52 +31,63 @@ export function sectionsOf(row: Measured | null): Section[] {
   return [
     {
       title: "Figures",
-      columns: ["figure", "value"],
+      columns: ["Figure", "Value"],
       rows: figureRows(row),
     },
     {
       title: "Voids by reason",
-      columns: ["reason", "forecasts"],
-      rows: [...voids, ["all", String(total)], ["hit rate, had all missed or hit", between(row.rate_bounds)]],
+      columns: ["Reason", "Forecasts"],
+      rows: [...voids, ["all", String(total)], ["hit rate, had all missed or hit", ratesText(row).bounds]],
     },
     {
       title: `References, on the same ${row.sample_size} forecasts`,
-      columns: ["", "stated", "hit rate", "z", "log loss", "Brier", "skill", "skill, 95 % interval"],
+      columns: ["Forecast", "Stated", "Hit rate", "z", "Log loss", "Brier", "Skill", "Skill, 95 % interval"],
+      // of the same forecasts, so the digits of our intervals are right for all
       rows: [{ ...row, name: "ours" }, ...row.references.map((one) => ({ ...one, skill_interval_95: null }))].map(
-        (one) => [
-          one.name,
-          share(one.expected_rate),
-          share(one.hit_rate),
-          digits(one.z, 2),
-          digits(one.log_loss),
-          digits(one.brier),
-          share(one.skill, 3),
-          between(one.skill_interval_95, 3),
-        ],
+        (one) => {
+          const { skill, skillInterval } = skillText(
+            one.skill,
+            one.skill_interval_95,
+            decimalsOf(row.skill_interval_95),
+          );
+          const count = decimalsOf(row.interval_95);
+          return [
+            one.name,
+            share(one.expected_rate, count),
+            share(one.hit_rate, count),
+            digits(one.z, 2),
+            digits(one.log_loss),
+            digits(one.brier),
+            skill,
+            skillInterval,
+          ];
+        },
       ),
     },
     {
       title: "CORP: Brier = MCB − DSC + UNC",
-      columns: ["color", "MCB", "DSC", "UNC"],
+      columns: ["Color", "MCB", "DSC", "UNC"],
       rows: row.corp.map(({ color, mcb, dsc, unc }, i) => [
         color ?? `color ${i + 1}`,
-        digits(mcb, 6),
-        digits(dsc, 6),
-        digits(unc, 6),
+        digits(mcb, 4),
+        digits(dsc, 4),
+        digits(unc, 4),
       ]),
     },
   ];
 }
 
 function figureRows(row: Measured): string[][] {
+  const { rate, interval, stated, baseline } = ratesText(row);
+  const { skill, skillInterval } = skillText(row.skill, row.skill_interval_95);
   return [
     ["verdict", row.verdict],
     ["scored forecasts (n)", String(row.sample_size)],
     ["hits", String(row.hits)],
-    ["hit rate", share(row.hit_rate)],
-    ["95 % interval", between(row.interval_95)],
-    ["stated", share(row.expected_rate)],
-    ["baseline", share(row.baseline_rate)],
+    ["hit rate", rate],
+    ["95 % interval", interval],
+    ["stated", stated],
+    ["baseline", baseline],
     ["z", digits(row.z, 2)],
     ["e-value", evidence(row.e_value)],
     ["log loss, nats", digits(row.log_loss)],
@@ -73,8 +95,8 @@ function figureRows(row: Measured): string[][] {
     ["Brier", digits(row.brier)],
     ["Brier of the baseline", digits(row.baseline_brier)],
     ["RPS", digits(row.rps)],
-    ["skill", share(row.skill, 3)],
-    ["skill, 95 % interval", between(row.skill_interval_95, 3)],
+    ["skill", skill],
+    ["skill, 95 % interval", skillInterval],
     ["calibration error", digits(row.calibration_error)],
     ["its floor, by luck alone", digits(row.calibration_error_floor)],
     ["coverage", share(row.coverage, 1)],
@@ -100,7 +122,7 @@ export function figuresOf(row: Measured, rates: readonly RateSums[]) {
     },
     {
       plot: corpPlot("CORP reliability curve", steps),
-      columns: ["stated", "color", "times", "came true, recalibrated"],
+      columns: ["Stated", "Color", "Times", "Observed, recalibrated"],
       rows: steps.map(({ of, from, to, rate, n }) => [
         `${digits(from, 3)} to ${digits(to, 3)}`,
         of,
@@ -117,7 +139,7 @@ export function figuresOf(row: Measured, rates: readonly RateSums[]) {
               row.pit.waits,
               row.pit.heights,
             ),
-            columns: ["stated", "height"],
+            columns: ["Stated", "Height"],
             rows: row.pit.heights.map((height, i) => [
               `${(i / 10).toFixed(1)} to ${((i + 1) / 10).toFixed(1)}`,
               digits(height, 3),

@@ -10,6 +10,8 @@ import { findProblems, groupProblems } from "./problems.ts";
 import { boardRows, type BoardRow, evidenceText, filterRows, SORTS, sortRows, withHits, withPolls } from "./rows.ts";
 import { maySnooze, MOST_SNOOZED, problemKey, splitSnoozed } from "./snooze.ts";
 import { CLASS_TEXT, codeText, statusStrip } from "./strip.ts";
+import { readWaiting } from "./summary/summary-store.ts";
+import { countFailedRuns, summaryTiles } from "./summary/summary.ts";
 import { readHits } from "./table-facts-store.ts";
 
 const PER_PAGE = 50;
@@ -21,6 +23,7 @@ const querySchema = z.object({
   q: z.string().trim().max(100).default(""),
   status: z.enum(["", ...STATUSES]).default(""),
   wrong: z.enum(["", "1"]).default(""),
+  columns: z.enum(["", "all"]).default(""),
   sort: z.enum(sorts).default("worst"),
   page: z.coerce.number().int().min(1).max(100_000).default(1),
 });
@@ -31,7 +34,11 @@ export const boardPage: OpsPage<z.infer<typeof querySchema>> = {
   nav: { label: "Board", order: 10, group: "Live" },
   query: querySchema,
   async show(parts, { visitor, query }) {
-    const facts = await readBoard(parts);
+    const [facts, waiting, failedRuns] = await Promise.all([
+      readBoard(parts),
+      readWaiting(parts.sql),
+      countFailedRuns(parts),
+    ]);
     const found = findProblems(facts);
     const { open, snoozed } = splitSnoozed(found, facts.snoozes, facts.now);
     const problems = groupProblems(open);
@@ -39,7 +46,9 @@ export const boardPage: OpsPage<z.infer<typeof querySchema>> = {
     const rows = filterRows(all, { q: query.q, status: query.status, wrong: query.wrong === "1" });
     const { rows: visible, strips } = await pageOfRows(parts, rows, query);
     const heat = await heatOf(parts, visible);
+    const { liveWindowSeconds } = parts;
     const data = {
+      tiles: summaryTiles({ houses: facts.houses, rows: all, waiting, failedRuns, liveWindowSeconds }),
       problems: problems.slice(0, PROBLEMS_SHOWN),
       more: Math.max(0, problems.length - PROBLEMS_SHOWN),
       bad: problems.filter(({ tone }) => tone === "bad").length,

@@ -1,5 +1,5 @@
 import type { Side } from "../../calibration/calibration-view.ts";
-import { between, digits, share } from "../../frame/accuracy-format.ts";
+import { digits, share, skillText } from "../../frame/accuracy-format.ts";
 
 /** Calibrations in one table: more do not fit on a screen, and a plot has no more shapes. */
 export const MOST_COMPARED = 8;
@@ -96,11 +96,10 @@ export function skillsOf(sides: readonly ComparedSide[]) {
     table,
     model,
     String(n),
-    share(skill, 3),
-    between(interval, 3),
+    ...Object.values(skillText(skill, interval)),
   ]);
   return { points, rows };
 }
 
 /** The columns of {@link skillsOf}. */
-export const SKILL_COLUMNS = ["calibration", "table", "model", "n", "skill", "95 % interval"];
+export const SKILL_COLUMNS = ["Calibration", "Table", "Model", "n", "Skill", "95 % interval"];

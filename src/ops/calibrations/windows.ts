@@ -1,9 +1,9 @@
 import type { Detail } from "../../calibration/calibration-view.ts";
-import { between, digits, share } from "../../frame/accuracy-format.ts";
+import { digits, ratesText } from "../../frame/accuracy-format.ts";
 import { evidence } from "../accuracy/formats.ts";
 
 /** What {@link windowRows} gives. */
-export const WINDOW_COLUMNS = ["window", "n", "stated", "came true", "95 % interval", "z", "e-value", "voids"];
+export const WINDOW_COLUMNS = ["Window", "n", "Stated", "Observed", "95 % interval", "z", "e-value", "Voids"];
 
 type Window = Pick<
   Detail["windows"][number],
@@ -12,14 +12,17 @@ type Window = Pick<
 
 /** How windows did in a replay, as rows of texts. */
 export function windowRows(windows: readonly Window[]): string[][] {
-  return windows.map((one) => [
-    one.feature,
-    String(one.sample_size),
-    share(one.expected_rate),
-    share(one.hit_rate),
-    between(one.interval_95),
-    digits(one.z, 2),
-    evidence(one.e_value),
-    String(one.voids),
-  ]);
+  return windows.map((one) => {
+    const { stated, rate, interval } = ratesText({ ...one, baseline_rate: null, rate_bounds: null });
+    return [
+      one.feature,
+      String(one.sample_size),
+      stated,
+      rate,
+      interval,
+      digits(one.z, 2),
+      evidence(one.e_value),
+      String(one.voids),
+    ];
+  });
 }

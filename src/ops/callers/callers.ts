@@ -3,14 +3,11 @@ import { findHolderSummary } from "../../accounts/holders/holder-summary-store.t
 import { findAccount, listAccounts, listHeldPlans } from "../../callers/account-store.ts";
 import { listPlanSettings } from "../../callers/plan-store.ts";
 import { listKeys } from "../../callers/store.ts";
-import { callsPlot } from "../../charts/over-time.ts";
-import { usd } from "../../money.ts";
 import { walletMicros } from "../../ledger/store.ts";
 import { listEndpointDays } from "../../usage/daily-store.ts";
 import { readUsage } from "../../usage/store.ts";
 import type { OpsPage } from "../contract.ts";
-import { figureOf } from "../../frame/figure.ts";
-import { number } from "../../frame/format.ts";
+import { callsFigure } from "../../frame/figure.ts";
 import { idOf, PER_PAGE } from "../payloads/listing.ts";
 
 const querySchema = z.object({
@@ -63,21 +60,16 @@ export const callerPage: OpsPage<z.infer<typeof days>> = {
       findHolderSummary(sql, id),
       walletMicros(sql, id),
     ]);
-    const plotted = usage.days.toReversed().map(({ date, requests }) => ({ date, requests: Number(requests) }));
-    const figure = await figureOf(log, callsPlot(`Calls of ${account.email} by day`, plotted), {
-      columns: ["UTC day", "calls"],
-      rows: usage.days.map(({ date, requests }) => [date, number(requests)]),
-    });
     const data = {
       account,
       holder,
-      balance: usd(balance),
+      balance,
       plans,
       plan: settings.find(({ name }) => name === account.plan) ?? null,
       keys,
       usage,
       endpointDays,
-      figure,
+      figure: await callsFigure(log, `Calls of ${account.email} by day`, usage.days),
       days: query.days,
     };
     const crumbs = [{ label: "Callers", href: "/ops/callers" }];

@@ -3,11 +3,14 @@ import { findTransaction, listSideSums, listTransactions, listWallets } from "..
 import { sumMicros, usd } from "../../money.ts";
 import type { LedgerSide, Posting } from "../../ledger/posting.ts";
 import { listProposals } from "../../ledger/reversal-store.ts";
+import { minus } from "../../frame/format.ts";
 import type { OpsPage } from "../contract.ts";
 import { idOf, PER_PAGE } from "../payloads/listing.ts";
 
 const MOST_PROPOSALS = 100;
 const KINDS = ["topup", "purchase", "suspense", "placement", "reversal"] as const satisfies Posting["kind"][];
+/** The ledger shows amounts exactly, not to cents. */
+const exactUsd = (micros: bigint) => minus(usd(micros));
 const crumbs = [{ label: "Ledger", href: "/ops/ledger" }];
 
 const id = z
@@ -42,7 +45,7 @@ const ledgerPage: OpsPage<z.infer<typeof query>> = {
       kinds: KINDS,
       query: { kind, owner, before },
       next: found.length > PER_PAGE ? (rows.at(-1)?.id ?? null) : null,
-      usd,
+      usd: exactUsd,
       sideLabel,
     };
     return { template: "ledger/ledger", title: "Ledger", data };
@@ -79,7 +82,7 @@ const transactionPage: OpsPage<z.infer<typeof nothing>> = {
       proposals,
       mayPropose: one.reversedBy === null && !isOpen && one.kind !== "suspense",
       isOwn: (proposal: { proposedBy: string }) => proposal.proposedBy === visitor.operatorId,
-      usd,
+      usd: exactUsd,
       sideLabel,
     };
     return { template: "ledger/transaction", title: `Transaction ${one.id}`, data, crumbs };

@@ -5,6 +5,7 @@ export { pauseFacts, pauseQueue, resumeQueue, type ControlOutcome } from "../pau
 export { type Rates, readRates } from "./rates.ts";
 export { allFailed, chooseFailed, type FailureGroup, groupFailures, groupOf, listFailed } from "./failed.ts";
 export type { Queues } from "../queues.ts";
+export { readDepths } from "./depths.ts";
 export { isRedisUnavailable } from "../redis.ts";
 export { listSchedules, type ScheduleState } from "../schedules/schedule-list.ts";
 export { discardRuns, promoteRuns, retryRuns, type RunsReached } from "./run-actions.ts";

@@ -2,7 +2,7 @@ import type { Table } from "../../published/tables.ts";
 import { mergePeriods, type PeriodSums, showAccuracy } from "../../forecasts/accuracy/present.ts";
 import { parameterSetOf } from "../../forecasts/model/model-name.ts";
 import { verdictOf } from "../../forecasts/accuracy/figures/verdict.ts";
-import { between, digits, share, shownVerdict, TONES } from "../../frame/accuracy-format.ts";
+import { digits, ratesText, share, shownVerdict, skillText, TONES } from "../../frame/accuracy-format.ts";
 import { ALL_FEATURES, type AskedAccuracy } from "./selection.ts";
 import { LEAST } from "./skill.ts";
 
@@ -77,12 +77,8 @@ export function lineOf({ name, simulated, isHouse, row, figures }: Measured, sho
     verdict,
     tone: TONES[verdict],
     n: figures.sample_size,
-    rate: share(figures.hit_rate),
-    interval: between(figures.interval_95),
-    stated: share(figures.expected_rate),
-    baseline: share(figures.baseline_rate),
-    skill: share(figures.skill, 3),
-    skillInterval: between(figures.skill_interval_95, 3),
+    ...ratesText(figures),
+    ...skillText(figures.skill, figures.skill_interval_95),
     isTooFew: figures.sample_size > 0 && figures.sample_size < LEAST,
     coverage: share(figures.coverage, 1),
     voids: Object.values(figures.voids).reduce((sum, one) => sum + one, 0),

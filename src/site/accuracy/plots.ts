@@ -3,7 +3,17 @@ import { reliabilityPlot } from "../../charts/reliability.ts";
 import { skillPlot } from "../../charts/skill.ts";
 import { bestLogLoss } from "../../forecasts/accuracy/figures/figures.ts";
 import { referenceDetails, type ReferenceSums } from "../../forecasts/accuracy/figures/reference-sums.ts";
-import { between, BIN_COLUMNS, binRow, digits, pointOf, share } from "../../frame/accuracy-format.ts";
+import {
+  BIN_COLUMNS,
+  binRow,
+  decimalsOf,
+  digits,
+  pointOf,
+  ratesText,
+  share,
+  skillText,
+} from "../../frame/accuracy-format.ts";
+import { timeText } from "../../frame/format.ts";
 import type { Measured } from "./lines.ts";
 import { LEAST } from "./skill.ts";
 
@@ -43,7 +53,7 @@ export function referencesOf({ figures, row }: Measured): ToDraw | null {
     ...referenceDetails(row.references, bestLogLoss(row.sums)).map((one) => ({
       name: RULES.get(one.name) ?? one.name,
       skill: one.skill,
-      interval: one.skill === null ? null : ([one.skill, one.skill] as [number, number]),
+      interval: null,
       n: one.sample_size,
     })),
   ]);
@@ -54,15 +64,19 @@ function drawnSkills(
   skills: readonly { name: string; skill: number | null; interval: [number, number] | null; n: number }[],
 ): ToDraw | null {
   const points = skills.flatMap(({ name, skill, interval, n }) => {
-    if (skill === null || interval === null) return [];
+    if (skill === null) return [];
     const of = `${name}, ${n.toLocaleString("en-US")} scored${n < LEAST ? ": too few" : ""}`;
-    return [{ of, skill, low: interval[0], high: interval[1] }];
+    const [low, high] = interval ?? [skill, skill]; // without an interval it is a point alone
+    return [{ of, skill, low, high }];
   });
   if (points.length === 0) return null;
   return {
     plot: skillPlot(title, points),
-    columns: ["of", "forecasts", "skill", "95 % interval"],
-    rows: skills.map(({ name, skill, interval, n }) => [name, String(n), share(skill, 3), between(interval, 3)]),
+    columns: ["Of", "Forecasts", "Skill", "95 % interval"],
+    rows: skills.map(({ name, skill, interval, n }) => {
+      const text = skillText(skill, interval, decimalsOf(interval ?? skills[0]?.interval ?? null));
+      return [name, n.toLocaleString("en-US"), text.skill, text.skillInterval];
+    }),
   };
 }
 
@@ -82,15 +96,17 @@ export function reliabilityOf({ figures }: Measured): ToDraw | null {
 /** Returns every figure of a line as name and value. */
 export function factsOf({ figures }: Measured): { name: string; value: string }[] {
   const voids = Object.entries(figures.voids).filter(([, n]) => n > 0);
+  const { rate, interval, stated, baseline, bounds } = ratesText(figures);
+  const { skill, skillInterval } = skillText(figures.skill, figures.skill_interval_95);
   return [
     { name: "Scored forecasts", value: figures.sample_size.toLocaleString("en-US") },
     { name: "Hits", value: figures.hits.toLocaleString("en-US") },
-    { name: "Hit rate", value: share(figures.hit_rate) },
-    { name: "95 % interval", value: between(figures.interval_95) },
-    { name: "Stated on average", value: share(figures.expected_rate) },
-    { name: "Long-run estimate at that time", value: share(figures.baseline_rate) },
-    { name: "Skill", value: share(figures.skill, 3) },
-    { name: "Skill, 95 % interval", value: between(figures.skill_interval_95, 3) },
+    { name: "Hit rate", value: rate },
+    { name: "95 % interval", value: interval },
+    { name: "Stated on average", value: stated },
+    { name: "Long-run estimate at that time", value: baseline },
+    { name: "Skill", value: skill },
+    { name: "Skill, 95 % interval", value: skillInterval },
     { name: "Log loss, nats (baseline)", value: `${digits(figures.log_loss)} (${digits(figures.baseline_log_loss)})` },
     { name: "Brier (baseline)", value: `${digits(figures.brier)} (${digits(figures.baseline_brier)})` },
     {
@@ -102,9 +118,9 @@ export function factsOf({ figures }: Measured): { name: string; value: string }[
       name: "Void",
       value: voids.length === 0 ? "none" : voids.map(([kind, n]) => `${n} ${kind}`).join(", "),
     },
-    { name: "Hit rate if every void had missed or hit", value: between(figures.rate_bounds) },
+    { name: "Hit rate if every void had missed or hit", value: bounds },
     { name: "Pending", value: figures.pending.toLocaleString("en-US") },
-    { name: "Covers rounds received until", value: figures.as_of ?? "–" },
+    { name: "Covers rounds received until", value: figures.as_of === null ? "–" : timeText(new Date(figures.as_of)) },
     { name: "Sealed by witnesses in time", value: share(figures.sealed, 1) },
     ...(figures.withheld === null ? [] : [{ name: "Skill and intervals are withheld", value: figures.withheld }]),
   ];

@@ -3,7 +3,7 @@ import type { Table } from "../../published/tables.ts";
 import type { ListedPlan } from "../../callers/plan-store.ts";
 import type { PublishedReadingJson } from "../../forecasts/readings/reading-state.ts";
 import type { Figure } from "../../frame/figure.ts";
-import { between, share } from "../../frame/accuracy-format.ts";
+import { ratesText } from "../../frame/accuracy-format.ts";
 import type { SitePage } from "../send-page.ts";
 import { samplesOf } from "../docs/samples.ts";
 import { shownTable } from "../houses/houses.ts";
@@ -67,11 +67,16 @@ export function homePage({ memory, record, site, houses, plans, featured, figure
       notices: noticed.slice(0, NOTICES_SHOWN).map((table) => ({ ...nameOf(table), text: table.continuityText })),
       noticesLeft: Math.max(0, noticed.length - NOTICES_SHOWN),
       record,
+      rates: ratesText({
+        hit_rate: record.hitRate,
+        interval_95: record.interval,
+        expected_rate: record.stated,
+        baseline_rate: record.baseline,
+        rate_bounds: null,
+      }),
       figures,
       plans: shownPlans(plans),
       cheapest: cheapestOf(plans),
-      share,
-      between,
     },
   };
 }

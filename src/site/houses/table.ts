@@ -1,7 +1,8 @@
+import { wilsonInterval } from "../../forecasts/accuracy/figures/intervals.ts";
 import type { ReadingState } from "../../forecasts/readings/reading-state.ts";
 import { readingText, showFacts } from "../../forecasts/readings/reading-text.ts";
 import { type SurvivalPoint, survivalPlot } from "../../charts/survival.ts";
-import { between, share } from "../../frame/accuracy-format.ts";
+import { decimalsOf, ratesText, share } from "../../frame/accuracy-format.ts";
 import type { Figure } from "../../frame/figure.ts";
 import type { Memory } from "../../published/memory.ts";
 import type { Table } from "../../published/tables.ts";
@@ -76,21 +77,11 @@ export function tablePage({ memory, table, facts, past, reading, incidents, figu
 export function recordOf(table: Table) {
   const measured = measureTable(table, { feature: "next_color", period: "30d" });
   if (measured === null || measured.figures.sample_size === 0) return null;
-  const {
-    sample_size: sampleSize,
-    hit_rate,
-    interval_95,
-    expected_rate,
-    baseline_rate,
-    skill,
-    skill_interval_95,
-  } = measured.figures;
+  const { figures } = measured;
+  const { sample_size: sampleSize, skill, skill_interval_95 } = figures;
   return {
     n: sampleSize,
-    rate: share(hit_rate, 1),
-    interval: between(interval_95, 1),
-    stated: share(expected_rate, 1),
-    baseline: share(baseline_rate, 1),
+    ...ratesText(figures),
     sentence: skillSentence({ sampleSize, skill, interval: skill_interval_95 }),
   };
 }
@@ -125,13 +116,17 @@ export function distributionOf(facts: TableFacts): ToDraw | null {
   }));
   return {
     plot: survivalPlot("Multipliers against the declared edge", points),
-    columns: ["multiplier", "rounds at or above", "observed", "declared"],
-    rows: points.map(({ threshold, share: observed, declared }, at) => [
-      `${threshold.toFixed(2)}×`,
-      (facts.atLeast[at] ?? 0).toLocaleString("en-US"),
-      share(observed),
-      share(declared),
-    ]),
+    columns: ["Multiplier", "Rounds at or above", "Observed", "Declared"],
+    rows: points.map(({ threshold, share: observed, declared }, at) => {
+      const reached = facts.atLeast[at] ?? 0;
+      const count = decimalsOf(wilsonInterval(reached, facts.rounds));
+      return [
+        `${threshold.toFixed(2)}×`,
+        reached.toLocaleString("en-US"),
+        share(observed, count),
+        share(declared, count),
+      ];
+    }),
   };
 }
 
