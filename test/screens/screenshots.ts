@@ -1,16 +1,40 @@
 import { mkdir } from "node:fs/promises";
-import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import type { Browser, BrowserContext, Page } from "playwright-core";
-import { openBrowser, overflow } from "../support/browser.ts";
-import { CONSOLE_DOORS, OPS_DOORS, SITE_PAGES } from "./pages.ts";
-import { startInstance } from "./instance.ts";
+import postgres from "postgres";
+import type { Browser, Page } from "playwright-core";
+import { pages as consolePages } from "../../src/console/index.ts";
+import { allPages } from "../../src/ops/start.ts";
+import { openBrowser } from "../support/browser.ts";
+import { createCamera } from "./camera.ts";
+import { findPages } from "./found-pages.ts";
+import { exhaust, signUp, useConsole } from "./holder.ts";
+import { type Instance, startFaultyHouse, startInstance } from "./instance.ts";
+import {
+  CONSOLE_DOORS,
+  EMPTY_CONSOLE_PAGES,
+  EXHAUSTED_CONSOLE_PAGES,
+  FAULTY_SITE_PAGES,
+  OPS_DOORS,
+  OPS_VIEWS,
+  SITE_PAGES,
+} from "./pages.ts";
+import {
+  decideOnFaults,
+  errorScenes,
+  formScenes,
+  FRESH_MS,
+  signInStaff,
+  stepUpScenes,
+  tooManyScenes,
+  workAtOps,
+} from "./staff.ts";
 
 const USAGE = `Usage: npm run screenshots -- --out DIR [--only TEXT] [--url URL --ops-url URL]
 
-Photographs every page of site, console and ops in light and dark at 1280 and 375 px.
-Without --url it starts an instance of its own and stops it at the end.
+Photographs every page of site, console and ops in light and dark at 1280 and 375 px, dialogs and errors too.
+Without --url it starts an instance of its own with two more houses, a faulty one and one that never responds, works in it
+as a holder and as staff would, and stops it at the end. With --url it only looks at what is there.
 
 Options:
   --out DIR      where the PNG files go; it is created
@@ -19,12 +43,6 @@ Options:
   --url URL      an instance that runs already
   --ops-url URL  the link that signs its operator in
   --help         show this`;
-
-const WIDTHS = [1280, 375] as const;
-const SCHEMES = ["light", "dark"] as const;
-/** A page that is longer than this is cut: what is below looks the same. */
-const MOST_HEIGHT = 6_000;
-const HOLDER = { email: "ann@example.org", password: "a rather long passphrase of ann" };
 
 const { values } = parseArgs({
   options: {
@@ -40,137 +58,97 @@ if (values.help || values.out === undefined) {
   console.log(USAGE);
   process.exit(values.help ? 0 : 2);
 }
-const { out, only } = values;
-let photos = 0;
-const wide: string[] = [];
-
-await mkdir(out, { recursive: true });
+await mkdir(values.out, { recursive: true });
+const faulty = await startFaultyHouse();
 const own = values.url === undefined ? await startInstance() : null;
 const url = values.url ?? own?.url ?? "";
-const opsUrl = values["ops-url"] ?? own?.opsUrl ?? "";
+const opsUrl = values["ops-url"] ?? own?.opsUrl;
+const camera = createCamera({ url, out: values.out, only: values.only.split(",") });
+const missing: string[] = [];
 const browser = await openBrowser();
 try {
-  if (own !== null) await delay(Number(values.warm) * 1_000);
-  await photographAll(browser);
+  if (own !== null) await photographOwn(browser, own);
+  else await photographGiven(browser);
 } finally {
   await browser.close();
   await own?.stop();
+  await faulty.close().catch(() => undefined); // it was closed to open its circuit
 }
-console.log(`${photos} screenshots in ${out}`);
-if (wide.length > 0) console.log(`wider than the window:\n${wide.join("\n")}`);
-if (photos === 0) process.exitCode = 1;
+console.log(`${camera.photos()} screenshots in ${values.out}`);
+for (const [title, lines] of [
+  ["faults", camera.faults()],
+  ["pages without a link, or that require a query", missing],
+] as const) {
+  if (lines.length > 0) console.log(`${title}:\n${lines.join("\n")}`);
+}
+if (camera.photos() === 0) process.exitCode = 1;
 
-async function photographAll(from: Browser): Promise<void> {
-  const visitor = await from.newContext();
-  await photograph(visitor, { ...SITE_PAGES, ...CONSOLE_DOORS, ...OPS_DOORS });
-  await visitor.close();
-  const ops = await from.newContext();
-  const page = await ops.newPage();
+async function photographGiven(from: Browser): Promise<void> {
+  const page = await openPage(from);
+  await camera.shoot(page, { ...SITE_PAGES, ...CONSOLE_DOORS, ...OPS_DOORS });
+  if (opsUrl === undefined) return;
   await page.goto(opsUrl);
-  await page
-    .getByRole("button")
-    .last()
-    .click()
-    .catch(() => undefined);
-  await page.goto(`${url}/ops`);
-  await photograph(ops, await linksBelow(page, "/ops", "ops"));
-  await ops.close();
-  const holder = await from.newContext();
-  const signedIn = await signUp(holder);
-  if (signedIn !== null) await photograph(holder, await linksBelow(signedIn, "/console", "console"));
-  await holder.close();
+  await shootAll(page, "/ops", allPages);
 }
 
-/** Pages that are linked from the start page of a surface, and from those, by a name made of their path; one of each kind. */
-async function linksBelow(page: Page, base: string, name: string): Promise<Record<string, string>> {
-  const found = new Map<string, string>([[name, base]]);
-  for (const path of [base, ...(await linksOf(page, base))]) {
-    if (path !== base) add(path);
-    await page.goto(url + path);
-    for (const link of await linksOf(page, base)) add(link);
+async function photographOwn(from: Browser, instance: Instance): Promise<void> {
+  const [visitor, holder, machine, admin, viewer] = (await Promise.all(
+    Array.from({ length: 5 }, () => openPage(from)),
+  )) as [Page, Page, Page, Page, Page];
+  const warm = delay(Number(values.warm) * 1_000);
+  await machine.goto(instance.opsUrl);
+  await signInStaff(admin, viewer, instance);
+  const signedInAt = Date.now();
+  await signUp(holder, instance);
+  await camera.shoot(holder, EMPTY_CONSOLE_PAGES);
+  const { key, reference } = await useConsole(holder, url);
+  await instance.addHouses(faulty);
+  await decideOnFaults(instance);
+  await faulty.close(); // its circuit opens within seconds
+  await workAtOps(admin, instance);
+  await warm;
+
+  await camera.shoot(visitor, { ...SITE_PAGES, ...FAULTY_SITE_PAGES, ...CONSOLE_DOORS, ...OPS_DOORS });
+  await camera.shoot(admin, formScenes(url, reference));
+  await shootAll(admin, "/ops", allPages, Object.values(OPS_VIEWS));
+  await camera.shoot(admin, OPS_VIEWS);
+  await shootAll(holder, "/console", consolePages);
+  await exhaust(instance, key);
+  await camera.shoot(holder, EXHAUSTED_CONSOLE_PAGES);
+  await camera.shoot(viewer, errorScenes(url));
+  await camera.shoot(visitor, tooManyScenes(url));
+  const stepUp = stepUpScenes(url);
+  await camera.shoot(machine, stepUp.fresh);
+  if (camera.wants(...Object.keys(stepUp.stale))) {
+    await delay(Math.max(0, signedInAt + FRESH_MS + 1_000 - Date.now()));
+    await camera.shoot(admin, stepUp.stale);
   }
-  return Object.fromEntries(found);
-
-  /** Of pages about one thing each, the first is enough. */
-  function add(path: string): void {
-    const [plain = ""] = path.split(/[?#]/);
-    const parts = plain.slice(base.length + 1).split("/");
-    const kind =
-      parts.length < 2
-        ? parts.join("-")
-        : `${parts[0]}-${
-            parts.length > 2
-              ? `one-${parts
-                  .at(-1)
-                  ?.replaceAll(/[^a-z]/g, "")
-                  .slice(0, 12)}`
-              : "one"
-          }`;
-    const key = `${name}-${kind}`;
-    if (kind !== "" && !/sign-out|\.(?:csv|json)|download|bull/.test(path) && !found.has(key) && found.size < 60)
-      found.set(key, path);
-  }
+  await photographFailures(visitor, admin, instance);
 }
 
-/** Links of the page that is open, below a path. */
-async function linksOf(page: Page, base: string): Promise<string[]> {
-  const links: unknown = await page.evaluate(
-    `[...document.querySelectorAll('a[href^="${base}/"]')].map((link) => link.getAttribute("href"))`,
-  );
-  return [...new Set((links as string[]).map((link) => link.split("#")[0] ?? ""))];
+/** Every page of a list, with the objects to which links lead. */
+async function shootAll(
+  page: Page,
+  base: string,
+  list: readonly { path: string }[],
+  from: readonly string[] = [],
+): Promise<void> {
+  if (!camera.wants(base.slice(1)) && values.only.split(",").every((part) => !part.startsWith(base.slice(1)))) return;
+  const found = await findPages(page, { url, base, paths: list.map(({ path }) => path), from });
+  missing.push(...found.missing.map((path) => base + path));
+  await camera.shoot(page, found.scenes);
 }
 
-/** Signs a holder up by the link that is printed where no mail is sent; null for an instance that is not ours. */
-async function signUp(context: BrowserContext): Promise<Page | null> {
-  if (own === null) return null;
-  const page = await context.newPage();
-  await page.goto(`${url}/console/sign-up`);
-  await page.getByLabel("E-mail").fill(HOLDER.email);
-  const passwords = page.locator('input[type="password"]');
-  for (const password of await passwords.all()) await password.fill(HOLDER.password);
-  for (const box of await page.getByRole("checkbox").all()) await box.check();
-  await page.getByRole("main").getByRole("button").last().click();
-  await page.goto(await own.printedLink("/console/confirm"));
-  for (const password of await passwords.all()) await password.fill(HOLDER.password);
-  await page.getByRole("main").getByRole("button").last().click();
-  await useConsole(page);
-  await page.goto(`${url}/console`);
-  return page;
+/** What is shown after an error that nobody expected: here a table that was lost. */
+async function photographFailures(visitor: Page, admin: Page, instance: Instance): Promise<void> {
+  if (!camera.wants("site-failed", "ops-failed")) return;
+  const sql = postgres(await instance.databaseUrl(), { max: 1 });
+  await sql`alter table notices rename to notices_lost`;
+  await camera.shoot(visitor, { "site-failed": "/status" });
+  await camera.shoot(admin, { "ops-failed": "/ops/notices" });
+  await sql.end();
 }
 
-/** Takes the way of a newcomer, so that the pages show a bought plan, a key with a call, a receipt and a pending transfer. */
-async function useConsole(page: Page): Promise<void> {
-  const main = page.getByRole("main");
-  await page.goto(`${url}/console/top-up`);
-  await main.getByRole("button", { name: "Add demo money" }).click();
-  await main.getByRole("link", { name: "Buy Starter" }).click();
-  for (const box of await main.getByRole("checkbox").all()) await box.check();
-  await main.getByRole("button", { name: /^Pay / }).click();
-  await main.getByRole("button", { name: "Create key" }).click();
-  await main.getByRole("button", { name: "Make a call with this key" }).click();
-  await main.getByText("This call was counted.").waitFor();
-  await page.goto(`${url}/console/top-up/bank`);
-  await main.getByLabel(/^Amount/).fill("250.00");
-  await main.getByRole("button").last().click();
-  await main.getByText("Write the reference into the transfer exactly.").waitFor();
-}
-
-async function photograph(context: BrowserContext, pages: Readonly<Record<string, string>>): Promise<void> {
-  const page = await context.newPage();
-  for (const [name, path] of Object.entries(pages)) {
-    if (!only.split(",").some((part) => name.includes(part))) continue;
-    for (const colorScheme of SCHEMES) {
-      await page.emulateMedia({ colorScheme });
-      for (const width of WIDTHS) {
-        await page.setViewportSize({ width, height: 900 });
-        await page.goto(url + path);
-        if ((await overflow(page)) > 0) wide.push(`${path} at ${width} px`);
-        const height = Number(await page.evaluate("document.documentElement.scrollHeight"));
-        await page.setViewportSize({ width, height: Math.min(MOST_HEIGHT, Math.max(900, height)) });
-        await page.screenshot({ path: join(out ?? "", `${name}-${colorScheme}-${width}.png`) });
-        photos += 1;
-      }
-    }
-  }
-  await page.close();
+async function openPage(from: Browser): Promise<Page> {
+  return (await from.newContext()).newPage();
 }

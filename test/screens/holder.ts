@@ -1,0 +1,48 @@
+import type { Page } from "playwright-core";
+import type { Instance } from "./instance.ts";
+
+/** The holder whose console is photographed. */
+export const HOLDER = { email: "ann@example.org", password: "a rather long passphrase of ann" };
+
+/** Signs the holder up by the link that is printed where no mail is sent. */
+export async function signUp(page: Page, own: Instance): Promise<void> {
+  await page.goto(`${own.url}/console/sign-up`);
+  await page.getByLabel("E-mail").fill(HOLDER.email);
+  const passwords = page.locator('input[type="password"]');
+  for (const password of await passwords.all()) await password.fill(HOLDER.password);
+  for (const box of await page.getByRole("checkbox").all()) await box.check();
+  await page.getByRole("main").getByRole("button").last().click();
+  await page.goto(await own.printedLink("/console/confirm"));
+  for (const password of await passwords.all()) await password.fill(HOLDER.password);
+  await page.getByRole("main").getByRole("button").last().click();
+}
+
+/**
+ * Takes the way of a newcomer, so that the pages show a bought plan, a key with a call, a receipt and a pending transfer.
+ * Returns the key and the reference of the transfer.
+ */
+export async function useConsole(page: Page, url: string): Promise<{ key: string; reference: string }> {
+  const main = page.getByRole("main");
+  await page.goto(`${url}/console/top-up`);
+  await main.getByRole("button", { name: "Add demo money" }).click();
+  await main.getByRole("link", { name: "Buy Starter" }).click();
+  for (const box of await main.getByRole("checkbox").all()) await box.check();
+  await main.getByRole("button", { name: /^Pay / }).click();
+  await main.getByRole("button", { name: "Create key" }).click();
+  const key = await main.getByLabel("Your key").inputValue();
+  await main.getByRole("button", { name: "Make a call with this key" }).click();
+  await main.getByText("This call was counted.").waitFor();
+  await page.goto(`${url}/console/top-up/bank`);
+  await main.getByLabel(/^Amount/).fill("250.00");
+  await main.getByRole("button").last().click();
+  await main.getByText("Write the reference into the transfer exactly.").waitFor();
+  return { key, reference: await main.getByLabel("Reference").inputValue() };
+}
+
+/** Lowers the limit of the holder's plan and calls until it refuses, and once with a key that does not exist. */
+export async function exhaust(own: Instance, key: string): Promise<void> {
+  await own.command(["plan", "set", "Starter", "--day", "3"]);
+  for (let call = 0; call < 12; call += 1) {
+    await fetch(`${own.url}/api/v1/games`, { headers: { "X-Api-Key": key } });
+  }
+}
