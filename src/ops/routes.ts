@@ -35,7 +35,7 @@ function showing<Query>(page: OpsPage<Query>, { parts, responder, reads }: Route
   return async (request, response) => {
     const { visitor } = requireSignedIn(response);
     if (page.roles !== undefined && !page.roles.includes(visitor.role)) {
-      throw new PageError(403, `this page is for ${page.roles.join(", ")}; you are ${visitor.role}`);
+      throw new PageError(403, `this page requires the role ${rolesText(page.roles)}; your role is ${visitor.role}`);
     }
     await showPage(responder, request, response as PageReply, {
       query: page.query,
@@ -52,7 +52,11 @@ function acting<Form>(action: OpsAction<Form>, { parts, responder, guard }: Rout
     const logFields = { request_id: visitor.requestId, actor: visitor.email, action: action.name };
     if (!mayDo(action, visitor.role)) {
       parts.log.warn(logFields, "refused a role");
-      throw new PageError(403, `${action.name} is for ${rolesOf(action).join(", ")}; you are ${visitor.role}`);
+      const title = action.title ?? action.name;
+      throw new PageError(
+        403,
+        `“${title}” requires the role ${rolesText(rolesOf(action))}; your role is ${visitor.role}`,
+      );
     }
     await takeForm(responder, request, reply, {
       form: action.form,
@@ -94,6 +98,10 @@ export function requirementOf(
 /** Whether a role may do it. An admin may do everything. */
 export function mayDo(action: Pick<OpsAction, "roles">, role: Role): boolean {
   return rolesOf(action).includes(role);
+}
+
+function rolesText(roles: readonly Role[]): string {
+  return new Intl.ListFormat("en-GB", { type: "disjunction" }).format(roles);
 }
 
 function rolesOf({ roles }: Pick<OpsAction, "roles">): Role[] {

@@ -2,6 +2,7 @@ import { globSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { KeptEntry } from "../../src/audit/store.ts";
 import { diffOf, maskedText } from "../../src/ops/audit/diff.ts";
+import { allPages } from "../../src/ops/start.ts";
 import { linksOf } from "../../src/ops/audit/links.ts";
 import { PHRASES, sentenceOf } from "../../src/ops/audit/sentence.ts";
 
@@ -56,6 +57,19 @@ describe("a sentence of the audit log", () => {
       },
       "ann@example.com changed the role of <operator bob@example.com|/ops/audit?target=bob%40example.com> from viewer to data",
     ],
+    [
+      { actor: "account 3", action: "key.create", target: "account 3", after: { key: "7", last4: "wXyZ" } },
+      "<Account 3|/ops/callers/3> created key 7, ending in wXyZ",
+    ],
+    [
+      { actor: "account 3", action: "plan.buy", target: "account 3", after: { plan: "Starter" } },
+      "<Account 3|/ops/callers/3> bought a plan: Starter",
+    ],
+    [{ action: "session.begin", target: "operator ann@example.com" }, "ann@example.com signed in"],
+    [
+      { actor: "root", action: "quarantine.discard", target: "items 12" },
+      "root discarded <item 12|/ops/quarantine/12>",
+    ],
     [{ action: "later.added", target: "a thing" }, "ann@example.com did later.added to a thing"],
   ])("names who did what to which object, and why: %#", (changed, sentence) => {
     expect(written(changed)).toBe(sentence);
@@ -66,6 +80,36 @@ describe("a sentence of the audit log", () => {
       expect(linksOf(target).filter(({ href }) => href !== null && !/^\/ops\/[\w/?=.%-]+$/.test(href))).toEqual([]);
     }
     expect(linksOf("house ../people")).toEqual([{ text: "house ../people", href: null }]);
+  });
+
+  it("links each kind of object to a page that exists", () => {
+    const paths = allPages.map(({ path }) => new RegExp(`^/ops${path.replaceAll(/:\w+/g, "[^/]+")}$`));
+    const targets = [
+      "house a",
+      "table a/b/c",
+      "run 1",
+      "calibration 1",
+      "account 1",
+      "operator a@b.c",
+      "queue poll-house",
+    ];
+    const more = [
+      "bank line 1",
+      "bank import 1",
+      "transaction 1",
+      "plan Pro",
+      "mail 1",
+      "conflict 1: round 2",
+      "items 1, 2",
+    ];
+    for (const target of [...targets, ...more]) {
+      const found = linksOf(target).flatMap(({ href }) => href ?? []);
+      expect([target, found.length]).not.toEqual([target, 0]);
+      for (const href of found) {
+        const [path = ""] = href.split("?");
+        expect([target, path, paths.some((pattern) => pattern.test(path))]).toEqual([target, path, true]);
+      }
+    }
   });
 
   it("exists for every action that the code writes", () => {

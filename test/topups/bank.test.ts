@@ -380,7 +380,7 @@ describe("a statement that is pasted", () => {
     const page = await (await desk.ann.get(path)).text();
     expect(page).toContain("Doe; Ann");
     expect(page).toContain("Import 2 transfers");
-    expect(page).toContain("the same bank reference as in 3: c-2");
+    expect(page).toContain("the same bank reference as row 3: c-2");
     expect(page).toContain("-5.00 is below zero");
     expect(await count()).toBe(before);
     expect((await desk.ann.post(`${path}/import`)).status).toBe(303);

@@ -15,7 +15,7 @@ const PAGES: readonly (readonly [name: RegExp, href: (id: string) => string])[] 
   [/^calibration (\d+)$/, (id) => `/ops/calibrations/${id}`],
   [/^(?:account|caller) (\d+)$/, (id) => `/ops/callers/${id}`],
   [/^operator (\S+)$/, (email) => `/ops/audit?target=${param(email)}`],
-  [/^queue ([\w-]+)$/, (id) => `/ops/queues/${param(id)}/failed`],
+  [/^queue ([\w-]+)$/, (id) => `/ops/queues/${param(id)}`],
   [/^bank line (\d+)(?: \(.*\))?$/, (id) => `/ops/bank/lines/${id}`],
   [/^bank import (\d+)$/, (id) => `/ops/bank/imports/${id}`],
   [/^transaction (\d+)$/, (id) => `/ops/ledger/transactions/${id}`],
@@ -55,7 +55,9 @@ function tablesOf(text: string): Part[] {
 /** One object, or several of a kind such as "items 1, 2" and "calibrations 1, 2 and 3". */
 function objectsOf(text: string): Part[] {
   const [, kind, ids] = /^(items|calibrations) (\d+(?:(?:, | and )\d+)+)$/.exec(text) ?? [];
-  if (kind === undefined || ids === undefined) return [{ text, href: hrefOf(text) }];
+  if (kind === undefined || ids === undefined) {
+    return [{ text: text.replace(/^items(?= \d+$)/, "item"), href: hrefOf(text) }];
+  }
   const one = kind === "items" ? "item" : "calibration";
   const links = ids.split(/, | and /).map((id) => ({ text: id, href: hrefOf(`${one} ${id}`) }));
   return [{ text: `${kind} `, href: null }, ...joined(links)];

@@ -108,6 +108,19 @@ export const PHRASES: Readonly<Record<string, string>> = {
   "topup.demo": "made a demo payment for {target}",
 };
 
+/** What holders do to their own account, whose entries name the account as their object. */
+const OWN_PHRASES: Readonly<Record<string, string>> = {
+  "account.close": "closed the account",
+  "account.open": "opened the account",
+  "call.try": "tried a call",
+  "key.create": "created key {after.key}[, ending in {after.last4}]",
+  "key.revoke": "revoked key {after.key}[, ending in {after.last4}]",
+  "key.rotate": "rotated key {before.key}[, ending in {before.last4}]",
+  "topup.announce": "announced a bank transfer[ of {after.announced}]",
+  "topup.cancel": "cancelled a top-up",
+  "topup.demo": "made a demo payment[ of {after.usd} USD]",
+};
+
 /**
  * An entry as a sentence of parts, some of which are links. An unknown action is named as it is.
  *
@@ -118,8 +131,8 @@ export const PHRASES: Readonly<Record<string, string>> = {
 export function sentenceOf(
   entry: Pick<KeptEntry, "actor" | "action" | "target" | "before" | "after" | "reason">,
 ): Part[] {
-  const phrase = PHRASES[entry.action] ?? `did ${entry.action} to {target}`;
-  const parts: Part[] = [{ text: `${nameOf(entry.actor)} `, href: null }];
+  const phrase = phraseOf(entry);
+  const parts: Part[] = [...linksOf(entry.actor).map(capitalized), { text: " ", href: null }];
   for (const [, optional, required = ""] of phrase.matchAll(/\[([^\]]*)\]|([^[]+)/g)) {
     const filled = fill(optional ?? required, entry);
     if (filled !== null) parts.push(...filled);
@@ -129,9 +142,16 @@ export function sentenceOf(
   return parts;
 }
 
-/** An actor at the beginning of a sentence: an address as it is, a description with a capital letter. */
-function nameOf(actor: string): string {
-  return actor.includes("@") ? actor : actor.charAt(0).toUpperCase() + actor.slice(1);
+/** The phrase of an action. What someone does to their own account or sign-in is said without that object. */
+function phraseOf({ action, actor, target }: Pick<KeptEntry, "action" | "actor" | "target">): string {
+  const phrase = PHRASES[action] ?? `did ${action} to {target}`;
+  if (target !== actor && target !== `operator ${actor}`) return phrase;
+  return OWN_PHRASES[action] ?? phrase.replace(/ (?:as|for|of) \{target\}/, "");
+}
+
+/** An account at the beginning of a sentence; an address and the name of a user of the machine stay as they are. */
+function capitalized({ text, href }: Part): Part {
+  return { text: text.replace(/^account (?=\d)/, "Account "), href };
 }
 
 /** The parts of a phrase with its values; null if one is missing. */

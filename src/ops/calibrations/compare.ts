@@ -94,7 +94,7 @@ function figuresOf(log: Log, sides: readonly ComparedSide[]): Promise<Figure[]> 
         ),
       ),
       {
-        columns: ["calibration", ...BIN_COLUMNS],
+        columns: ["Calibration", ...BIN_COLUMNS],
         rows: sides.flatMap((side) => side.reliability.map((bin) => [side.id, ...binRow(bin)])),
       },
     ),

@@ -49,7 +49,7 @@ export const recordPage: OpsPage<z.infer<typeof nothing>> = {
       ]);
       figures.push(
         await figureOf(log, fullWidth(waitsPlot("PIT of waits for the top color", waits, heights)), {
-          columns: ["stated", "height"],
+          columns: ["Stated", "Height"],
           rows,
         }),
       );

@@ -32,7 +32,8 @@ export const runPage: OpsPage<z.infer<typeof nothing>> = {
     ];
     const data = { run: runView(run), children };
     const refresh = data.run.isOpen ? { refreshSeconds: 2 } : {};
-    return { template: "calibrations/run", title: `Run ${run.id}`, data, crumbs, ...refresh };
+    const header = { badges: [{ text: data.run.shownStatus, tone: data.run.tone }] };
+    return { template: "calibrations/run", title: `Run ${run.id}`, data, crumbs, header, ...refresh };
   },
 };
 

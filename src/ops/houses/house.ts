@@ -47,6 +47,7 @@ export const housePage: OpsPage<z.infer<typeof querySchema>> = {
     const data = {
       house,
       detail,
+      now: facts.now,
       problems,
       shards,
       changes,
@@ -60,7 +61,8 @@ export const housePage: OpsPage<z.infer<typeof querySchema>> = {
     };
     return {
       template: "houses/house",
-      title: house.name === id ? id : `${house.name} (${id})`,
+      title: house.name,
+      header: { badges: house.name === id ? [] : [{ text: id, tone: "quiet" as const }] },
       data,
       refreshSeconds: 5,
       crumbs: [{ label: "Board", href: "/ops" }],

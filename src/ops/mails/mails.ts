@@ -91,7 +91,8 @@ export const mailPage: OpsPage<z.infer<typeof nothing>> = {
     const data = { mail, text, hidden: text === null ? whyHidden(mail, visitor, hasServer) : null };
     return {
       template: "mails/mail",
-      title: `Mail ${mail.id}`,
+      title: mail.subject,
+      header: { badges: [{ text: `mail ${mail.id}`, tone: "quiet" as const }] },
       data,
       crumbs: [{ label: "Mails", href: "/ops/mails" }],
     };

@@ -74,7 +74,12 @@ export const payloadPage: OpsPage<z.infer<typeof nothing>> = {
     ]);
     const around = aroundOf(payload.requestedAt);
     const data = { payload: facts, body: showBody(body), served, rounds, items, conflicts, most: MOST_SHOWN, around };
-    return { template: "payloads/payload", title: `Payload of ${payload.receivedAt}`, data, crumbs };
+    return {
+      template: "payloads/payload",
+      title: `Payload of ${payload.receivedAt.slice(0, 19).replace("T", " ")}Z`,
+      data,
+      crumbs,
+    };
   },
 };
 

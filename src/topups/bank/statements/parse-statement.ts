@@ -48,7 +48,7 @@ export function parseStatement(text: string, { bank, currencies }: StatementOpti
     if (problem !== undefined) statement.refused.push({ at, problem });
     else if (!checked.ok) statement.refused.push({ at, problem: checked.problem });
     else if (first !== undefined)
-      statement.refused.push({ at, problem: `the same bank reference as in ${first}: ${checked.value.bankRef}` });
+      statement.refused.push({ at, problem: `the same bank reference as row ${first}: ${checked.value.bankRef}` });
     else {
       seen.set(checked.value.bankRef, at);
       statement.lines.push({ at, line: checked.value, references: referencesIn(checked.value.remittance) });
