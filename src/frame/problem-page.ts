@@ -51,8 +51,8 @@ export function showProblem(
   }: { status: number; message: string; attempt: Attempt | null; next?: { label: string; href: string } | null },
 ): void {
   const data = {
-    message: sentenceOf(message),
-    isFailure: status >= 500 || attempt !== null,
+    message,
+    isFailure: attempt !== null || ![401, 403, 404, 405].includes(status),
     next,
     method: attempt?.method ?? "get",
     action: attempt?.action ?? "",
@@ -62,12 +62,6 @@ export function showProblem(
     requestId: response.locals.requestId,
   };
   responder.show(request, response, { template: "frame/problem-page", title: TITLES[status] ?? "Error", data }, status);
-}
-
-/** A message as a sentence: many are also shown after a label, and begin in lower case. */
-function sentenceOf(message: string): string {
-  const text = /^[a-z]+[\s,]/.test(message) ? message.charAt(0).toUpperCase() + message.slice(1) : message;
-  return /[.?!:)]$/.test(text) ? text : `${text}.`;
 }
 
 /** Handles thrown errors: a PageError with its page, an unavailable database with 503, anything else with 500. */

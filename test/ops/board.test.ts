@@ -309,7 +309,7 @@ describe("a house", () => {
       insert into poll_failures (house_id, status, reason, detail)
       values ('beta', 503, 'status', '<i>answered 503</i>')`;
     const html = await page("/ops/houses/beta");
-    expect(html).toContain("Beta &amp; &lt;Sons&gt; (beta)");
+    expect(html).toContain("Beta &amp; &lt;Sons&gt;");
     expect(html).toContain("30 requests a minute");
     expect(html).toContain("&lt;i&gt;answered 503&lt;/i&gt;");
     expect(html).toContain("${BETA_KEY}");

@@ -103,7 +103,7 @@ describe("the pages of evidence", () => {
     await page.getByRole("button", { name: "Decide selected" }).click();
     expect(await page.locator("main").textContent()).toContain("2 conflicts of alpha/crash/global will be decided");
     await look("several");
-    await page.getByLabel("what stands is kept, in each of them").check();
+    await page.getByLabel("keep the stored result of each").check();
     await page.getByLabel("Reason").fill("a second feed was mixed in");
     await page.getByRole("button", { name: "Decide 2 conflicts" }).click();
     expect(await page.getByRole("status").textContent()).toContain("2 conflicts are decided");

@@ -179,7 +179,7 @@ describe("conflicts", () => {
     const id = await idOf("conflicts");
     expect(await page("/ops/conflicts")).toContain(`href="/ops/conflicts/${id}"`);
     const shown = await page(`/ops/conflicts/${id}`, operator);
-    for (const part of ["Kept: 1.50", "Other: 1.75", ...paths.slice(0, 2)]) expect(shown).toContain(part);
+    for (const part of ["Stored: 1.50", "Other: 1.75", ...paths.slice(0, 2)]) expect(shown).toContain(part);
     expect(await page(`/ops/conflicts/${id}`)).not.toContain("Which one is right?");
     const decision = { take: "other", reason: "the house corrected it" };
     const [one, two] = await Promise.all([
