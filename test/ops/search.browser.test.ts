@@ -60,7 +60,7 @@ describe("the search of the header", () => {
     await page.setViewportSize({ width: 1280, height: 800 });
     await page.getByRole("banner").getByRole("searchbox").fill("beta");
     await page.keyboard.press("Enter");
-    await page.getByRole("heading", { level: 1, name: "Beta (beta)" }).waitFor();
+    await page.getByRole("heading", { level: 1, name: "Beta", exact: true }).waitFor();
     await page.goto(`${world.url}/ops/houses/long`);
     expect(await overflow(page)).toBe(0);
     expect(errors).toEqual([]);
