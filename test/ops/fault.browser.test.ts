@@ -123,7 +123,7 @@ describe("a house that stops responding", () => {
         await page.getByRole(role, { name }).first().click();
       };
       await click("link", /^Open house\s+demo$/); // the problem
-      await page.getByRole("heading", { level: 1, name: "Demo (demo)" }).waitFor();
+      await page.getByRole("heading", { level: 1, name: "Demo", exact: true }).waitFor();
       const failures = page.getByRole("region", { name: "failed polls" });
       expect(await failures.textContent()).toMatch(hasScript ? /timeout|no response|200 ms|time/i : /503/); // the cause
       await click("link", "Probe now"); // the action
