@@ -2,7 +2,7 @@ import type { Page } from "playwright-core";
 import type { Instance } from "./instance.ts";
 
 /** The holder whose console is photographed. */
-export const HOLDER = { email: "ann@example.org", password: "a rather long passphrase of ann" };
+const HOLDER = { email: "ann@example.org", password: "a rather long passphrase of ann" };
 
 /** Signs the holder up by the link that is printed where no mail is sent. */
 export async function signUp(page: Page, own: Instance): Promise<void> {

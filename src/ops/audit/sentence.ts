@@ -142,7 +142,7 @@ export function sentenceOf(
   return parts;
 }
 
-/** The phrase of an action. What someone does to their own account or sign-in is said without that object. */
+/** The phrase of an action. What someone does to their own account or sign-in leaves that object out. */
 function phraseOf({ action, actor, target }: Pick<KeptEntry, "action" | "actor" | "target">): string {
   const phrase = PHRASES[action] ?? `did ${action} to {target}`;
   if (target !== actor && target !== `operator ${actor}`) return phrase;
