@@ -1,4 +1,5 @@
 import type { Page } from "playwright-core";
+import { eventually } from "../support/eventually.ts";
 import type { Instance } from "./instance.ts";
 
 /** The holder whose console is photographed. */
@@ -39,10 +40,12 @@ export async function useConsole(page: Page, url: string): Promise<{ key: string
   return { key, reference: await main.getByLabel("Reference").inputValue() };
 }
 
-/** Lowers the limit of the holder's plan and calls until it refuses, and once with a key that does not exist. */
-export async function exhaust(own: Instance, key: string): Promise<void> {
+/** Lowers the limit of the holder's plan and calls until it refuses; waits until the dashboard shows the refused calls. */
+export async function exhaust(page: Page, own: Instance, key: string): Promise<void> {
   await own.command(["plan", "set", "Starter", "--day", "3"]);
-  for (let call = 0; call < 12; call += 1) {
+  await eventually(async () => {
     await fetch(`${own.url}/api/v1/games`, { headers: { "X-Api-Key": key } });
-  }
+    await page.goto(`${own.url}/console`);
+    return (await page.getByRole("region", { name: "refused calls" }).getByText("day_quota_exceeded").count()) > 0;
+  });
 }

@@ -109,11 +109,10 @@ async function photographOwn(from: Browser, instance: Instance): Promise<void> {
   await warm;
 
   await camera.shoot(visitor, { ...SITE_PAGES, ...FAULTY_SITE_PAGES, ...CONSOLE_DOORS, ...OPS_DOORS });
-  await camera.shoot(admin, formScenes(url, reference));
   await shootAll(admin, "/ops", allPages, Object.values(OPS_VIEWS));
-  await camera.shoot(admin, OPS_VIEWS);
+  await camera.shoot(admin, { ...OPS_VIEWS, ...formScenes(url, reference) });
   await shootAll(holder, "/console", consolePages);
-  await exhaust(instance, key);
+  await exhaust(holder, instance, key);
   await camera.shoot(holder, EXHAUSTED_CONSOLE_PAGES);
   await camera.shoot(viewer, errorScenes(url));
   await camera.shoot(visitor, tooManyScenes(url));

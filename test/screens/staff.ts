@@ -97,6 +97,9 @@ const statementOf = (reference: string) => `bank_ref;value_date;amount;currency;
 2026-4713;23.11.2026;-12,00;USD;Bob;refund
 `;
 
+/** The list of bank transfers, without that of announced ones. */
+const transfersOn = (page: Page) => page.getByRole("region", { name: "transfers", exact: true });
+
 /** Scenes of operations that are reached by forms, in an order that can be repeated. */
 export function formScenes(url: string, reference: string): Record<string, Scene> {
   const preview = async (page: Page) => {
@@ -141,20 +144,20 @@ export function formScenes(url: string, reference: string): Record<string, Scene
     },
     "ops-bank-line-preview": async (page) => {
       await page.goto(`${url}/ops/bank?state=new`);
-      if ((await page.getByRole("rowheader").count()) === 0) {
+      if ((await transfersOn(page).getByRole("link").count()) === 0) {
         await preview(page);
         await page.getByRole("button", { name: /^Import / }).click();
-        await page.getByText("This statement was imported").waitFor();
+        await page.waitForURL(/bank\?import/);
         await page.goto(`${url}/ops/bank?state=new`);
       }
-      await page.getByRole("row", { name: "Ann Example" }).getByRole("link").first().click();
+      await transfersOn(page).getByRole("row", { name: "Ann Example" }).getByRole("link").first().click();
       await page.getByRole("link", { name: "Choose" }).click();
       await page.getByRole("heading", { name: "Preview" }).waitFor();
     },
     "ops-bank-line-matched": async (page) => {
       const match = page.getByRole("button", { name: "Match", exact: false }).last();
       await page.goto(`${url}/ops/bank`);
-      await page.getByRole("row", { name: "Ann Example" }).getByRole("link").first().click();
+      await transfersOn(page).getByRole("row", { name: "Ann Example" }).getByRole("link").first().click();
       const choose = page.getByRole("link", { name: "Choose" });
       if ((await choose.count()) === 0) return;
       await choose.click();
@@ -171,7 +174,7 @@ export function stepUpScenes(url: string): Record<"fresh" | "stale", Record<stri
     fresh: {
       "ops-dialog-enroll": async (page) => {
         await page.goto(`${url}/ops/bank?state=matched`);
-        await page.getByRole("rowheader").getByRole("link").first().click();
+        await transfersOn(page).getByRole("link").first().click();
         await page.getByRole("button", { name: /^Approve/ }).click();
         await dialog(page).waitFor();
       },
