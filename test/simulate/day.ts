@@ -17,6 +17,7 @@ import { makeRunFolder, removeFolder, STORY } from "./leftovers.ts";
 import { growthOf, type Growth } from "./memory.ts";
 import { startSimulatedServers, type SimulatedServers } from "./servers.ts";
 import { tellStory } from "./story.ts";
+import { type Payments, startPayments } from "./payments.ts";
 import { startSurroundings, type Surroundings } from "./surroundings.ts";
 import { drawAllTroubles, drawTruth, troublesOf, type TroubleKind, type Truth } from "./truth.ts";
 
@@ -99,6 +100,7 @@ export async function playDay(options: DayOptions): Promise<Day> {
   let servers: SimulatedServers | undefined;
   let houses: Awaited<ReturnType<typeof serveHouses>> | undefined;
   let surroundings: Surroundings | undefined;
+  let payments: Payments | undefined;
   let truth: Truth | undefined;
   try {
     servers = await startSimulatedServers(serversFolder, join(homedir(), ".cache", "roundhouse"), note);
@@ -107,6 +109,7 @@ export async function playDay(options: DayOptions): Promise<Day> {
     truth = drawTruth(seed, { ...options, nowMs: Date.now() });
     houses = await serveHouses(truth);
     surroundings = await startSurroundings(truth);
+    payments = await startPayments();
     const housesFile = await writeHousesFile(sql, join(folder, "houses.yaml"), houseEntries(truth, houses.url));
     const dataFolder = join(folder, "processes");
     const disk = await makeDisk(dataFolder, MEMBERS_DISK_BYTES);
@@ -119,6 +122,7 @@ export async function playDay(options: DayOptions): Promise<Day> {
       LIVE_WINDOW_SECONDS: "60",
       LOG_LEVEL: "info",
       ...surroundings.env,
+      ...payments.env,
     };
     const begin = async (name: string, n: number) => {
       const member = await startMember(`${name}-${n}`, [name], { root, folder, dataFolder, env });
@@ -162,6 +166,7 @@ export async function playDay(options: DayOptions): Promise<Day> {
       houses,
       housesFile,
       surroundings,
+      payments,
       callers,
       place,
     };
@@ -178,6 +183,7 @@ export async function playDay(options: DayOptions): Promise<Day> {
     note("quiet: what can be fetched again is fetched");
     await checkCounts(sql, callers);
     await settle(sql, truth, options.quietMs);
+    await payments.check(sql);
     note("all that its houses still list is stored; everything is computed again");
     truth.frozenAtMs = Date.now();
     Object.assign(day, await checkAlways(sql, truth));
@@ -208,6 +214,7 @@ export async function playDay(options: DayOptions): Promise<Day> {
     await Promise.all(crew.map((member) => member.stop()));
     await houses?.close();
     await surroundings?.close();
+    await payments?.close();
     await servers?.stop();
     if (day.broken === null || options.isKept === false) {
       await removeFolder(folder);

@@ -27,6 +27,8 @@ export const FAULTS = [
   "restore backup",
   "delay names",
   "stop mail server",
+  "stop payment app",
+  "lie about deposits",
 ] as const;
 export type FaultKind = (typeof FAULTS)[number];
 

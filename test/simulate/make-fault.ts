@@ -11,6 +11,8 @@ import type { ServedHouses } from "./house.ts";
 import { crowdEntry, type HousesFile } from "./houses-file.ts";
 import { restoreBackup } from "./restore.ts";
 import { holdRollUp } from "./roll-up.ts";
+import { CHAIN_LIES } from "./chain-lies.ts";
+import type { Payments } from "./payments.ts";
 import type { SimulatedServers } from "./servers.ts";
 import { slowDisk } from "./slow-disk.ts";
 import type { Surroundings } from "./surroundings.ts";
@@ -26,6 +28,7 @@ export interface Victims {
   houses: ServedHouses;
   housesFile: HousesFile;
   surroundings: Surroundings;
+  payments: Payments;
   callers: readonly Caller[];
   /** Where commands are run. */
   place: CommandPlace;
@@ -52,6 +55,8 @@ const LATE_TO_MS = 3_000;
 const BEYOND_LISTED_MS = 12_000;
 const CROWD_TABLES = 7_000;
 const MOST_MAILS = 5;
+/** Workers read a chain every ten seconds; the first time finds a deposit, the second one decides on it. */
+const READ_TWICE_MS = 22_000;
 
 /** Makes a fault happen, and comes back when what was broken is whole again (processes may still be starting). */
 export async function make({ kind, number }: Fault, victims: Victims): Promise<void> {
@@ -143,7 +148,7 @@ async function setClock({ servers, note }: Victims, worker: Member, wrongMs: num
 
 /** Faults of what is around processes and servers. */
 async function makeAround({ kind, number }: Omit<Fault, "atMs">, victims: Victims, forMs: number): Promise<void> {
-  const { seed, servers, note, surroundings, workers, apis } = victims;
+  const { seed, servers, note, surroundings, payments, workers, apis } = victims;
   switch (kind) {
     case "add hanging house": {
       surroundings.crowd.setManner("hangs");
@@ -175,6 +180,17 @@ async function makeAround({ kind, number }: Omit<Fault, "atMs">, victims: Victim
       const away = surroundings.mail.cut(forMs);
       await surroundings.leaveMails(servers.sql, 1 + drawInteger(MOST_MAILS, seed, "fault", "mails", number));
       return away;
+    }
+    case "stop payment app":
+      await payments.stopApp(servers.sql);
+      await delay(2 * forMs);
+      return payments.resumeApp();
+    case "lie about deposits": {
+      const lie = oneOf(CHAIN_LIES, seed, "fault", "lie", number);
+      note(`  ${lie}`);
+      await payments.lie(servers.sql, lie);
+      await delay(READ_TWICE_MS + forMs);
+      return payments.stopLying();
     }
     default:
       throw new Error(`expected a fault that can be made, found ${kind}`);

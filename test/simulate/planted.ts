@@ -258,6 +258,38 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     isQuick: false,
     caughtBy: /verify: .*"forecast"/,
   },
+  "deposit-by-one": {
+    about: "a deposit is credited by what the first endpoint of the chain responds, whatever the second one does",
+    edits: [
+      {
+        file: "src/topups/usdt/watch.ts",
+        from: "const views = receipts.map((receipt, at) => viewOf(deposit, receipt, heads[at]?.number ?? -1n));\n  const decision",
+        to: "const views = receipts.slice(0, 1).map((receipt, at) => viewOf(deposit, receipt, heads[at]?.number ?? -1n));\n  const decision",
+      },
+    ],
+    control: [],
+    faults: ["lie about deposits"],
+    troubles: [],
+    showsAtEnd: true,
+    isQuick: false,
+    caughtBy: /paid \d+ micro-dollars, and \d+ are credited/,
+  },
+  "paid-forgotten": {
+    about: "an order whose state the payment app does not report counts as not paid",
+    edits: [
+      {
+        file: "src/topups/binance-pay/settle.ts",
+        from: "    const askInSeconds = order.isOver ? SELDOM_SECONDS : SOON_SECONDS;\n",
+        to: '    await endOrder(sql, order, { state: "rejected", reason: "no response", providerStatus: null });\n    return { closed: 1 };\n    const askInSeconds = order.isOver ? SELDOM_SECONDS : SOON_SECONDS;\n',
+      },
+    ],
+    control: [],
+    faults: ["stop payment app"],
+    troubles: [],
+    showsAtEnd: true,
+    isQuick: false,
+    caughtBy: /a payment is not credited/,
+  },
   "clock-forgotten": {
     about: "a worker whose clock is wrong works on, and takes every schedule along",
     edits: [{ file: "src/queue/clock.ts", from: "if (wrong.length === 0) return null;", to: "return null;" }],

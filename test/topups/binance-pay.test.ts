@@ -13,7 +13,8 @@ import { configuredMethods } from "../../src/topups/methods.ts";
 import { eventually } from "../support/eventually.ts";
 import { listExamples, runExample } from "../support/examples.ts";
 import type { Task } from "./binance-pay-process.ts";
-import { openPayWorld, type PayWorld, type ProviderOrder } from "./binance-pay-world.ts";
+import type { ProviderOrder } from "../support/payment-app.ts";
+import { openPayWorld, type PayWorld } from "./binance-pay-world.ts";
 import { connect } from "../../src/db/client.ts";
 
 let world: PayWorld;

@@ -1,0 +1,152 @@
+import { createAccount } from "../../src/callers/store.ts";
+import { loadSettings } from "../../src/config/environment.ts";
+import { usdtOf } from "../../src/config/usdt.ts";
+import type { Sql } from "../../src/db/client.ts";
+import { walletMicros } from "../../src/ledger/store.ts";
+import { beginOrder } from "../../src/topups/binance-pay/begin.ts";
+import { addressOf } from "../../src/topups/usdt/address.ts";
+import { startChain, startProxy, XPUB } from "../support/chain.ts";
+import { KEY, SECRET, startProvider } from "../support/payment-app.ts";
+import { Broken } from "./broken.ts";
+import { type ChainLie, LIES } from "./chain-lies.ts";
+import { until } from "./until.ts";
+
+/** The payment app and the chain of a simulated day, with one account that pays with both. */
+export interface Payments {
+  /** Settings that make processes use them. */
+  env: Record<string, string>;
+  /** Requests orders at the payment app, cuts it off, pays one of them meanwhile, and waits until workers asked for them. */
+  stopApp(sql: Sql): Promise<void>;
+  /** Lets the payment app respond again. */
+  resumeApp(): void;
+  /** Transfers USDT to the account, of which the first endpoint of the chain tells something else from then on. */
+  lie(sql: Sql, lie: ChainLie): Promise<void>;
+  /** Lets the first endpoint tell the truth again. */
+  stopLying(): void;
+  /**
+   * Waits until all that was paid is credited.
+   * @throws Broken if it is not, or the account has another balance than it paid
+   */
+  check(sql: Sql): Promise<void>;
+  close(): Promise<void>;
+}
+
+const EMAIL = "payer@example.com";
+const ORDERS = 3;
+const ORDER_MICROS = 20_000_000n;
+const TRANSFER_MICROS = 7_000_000n;
+const CONFIRMATIONS = 3;
+/** The sweep of orders comes every few seconds, and the chain is read every ten. */
+const WITHIN_MS = 90_000;
+
+/** Starts a payment app, and a chain with two endpoints. */
+export async function startPayments(): Promise<Payments> {
+  const [app, chain] = await Promise.all([startProvider(), startChain()]);
+  const [first, second] = await Promise.all([startProxy(chain.url), startProxy(chain.url)]);
+  const env = {
+    BINANCE_PAY_URL: app.url,
+    BINANCE_PAY_KEY: KEY,
+    BINANCE_PAY_SECRET: SECRET,
+    USDT_XPUB: XPUB,
+    USDT_CHAIN: "custom",
+    USDT_CHAIN_ID: String(chain.id),
+    USDT_TOKEN: chain.token,
+    USDT_DECIMALS: "6",
+    USDT_RPC_URLS: `${first.url},${second.url}`,
+    USDT_CONFIRMATIONS: String(CONFIRMATIONS),
+  };
+  const usdt = usdtOf(loadSettings(env))!;
+  let account: bigint | null = null;
+  let paidMicros = 0n;
+
+  async function accountOf(sql: Sql): Promise<bigint> {
+    if (account !== null) return account;
+    const created = await createAccount(sql, EMAIL);
+    if (!created.ok) throw new Error(created.reason);
+    return (account = created.id);
+  }
+
+  return {
+    env,
+    async stopApp(sql) {
+      const accountId = await accountOf(sql);
+      const ids: bigint[] = [];
+      for (let n = 0; n < ORDERS; n++) {
+        const order = await sql.begin((tx) => beginOrder(tx, { accountId, micros: ORDER_MICROS }));
+        if (!order.ok) throw new Error(order.reason);
+        ids.push(order.topupId);
+      }
+      let prepayIds: string[] = [];
+      await until("the payment app got no orders", WITHIN_MS, async () => {
+        const rows = await sql<{ id: string }[]>`
+          select prepay_id as id
+          from payment_app_orders
+          where topup_id = any(${ids.map(String)}::bigint[])
+            and prepay_id is not null`;
+        prepayIds = rows.map(({ id }) => id);
+        return prepayIds.length === ORDERS;
+      });
+      app.isAway = true;
+      const [paid, ...unpaid] = prepayIds.map((id) => app.orders.get(id));
+      if (paid === undefined) throw new Error(`expected order ${prepayIds[0]} at the payment app, found none`);
+      paid.status = "PAID";
+      paidMicros += ORDER_MICROS;
+      for (const order of unpaid) if (order !== undefined) order.status = "EXPIRED";
+      const before = app.calls.length;
+      await until("the payment app, which is away, is not asked for its orders", WITHIN_MS, async () => {
+        await askNow(sql);
+        return app.calls.length >= before + ORDERS;
+      });
+    },
+    resumeApp() {
+      app.isAway = false;
+    },
+    async lie(sql, lie) {
+      const accountId = await accountOf(sql);
+      let address: `0x${string}` | null = null;
+      await until("the account got no address", WITHIN_MS, async () => {
+        const found = await addressOf(sql, usdt, accountId);
+        if (found.ok) address = found.address;
+        return found.ok;
+      });
+      first.say = LIES[lie];
+      await chain.transfer(address!, TRANSFER_MICROS);
+      await chain.mine(CONFIRMATIONS);
+      paidMicros += TRANSFER_MICROS;
+    },
+    stopLying() {
+      first.say = null;
+    },
+    async check(sql) {
+      if (account === null) return;
+      const accountId = account;
+      let balance = 0n;
+      const read = async () => (balance = await walletMicros(sql, accountId));
+      await until("a payment is not credited", WITHIN_MS, async () => {
+        await askNow(sql);
+        return (await read()) >= paidMicros && !(await hasOpen(sql));
+      });
+      if ((await read()) !== paidMicros) {
+        throw new Broken(`${EMAIL} paid ${paidMicros} micro-dollars, and ${balance} are credited`);
+      }
+    },
+    async close() {
+      await Promise.all([app.close(), first.close(), second.close()]);
+      await chain.stop();
+    },
+  };
+}
+
+/** Makes all orders due, as five minutes later. */
+async function askNow(sql: Sql): Promise<void> {
+  await sql`update payment_app_orders set ask_at = clock_timestamp() where ask_at is not null`;
+}
+
+/** Whether an order or a deposit is not decided yet. */
+async function hasOpen(sql: Sql): Promise<boolean> {
+  const [row] = await sql<{ open: boolean }[]>`
+    select
+      exists (select from payment_app_orders where state in ('new', 'open', 'strange'))
+      or exists (select from chain_deposits where state = 'pending') as open`;
+  return row?.open === true;
+}
