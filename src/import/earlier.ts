@@ -33,7 +33,9 @@ export function rememberEarlier(mayRepeat: ReadonlySet<string> | null): EarlierR
     add(rounds, importedAt) {
       // rows without a new round may all repeat the round before them, and so may later rows
       if (mayRepeat === null && rounds.length > 0) earlier = new Map();
-      for (const { seq, roundId, hundredths, late, verified, proofHash } of rounds) {
+      for (const { seq, roundId, hundredths, late, verified, proofHash } of mayRepeat === null
+        ? rounds.slice(-1)
+        : rounds) {
         if (mayRepeat?.has(roundId) === false) continue;
         earlier.set(roundId, { seq, hundredths, late, verified, proofHash, receivedAt: importedAt });
       }

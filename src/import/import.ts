@@ -1,6 +1,6 @@
 import type { Sql, Transaction } from "../db/client.ts";
 import type { Prover } from "../houses/fairness/prove.ts";
-import { addRounds, loadState, lockState } from "../pass/add.ts";
+import { clockOfAdditions, loadState, lockState, timeOfAddition, writeAddition } from "../pass/add.ts";
 import { pass } from "../pass/compute/pass.ts";
 import { findTime } from "../pass/stores/payload-store.ts";
 import type { AddedRounds, PassResult, PassState } from "../pass/compute/state.ts";
@@ -92,7 +92,7 @@ async function store(sql: Sql, work: ImportWork): Promise<void> {
   const { lastSeq: storedSeq, importedAt } = await sql.begin(async (tx) => {
     const state = await lockState(tx, tableId);
     const time = fromDatabase((await findTime(tx)).now);
-    if (state.head.lastSeq === 0n) await fillTable(tx, state, work, { earlier, importedAt: time });
+    if (state.head.lastSeq === 0n) await fillTable(sql, tx, state, work, { earlier, importedAt: time });
     return { lastSeq: state.head.lastSeq, importedAt: time };
   });
   const left = storedSeq === 0n ? 0 : lines.length;
@@ -109,25 +109,56 @@ async function store(sql: Sql, work: ImportWork): Promise<void> {
   }
 }
 
-/** Stores all lines in a table that is empty and stays locked: the known rounds are those of this file. */
+/**
+ * Stores all lines in a table that is empty and stays locked: the known rounds are those of this file. While a batch is
+ * written, the next one is computed, and the one after it is read.
+ */
 async function fillTable(
+  sql: Sql,
   tx: Transaction,
   empty: PassState,
   work: ImportWork,
   { earlier, importedAt }: { earlier: EarlierRounds; importedAt: string },
 ): Promise<void> {
   const { tableId, lines, options } = work;
+  const timeNow = await clockOfAdditions(tx);
   let state = empty;
-  for (let from = 0; from < lines.length; from += ROWS_AT_ONCE) {
-    options.signal.throwIfAborted();
-    const items = await listItems(tx, work, lines.subarray(from, from + ROWS_AT_ONCE));
-    const known = earlier.known(items, new Map());
-    const result = await storeItems(tx, state, items, work, { manner: "first", known, storedSeq: 0n, importedAt });
-    earlier.add(result.rows.rounds, importedAt);
-    ({ state } = result);
-    if (lines.length > ROWS_AT_ONCE) options.progress?.(Math.min(from + ROWS_AT_ONCE, lines.length), lines.length);
+  let done = 0;
+  let written: Promise<PassResult | null> = Promise.resolve(null);
+  try {
+    for await (const items of listAhead(sql, work)) {
+      options.signal.throwIfAborted();
+      const about = { manner: "first", known: earlier.known(items, new Map()), storedSeq: 0n, importedAt } as const;
+      const result = pass(state, additionOf(items, work, about), timeNow());
+      count(items, result, work.result, about);
+      earlier.add(result.rows.rounds, importedAt);
+      ({ state } = result);
+      await written;
+      if (done > 0) options.progress?.(done, lines.length);
+      written = writeItems(tx, work, result);
+      written.catch(() => undefined); // the next `await` gets the error
+      if (result.rows.conflicts.length > 0) state = (await written)?.state ?? state;
+      done += items.length;
+    }
+    await written;
+  } finally {
+    await written.catch(() => undefined); // the transaction can only end after its statements
   }
+  if (lines.length > ROWS_AT_ONCE) options.progress?.(lines.length, lines.length);
   await refreshNoticesWithin(tx, [tableId]);
+}
+
+/** The items of all lines in batches; while one is used, the next one is read. */
+async function* listAhead(sql: Sql, work: ImportWork): AsyncGenerator<LineItem[]> {
+  const { lines } = work;
+  const read = (from: number) => listItems(sql, work, lines.subarray(from, from + ROWS_AT_ONCE));
+  let next = read(0);
+  for (let from = 0; from < lines.length; from += ROWS_AT_ONCE) {
+    const items = await next;
+    next = read(from + ROWS_AT_ONCE);
+    next.catch(() => undefined); // the next `await` gets the error
+    yield items;
+  }
 }
 
 /** Stores lines in a table whose head is locked. */
@@ -137,14 +168,19 @@ async function storeItems(
   items: readonly LineItem[],
   work: ImportWork,
   about: Taking,
-): Promise<PassResult> {
-  const result = await addRounds(tx, state, additionOf(items, work, about));
+): Promise<void> {
+  const result = pass(state, additionOf(items, work, about), await timeOfAddition(tx));
   count(items, result, work.result, about);
-  if (work.options.settings.fairness === undefined) {
+  await writeItems(tx, work, result);
+}
+
+async function writeItems(tx: Transaction, { tableId, options }: ImportWork, result: PassResult): Promise<PassResult> {
+  const after = await writeAddition(tx, result);
+  if (options.settings.fairness === undefined) {
     const beforeRoundIds = result.rows.gaps.map(({ beforeRoundId }) => beforeRoundId);
-    await giveUpGaps(tx, work.tableId, beforeRoundIds, "the imported file does not have them");
+    await giveUpGaps(tx, tableId, beforeRoundIds, "the imported file does not have them");
   }
-  return result;
+  return after;
 }
 
 /** Does in memory what storing would do; of earlier lines it keeps only those that may be repeated. */
@@ -231,8 +267,10 @@ function additionOf(
 
 /** Counts the results of lines. Each line was validated before, so none is refused now. */
 function count(items: readonly LineItem[], { rows }: PassResult, result: Imported, about: Taking): void {
-  const named = items.map(({ line, round: { roundId, hundredths } }) => ({ line, roundId, hundredths }));
-  countRepeats(result.survey, named, about);
+  if (rows.rounds.length < items.length) {
+    const named = items.map(({ line, round: { roundId, hundredths } }) => ({ line, roundId, hundredths }));
+    countRepeats(result.survey, named, about);
+  }
   result.inserted += rows.rounds.length;
   result.conflicts += rows.conflicts.length;
   result.skipped += items.length - rows.rounds.length - rows.conflicts.length;

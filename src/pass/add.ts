@@ -4,6 +4,7 @@ import { lockHeads } from "../tables/heads-store.ts";
 import { countTables, loadTable } from "./stores/load-store.ts";
 import { pass } from "./compute/pass.ts";
 import { loadRest } from "./passes.ts";
+import { copyRounds } from "./stores/copy-rounds-store.ts";
 import { findTime, isQueuePaused } from "./stores/payload-store.ts";
 import { reviseScores } from "./stores/revise-scores-store.ts";
 import type {
@@ -15,7 +16,7 @@ import type {
   StoredResponse,
 } from "./compute/state.ts";
 import { stateOf } from "./compute/stored-state.ts";
-import { fromDatabase } from "./compute/times.ts";
+import { fromDatabase, laterBy } from "./compute/times.ts";
 import { passStatements } from "./stores/write-store.ts";
 
 /** Rounds without a poll: an import, a page of history, computed rounds, or a payload that is read again. */
@@ -59,6 +60,13 @@ export async function timeOfAddition(tx: Transaction): Promise<PassTime> {
   };
 }
 
+/** The times of passes that follow each other within one transaction; see {@link timeOfAddition}. */
+export async function clockOfAdditions(tx: Transaction): Promise<() => PassTime> {
+  const start = await timeOfAddition(tx);
+  const startedAt = performance.now();
+  return () => ({ ...start, issuedAt: laterBy(start.issuedAt, performance.now() - startedAt) });
+}
+
 /**
  * Adds rounds by a pass, in a transaction that has the table's head locked: `state` is from {@link lockState} or from the
  * previous addition. The response must include the stored versions of its rounds, see {@link withStored}. `change` may drop
@@ -71,15 +79,24 @@ export async function addRounds(
   change: (rows: CompletePassRows) => Promise<CompletePassRows> = (rows) => Promise.resolve(rows),
 ): Promise<PassResult> {
   const result = pass(state, response, await timeOfAddition(tx));
-  const rows = await change(result.rows);
-  for (const statement of passStatements(tx, [rows], [])) await statement;
-  if (rows.conflicts.length === 0) return { ...result, rows };
-  const { head } = await reviseScores(tx, state.table.tableId);
-  return {
-    ...result,
-    rows,
-    state: { ...result.state, version: head.version, head: { ...result.state.head, scoreHash: head.scoreHash } },
-  };
+  return writeAddition(tx, { ...result, rows: await change(result.rows) });
+}
+
+/** From this many rounds on they are copied. */
+const COPIED_FROM = 500;
+
+/**
+ * Writes a pass that added rounds, in a transaction that has the table's head locked, and revises scores of rounds that
+ * now have two results; the returned state has the revised head.
+ */
+export async function writeAddition(tx: Transaction, result: PassResult): Promise<PassResult> {
+  const { rows, state } = result;
+  const isCopied = rows.rounds.length >= COPIED_FROM;
+  if (isCopied) await copyRounds(tx, rows.tableId, rows.rounds);
+  for (const statement of passStatements(tx, [isCopied ? { ...rows, rounds: [] } : rows], [])) await statement;
+  if (rows.conflicts.length === 0) return result;
+  const { head } = await reviseScores(tx, rows.tableId);
+  return { ...result, state: { ...state, version: head.version, head: { ...state.head, scoreHash: head.scoreHash } } };
 }
 
 /** The response with what is stored of its rounds, since a state forgets older ones, and of `more`. */
