@@ -152,7 +152,10 @@ export async function readHeads(sql: Queryable, wanted: readonly WantedHead[]): 
     cross join lateral (
       select
         coalesce(bool_or(n.kind = 'ids'), false) as late,
-        string_agg(n.text, '. ' order by array_position(${[...NOTICE_ORDER]}::text[], n.kind)) as text
+        string_agg(
+          upper(left(n.text, 1)) || substr(n.text, 2), '. '
+          order by array_position(${[...NOTICE_ORDER]}::text[], n.kind)
+        ) as text
       from notices n
       where n.table_id = h.table_id
         and n.closed_at is null

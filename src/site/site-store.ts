@@ -152,7 +152,12 @@ export async function listSiteNotices(
       open.text,
       count(*) over ()::integer as total
     from (
-      select table_id, string_agg(text, '. ' order by array_position(${[...NOTICE_ORDER]}::text[], kind)) as text
+      select
+        table_id,
+        string_agg(
+          upper(left(text, 1)) || substr(text, 2), '. '
+          order by array_position(${[...NOTICE_ORDER]}::text[], kind)
+        ) as text
       from notices
       where closed_at is null
       group by table_id
@@ -211,7 +216,7 @@ export async function listIncidents(
       t.house_id || '/' || t.game || '/' || t.market as table,
       h.simulated,
       n.kind,
-      n.text,
+      upper(left(n.text, 1)) || substr(n.text, 2) as text,
       n.opened_at as "openedAt",
       n.updated_at as "updatedAt",
       n.closed_at as "closedAt"

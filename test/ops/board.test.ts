@@ -182,7 +182,7 @@ describe("the board", () => {
 
   it("hides the columns that matter less below 1920 px, until all are chosen", async () => {
     const extra = /<th scope="col" class="(?:num )?extra"/g;
-    expect((await page("/ops")).match(extra)).toHaveLength(6);
+    expect((await page("/ops")).match(extra)).toHaveLength(7);
     const all = await page("/ops?columns=all&q=gam");
     expect(all.match(extra)).toBeNull();
     expect(all).toContain('<input type="hidden" name="columns" value="all">');

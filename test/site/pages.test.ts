@@ -121,7 +121,7 @@ describe("the first page", () => {
     const table = await page("/houses/gamma/rocket/one");
     expect(table).toContain("12.34×");
     for (const fresh of ["1.14×", "1.15×", "7.77×"]) expect(table).not.toContain(fresh);
-    expect(text).toContain("rounds are missing since &lt;04:00&gt; &amp; &quot;later&quot;");
+    expect(text).toContain("Rounds are missing since &lt;04:00&gt; &amp; &quot;later&quot;");
   });
 
   it("[LIVE] shows no round of the last minute, and none of the newest three however old", async () => {
@@ -273,7 +273,7 @@ describe("a feed", () => {
     expect(response.headers.get("content-type")).toBe("application/atom+xml; charset=utf-8");
     const text = await response.text();
     expect(text).toContain('<feed xmlns="http://www.w3.org/2005/Atom">');
-    expect(text).toContain("rounds are missing since &lt;04:00&gt;");
+    expect(text).toContain("Rounds are missing since &lt;04:00&gt;");
     expect(text).toMatch(/<id>https:\/\/rounds\.example\/status#notice-\d+<\/id>/);
     expect(await (await fetch(`${world.api.url}/docs/changes.atom`)).text()).toContain("<title>v1</title>");
   });

@@ -79,7 +79,7 @@ export function compareWindows(sides: readonly ComparedSide[]): string[][] {
     ...sides.map(({ windows }) => {
       const one = windows.find((window) => window.feature === feature);
       if (one === undefined) return "–";
-      return `${share(one.hit_rate)} (stated ${share(one.expected_rate)}, n ${one.sample_size}, z ${digits(one.z, 2)})`;
+      return `${share(one.hit_rate, 1)} (stated ${share(one.expected_rate, 1)}, n ${one.sample_size}, z ${digits(one.z, 1)})`;
     }),
   ]);
 }
