@@ -62,11 +62,11 @@ describe("/ops/ledger", () => {
     const bought = await booked(purchase(owner, 99_000_000n, "bought"));
     await booked(suspense(1_000_000n, "bank:unknown"));
     const body = await page("/ops/ledger");
-    expect(body).toMatch(/Cash: bank<\/th>.*?-121\.50/);
+    expect(body).toMatch(/Cash: bank<\/th>.*?−121\.50/);
     expect(body).toMatch(/Wallets<\/a><\/th>.*?21\.50/);
     expect(body).toMatch(/Total .*?balanced.*?0\.00/);
     expect(body).toContain("to assign");
-    expect(body).toContain(`Wallet of account ${owner} -99.00; Revenue 99.00`);
+    expect(body).toContain(`Wallet of account ${owner} −99.00; Revenue 99.00`);
     expect(await page("/ops/ledger?kind=topup")).not.toContain(`transactions/${bought}"`);
     expect(await page(`/ops/ledger?owner=${other}`)).toContain("No transactions match");
     expect(await page(`/ops/ledger?before=${bought}`)).not.toContain(`transactions/${bought}"`);
@@ -205,7 +205,7 @@ describe("a statement", () => {
     const bought = await booked({ ...purchase(caller, 99_000_000n, "c-pro"), meta: { plan: "Pro", purchase: "buy" } });
     const newest = await ask(caller);
     expect(newest).toMatch(
-      /Bought Pro.*-99\.00.*102\.00.*Top-up that was on hold.*\+1\.00.*201\.00.*Top-up by bank transfer.*RF18 C.*\+200\.00/,
+      /Bought Pro.*−99\.00.*102\.00.*Top-up that was on hold.*\+1\.00.*201\.00.*Top-up by bank transfer.*RF18 C.*\+200\.00/,
     );
     const older = await ask(caller, { before: String(bought) });
     expect(older).not.toContain("Bought Pro");

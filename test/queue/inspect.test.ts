@@ -224,7 +224,7 @@ describe("an operator", () => {
     const queue = queues.get("plain");
     await queue.upsertJobScheduler(
       "gamma",
-      { every: 3_600_000, offset: 1 },
+      { every: 3_600_000, offset: (Date.now() + 1_800_000) % 3_600_000 }, // half an hour from now
       { name: "plain", data: { house: "gamma" } },
     );
     await queue.add("plain", { house: "alpha" }, { delay: 60_000 });
