@@ -196,7 +196,7 @@ describe("a forecast", () => {
     const id = await tableIdOf(world, CRASH);
     await world.sql.begin((tx) => writeNotice(tx, [id], { text: "seen after it was learned", by: "ann" }));
     await announce(world);
-    await eventually(async () => (await (await world.get("/api/v1/games")).text()).includes("seen after it"), TOLD);
+    await eventually(async () => (await (await world.get("/api/v1/games")).text()).includes("Seen after it"), TOLD);
     expect(await ofTable(CRASH)).toMatchObject({ state: "ready", next_color: before });
   });
 

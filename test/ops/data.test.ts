@@ -309,7 +309,8 @@ describe("calibrations that are compared", () => {
     expect(done).not.toContain("Compare on the same rounds");
     // seen from the other side, the difference has the other sign
     const turned = (await page(`/ops/calibrations/compare?id=${b}&id=${a}`)).split("Paired differences from")[1] ?? "";
-    const differenceOf = (body: string) => Number(/<td class="num">(-?\d+\.\d\d)<\/td>/.exec(body)?.[1]);
+    const differenceOf = (body: string) =>
+      Number(/<td class="num">(−?\d+\.\d\d)<\/td>/.exec(body)?.[1]?.replace("−", "-"));
     expect(differenceOf(pairs)).not.toBe(0);
     expect(differenceOf(turned)).toBe(-differenceOf(pairs));
     expect((await audited("calibration.compare")).at(-1)).toMatchObject({
