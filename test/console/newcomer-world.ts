@@ -10,7 +10,7 @@ import { startOps } from "../../src/ops/start.ts";
 import type { Job } from "../../src/queue/job.ts";
 import { addRounds, CHECKS } from "../api/world.ts";
 import { createWorld } from "../queue/world.ts";
-import { startChain, type TestChain, XPUB } from "../support/chain.ts";
+import { startChain, type TestChain, usdtVariables } from "../support/chain.ts";
 import { startMailServer, type TestMailServer } from "../support/mail-server.ts";
 import { makeTable } from "../support/make.ts";
 
@@ -44,13 +44,7 @@ export async function openNewcomerWorld(): Promise<NewcomerWorld> {
     BANK_BENEFICIARY: "Roundhouse Test",
     BANK_IBAN: "DE89370400440532013000",
     BANK_NAME: "Main",
-    USDT_XPUB: XPUB,
-    USDT_CHAIN: "custom",
-    USDT_CHAIN_ID: String(chain.id),
-    USDT_TOKEN: chain.token,
-    USDT_DECIMALS: "6",
-    USDT_RPC_URLS: chain.url,
-    USDT_CONFIRMATIONS: String(CONFIRMATIONS),
+    ...usdtVariables(chain, { urls: [chain.url], confirmations: CONFIRMATIONS }),
   });
   await behind.start([sendMail, oftener(watchDeposits)] as Job<unknown>[], { settings });
   const parts = { sql, settings, log };

@@ -5,7 +5,7 @@ import type { Sql } from "../../src/db/client.ts";
 import { walletMicros } from "../../src/ledger/store.ts";
 import { beginOrder } from "../../src/topups/binance-pay/begin.ts";
 import { addressOf } from "../../src/topups/usdt/address.ts";
-import { startChain, startProxy, XPUB } from "../support/chain.ts";
+import { startChain, startProxy, usdtVariables } from "../support/chain.ts";
 import { KEY, SECRET, startProvider } from "../support/payment-app.ts";
 import { Broken } from "./broken.ts";
 import { type ChainLie, LIES } from "./chain-lies.ts";
@@ -19,9 +19,9 @@ export interface Payments {
   stopApp(sql: Sql): Promise<void>;
   /** Lets the payment app respond again. */
   resumeApp(): void;
-  /** Transfers USDT to the account, of which the first endpoint of the chain tells something else from then on. */
+  /** Transfers USDT to the account; from then on the first endpoint of the chain responds with a lie. */
   lie(sql: Sql, lie: ChainLie): Promise<void>;
-  /** Lets the first endpoint tell the truth again. */
+  /** Lets the first endpoint respond with the truth again. */
   stopLying(): void;
   /**
    * Waits until all that was paid is credited.
@@ -47,13 +47,7 @@ export async function startPayments(): Promise<Payments> {
     BINANCE_PAY_URL: app.url,
     BINANCE_PAY_KEY: KEY,
     BINANCE_PAY_SECRET: SECRET,
-    USDT_XPUB: XPUB,
-    USDT_CHAIN: "custom",
-    USDT_CHAIN_ID: String(chain.id),
-    USDT_TOKEN: chain.token,
-    USDT_DECIMALS: "6",
-    USDT_RPC_URLS: `${first.url},${second.url}`,
-    USDT_CONFIRMATIONS: String(CONFIRMATIONS),
+    ...usdtVariables(chain, { urls: [first.url, second.url], confirmations: CONFIRMATIONS }),
   };
   const usdt = usdtOf(loadSettings(env))!;
   let account: bigint | null = null;

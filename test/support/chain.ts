@@ -45,6 +45,22 @@ export const OTHER_SENDER = "0x23618e81E3f5cdF7f54C3d65f7FBc0aBf5B21E8f";
 export const XPUB =
   "xpub6Ce9NcJvTk36xtLSrJLZqE7wtgA5deCeYs7rSQtreh4cj6ByPtrg9sD7V2FNFLPnf8heNP3FGkeV9qwfzvZNSd54JoNXVsXFYSYwHsnJxqP";
 
+/** Variables of the environment for deposits on a chain, read through these endpoints. */
+export function usdtVariables(
+  { id, token }: TestChain,
+  { urls, confirmations }: { urls: readonly string[]; confirmations: number },
+): Record<string, string> {
+  return {
+    USDT_XPUB: XPUB,
+    USDT_CHAIN: "custom",
+    USDT_CHAIN_ID: String(id),
+    USDT_TOKEN: token,
+    USDT_DECIMALS: "6",
+    USDT_RPC_URLS: urls.join(","),
+    USDT_CONFIRMATIONS: String(confirmations),
+  };
+}
+
 /** Starts a chain with an id of its own; blocks are made by transactions and by {@link TestChain.mine} alone. */
 export async function startChain(id = 31_337): Promise<TestChain> {
   // A node that is killed leaves its cache, in the home folder if it has no other. States of older blocks than any test

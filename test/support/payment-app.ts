@@ -21,16 +21,16 @@ export interface ProviderOrder {
 export interface Provider {
   url: string;
   orders: Map<string, ProviderOrder>;
-  /** Paths that were asked for, in order. */
+  /** Requested paths, in order. */
   calls: string[];
-  /** What the next calls of a path are answered with instead: a status, or nothing for a connection that is cut. */
+  /** How the next calls of a path fail: a status, or a connection that is cut after the call was carried out. */
   failing: Map<string, "cut" | "huge" | { code: string; errorMessage: string }>;
-  /** What is changed in its answers, given the path; null for nothing. */
-  lie: ((path: string, said: Record<string, unknown>) => Record<string, unknown>) | null;
+  /** Changes a response, given its path; null for none. */
+  lie: ((path: string, body: Record<string, unknown>) => Record<string, unknown>) | null;
   /** Cuts every connection before it does anything. */
   isAway: boolean;
-  /** What happens once, after the next answer is made up and before it is sent. */
-  hear: (() => Promise<void>) | null;
+  /** Runs once, after the next call was carried out and before its response is sent. */
+  beforeResponse: (() => Promise<void>) | null;
   /** A notice as it is sent, signed; what is changed is changed before it is signed. */
   notice(order: ProviderOrder, changed?: { timestamp?: string; nonce?: string; bizStatus?: string }): SentNotice;
   serial: string;
@@ -85,8 +85,8 @@ export async function startProvider(): Promise<Provider> {
     "/binancepay/openapi/v2/order/query": ({ prepayId }) => {
       const order = orders.get(String(prepayId));
       if (order === undefined) throw new Error("400202 order not found");
-      const { asked: _, ...told } = { ...order };
-      return { merchantId: 98_765, ...told, createTime: 1_425_702_060, transactTime: null };
+      const { asked: _, ...reported } = order;
+      return { merchantId: 98_765, ...reported, createTime: 1_425_702_060, transactTime: null };
     },
     "/binancepay/openapi/order/close": ({ prepayId }) => {
       const order = orders.get(String(prepayId));
@@ -102,9 +102,9 @@ export async function startProvider(): Promise<Provider> {
     const chunks: Buffer[] = [];
     for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
     const body = Buffer.concat(chunks).toString();
-    const say = (told: Record<string, unknown>) => {
+    const respond = (given: Record<string, unknown>) => {
       response.setHeader("content-type", "application/json");
-      response.end(JSON.stringify(provider.lie?.(path, told) ?? told));
+      response.end(JSON.stringify(provider.lie?.(path, given) ?? given));
     };
     const [time, nonce, signature] = ["timestamp", "nonce", "signature"].map((name) =>
       String(request.headers[`binancepay-${name}`]),
@@ -115,22 +115,22 @@ export async function startProvider(): Promise<Provider> {
       request.headers["binancepay-certificate-sn"] !== KEY ||
       !/^[a-zA-Z]{32}$/.test(nonce ?? "")
     ) {
-      return say({ status: "FAIL", code: "400002", errorMessage: "Signature for this request is not valid." });
+      return respond({ status: "FAIL", code: "400002", errorMessage: "Signature for this request is not valid." });
     }
     const failure = failing.get(path);
     const answer = answers[path];
     try {
       const data = answer?.(JSON.parse(body) as Record<string, unknown>);
-      const { hear } = provider;
-      provider.hear = null;
-      await hear?.();
-      if (failure === "cut") return void response.destroy(); // it did what was asked, and nobody hears of it
-      if (failure === "huge") return say({ status: "SUCCESS", code: "000000", data: "x".repeat(70_000) });
-      if (failure !== undefined) return say({ status: "FAIL", ...failure });
-      say({ status: "SUCCESS", code: "000000", data, errorMessage: "" });
+      const { beforeResponse } = provider;
+      provider.beforeResponse = null;
+      await beforeResponse?.();
+      if (failure === "cut") return void response.destroy(); // the call was carried out, and its response is lost
+      if (failure === "huge") return respond({ status: "SUCCESS", code: "000000", data: "x".repeat(70_000) });
+      if (failure !== undefined) return respond({ status: "FAIL", ...failure });
+      respond({ status: "SUCCESS", code: "000000", data, errorMessage: "" });
     } catch (error) {
       const [code = "", ...words] = (error as Error).message.split(" ");
-      say({ status: "FAIL", code, errorMessage: words.join(" ") });
+      respond({ status: "FAIL", code, errorMessage: words.join(" ") });
     }
   }
 
@@ -139,7 +139,7 @@ export async function startProvider(): Promise<Provider> {
   const provider: Provider = {
     lie: null,
     isAway: false,
-    hear: null,
+    beforeResponse: null,
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     orders,
     calls,

@@ -278,7 +278,7 @@ describe("[WEBHOOK] a notice", () => {
   it("that arrives while its order is looked up causes another lookup", async () => {
     const { id, order: open } = await made(holder);
     await world.wait(id);
-    world.provider.hear = async () => {
+    world.provider.beforeResponse = async () => {
       open.status = "PAID"; // right after it was said to be unpaid
       expect((await world.send(world.provider.notice(open)))[0]).toBe(200);
     };

@@ -4,7 +4,7 @@ import { connect, type Sql } from "../../src/db/client.ts";
 import { walletMicros } from "../../src/ledger/store.ts";
 import { addressOf } from "../../src/topups/usdt/address.ts";
 import { type Usdt, usdtOf } from "../../src/config/usdt.ts";
-import { startChain, startProxy, type Proxy, type TestChain, XPUB } from "../support/chain.ts";
+import { startChain, startProxy, type Proxy, type TestChain, usdtVariables } from "../support/chain.ts";
 import { testContext } from "../support/context.ts";
 import { createDatabase } from "../support/database.ts";
 
@@ -44,13 +44,7 @@ export async function openUsdtWorld(changed: Record<string, string> = {}): Promi
   const [first, second] = await Promise.all([startProxy(chain.url), startProxy(chain.url)]);
   const sql = connect(database.url, { name: "test usdt", max: 8 });
   const variables = {
-    USDT_XPUB: XPUB,
-    USDT_CHAIN: "custom",
-    USDT_CHAIN_ID: String(chain.id),
-    USDT_TOKEN: chain.token,
-    USDT_DECIMALS: "6",
-    USDT_RPC_URLS: `${first.url},${second.url}`,
-    USDT_CONFIRMATIONS: String(CONFIRMATIONS),
+    ...usdtVariables(chain, { urls: [first.url, second.url], confirmations: CONFIRMATIONS }),
     USDT_MIN: "5",
     ...changed,
   };
