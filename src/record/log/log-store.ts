@@ -52,7 +52,10 @@ export interface PendingStatement {
   isNew: boolean;
 }
 
-/** Tables whose head changed since the newest statement about them, at most `limit`. */
+/**
+ * Tables whose head changed since the newest statement about them, at most `limit`. A head that its newest round or forecast
+ * contradicts is damaged and is left out until it is repaired: what is stated cannot be taken back.
+ */
 export async function listPendingStatements(sql: Queryable, logId: number, limit: number): Promise<PendingStatement[]> {
   return sql<PendingStatement[]>`
     select
@@ -86,6 +89,27 @@ export async function listPendingStatements(sql: Queryable, logId: number, limit
       ) c on true
       where l.version is distinct from h.version
         and (h.last_seq > 0 or h.forecast_seq > 0)
+        and (
+          h.last_seq = 0
+          or exists (
+            select
+            from rounds r
+            where r.table_id = h.table_id
+              and r.seq = h.last_seq
+              and r.history_hash = h.history_hash
+          )
+        )
+        and (
+          h.forecast_seq = 0
+          or exists (
+            select
+            from forecast_sets f
+            where f.table_id = h.table_id
+              and f.cutoff_seq = h.set_seq
+              and f.first_seq + cardinality(f.features) - 1 = h.forecast_seq
+              and substr(f.hashes, length(f.hashes) - 31) = h.forecast_hash
+          )
+        )
       order by h.changed_at, h.table_id
       limit ${limit}
     ) p`;

@@ -106,6 +106,26 @@ describe("the transparency log", () => {
     expect(await verify(world.sql, { checkpoint: note })).toMatchObject({ ok: true, checked: { log_entries: 4 } });
   });
 
+  test.each([
+    ["newest round", "last_seq = last_seq + 7"],
+    ["history hash", "history_hash = sha256('')"],
+    ["newest forecast", "forecast_seq = forecast_seq + 7"],
+    ["forecast hash", "forecast_hash = sha256('')"],
+  ])("states nothing from a head whose %s its rows contradict, until it is repaired", async (_, damage) => {
+    const { world, publish } = await logged();
+    await publish();
+    await world.play([150]);
+    const copy = `create table kept_heads as select * from table_heads where table_id = ${world.tableId}`;
+    await tamper(world, `${copy}; update table_heads set ${damage} where table_id = ${world.tableId}`);
+    expect(await publish()).toEqual({ added: 0, cosigned: 0 });
+    await tamper(
+      world,
+      `delete from table_heads where table_id = ${world.tableId}; insert into table_heads select * from kept_heads`,
+    );
+    expect(await publish()).toEqual({ added: 1, cosigned: 0 });
+    expect(await verify(world.sql, {})).toMatchObject({ ok: true });
+  });
+
   test("proves a forecast down to the signed root", async () => {
     const { world, publish } = await logged();
     await publish();
