@@ -1,21 +1,24 @@
-/**
- * `npm run containers`: docker-compose.yml and Dockerfile with a real engine, as an operator uses them. Runs where an engine
- * answers, or can be made (root on Debian 12); otherwise prints why not, in one line. With `--all` that is a failure. With
- * `--short` scaling, the upgrade, HTTPS and the restore are left out.
- */
+/** `npm run containers`: docker-compose.yml and Dockerfile with a real engine, as an operator uses them. */
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
+import { Command } from "commander";
 import { reasonOf } from "../../src/errors.ts";
 import { type Engine, findEngine } from "./engine.ts";
 import { openStack } from "./stack.ts";
 import { STEPS } from "./steps.ts";
 import type { World } from "./world.ts";
 
-const { values } = parseArgs({
-  options: { all: { type: "boolean", default: false }, short: { type: "boolean", default: false } },
-});
+const options = new Command("npm run containers --")
+  .description(
+    "run docker-compose.yml and Dockerfile with a real engine; where no engine responds and none can be made (root on " +
+      "Debian 12), print why not",
+  )
+  .option("--all", "end with 1 if there is no engine", false)
+  .option("--short", "leave out scaling, the upgrade, HTTPS and the restore", false)
+  .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
+  .parse()
+  .opts<{ all: boolean; short: boolean }>();
 const scratch = await mkdtemp(join(tmpdir(), "roundhouse-containers-"));
 const made = join(tmpdir(), "roundhouse-engine");
 await mkdir(made, { recursive: true });
@@ -23,7 +26,7 @@ const found = await findEngine(made);
 try {
   if (typeof found === "string") {
     console.log(`containers: not run, since ${found}`);
-    process.exitCode = values.all ? 1 : 0;
+    process.exitCode = options.all ? 1 : 0;
   } else {
     console.log(found.version);
     await showAll(found);
@@ -39,7 +42,7 @@ async function showAll(engine: Engine): Promise<void> {
   const world: World = { stack, image: "", key: "", admin, answered: 0, made: 0 };
   const beganMs = performance.now();
   try {
-    const steps = STEPS.filter(({ isLong }) => !values.short || isLong !== true);
+    const steps = STEPS.filter(({ isLong }) => !options.short || isLong !== true);
     for (const { claim, show } of steps) {
       const fromMs = performance.now();
       const seen = await show(world);

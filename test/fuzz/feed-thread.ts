@@ -21,9 +21,9 @@ const { TARGETS } = (await import(module)) as { TARGETS: readonly Target[] };
 const target = TARGETS.find((one) => one.name === name);
 if (target === undefined) throw new Error(`there is no target ${name}`);
 // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread is no window, it has no origin
-parentPort?.postMessage(feed(target, new BigInt64Array(current)));
+parentPort?.postMessage(await feed(target, new BigInt64Array(current)));
 
-function feed({ seeds, run }: Target, shown: BigInt64Array): Fed {
+async function feed({ seeds, run }: Target, shown: BigInt64Array): Promise<Fed> {
   const until = performance.now() + forMs;
   let texts = 0;
   for (; performance.now() < until || texts === 0; texts += 1) {
@@ -31,7 +31,7 @@ function feed({ seeds, run }: Target, shown: BigInt64Array): Fed {
     const text = mutate(seeds, randomOf(at));
     Atomics.store(shown, 0, BigInt(at));
     try {
-      run(text);
+      await run(text);
     } catch (error) {
       return { seed: at, fault: error instanceof Error ? (error.stack ?? error.message) : String(error) };
     }

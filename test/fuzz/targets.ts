@@ -1,8 +1,12 @@
 import { readFileSync } from "node:fs";
+import type { IncomingMessage } from "node:http";
+import { Readable } from "node:stream";
 import path from "node:path";
 import { csvReader } from "../../src/cli/import/csv-rows.ts";
 import { jsonLinesReader } from "../../src/cli/import/jsonl.ts";
 import { PLAIN_FORMAT } from "../../src/cli/import/format.ts";
+import { readForm } from "../../src/frame/body.ts";
+import { PageError } from "../../src/frame/errors.ts";
 import { adapterOf, type AdapterName } from "../../src/houses/adapters/index.ts";
 import { parseRetryAfter } from "../../src/houses/polling/retry-after.ts";
 import { encodedEtag, namedEtag } from "../../src/http/etag.ts";
@@ -17,7 +21,7 @@ import { reduceResponse } from "../../src/topups/usdt/endpoints/reduce-response.
 export interface Target {
   name: string;
   seeds: string[];
-  run(text: string): void;
+  run(text: string): void | Promise<void>;
 }
 
 const fixture = (name: string) => readFileSync(path.join(import.meta.dirname, "../fixtures", name), "utf8");
@@ -53,6 +57,8 @@ function bounded(text: string, most: number): void {
   if (text.includes("\0")) throw new Error("a text with a zero byte");
 }
 
+const formPart = (disposition: string, content: string) =>
+  `--cut\r\ncontent-disposition: form-data; ${disposition}\r\n\r\n${content}\r\n`;
 const word = (digit: string) => `0x${digit.repeat(64)}`;
 const RPC = {
   token: word("c").slice(0, 42),
@@ -127,7 +133,7 @@ export const TARGETS: readonly Target[] = [
     },
   },
   {
-    name: "notices and answers of the payment app",
+    name: "notices and responses of the payment app",
     seeds: [
       '{"bizType":"PAY","data":"{}","bizIdStr":"29383937493038367292","bizId":2938,"bizStatus":"PAY_SUCCESS"}',
       JSON.stringify({ status: "SUCCESS", code: "000000", data: { ...order, orderAmount: "25.17" } }),
@@ -141,6 +147,22 @@ export const TARGETS: readonly Target[] = [
       const asked = queriedOrder.safeParse(data);
       if (asked.success) for (const value of Object.values(asked.data)) bounded(value, 64);
       certificates.safeParse(data);
+    },
+  },
+  {
+    name: "multipart forms",
+    seeds: [
+      formPart('name="reason"', "bank day") + formPart('name="statement"; filename="a.csv"', "a;b\n") + "--cut--\r\n",
+    ],
+    async run(text) {
+      const headers = { "content-type": "multipart/form-data; boundary=cut" };
+      const request = Object.assign(Readable.from([Buffer.from(text)]), { headers }) as unknown as IncomingMessage;
+      try {
+        const form = await readForm(request, { field: "statement", maxBytes: 1_048_576 });
+        for (const value of Object.values(form).flat()) bounded(value, text.length);
+      } catch (error) {
+        if (!(error instanceof PageError)) throw error;
+      }
     },
   },
   {

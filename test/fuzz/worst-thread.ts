@@ -8,4 +8,4 @@ export interface WorstTask {
   text: string;
 }
 
-runTasks(({ name, text }: WorstTask): void => TARGETS.find((target) => target.name === name)?.run(text));
+runTasks(({ name, text }: WorstTask) => TARGETS.find((target) => target.name === name)?.run(text));

@@ -1,10 +1,8 @@
-// Asks the package registry for known vulnerabilities of what we ship: node test/security/audit.ts [--required]
-// Ends with 1 if there are some of high severity or worse that accepted-advisories.json does not accept. A registry that has no
-// such service, or does not answer, is reported and passed over, unless --required states that it must not be.
+// `npm run audit`: asks the package registry for known vulnerabilities of what we ship.
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { parseArgs } from "node:util";
 import { pathToFileURL } from "node:url";
+import { Command } from "commander";
 import { z } from "zod";
 
 /** An advisory that does not apply to us, or is lived with for a while. */
@@ -138,9 +136,18 @@ function main({ isRequired, file }: { isRequired: boolean; file: string | URL })
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
-  const { values } = parseArgs({
-    options: { required: { type: "boolean", default: false }, accepted: { type: "string" } },
+  const { required, accepted } = new Command("npm run audit --")
+    .description(
+      "ask the package registry for known vulnerabilities of what we ship; ends with 1 if there are some of high severity or " +
+        "worse that are not accepted",
+    )
+    .option("--required", "end with 1 also if the registry has no such service, or does not respond", false)
+    .option("--accepted <file>", "another list of accepted advisories than accepted-advisories.json")
+    .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
+    .parse()
+    .opts<{ required: boolean; accepted?: string }>();
+  process.exitCode = main({
+    isRequired: required,
+    file: accepted ?? new URL("accepted-advisories.json", import.meta.url),
   });
-  const file = values.accepted ?? new URL("accepted-advisories.json", import.meta.url);
-  process.exitCode = main({ isRequired: values.required, file });
 }
