@@ -8,9 +8,9 @@ import { TARGETS } from "./targets.ts";
 describe("[FUZZ] every parser of outside text", () => {
   it.each(TARGETS)(
     "$name reads what it is made for, and survives fifty texts that are nearly that",
-    ({ seeds, run }) => {
-      for (const seed of seeds) expect(() => run(seed)).not.toThrow();
-      for (let seed = 1; seed <= 50; seed += 1) expect(() => run(mutate(seeds, randomOf(seed)))).not.toThrow();
+    async ({ seeds, run }) => {
+      for (const seed of seeds) await run(seed);
+      for (let seed = 1; seed <= 50; seed += 1) await run(mutate(seeds, randomOf(seed)));
     },
   );
 
