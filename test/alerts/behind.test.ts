@@ -1,24 +1,16 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import publishLog from "../../jobs/publish-log.ts";
 import { findLogBehind, findUnreadBacklog } from "../../src/alerts/behind-store.ts";
 import { createLasting } from "../../src/alerts/lasting.ts";
-import { connect, type Sql } from "../../src/db/client.ts";
 import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import { testContext } from "../support/context.ts";
-import { createDatabase } from "../support/database.ts";
+import { openTestDatabase } from "../support/database.ts";
 import { houseEntry } from "../support/houses.ts";
 import { makeItem, makePayload } from "../support/make.ts";
 
-let database: Awaited<ReturnType<typeof createDatabase>>;
-let sql: Sql;
+const { sql } = await openTestDatabase();
 beforeAll(async () => {
-  database = await createDatabase();
-  sql = connect(database.url, { name: "test" });
   await applyHouses(sql, [houseEntry()]);
-});
-afterAll(async () => {
-  await sql.end({ timeout: 1 });
-  await database.drop();
 });
 
 const texts = (found: readonly { text: string }[]) => found.map(({ text }) => text);

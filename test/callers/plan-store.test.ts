@@ -1,22 +1,14 @@
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { beforeAll, expect, it } from "vitest";
 import { listPlans, listPlanSettings, setPlan } from "../../src/callers/plan-store.ts";
-import { connect, type Sql } from "../../src/db/client.ts";
 import { applyHouses } from "../../src/houses-file/apply-store.ts";
-import { createDatabase } from "../support/database.ts";
+import { openTestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { houseEntry } from "../support/houses.ts";
 
-let database: { url: string; drop(): Promise<void> };
-let sql: Sql;
+const { sql } = await openTestDatabase({ max: 3 });
 
 beforeAll(async () => {
-  database = await createDatabase();
-  sql = connect(database.url, { name: "test", max: 3 });
   await applyHouses(sql, [houseEntry(), houseEntry({ id: "beta" })]);
-});
-afterAll(async () => {
-  await sql.end();
-  await database.drop();
 });
 
 const planOf = async (name: string) => (await listPlans(sql)).find((plan) => plan.name === name);

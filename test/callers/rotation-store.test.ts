@@ -1,19 +1,13 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import { findCaller } from "../../src/callers/caller-store.ts";
 import { hashKey } from "../../src/callers/key.ts";
 import { rotateKey } from "../../src/callers/rotation-store.ts";
 import { createAccount, createKey, listKeys, revokeKey } from "../../src/callers/store.ts";
-import { connect, type Sql } from "../../src/db/client.ts";
-import { createDatabase } from "../support/database.ts";
+import { openTestDatabase } from "../support/database.ts";
 
 const EMAIL = "ann@example.com";
-let database: { url: string; drop(): Promise<void> };
-let sql: Sql;
+const { sql } = await openTestDatabase({ max: 8 });
 
-beforeAll(async () => {
-  database = await createDatabase();
-  sql = connect(database.url, { name: "test", max: 8 });
-});
 beforeEach(async () => {
   await sql.unsafe(`
     delete from keys;
@@ -23,10 +17,6 @@ beforeEach(async () => {
     alter table entitlements alter column id restart;
     alter table accounts alter column id restart`);
   await createAccount(sql, EMAIL);
-});
-afterAll(async () => {
-  await sql.end();
-  await database.drop();
 });
 
 async function newKey(name = "default", days: number | null = null): Promise<{ id: bigint; key: string }> {

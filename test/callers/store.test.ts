@@ -1,19 +1,13 @@
 import { randomBytes } from "node:crypto";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { findCaller } from "../../src/callers/caller-store.ts";
 import { checkKey, hashKey, mintKey } from "../../src/callers/key.ts";
 import { createAccount, createKey, listKeys, revokeKey, touchKeys } from "../../src/callers/store.ts";
-import { connect, type Sql } from "../../src/db/client.ts";
-import { createDatabase } from "../support/database.ts";
+import { openTestDatabase } from "../support/database.ts";
 
 const EMAIL = "ann@example.com";
-let database: { url: string; drop(): Promise<void> };
-let sql: Sql;
+const { sql } = await openTestDatabase({ max: 8 });
 
-beforeAll(async () => {
-  database = await createDatabase();
-  sql = connect(database.url, { name: "test", max: 8 });
-});
 beforeEach(async () => {
   await sql.unsafe(`
     delete from keys;
@@ -22,10 +16,6 @@ beforeEach(async () => {
     alter table keys alter column id restart;
     alter table entitlements alter column id restart;
     alter table accounts alter column id restart`);
-});
-afterAll(async () => {
-  await sql.end();
-  await database.drop();
 });
 
 async function newKey(plan = "Pro", email = EMAIL): Promise<{ id: bigint; key: string; last4: string }> {

@@ -1,11 +1,10 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
-import { connect, openPipeline, type Pipeline, type Sql } from "../../src/db/client.ts";
+import { beforeEach, expect, it } from "vitest";
 import { verify } from "../../src/verify/verify.ts";
 import { createPasses } from "../../src/pass/passes.ts";
 import { resetNewestNumber } from "../../src/corrections/reset-newest.ts";
 import normalizeRounds from "../../jobs/normalize-rounds.ts";
 import { testContext } from "../support/context.ts";
-import { createDatabase } from "../support/database.ts";
+import { openTestDatabase } from "../support/database.ts";
 import { forgetHouses } from "../support/houses.ts";
 import {
   followChain,
@@ -19,20 +18,8 @@ import {
 
 const WRONG = 9_001_007;
 
-let database: Awaited<ReturnType<typeof createDatabase>>;
-let sql: Sql;
-let pipeline: Pipeline;
-beforeAll(async () => {
-  database = await createDatabase();
-  sql = connect(database.url, { name: "test", max: 4 });
-  pipeline = openPipeline(database.url, { name: "test" });
-});
+const { sql, pipeline } = await openTestDatabase({ max: 4 });
 beforeEach(() => forgetHouses(sql));
-afterAll(async () => {
-  await pipeline.end();
-  await sql.end();
-  await database.drop();
-});
 
 let second = 0;
 /** A response with these ids, newest first, taken in by a worker that begins with nothing. */

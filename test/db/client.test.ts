@@ -4,23 +4,18 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { connect, type Queryable, type Sql, type Transaction } from "../../src/db/client.ts";
 import { copyField, copyLines } from "../../src/db/copy.ts";
 import { ConnectionLostError, isConnectionError, violatedConstraint } from "../../src/db/errors.ts";
-import { createDatabase } from "../support/database.ts";
+import { openTestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 
-let database: Awaited<ReturnType<typeof createDatabase>>;
-let sql: Sql;
+const { sql, url: databaseUrl } = await openTestDatabase({ max: 1 });
 let other: Sql;
 
 beforeAll(async () => {
-  database = await createDatabase();
-  sql = connect(database.url, { name: "test", max: 1 });
-  other = connect(database.url, { name: "other", max: 1 });
+  other = connect(databaseUrl, { name: "other", max: 1 });
 });
 
 afterAll(async () => {
-  await sql.end({ timeout: 1 });
-  await other.end({ timeout: 1 });
-  await database.drop();
+  await other.end();
 });
 
 async function pidOf(connection: Queryable): Promise<number> {
@@ -221,7 +216,7 @@ describe("a transaction", () => {
       });
     });
     const loss = lost.catch((error: unknown) => error);
-    const next = connect(database.url, { name: "next", max: 1 });
+    const next = connect(databaseUrl, { name: "next", max: 1 });
     const rolledBack = next.begin(async (tx) => {
       await tx`insert into touched values (2)`;
       gate.resolve();
@@ -299,7 +294,7 @@ describe("a COPY", () => {
 
 /** A way to the database that can stop forwarding what is open, without closing anything. */
 async function openWay() {
-  const target = new URL(database.url);
+  const target = new URL(databaseUrl);
   const ways = new Set<{ near: Socket; far: Socket }>();
   const server = createServer((near) => {
     const far = createConnection({ host: target.hostname, port: Number(target.port) });
@@ -311,7 +306,7 @@ async function openWay() {
     near.pipe(far).pipe(near);
   });
   await once(server.listen(0, "127.0.0.1"), "listening");
-  const url = new URL(database.url);
+  const url = new URL(databaseUrl);
   url.port = String((server.address() as AddressInfo).port);
   return {
     url: url.href,

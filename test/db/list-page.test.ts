@@ -1,19 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { connect, type Sql } from "../../src/db/client.ts";
+import { describe, expect, it } from "vitest";
 import { readListPage } from "../../src/db/list-page.ts";
-import { createDatabase } from "../support/database.ts";
+import { openTestDatabase } from "../support/database.ts";
 
-let database: Awaited<ReturnType<typeof createDatabase>>;
-let sql: Sql;
-
-beforeAll(async () => {
-  database = await createDatabase();
-  sql = connect(database.url, { name: "test", max: 1 });
-});
-afterAll(async () => {
-  await sql.end();
-  await database.drop();
-});
+const { sql } = await openTestDatabase({ max: 1 });
 
 /** A page of four of the numbers from 1. */
 function read(page: number, upTo: number) {

@@ -1,20 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { connect, type Sql } from "../../src/db/client.ts";
+import { beforeEach, describe, expect, it } from "vitest";
 import { migrate, migrationNames, requireSchema, schemaState } from "../../src/db/migrate.ts";
 import { UsageError } from "../../src/errors.ts";
-import { createDatabase } from "../support/database.ts";
+import { openTestDatabase } from "../support/database.ts";
 
-let database: Awaited<ReturnType<typeof createDatabase>>;
-let sql: Sql;
-beforeAll(async () => {
-  database = await createDatabase();
-  sql = connect(database.url, { name: "test", max: 1 });
-});
+const { sql, url } = await openTestDatabase({ max: 1 });
 beforeEach(() => applied(...migrationNames()));
-afterAll(async () => {
-  await sql.end();
-  await database.drop();
-});
 
 /** Makes the database say that these migrations were applied to it. */
 async function applied(...names: string[]): Promise<void> {
@@ -25,10 +15,10 @@ async function applied(...names: string[]): Promise<void> {
 describe("a database with the schema of this version", () => {
   it("is left as it is by another migrate", async () => {
     const lines: string[] = [];
-    await migrate(database.url, (line) => lines.push(line));
+    await migrate(url, (line) => lines.push(line));
     expect(lines).toEqual([]);
-    expect(await schemaState(database.url)).toEqual({ pending: [], other: null });
-    await requireSchema(database.url);
+    expect(await schemaState(url)).toEqual({ pending: [], other: null });
+    await requireSchema(url);
   });
 });
 
@@ -39,7 +29,7 @@ describe("a database from before 0.1.0", () => {
   it("is refused by migrate and by every process in one sentence with advice", async () => {
     await applied("0001_houses", "0002_payloads", "0003_rounds");
     for (const start of [migrate, requireSchema]) {
-      await expect(start(database.url)).rejects.toThrow(new UsageError(refusal));
+      await expect(start(url)).rejects.toThrow(new UsageError(refusal));
     }
     expect(await sql`select from migrations`).toHaveLength(3);
   });
@@ -51,7 +41,7 @@ describe("a database of a newer version", () => {
     const refusal =
       "the database is newer than this version: it has 0999_later; start the version that made it, or a newer one";
     for (const start of [migrate, requireSchema]) {
-      await expect(start(database.url)).rejects.toThrow(new UsageError(refusal));
+      await expect(start(url)).rejects.toThrow(new UsageError(refusal));
     }
   });
 });
@@ -60,7 +50,7 @@ describe("a database that lacks migrations", () => {
   it("is refused by every process but migrate", async () => {
     const [last = ""] = migrationNames().slice(-1);
     await applied(...migrationNames().slice(0, -1));
-    await expect(requireSchema(database.url)).rejects.toThrow(
+    await expect(requireSchema(url)).rejects.toThrow(
       new UsageError(`the database lacks ${last}; run \`roundhouse migrate\` first`),
     );
   });

@@ -1,25 +1,20 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { connect, type Sql } from "../../src/db/client.ts";
 import { boundReads, TooManyReadsError } from "../../src/db/reads.ts";
-import { createDatabase } from "../support/database.ts";
+import { openTestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 
 const LIMITS = { atOnce: 2, waiting: 2 };
 const NEVER = new AbortController().signal;
 
-let database: Awaited<ReturnType<typeof createDatabase>>;
-let sql: Sql;
+const { sql, url } = await openTestDatabase({ max: 2 });
 let pool: Sql;
 
 beforeAll(async () => {
-  database = await createDatabase();
-  sql = connect(database.url, { name: "test", max: 2 });
-  pool = connect(database.url, { name: "reads", max: 1 });
+  pool = connect(url, { name: "reads", max: 1 });
 });
 afterAll(async () => {
   await pool.end();
-  await sql.end();
-  await database.drop();
 });
 
 /** Sessions of the pool that run a statement or hold a transaction open. */

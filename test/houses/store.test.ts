@@ -1,25 +1,15 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import type { Fragment } from "../../src/db/statement.ts";
-import { connect, type Sql } from "../../src/db/client.ts";
 import { applyHouses, setDemoAddress } from "../../src/houses-file/apply-store.ts";
 import { listHouses } from "../../src/houses/house-status-store.ts";
 import { pauseHouse, resumeHouse } from "../../src/houses/polling/pause-store.ts";
 import { listPollSchedules, loadHouse } from "../../src/houses/store.ts";
 import { findOfflineHouses, findUnreadableTables } from "../../src/houses-file/watch-store.ts";
-import { createDatabase } from "../support/database.ts";
+import { openTestDatabase } from "../support/database.ts";
 import { feedEntry, forgetHouses, houseEntry, tableEntry } from "../support/houses.ts";
 
-let database: Awaited<ReturnType<typeof createDatabase>>;
-let sql: Sql;
-beforeAll(async () => {
-  database = await createDatabase();
-  sql = connect(database.url, { name: "test" });
-});
+const { sql } = await openTestDatabase();
 beforeEach(() => forgetHouses(sql));
-afterAll(async () => {
-  await sql.end();
-  await database.drop();
-});
 
 const noVariables = () => undefined;
 

@@ -1,8 +1,7 @@
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import normalizeRounds from "../../jobs/normalize-rounds.ts";
-import { connect, openPipeline, type Pipeline, type Sql } from "../../src/db/client.ts";
 import { SALT, TERMINATING_HASH } from "../../src/demo/bustabit-v2.ts";
 import { createTrueChain } from "../../src/demo/true-chain.ts";
 import { createProver } from "../../src/houses/fairness/prove.ts";
@@ -13,7 +12,7 @@ import { multiplierShape } from "../../src/cli/import/values.ts";
 import { importRounds, type Imported, type ImportOptions } from "../../src/import/import.ts";
 import { createPasses } from "../../src/pass/passes.ts";
 import { testContext } from "../support/context.ts";
-import { createDatabase } from "../support/database.ts";
+import { openTestDatabase } from "../support/database.ts";
 import { feedEntry, forgetHouses } from "../support/houses.ts";
 import {
   followChain,
@@ -34,23 +33,11 @@ const games = createTrueChain(new AbortController().signal);
 /** round_id, multiplier, occurred_at, hash. */
 type Row = [string | null, string | null, (string | null)?, (string | null)?];
 
-let database: Awaited<ReturnType<typeof createDatabase>>;
-let sql: Sql;
-let passes: Pipeline;
-beforeAll(async () => {
-  database = await createDatabase();
-  sql = connect(database.url, { name: "test" });
-  passes = openPipeline(database.url, { name: "test" });
-});
+const { sql, pipeline: passes } = await openTestDatabase();
 beforeEach(async () => {
   await sql`delete from gaps`;
   await sql`delete from conflicts`;
   await forgetHouses(sql);
-});
-afterAll(async () => {
-  await passes.end();
-  await sql.end();
-  await database.drop();
 });
 
 /** Imports rows as lines 2, 3 … of a file. */

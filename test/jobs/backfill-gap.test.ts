@@ -1,7 +1,6 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import backfillGap from "../../jobs/backfill-gap.ts";
 import normalizeRounds from "../../jobs/normalize-rounds.ts";
-import { connect, openPipeline, type Pipeline, type Sql } from "../../src/db/client.ts";
 import { ThrottledError } from "../../src/errors.ts";
 import type { HouseClient } from "../../src/houses/polling/client.ts";
 import { SALT, TERMINATING_HASH } from "../../src/demo/bustabit-v2.ts";
@@ -13,7 +12,7 @@ import { giveUpGap, openGapAgain } from "../../src/corrections/close-gap.ts";
 import { expireNotices } from "../../src/rounds/notices/notices-store.ts";
 import { respondWith, startBadHouse, type BadHouse } from "../support/bad-house.ts";
 import { testContext, type TestContext } from "../support/context.ts";
-import { createDatabase } from "../support/database.ts";
+import { openTestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { feedEntry, forgetHouses } from "../support/houses.ts";
 import {
@@ -29,17 +28,10 @@ import {
 const HISTORY = "/history?before={id}&limit={limit}";
 const games = createTrueChain(new AbortController().signal);
 
-let database: Awaited<ReturnType<typeof createDatabase>>;
-let sql: Sql;
-let pipeline: Pipeline;
+const { sql, pipeline } = await openTestDatabase();
 let passes: Passes;
 let house: BadHouse;
 let http: HouseClient;
-beforeAll(async () => {
-  database = await createDatabase();
-  sql = connect(database.url, { name: "test" });
-  pipeline = openPipeline(database.url, { name: "test" });
-});
 beforeEach(async () => {
   passes = createPasses(pipeline);
   await sql`delete from gaps`;
@@ -51,11 +43,6 @@ beforeEach(async () => {
 afterEach(async () => {
   await http.close();
   await house.close();
-});
-afterAll(async () => {
-  await pipeline.end();
-  await sql.end();
-  await database.drop();
 });
 
 function context(signal?: AbortSignal): TestContext {

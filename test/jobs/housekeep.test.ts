@@ -1,32 +1,22 @@
 import { hostname, tmpdir } from "node:os";
 import { resolve } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, it, test } from "vitest";
+import { beforeEach, describe, expect, it, test } from "vitest";
 import housekeep from "../../jobs/housekeep.ts";
-import { connect, type Sql } from "../../src/db/client.ts";
 import { PRUNED_BY_AGE } from "../../src/housekeeping/prune-store.ts";
 import { noteWorkUptime } from "../../src/housekeeping/uptime-store.ts";
 import { noteApiUptime } from "../../src/serve/uptime-store.ts";
 import { RETENTION } from "../../src/housekeeping/retention.ts";
 import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import { testContext } from "../support/context.ts";
-import { createDatabase } from "../support/database.ts";
+import { openTestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { forgetHouses, houseEntry } from "../support/houses.ts";
 import { makeItem, makePayload, makeTable } from "../support/make.ts";
 
-let database: Awaited<ReturnType<typeof createDatabase>>;
-let sql: Sql;
-beforeAll(async () => {
-  database = await createDatabase();
-  sql = connect(database.url, { name: "test" });
-});
+const { sql } = await openTestDatabase();
 beforeEach(async () => {
   await forgetHouses(sql);
   await applyHouses(sql, [houseEntry(), houseEntry({ id: "beta" })]);
-});
-afterAll(async () => {
-  await sql.end();
-  await database.drop();
 });
 
 async function run(kind: "partitions" | "retention" | "disk" | "uptime", env: Record<string, string> = {}) {

@@ -1,13 +1,12 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import normalizeRounds from "../../jobs/normalize-rounds.ts";
-import { connect, openPipeline, type Pipeline, type Sql } from "../../src/db/client.ts";
 import { SALT, TERMINATING_HASH } from "../../src/demo/bustabit-v2.ts";
 import { createTrueChain } from "../../src/demo/true-chain.ts";
 import { expireNotices, refreshStalledNotices } from "../../src/rounds/notices/notices-store.ts";
 import { createPasses, type Passes } from "../../src/pass/passes.ts";
 import { listTables } from "../../src/rounds/lists/table-list-store.ts";
 import { testContext, type TestContext } from "../support/context.ts";
-import { createDatabase } from "../support/database.ts";
+import { openTestDatabase } from "../support/database.ts";
 import { feedEntry, forgetHouses, tableEntry } from "../support/houses.ts";
 import {
   atSecond,
@@ -27,23 +26,11 @@ const FAIR = {
 };
 const games = createTrueChain(new AbortController().signal);
 
-let database: Awaited<ReturnType<typeof createDatabase>>;
-let sql: Sql;
-let pipeline: Pipeline;
+const { sql, pipeline } = await openTestDatabase();
 let passes: Passes;
-beforeAll(async () => {
-  database = await createDatabase();
-  sql = connect(database.url, { name: "test" });
-  pipeline = openPipeline(database.url, { name: "test" });
-});
 beforeEach(async () => {
   passes = createPasses(pipeline);
   await forgetHouses(sql);
-});
-afterAll(async () => {
-  await pipeline.end();
-  await sql.end();
-  await database.drop();
 });
 
 async function normalize(house = "alpha"): Promise<{ counts: Record<string, number> } & TestContext> {

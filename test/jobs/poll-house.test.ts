@@ -1,8 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { gunzipSync } from "node:zlib";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import pollHouse from "../../jobs/poll-house.ts";
-import { connect, openPipeline, type Pipeline, type Sql } from "../../src/db/client.ts";
 import type { HouseClient } from "../../src/houses/polling/client.ts";
 import { createHouseClient } from "../../src/houses/polling/http.ts";
 import { applyHouses } from "../../src/houses-file/apply-store.ts";
@@ -10,21 +9,14 @@ import { pauseHouse } from "../../src/houses/polling/pause-store.ts";
 import { createPasses, type Passes } from "../../src/pass/passes.ts";
 import { page, respondWith, startBadHouse, badResponses, type BadHouse } from "../support/bad-house.ts";
 import { testContext } from "../support/context.ts";
-import { createDatabase } from "../support/database.ts";
+import { openTestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { feedEntry, forgetHouses, houseEntry, tableEntry } from "../support/houses.ts";
 
-let database: Awaited<ReturnType<typeof createDatabase>>;
-let sql: Sql;
+const { sql, pipeline } = await openTestDatabase();
 let house: BadHouse;
 let http: HouseClient;
-let pipeline: Pipeline;
 let passes: Passes;
-beforeAll(async () => {
-  database = await createDatabase();
-  sql = connect(database.url, { name: "test" });
-  pipeline = openPipeline(database.url, { name: "test" });
-});
 beforeEach(async () => {
   passes = createPasses(pipeline);
   await forgetHouses(sql);
@@ -34,11 +26,6 @@ beforeEach(async () => {
 afterEach(async () => {
   await http.close();
   await house.close();
-});
-afterAll(async () => {
-  await pipeline.end();
-  await sql.end();
-  await database.drop();
 });
 
 /** A house of as many tables at /0, /1 … */

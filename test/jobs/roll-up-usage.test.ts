@@ -1,22 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import rollUpUsage from "../../jobs/roll-up-usage.ts";
 import { createAccount, createKey } from "../../src/callers/store.ts";
-import { connect, type Sql } from "../../src/db/client.ts";
 import { consumeCalls } from "../../src/usage/store.ts";
 import { testContext } from "../support/context.ts";
-import { createDatabase } from "../support/database.ts";
+import { openTestDatabase } from "../support/database.ts";
 
-let database: Awaited<ReturnType<typeof createDatabase>>;
-let sql: Sql;
+const { sql } = await openTestDatabase();
 
 beforeAll(async () => {
-  database = await createDatabase();
-  sql = connect(database.url, { name: "test" });
   await sql`select make_day_partitions('2026-01-01', 60)`;
-});
-afterAll(async () => {
-  await sql.end();
-  await database.drop();
 });
 
 /** An account with that many keys. */

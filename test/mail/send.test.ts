@@ -1,36 +1,26 @@
 import { once } from "node:events";
 import { createServer, type AddressInfo, type Socket } from "node:net";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import housekeep from "../../jobs/housekeep.ts";
 import sendMail from "../../jobs/send-mail.ts";
 import { closeAlert, openAlert } from "../../src/alerts/store.ts";
 import { checkMail } from "../../src/cli/doctor/mail.ts";
 import { printMails } from "../../src/cli/run/print-mails.ts";
-import { connect, type Sql } from "../../src/db/client.ts";
 import { openMailServer } from "../../src/mail/deliver.ts";
 import { letter } from "../../src/mail/letter.ts";
 import { queueMail, takeMail } from "../../src/mail/outbox-store.ts";
 import { testContext } from "../support/context.ts";
-import { createDatabase } from "../support/database.ts";
+import { openTestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { startMailServer, type TestMailServer } from "../support/mail-server.ts";
 
-let database: Awaited<ReturnType<typeof createDatabase>>;
-let sql: Sql;
+const { sql } = await openTestDatabase({ max: 4 });
 let server: TestMailServer;
-beforeAll(async () => {
-  database = await createDatabase();
-  sql = connect(database.url, { name: "test", max: 4 });
-});
 beforeEach(async () => {
   await sql`truncate mails, mail_trouble, alerts, alert_mails`;
   server = await startMailServer();
 });
 afterEach(() => server.close());
-afterAll(async () => {
-  await sql.end();
-  await database.drop();
-});
 
 const write = (recipient: string, subject = "Hello", paragraphs = ["Some words."]) =>
   sql.begin((tx) => queueMail(tx, { ...letter("test", subject, paragraphs), recipient }));

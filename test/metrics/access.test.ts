@@ -1,29 +1,19 @@
 import { get } from "node:http";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { startHealthServer, type HealthServer } from "../../src/http/health-server.ts";
-import { connect, type Sql } from "../../src/db/client.ts";
 import { loadSettings } from "../../src/config/environment.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
 import { CHECKS } from "../api/world.ts";
 import { readableLog } from "../queue/world.ts";
-import { createDatabase } from "../support/database.ts";
+import { openTestDatabase } from "../support/database.ts";
 import { readScrape } from "./scraped.ts";
 
 const TOKEN = "a-token-of-some-length";
 
-let database: Awaited<ReturnType<typeof createDatabase>>;
-let sql: Sql;
+const { sql } = await openTestDatabase();
 let server: HealthServer | undefined;
-beforeAll(async () => {
-  database = await createDatabase();
-  sql = connect(database.url, { name: "test" });
-});
 afterEach(async () => {
   await server?.close();
-});
-afterAll(async () => {
-  await sql.end();
-  await database.drop();
 });
 
 /** A worker's server as the environment says; gives a way to ask it for metrics. */

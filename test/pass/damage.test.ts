@@ -1,7 +1,7 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import normalizeRounds from "../../jobs/normalize-rounds.ts";
 import pollHouse from "../../jobs/poll-house.ts";
-import { connect, openPipeline, type Pipeline, type Sql } from "../../src/db/client.ts";
+import { connect, type Sql } from "../../src/db/client.ts";
 import { addAccuracy } from "../../src/forecasts/accuracy/add-accuracy.ts";
 import { verify } from "../../src/verify/verify.ts";
 import type { HouseClient } from "../../src/houses/polling/client.ts";
@@ -10,22 +10,15 @@ import { createPasses, type Passes } from "../../src/pass/passes.ts";
 import { repairTable } from "../../src/verify/repair.ts";
 import { respondWith, startBadHouse, type BadHouse } from "../support/bad-house.ts";
 import { testContext } from "../support/context.ts";
-import { createDatabase } from "../support/database.ts";
+import { openTestDatabase } from "../support/database.ts";
 import { feedEntry, forgetHouses, tableEntry } from "../support/houses.ts";
 import { makeHouse, type MadeTable } from "../support/make.ts";
 
-let database: Awaited<ReturnType<typeof createDatabase>>;
-let sql: Sql;
-let pipeline: Pipeline;
+const { sql, pipeline, url: databaseUrl } = await openTestDatabase({ max: 4 });
 let http: HouseClient;
 let house: BadHouse;
 let damaged: MadeTable;
 let healthy: MadeTable;
-beforeAll(async () => {
-  database = await createDatabase();
-  sql = connect(database.url, { name: "test", max: 4 });
-  pipeline = openPipeline(database.url, { name: "test" });
-});
 beforeEach(async () => {
   await forgetHouses(sql);
   await sql`delete from alerts`;
@@ -40,11 +33,6 @@ beforeEach(async () => {
 afterEach(async () => {
   await http.close();
   await house.close();
-});
-afterAll(async () => {
-  await pipeline.end();
-  await sql.end();
-  await database.drop();
 });
 
 /** A page of the three newest rounds, whose multipliers follow from their ids. */
@@ -77,7 +65,7 @@ const kept = async () =>
 
 /** Writes past every guard, as a failing disk would. */
 async function damage(change: (tx: Sql) => Promise<unknown>): Promise<void> {
-  const broken = connect(database.url, { name: "damage", max: 1 });
+  const broken = connect(databaseUrl, { name: "damage", max: 1 });
   try {
     await broken`set session_replication_role = replica`;
     await change(broken);

@@ -1,21 +1,9 @@
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { connect, type Sql } from "../../src/db/client.ts";
-import { createDatabase } from "../support/database.ts";
+import { expect, it } from "vitest";
+import { openTestDatabase } from "../support/database.ts";
 import { makeTable } from "../support/make.ts";
 import { givePasses, timesFrom } from "../support/passes.ts";
 
-let database: Awaited<ReturnType<typeof createDatabase>>;
-let sql: Sql;
-
-beforeAll(async () => {
-  database = await createDatabase();
-  sql = connect(database.url, { name: "test", max: 3 });
-});
-
-afterAll(async () => {
-  await sql.end({ timeout: 1 });
-  await database.drop();
-});
+const { sql } = await openTestDatabase({ max: 3 });
 
 /** Multipliers of every band, in hundredths. */
 const MULTIPLIERS = [187, 340, 101, 1250, 222, 100, 5000, 150, 1001];

@@ -1,7 +1,6 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import normalizeRounds from "../../jobs/normalize-rounds.ts";
 import pollHouse from "../../jobs/poll-house.ts";
-import { connect, openPipeline, type Pipeline, type Sql } from "../../src/db/client.ts";
 import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import type { HouseClient } from "../../src/houses/polling/client.ts";
 import { createHouseClient } from "../../src/houses/polling/http.ts";
@@ -9,22 +8,15 @@ import { touchHeads } from "../../src/tables/heads-store.ts";
 import { createPasses, type Passes } from "../../src/pass/passes.ts";
 import { respondWith, startBadHouse, type BadHouse } from "../support/bad-house.ts";
 import { testContext } from "../support/context.ts";
-import { createDatabase } from "../support/database.ts";
+import { openTestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { feedEntry, forgetHouses, houseEntry, tableEntry } from "../support/houses.ts";
 import { followChain, makeHouse, storedRounds, type MadeTable } from "../support/make.ts";
 
-let database: Awaited<ReturnType<typeof createDatabase>>;
-let sql: Sql;
-let pipeline: Pipeline;
+const { sql, pipeline } = await openTestDatabase({ max: 6 });
 let http: HouseClient;
 let house: BadHouse;
 let passes: Passes;
-beforeAll(async () => {
-  database = await createDatabase();
-  sql = connect(database.url, { name: "test", max: 6 });
-  pipeline = openPipeline(database.url, { name: "test" });
-});
 beforeEach(async () => {
   passes = createPasses(pipeline);
   await forgetHouses(sql);
@@ -35,11 +27,6 @@ beforeEach(async () => {
 afterEach(async () => {
   await http.close();
   await house.close();
-});
-afterAll(async () => {
-  await pipeline.end();
-  await sql.end();
-  await database.drop();
 });
 
 /** A page of the three newest rounds, whose multipliers follow from their ids. */

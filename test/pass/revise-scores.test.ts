@@ -1,5 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { connect, type Sql } from "../../src/db/client.ts";
+import { beforeEach, describe, expect, it } from "vitest";
 import { createProver } from "../../src/houses/fairness/prove.ts";
 import { loadHouse } from "../../src/houses/store.ts";
 import { loadState } from "../../src/pass/add.ts";
@@ -7,7 +6,7 @@ import { listTablesToRevise, reviseScores, type RevisedScores } from "../../src/
 import type { PassState } from "../../src/pass/compute/state.ts";
 import { rereadRange } from "../../src/reread/reread.ts";
 import { decideConflict, reviseRound } from "../../src/corrections/revision.ts";
-import { createDatabase } from "../support/database.ts";
+import { openTestDatabase } from "../support/database.ts";
 import { feedEntry } from "../support/houses.ts";
 import { atSecond, makeTable, type MadeTable } from "../support/make.ts";
 import { givePasses } from "../support/passes.ts";
@@ -15,21 +14,12 @@ import { givePasses } from "../support/passes.ts";
 const MULTIPLIERS = [187, 340, 101, 1250, 222, 100, 5000, 150, 1001];
 const ANN = { by: "ann", reason: "the house confirmed it" };
 
-let database: Awaited<ReturnType<typeof createDatabase>>;
-let sql: Sql;
+const { sql } = await openTestDatabase();
 let table: MadeTable;
 let house = 0;
-beforeAll(async () => {
-  database = await createDatabase();
-  sql = connect(database.url, { name: "test" });
-});
 beforeEach(async () => {
   house += 1;
   table = await makeTable(sql, {}, { id: `house-${house}` });
-});
-afterAll(async () => {
-  await sql.end();
-  await database.drop();
 });
 
 function rounds(count: number): number[] {

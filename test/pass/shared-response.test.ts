@@ -1,8 +1,7 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { gunzipSync, gzipSync } from "node:zlib";
 import normalizeRounds from "../../jobs/normalize-rounds.ts";
 import pollHouse from "../../jobs/poll-house.ts";
-import { connect, openPipeline, type Pipeline, type Sql } from "../../src/db/client.ts";
 import { keepPayloads } from "../../src/housekeeping/store.ts";
 import type { HouseClient } from "../../src/houses/polling/client.ts";
 import { createProver } from "../../src/houses/fairness/prove.ts";
@@ -16,24 +15,17 @@ import { verify } from "../../src/verify/verify.ts";
 import { rereadRange } from "../../src/reread/reread.ts";
 import { respondWith, startBadHouse, type BadHouse } from "../support/bad-house.ts";
 import { testContext } from "../support/context.ts";
-import { createDatabase } from "../support/database.ts";
+import { openTestDatabase } from "../support/database.ts";
 import { feedEntry, forgetHouses, tableEntry } from "../support/houses.ts";
 import { followChain, makeHouse, storedRounds, type MadeTable } from "../support/make.ts";
 
 const TABLES = 3;
 
-let database: Awaited<ReturnType<typeof createDatabase>>;
-let sql: Sql;
-let pipeline: Pipeline;
+const { sql, pipeline } = await openTestDatabase({ max: 6 });
 let http: HouseClient;
 let house: BadHouse;
 let passes: Passes;
 let tables: MadeTable[];
-beforeAll(async () => {
-  database = await createDatabase();
-  sql = connect(database.url, { name: "test", max: 6 });
-  pipeline = openPipeline(database.url, { name: "test" });
-});
 beforeEach(async () => {
   passes = createPasses(pipeline);
   await forgetHouses(sql);
@@ -45,11 +37,6 @@ beforeEach(async () => {
 afterEach(async () => {
   await http.close();
   await house.close();
-});
-afterAll(async () => {
-  await pipeline.end();
-  await sql.end();
-  await database.drop();
 });
 
 /** Tables m0, m1 …, whose rounds one response lists. */

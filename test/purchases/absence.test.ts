@@ -1,28 +1,18 @@
 import { globSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { OPERATIONS } from "../../src/api/operations.ts";
 import * as consoleLists from "../../src/console/index.ts";
-import { connect, type Sql } from "../../src/db/client.ts";
 import { assertPosting, type LedgerSide, type Posting } from "../../src/ledger/posting.ts";
 import * as opsLists from "../../src/ops/index.ts";
-import { createDatabase } from "../support/database.ts";
+import { openTestDatabase } from "../support/database.ts";
 
 const ROOT = path.join(import.meta.dirname, "..", "..");
 /** What would take money back out, or take it by card. */
 const ABSENT =
   /re-?fund|withdraw|pay-?outs?\b|cash-?(?:out|back)|charge-?back|money-?back|\bcards?\b|card[-_]?(?:number|holder|no\b)|\bcc-|\bcv[cv]2?\b|mastercard|\bvisa\b|paypal|stripe/i;
 
-let database: Awaited<ReturnType<typeof createDatabase>>;
-let sql: Sql;
-beforeAll(async () => {
-  database = await createDatabase();
-  sql = connect(database.url, { name: "test", max: 1 });
-});
-afterAll(async () => {
-  await sql.end();
-  await database.drop();
-});
+const { sql } = await openTestDatabase({ max: 1 });
 
 const read = (file: string) => readFileSync(path.join(ROOT, file), "utf8");
 /** A template without names that no reader sees: classes, files that it includes, the kind of a link's preview. */

@@ -1,6 +1,5 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import normalizeRounds from "../../jobs/normalize-rounds.ts";
-import { connect, openPipeline, type Pipeline, type Sql } from "../../src/db/client.ts";
 import { createProver } from "../../src/houses/fairness/prove.ts";
 import { loadHouse } from "../../src/houses/store.ts";
 import { createPasses, type Passes } from "../../src/pass/passes.ts";
@@ -8,7 +7,7 @@ import { decideOnItems } from "../../src/corrections/quarantine-decisions.ts";
 import { rereadRange, type RereadWork } from "../../src/reread/reread.ts";
 import { placeText, readPlace, type Reread } from "../../src/reread/reread-report.ts";
 import { testContext } from "../support/context.ts";
-import { createDatabase } from "../support/database.ts";
+import { openTestDatabase } from "../support/database.ts";
 import { feedEntry, forgetHouses } from "../support/houses.ts";
 import {
   atSecond,
@@ -22,25 +21,13 @@ import {
 
 const never = new AbortController().signal;
 
-let database: Awaited<ReturnType<typeof createDatabase>>;
-let sql: Sql;
-let pipeline: Pipeline;
+const { sql, pipeline } = await openTestDatabase();
 let passes: Passes;
-beforeAll(async () => {
-  database = await createDatabase();
-  sql = connect(database.url, { name: "test" });
-  pipeline = openPipeline(database.url, { name: "test" });
-});
 beforeEach(async () => {
   passes = createPasses(pipeline);
   await sql`delete from gaps`;
   await sql`delete from conflicts`;
   await forgetHouses(sql);
-});
-afterAll(async () => {
-  await pipeline.end();
-  await sql.end();
-  await database.drop();
 });
 
 const normalize = () => normalizeRounds.run({ house: "alpha" }, testContext(sql, { passes }).context);

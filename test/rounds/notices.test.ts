@@ -2,24 +2,19 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { connect, type Sql } from "../../src/db/client.ts";
 import { expireNotices, refreshNotices, refreshStalledNotices } from "../../src/rounds/notices/notices-store.ts";
 import { lockHeads } from "../../src/tables/heads-store.ts";
-import { createDatabase } from "../support/database.ts";
+import { openTestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { forgetHouses, tableEntry } from "../support/houses.ts";
 import { makeHouse, openNotices, type MadeTable } from "../support/make.ts";
 
-let database: Awaited<ReturnType<typeof createDatabase>>;
-let sql: Sql;
+const { sql, url } = await openTestDatabase();
 let other: Sql;
 beforeAll(async () => {
-  database = await createDatabase();
-  sql = connect(database.url, { name: "test" });
-  other = connect(database.url, { name: "other" });
+  other = connect(url, { name: "other" });
 });
 beforeEach(() => forgetHouses(sql));
 afterAll(async () => {
   await other.end();
-  await sql.end();
-  await database.drop();
 });
 
 /** Tables of one house, each with a round that was received with two results. */

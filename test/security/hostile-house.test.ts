@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import normalizeRounds from "../../jobs/normalize-rounds.ts";
-import { connect, openPipeline, type Sql } from "../../src/db/client.ts";
+import { openPipeline } from "../../src/db/client.ts";
 import { createPasses } from "../../src/pass/passes.ts";
 import { roundhouse } from "../cli/world.ts";
 import { withOptions } from "../houses/adapters/fixtures.ts";
 import { testContext } from "../support/context.ts";
-import { createDatabase } from "../support/database.ts";
+import { openTestDatabase } from "../support/database.ts";
 import { feedEntry, tableEntry } from "../support/houses.ts";
 import { makeHouse, makePayload, makeTable, type MadeTable } from "../support/make.ts";
 
@@ -16,25 +16,18 @@ const KEYS = Array.from({ length: 12 }, (_, at) => `"${String(at).repeat(100_000
 /** Bounds of the columns that a house's texts get into. */
 const [LONGEST_REASON, LONGEST_ID] = [500, 128];
 
-let database: Awaited<ReturnType<typeof createDatabase>>;
-let sql: Sql;
+const { sql, url } = await openTestDatabase({ max: 1 });
 let table: MadeTable;
 
 beforeAll(async () => {
-  database = await createDatabase();
-  sql = connect(database.url, { name: "test", max: 1 });
   table = await makeTable(sql, { feed: feedEntry({ occurred_at: "at", hash: "hash" }), round_ids: "opaque" });
-});
-afterAll(async () => {
-  await sql.end();
-  await database.drop();
 });
 
 /** Takes in what a house sent, a body each; gives what became of the payloads. */
 async function takeIn(bodies: readonly string[], of = table): Promise<string[]> {
   await sql`delete from payloads where table_id = ${of.id}`;
   for (const [second, body] of bodies.entries()) await makePayload(sql, of, { second, body });
-  const pipeline = openPipeline(database.url, { name: "test" });
+  const pipeline = openPipeline(url, { name: "test" });
   await normalizeRounds.run({ house: of.house }, testContext(sql, { passes: createPasses(pipeline) }).context);
   await pipeline.end();
   const rows = await sql<{ state: string }[]>`
@@ -76,7 +69,7 @@ describe("[TEXTS] what a hostile house sends", () => {
       expect(roundId?.length ?? 0).toBeLessThanOrEqual(LONGEST_ID);
     }
     const list = await roundhouse(["quarantine", "list", "--house", "alpha", "--json"], {
-      env: { DATABASE_URL: database.url },
+      env: { DATABASE_URL: url },
     });
     expect(list.code).toBe(0);
     expect(JSON.parse(list.stdout)).toHaveLength(50);

@@ -1,9 +1,26 @@
 import { randomBytes } from "node:crypto";
 import { Redis } from "ioredis";
-import { inject } from "vitest";
+import { afterAll, inject } from "vitest";
 import pg from "pg";
-import { connect, type Sql } from "../../src/db/client.ts";
+import { connect, openPipeline, type Pipeline, type Sql } from "../../src/db/client.ts";
 import { makeFresh } from "./fresh.ts";
+
+/** A database for all tests of a file, with its connections. They are closed and it is dropped after the last test. */
+export async function openTestDatabase(options: { max?: number } = {}): Promise<{
+  url: string;
+  sql: Sql;
+  pipeline: Pipeline;
+}> {
+  const { url, drop } = await createDatabase();
+  const sql = connect(url, { name: "test", ...options });
+  const pipeline = openPipeline(url, { name: "test" });
+  afterAll(async () => {
+    await pipeline.end();
+    await sql.end();
+    await drop();
+  });
+  return { url, sql, pipeline };
+}
 
 /**
  * A database of one's own with the newest schema and nothing in it: a copy of the run's template, or one that another

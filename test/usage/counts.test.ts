@@ -1,7 +1,7 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import path from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { createAccount, createKey } from "../../src/callers/store.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
 import { ROLES } from "../../src/db/roles/role-grants.ts";
@@ -10,21 +10,14 @@ import { listKeyDays } from "../../src/usage/by-key-store.ts";
 import { listEndpointDays } from "../../src/usage/daily-store.ts";
 import { listDueDays, listUsageDifferences } from "../../src/usage/days-store.ts";
 import { consumeCalls, readUsage } from "../../src/usage/store.ts";
-import { createDatabase } from "../support/database.ts";
+import { openTestDatabase } from "../support/database.ts";
 
 const ENDPOINTS = ["games", "rounds", "forecasts"] as const;
 
-let database: Awaited<ReturnType<typeof createDatabase>>;
-let sql: Sql;
+const { sql, url } = await openTestDatabase();
 
 beforeAll(async () => {
-  database = await createDatabase();
-  sql = connect(database.url, { name: "test" });
   await sql`select make_day_partitions('2026-01-30', 4)`;
-});
-afterAll(async () => {
-  await sql.end();
-  await database.drop();
 });
 
 /** An account with that many keys of a plan without limits. */
@@ -68,7 +61,7 @@ describe("counts of calls", () => {
   it("equal the facts after several pools metered the same keys, with batches that were rolled back", async () => {
     const [one, two] = [await makeAccount(sql, 3), await makeAccount(sql, 2)];
     const keyIds = [...one.keyIds, ...two.keyIds];
-    const pools = [1, 2, 3, 4].map((n) => connect(database.url, { name: `meter ${n}`, max: 2 }));
+    const pools = [1, 2, 3, 4].map((n) => connect(url, { name: `meter ${n}`, max: 2 }));
     try {
       let admitted = 0;
       await Promise.all(
@@ -106,7 +99,7 @@ describe("counts of calls", () => {
   it("equal the facts of two processes that meter one key at the same time", async () => {
     const { accountId, keyIds } = await makeAccount(sql);
     const script = path.join(import.meta.dirname, "meter-process.ts");
-    const processes = [1, 2].map(() => fork(script, [database.url, String(keyIds[0]), "3000"]));
+    const processes = [1, 2].map(() => fork(script, [url, String(keyIds[0]), "3000"]));
     await Promise.all(processes.map((one) => once(one, "message")));
     for (const one of processes) one.send("go");
     const admitted = await Promise.all(processes.map(async (one) => Number((await once(one, "message"))[0])));
@@ -134,7 +127,7 @@ describe("counts of calls", () => {
 
   it("are written in the transaction of the meter, whose role changes neither facts nor counts itself", async () => {
     const { accountId, keyIds } = await makeAccount(sql);
-    const api = connect(withRole(database.url, ROLES.api), { name: "api", max: 1 });
+    const api = connect(withRole(url, ROLES.api), { name: "api", max: 1 });
     try {
       for (const n of [3, 4]) {
         await api`select consume_calls(array[${keyIds[0] ?? 0n}::bigint], array['games'], array[${n}::integer])`;
@@ -155,7 +148,7 @@ describe("a read of usage", () => {
       insert into usage_facts (minute, key_id, account_id, endpoint, batch, n)
       select date_trunc('day', now(), 'UTC'), ${keyIds[0] ?? 0n}, ${accountId}, 'rounds', nextval('usage_batches'), 1
       from generate_series(1, 300000)`;
-    const reader = connect(database.url, { name: "reader", max: 1 });
+    const reader = connect(url, { name: "reader", max: 1 });
     try {
       const before = await factReads();
       expect((await readUsage(reader, accountId, 31)).endpoints).toEqual([{ endpoint: "rounds", requests: 300_000n }]);

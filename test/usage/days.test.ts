@@ -8,17 +8,14 @@ import { dropPartition, makePartitions } from "../../src/housekeeping/store.ts";
 import { findUsageBehind, listUsageDifferences, sumNextHour } from "../../src/usage/days-store.ts";
 import { consumeCalls, readUsage } from "../../src/usage/store.ts";
 import { testContext } from "../support/context.ts";
-import { createDatabase } from "../support/database.ts";
+import { openTestDatabase } from "../support/database.ts";
 
-let database: Awaited<ReturnType<typeof createDatabase>>;
-let sql: Sql;
+const { sql, url } = await openTestDatabase();
 let worker: Sql;
 let of: { account: bigint; key: bigint };
 
 beforeAll(async () => {
-  database = await createDatabase();
-  sql = connect(database.url, { name: "test" });
-  worker = connect(withRole(database.url, ROLES.worker), { name: "worker" });
+  worker = connect(withRole(url, ROLES.worker), { name: "worker" });
   await sql`select make_day_partitions('2026-01-01', 20)`;
   const account = await createAccount(sql, "caller@example.com");
   const key = await createKey(sql, { email: "caller@example.com", plan: "Max" });
@@ -27,8 +24,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await worker.end();
-  await sql.end();
-  await database.drop();
 });
 
 /** Stores calls as the meter would have at that time. */

@@ -1,24 +1,14 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import path from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { connect, type Sql } from "../../src/db/client.ts";
+import { describe, expect, it } from "vitest";
+import { connect } from "../../src/db/client.ts";
 import { Meter } from "../../src/usage/meter.ts";
 import { consumeCalls, readUsage } from "../../src/usage/store.ts";
-import { createDatabase } from "../support/database.ts";
+import { openTestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 
-let database: Awaited<ReturnType<typeof createDatabase>>;
-let sql: Sql;
-
-beforeAll(async () => {
-  database = await createDatabase();
-  sql = connect(database.url, { name: "test" });
-});
-afterAll(async () => {
-  await sql.end();
-  await database.drop();
-});
+const { sql, url } = await openTestDatabase();
 
 let made = 0;
 
@@ -214,7 +204,7 @@ describe("the meter of a process", () => {
   it("admits exactly the quota of 20,000 concurrent calls in two processes", async () => {
     const { keyId, accountId } = await makeCaller({ day: 5000 });
     const script = path.join(import.meta.dirname, "meter-process.ts");
-    const processes = [1, 2].map(() => fork(script, [database.url, String(keyId), "10000"]));
+    const processes = [1, 2].map(() => fork(script, [url, String(keyId), "10000"]));
     await Promise.all(processes.map((one) => once(one, "message")));
     for (const one of processes) one.send("go");
     const admitted = await Promise.all(processes.map(async (one) => Number((await once(one, "message"))[0])));
@@ -281,7 +271,7 @@ describe("the meter of a process", () => {
 
   it("refuses the calls of a batch without a response of the database, and continues afterwards", async () => {
     const { keyId } = await makeCaller();
-    const pool = connect(database.url, { name: "cut", max: 1 });
+    const pool = connect(url, { name: "cut", max: 1 });
     const meter = new Meter((calls) => consumeCalls(pool, calls));
     await meter.consume({ keyId, endpoint: "games" });
     await sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'roundhouse cut'`;

@@ -1,24 +1,16 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import remindHolders from "../../jobs/remind-holders.ts";
 import { createAccount, createKey } from "../../src/callers/store.ts";
-import { connect, type Sql } from "../../src/db/client.ts";
 import { consumeCalls } from "../../src/usage/store.ts";
 import { mailsTo } from "../console/mails.ts";
 import { testContext } from "../support/context.ts";
-import { createDatabase } from "../support/database.ts";
+import { openTestDatabase } from "../support/database.ts";
 
-let database: Awaited<ReturnType<typeof createDatabase>>;
-let sql: Sql;
+const { sql } = await openTestDatabase();
 beforeAll(async () => {
-  database = await createDatabase();
-  sql = connect(database.url, { name: "test" });
   await sql`update plans set day_limit = 10, month_limit = 1000 where name = 'Starter'`;
   await sql`update plans set day_limit = 100, month_limit = 20 where name = 'Pro'`;
-});
-afterAll(async () => {
-  await sql.end();
-  await database.drop();
 });
 
 async function makeCaller(plan: string) {

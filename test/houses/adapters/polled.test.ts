@@ -1,8 +1,8 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import backfillGap from "../../../jobs/backfill-gap.ts";
 import normalizeRounds from "../../../jobs/normalize-rounds.ts";
 import pollHouse from "../../../jobs/poll-house.ts";
-import { connect, type Sql } from "../../../src/db/client.ts";
+import { connect } from "../../../src/db/client.ts";
 import { takeRequest } from "../../../src/houses/polling/budget-store.ts";
 import type { HouseClient } from "../../../src/houses/polling/client.ts";
 import { verify } from "../../../src/verify/verify.ts";
@@ -12,19 +12,14 @@ import { listHouses } from "../../../src/houses/house-status-store.ts";
 import { respondWith, startBadHouse, type BadHouse } from "../../support/bad-house.ts";
 import { testContext } from "../../support/context.ts";
 import { passesTo } from "../../support/passes-to.ts";
-import { createDatabase } from "../../support/database.ts";
+import { openTestDatabase } from "../../support/database.ts";
 import { forgetHouses, tableEntry } from "../../support/houses.ts";
 import { followChain, makeHouse, openNotices, storedRounds, type MadeTable } from "../../support/make.ts";
 import { fixture } from "./fixtures.ts";
 
-let database: Awaited<ReturnType<typeof createDatabase>>;
-let sql: Sql;
+const { sql, url: databaseUrl } = await openTestDatabase();
 let server: BadHouse;
 let http: HouseClient;
-beforeAll(async () => {
-  database = await createDatabase();
-  sql = connect(database.url, { name: "test" });
-});
 beforeEach(async () => {
   await sql`delete from gaps`;
   await sql`delete from conflicts`;
@@ -36,13 +31,9 @@ afterEach(async () => {
   await http.close();
   await server.close();
 });
-afterAll(async () => {
-  await sql.end();
-  await database.drop();
-});
 
 const context = () =>
-  testContext(sql, { passes: passesTo(database.url), http, env: { ALLOW_PRIVATE_HOUSES: "1" } }).context;
+  testContext(sql, { passes: passesTo(databaseUrl), http, env: { ALLOW_PRIVATE_HOUSES: "1" } }).context;
 /** One turn of the house: it is asked, and what it answered is read. */
 async function turn(): Promise<Record<string, number>> {
   await sql`update poll_leases set next_allowed_at = '-infinity'`;
@@ -504,7 +495,7 @@ describe("a budget of requests", () => {
 
   it("allows what ten seconds of it hold immediately, and then returns how long to wait", async () => {
     await houseOf([{ adapter: "roobet", round_ids: "opaque" }]);
-    const other = connect(database.url, { name: "test" });
+    const other = connect(databaseUrl, { name: "test" });
     try {
       const taken = await Promise.all(
         Array.from({ length: 40 }, (_, n) => takeRequest(n % 2 === 0 ? sql : other, "alpha", 60)),

@@ -1,29 +1,19 @@
 import path from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import backfillGap from "../../../jobs/backfill-gap.ts";
 import normalizeRounds from "../../../jobs/normalize-rounds.ts";
 import pollHouse from "../../../jobs/poll-house.ts";
-import { connect, type Sql } from "../../../src/db/client.ts";
 import { createReplayHouse } from "../../../src/demo/replay/house.ts";
 import { createHouseClient } from "../../../src/houses/polling/http.ts";
 import { applyHouses } from "../../../src/houses-file/apply-store.ts";
 import { testContext } from "../../support/context.ts";
 import { passesTo } from "../../support/passes-to.ts";
-import { createDatabase } from "../../support/database.ts";
+import { openTestDatabase } from "../../support/database.ts";
 import { entryOf } from "./world.ts";
 
 const FIXTURES = path.join(import.meta.dirname, "../../fixtures/replay");
 
-let database: Awaited<ReturnType<typeof createDatabase>>;
-let sql: Sql;
-beforeAll(async () => {
-  database = await createDatabase();
-  sql = connect(database.url, { name: "test" });
-});
-afterAll(async () => {
-  await sql.end();
-  await database.drop();
-});
+const { sql, url: databaseUrl } = await openTestDatabase();
 
 const JSON_FEED = {
   path: "/rounds?limit=5",
@@ -56,7 +46,7 @@ test.each([
       const roundIds = as === "json" ? "consecutive" : "opaque";
       await applyHouses(sql, [entryOf({ url: house.url + base }, { id, as, feed, colors: "ours", roundIds })]);
       const { context } = testContext(sql, {
-        passes: passesTo(database.url),
+        passes: passesTo(databaseUrl),
         http,
         env: { ALLOW_PRIVATE_HOUSES: "1" },
       });

@@ -1,9 +1,8 @@
 import { Readable } from "node:stream";
 import { pipeline as streamTo } from "node:stream/promises";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import backfillGap from "../../../jobs/backfill-gap.ts";
 import normalizeRounds from "../../../jobs/normalize-rounds.ts";
-import { connect, openPipeline, type Pipeline, type Sql } from "../../../src/db/client.ts";
 import { createProver } from "../../../src/houses/fairness/prove.ts";
 import { settingsOf } from "../../../src/houses/house.ts";
 import { loadHouse } from "../../../src/houses/store.ts";
@@ -17,7 +16,7 @@ import { verify } from "../../../src/verify/verify.ts";
 import { roundhouse } from "../../cli/world.ts";
 import { madeChain, type MadeChain } from "../../houses/fairness/made-chain.ts";
 import { testContext } from "../../support/context.ts";
-import { createDatabase } from "../../support/database.ts";
+import { openTestDatabase } from "../../support/database.ts";
 import { feedEntry, forgetHouses } from "../../support/houses.ts";
 import { followChain, makePayload, makeTable, storedRounds, type MadeTable } from "../../support/make.ts";
 import { assignments } from "../../support/assignments.ts";
@@ -27,26 +26,14 @@ const oldEra = madeChain("b2", "old salt", "ethercrash", { rounds: 100 });
 const newEra = madeChain("c3", "new salt", "bustabit-raw", { rounds: 20_000, after: 100 });
 const ERAS = [oldEra.settings, newEra.settings];
 
-let database: Awaited<ReturnType<typeof createDatabase>>;
-let sql: Sql;
-let pipeline: Pipeline;
+const { sql, pipeline, url } = await openTestDatabase();
 let passes: Passes;
-beforeAll(async () => {
-  database = await createDatabase();
-  sql = connect(database.url, { name: "test" });
-  pipeline = openPipeline(database.url, { name: "test" });
-});
 beforeEach(async () => {
   passes = createPasses(pipeline);
   await sql`delete from gaps`;
   await sql`delete from conflicts`;
   await sql`alter table gaps alter column id restart`;
   await forgetHouses(sql);
-});
-afterAll(async () => {
-  await pipeline.end();
-  await sql.end();
-  await database.drop();
 });
 
 /** A table with these proofs; again with others, its settings are changed. */
@@ -387,7 +374,7 @@ describe("proving stored rounds again", () => {
   it("is a command that exits with 1 if a round fails, with its own options", async () => {
     const table = await withRounds();
     await tamper(5_920, "hundredths", 7_777);
-    const place = { env: { DATABASE_URL: database.url, REDIS_URL: "redis://127.0.0.1:1" } };
+    const place = { env: { DATABASE_URL: url, REDIS_URL: "redis://127.0.0.1:1" } };
     const args = ["verify", "rounds", "--table", table.name, "--from", "101", "--json"];
     const { code, stdout, stderr } = await roundhouse(args, place);
     expect([code, stderr]).toEqual([1, expect.stringContaining(`proving ${table.name}`)]);
