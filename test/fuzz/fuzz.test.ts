@@ -9,8 +9,8 @@ describe("[FUZZ] every parser of outside text", () => {
   it.each(TARGETS)(
     "$name reads what it is made for, and survives fifty texts that are nearly that",
     async ({ seeds, run }) => {
-      for (const seed of seeds) await run(seed);
-      for (let seed = 1; seed <= 50; seed += 1) await run(mutate(seeds, randomOf(seed)));
+      const changed = Array.from({ length: 50 }, (_, n) => mutate(seeds, randomOf(n + 1)));
+      for (const text of [...seeds, ...changed]) expect(await run(text)).toBeUndefined();
     },
   );
 
