@@ -1,15 +1,6 @@
 import { colorOf } from "./colors.ts";
 import { placeItems, type NewSlot, type Slot } from "./place.ts";
-import {
-  numberOf,
-  type RoundsResponse,
-  type Conflict,
-  type KnownRound,
-  type OpenedGap,
-  type RefusedItem,
-  type TableState,
-  type IntakeRound,
-} from "./round.ts";
+import type { RoundsResponse, Conflict, KnownRound, OpenedGap, RefusedItem, TableState, IntakeRound } from "./round.ts";
 
 /** The state of a round in quarantine. */
 export interface HeldBack {
@@ -68,7 +59,7 @@ export function planIntake(before: TableState, response: RoundsResponse, stored:
     stuck: null,
     onTime: 0,
     sequence: [],
-    state: before,
+    state: { ...before },
   };
   const isLate = latenessOf(before, response, slots);
   const neighbors: Neighbors = { isHidden: false, olderId: null, run: { hundredths: 0, length: 0 } };
@@ -112,7 +103,7 @@ interface Neighbors {
 
 function takeOne(
   taken: IntakePlan,
-  { round, verified }: NewSlot,
+  { round, number, verified }: NewSlot,
   about: {
     late: boolean;
     response: RoundsResponse;
@@ -127,18 +118,18 @@ function takeOne(
   let gap: OpenedGap | null = null;
   if (!late) {
     const isApart = !about.sharesRounds && taken.onTime === 0;
-    gap = gapBefore(state, round.roundId, response.manner, {
+    gap = gapBefore(state, { roundId: round.roundId, number }, response.manner, {
       isHidden: neighbors.isHidden || isApart,
       olderId: isApart ? null : neighbors.olderId,
     });
     if (gap !== null) taken.gaps.push(gap);
-    taken.stuck = { kind: "over" };
+    taken.stuck = OVER;
     taken.onTime += 1;
   }
-  const seq = state.lastSeq + 1n;
+  state.lastSeq += 1n;
   const { roundId, hundredths, rawValue, occurredAt } = round;
-  const placed = {
-    seq,
+  const placed: IntakeRound = {
+    seq: state.lastSeq,
     roundId,
     hundredths,
     rawValue,
@@ -150,12 +141,15 @@ function takeOne(
     late,
     proofHash: round.hash,
     verified,
+    historyHash: "",
   };
-  const hash = about.link(state.historyHash, placed);
-  taken.rounds.push({ ...placed, historyHash: hash });
-  const next = { ...state, lastSeq: seq, historyHash: hash };
-  taken.state = late ? next : withNewest(next, round, verified === true);
+  state.historyHash = about.link(state.historyHash, placed);
+  placed.historyHash = state.historyHash;
+  taken.rounds.push(placed);
+  if (!late) setNewest(state, round, { number, isProven: verified === true });
 }
+
+const OVER = { kind: "over" } as const;
 
 /** Returns whether a new round, in playing order, follows rounds that were played later. */
 function latenessOf(
@@ -166,7 +160,7 @@ function latenessOf(
   if (manner === "late" || manner === "reread") return () => true;
   if (manner === "first" || before.newestRoundId === null) return () => false;
   if (before.roundIds === "consecutive") {
-    return ({ round }, _, now) => (numberOf(round.roundId) ?? 0n) < (now.newestNumber ?? 0n);
+    return ({ number }, _, now) => (number ?? 0n) < (now.newestNumber ?? 0n);
   }
   const newestAt = slots.findLastIndex((slot) => slot.kind === "known" && slot.round.roundId === before.newestRoundId);
   const lastKnownAt = slots.findLastIndex(({ kind }) => kind === "known");
@@ -182,7 +176,7 @@ function latenessOf(
 /** The gap before an on-time round; null if there is none. */
 function gapBefore(
   state: TableState,
-  beforeRoundId: string,
+  { roundId: beforeRoundId, number }: { roundId: string; number: bigint | null },
   manner: RoundsResponse["manner"],
   { isHidden, olderId }: { isHidden: boolean; olderId: string | null },
 ): OpenedGap | null {
@@ -191,7 +185,6 @@ function gapBefore(
     const isGap = isHidden && manner === "poll";
     return isGap ? { range: null, afterRoundId: olderId ?? state.newestRoundId, beforeRoundId } : null;
   }
-  const number = numberOf(beforeRoundId);
   if (number === null || state.newestNumber === null || number === state.newestNumber + 1n) return null;
   return {
     range: { from: state.newestNumber + 1n, to: number - 1n },
@@ -220,16 +213,17 @@ function nextRun(run: { hundredths: number; length: number }, hundredths: number
   return { hundredths, length: run.hundredths === hundredths ? run.length + 1 : 1 };
 }
 
-function withNewest(state: TableState, round: NewSlot["round"], isProven: boolean): TableState {
-  const isSame = !isProven && state.sameHundredths === round.hundredths;
-  return {
-    ...state,
-    newestRoundId: round.roundId,
-    newestNumber: state.roundIds === "consecutive" ? numberOf(round.roundId) : null,
-    newestOccurredAt: round.occurredAt ?? state.newestOccurredAt,
-    sameHundredths: isProven ? null : round.hundredths,
-    sameCount: isProven ? 0 : isSame ? state.sameCount + 1 : 1,
-  };
+function setNewest(
+  state: TableState,
+  { roundId, hundredths, occurredAt }: NewSlot["round"],
+  { number, isProven }: { number: bigint | null; isProven: boolean },
+): void {
+  const isSame = !isProven && state.sameHundredths === hundredths;
+  state.newestRoundId = roundId;
+  state.newestNumber = number;
+  state.newestOccurredAt = occurredAt ?? state.newestOccurredAt;
+  state.sameHundredths = isProven ? null : hundredths;
+  state.sameCount = isProven ? 0 : isSame ? state.sameCount + 1 : 1;
 }
 
 function stuckItem({ index, round, raw }: NewSlot): RefusedItem {

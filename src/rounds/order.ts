@@ -1,9 +1,11 @@
 import type { FeedOrder } from "../houses/contract.ts";
-import { numberOf, type KnownRound } from "./round.ts";
+import type { KnownRound } from "./round.ts";
 
 /** The properties of an item that determine its order. */
 export interface Placeable {
   roundId: string | null;
+  /** Of a consecutive id; else null. */
+  number: bigint | null;
   occurredAt: string | null;
 }
 
@@ -24,12 +26,12 @@ export function inPlayingOrder<Item extends Placeable>(
     return direction === "newest_first" ? items.toReversed() : [...items];
   }
   return items
-    .flatMap((item) => {
-      const number = item.roundId === null ? null : numberOf(item.roundId);
-      return number === null ? [] : [{ item, number }];
-    })
-    .toSorted((a, b) => (a.number < b.number ? -1 : a.number > b.number ? 1 : 0))
-    .map(({ item }) => item);
+    .filter(({ number }) => number !== null)
+    .toSorted((a, b) => compareNumbers(a.number ?? 0n, b.number ?? 0n));
+}
+
+function compareNumbers(a: bigint, b: bigint): number {
+  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { HouseRound } from "../houses/contract.ts";
 import { believableNumbers } from "./jump.ts";
-import { inPlayingOrder } from "./order.ts";
+import { inPlayingOrder, type Placeable } from "./order.ts";
 import {
   numberOf,
   type RoundsResponse,
@@ -20,6 +20,8 @@ export interface NewSlot {
   kind: "new";
   index: number;
   round: HouseRound;
+  /** Of a consecutive id; else null. */
+  number: bigint | null;
   verified: true | null;
   raw: unknown;
 }
@@ -46,16 +48,17 @@ export function placeItems(
 ): Placed {
   const placed: Placed = { slots: [], sharesRounds: false, duplicates: 0, conflicts: [], refused: [] };
   const firsts = new Map<string, number>();
-  const candidates: { roundId: string | null; occurredAt: string | null; slot: Slot }[] = [];
+  const candidates: (Placeable & { slot: Slot })[] = [];
   const isManual = manner === "first" || manner === "late";
   const whyFar = isManual ? () => null : believableNumbers(state, { items, reach, heldBack });
   for (const [index, item] of items.entries()) {
-    const refusal = item.ok && state.roundIds === "consecutive" ? badNumber(item, whyFar) : null;
+    const number = item.ok && state.roundIds === "consecutive" ? numberOf(item.round.roundId) : null;
+    const refusal = item.ok && state.roundIds === "consecutive" ? badNumber(item, number, whyFar) : null;
     if (!item.ok || refusal !== null) {
       const roundId = item.ok ? item.round.roundId : item.roundId;
       const { code, reason } = item.ok ? (refusal ?? { code: "bad_id", reason: "" }) : item;
       placed.refused.push({ index, code, reason, roundId, raw: item.raw });
-      candidates.push({ roundId, occurredAt: null, slot: { kind: "bad" } });
+      candidates.push({ roundId, number: null, occurredAt: null, slot: { kind: "bad" } });
       continue;
     }
     const { round, verified, raw } = item;
@@ -71,25 +74,24 @@ export function placeItems(
     firsts.set(roundId, stored?.hundredths ?? hundredths);
     const slot: Slot =
       stored === undefined
-        ? { kind: "new", index, round, verified, raw }
+        ? { kind: "new", index, round, number, verified, raw }
         : { kind: "known", round: { ...round, hundredths: stored.hundredths }, known: stored };
-    candidates.push({ roundId, occurredAt, slot });
+    candidates.push({ roundId, number, occurredAt, slot });
   }
   placed.sharesRounds = candidates.some(({ roundId }) => roundId !== null && known.has(roundId));
   // an unreadable copy of a round that is also readable or stored hides nothing
   const missing = candidates.filter(
     ({ roundId, slot }) => slot.kind !== "bad" || roundId === null || !(firsts.has(roundId) || known.has(roundId)),
   );
-  const readable = state.roundIds === "consecutive" ? missing.filter(({ slot }) => slot.kind !== "bad") : missing;
-  placed.slots = inPlayingOrder(readable, state, known, { newIsNewer: manner === "poll" }).map(({ slot }) => slot);
+  placed.slots = inPlayingOrder(missing, state, known, { newIsNewer: manner === "poll" }).map(({ slot }) => slot);
   return placed;
 }
 
 function badNumber(
   { round: { roundId }, verified }: Extract<CheckedItem, { ok: true }>,
+  number: bigint | null,
   whyFar: (number: bigint) => string | null,
 ): Pick<RefusedItem, "code" | "reason"> | null {
-  const number = numberOf(roundId);
   if (number !== null) {
     const reason = verified === true ? null : whyFar(number); // a proof confirms the number
     return reason === null ? null : { code: "far_ahead", reason };

@@ -9,6 +9,7 @@ import {
   forecastHash,
   forecastStrings,
   historyHash,
+  historyLink,
   historyStrings,
   scoreHash,
   scoreStrings,
@@ -112,6 +113,34 @@ describe("the hashes of the record", () => {
       }),
       { numRuns: 300 },
     );
+  });
+
+  test("link rounds of one response as their exported strings do", () => {
+    const times = fc.constantFrom(null, "2026-11-21T04:00:09.5000000Z", "2026-11-21T04:00:11.7500000Z");
+    const given = fc.record({
+      seq: fc.bigInt({ min: 1n, max: 2n ** 62n }),
+      roundId: fc.string({ unit: fc.constantFrom("7", '"', "\\", "\n", "é", "😀") }),
+      hundredths: fc.oneof(fc.maxSafeNat(), fc.bigInt({ min: 100n, max: 10n ** 11n })),
+      color: fc.string({ unit: fc.constantFrom("b", '"', "ü") }),
+      source: fc.constantFrom("poll", "history", "computed", "import"),
+      occurredAt: times,
+      requestedAt: times,
+      absentAt: times,
+      late: fc.boolean(),
+      afterGap: fc.boolean(),
+    });
+    fc.assert(
+      fc.property(given, fc.string(), (changed, previous) => {
+        const one = { ...round, ...changed };
+        expect(historyLink(one)(previous, one, one.occurredAt)).toBe(historyHash(previous, historyStrings(one)));
+      }),
+      { numRuns: 300 },
+    );
+    expect(() => historyLink({ ...round, requestedAt: "2026-11-21" })).toThrow("got 2026-11-21");
+    expect(() => historyLink(round)("", round, "2026-11-21")).toThrow("got 2026-11-21");
+    expect(() => historyLink(round)("", { ...round, absentAt: "2026-11-21" }, null)).toThrow("got 2026-11-21");
+    expect(() => historyLink(round)("", { ...round, hundredths: 1.5 }, null)).toThrow("expected an exact integer");
+    expect(() => historyLink(round)("", { ...round, roundId: "\ud800" }, null)).toThrow("expected round_id");
   });
 
   test("change with the previous hash and with each field", () => {

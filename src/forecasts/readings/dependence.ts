@@ -62,7 +62,8 @@ export function watchDependence(dependence: Dependence, model: Model, color: num
   let markov = long;
   if (previous !== null) {
     const row = previous * colors;
-    const seen = sum(transitions.slice(row, row + colors));
+    let seen = 0;
+    for (let k = 0; k < colors; k++) seen += transitions[row + k]!;
     markov = (transitions[row + color]! + parameters.markovPrior * long) / (seen + parameters.markovPrior);
     transitions[row + color]! += 1;
   }
@@ -78,11 +79,9 @@ export function watchDependence(dependence: Dependence, model: Model, color: num
   multiply(dependence.likelihood, mixture);
   // a share returns to the prior, as in K7, so that no weight becomes 0
   const kept = 1 - parameters.share;
-  dependence.weights = [
-    (kept * weights[0] * long) / mixture + parameters.share / 3,
-    (kept * weights[1] * markov) / mixture + parameters.share / 3,
-    (kept * weights[2] * hazard) / mixture + parameters.share / 3,
-  ];
+  weights[0] = (kept * weights[0] * long) / mixture + parameters.share / 3;
+  weights[1] = (kept * weights[1] * markov) / mixture + parameters.share / 3;
+  weights[2] = (kept * weights[2] * hazard) / mixture + parameters.share / 3;
   counts[color]! += 1;
   dependence.previous = color;
   if (color === top) dependence.gap = 0;

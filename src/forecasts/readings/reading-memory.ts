@@ -17,7 +17,7 @@ export type ReadingMemory = {
   readonly model: Model;
   /** Ids are consecutive, so that missing rounds can be counted. */
   readonly consecutive: boolean;
-  /** The newest 500 colors of on-time rounds, oldest first; replaced by each round, never changed. */
+  /** The newest 500 colors of on-time rounds, oldest first. */
   colors: Uint8Array;
   /** Rounds in a row of the newest color; null while unknown. */
   streak: number | null;
@@ -85,19 +85,19 @@ export function readRound(memory: ReadingMemory, round: ReadRound): void {
   const before = round.afterGap ? undefined : colors.at(-1);
   if (before !== undefined && before !== color) memory.streak = 1;
   else if (memory.streak !== null) memory.streak += 1;
-  memory.colors = withNewest(colors, color);
+  memory.colors = addNewest(colors, color);
   watchDependence(dependence, model, color);
   watchDrift(memory.drift, model, { color, hundredths });
   watchVolatility(memory.volatility, hundredths);
   if (model.edge !== null) testEdge(memory.edgeTest, model.edge, { seq: round.seq, hundredths });
 }
 
-function withNewest(colors: Uint8Array, color: number): Uint8Array {
-  const kept = colors.length < COLORS_KEPT ? colors : colors.subarray(1);
-  const after = new Uint8Array(kept.length + 1);
-  after.set(kept);
-  after[kept.length] = color;
-  return after;
+/** Adds a color, in place once there are as many as are kept: another array per round takes 0.5 µs. */
+function addNewest(colors: Uint8Array, color: number): Uint8Array {
+  if (colors.length < COLORS_KEPT) return Uint8Array.of(...colors, color);
+  colors.copyWithin(0, 1);
+  colors[COLORS_KEPT - 1] = color;
+  return colors;
 }
 
 /** A deep copy. */
@@ -106,6 +106,7 @@ export function copyReading(memory: ReadingMemory): ReadingMemory {
   const [longRun, markov, hazard] = dependence.weights;
   return {
     ...memory,
+    colors: memory.colors.slice(),
     dependence: {
       ...dependence,
       counts: [...dependence.counts],

@@ -61,8 +61,10 @@ export function learnRounds(
   rounds: readonly LearnedRound[],
 ): AuditRow[] {
   const audits: AuditRow[] = [];
+  let receivedHour = "";
+  let ofTime = "";
   for (const { seq, roundId, hundredths, late, afterGap, verified, receivedAt } of rounds) {
-    const receivedHour = hourOf(receivedAt);
+    if (receivedAt !== ofTime) [ofTime, receivedHour] = [receivedAt, hourOf(receivedAt)];
     if (reading.tally.hour !== null && receivedHour > reading.tally.hour) audits.push(...runningAudit(reading));
     // field by field: a spread takes half a microsecond
     readRound(reading, { seq, roundId, hundredths, late, afterGap, verified, receivedHour });

@@ -37,6 +37,7 @@ function isNothingNew({ head: before }: PassState, { rows }: Placed, { head, rea
 
 /** Settles the forecasts that end with the placed rounds, after those of earlier rounds which now have a second result. */
 function settlePlaced({ table, head, open }: PassState, { rows, disputed }: Placed, at: PassTime): Settled {
+  if (open.length === 0) return { open, scoreSets: [], scoreHash: head.scoreHash };
   let left = open;
   for (const seq of disputed) if (seq <= head.lastSeq) left = dispute(left, seq, CONFLICT);
   return settle(
