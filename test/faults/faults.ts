@@ -259,10 +259,11 @@ async function tell(results: readonly Result[], broken: string | null): Promise<
       fixed(sinceBeginningSeconds),
       askedSeconds ?? "-",
       fixed(usualSeconds),
-      why === null ? "hold" : `broken: ${why}`,
+      why === null ? "hold" : "broken",
       seen,
     ]),
   );
+  for (const { name, broken: why } of results) if (why !== null) await print(`\n${name}: ${why}`);
   if (broken !== null) await print(`broken: ${broken}`);
 }
 
