@@ -37,6 +37,17 @@ export function usdCents(micros: bigint): string {
 }
 
 /**
+ * Separates the thousands of an amount, for reading.
+ *
+ * @example
+ * thousands("1234567.505 EUR"); // => "1,234,567.505 EUR"
+ * thousands("-1200.00"); // => "-1,200.00"
+ */
+export function thousands(amount: string): string {
+  return amount.replace(/^-?\d+/, (whole) => whole.replaceAll(/\d(?=(?:\d{3})+$)/g, "$&,"));
+}
+
+/**
  * Parses an amount of USD that a person typed, in micro-units; null if it is none: digits, and after a point one to six more.
  * No sign, no thousands separator and no comma, since the same text means different amounts to different people.
  *

@@ -1,7 +1,8 @@
-import { usd, usdCents } from "../money.ts";
+import { thousands, usd, usdCents } from "../money.ts";
 import { escape } from "./escape.ts";
 import { highlight } from "./highlight.ts";
 import { grouped } from "./nav.ts";
+import { prose } from "./prose.ts";
 import { sparkline } from "./sparkline.ts";
 
 /**
@@ -148,6 +149,9 @@ export function helpersFor({ now, url }: { now: Date; url: string }) {
     orDash,
     minus,
     unbroken,
+    sentence,
+    prose,
+    thousands,
     link,
     sortHead: (name: string, label: string, head: SortHead) => sortHead(link, name, label, head),
     pager: (paging: Paging) => pager(link, paging),
@@ -183,7 +187,18 @@ function attributes(values: Readonly<Record<string, string | number | undefined>
 function money(micros: bigint): string {
   const isExact = micros % 10_000n === 0n;
   const cents = minus(usdCents(micros));
-  return isExact ? cents : `<span title="${minus(usd(micros))} USD">${cents}</span>`;
+  return isExact ? cents : `<span title="${minus(thousands(usd(micros)))} USD">${cents}</span>`;
+}
+
+/**
+ * A text as a sentence: with a capital letter and a full stop.
+ *
+ * @example
+ * sentence("3 rounds are missing; trying to fetch them"); // => "3 rounds are missing; trying to fetch them."
+ * sentence("it is stored."); // => "It is stored."
+ */
+export function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`;
 }
 
 /**

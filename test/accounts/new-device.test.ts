@@ -93,6 +93,17 @@ describe.each(SURFACES)("a sign-in at $surface from a new browser", ({ surface, 
     expect((await world().signIn("wrong@example.com", "not it at all")).response.status).toBe(401);
     expect(await delivered(world().sql)).toEqual([]);
   });
+
+  it("is listed by browser and system, without the header's text", async () => {
+    await make("listed@example.com");
+    const somebody = world().stranger();
+    const headers = { "user-agent": `${FIREFOX} call +1 555 0100` };
+    await somebody.post(`/${surface}/sign-in`, { email: "listed@example.com", password: PASSWORD }, headers);
+    const text = await (await somebody.get(surface === "ops" ? "/ops/me" : "/console/security")).text();
+    expect(text).toContain("<td>Firefox on Linux</td>");
+    expect(text).not.toContain("555");
+    await delivered(world().sql);
+  });
 });
 
 describe("changes of staff", () => {

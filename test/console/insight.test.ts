@@ -93,17 +93,17 @@ describe("requests", () => {
     await call(two.key, 1, "/api/v1/rounds?limit=0");
     const page = await eventually(async () => {
       const text = await textOf(vic, "/console/requests");
-      return text.includes("invalid_parameter") && text.includes("Successful 5") ? text : false;
+      return text.includes("invalid_parameter") && text.includes("Successful (200) 5") ? text : false;
     });
-    expect(page).toMatch(/Refused 1 4xx, 5xx/);
+    expect(page).toMatch(/Refused \(4xx, 5xx\) 1 free/);
     expect(page).toMatch(new RegExp(`invalid_parameter 400 rounds two \\(…${two.key.slice(-4)}\\) 1 `));
     expect(page).toMatch(/requests by status|ok 200 5 /);
     expect(page).toMatch(/By endpoint .*games 3 .*rounds 3 /);
     const filtered = await textOf(vic, `/console/requests?key=${one.id}&minutes=15`);
-    expect(filtered).toContain("Successful 3");
+    expect(filtered).toContain("Successful (200) 3");
     expect(filtered).not.toContain("invalid_parameter 400");
     expect(await textOf(other, "/console/requests?minutes=1440")).toContain("No requests in the last 24 hours");
-    expect(await textOf(other, `/console/requests?key=${one.id}`)).toContain("No requests in the last 1 hour");
+    expect(await textOf(other, `/console/requests?key=${one.id}`)).toContain("No requests in the last hour");
     expect((await vic.get("/console/requests?minutes=7")).status).toBe(400);
   });
 });

@@ -37,6 +37,9 @@ export const CONSOLE_DOORS: Readonly<Record<string, string>> = {
 /** Pages of the operators before sign-in. */
 export const OPS_DOORS: Readonly<Record<string, string>> = { "ops-sign-in": "/ops/sign-in" };
 
+/** Pages of a holder that are no entry of the lists: the one of their sign-in. */
+export const CONSOLE_VIEWS: Readonly<Record<string, string>> = { "console-security": "/console/security" };
+
 /** Pages of an account that has nothing yet. */
 export const EMPTY_CONSOLE_PAGES: Readonly<Record<string, string>> = {
   "console-new": "/console",

@@ -12,6 +12,7 @@ import { exhaust, signUp, useConsole } from "./holder.ts";
 import { type Instance, startFaultyHouse, startInstance } from "./instance.ts";
 import {
   CONSOLE_DOORS,
+  CONSOLE_VIEWS,
   EMPTY_CONSOLE_PAGES,
   EXHAUSTED_CONSOLE_PAGES,
   FAULTY_SITE_PAGES,
@@ -112,6 +113,7 @@ async function photographOwn(from: Browser, instance: Instance): Promise<void> {
   await shootAll(admin, "/ops", allPages, Object.values(OPS_VIEWS));
   await camera.shoot(admin, { ...OPS_VIEWS, ...formScenes(url, reference) });
   await shootAll(holder, "/console", consolePages);
+  await camera.shoot(holder, CONSOLE_VIEWS);
   await exhaust(holder, instance, key);
   await camera.shoot(holder, EXHAUSTED_CONSOLE_PAGES);
   await camera.shoot(viewer, errorScenes(url));
@@ -148,6 +150,9 @@ async function photographFailures(visitor: Page, admin: Page, instance: Instance
   await sql.end();
 }
 
+/** A page whose browser has the fonts already: the first page of a visit is drawn without those that are late. */
 async function openPage(from: Browser): Promise<Page> {
-  return (await from.newContext()).newPage();
+  const page = await (await from.newContext()).newPage();
+  await page.goto(`${url}/docs`);
+  return page;
 }

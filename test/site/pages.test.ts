@@ -13,7 +13,7 @@ import { USAGE_FACTS_KEPT_DAYS } from "../../src/housekeeping/limits.ts";
 import { ENDED_KEPT_DAYS } from "../../src/mail/limits.ts";
 import { SESSION_SECONDS as OPS_SECONDS } from "../../src/ops/sign-in/limits.ts";
 import { helplineBlocks, readHelplines } from "../../src/site/legal/helplines.ts";
-import { prose } from "../../src/site/prose.ts";
+import { prose } from "../../src/frame/prose.ts";
 import { addRounds, errorBody, makeWorld, secondsAgo, type World } from "../api/world.ts";
 import { promisesIn } from "../forecasts/words.ts";
 import { eventually } from "../support/eventually.ts";
@@ -458,7 +458,6 @@ describe("every page", () => {
       const text = await response.text();
       expect(text).toContain(NOTICE);
       expect(text).toContain('<a href="/responsible-gambling">Where to find help with gambling</a>');
-      expect(text).toContain(">18+</span>");
       expect(text).not.toMatch(/<script(?! src="\/site\.js)|style=|onclick|http-equiv|undefined|\[object/);
       expect(text).toMatch(/<meta name="description" content="[^"]{40,200}">/);
       expect(text).toContain(`<link rel="canonical" href="https://rounds.example${path}">`);
@@ -538,7 +537,7 @@ describe("with more houses and notices than a page can hold", () => {
     const far = await makeWorld({}, { on: world });
     try {
       const first = await page("/", far);
-      expect(first).toContain("And 298 more tables below");
+      expect(first).toContain("And 298 more tables on");
       expect(await page("/houses", far)).toContain("&lt;b&gt;100&lt;/b&gt; a long name &amp; more");
       expect(first).toMatch(/<dt>Houses<\/dt><dd>many-[^<]* and 260 more<\/dd>/);
       const status = await page("/status", far);

@@ -85,7 +85,7 @@ describe("an order", () => {
     expect(await world.work()).toEqual({ credited: 1 });
     expect(await world.wallet(ana.accountId)).toBe(25_170_000n);
     expect(await creditsOf(id)).toEqual([{ key: `binance-pay:${order.prepayId}` }]);
-    expect(await text(await ana.get(page))).toContain("25.17 USD are on your balance");
+    expect(await text(await ana.get(page))).toContain("25.17 USD were added to your balance");
     expect(await text(await ana.get("/console/statement"))).toContain("Top-up by Binance Pay");
     expect(await world.sql`select 1 from mails where dedup_key = ${`topup ${id} credited`}`).toHaveLength(1);
 

@@ -1,6 +1,7 @@
 import type { Queryable, Sql, Transaction } from "../../db/client.ts";
 import type { IdentitySurface } from "./identity.ts";
 import type { OperatorRole } from "../operators/roles.ts";
+import { browserName } from "./new-device.ts";
 
 /** Interval between updates of `seen_at`: small against an idle limit of an hour, and few writes. */
 const NOTED_EVERY_SECONDS = 30;
@@ -73,7 +74,8 @@ export interface ListedSession {
   seenAt: Date;
   expiresAt: Date;
   address: string | null;
-  userAgent: string | null;
+  /** Such as "Firefox on Linux"; null if its sign-in named none. */
+  browser: string | null;
   byLink: boolean;
 }
 
@@ -83,7 +85,7 @@ export async function listSessions(
   userId: string,
   { idleSeconds, surface }: { idleSeconds: number; surface: IdentitySurface },
 ): Promise<ListedSession[]> {
-  return sql<ListedSession[]>`
+  const sessions = await sql<(Omit<ListedSession, "browser"> & { userAgent: string | null })[]>`
     select
       id, created_at as "createdAt", seen_at as "seenAt", expires_at as "expiresAt", ip_address as address,
       user_agent as "userAgent", by_link as "byLink"
@@ -94,6 +96,10 @@ export async function listSessions(
       and seen_at > clock_timestamp() - make_interval(secs => ${idleSeconds})
     order by created_at desc
     limit ${MOST_LISTED}`;
+  return sessions.map(({ userAgent, ...session }) => ({
+    ...session,
+    browser: userAgent === null || userAgent === "" ? null : browserName(userAgent),
+  }));
 }
 
 /** Ends one session of a person. False if they have none with this id at this surface. */

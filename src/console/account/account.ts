@@ -19,10 +19,10 @@ const DAYS = 3_660;
 const nothing = z.object({});
 
 const LABELS: Readonly<Record<string, string>> = {
-  terms: "terms",
+  terms: "Terms",
   adult: "18 or older",
-  "start-now": "plan begins immediately",
-  "no-withdrawal": "right of withdrawal ends",
+  "start-now": "Plan begins immediately",
+  "no-withdrawal": "Right of withdrawal ends",
 };
 
 const accountPage: ConsolePage = {

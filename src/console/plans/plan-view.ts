@@ -1,4 +1,4 @@
-import { usd, usdCents } from "../../money.ts";
+import { thousands, usd, usdCents } from "../../money.ts";
 import { isOffer, offerOf, type Offer, type PurchaseKind } from "../../purchases/offer.ts";
 import type { Buyer } from "../../purchases/check-order.ts";
 
@@ -59,7 +59,7 @@ function offerView({ held, now, balanceMicros }: Buyer, made: Offer): OfferView 
   return {
     kind,
     verb: VERBS[kind](plan.name),
-    price: usd(plan.priceMicros),
+    price: thousands(usd(plan.priceMicros)),
     discount: discountMicros > 0n ? discountMicros : null,
     pay: paidMicros,
     isFree: paidMicros === 0n,

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { usd } from "../../money.ts";
+import { thousands, usd } from "../../money.ts";
 import { listOwnKeys } from "../../callers/holder-key-store.ts";
 import { walletMicros } from "../../ledger/store.ts";
 import { findPurchase, listPurchases, type Purchase } from "../../purchases/history-store.ts";
@@ -48,7 +48,7 @@ function purchaseView({ listedMicros, discountMicros, paidMicros, ...made }: Pur
   return {
     ...made,
     what: KIND_WORDS[made.kind],
-    listed: usd(listedMicros),
+    listed: thousands(usd(listedMicros)),
     discount: discountMicros === 0n ? null : { money: discountMicros },
     paid: { money: paidMicros },
     isLonger: discountMicros > listedMicros,

@@ -13,7 +13,7 @@ const MOST_MINUTES = 60;
 const POINTS = 60;
 
 /** Periods, in minutes. */
-const WINDOWS = { 15: "15 minutes", 60: "1 hour", 180: "3 hours", 720: "12 hours", 1440: "24 hours" } as const;
+const WINDOWS = { 15: "15 minutes", 60: "hour", 180: "3 hours", 720: "12 hours", 1440: "24 hours" } as const;
 
 const query = z.object({
   minutes: z.enum(Object.keys(WINDOWS) as [string, ...string[]]).default("60"),

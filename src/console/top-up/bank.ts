@@ -2,7 +2,7 @@ import { z } from "zod";
 import { holderEntry } from "../../accounts/holders/holder-entry.ts";
 import { appendAudit } from "../../audit/store.ts";
 import { queueMail } from "../../mail/outbox-store.ts";
-import { usd } from "../../money.ts";
+import { thousands, usd } from "../../money.ts";
 import { amountText, parseAmount } from "../../topups/bank/statements/amount.ts";
 import { announceTransfer, MOST_EXPECTED } from "../../topups/bank/expected-store.ts";
 import { inFours } from "../../config/iban.ts";
@@ -83,7 +83,7 @@ export const bankTransferPage: ConsolePage<z.infer<typeof nothing>> = {
       status: STATES[topup.state],
       announced: topup.details["announced"] ?? null,
       again: topup.details["again"] ?? null,
-      credited: topup.state === "credited" && topup.amountMicros !== null ? `${usd(topup.amountMicros)} USD` : null,
+      credited: topup.state === "credited" && topup.amountMicros !== null ? thousands(`${usd(topup.amountMicros)} USD`) : null,
       reference: inFours(topup.reference),
       ...bankDetails(settings),
       isOnePerson: settings.BANK_ONE_PERSON,

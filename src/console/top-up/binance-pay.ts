@@ -2,7 +2,7 @@ import { toDataURL } from "qrcode";
 import { z } from "zod";
 import { appendAudit } from "../../audit/store.ts";
 import { PageError } from "../../frame/errors.ts";
-import { parseUsd, usd, usdCents } from "../../money.ts";
+import { parseUsd, thousands, usd, usdCents } from "../../money.ts";
 import { beginOrder } from "../../topups/binance-pay/begin.ts";
 import { binancePay, ORDER_MICROS, ORDER_MINUTES } from "../../topups/binance-pay/method.ts";
 import { findOrder } from "../../topups/binance-pay/order-store.ts";
@@ -29,7 +29,6 @@ const binancePayPage: ConsolePage<z.infer<typeof nothing>> = {
       minutes: ORDER_MINUTES,
       about: binancePay.about(settings),
       states: STATES,
-      usd,
     };
     return { template: "top-up/binance-pay", title: "Top up with Binance Pay", data, crumbs };
   },
@@ -52,7 +51,7 @@ const orderPage: ConsolePage<z.infer<typeof nothing>> = {
       order,
       mayPay,
       qr: mayPay && order.qrContent !== null ? await toDataURL(order.qrContent, { margin: 2, width: 240 }) : null,
-      amount: usd(order.micros),
+      amount: thousands(usd(order.micros)),
     };
     const title = `Order ${topup.reference}`;
     const up = [...crumbs, { label: "Binance Pay", href: `/console${PATH}` }];

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { holderEntry } from "../../accounts/holders/holder-entry.ts";
 import { appendAudit } from "../../audit/store.ts";
 import { listHeldPlans } from "../../callers/account-store.ts";
-import { parseUsd, usd } from "../../money.ts";
+import { parseUsd, thousands, usd } from "../../money.ts";
 import { creditDemoMoney, hasOnlyDemoHouses } from "../../topups/demo/demo-store.ts";
 import { DEMO_MICROS } from "../../topups/demo/method.ts";
 import type { ConsoleAction, ConsolePage } from "../contract.ts";
@@ -43,7 +43,7 @@ export const demoAction: ConsoleAction<z.infer<typeof form>> = {
     const micros = parseUsd(amount);
     const { least, most } = DEMO_MICROS;
     if (micros === null || micros < least || micros > most) {
-      const problem = `expected ${usd(least)} to ${usd(most)} USD, got ${JSON.stringify(amount)}`;
+      const problem = `expected ${thousands(usd(least))} to ${thousands(usd(most))} USD, got ${JSON.stringify(amount)}`;
       return { ok: false, problem };
     }
     const credited = await sql.begin(async (tx) => {
@@ -63,6 +63,6 @@ export const demoAction: ConsoleAction<z.infer<typeof form>> = {
     }
     const held = await listHeldPlans(sql, holder.accountId);
     const location = held.length === 0 ? "/console/plans" : "/console/top-up";
-    return { ok: true, message: `${usd(micros)} USD of demo money were added to your balance.`, location };
+    return { ok: true, message: `${thousands(usd(micros))} USD of demo money were added to your balance.`, location };
   },
 };

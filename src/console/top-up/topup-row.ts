@@ -1,4 +1,4 @@
-import { usd } from "../../money.ts";
+import { thousands, usd } from "../../money.ts";
 import { inFours } from "../../config/iban.ts";
 import type { Topup, TopupMethod } from "../../topups/contract.ts";
 import { methodLabel } from "../../topups/methods.ts";
@@ -10,10 +10,16 @@ export function topupRow(topup: Topup, offered: readonly TopupMethod[]) {
     ...topup,
     label: methodLabel(topup.method),
     status: STATES[topup.state],
-    amount: topup.amountMicros === null ? (topup.details["announced"] ?? null) : `${usd(topup.amountMicros)} USD`,
+    amount: amountOf(topup),
     shown: topup.method === "bank" ? inFours(topup.reference) : topup.reference,
     href: hrefOf(topup, offered),
   };
+}
+
+/** The amount: of USD once it is known, before that as it was announced. */
+function amountOf({ amountMicros, details: { announced } }: Topup): string | null {
+  if (amountMicros !== null) return thousands(`${usd(amountMicros)} USD`);
+  return announced === undefined ? null : thousands(announced);
 }
 
 /** The page of a top-up; null if its method is not configured any more. All deposits to an address on a chain share one. */

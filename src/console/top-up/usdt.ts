@@ -1,6 +1,6 @@
 import { toString as toSvg } from "qrcode";
 import { z } from "zod";
-import { usd } from "../../money.ts";
+import { thousands, usd } from "../../money.ts";
 import { addressOf } from "../../topups/usdt/address.ts";
 import { chainOfId } from "../../config/usdt-chains.ts";
 import { type Deposit, listDeposits, smallMicros } from "../../topups/usdt/deposit-list-store.ts";
@@ -38,8 +38,8 @@ export const usdtPage: ConsolePage<z.infer<typeof nothing>> = {
       found,
       qr: found.ok ? await qrOf(found.address) : null,
       chain: usdt.chain,
-      least: usd(usdt.minMicros),
-      small: small === 0n ? null : usd(small),
+      least: thousands(usd(usdt.minMicros)),
+      small: small === 0n ? null : thousands(usd(small)),
       deposits: deposits.map((deposit) => shownDeposit(usdt, endpoints, deposit)),
       awaySince: awaySince(endpoints, new Date()),
     };
@@ -61,7 +61,6 @@ function shownDeposit({ chain }: Usdt, endpoints: readonly EndpointState[], depo
     ...deposit,
     network: name,
     href: explorer === null ? null : `${explorer}${deposit.txHash}`,
-    amount: usd(deposit.micros),
     confirmations: `${confirmed} of ${chain.confirmations} confirmations`,
   };
 }

@@ -72,7 +72,7 @@ function drawnSkills(
   if (points.length === 0) return null;
   return {
     plot: skillPlot(title, points),
-    columns: ["Of", "Forecasts", "Skill", "95 % interval"],
+    columns: ["Scope", "Forecasts", "Skill", "95 % interval"],
     rows: skills.map(({ name, skill, interval, n }) => {
       const text = skillText(skill, interval, decimalsOf(interval ?? skills[0]?.interval ?? null));
       return [name, n.toLocaleString("en-US"), text.skill, text.skillInterval];

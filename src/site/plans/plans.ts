@@ -1,4 +1,5 @@
 import type { ListedPlan } from "../../callers/plan-store.ts";
+import { thousands } from "../../money.ts";
 import type { SitePage } from "../send-page.ts";
 
 /** Houses that are named per plan; `/api/v1/games` lists all. */
@@ -34,7 +35,7 @@ export function cheapestOf(plans: readonly ListedPlan[] | null): { price: string
 function shownPlan({ name, price, days, day_limit, month_limit, burst_per_second, burst, houses }: ListedPlan) {
   return {
     name,
-    price: `${price} USD`,
+    price: `${thousands(price)} USD`,
     days: `${days} days`,
     day: calls(day_limit),
     month: calls(month_limit),

@@ -1,4 +1,4 @@
-import { escape } from "../frame/escape.ts";
+import { escape } from "./escape.ts";
 
 /**
  * Converts a text to HTML; text between backticks becomes code.
