@@ -48,7 +48,7 @@ describe("a plan at the console", () => {
     expect((await call()).status).toBe(402);
     const plans = await page(ann, "/console/plans");
     expect(plans).toContain('href="/console/plans/Pro/buy">Buy Pro</a>');
-    expect(plans).toContain("<dt>Calls per day (UTC)</dt><dd>100,000</dd>");
+    expect(plans).toContain("<dt>Calls per day</dt><dd>100,000</dd>");
     expect(plans).toContain("Alpha, Beta");
     expect(plans).toContain("You need 199.00 USD more.");
     const before = await page(ann, "/console/plans/Pro/buy");

@@ -83,7 +83,8 @@ export const bankTransferPage: ConsolePage<z.infer<typeof nothing>> = {
       status: STATES[topup.state],
       announced: topup.details["announced"] ?? null,
       again: topup.details["again"] ?? null,
-      credited: topup.state === "credited" && topup.amountMicros !== null ? thousands(`${usd(topup.amountMicros)} USD`) : null,
+      credited:
+        topup.state === "credited" && topup.amountMicros !== null ? thousands(`${usd(topup.amountMicros)} USD`) : null,
       reference: inFours(topup.reference),
       ...bankDetails(settings),
       isOnePerson: settings.BANK_ONE_PERSON,
