@@ -96,7 +96,7 @@ describe("/accuracy", () => {
     expect(text.match(/<svg role="img"/g)).toHaveLength(3);
     expect(text).toContain(`>ours, ${facts.sample_size} scored: too few</text>`);
     expect(text).toContain(`<strong>Skill ${percent(facts.skill)}</strong>`);
-    expect(text).toContain(`${facts.sample_size} scored forecasts are too few to judge a skill`);
+    expect(text).toContain(`${facts.sample_size} scored forecasts are too few for a verdict on skill`);
     for (const { name, skill } of facts.references) {
       const rule = { last_20: "last 20 rounds", last_100: "last 100 rounds", due: "longest absent" }[name];
       expect(text).toContain(
@@ -157,7 +157,7 @@ describe("/accuracy", () => {
     expect(text).toContain(`<strong>${n}</strong>forecasts of the next color were scored on 1 table.`);
     expect(text).toContain(`<strong class="nowrap">${percent(rate)}</strong>`);
     expect(text).toContain(`the long-run estimate was<span class="nowrap">${percent(baseline)}</span>.`);
-    expect(text).toContain("too few to judge a skill");
+    expect(text).toContain("too few for a verdict on skill");
   });
 
   it("calls a skill what it is", () => {
@@ -172,7 +172,7 @@ describe("/accuracy", () => {
     );
     expect(said(0.01, [0.002, 0.018])).toMatch(/^The skill lies above zero: .* by 1\.00 %\.$/);
     expect(said(null, null, 0)).toBe("No forecast was scored yet.");
-    const tooFew = /^\d+ scored forecasts? (?:is|are) too few to judge a skill/;
+    const tooFew = /^\d+ scored forecasts? (?:is|are) too few for a verdict on skill/;
     expect(said(0.018, [0.01, 0.026], 10)).toMatch(tooFew); // as it was with the first ten of a table
     expect(said(0.018, [0.01, 0.026], 499)).toMatch(tooFew);
     expect(said(0.01, null, 1)).toMatch(tooFew);

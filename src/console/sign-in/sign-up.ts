@@ -173,5 +173,6 @@ function showSent(
 ): void {
   const isShown = parts.isDemo && parts.settings.SMTP_URL === undefined;
   const data = { email, isAgain, isDemo: isShown, path: isShown ? path : null };
-  responder.show(request, reply, { template: "sign-in/sent", width: "reading", title: "Check your inbox", data });
+  const title = data.path === null ? "Check your inbox" : "Confirm your address";
+  responder.show(request, reply, { template: "sign-in/sent", width: "reading", title, data });
 }

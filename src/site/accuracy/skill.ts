@@ -19,12 +19,12 @@ export const LEAST = LEAST_FOR_SKILL;
  * @example
  * skillSentence({ sampleSize: 900, skill: 0.0001, interval: [-0.002, 0.0022] }); // => "Zero lies within the interval: no skill beyond constant probabilities is shown."
  * skillSentence({ sampleSize: 900, skill: -0.04, interval: [-0.06, -0.02] }); // => "The skill lies below zero: these statements were worse than the best constant probabilities in hindsight, by 4.0 %."
- * skillSentence({ sampleSize: 10, skill: 0.018, interval: [0.01, 0.026] }); // => "10 scored forecasts are too few to judge a skill; at least 500 are required."
+ * skillSentence({ sampleSize: 10, skill: 0.018, interval: [0.01, 0.026] }); // => "10 scored forecasts are too few for a verdict on skill; at least 500 are required."
  */
 export function skillSentence({ sampleSize, skill, interval }: Skill): string {
   if (sampleSize === 0 || skill === null) return "No forecast was scored yet.";
   if (sampleSize < LEAST || interval === null)
-    return `${sampleSize} scored ${sampleSize === 1 ? "forecast is" : "forecasts are"} too few to judge a skill; at least ${LEAST} are required.`;
+    return `${sampleSize} scored ${sampleSize === 1 ? "forecast is" : "forecasts are"} too few for a verdict on skill; at least ${LEAST} are required.`;
   const [low, high] = interval;
   if (low > 0)
     return `The skill lies above zero: these statements were better than the best constant probabilities in hindsight, by ${skillText(skill, interval).skill}.`;
