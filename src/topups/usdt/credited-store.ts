@@ -1,6 +1,6 @@
 import type { Queryable } from "../../db/client.ts";
 import type { Usdt } from "../../config/usdt.ts";
-import type { PendingDeposit } from "./pending-store.ts";
+import { type PendingDeposit, readDeposits, selectDeposits } from "./pending-store.ts";
 
 /** Deposits are watched for a day at most: no reorganization of an operating chain went back so far. */
 const WATCHED_HOURS = 24;
@@ -9,28 +9,14 @@ const EVERY_SECONDS = 30;
 
 /** Returns credited deposits that a reorganization can still remove, the least recently checked first. */
 export async function listCredited(sql: Queryable, { chain }: Usdt, limit: number): Promise<PendingDeposit[]> {
-  const rows = await sql<(Omit<PendingDeposit, "units"> & { units: string })[]>`
-    select
-      d.id,
-      d.account_id as "accountId",
-      d.tx_hash as "txHash",
-      d.position,
-      a.address,
-      a.address_index as "addressIndex",
-      lower(a.address) as to,
-      d.units::text as units,
-      d.micros,
-      d.block_hash as "blockHash",
-      d.block_number as "blockNumber"
-    from credited_deposits c
-    join chain_deposits d on d.id = c.deposit_id
-    join deposit_addresses a on a.account_id = d.account_id
+  return readDeposits(sql`
+    ${selectDeposits(sql)}
+    join credited_deposits c on c.deposit_id = d.id
     where d.chain_id = ${chain.id}
       and d.token = ${chain.token.toLowerCase()}
       and (c.checked_at is null or c.checked_at < clock_timestamp() - make_interval(secs => ${EVERY_SECONDS}))
     order by c.checked_at nulls first, c.deposit_id
-    limit ${limit}`;
-  return rows.map((row) => ({ ...row, units: BigInt(row.units) }));
+    limit ${limit}`);
 }
 
 /** The combined view of all endpoints on a credited deposit; `unclear` if they differ or one is behind. */

@@ -19,7 +19,18 @@ export interface PendingDeposit {
 
 /** Returns pending deposits, the least recently checked first. */
 export async function listPending(sql: Queryable, { chain }: Usdt, limit: number): Promise<PendingDeposit[]> {
-  const rows = await sql<(Omit<PendingDeposit, "units"> & { units: string })[]>`
+  return readDeposits(sql`
+    ${selectDeposits(sql)}
+    where d.chain_id = ${chain.id}
+      and d.token = ${chain.token.toLowerCase()}
+      and d.state = 'pending'
+    order by d.checked_at nulls first, d.id
+    limit ${limit}`);
+}
+
+/** Selects deposits `d` with their addresses `a`, for {@link readDeposits}. */
+export function selectDeposits(sql: Queryable) {
+  return sql`
     select
       d.id,
       d.account_id as "accountId",
@@ -33,12 +44,12 @@ export async function listPending(sql: Queryable, { chain }: Usdt, limit: number
       d.block_hash as "blockHash",
       d.block_number as "blockNumber"
     from chain_deposits d
-    join deposit_addresses a on a.account_id = d.account_id
-    where d.chain_id = ${chain.id}
-      and d.token = ${chain.token.toLowerCase()}
-      and d.state = 'pending'
-    order by d.checked_at nulls first, d.id
-    limit ${limit}`;
+    join deposit_addresses a on a.account_id = d.account_id`;
+}
+
+/** Returns the deposits of a query that begins with {@link selectDeposits}. */
+export async function readDeposits(query: PromiseLike<readonly object[]>): Promise<PendingDeposit[]> {
+  const rows = (await query) as (Omit<PendingDeposit, "units"> & { units: string })[];
   return rows.map((row) => ({ ...row, units: BigInt(row.units) }));
 }
 
