@@ -8,11 +8,11 @@ import { isOffer, offerOf } from "../../src/purchases/offer.ts";
 import { purchase } from "../../src/purchases/purchase-store.ts";
 import { quoteOf } from "../../src/purchases/quote.ts";
 import { readBuyer } from "../../src/purchases/state-store.ts";
-import { Broken } from "../simulate/broken.ts";
-import { restoreBackup } from "../simulate/restore.ts";
+import { Broken } from "../simulate/invariant-violation.ts";
+import { restoreBackup } from "../simulate/restore-backup.ts";
 import { fund } from "../support/fund.ts";
 import { ASKED, type FaultCase } from "./case.ts";
-import type { World } from "./world.ts";
+import type { World } from "./testbed.ts";
 
 const LOST_FOR_MS = 15_000;
 const FUNDS_MICROS = 500_000_000n;

@@ -1,4 +1,4 @@
-import type { World } from "./world.ts";
+import type { World } from "./testbed.ts";
 
 /** A named fault. */
 export interface FaultCase {

@@ -1,9 +1,9 @@
 import type { Transaction } from "../../src/db/client.ts";
-import { Broken } from "../simulate/broken.ts";
-import { until } from "../simulate/until.ts";
+import { Broken } from "../simulate/invariant-violation.ts";
+import { until } from "../simulate/wait-until.ts";
 import { ASKED, type FaultCase } from "./case.ts";
-import { NotReached } from "./hold.ts";
-import type { World } from "./world.ts";
+import { NotReached } from "./locks.ts";
+import type { World } from "./testbed.ts";
 
 const TABLE = "h1/g0/all";
 const STARTED_WITHIN_MS = 120_000;

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { Broken } from "../simulate/broken.ts";
+import { Broken } from "../simulate/invariant-violation.ts";
 import type { FaultCase } from "./case.ts";
-import { MOODS, type Mood } from "./door.ts";
-import { MOODY } from "./world.ts";
+import { MOODS, type Mood } from "./house-proxy.ts";
+import { MOODY } from "./testbed.ts";
 
 const LASTS_MS = 6_000;
 /** A house in trouble may cost others nothing but the time that its own polls take of a process. */

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { requestManualRun } from "../../src/calibration/manual-calibration.ts";
 import { K7_1 } from "../../src/forecasts/model/parameters.ts";
-import { Broken } from "../simulate/broken.ts";
+import { Broken } from "../simulate/invariant-violation.ts";
 import { ASKED, type FaultCase } from "./case.ts";
-import { holdMeter, holdWriters, type Step } from "./hold.ts";
-import type { World } from "./world.ts";
+import { holdMeter, holdWriters, type Step } from "./locks.ts";
+import type { World } from "./testbed.ts";
 
 /** Processes that are killed, or asked to end, in the middle of what they do. */
 export const KILL_CASES: readonly FaultCase[] = [

@@ -3,7 +3,7 @@ import pg from "pg";
 import type { Sql } from "../../src/db/client.ts";
 import { ASKED, type FaultCase } from "./case.ts";
 import { stallCommits } from "../simulate/slow-disk.ts";
-import { holdWriters } from "./hold.ts";
+import { holdWriters } from "./locks.ts";
 
 /** PostgreSQL and Redis that are emptied, restarted, frozen, cut off or full. */
 export const SERVER_CASES: readonly FaultCase[] = [

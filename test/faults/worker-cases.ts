@@ -2,12 +2,12 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { Broken } from "../simulate/broken.ts";
+import { Broken } from "../simulate/invariant-violation.ts";
 import { ASKED, type FaultCase } from "./case.ts";
-import type { World } from "./world.ts";
+import type { World } from "./testbed.ts";
 
 const SKEW_MS = 60_000;
-const BEFORE = new URL("../simulate/member-process.ts", import.meta.url).href;
+const BEFORE = new URL("../simulate/preload-process.ts", import.meta.url).href;
 const START = join(import.meta.dirname, "../../src/start.js");
 
 /** Workers that are led wrongly: by a clock that is off, or by nobody. */

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { Broken } from "../simulate/broken.ts";
+import { Broken } from "../simulate/invariant-violation.ts";
 import { playUntil, type TrueTable } from "../simulate/truth.ts";
 import { ASKED, type FaultCase } from "./case.ts";
-import { NotReached } from "./hold.ts";
-import type { World } from "./world.ts";
+import { NotReached } from "./locks.ts";
+import type { World } from "./testbed.ts";
 
 const LASTS_MS = 40_000;
 const MOST_LATE = 3;

@@ -2,9 +2,9 @@ import { setTimeout as delay } from "node:timers/promises";
 import { createAccount, createKey } from "../../src/callers/store.ts";
 import type { Sql } from "../../src/db/client.ts";
 import { draw } from "../../src/demo/draw.ts";
-import { checkAnswer, PATHS, readRefusal, type Shown } from "./answers.ts";
-import { Broken } from "./broken.ts";
-import { oneOf, type Member } from "./crew.ts";
+import { checkAnswer, PATHS, readRefusal, type Shown } from "./check-responses.ts";
+import { Broken } from "./invariant-violation.ts";
+import { oneOf, type Member } from "./processes.ts";
 import type { Truth } from "./truth.ts";
 
 /** What a caller has seen: calls that were answered 200, and calls of which no answer came. */

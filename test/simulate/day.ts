@@ -3,22 +3,29 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import type * as Migrate from "../../src/db/migrate.ts";
 import { reasonOf } from "../../src/errors.ts";
-import { Broken } from "./broken.ts";
+import { Broken } from "./invariant-violation.ts";
 import { call, makeCallers, QUOTA } from "./callers.ts";
-import { startMember, type Member } from "./crew.ts";
+import { startMember, type Member } from "./processes.ts";
 import { makeDisk } from "./disks.ts";
-import { checkAgreement, checkCounts, checkOutcomes, checkRecomputed, checkUsageCounts, settle } from "./ending.ts";
+import {
+  checkAgreement,
+  checkCounts,
+  checkOutcomes,
+  checkRecomputed,
+  checkUsageCounts,
+  settle,
+} from "./final-checks.ts";
 import { drawFaults, type FaultKind } from "./faults.ts";
-import { goThrough, type Gone } from "./going.ts";
+import { goThrough, type Gone } from "./run-faults.ts";
 import { serveHouses } from "./house.ts";
 import { houseEntries, writeHousesFile } from "./houses-file.ts";
 import { checkAlways } from "./invariants.ts";
-import { makeRunFolder, removeFolder, STORY } from "./leftovers.ts";
+import { makeRunFolder, removeFolder, STORY } from "./run-folder.ts";
 import { growthOf, type Growth } from "./memory.ts";
 import { startSimulatedServers, type SimulatedServers } from "./servers.ts";
-import { tellStory } from "./story.ts";
+import { tellStory } from "./describe-round.ts";
 import { type Payments, startPayments } from "./payments.ts";
-import { startSurroundings, type Surroundings } from "./surroundings.ts";
+import { startSurroundings, type Surroundings } from "./external-services.ts";
 import { drawAllTroubles, drawTruth, troublesOf, type TroubleKind, type Truth } from "./truth.ts";
 
 /** How a simulated day is made. */

@@ -1,8 +1,8 @@
 import { writeFile } from "node:fs/promises";
 import type { Sql } from "../../src/db/client.ts";
-import type { Member } from "./crew.ts";
+import type { Member } from "./processes.ts";
 import { isShared, PAUSE_MS, type Truth } from "./truth.ts";
-import { until } from "./until.ts";
+import { until } from "./wait-until.ts";
 
 /** The domain of all houses, which the name server of a simulation knows. */
 export const DOMAIN = "houses.test";

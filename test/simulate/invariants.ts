@@ -1,7 +1,7 @@
 import type { Sql } from "../../src/db/client.ts";
 import { LARGEST_GAP } from "../../src/backfill/gap-plan.ts";
-import { Broken } from "./broken.ts";
-import { readTables, type Stored, type StoredRound } from "./stored.ts";
+import { Broken } from "./invariant-violation.ts";
+import { readTables, type Stored, type StoredRound } from "./read-tables.ts";
 import { everTold, heldUntil, isLost, PAUSE_MS, playUntil, toldEndMs, type TrueTable, type Truth } from "./truth.ts";
 
 /** Two clocks of one machine are read, and times are rounded. */

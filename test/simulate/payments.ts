@@ -7,9 +7,9 @@ import { beginOrder } from "../../src/topups/binance-pay/begin.ts";
 import { addressOf } from "../../src/topups/usdt/address.ts";
 import { startChain, startProxy, usdtVariables } from "../support/chain.ts";
 import { KEY, SECRET, startProvider } from "../support/payment-app.ts";
-import { Broken } from "./broken.ts";
+import { Broken } from "./invariant-violation.ts";
 import { type ChainLie, LIES } from "./chain-lies.ts";
-import { until } from "./until.ts";
+import { until } from "./wait-until.ts";
 
 /** The payment app and the chain of a simulated day, with one account that pays with both. */
 export interface Payments {

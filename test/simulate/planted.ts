@@ -1,7 +1,7 @@
 import { cp, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { FaultKind } from "./faults.ts";
-import { makeRunFolder, removeFolder } from "./leftovers.ts";
+import { makeRunFolder, removeFolder } from "./run-folder.ts";
 import type { TroubleKind } from "./truth.ts";
 
 /** A change of a file; `from` is found exactly once in it. */

@@ -4,10 +4,10 @@ import { printJson, say } from "../../src/cli/output.ts";
 import { progressBar } from "../../src/cli/progress.ts";
 import { playDay, type Day } from "./day.ts";
 import { FAULTS, type FaultKind } from "./faults.ts";
-import { clearDeadRuns } from "./leftovers.ts";
+import { clearDeadRuns } from "./run-folder.ts";
 import { findLeak } from "./memory.ts";
 import { PLANTED } from "./planted.ts";
-import { playPlanted } from "./play-planted.ts";
+import { playPlanted } from "./run-planted.ts";
 import { tellDay, tellDays, tellPlanted } from "./report.ts";
 
 const ROOT = join(import.meta.dirname, "../..");

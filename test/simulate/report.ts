@@ -1,7 +1,7 @@
 import { max, median } from "simple-statistics";
 import { print, printTable } from "../../src/cli/output.ts";
 import type { Day } from "./day.ts";
-import type { Caught } from "./play-planted.ts";
+import type { Caught } from "./run-planted.ts";
 
 /** How much of what happened is shown where something is broken; the whole is in the folder. */
 const LAST_LINES = 40;

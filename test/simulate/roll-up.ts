@@ -1,6 +1,6 @@
 import type { Sql } from "../../src/db/client.ts";
-import { Broken } from "./broken.ts";
-import { until } from "./until.ts";
+import { Broken } from "./invariant-violation.ts";
+import { until } from "./wait-until.ts";
 
 const QUEUE = "roll-up-usage";
 const ALERT_WITHIN_MS = 60_000;

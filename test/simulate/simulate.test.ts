@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { Broken } from "./broken.ts";
-import { checkAnswer, readRefusal } from "./answers.ts";
+import { Broken } from "./invariant-violation.ts";
+import { checkAnswer, readRefusal } from "./check-responses.ts";
 import { drawFaults, FAULTS } from "./faults.ts";
 import { findLeak, growthOf } from "./memory.ts";
 import {

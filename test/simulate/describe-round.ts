@@ -1,5 +1,5 @@
 import type { Sql } from "../../src/db/client.ts";
-import type { Where } from "./broken.ts";
+import type { Where } from "./invariant-violation.ts";
 import { heldUntil, isLost, troublesAt, type Truth } from "./truth.ts";
 
 /** How many rounds before and after the one in question are told of. */

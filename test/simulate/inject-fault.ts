@@ -1,21 +1,21 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Sql } from "../../src/db/client.ts";
 import { draw, drawInteger } from "../../src/demo/draw.ts";
-import { oneOf, type Member } from "./crew.ts";
+import { oneOf, type Member } from "./processes.ts";
 import type { Disk } from "./disks.ts";
 import type { Fault } from "./faults.ts";
-import { Broken } from "./broken.ts";
+import { Broken } from "./invariant-violation.ts";
 import type { Caller } from "./callers.ts";
-import type { CommandPlace } from "./command.ts";
+import type { CommandPlace } from "./run-command.ts";
 import type { ServedHouses } from "./house.ts";
 import { crowdEntry, type HousesFile } from "./houses-file.ts";
-import { restoreBackup } from "./restore.ts";
+import { restoreBackup } from "./restore-backup.ts";
 import { holdRollUp } from "./roll-up.ts";
 import { CHAIN_LIES } from "./chain-lies.ts";
 import type { Payments } from "./payments.ts";
 import type { SimulatedServers } from "./servers.ts";
 import { slowDisk } from "./slow-disk.ts";
-import type { Surroundings } from "./surroundings.ts";
+import type { Surroundings } from "./external-services.ts";
 import type { Truth } from "./truth.ts";
 
 /** Who and what a fault may happen to. */

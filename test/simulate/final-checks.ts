@@ -3,12 +3,12 @@ import { verifyAudit } from "../../src/audit/verify.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
 import { verify } from "../../src/verify/verify.ts";
 import { checkLedger } from "../../src/ledger/check.ts";
-import { PATHS } from "./answers.ts";
-import { Broken } from "./broken.ts";
+import { PATHS } from "./check-responses.ts";
+import { Broken } from "./invariant-violation.ts";
 import type { Caller } from "./callers.ts";
-import type { Member } from "./crew.ts";
+import type { Member } from "./processes.ts";
 import { listMissing } from "./invariants.ts";
-import { readTables } from "./stored.ts";
+import { readTables } from "./read-tables.ts";
 import type { Truth } from "./truth.ts";
 
 const LOOK_EVERY_MS = 1_000;

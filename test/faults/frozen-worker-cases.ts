@@ -1,8 +1,8 @@
-import { Broken } from "../simulate/broken.ts";
-import type { Member } from "../simulate/crew.ts";
+import { Broken } from "../simulate/invariant-violation.ts";
+import type { Member } from "../simulate/processes.ts";
 import { ASKED, type FaultCase } from "./case.ts";
-import { holdWriters } from "./hold.ts";
-import type { World } from "./world.ts";
+import { holdWriters } from "./locks.ts";
+import type { World } from "./testbed.ts";
 
 const WATCH_SECONDS = 40;
 

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { Broken } from "./broken.ts";
+import { Broken } from "./invariant-violation.ts";
 
 const LOOK_EVERY_MS = 250;
 

@@ -1,13 +1,13 @@
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Sql } from "../../src/db/client.ts";
-import { Broken } from "./broken.ts";
+import { Broken } from "./invariant-violation.ts";
 import type { Caller } from "./callers.ts";
-import { command, type CommandPlace } from "./command.ts";
-import type { Member } from "./crew.ts";
+import { command, type CommandPlace } from "./run-command.ts";
+import type { Member } from "./processes.ts";
 import type { SimulatedServers } from "./servers.ts";
 import type { Truth } from "./truth.ts";
-import { until } from "./until.ts";
+import { until } from "./wait-until.ts";
 
 /** What is restored, and what it is restored under. */
 export interface RestoredWorld {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { Broken } from "./broken.ts";
+import { Broken } from "./invariant-violation.ts";
 import { everTold, type TrueTable, type Truth } from "./truth.ts";
 
 /** What is asked for at the cost of a call. */

@@ -1,6 +1,6 @@
 import { ASKED, type FaultCase } from "./case.ts";
-import { holdRows } from "./hold.ts";
-import { MOODY } from "./world.ts";
+import { holdRows } from "./locks.ts";
+import { MOODY } from "./testbed.ts";
 
 const LASTS_SECONDS = 60;
 

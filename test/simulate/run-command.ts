@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { run } from "../../src/embedded/process.ts";
-import { Broken } from "./broken.ts";
+import { Broken } from "./invariant-violation.ts";
 
 /** Where commands of Roundhouse are run. */
 export interface CommandPlace {

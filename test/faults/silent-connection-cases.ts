@@ -1,6 +1,6 @@
-import { Broken } from "../simulate/broken.ts";
+import { Broken } from "../simulate/invariant-violation.ts";
 import { ASKED, type FaultCase } from "./case.ts";
-import type { World } from "./world.ts";
+import type { World } from "./testbed.ts";
 
 const WATCH_SECONDS = 40;
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { reasonOf } from "../../src/errors.ts";
-import type { World } from "./world.ts";
+import type { World } from "./testbed.ts";
 
 const PATIENCE_MS = 120_000;
 const LOOK_EVERY_MS = 250;

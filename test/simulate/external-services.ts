@@ -3,11 +3,11 @@ import { queueMail } from "../../src/mail/outbox-store.ts";
 import { openProxy, type Proxy } from "../support/proxy.ts";
 import { startMailServer } from "../support/mail-server.ts";
 import { type NameServer, startNameServer } from "../support/name-server.ts";
-import { Broken } from "./broken.ts";
-import { type Crowd, serveCrowd } from "./crowd.ts";
+import { Broken } from "./invariant-violation.ts";
+import { type Crowd, serveCrowd } from "./extra-house.ts";
 import { DOMAIN } from "./houses-file.ts";
 import type { Truth } from "./truth.ts";
-import { until } from "./until.ts";
+import { until } from "./wait-until.ts";
 
 /** What Roundhouse depends on besides PostgreSQL, Redis and houses: real servers that can be late or away. */
 export interface Surroundings {

@@ -4,7 +4,7 @@ import { createWriteStream, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { drawInteger } from "../../src/demo/draw.ts";
-import type { ClockStep } from "./member-process.ts";
+import type { ClockStep } from "./preload-process.ts";
 
 /** One process of Roundhouse, kept alive as a supervisor would: whenever it ends, it is started again. */
 export interface Member {
@@ -42,7 +42,7 @@ export interface CrewOptions {
 const AGAIN_MS = 1_000;
 const READY_MS = 240_000;
 const STOP_MS = 25_000;
-const BEFORE = new URL("member-process.ts", import.meta.url).href;
+const BEFORE = new URL("preload-process.ts", import.meta.url).href;
 
 /** Starts one process and waits until it is ready. */
 export async function startMember(name: string, args: readonly string[], options: CrewOptions): Promise<Member> {

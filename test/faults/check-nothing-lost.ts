@@ -1,9 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Sql } from "../../src/db/client.ts";
-import { Broken } from "../simulate/broken.ts";
-import { checkCounts } from "../simulate/ending.ts";
+import { Broken } from "../simulate/invariant-violation.ts";
+import { checkCounts } from "../simulate/final-checks.ts";
 import { checkAlways, listMissing } from "../simulate/invariants.ts";
-import type { World } from "./world.ts";
+import type { World } from "./testbed.ts";
 
 const PATIENCE_MS = 90_000;
 

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { Broken } from "../simulate/broken.ts";
-import type { CrowdManner } from "../simulate/crowd.ts";
+import { Broken } from "../simulate/invariant-violation.ts";
+import type { CrowdManner } from "../simulate/extra-house.ts";
 import { crowdEntry, DOMAIN } from "../simulate/houses-file.ts";
 import { startMachineResolver } from "../simulate/resolver.ts";
 import { ASKED, type Fault, type FaultCase } from "./case.ts";
-import { NotReached } from "./hold.ts";
-import type { World } from "./world.ts";
+import { NotReached } from "./locks.ts";
+import type { World } from "./testbed.ts";
 
 const LASTS_SECONDS = 60;
 /** What a worker may hold, as for any other house that is in trouble. */

@@ -1,8 +1,8 @@
 import { holdRollUp } from "../simulate/roll-up.ts";
 import { slowDisk } from "../simulate/slow-disk.ts";
-import { until } from "../simulate/until.ts";
+import { until } from "../simulate/wait-until.ts";
 import { ASKED, type FaultCase } from "./case.ts";
-import { NotReached } from "./hold.ts";
+import { NotReached } from "./locks.ts";
 
 const SLOW_FOR_MS = 10_000;
 const BACK_MS = -60_000;

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Sql } from "../../src/db/client.ts";
-import { Broken } from "./broken.ts";
+import { Broken } from "./invariant-violation.ts";
 import { DISK_FAULTS, STOPPING_FAULTS, type Fault, type FaultKind } from "./faults.ts";
 import { checkAlways } from "./invariants.ts";
-import { make, type Victims } from "./make-fault.ts";
+import { make, type Victims } from "./inject-fault.ts";
 import type { Sample } from "./memory.ts";
-import type { Member } from "./crew.ts";
+import type { Member } from "./processes.ts";
 import { troublesOf, type Truth } from "./truth.ts";
 
 /** What a day goes through, and with whom. */
