@@ -162,7 +162,7 @@ async function askPage(
   }
   if (response.kind === "absent") return response;
   if (response.kind === "unchanged") {
-    const reason = "the house answered its history with 304 though nothing was known";
+    const reason = "the house responded 304 to a request for its history without conditions";
     return { kind: "failed", reason, retryAfterMs: null };
   }
   const status = response.status === null ? response.reason : `status ${response.status}`;

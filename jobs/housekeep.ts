@@ -28,8 +28,8 @@ import { job, type Counts, type JobContext } from "../src/queue/job.ts";
  * Keep room: make the days ahead, drop the days that are over, bound what garbage may take, say when the disk is
  * nearly full, and recompute the ledger every night.
  *
- * A day of answers goes only when all of it was read and whatever was refused or quarantined is kept elsewhere. All of
- * it goes in small steps that no one waits for, and any step may be done twice.
+ * A day of payloads is dropped only when all of it was read and what was refused or quarantined is kept elsewhere. It
+ * is removed in small steps that block no other session, and any step may be repeated.
  */
 export default job({
   name: "housekeep",

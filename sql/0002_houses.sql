@@ -102,7 +102,7 @@ comment on table poll_leases is
 comment on column poll_leases.bytes_today is 'bytes of responses on the UTC day bytes_on';
 comment on column poll_leases.recent is 'the last 20 polls, newest last, 1 = successful';
 
--- A row of its own, since every request updates it.
+-- Its own row, since every request updates it.
 create table request_budgets (
   house_id text primary key references houses on delete cascade,
   spent_until timestamptz not null default '-infinity'

@@ -59,7 +59,7 @@ language sql stable as $$
           where table_id = of_table
             and cutoff_seq < at_seq
           order by cutoff_seq desc
-          limit 400 -- the longest horizon: each set has an ordinal of its own
+          limit 400 -- the longest horizon: each set has its own ordinal
         ) recent
         where recent.model = of_model
           and code = any (recent.features)

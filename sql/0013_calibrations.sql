@@ -98,10 +98,10 @@ create table calibration_runs (
   asked_by text,
   asked_why text,
   cancel_asked_at timestamptz,
-  turn_started_at timestamptz,
-  turn_from_seq bigint,
+  attempt_started_at timestamptz,
+  attempt_from_seq bigint,
   at_seq bigint,
-  lost_turns integer not null default 0,
+  lost_attempts integer not null default 0,
   batch_id bigint references calibration_runs
     constraint batch_begins_with_its_first_run check (batch_id <= id),
   note text
@@ -121,10 +121,10 @@ comment on column calibration_runs.runner is
 comment on column calibration_runs.parent_run_id is 'the run that this one repeats';
 comment on column calibration_runs.cancel_asked_at is
   'its process stops at its next heartbeat; null again when the run is resumed';
-comment on column calibration_runs.turn_from_seq is
-  'the seq after which the present attempt began; its rate is counted from there and from turn_started_at';
+comment on column calibration_runs.attempt_from_seq is
+  'the seq after which the present attempt began; its rate is counted from there and from attempt_started_at';
 comment on column calibration_runs.at_seq is 'the last seq that the run reported';
-comment on column calibration_runs.lost_turns is
+comment on column calibration_runs.lost_attempts is
   'attempts of workers at a manual run that fell silent since its last checkpoint; too many end the run';
 comment on column calibration_runs.batch_id is
   'the first of the runs that were requested together, one a table; null for a run that was requested alone';
@@ -168,14 +168,14 @@ create table calibration_comparisons (
   of bigint not null default 0,
   reason text,
   paired jsonb,
-  lost_turns integer not null default 0,
+  lost_attempts integer not null default 0,
   primary key (a_id, b_id),
   constraint comparison_names_the_older_first check (a_id < b_id),
   constraint comparison_that_is_done_has_its_pairs check ((status = 'done') = (paired is not null))
 );
 comment on table calibration_comparisons is
   'paired differences of two records, a minus b, computed by a worker; both records are final, so a result stays true';
-comment on column calibration_comparisons.lost_turns is
+comment on column calibration_comparisons.lost_attempts is
   'attempts of workers that fell silent since it was requested; too many end the comparison';
 create index comparisons_open on calibration_comparisons (requested_at) where status in ('queued', 'running');
 create index comparisons_by_newer on calibration_comparisons (b_id);

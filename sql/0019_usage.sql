@@ -328,7 +328,7 @@ end $$;
 comment on function consume_calls is
   'admits calls exactly: of each run how many and why not the others, the account''s counts before it, its limits and the time of the decision; all in one transaction';
 
--- Both run as the owner of the schema: a process that counts calls can neither reset a quota nor write a count of its own.
+-- Both run as the owner of the schema: a process that counts calls can neither reset a quota nor write a count directly.
 revoke execute on function consume_runs(bigint[], text[], integer[], timestamptz) from public;
 revoke execute on function consume_calls(bigint[], text[], integer[], timestamptz) from public;
 

@@ -1,4 +1,4 @@
--- Top-ups: one row each, whichever way the money takes. What is particular to a way is in a file of its own.
+-- Top-ups: one row each, whatever the payment method. The tables of each method are in its own file.
 
 create table topups (
   id bigint generated always as identity primary key,

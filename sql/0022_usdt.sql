@@ -83,7 +83,7 @@ create index small_deposits on chain_deposits (chain_id, token, account_id) incl
 create function refuse_change_of_credited_deposit() returns trigger language plpgsql as $$
 begin
   if tg_op = 'DELETE' or old.state = 'credited' then
-    raise exception 'deposit % of chain % stands as it is', old.tx_hash, old.chain_id;
+    raise exception 'deposit % of chain % is credited and cannot change', old.tx_hash, old.chain_id;
   end if;
   -- its account may change until then: in another block a transaction may do something else
   if (new.chain_id, new.tx_hash, new.position, new.token)
@@ -99,7 +99,7 @@ create trigger credited_deposit_is_never_changed before update or delete on chai
 create trigger chain_deposits_are_never_emptied before truncate on chain_deposits
   for each statement execute function refuse_change_of_record();
 
--- A credited deposit never changes, so what its watch finds has a table of its own.
+-- A credited deposit never changes, so what its watch finds has its own table.
 create table credited_deposits (
   deposit_id bigint primary key references chain_deposits,
   credited_at timestamptz not null default clock_timestamp(),

@@ -46,7 +46,7 @@ create index mails_that_wait on mails (next_try_at, id) where sent_at is null an
 create index mails_given_up on mails (id) where given_up_at is not null;
 create index mails_by_time on mails (created_at);
 
-create table mail_trouble (
+create table mail_failures (
   is_only boolean primary key default true
     constraint there_is_one_mail_server check (is_only),
   since timestamptz not null default clock_timestamp(),
@@ -54,4 +54,4 @@ create table mail_trouble (
   next_try_at timestamptz not null,
   reason text not null
 );
-comment on table mail_trouble is 'the mail server accepts no mail at all: nothing is tried before next_try_at; no row while it works';
+comment on table mail_failures is 'one row while the mail server accepts no mail at all: no mail is tried before next_try_at';

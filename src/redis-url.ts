@@ -24,8 +24,8 @@ const SEVERAL =
 const DEFAULT_PORT = { cluster: 6379, sentinel: 26_379 };
 
 /**
- * Reads REDIS_URL; null where it is none of the forms. One address is enough for a cluster that answers by one name, or for
- * sentinels that do.
+ * Reads REDIS_URL; null if it has none of the forms. One address is enough for a cluster or for sentinels
+ * behind one name.
  *
  * @example
  * placeOfRedis("redis://:geheim@cache:6379/0"); // => { kind: "server", url: "redis://:geheim@cache:6379/0" }

@@ -3,7 +3,7 @@ export const LONGEST_REASON = 500;
 
 /**
  * Cuts a text of external origin to `most` characters that a text column accepts: without NUL and halves
- * of characters. An ellipsis stands for what is cut off.
+ * of characters. An ellipsis replaces what is cut off.
  *
  * @example
  * cut("refused", 10); // => "refused"

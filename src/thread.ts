@@ -131,7 +131,7 @@ async function askWorker<Result>(worker: Worker, task: unknown, signal: AbortSig
 
 /** Called by the file of a thread: replies to every task of {@link Thread.run} with what `run` returns or throws. */
 export function runTasks(run: (task: never) => unknown): void {
-  const answer = async (task: unknown): Promise<Reply<unknown>> => {
+  const replyTo = async (task: unknown): Promise<Reply<unknown>> => {
     try {
       return { ok: true, result: await run(task as never) };
     } catch (error) {
@@ -140,6 +140,6 @@ export function runTasks(run: (task: never) => unknown): void {
   };
   parentPort?.on("message", (task: unknown) => {
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread is no window, it has no origin
-    void answer(task).then((reply) => parentPort?.postMessage(reply));
+    void replyTo(task).then((reply) => parentPort?.postMessage(reply));
   });
 }

@@ -112,14 +112,17 @@ describe("a call of the payment app", () => {
 
   it.each(stages)("fails in time if the app sends %s", { timeout: GENEROUS_MS }, async (stage) => {
     const port = await listen(STAGES[stage]);
-    expect(await query(`http://127.0.0.1:${port}`)).toMatchObject({ ok: false, reason: "did not answer within 0.4 s" });
+    expect(await query(`http://127.0.0.1:${port}`)).toMatchObject({
+      ok: false,
+      reason: "did not respond within 0.4 s",
+    });
   });
 
   it("fails in time if TLS is never established", { timeout: GENEROUS_MS }, async () => {
     const port = await listen(STAGES.nothing);
     expect(await query(`https://127.0.0.1:${port}`)).toMatchObject({
       ok: false,
-      reason: "did not answer within 0.4 s",
+      reason: "did not respond within 0.4 s",
     });
   });
 });

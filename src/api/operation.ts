@@ -5,7 +5,7 @@ import type { Deprecation } from "./deprecation.ts";
 import type { Memory } from "../published/memory.ts";
 import { readParams } from "./params.ts";
 
-/** One operation of the API, in a file of its own. */
+/** One operation of the API, in its own file. */
 export interface Operation {
   path: string;
   /** Its name in metering. */

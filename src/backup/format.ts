@@ -32,7 +32,7 @@ export interface BackupTable {
   columns: string[];
 }
 
-/** If a sequence stands. */
+/** The position of a sequence. */
 export interface SequencePlace {
   name: string;
   value: string;
@@ -54,12 +54,12 @@ export function headerLine(header: BackupHeader): string {
   return `${MAGIC}${JSON.stringify(header)}\n`;
 }
 
-/** What stands before the rows of a table. */
+/** The lines before the rows of a table. */
 export function tableLine({ name, columns }: BackupTable): string {
   return `\ncopy ${name} (${columns.join(", ")}) from stdin;\n`;
 }
 
-/** What stands after them. */
+/** The lines after them. */
 export function tableEndLines(rows: number): string {
   return `\\.\n-- rows: ${rows}\n`;
 }

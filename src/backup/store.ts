@@ -163,7 +163,7 @@ export async function setSequence(tx: Transaction, { name, value, isUsed }: Sequ
   await tx`select setval(${name}::text::regclass, ${value}::bigint, ${isUsed})`;
 }
 
-/** What stands in the way of a restore; null if the database is empty, or has a schema in which no one ever did anything. */
+/** What prevents a restore; null if the database is empty, or has a schema and no data. */
 export async function findInTheWay(sql: Queryable): Promise<string | null> {
   const tables = await sql<{ name: string }[]>`
     select format('%I.%I', schemaname, tablename) as name

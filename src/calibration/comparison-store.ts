@@ -56,7 +56,7 @@ export async function requestComparison(
       finished_at = null,
       done = 0,
       of = 0,
-      lost_turns = 0,
+      lost_attempts = 0,
       reason = null,
       paired = null
     where calibration_comparisons.status = 'failed'
@@ -81,7 +81,7 @@ export async function takeComparison(sql: Queryable, [a, b]: Pair): Promise<bool
   const rows = await sql`
     update calibration_comparisons
     set
-      lost_turns = lost_turns + case status when 'running' then 1 else 0 end,
+      lost_attempts = lost_attempts + case status when 'running' then 1 else 0 end,
       status = 'running',
       heartbeat_at = clock_timestamp()
     where a_id = ${a}

@@ -23,7 +23,7 @@ import {
   SILENT_SECONDS,
   type ManualRun,
   type RunOrder,
-  type Turn,
+  type Attempt,
 } from "./runs/manual-run-store.ts";
 import {
   findEnds,
@@ -198,12 +198,12 @@ export async function runManualCalibration(sql: Sql, id: string, work: ManualWor
   const run = await findManualRun(sql, id);
   if (run === null) throw new UsageError(`there is no manual run ${id}`);
   if (run.calibrationId !== null) return resultOf(sql, run.id, run.calibrationId);
-  const turn = { run: id, epoch: await takeUp(sql, id, work.signal) };
+  const attempt = { run: id, epoch: await takeUp(sql, id, work.signal) };
   try {
-    return await resultOf(sql, id, await replayRange(sql, run, turn, work));
+    return await resultOf(sql, id, await replayRange(sql, run, attempt, work));
   } catch (error) {
     const isStopped = work.signal.aborted || error instanceof CancelledError;
-    await leaveManualRun(sql, turn, isStopped ? "cancelled" : "failed", reasonOf(error));
+    await leaveManualRun(sql, attempt, isStopped ? "cancelled" : "failed", reasonOf(error));
     throw error;
   }
 }
@@ -228,14 +228,14 @@ export async function runWaitingCalibration(sql: Sql, id: string, work: ManualWo
   if (lost !== null) throw new Error(lost);
   const epoch = run === null ? null : await claimManualRun(sql, id, "worker");
   if (run === null || epoch === null) return "skipped";
-  const turn = { run: id, epoch };
+  const attempt = { run: id, epoch };
   try {
-    await replayRange(sql, run, turn, work);
+    await replayRange(sql, run, attempt, work);
     return "done";
   } catch (error) {
     const isCancelled = error instanceof CancelledError;
     const status = isCancelled ? "cancelled" : work.signal.aborted ? "queued" : "failed";
-    await leaveManualRun(sql, turn, status, reasonOf(error));
+    await leaveManualRun(sql, attempt, status, reasonOf(error));
     if (isCancelled) return "cancelled";
     throw error;
   }
@@ -252,18 +252,18 @@ async function takeUp(sql: Sql, id: string, signal: AbortSignal): Promise<number
   }
 }
 
-async function replayRange(sql: Sql, run: ManualRun, turn: Turn, work: ManualWork): Promise<string> {
+async function replayRange(sql: Sql, run: ManualRun, attempt: Attempt, work: ManualWork): Promise<string> {
   const { steps = STEPS, progress = () => undefined } = work;
   const cancelled = new AbortController();
   const signal = AbortSignal.any([work.signal, cancelled.signal]);
   const { replay, mark } = await beginning(sql, run);
-  if (await beatManualRun(sql, turn, replay.seq))
+  if (await beatManualRun(sql, attempt, replay.seq))
     throw new CancelledError("cancelled before the first round of this attempt");
   signal.throwIfAborted();
   const file = await openRows(run, replay, mark, work);
   try {
     const leave = async () => {
-      await saveCheckpoint(sql, turn, { ...snapshotOf(replay), file: (await file?.mark()) ?? null });
+      await saveCheckpoint(sql, attempt, { ...snapshotOf(replay), file: (await file?.mark()) ?? null });
     };
     let kept = replay.rounds;
     await replayUpTo(sql, replay, run.toSeq, {
@@ -276,7 +276,7 @@ async function replayRange(sql: Sql, run: ManualRun, turn: Turn, work: ManualWor
         if (replay.seq < run.toSeq && (signal.aborted || replay.rounds - kept >= BigInt(steps.roundsPerCheckpoint))) {
           await leave();
           kept = replay.rounds;
-        } else if ((await beatManualRun(sql, turn, replay.seq)) && replay.seq < run.toSeq) {
+        } else if ((await beatManualRun(sql, attempt, replay.seq)) && replay.seq < run.toSeq) {
           await leave();
           cancelled.abort(new CancelledError(`cancelled after ${replay.rounds} rounds`));
         }
@@ -285,7 +285,7 @@ async function replayRange(sql: Sql, run: ManualRun, turn: Turn, work: ManualWor
     if (replay.seq < run.toSeq) signal.throwIfAborted();
     await file?.finish();
     // the file first: a finished run has all of its lines
-    return await finishManualRun(sql, turn, await calibrationOf(sql, run, replay));
+    return await finishManualRun(sql, attempt, await calibrationOf(sql, run, replay));
   } finally {
     await file?.close();
   }

@@ -21,7 +21,7 @@ export interface Rotated {
 }
 
 /**
- * Makes the key that replaces another, of the same account under a name of its own, and gives the old one an end: now with the overlap
+ * Makes the key that replaces another, of the same account under its own name, and gives the old one an end: now with the overlap
  * "0", else after the overlap, or at the end it had if that comes sooner. The new key has the end that the old one had.
  * `which` names the old key as revoking does. One that no longer works or was replaced before is refused, since its
  * holder would end up with another number of keys than he thinks.

@@ -16,6 +16,6 @@ export async function authSecret({ AUTH_SECRET, DATA_DIR }: Settings): Promise<s
     const { password } = await keepPassword(join(DATA_DIR, "auth-secret"));
     return password;
   } catch (error) {
-    throw new UsageError(`set AUTH_SECRET: the folder ${DATA_DIR} cannot keep a secret of its own: ${reasonOf(error)}`);
+    throw new UsageError(`set AUTH_SECRET: the folder ${DATA_DIR} cannot keep a generated secret: ${reasonOf(error)}`);
   }
 }

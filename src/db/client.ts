@@ -79,7 +79,7 @@ type RowsOfEach<Statements extends readonly Query<readonly unknown[]>[]> = {
 type Settled<Result> = Result extends readonly unknown[] ? { [Key in keyof Result]: Awaited<Result[Key]> } : Result;
 
 /**
- * What a pool is for. Each use has deadlines of its own, so that one use cannot hold up another.
+ * What a pool is for. Each use has its own deadlines, so that one use cannot delay another.
  *
  * The server ends a statement after `statementMs`, and the client destroys the connection `GRACE_MS` later, because a
  * connection that went silent brings no error. `transactionMs` bounds a transaction from BEGIN to COMMIT, `idleMs` the time
@@ -302,7 +302,7 @@ class Pool implements Executor {
     }
   }
 
-  /** Each wait has a promise of its own: a race against one that lives as long as the pool would stay in memory with it. */
+  /** Each wait has its own promise: a race against one that lives as long as the pool would stay in memory with it. */
   async #untilClosed(acquired: Promise<pg.PoolClient>): Promise<pg.PoolClient> {
     const closed = Promise.withResolvers<never>();
     this.#waiting.add(closed.reject);

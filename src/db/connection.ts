@@ -5,7 +5,7 @@ import { rowTypes } from "./row-types.ts";
 
 /** A server that accepts a connection and does not greet within this is out of reach. */
 const CONNECT_MS = 5_000;
-/** A server that is gone does not answer a farewell either. */
+/** How long a close waits: a server that is gone does not respond to it. */
 const FAREWELL_MS = 1_000;
 /** The server notices a peer that vanished, and so do we, within a minute on an idle connection. */
 const KEEP_ALIVE_MS = 10_000;
@@ -20,7 +20,7 @@ const KEEP_ALIVE_MS = 10_000;
 export class Connection extends pg.Client {
   readonly #socket: Socket;
   #lost: Error | null = null;
-  /** When the server last answered, by `performance.now()`. */
+  /** When the server last sent something, by `performance.now()`. */
   lastResponseAt = performance.now();
 
   constructor(config: pg.ClientConfig = {}) {

@@ -19,7 +19,7 @@ export async function readDatabaseFacts(url: string): Promise<DatabaseFacts> {
         current_setting('server_version') as "versionText",
         (select count(*)::integer from pg_stat_activity where backend_type = 'client backend') as connections,
         current_setting('max_connections')::integer as "mostConnections"`;
-    if (facts === undefined) throw new Error("the database answered with no row");
+    if (facts === undefined) throw new Error("the database returned no row");
     return facts;
   } finally {
     await sql.end({ timeout: 5 });
@@ -31,15 +31,15 @@ export async function clusterOf(url: string): Promise<string> {
   const sql = connect(url, { name: "replica", max: 1 });
   try {
     const [row] = await sql<{ id: string }[]>`select system_identifier::text as id from pg_control_system()`;
-    if (row === undefined) throw new Error("the database answered with no row");
+    if (row === undefined) throw new Error("the database returned no row");
     return row.id;
   } finally {
     await sql.end({ timeout: 5 });
   }
 }
 
-/** Whether the database answers. @throws the driver's error where it does not. */
-export async function isAnswering(sql: Sql): Promise<boolean> {
+/** Whether the database responds. @throws the driver's error if it does not. */
+export async function isResponding(sql: Sql): Promise<boolean> {
   const rows = await sql`select 1`;
   return rows.length === 1;
 }

@@ -5,7 +5,7 @@ import { Connection } from "./connection.ts";
 const DEADLINE_MS = 15_000;
 
 /**
- * Does something on one connection of its own, past any pool, and closes it. Each statement has `deadlineMs`; past it the
+ * Runs `work` on a new connection, outside any pool, and closes it. Each statement has `deadlineMs`; past it the
  * statement is rejected and the connection destroyed when `work` ends.
  * @throws the driver's error when the database cannot be reached, or is lost meanwhile.
  */

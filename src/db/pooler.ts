@@ -53,7 +53,7 @@ function open(url: string): pg.Client {
     application_name: "roundhouse look",
     connectionTimeoutMillis: 5_000,
   });
-  client.on("error", () => undefined); // the statement that waits for an answer fails with it
+  client.on("error", () => undefined); // the statement that waits for a result fails with it
   return client;
 }
 

@@ -290,7 +290,7 @@ function rowsOf(result: pg.QueryResult<object> | undefined): Rows<object[]> {
   return Object.defineProperty(rows, "count", { value: result?.rowCount ?? rows.length }) as Rows<object[]>;
 }
 
-/** PostgreSQL's CancelRequest: a message of its own on a new connection. If it fails, the statement ends at its deadline. */
+/** PostgreSQL's CancelRequest: a message on a new connection. If it fails, the statement ends at its deadline. */
 async function cancelOnServer({ backend, host, port }: Connection): Promise<void> {
   if (backend === null) return;
   const request = Buffer.alloc(16);

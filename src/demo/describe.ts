@@ -23,7 +23,7 @@ simulated: invented rounds (seed ${seed})
 ${games.join("\n")}
   Every response has "simulated": true. Results are random with the stated edge. Ids have no order,
   older rounds come with ?before={id}&limit={limit}. Once every four minutes each of these goes wrong in one of the
-  games, on purpose: a stretch of rounds is never listed and the list starts again, a feed answers 503 with Retry-After,
+  games, on purpose: a stretch of rounds is never listed and the list starts again, a feed responds 503 with Retry-After,
   a round is listed after newer ones, a round's result changes after it was published, a value is impossible.
 `;
   return { status: 200, contentType: "text/plain; charset=utf-8", body };

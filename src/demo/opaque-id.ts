@@ -3,7 +3,7 @@ import { drawInteger } from "./draw.ts";
 const ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789";
 const LENGTH = 8;
 const HALF = 2 ** 20;
-const TURNS = 4;
+const ROUNDS = 4;
 
 /**
  * A text of eight letters and digits for an index below 2^40: it hides the order, no two are equal, and
@@ -12,8 +12,8 @@ const TURNS = 4;
 export function opaqueId(seed: number, game: string, index: number): string {
   let left = Math.floor(index / HALF);
   let right = index % HALF;
-  for (let turn = 0; turn < TURNS; turn += 1) {
-    [left, right] = [right, left ^ drawInteger(HALF, seed, game, "id", turn, right)];
+  for (let step = 0; step < ROUNDS; step += 1) {
+    [left, right] = [right, left ^ drawInteger(HALF, seed, game, "id", step, right)];
   }
   return toText(left * HALF + right);
 }
@@ -24,8 +24,8 @@ export function indexOfId(seed: number, game: string, id: string): number | null
   if (value === null) return null;
   let left = Math.floor(value / HALF);
   let right = value % HALF;
-  for (let turn = TURNS - 1; turn >= 0; turn -= 1) {
-    [left, right] = [right ^ drawInteger(HALF, seed, game, "id", turn, left), left];
+  for (let step = ROUNDS - 1; step >= 0; step -= 1) {
+    [left, right] = [right ^ drawInteger(HALF, seed, game, "id", step, left), left];
   }
   return left * HALF + right;
 }

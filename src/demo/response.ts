@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 
-/** One answer of the demo house, before it meets a request's method and conditions. */
+/** One response of the demo house, before the request's method and conditions are applied. */
 export interface DemoResponse {
   status: number;
   contentType: string;
@@ -9,14 +9,14 @@ export interface DemoResponse {
   headers?: Record<string, string>;
 }
 
-/** A JSON answer. */
+/** A JSON response. */
 export function json(value: unknown, status = 200, headers: Record<string, string> = {}): DemoResponse {
   return { status, contentType: "application/json; charset=utf-8", body: JSON.stringify(value), headers };
 }
 
 /**
- * Sends an answer. To a GET or HEAD a 200 carries a strong ETag, and is a 304 without a body where If-None-Match names
- * it; what a POST asked for is in its body, so that its answers carry none.
+ * Sends a response. To a GET or HEAD a 200 has a strong ETag, and is a 304 without a body if If-None-Match names
+ * it; the parameters of a POST are in its body, so its responses have none.
  */
 export function send(request: IncomingMessage, response: ServerResponse, content: DemoResponse): void {
   for (const [name, value] of Object.entries(content.headers ?? {})) response.setHeader(name, value);

@@ -24,15 +24,15 @@ interface Serving {
   /** 0 takes any free port. */
   port: number;
   respond: (request: IncomingMessage) => Promise<DemoResponse>;
-  /** What is sent where `answer` failed. */
+  /** What is sent if `respond` failed. */
   onError: (request: IncomingMessage, error: unknown) => DemoResponse;
   /** Lines for people. */
   say: (line: string) => void;
 }
 
 /**
- * Listens and answers each request. Answers in flight when it is closed get a second.
- * @throws Error saying what to do where the port cannot be used.
+ * Listens and responds to each request. Responses in flight when it is closed get a second.
+ * @throws Error with what to do if the port cannot be used.
  */
 export async function serve({ host, port, respond, onError, say }: Serving): Promise<DemoHouse> {
   const server = createServer({ connectionsCheckingInterval: LOOK_EACH_MS }, (request, response) => {

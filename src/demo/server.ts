@@ -33,8 +33,8 @@ interface DemoHouseOptions {
 /**
  * Starts both demo houses, the true and the simulated one, on one HTTP server; see `/` there for what it serves.
  *
- * What it answers depends on the clock, the seed and the kept T0 alone: after a restart it continues as if it had never
- * stopped. Ready in a few milliseconds; the first answer waits for at most some 0.2 s of hashing.
+ * Its responses depend on the clock, the seed and the kept T0 alone: after a restart it continues as if it had never
+ * stopped. Ready in a few milliseconds; the first response waits for at most some 0.2 s of hashing.
  * @throws RangeError for a speed or seed out of range; Error where the port or the data folder cannot be used.
  */
 export async function startDemoHouse(options: DemoHouseOptions): Promise<DemoHouse> {
@@ -86,7 +86,7 @@ export async function startDemoHouse(options: DemoHouseOptions): Promise<DemoHou
   };
 }
 
-/** What every answer below /simulated/ carries, also a bad one. */
+/** What every response below /simulated/ has, errors included. */
 function markOf(pathname: string): { simulated?: true } {
   return pathname.startsWith("/simulated/") ? { simulated: true } : {};
 }

@@ -4,7 +4,7 @@ import { SIMULATED_GAMES } from "./simulated-games.ts";
 /**
  * What goes wrong in the simulated house, once each in every cycle of four minutes, in one game of the three:
  * lost: the rounds that end meanwhile are never listed, and the list starts again after them;
- * busy: the feed answers 503 with Retry-After;
+ * busy: the feed responds 503 with Retry-After;
  * late: a round is listed only after newer ones;
  * conflict: a round is listed, and some seconds later with another result;
  * impossible: a round is listed with a value that no round can have.
@@ -20,9 +20,9 @@ const KINDS = [
   { kind: "impossible", lastsMs: 0 },
 ] as const;
 
-const TURN_MS = 48_000;
-const CYCLE_MS = TURN_MS * KINDS.length;
-/** Each begins 2 to 17 s into its turn, so that it is over within it. */
+const SLOT_MS = 48_000;
+const CYCLE_MS = SLOT_MS * KINDS.length;
+/** Each begins 2 to 17 s into its slot, so that it ends within it. */
 const EARLIEST_MS = 2_000;
 const SPREAD_MS = 15_000;
 
@@ -38,16 +38,16 @@ export interface SimulatedFault {
 export function faultsBetween(seed: number, game: string, fromMs: number, toMs: number): SimulatedFault[] {
   const faults: SimulatedFault[] = [];
   for (let cycle = Math.floor(fromMs / CYCLE_MS); cycle * CYCLE_MS < toMs; cycle += 1) {
-    faults.push(...KINDS.map((_, turn) => faultOf(seed, cycle, turn)));
+    faults.push(...KINDS.map((_, slot) => faultOf(seed, cycle, slot)));
   }
   return faults.filter((one) => one.game === game && one.fromMs < toMs && one.toMs >= fromMs);
 }
 
-function faultOf(seed: number, cycle: number, turn: number): SimulatedFault {
-  const { kind, lastsMs } = KINDS[turn] ?? KINDS[0];
+function faultOf(seed: number, cycle: number, slot: number): SimulatedFault {
+  const { kind, lastsMs } = KINDS[slot] ?? KINDS[0];
   const candidates = SIMULATED_GAMES.filter(({ losesPages }) => kind !== "lost" || losesPages);
   const chosen = candidates[drawInteger(candidates.length, seed, "fault", kind, cycle, "game")];
   const delayMs = Math.floor(draw(seed, "fault", kind, cycle, "delay") * SPREAD_MS);
-  const fromMs = cycle * CYCLE_MS + turn * TURN_MS + EARLIEST_MS + delayMs;
+  const fromMs = cycle * CYCLE_MS + slot * SLOT_MS + EARLIEST_MS + delayMs;
   return { kind, game: chosen?.game ?? "", fromMs, toMs: fromMs + lastsMs };
 }

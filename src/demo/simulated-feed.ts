@@ -17,7 +17,7 @@ export interface ListedRound {
 
 /** The simulated house: what it lists at any simulated time, computed from the seed alone. */
 export interface SimulatedFeed {
-  /** Milliseconds until a busy feed answers again, or null while it is well. */
+  /** Milliseconds until a busy feed serves again, or null while it is not busy. */
   busyForMs(game: SimulatedGame, nowMs: number): number | null;
   /** The newest rounds listed at `nowMs`, newest first: at most `limit`, older than `beforeId` where it is given; null
    * where that id is of no round listed by then. */

@@ -58,7 +58,7 @@ export const SIMULATED_PATHS: ReadonlyMap<string, SimulatedGame> = new Map(
   SIMULATED_GAMES.map((game) => [`/simulated/${game.game}/rounds`, game]),
 );
 
-/** Answers `/simulated/{game}/rounds`; every answer, good or bad, carries `"simulated": true`. */
+/** Serves `/simulated/{game}/rounds`; every response, errors included, has `"simulated": true`. */
 export function serveSimulatedRounds(
   game: SimulatedGame,
   query: URLSearchParams,

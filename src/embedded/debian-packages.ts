@@ -37,7 +37,7 @@ export async function openPackages(folder: string, searchPath?: string): Promise
   ].flatMap((setting) => ["-o", setting]);
   const wrap = await dieWithUs("TERM");
   const tool = async (name: string, args: string[]) => {
-    // env, because the words of the answers are read: they must be English.
+    // env sets LC_ALL, because the output is parsed and must be English.
     const outcome = await run(
       programOf([...wrap, "/usr/bin/env", "LC_ALL=C", tools.get(name) ?? name, ...args], { cwd: join(apt, "deb") }),
       { timeoutMs: 180_000 },

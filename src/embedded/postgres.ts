@@ -128,7 +128,7 @@ async function makeCluster(cluster: Cluster, say: (line: string) => void): Promi
   const drafts = (await readdir(home.folder)).filter((name) => name.startsWith("pg.new"));
   // An initdb that was killed with its app a moment ago may still be writing.
   for (const name of drafts) await rm(join(home.folder, name), { recursive: true, force: true, maxRetries: 10 });
-  // It may also still be cleaning up after itself, by name: so each attempt has a name of its own.
+  // It may also still be deleting its own files by name: so each attempt uses another name.
   const draft = await mkdtemp(`${data}.new.`);
   const passwordFile = `${draft}.password`;
   await writeFile(passwordFile, randomBytes(32).toString("hex"), { mode: 0o600 });

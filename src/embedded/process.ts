@@ -62,7 +62,7 @@ export async function run(
 }
 
 /**
- * Starts a server that writes to the open file `logFd`. It has a session of its own, so that Ctrl-C reaches the app
+ * Starts a server that writes to the open file `logFd`. It has its own session, so that Ctrl-C reaches the app
  * alone, which then stops it in order. When our process exits without doing so, the server gets `lastSignal`; a kill
  * -9 of ours is the business of setpriv.
  */

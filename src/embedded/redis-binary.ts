@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { environmentOf, openPackages, releaseName } from "./debian-packages.ts";
 import { findPrograms, run } from "./process.ts";
 
-/** A Redis server that answered when asked for its version, and the environment it needs. */
+/** A Redis server program that reported its version, and the environment it needs. */
 export interface RedisBinary {
   command: string;
   env: Record<string, string>;

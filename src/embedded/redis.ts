@@ -10,7 +10,7 @@ import { dieWithUs, programOf, type RunningServer, startServer, stopServer } fro
 import { findRedis, type RedisSearch } from "./redis-binary.ts";
 import { openServerLog } from "./server-log.ts";
 
-/** It answers SIGTERM by writing the rest of its log of changes. */
+/** On SIGTERM it writes the rest of its append-only file and exits. */
 const STOP = [{ signal: "SIGTERM", waitMs: 8_000 }] as const;
 const STOP_LEFTOVER = [
   { signal: "SIGTERM", waitMs: 10_000 },
@@ -109,7 +109,7 @@ async function moveAside(folder: string, say: (line: string) => void): Promise<v
   );
 }
 
-/** Waits until the server answers to our password; false once it has ended or its time is over. */
+/** Waits until the server accepts our password; false if it has exited or the deadline has passed. */
 async function becomesReady(server: RunningServer, port: number, password: string): Promise<boolean> {
   const deadline = performance.now() + START_MS;
   while (!server.hasExited() && performance.now() < deadline) {
@@ -120,7 +120,7 @@ async function becomesReady(server: RunningServer, port: number, password: strin
   return false;
 }
 
-/** What a Redis server answers to words sent in one go: everything up to its second line, or nothing. */
+/** The response of a Redis server to commands sent together: everything up to its second line, or nothing. */
 async function ask(port: number, words: string): Promise<string> {
   return new Promise((resolve) => {
     let response = "";

@@ -4,7 +4,7 @@ export interface NavEntry {
   href: string;
   /** Its group's heading; empty for none. */
   group: string;
-  /** The roles that see it; everybody if not given. */
+  /** The roles that see it; all if not given. */
   roles?: readonly string[];
 }
 

@@ -1,6 +1,6 @@
 import type { NextFunction, Request } from "express";
 import { ClientGoneError } from "../http/client-gone.ts";
-import { isAnswering } from "../db/facts.ts";
+import { isResponding } from "../db/facts.ts";
 import { isConnectionError } from "../db/errors.ts";
 import { TooManyReadsError } from "../db/reads.ts";
 import type { Sql } from "../db/client.ts";
@@ -96,7 +96,7 @@ async function asPageError(thrown: unknown, sql: Sql, away: string): Promise<Pag
   if (thrown instanceof TooManyReadsError) return new PageError(503, TOO_MANY, { "Retry-After": "5" });
   if (thrown instanceof URIError) return new PageError(400, "the address holds a part that is not UTF-8");
   if (thrown instanceof Error && "code" in thrown && thrown.code === "57014") return new PageError(504, TOO_MUCH);
-  const isAway = isConnectionError(thrown) || !(await isAnswering(sql).catch(() => false));
+  const isAway = isConnectionError(thrown) || !(await isResponding(sql).catch(() => false));
   if (isAway) return new PageError(503, away, { "Retry-After": "5" });
   return new PageError(
     500,

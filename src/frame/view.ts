@@ -42,7 +42,7 @@ export type Shown =
 /** The response for a page; `locals` has the request id. */
 export type PageReply = Response & Reply;
 
-/** A part of the service with a sign-in and pages of its own. */
+/** A part of the service with its own sign-in and pages. */
 export interface Surface {
   /** Its base path, such as `/ops`: redirects stay below it. */
   base: string;

@@ -13,7 +13,7 @@ export interface Tidied {
 const IN_USE = ["55P03", "40P01"];
 
 /**
- * Repeats a batch, each in a transaction of its own, until it did less than it may, for a bounded number of times. Stopped
+ * Repeats a batch, each in its own transaction, until it did less than its limit, for a bounded number of times. Stopped
  * between or within two batches, the next run continues. A batch waits for no lock longer than a second, and takes no longer
  * than fifteen.
  */

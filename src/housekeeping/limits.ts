@@ -2,7 +2,7 @@
  * How much of what is left over is kept. Rounds, forecasts, scores and conflicts are facts and have no limit.
  */
 
-/** Days made ahead: a weekend in which nothing runs housekeep loses no answer. */
+/** Partitions made ahead, in days: a weekend in which housekeep does not run loses no payload. */
 export const DAYS_AHEAD = 4;
 /** Sums and failures of polls, for "was it like this last week?". */
 export const POLLS_KEPT_DAYS = 14;
@@ -11,9 +11,9 @@ export const USAGE_FACTS_KEPT_DAYS = 62;
 /** Calls by minute, for their holders to look at: after the end of their day, so that the last 24 hours are always there. */
 export const CALL_MINUTES_KEPT_DAYS = 1;
 /**
- * Answers of one house kept beyond their day, oldest dropped first: a feed that breaks and answers differently every
+ * Payloads of one house kept beyond their day, oldest dropped first: a feed that breaks and responds differently every
  * 2 s gives 1,800 an hour, so this is more than an hour of the newest, and enough to replay after a fix. A gzipped
- * page of 50 rounds is 2 to 5 kB; the bytes are for houses that answer with megabytes: fifty such need 3.2 GB.
+ * page of 50 rounds is 2 to 5 kB; the limit in bytes is for responses of megabytes: fifty such houses need 3.2 GB.
  */
 export const KEPT_PER_HOUSE = { rows: 2_000, bytes: 64 << 20 } as const;
 /** Open quarantined items of one table: no one reads more, and a feed that sends only garbage must not fill the disk. */
@@ -45,5 +45,5 @@ export const BATCH_TIMEOUT_MS = 15_000;
 export const DETACH_PATIENCE_MS = 5_000;
 /** Under this share of free space on the disk of DATA_DIR a person must act. */
 export const LEAST_FREE_SHARE = 0.1;
-/** A lock that is not had within this is given up for this hour, since everybody else queues behind the wait. */
+/** A lock that is not had within this is given up for this hour, since all other sessions queue behind the wait. */
 export const LOCK_TIMEOUT_MS = 1_000;

@@ -44,8 +44,8 @@ export const RETENTION: Readonly<Record<string, Retention>> = {
   poll_leases: bounded("one a house and shard"),
   request_budgets: bounded("one a house"),
   circuit_changes: pruned("30 days", "its writer"),
-  payloads: pruned("PAYLOAD_RETENTION_HOURS after their day, by whole days, once every answer of the day was read"),
-  payloads_kept: pruned("2,000 answers or 64 MiB of a house, the oldest first"),
+  payloads: pruned("PAYLOAD_RETENTION_HOURS after their day, by whole days, once every payload of the day was read"),
+  payloads_kept: pruned("2,000 payloads or 64 MiB of a house, the oldest first"),
   polls: pruned(`${POLLS_KEPT_DAYS} days, by whole days`),
   uptime_days: pruned(`${UPTIME_KEPT_DAYS} days`),
   uptime_minutes: pruned(`${UPTIME_MINUTES_KEPT_DAYS} days`),
@@ -150,5 +150,5 @@ export const RETENTION: Readonly<Record<string, Retention>> = {
   legal_texts: forever("what someone agreed to, as it read"),
   consents: forever("who agreed to what"),
   mails: pruned("30 days after they were sent or given up"),
-  mail_trouble: bounded("one"),
+  mail_failures: bounded("one"),
 };

@@ -79,7 +79,7 @@ function offlineText({ house, round_at, last_status, last_error, next }: Offline
 /** A single broken response opens a notice; only a longer failure alerts operators. */
 const UNREADABLE_FOR_SECONDS = 60;
 
-/** Tables whose responses arrive and cannot be read, and why: for the alert "answers unreadable". */
+/** Tables whose responses arrive and cannot be read, and why: for the alert "responses unreadable". */
 export async function findUnreadableTables(sql: Queryable): Promise<{ subject: string; text: string }[]> {
   const rows = await sql<{ name: string; since: string; reason: string | null; notice: string }[]>`
     select

@@ -8,7 +8,7 @@ import { SERVER_RETRY } from "./limits.ts";
 export async function saveSendFailure(sql: Queryable, reason: string): Promise<number> {
   const { firstSeconds, mostSeconds } = SERVER_RETRY;
   const [row] = await sql<{ seconds: number }[]>`
-    insert into mail_trouble as known (next_try_at, reason)
+    insert into mail_failures as known (next_try_at, reason)
     values (clock_timestamp() + ${firstSeconds} * interval '1 second', ${reason})
     on conflict (is_only) do update
     set
@@ -22,5 +22,5 @@ export async function saveSendFailure(sql: Queryable, reason: string): Promise<n
 
 /** Notes that the mail server takes mails. */
 export async function clearSendFailure(sql: Queryable): Promise<void> {
-  await sql`delete from mail_trouble`;
+  await sql`delete from mail_failures`;
 }

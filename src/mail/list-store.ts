@@ -97,7 +97,7 @@ export async function findSendFailure(
 ): Promise<{ since: string; nextTryAt: string; reason: string } | null> {
   const [failure] = await sql<{ since: string; nextTryAt: string; reason: string }[]>`
     select utc_text(since) as since, utc_text(next_try_at) as "nextTryAt", reason
-    from mail_trouble`;
+    from mail_failures`;
   return failure ?? null;
 }
 

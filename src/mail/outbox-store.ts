@@ -65,7 +65,7 @@ export async function isMailWaiting(sql: Queryable): Promise<boolean> {
           and given_up_at is null
           and next_try_at <= clock_timestamp()
       )
-      and not exists (select from mail_trouble where next_try_at > clock_timestamp())`;
+      and not exists (select from mail_failures where next_try_at > clock_timestamp())`;
   return rows.length > 0;
 }
 
@@ -84,7 +84,7 @@ export async function takeMail(sql: Queryable): Promise<TakenMail | null> {
       where sent_at is null
         and given_up_at is null
         and next_try_at <= clock_timestamp()
-        and not exists (select from mail_trouble where next_try_at > clock_timestamp())
+        and not exists (select from mail_failures where next_try_at > clock_timestamp())
       order by next_try_at, id
       limit 1
       for update skip locked

@@ -4,7 +4,7 @@ import { measureRequests, type RequestMetrics } from "./request-metrics.ts";
 /** What an API process measures of itself. */
 export interface ApiMetrics {
   requests: RequestMetrics;
-  /** Notes a request that was answered with an error, by its code of the table of errors. */
+  /** Counts a request whose response is an error, by its code of the table of errors. */
   refused: (code: string) => void;
   /** Measures what counts a batch of calls. */
   batches<Call, Rest extends unknown[], Verdict>(

@@ -1,14 +1,14 @@
-/** A look is believed this long. */
+/** A result is reused this long. */
 const BELIEVED_MS = 5_000;
-/** A failure is not held against a server for longer than it takes to come back. */
+/** A failure is reused no longer than a server takes to restart. */
 const DOUBTED_MS = 1_000;
 const PATIENCE_MS = 800;
 
 /**
- * Looks at something that may be slow or away, for those who must answer soon: gives what was seen in the last five
- * seconds, or null if nothing was and nothing comes within 0.8 s. Never more than one look is under way: one that
- * hangs is waited for again by the next who ask, and not repeated next to it.
- * @param failed is notified of each look that fails
+ * Reads something that may be slow or unavailable, for a caller that must respond soon: returns what was read in the
+ * last five seconds, or null if nothing was and no result arrives within 0.8 s. At most one read is running: later
+ * callers wait for it and start no second one.
+ * @param failed is notified of each read that fails
  */
 export function readCached<Seen>(
   what: string,
@@ -34,7 +34,7 @@ export function readCached<Seen>(
     const age = latest === null ? Infinity : performance.now() - latest.at;
     if (latest !== null && age < (latest.seen === null ? DOUBTED_MS : BELIEVED_MS)) return latest.seen;
     underWay ??= begin();
-    return soon(underWay, () => failed(new Error(`${what} did not answer within ${PATIENCE_MS} ms`)));
+    return soon(underWay, () => failed(new Error(`${what} did not respond within ${PATIENCE_MS} ms`)));
   };
 }
 

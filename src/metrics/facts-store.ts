@@ -51,7 +51,7 @@ export interface DatabaseFacts {
 /** What there is one of. */
 export interface ServerFacts {
   unreadPayloads: number;
-  /** Age of the oldest answer that no one has read; 0 where all are read. */
+  /** Age of the oldest unread payload; 0 if all are read. */
   oldestUnread: number;
   openForecasts: number;
   workers: number;
@@ -94,7 +94,7 @@ export async function readDatabaseFacts(sql: Sql): Promise<DatabaseFacts> {
     ] = await Promise.all([
       readHouses(tx),
       countCircuits(tx),
-      countTroubles(tx),
+      countOpenItems(tx),
       countNotices(tx),
       countAlerts(tx),
       countRuns(tx),
@@ -165,7 +165,7 @@ function countCircuits(tx: Transaction): Promise<Count[]> {
     order by 1, 2`;
 }
 
-function countTroubles(tx: Transaction): Promise<Count[]> {
+function countOpenItems(tx: Transaction): Promise<Count[]> {
   return tx<Count[]>`
     with found as (
       select table_id, 'gaps' as kind, count(*) as n

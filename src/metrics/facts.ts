@@ -1,5 +1,5 @@
 import type { Sql } from "../db/client.ts";
-import { isAnswering } from "../db/facts.ts";
+import { isResponding } from "../db/facts.ts";
 import { reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { type Depth, readDepths } from "../queue/runs/depths.ts";
@@ -23,7 +23,7 @@ export interface FactSources {
 export function readFacts({ sql, queues }: FactSources, log: Log): () => Promise<Family[]> {
   const failed = (part: string) => (error: unknown) =>
     log.debug(`metrics have no facts of ${part}: ${reasonOf(error)}`);
-  const postgres = readCached("PostgreSQL", () => isAnswering(sql), failed("PostgreSQL"));
+  const postgres = readCached("PostgreSQL", () => isResponding(sql), failed("PostgreSQL"));
   const database = readCached("PostgreSQL", () => readDatabaseFacts(sql), failed("PostgreSQL"));
   const redis = readCached("Redis", readQueues, failed("Redis"));
 

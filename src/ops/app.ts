@@ -21,9 +21,9 @@ export interface OpsOptions {
   guard: Guard;
   pages: readonly OpsPage[];
   actions: readonly OpsAction[];
-  /** Adds what is answered to people who are not signed in: the sign-in pages. */
+  /** Adds the routes for people who are not signed in: the sign-in pages. */
   addPublicRoutes(app: Express, made: RouteParts): void;
-  /** Adds what everybody does for themselves: their password, their sign-ins. */
+  /** Adds the routes of the current account: its password, its sign-ins. */
   addAccountRoutes(app: Express, made: RouteParts): void;
   trustedProxies: readonly string[];
   /** Whether the public address uses https. */

@@ -35,7 +35,7 @@ export interface OpsParts {
   mailKeys: readonly MailKey[];
 }
 
-/** A page that changes nothing. Everybody who is signed in may see it, unless it names `roles`. */
+/** A page that changes nothing. All signed-in staff may see it, unless it names `roles`. */
 export interface OpsPage<Query = unknown> {
   /** Below `/ops`, as Express reads it: `/houses/:house`. */
   path: string;

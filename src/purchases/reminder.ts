@@ -18,7 +18,7 @@ export const REMIND_DAYS = 3;
 export function endsSoon({ plan, endsAt }: Ending, site: string | null): Letter {
   return letter("plan-ends", `Your plan ${plan} ends on ${timeOf(endsAt)}`, [
     `Your plan ${plan} ends on ${timeOf(endsAt)}, and no other follows it.`,
-    "Nothing renews by itself. If you renew it before then, the new time begins where this one ends. If you do nothing, calls with your keys are answered with plan_expired (402) from then on. Your keys and your balance stay as they are.",
+    "Nothing renews by itself. If you renew it before then, the new time begins where this one ends. If you do nothing, calls with your keys get plan_expired (402) from then on. Your keys and your balance stay as they are.",
     where(site),
   ]);
 }
@@ -26,7 +26,7 @@ export function endsSoon({ plan, endsAt }: Ending, site: string | null): Letter 
 /** The e-mail after it has ended. */
 export function hasEnded({ plan, endsAt }: Ending, site: string | null): Letter {
   return letter("plan-ended", `Your plan ${plan} has ended`, [
-    `Your plan ${plan} ended on ${timeOf(endsAt)}, and no other follows it. Calls with your keys are answered with plan_expired (402) until you have a plan again.`,
+    `Your plan ${plan} ended on ${timeOf(endsAt)}, and no other follows it. Calls with your keys get plan_expired (402) until you have a plan again.`,
     "Your keys and your balance stay as they are, and this is the last mail about it.",
     where(site),
   ]);

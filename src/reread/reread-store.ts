@@ -123,7 +123,7 @@ export async function listToReread(
 }
 
 /**
- * Payloads for each table that shares the response of another table without a row of its own, in the columns that a
+ * Payloads for each table that shares the response of another table without its own row, in the columns that a
  * re-read needs.
  */
 function servedPayloads(sql: Queryable) {

@@ -35,7 +35,7 @@ export class Meter {
   /**
    * @param send has a batch counted, all or nothing, and gives a verdict for each call; when to give up is its affair,
    * knowing since when the oldest of them is here
-   * @param patience a call that is older when its turn comes is refused and never sent
+   * @param patience a call that is older when its batch begins is refused and never sent
    */
   constructor(
     send: (calls: readonly Call[], oldestAt: number) => Promise<Verdict[]>,
@@ -46,8 +46,8 @@ export class Meter {
   }
 
   /**
-   * Meters one call. Resolves once the count is durable, or once the call is refused. Rejects where its batch fails, and
-   * where it has waited too long behind another; then nothing may be answered.
+   * Meters one call. Resolves once the count is durable, or once the call is refused. Rejects if its batch fails, or
+   * if it has waited too long behind another; the caller must then get no data.
    * @param begunAt since when the call is here, by the clock of the patience
    */
   consume(call: Call, begunAt = 0): Promise<Verdict> {
@@ -65,7 +65,7 @@ export class Meter {
   async #flush(): Promise<void> {
     this.#inFlight = true;
     const looking = setInterval(() => this.#refuseOld(), LOOK_EVERY_MS);
-    // one turn of the event loop: calls that were read from their sockets together share a statement
+    // one tick of the event loop: calls that were read from their sockets together share a statement
     await new Promise((next) => setImmediate(next));
     for (this.#refuseOld(); this.#waiting.length > 0; this.#refuseOld()) {
       const batch = this.#waiting.splice(0, CALLS_PER_BATCH);
@@ -94,6 +94,6 @@ export class Meter {
     if (this.#waiting.every(({ begunAt }) => begunAt >= youngEnough)) return;
     const old = this.#waiting.filter(({ begunAt }) => begunAt < youngEnough);
     this.#waiting = this.#waiting.filter(({ begunAt }) => begunAt >= youngEnough);
-    for (const { reject } of old) reject(new Error(`a call waited for its turn to be counted for ${ms} ms`));
+    for (const { reject } of old) reject(new Error(`a call waited ${ms} ms to be counted`));
   }
 }

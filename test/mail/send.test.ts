@@ -17,7 +17,7 @@ import { startMailServer, type TestMailServer } from "../support/mail-server.ts"
 const { sql } = await openTestDatabase({ max: 4 });
 let server: TestMailServer;
 beforeEach(async () => {
-  await sql`truncate mails, mail_trouble, alerts, alert_mails`;
+  await sql`truncate mails, mail_failures, alerts, alert_mails`;
   server = await startMailServer();
 });
 afterEach(() => server.close());
@@ -38,7 +38,7 @@ async function send(env: Record<string, string> = {}, signal?: AbortSignal) {
 const wait = () =>
   sql.begin(async (tx) => {
     await tx`update mails set next_try_at = clock_timestamp() where sent_at is null and given_up_at is null`;
-    await tx`update mail_trouble set next_try_at = clock_timestamp()`;
+    await tx`update mail_failures set next_try_at = clock_timestamp()`;
   });
 
 interface Row {
@@ -203,7 +203,7 @@ describe("a failing mail server", () => {
     expect(JSON.stringify(lines)).toContain("ECONNREFUSED");
     expect((await send()).isAsked).toBe(false);
     expect((await send()).counts).toMatchObject({ sent: 0, putOff: 0 });
-    await sql`update mail_trouble set since = since - interval '20 minutes'`;
+    await sql`update mail_failures set since = since - interval '20 minutes'`;
     await wait();
     await send();
     expect(await openAlerts()).toEqual(["mail_server"]);
@@ -211,7 +211,7 @@ describe("a failing mail server", () => {
     await wait();
     expect((await send()).counts).toMatchObject({ sent: 3 });
     expect(await openAlerts()).toEqual([]);
-    expect(await sql`select from mail_trouble`).toHaveLength(0);
+    expect(await sql`select from mail_failures`).toHaveLength(0);
   });
 
   it("with an unknown certificate gets no mail, unless its URL permits it", async () => {
@@ -260,7 +260,7 @@ describe("a failing mail server", () => {
       server.answer = () => code;
       await wait();
       await send();
-      expect(await sql`select from mail_trouble`).toHaveLength(1);
+      expect(await sql`select from mail_failures`).toHaveLength(1);
     }
     server.answer = () => null;
     await wait();
@@ -280,7 +280,7 @@ describe("a failing mail server", () => {
     stop.abort();
     expect((await sending).counts).toMatchObject({ sent: 0, putOff: 1 });
     expect(await rows()).toMatchObject([{ state: "waiting", wait: 1 }]);
-    expect(await sql`select from mail_trouble`).toHaveLength(0);
+    expect(await sql`select from mail_failures`).toHaveLength(0);
     for (const socket of sockets) socket.destroy();
     silent.close();
   });
@@ -313,7 +313,7 @@ describe("a failing mail server", () => {
     await send();
     await write("ben@example.com");
     await sql`update mails set next_try_at = next_try_at - interval '1 hour'`;
-    await sql`update mail_trouble set next_try_at = next_try_at - interval '1 hour'`;
+    await sql`update mail_failures set next_try_at = next_try_at - interval '1 hour'`;
     await send();
     expect(server.received.flatMap(({ to }) => to)).toEqual(["ann@example.com", "ben@example.com"]);
     expect(await states()).toEqual(["waiting", "sent", "sent"]);

@@ -19,6 +19,6 @@ describe("a cached read of a server", () => {
     const never = readCached("PostgreSQL", () => new Promise<number>(() => undefined), failed);
     expect(await Promise.all([never(), never()])).toEqual([null, null]);
     expect(told[0]).toBe("Error: away");
-    expect(told[1]).toMatch(/^Error: PostgreSQL did not answer within \d+ ms$/);
+    expect(told[1]).toMatch(/^Error: PostgreSQL did not respond within \d+ ms$/);
   });
 });

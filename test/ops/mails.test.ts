@@ -106,8 +106,8 @@ describe("mails", () => {
 
   it("show the error of the mail server", async () => {
     await world.sql`
-      insert into mail_trouble (next_try_at, reason) values (clock_timestamp() + interval '5 minutes', '535 <who> are you')`;
+      insert into mail_failures (next_try_at, reason) values (clock_timestamp() + interval '5 minutes', '535 <who> are you')`;
     expect(await page(viewer, "/ops/mails")).toContain("535 &lt;who&gt; are you");
-    await world.sql`delete from mail_trouble`;
+    await world.sql`delete from mail_failures`;
   });
 });

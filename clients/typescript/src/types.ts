@@ -203,9 +203,9 @@ export interface components {
             ok: boolean;
             /** @description The result of each check. */
             checks: {
-                /** @description PostgreSQL answers. */
+                /** @description PostgreSQL responds. */
                 postgres: boolean;
-                /** @description Redis answers. */
+                /** @description Redis responds. */
                 redis: boolean;
                 /** @description The schema is the one that this version needs. */
                 migrations: boolean;

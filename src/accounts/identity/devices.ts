@@ -4,7 +4,7 @@ import { createHmac, createSecretKey, hkdfSync, randomUUID, timingSafeEqual } fr
 const KNOWN_SECONDS = 90 * 86_400;
 
 /**
- * Recognizes browsers in which a person signed in before, by a signed cookie. Such a browser has an attempt limit of its own,
+ * Recognizes browsers in which a person signed in before, by a signed cookie. Such a browser has its own attempt limit,
  * so that wrong passwords from elsewhere do not lock its holder out. The cookie is valid for one e-mail address and is not a
  * sign-in.
  */

@@ -33,7 +33,7 @@ export interface Attempt {
   /** Who they claim to be: an e-mail address, an id or a token. */
   who: string;
   /**
-   * The device or session by which they are known; null if there is none. It has a limit of its own, which cannot be used up
+   * The device or session by which they are known; null if there is none. It has its own limit, which cannot be used up
    * from elsewhere.
    */
   device?: string | null;

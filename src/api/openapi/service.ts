@@ -13,8 +13,8 @@ export const readinessSchema = z.object({
   ok: z.boolean().meta({ description: "Whether this process can accept work." }),
   checks: z
     .object({
-      postgres: z.boolean().meta({ description: "PostgreSQL answers." }),
-      redis: z.boolean().meta({ description: "Redis answers." }),
+      postgres: z.boolean().meta({ description: "PostgreSQL responds." }),
+      redis: z.boolean().meta({ description: "Redis responds." }),
       migrations: z.boolean().meta({ description: "The schema is the one that this version needs." }),
       polling: z.boolean().meta({ description: "No house's next poll is late." }),
     })

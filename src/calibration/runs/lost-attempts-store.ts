@@ -21,7 +21,7 @@ export async function giveUpLostRun(sql: Queryable, run: string): Promise<string
       status = 'failed',
       -- a process that resumes after a stop is refused
       epoch = epoch + 1,
-      lost_turns = lost_turns + 1,
+      lost_attempts = lost_attempts + 1,
       reason = ${REASON},
       finished_at = clock_timestamp()
     where id = ${run}
@@ -29,7 +29,7 @@ export async function giveUpLostRun(sql: Queryable, run: string): Promise<string
       and runner = 'worker'
       and status = 'running'
       and heartbeat_at < clock_timestamp() - ${SILENT_SECONDS} * interval '1 second'
-      and lost_turns + 1 >= ${MOST_LOST_ATTEMPTS}
+      and lost_attempts + 1 >= ${MOST_LOST_ATTEMPTS}
     returning id`;
   return rows.length === 0 ? null : REASON;
 }
@@ -40,14 +40,14 @@ export async function giveUpLostComparison(sql: Queryable, [a, b]: Pair): Promis
     update calibration_comparisons
     set
       status = 'failed',
-      lost_turns = lost_turns + 1,
+      lost_attempts = lost_attempts + 1,
       reason = ${REASON},
       finished_at = clock_timestamp()
     where a_id = ${a}
       and b_id = ${b}
       and status = 'running'
       and heartbeat_at < clock_timestamp() - ${COMPARISON_SILENT_SECONDS} * interval '1 second'
-      and lost_turns + 1 >= ${MOST_LOST_ATTEMPTS}
+      and lost_attempts + 1 >= ${MOST_LOST_ATTEMPTS}
     returning a_id`;
   return rows.length === 0 ? null : REASON;
 }

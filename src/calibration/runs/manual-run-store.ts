@@ -153,12 +153,12 @@ export async function claimManualRun(sql: Queryable, id: string, runner: Runner 
       reason = null,
       finished_at = null,
       epoch = epoch + 1,
-      lost_turns = case when ${runner === "cli"} then 0 when status = 'running' then lost_turns + 1 else lost_turns end,
+      lost_attempts = case when ${runner === "cli"} then 0 when status = 'running' then lost_attempts + 1 else lost_attempts end,
       runner = ${runner},
       -- a command that resumes a run revokes its cancellation; a worker must still see it
       cancel_asked_at = case when ${runner === "worker"} then cancel_asked_at end,
-      turn_started_at = null,
-      turn_from_seq = null,
+      attempt_started_at = null,
+      attempt_from_seq = null,
       heartbeat_at = clock_timestamp()
     where id = ${id}
       and kind = 'manual'
@@ -183,7 +183,7 @@ export async function listWaitingManualRuns(sql: Queryable): Promise<{ run: stri
 }
 
 /** An attempt at a run. */
-export interface Turn {
+export interface Attempt {
   run: string;
   epoch: number;
 }
@@ -195,7 +195,7 @@ export interface Turn {
  */
 export async function beatManualRun(
   sql: Queryable,
-  { run, epoch }: Turn,
+  { run, epoch }: Attempt,
   atSeq: bigint | null = null,
 ): Promise<boolean> {
   const [row] = await sql<{ isCancelled: boolean }[]>`
@@ -204,8 +204,8 @@ export async function beatManualRun(
       heartbeat_at = clock_timestamp(),
       at_seq = coalesce(${atSeq}::bigint, at_seq),
       -- the rate is counted from the position at the first heartbeat of an attempt
-      turn_from_seq = coalesce(turn_from_seq, ${atSeq}::bigint),
-      turn_started_at = coalesce(turn_started_at, clock_timestamp())
+      attempt_from_seq = coalesce(attempt_from_seq, ${atSeq}::bigint),
+      attempt_started_at = coalesce(attempt_started_at, clock_timestamp())
     where id = ${run}
       and epoch = ${epoch}
       and status = 'running'
@@ -229,14 +229,14 @@ export async function findCheckpoint(sql: Queryable, run: string): Promise<Check
 }
 
 /** Saves a checkpoint. @throws Error if another process has claimed the run. */
-export async function saveCheckpoint(sql: Sql, turn: Turn, checkpoint: Checkpoint): Promise<void> {
+export async function saveCheckpoint(sql: Sql, attempt: Attempt, checkpoint: Checkpoint): Promise<void> {
   await sql.begin(async (tx) => {
-    await beatManualRun(tx, turn, checkpoint.toSeq);
-    await tx`update calibration_runs set lost_turns = 0 where id = ${turn.run}`;
+    await beatManualRun(tx, attempt, checkpoint.toSeq);
+    await tx`update calibration_runs set lost_attempts = 0 where id = ${attempt.run}`;
     await tx`
       insert into backtest_checkpoints (run_id, to_seq, rounds, late_rounds, state, state_hash, sums, carry, file)
       values (
-        ${turn.run}, ${checkpoint.toSeq}, ${checkpoint.rounds}, ${checkpoint.lateRounds}, ${checkpoint.state},
+        ${attempt.run}, ${checkpoint.toSeq}, ${checkpoint.rounds}, ${checkpoint.lateRounds}, ${checkpoint.state},
         ${checkpoint.stateHash}, ${asJson(tx, checkpoint.sums)}, ${asJson(tx, checkpoint.carry)}, ${asJson(tx, checkpoint.file)}
       )
       on conflict (run_id) do update
@@ -259,7 +259,7 @@ export async function saveCheckpoint(sql: Sql, turn: Turn, checkpoint: Checkpoin
  */
 export async function leaveManualRun(
   sql: Sql,
-  { run, epoch }: Turn,
+  { run, epoch }: Attempt,
   status: "cancelled" | "failed" | "queued",
   reason: string,
 ): Promise<void> {
@@ -275,12 +275,12 @@ export async function leaveManualRun(
 }
 
 /** Stores the calibration, ends the run and removes its checkpoint. @throws Error if another process has claimed it. */
-export async function finishManualRun(sql: Sql, turn: Turn, calibration: NewCalibration): Promise<string> {
+export async function finishManualRun(sql: Sql, attempt: Attempt, calibration: NewCalibration): Promise<string> {
   return sql.begin(async (tx) => {
-    await beatManualRun(tx, turn);
+    await beatManualRun(tx, attempt);
     const { id } = await insertCalibration(tx, calibration);
-    await finishRun(tx, turn.run, id);
-    await tx`delete from backtest_checkpoints where run_id = ${turn.run}`;
+    await finishRun(tx, attempt.run, id);
+    await tx`delete from backtest_checkpoints where run_id = ${attempt.run}`;
     return id;
   });
 }

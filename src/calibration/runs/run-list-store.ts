@@ -227,7 +227,7 @@ export async function resumeRun(tx: Transaction, id: string): Promise<RunChange 
     set
       status = 'queued',
       runner = 'worker',
-      lost_turns = 0,
+      lost_attempts = 0,
       reason = null,
       cancel_asked_at = null,
       finished_at = null
@@ -292,8 +292,8 @@ function columnsOf(sql: Queryable) {
     utc_text(r.finished_at) as "finishedAt",
     r.status = 'running' and r.heartbeat_at < clock_timestamp() - ${SILENT_SECONDS} * interval '1 second' as "isSilent",
     r.status = 'running' and r.cancel_asked_at is not null as "isStopping",
-    case when r.at_seq > r.turn_from_seq and r.heartbeat_at > r.turn_started_at then
-      (r.at_seq - r.turn_from_seq) / extract(epoch from r.heartbeat_at - r.turn_started_at)::float8
+    case when r.at_seq > r.attempt_from_seq and r.heartbeat_at > r.attempt_started_at then
+      (r.at_seq - r.attempt_from_seq) / extract(epoch from r.heartbeat_at - r.attempt_started_at)::float8
     end as "perSecond",
     r.out_file as "outFile",
     r.asked_by as "askedBy",

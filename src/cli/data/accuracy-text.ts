@@ -104,7 +104,7 @@ async function showWaits({ pit }: Measured): Promise<void> {
 
 const PLOT_WIDTH = 51;
 
-/** A bin from 0 to 100 % in steps of two; one mark stands for both when they coincide. */
+/** A bin from 0 to 100 % in steps of two; one mark shows both if they coincide. */
 function plotLine({ n, hits, mean_p }: Measured["reliability"][number]): string {
   const at = (p: number) => Math.round(p * (PLOT_WIDTH - 1));
   const line = Array.from({ length: PLOT_WIDTH }, () => " ");

@@ -52,7 +52,7 @@ async function checkRoles(url: string, isPrivate: boolean): Promise<Finding> {
     status: "ok",
     found: `${text}; ${[...new Set(whole.map(({ user }) => user))].join(", ")} may do more than the role that is taken`,
     advice:
-      "log each part in as a user of its own that is a member of its role (docs/self-hosting.md, Database roles): what it holds then cannot be left",
+      "log each part in as its own user that is a member of its role (docs/self-hosting.md, Database roles): what it holds then cannot be left",
   };
 }
 

@@ -44,7 +44,7 @@ async function askHouse(found: Found, house: string): Promise<Finding> {
     const bad = tables.filter(({ ok }) => !ok);
     const slowest = Math.max(...tables.map(({ elapsed_ms }) => elapsed_ms));
     if (bad.length === 0) {
-      return { check, status: "ok", found: `${tables.length} tables answered within ${slowest} ms`, advice: null };
+      return { check, status: "ok", found: `${tables.length} tables responded within ${slowest} ms`, advice: null };
     }
     return { check, status: "fail", found: bad.map(({ table, reason }) => `${table}: ${reason}`).join("; "), advice };
   } catch (error) {

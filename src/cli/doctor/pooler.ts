@@ -27,7 +27,7 @@ async function checkWay(url: string): Promise<Finding> {
   const sql = connect(url, { name: "doctor", max: 1, pooled: true });
   try {
     const [row] = await sql<{ endless: boolean }[]>`select current_setting('statement_timeout') = '0' as endless`;
-    const found = `DATABASE_URL ${withoutPassword(url)} answers`;
+    const found = `DATABASE_URL ${withoutPassword(url)} responds`;
     return row?.endless === true
       ? {
           check,

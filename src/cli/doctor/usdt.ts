@@ -10,7 +10,7 @@ const ADVICE = {
   ok: null,
   wrong:
     "set USDT_RPC_URLS to endpoints of that chain, or correct the USDT_ settings; nothing is read through it until then",
-  away: "wait, or set USDT_RPC_URLS to an endpoint that answers; nothing is lost meanwhile",
+  away: "wait, or set USDT_RPC_URLS to an endpoint that responds; nothing is lost meanwhile",
 } as const;
 const STATUS = { ok: "ok", wrong: "fail", away: "warn" } as const;
 

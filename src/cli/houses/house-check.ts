@@ -98,10 +98,10 @@ async function checkTable(
     return { ...check, reason: house.hide(`${response.reason}: ${response.detail}`) };
   }
   if (response.kind === "absent") {
-    const reason = `answered 404: the house has no round ${ask.roundId}; set feed.first_round_id to one that was played`;
+    const reason = `responded 404: the house has no round ${ask.roundId}; set feed.first_round_id to one that was played`;
     return { ...check, reason };
   }
-  if (response.kind === "unchanged") return { ...check, reason: "answered 304 to a request without conditions" };
+  if (response.kind === "unchanged") return { ...check, reason: "responded 304 to a request without conditions" };
   const { contentType, etag, lastModified, body } = response;
   const given = { "content-type": contentType, etag, "last-modified": lastModified };
   check.exchange.bytes = body.length;

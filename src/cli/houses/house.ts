@@ -94,7 +94,9 @@ function addProbe(command: Command): void {
     .action(async (id: string, { reason, close, json }: { reason: string; close: boolean; json: boolean }) => {
       const entry = { action: close ? "house.close-circuit" : "house.probe", house: id, reason };
       await change(entry, (tx) => askHouseNow(tx, { house: id, forget: close }));
-      await (json ? printJson({ house: id, closed: close, reason }) : print(`${id} is asked again at its next turn`));
+      await (json
+        ? printJson({ house: id, closed: close, reason })
+        : print(`${id} is requested again at its next poll`));
     });
 }
 

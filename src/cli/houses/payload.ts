@@ -191,7 +191,7 @@ async function reread({ sql, settings }: Session, given: RereadArguments): Promi
     sql.begin((tx) =>
       appendCommandAudit(tx, {
         action: "payload.reread",
-        target: `answers of ${given.table ?? given.house}`,
+        target: `payloads of ${given.table ?? given.house}`,
         before: range,
         after,
         reason: given.reason ?? null,
@@ -226,7 +226,7 @@ async function printReport(report: Reread, { dryRun, json }: RereadArguments): P
   if (json) return printJson({ ...report, next });
   const would = dryRun ? "would be " : "";
   await print(
-    `${report.payloads} answers ${would}read again: ${report.readable} that were refused can be read, ` +
+    `${report.payloads} payloads ${would}read again: ${report.readable} that were refused can be read, ` +
       `${report.rounds} new rounds (late), ${report.known} known, ${report.conflicts} new conflicts, ` +
       `${report.quarantined} items quarantined, ${report.released} released${dryRun ? "; nothing was stored" : ""}`,
   );

@@ -20,7 +20,7 @@ export function formatOptions(): Option[] {
       "the delimiter of fields: , or ; or tab; by default detected from the header",
     ).argParser(delimiter),
     new Option("--no-header", "the first line is a row; columns are given by their places"),
-    new Option("--decimal <mark>", "the decimal mark; the other one then stands between thousands").choices([
+    new Option("--decimal <mark>", "the decimal mark; the other one then separates thousands").choices([
       "auto",
       ".",
       ",",

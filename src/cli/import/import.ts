@@ -136,7 +136,7 @@ async function requireNoHouseRounds(sql: Sql, table: { id: number; name: string 
   if (!(await hasHouseRounds(sql, table.id))) return;
   throw new UsageError(
     `--row-numbers: ${table.name} has rounds with the house's own ids, and numbered rows could be the same ` +
-      "rounds twice; import the file into a table of its own, such as another market of a house that is not polled",
+      "rounds twice; import the file into another table, such as another market of a house that is not polled",
   );
 }
 

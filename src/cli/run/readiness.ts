@@ -1,6 +1,6 @@
 import { type Checks, NotReady } from "../../http/health.ts";
 import type { Sql } from "../../db/client.ts";
-import { isAnswering } from "../../db/facts.ts";
+import { isResponding } from "../../db/facts.ts";
 import { schemaState } from "../../db/migrate.ts";
 import { findLatePolls, type Lateness } from "../../houses/polling/polling-store.ts";
 import { checkRedis } from "../../queue/redis.ts";
@@ -48,7 +48,7 @@ export function readinessChecks(parts: {
 
   const works = workers !== null;
   return {
-    postgres: { isGood: () => isAnswering(sql), required: true },
+    postgres: { isGood: () => isResponding(sql), required: true },
     redis: { isGood: isRedisGood, required: works },
     migrations: { isGood: isMigrated, required: true },
     polling: { isGood: isPollingGood, required: works },

@@ -1,5 +1,5 @@
 import { connect, type Sql } from "../../db/client.ts";
-import { isAnswering } from "../../db/facts.ts";
+import { isResponding } from "../../db/facts.ts";
 import type { Life } from "./life.ts";
 import type { PartUrls } from "./part.ts";
 
@@ -35,7 +35,7 @@ export async function openServingConnections(
     return sql;
   };
   const meter = open(forApi, "api", "meter", 4);
-  await Promise.all([isAnswering(meter), isAnswering(meter)]);
+  await Promise.all([isResponding(meter), isResponding(meter)]);
   return {
     sql: open(forApi, "api", "request", 6),
     meter,

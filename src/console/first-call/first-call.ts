@@ -51,7 +51,7 @@ export const firstCallAction: ConsoleAction<z.infer<typeof form>> = {
     try {
       return await done(null, await callWithKey(parts.ownUrl() + path, key));
     } catch (error) {
-      parts.log.warn({ request_id: holder.requestId }, `a call from the console was not answered: ${reasonOf(error)}`);
+      parts.log.warn({ request_id: holder.requestId }, `a call from the console got no response: ${reasonOf(error)}`);
       return done("The API did not respond in time. Try again in a moment.", null);
     }
   },

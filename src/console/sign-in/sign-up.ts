@@ -145,7 +145,7 @@ function confirmPage({ responder, signIn }: Context): PublicForm {
       }
       log.info({ request_id: requestId, account: String(done.accountId) }, "an account was opened at /console");
       const { status, cookies } = await identity.ask("/sign-in/link", { token: done.signInToken }, requester);
-      if (status !== 200) throw new Error(`better-auth answered the first sign-in with ${status}`);
+      if (status !== 200) throw new Error(`better-auth returned ${status} for the first sign-in`);
       passCookies(reply, [...cookies, devices.remember(requester.cookie, done.email)]);
       responder.redirect(reply, "/console", "Your address is confirmed. Welcome to Roundhouse.");
     },

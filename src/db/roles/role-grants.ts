@@ -29,14 +29,14 @@ export const OWNED_BY_WORKERS = ["payloads", "polls", "poll_failures", "call_min
  */
 type Grants = Partial<Record<Part, string>>;
 
-const EVERYBODY: Grants = { api: "r", console: "r", ops: "r", worker: "r", read: "r" };
-const FACTS: Grants = { ...EVERYBODY, worker: "ra" };
+const ALL_READ: Grants = { api: "r", console: "r", ops: "r", worker: "r", read: "r" };
+const FACTS: Grants = { ...ALL_READ, worker: "ra" };
 
 /** Every table and view there is; a test fails where one is missing here. */
 export const GRANTS: Record<string, Grants> = {
   // houses and how they are polled
-  houses: { ...EVERYBODY, ops: "rw", worker: "raw" },
-  tables: { ...EVERYBODY, ops: "r w(revision_hash)", worker: "raw" },
+  houses: { ...ALL_READ, ops: "rw", worker: "raw" },
+  tables: { ...ALL_READ, ops: "r w(revision_hash)", worker: "raw" },
   feeds: { ops: "r", worker: "raw", read: "r" },
   poll_leases: { api: "r", ops: "rw", worker: "raw", read: "r" },
   request_budgets: { ops: "r", worker: "raw", read: "r" },
@@ -59,45 +59,45 @@ export const GRANTS: Record<string, Grants> = {
 
   // rounds and what is known of them
   rounds: { ...FACTS, ops: "ra" },
-  round_revision: { ...EVERYBODY, ops: "ra w(scores_voided_at)", worker: "r w(scores_voided_at)" },
-  number_resets: { ...EVERYBODY, ops: "ra" },
-  disputed_rounds: EVERYBODY,
+  round_revision: { ...ALL_READ, ops: "ra w(scores_voided_at)", worker: "r w(scores_voided_at)" },
+  number_resets: { ...ALL_READ, ops: "ra" },
+  disputed_rounds: ALL_READ,
   round_cells: { api: "r", ops: "r", worker: "rawd", read: "r" },
-  gaps: { ...EVERYBODY, ops: "raw", worker: "raw" },
+  gaps: { ...ALL_READ, ops: "raw", worker: "raw" },
   quarantine: { api: "r", ops: "raw", worker: "rawd", read: "r" },
-  conflicts: { ...EVERYBODY, ops: "raw", worker: "raw" },
-  notices: { ...EVERYBODY, ops: "raw", worker: "rawd" },
+  conflicts: { ...ALL_READ, ops: "raw", worker: "raw" },
+  notices: { ...ALL_READ, ops: "raw", worker: "rawd" },
 
   // the core: heads, forecasts and their accuracy
   palettes: FACTS,
   models: { ...FACTS, ops: "ra" },
-  table_heads: { ...EVERYBODY, ops: "rw", worker: "raw" },
-  named_rounds: EVERYBODY,
+  table_heads: { ...ALL_READ, ops: "rw", worker: "raw" },
+  named_rounds: ALL_READ,
   forecast_sets: FACTS,
   // a payload that staff read again, and a round they revise, settle open forecasts
   score_sets: { ...FACTS, ops: "ra" },
   score_revisions: { ...FACTS, ops: "ra" },
-  model_snapshots: { ...EVERYBODY, ops: "raw", worker: "raw" },
-  published_readings: { ...EVERYBODY, worker: "raw" },
+  model_snapshots: { ...ALL_READ, ops: "raw", worker: "raw" },
+  published_readings: { ...ALL_READ, worker: "raw" },
   accuracy_models: FACTS,
-  accuracy_days: { ...EVERYBODY, worker: "rawd" },
-  accuracy_periods: { ...EVERYBODY, worker: "rawd" },
-  forecasts: EVERYBODY,
-  open_forecasts: EVERYBODY,
-  scores: EVERYBODY,
-  logs: { ...EVERYBODY, worker: "raw" },
+  accuracy_days: { ...ALL_READ, worker: "rawd" },
+  accuracy_periods: { ...ALL_READ, worker: "rawd" },
+  forecasts: ALL_READ,
+  open_forecasts: ALL_READ,
+  scores: ALL_READ,
+  logs: { ...ALL_READ, worker: "raw" },
   log_entries: FACTS,
-  log_heads: { ...EVERYBODY, worker: "raw" },
-  log_tiles: { ...EVERYBODY, worker: "raw" },
-  log_checkpoints: { ...EVERYBODY, worker: "raw" },
-  accuracy_hours: { ...EVERYBODY, worker: "rawd" },
-  accuracy_marks: { ...EVERYBODY, worker: "raw" },
+  log_heads: { ...ALL_READ, worker: "raw" },
+  log_tiles: { ...ALL_READ, worker: "raw" },
+  log_checkpoints: { ...ALL_READ, worker: "raw" },
+  accuracy_hours: { ...ALL_READ, worker: "rawd" },
+  accuracy_marks: { ...ALL_READ, worker: "raw" },
   model_parameters: { ops: "ra", worker: "ra", read: "r" },
-  calibrations: { ...EVERYBODY, ops: "ra", worker: "rad" },
+  calibrations: { ...ALL_READ, ops: "ra", worker: "rad" },
   calibration_runs: { api: "r", ops: "raw", worker: "rawd", read: "r" },
   calibration_comparisons: { api: "r", ops: "raw", worker: "raw", read: "r" },
   backtest_checkpoints: { ops: "r", worker: "rawd", read: "r" },
-  house_audits: { ...EVERYBODY, worker: "rawd" },
+  house_audits: { ...ALL_READ, worker: "rawd" },
 
   // running it
   workers: { api: "r", ops: "r", worker: "rawd", read: "r" },
@@ -109,7 +109,7 @@ export const GRANTS: Record<string, Grants> = {
   alert_mails: { worker: "rad" },
   staff_webhook_failure: { worker: "rawd" },
   backups: { api: "r", ops: "r", read: "r" },
-  migrations: EVERYBODY,
+  migrations: ALL_READ,
   audit_log: { console: "ra", ops: "ra", worker: "ra" },
   audit_head: { console: "r w(seq,hash)", ops: "r w(seq,hash)", worker: "r w(seq,hash)" },
 
@@ -202,7 +202,7 @@ export const GRANTS: Record<string, Grants> = {
     ops: "r a(kind,recipient,subject,body,dedup_key) w(given_up_at,is_refused,attempts,asked_at,next_try_at)",
     worker: "rawd",
   },
-  mail_trouble: { console: "r", ops: "r", worker: "rawd" },
+  mail_failures: { console: "r", ops: "r", worker: "rawd" },
 };
 
 /** Sequences that a statement of ours asks by name; those of identity columns need no grant. Functions use this one. */

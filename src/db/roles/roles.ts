@@ -71,8 +71,8 @@ export async function applyRoles(client: pg.Client, say: (line: string) => void)
 }
 
 /**
- * How a database stands against the list, and who is logged in for which part of the program now.
- * @throws the driver's error where it cannot be reached.
+ * Compares a database with the list, and reads who is logged in for which part of the program now.
+ * @throws the driver's error if it cannot be reached.
  */
 export async function readRoles(url: string): Promise<RolesState & { logins: Login[] }> {
   return withPgClient(url, "doctor", async (client) => ({
@@ -81,7 +81,7 @@ export async function readRoles(url: string): Promise<RolesState & { logins: Log
   }));
 }
 
-/** How a database stands against the list; tables that it does not have yet are passed over. */
+/** Compares a database with the list; tables that it does not have yet are skipped. */
 export async function readRolesState(client: pg.Client): Promise<RolesState> {
   const roles = Object.values(ROLES);
   const there = await client.query<{ rolname: string }>("select rolname from pg_roles where rolname = any($1)", [

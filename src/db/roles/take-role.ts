@@ -73,7 +73,7 @@ export async function listLogins(client: pg.Client): Promise<Login[]> {
   return rows;
 }
 
-/** A name as it stands in a statement. */
+/** A name, quoted for a statement. */
 export function quoted(name: string): string {
   return pg.escapeIdentifier(name);
 }

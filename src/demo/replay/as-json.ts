@@ -1,7 +1,7 @@
 import { json } from "../response.ts";
 import { wholeIn, type PublishedRound, type WireFormat } from "./wire.ts";
 
-/** The most items the generic adapter takes in one answer. */
+/** The most items the generic adapter takes in one response. */
 const LONGEST_PAGE = 5_000;
 const USUAL_PAGE = 50;
 
@@ -40,7 +40,7 @@ export const asJson: WireFormat = {
   },
 };
 
-/** The multiplier goes out digit by digit as it is in the file, which a JavaScript number would not keep. */
+/** The multiplier is sent with the digits of the file, which a JavaScript number would not keep. */
 function itemOf({ id, multiplier, occurredMs, at, hash }: PublishedRound): string {
   const given = {
     ...(occurredMs === null ? {} : { created_at: at.toISOString() }),

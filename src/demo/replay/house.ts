@@ -46,7 +46,7 @@ export interface ReplayHouse extends DemoHouse {
  * Serves recorded rounds over HTTP in a house's own wire format, one after the other as they were recorded.
  *
  * Times are moved so that the round at `from` is played when the house starts, and lie as much closer together as it
- * plays faster; answers depend on the file and the clock alone. A restart starts again.
+ * plays faster; responses depend on the file and the clock alone. A restart starts again.
  * @throws UsageError for an unknown format or round; RangeError for a speed out of range; Error with the line where the
  * file is wrong, or where the port cannot be used.
  */

@@ -35,9 +35,9 @@ export interface WireFormat {
   palette: string;
   /** Usual time from one round to the next, for files without a clock. */
   usualMs: number;
-  /** Each round has a page of its own: 404 until it was played. */
+  /** Each round has its own page: 404 until it was played. */
   byPage?: true;
-  /** What it answers to, in plain words, a line each. */
+  /** Its routes and what they return, in plain words, a line each. */
   serves: readonly string[];
   /** The lines that houses.yaml needs under `feed:`, if any. */
   feed?: readonly string[];
@@ -67,7 +67,7 @@ export function pageText(hundredths: number): string {
   return rest === 0 ? `${whole}x` : `${whole}.${String(rest).padStart(2, "0")}x`;
 }
 
-/** An HTML answer. */
+/** An HTML response. */
 export function html(title: string, main: string, status = 200): DemoResponse {
   const body = `<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8"><title>${title}</title></head>\n<body>\n${main}\n</body>\n</html>\n`;
   return { status, contentType: "text/html; charset=utf-8", body };

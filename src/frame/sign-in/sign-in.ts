@@ -182,6 +182,6 @@ async function signOut({ responder, parts, base, record }: Context, request: Req
 
 /** @throws Error if the library failed. */
 function passed(response: IdentityResponse): IdentityResponse {
-  if (response.status >= 500) throw new Error(`better-auth answered a sign-in with ${response.status}`);
+  if (response.status >= 500) throw new Error(`better-auth returned ${response.status} for a sign-in`);
   return response;
 }

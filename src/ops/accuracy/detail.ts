@@ -51,7 +51,7 @@ export const accuracyDetailPage: OpsPage<Query> = {
   },
 };
 
-/** The same as a file: one line for each number on the page, as it stands there. */
+/** The same as a file: one line for each number on the page, formatted as on the page. */
 export const accuracyDetailFile: OpsPage<Query> = {
   path: "/accuracy/detail.csv",
   query,

@@ -1,4 +1,4 @@
-/** Upper bounds of the latency histogram in the table `polls`, in milliseconds; the last part of it is of slower answers. */
+/** Upper bounds of the latency histogram in the table `polls`, in milliseconds; its last part counts slower responses. */
 const BOUNDS_MS = [10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000];
 
 /** A quantile of a histogram: the bound that it is within; `isBeyond` where it is above the largest. */
@@ -8,7 +8,7 @@ export interface LatencyBound {
 }
 
 /**
- * The bound within which this share of all answers came; null where there were none.
+ * The bound within which this share of all responses arrived; null if there were none.
  *
  * @example
  * latencyQuantile([0, 0, 90, 10, 0, 0, 0, 0, 0, 0], 0.5); // => { ms: 50, isBeyond: false }

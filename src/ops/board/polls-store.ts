@@ -5,7 +5,7 @@ export interface PollSums {
   house: string;
   requests: number;
   bytes: number;
-  /** Answers within each bound of the histogram, and slower. */
+  /** Responses within each bound of the histogram, and slower ones. */
   latency: number[];
 }
 

@@ -29,7 +29,7 @@ export interface Problem {
 /** One place of a problem that several places have. */
 export type Place = Pick<Problem, "subject" | "href" | "since" | "why">;
 
-/** Equal problems as one. `places` is empty for a problem of one place; `members` are all that it stands for. */
+/** Equal problems as one. `places` is empty for a problem of one place; `members` are the problems it combines. */
 export interface GroupedProblem extends Problem {
   places: Place[];
   members: Problem[];

@@ -1,6 +1,6 @@
 import type { StatusCell } from "./polls-store.ts";
 
-/** What answers of a kind are called, worst last: bars are stacked in this order. */
+/** Classes of responses, worst last: bars are stacked in this order. */
 const CLASSES = ["good", "slow", "refused", "broken", "silent"] as const;
 export type StatusClass = (typeof CLASSES)[number];
 

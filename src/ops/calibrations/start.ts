@@ -127,7 +127,7 @@ export const startAction: OpsAction<Form> = {
 };
 
 /**
- * The tables with these names; a house's name stands for all of its tables.
+ * The tables with these names; a house's name selects all of its tables.
  *
  * @throws UsageError for a name of neither
  */

@@ -36,7 +36,7 @@ export const conflictsPage: OpsPage<z.infer<typeof listQuery>> = {
 
 const nothing = z.object({});
 
-/** Both results of a round, the answers that brought them, and what a decision would touch. */
+/** Both results of a round, the payloads they were read from, and what a decision would change. */
 export const conflictPage: OpsPage<z.infer<typeof nothing>> = {
   path: "/conflicts/:id",
   query: nothing,

@@ -77,8 +77,8 @@ export const decideSelectedAction: OpsAction<z.infer<typeof form>> = {
         auditEntry(visitor, {
           action: "conflict.decide",
           target: `conflicts (${done.revised.length}) of ${tables.join(", ")}`,
-          before: decisions.map(({ conflict, table, round, before }) => ({ conflict, table, round, stood: before })),
-          after: decisions.map(({ conflict, after }) => ({ conflict, stands: after })),
+          before: decisions.map(({ conflict, table, round, before }) => ({ conflict, table, round, result: before })),
+          after: decisions.map(({ conflict, after }) => ({ conflict, result: after })),
           reason: given.reason,
         }),
       );

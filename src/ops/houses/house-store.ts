@@ -37,7 +37,7 @@ export interface CircuitChange {
   reason: string | null;
 }
 
-/** A poll that brought no good answer. */
+/** A poll without a good response. */
 export interface PollFailure {
   at: Date;
   table: string | null;

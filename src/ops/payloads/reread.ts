@@ -74,14 +74,14 @@ export const rereadAction: OpsAction<z.infer<typeof form>> = {
           tx,
           auditEntry(visitor, {
             action: "payload.reread",
-            target: `answers of ${given.of}`,
+            target: `payloads of ${given.of}`,
             before: { ...found.range, after: given.after },
             after,
             reason: given.reason,
           }),
         ),
       );
-    // each batch is a transaction of its own, so the log has the beginning even if this process dies
+    // each batch is its own transaction, so the log has the beginning even if this process dies
     await record({ state: "began" });
     const report = await work(parts, found, given.after, { dryRun: false, by: visitor.email, ...REREAD });
     const { next, ...counts } = report;

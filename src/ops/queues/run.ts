@@ -8,7 +8,7 @@ import { pauseAction } from "./pause.ts";
 import { actsFor, runPath } from "./run-filter.ts";
 
 const TONES: Partial<Record<string, Tone>> = { active: "good", failed: "bad", delayed: "warn", waiting: "info" };
-/** Fields of payloads that name something with a page of its own. */
+/** Fields of payloads that name something with its own page. */
 const PAGES_OF_FIELDS = { house: "/ops/houses/", run: "/ops/calibrations/runs/" } as const;
 
 const nothing = z.object({});

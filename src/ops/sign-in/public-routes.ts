@@ -42,7 +42,7 @@ export function addPublicRoutes(
     const reply = response as PageReply;
     const { token } = queryOf(request, linkQuery);
     const signIn = await identity.ask("/sign-in/link", { token }, requesterOf(request));
-    if (signIn.status >= 500) throw new Error(`better-auth answered a link with ${signIn.status}`);
+    if (signIn.status >= 500) throw new Error(`better-auth returned ${signIn.status} for a sign-in link`);
     if (signIn.status !== 200) {
       const problem = "This link was used already, or has expired.";
       return showSignIn(request, reply, { problem, to: "" }, 401);

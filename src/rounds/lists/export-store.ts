@@ -34,7 +34,7 @@ export interface ExportRange {
 /**
  * Yields the rounds of a table in order of seq, one page at a time.
  *
- * Each page is a statement of its own. Rounds are insert-only, so the pages equal the result of one statement, and an
+ * Each page is its own statement. Rounds are insert-only, so the pages equal the result of one statement, and an
  * export of an hour holds no snapshot open.
  */
 export async function* readRoundsForExport(

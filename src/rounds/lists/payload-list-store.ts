@@ -149,7 +149,7 @@ export async function findPayload(sql: Queryable, { tableId, receivedAt }: Paylo
   return row ?? null;
 }
 
-/** A table that a response served: with a payload row of its own, or without since it listed nothing new for it. */
+/** A table that a response served: with its own payload row, or without one if it listed nothing new for it. */
 export interface ServedTable {
   tableId: number;
   table: string;

@@ -146,7 +146,7 @@ export interface ModelFacts {
 
 /** States from when on another model makes the forecasts. */
 export function modelSentence({ from, to, since }: ModelFacts): string {
-  return `forecasts are made by the model ${to} instead of ${from} since ${minuteText(since)}; each has a record of its own`;
+  return `forecasts are made by the model ${to} instead of ${from} since ${minuteText(since)}; each has its own record`;
 }
 
 /** States that the feed repeats one result. */

@@ -44,7 +44,7 @@ export interface ProvenRange {
 }
 
 const ROUNDS_PER_READ = 5_000;
-/** Each failure may cost a walk of its own, and a thousand failures show a systematic error. */
+/** Each failure may cost another walk, and a thousand failures show a systematic error. */
 const MOST_FAILURES = 1_000;
 
 /**
@@ -127,7 +127,7 @@ function claimOf(
     return null;
   }
   if (repeats.has(roundId)) {
-    fail(result, { kind: "repeated", id: roundId, expected: "a hash of its own, not that of another round", found });
+    fail(result, { kind: "repeated", id: roundId, expected: "its own hash, not that of another round", found });
     return null;
   }
   const place = roundIds === "consecutive" ? number : null;

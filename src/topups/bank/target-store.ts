@@ -23,7 +23,7 @@ export async function findTarget(sql: Queryable, text: string): Promise<FoundTar
     }
     const of = readReference(typed);
     const [transfer] = of === null ? [] : await findTransfers(sql, [typed.replaceAll(" ", "").toUpperCase()]);
-    if (transfer === undefined) return { ok: false, problem: `nobody here was given the reference ${typed}` };
+    if (transfer === undefined) return { ok: false, problem: `no account has the reference ${typed}` };
     const { accountId, email, isClosed, isSuspended } = transfer;
     return { ok: true, target: { accountId, email, isClosed, isSuspended, transfer } };
   }

@@ -16,7 +16,7 @@ import type { BinancePay } from "../../config/binance-pay.ts";
 /** From the name lookup to the last byte. */
 const TIMEOUT_MS = 10_000;
 /** An order is about a kilobyte, all certificates together a little more. */
-const LARGEST_ANSWER = 64 << 10;
+const LARGEST_RESPONSE = 64 << 10;
 const LONGEST_REASON = 300;
 
 /** The result of a call; errors are values. `code` is the payment app's own, if it refused. */
@@ -92,10 +92,9 @@ async function askOnce<Data>(
       redirect: "error",
       signal: AbortSignal.any([signal, deadline]),
     });
-    const answer: unknown = JSON.parse(await readBounded(response));
-    const outer = wrapped.safeParse(answer);
-    if (!outer.success)
-      return { ok: false, code: null, reason: `answered ${response.status} with something else than was expected` };
+    const payload: unknown = JSON.parse(await readBounded(response));
+    const outer = wrapped.safeParse(payload);
+    if (!outer.success) return { ok: false, code: null, reason: `returned ${response.status} with an unexpected body` };
     const { status, code, data, errorMessage } = outer.data;
     if (status !== "SUCCESS")
       return { ok: false, code, reason: cut(`refused: ${code} ${errorMessage ?? ""}`.trim(), LONGEST_REASON) };
@@ -105,12 +104,12 @@ async function askOnce<Data>(
     return {
       ok: false,
       code: null,
-      reason: cut(`answered something else than was expected (${where})`, LONGEST_REASON),
+      reason: cut(`returned unexpected data (${where})`, LONGEST_REASON),
     };
   } catch (error) {
     signal.throwIfAborted();
     const reason = deadline.aborted
-      ? `did not answer within ${timeoutMs / 1_000} s`
+      ? `did not respond within ${timeoutMs / 1_000} s`
       : cut(reasonOf(error), LONGEST_REASON);
     return { ok: false, code: null, reason };
   }
@@ -121,7 +120,7 @@ async function readBounded(response: Response): Promise<string> {
   let size = 0;
   for await (const chunk of response.body ?? []) {
     size += chunk.length;
-    if (size > LARGEST_ANSWER) throw new Error("answered more than 64 KiB");
+    if (size > LARGEST_RESPONSE) throw new Error("returned more than 64 KiB");
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString("utf8");

@@ -47,7 +47,7 @@ export async function findPaymentAppProblems(sql: Queryable, isConfigured: boole
     problems.push({ subject: "orders not reported", text });
   }
   if (refused !== undefined && refused.n > 0) {
-    const text = `Binance Pay did not make ${refused.n} of our orders in the last hour: it ${refused.why ?? "did not answer"}; are BINANCE_PAY_KEY and BINANCE_PAY_SECRET still right?`;
+    const text = `Binance Pay did not make ${refused.n} of our orders in the last hour: it ${refused.why ?? "did not respond"}; are BINANCE_PAY_KEY and BINANCE_PAY_SECRET still right?`;
     problems.push({ subject: "orders not made", text });
   }
   if (keys?.since != null) {

@@ -60,7 +60,7 @@ async function makeOrder({ sql, client, site, log }: SettleParts, order: AppOrde
   if (attempts >= MOST_ATTEMPTS) {
     log.warn(
       { topup: String(topupId) },
-      `an order at Binance Pay was given up after ${attempts} tries: it ${order.lastError ?? "did not answer"}`,
+      `an order at Binance Pay was given up after ${attempts} tries: it ${order.lastError ?? "did not respond"}`,
     );
     const reason = "the payment app did not take the order; nothing was paid, so begin again or choose another way";
     await endOrder(sql, order, { state: "rejected", reason, providerStatus: null });

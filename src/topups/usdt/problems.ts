@@ -25,7 +25,7 @@ export function endpointProblem(chain: string, endpoint: EndpointState, now: Dat
     return { subject, text };
   }
   if (failingSince !== null && age(failingSince) > AWAY_MS) {
-    const text = `${chain} cannot be read since ${time(failingSince)}: ${lastError ?? host}; wait, or set USDT_RPC_URLS to an endpoint that answers; ${until}`;
+    const text = `${chain} cannot be read since ${time(failingSince)}: ${lastError ?? host}; wait, or set USDT_RPC_URLS to an endpoint that responds; ${until}`;
     return { subject, text };
   }
   if (failingSince === null && headAt !== null && age(headAt) > STILL_MS) {

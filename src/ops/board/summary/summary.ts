@@ -6,7 +6,7 @@ import type { BoardRow } from "../rows.ts";
 import type { HouseFacts } from "../house-facts-store.ts";
 import type { Waiting } from "./summary-store.ts";
 
-/** Redis answers within milliseconds; the board does not wait longer for the number of failed runs. */
+/** Redis usually responds within milliseconds; the board waits no longer than this for the number of failed runs. */
 const REDIS_TIMEOUT_MS = 1_000;
 /** A forecast is issued within a second of its round; between two reads of the database a newer round may arrive. */
 const ON_TIME_MS = 10_000;

@@ -2,7 +2,7 @@
 import { runTasks } from "../../../thread.ts";
 import { reduceResponse, type RpcRequest } from "./reduce-response.ts";
 
-/** One response, and the request that it answers. */
+/** One response with its request. */
 export interface ReduceTask {
   request: RpcRequest;
   body: Uint8Array;
