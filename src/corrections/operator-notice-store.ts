@@ -72,7 +72,7 @@ export async function listNotices(
       n.id,
       t.house_id || '/' || t.game || '/' || t.market as "table",
       n.kind,
-      n.text,
+      upper(left(n.text, 1)) || substr(n.text, 2) as text,
       utc_text(n.opened_at) as "openedAt",
       utc_text(n.updated_at) as "updatedAt",
       utc_text(n.closed_at) as "closedAt",

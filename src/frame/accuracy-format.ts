@@ -13,6 +13,18 @@ export function share(value: number | null, count = 2): string {
   return value === null ? NONE : `${digits(value * 100, count)} %`;
 }
 
+/**
+ * Names a period.
+ *
+ * @example
+ * periodLabel("24h"); // => "24 hours"
+ * periodLabel("30d"); // => "30 days"
+ * periodLabel("all"); // => "all"
+ */
+export function periodLabel(period: string): string {
+  return period.replace(/(?<=\d)h$/, " hours").replace(/(?<=\d)d$/, " days");
+}
+
 /** Formats a number with `count` decimals. */
 export function digits(value: number | null, count = 5): string {
   return value === null ? NONE : minus(value.toFixed(count).replace(/^-(?=[0.]+$)/, ""));

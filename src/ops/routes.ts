@@ -52,10 +52,10 @@ function acting<Form>(action: OpsAction<Form>, { parts, responder, guard }: Rout
     const logFields = { request_id: visitor.requestId, actor: visitor.email, action: action.name };
     if (!mayDo(action, visitor.role)) {
       parts.log.warn(logFields, "refused a role");
-      const title = action.title ?? action.name;
+      const title = action.title === undefined ? "this action" : `“${action.title}”`;
       throw new PageError(
         403,
-        `“${title}” requires the role ${rolesText(rolesOf(action))}; your role is ${visitor.role}`,
+        `${title} requires the role ${rolesText(rolesOf(action))}; your role is ${visitor.role}`,
       );
     }
     await takeForm(responder, request, reply, {

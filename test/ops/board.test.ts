@@ -284,6 +284,20 @@ describe("the board", () => {
     await sql`delete from alerts where kind = 'scoring'`;
   });
 
+  it("shows a notice by staff about a house once, and links the page that equal problems have in common", async () => {
+    const text = "the house moves";
+    const notices = sql`
+      insert into notices (table_id, kind, text)
+      select id, kind, ${text} from tables, unnest('{operator,quarantine}'::text[]) kind where house_id = 'gamma'`;
+    await notices;
+    const moved = problemsOf(await page("/ops/houses/gamma")).filter((problem) => problem.includes("notice by staff"));
+    expect(moved).toEqual([expect.stringMatching(/^info notice gamma notice by staff since .* The house moves /)]);
+    const html = await page("/ops/alerts");
+    expect(html).toMatch(/3 places:<\/strong> items in quarantine/);
+    expect(html).toContain('href="/ops/quarantine">Decide items<');
+    await sql`delete from notices where text = ${text}`;
+  });
+
   it("shows a part of the reconciler that fails", async () => {
     await sql`
       update heartbeats
@@ -310,7 +324,7 @@ describe("a house", () => {
       values ('beta', 503, 'status', '<i>answered 503</i>')`;
     const html = await page("/ops/houses/beta");
     expect(html).toContain("Beta &amp; &lt;Sons&gt;");
-    expect(html).toContain("30 requests a minute");
+    expect(html).toContain("30 requests per minute");
     expect(html).toContain("&lt;i&gt;answered 503&lt;/i&gt;");
     expect(html).toContain("${BETA_KEY}");
     expect(html).not.toContain(secret);

@@ -144,7 +144,7 @@ describe("quarantine", () => {
       values (${table.id}, ${paths[0]?.split("/").at(-1) ?? ""}::text::timestamptz, 'not_a_number', ${'expected a multiplier such as 1.87, came "<b>"; set feed.multiplier'}, '77', ${'{"id":77,"multiplier":"<b>"}'}, 'x')`;
     const id = await idOf("quarantine");
     expect(await page("/ops/quarantine?code=not_a_number")).toMatch(
-      /The multiplier is not a number\.<\/td>\s*<td>a multiplier such as/,
+      /The multiplier is not a number\.<small class="block">Expected a multiplier such as 1\.87, found/,
     );
     const shown = await page(`/ops/quarantine/${id}`, operator);
     expect(shown).toContain("&lt;b&gt;");
@@ -258,7 +258,7 @@ describe("gaps and notices", () => {
     await act("/ops/notices/write", { of: "alpha", text: "the house moves its servers.", reason: "they mailed us" });
     const text = async () => (await openNotices(world.sql, table))["operator"];
     expect(await text()).toMatch(/^the house moves its servers\b/);
-    expect(await page("/ops/notices?kind=operator", operator)).toContain("the house moves its servers");
+    expect(await page("/ops/notices?kind=operator", operator)).toContain("The house moves its servers");
     await act("/ops/notices/end", { of: table.name, reason: "done" });
     expect(await text()).toBeUndefined();
     const again = await operator.post("/ops/notices/end", { of: table.name, reason: "done" });

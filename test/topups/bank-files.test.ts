@@ -66,7 +66,7 @@ describe("an uploaded bank file", () => {
     expect(preview).toContain("5 transfers to import: 2 with a top-up, 2 without, 1 of a closed account");
     expect(preview).toContain("1 duplicate, left out");
     expect(preview).toContain("2 refused rows, left out");
-    expect(preview).toContain(`2026-11-22 1234.50 EUR Cleo Caller top-up ${known.reference} u-1`);
+    expect(preview).toContain(`2026-11-22 1,234.50 EUR Cleo Caller top-up ${known.reference} u-1`);
     expect(preview).toContain("of cleo@example.com, announced 100.00 USD");
     expect(preview).toContain("the reference has a typo, check it");
     expect(preview).toContain("unknown reference RF92 4000 H01 belongs to no top-up");

@@ -155,12 +155,12 @@ function badStatus(response: Dispatcher.ResponseData, elapsedMs: number): HouseR
   const retryAfterMs = asksToWait
     ? parseRetryAfter(oneHeader(response, "retry-after"), oneHeader(response, "date"), Date.now())
     : null;
-  const wait = retryAfterMs === null ? "" : ` and asked to wait ${Math.round(retryAfterMs / 1000)} s`;
+  const wait = retryAfterMs === null ? "" : `, retry after ${Math.round(retryAfterMs / 1000)} s`;
   const advice =
     status === 401 || status === 403
       ? ": the house refused the request; it requires a session in `headers`, or blocks programs"
       : "";
-  return { ...failed, reason: "status", detail: `answered ${status}${wait}; expected 200${advice}`, retryAfterMs };
+  return { ...failed, reason: "status", detail: `returned status ${status}${wait}; expected 200${advice}`, retryAfterMs };
 }
 
 /** The target of a redirect, without its query, which may repeat what we sent. */
@@ -237,14 +237,15 @@ function explain(error: unknown, request: HouseRequest): [reason: FailureReason,
       : [reason, "expected at most 4 MiB, also decompressed, found more"];
   }
   if (reason === "timeout")
-    return [reason, `${host} did not ${code.includes("CONNECT") ? "connect" : "answer"} in time`];
+    return [reason, `${host} did not ${code.includes("CONNECT") ? "connect" : "respond"} in time`];
   if (/^(Z_|ERR_BROTLI|ERR__ERROR_FORMAT|ERR_.*ZSTD|ZSTD_|ERR_PADDING)/.test(code)) {
     return ["not_decodable", `the body cannot be decompressed (${code})`];
   }
   if (error instanceof errors.InvalidArgumentError) {
     return ["connection", `the request to ${host} cannot be sent: ${withoutSecrets(error.message, request)}`];
   }
-  return ["connection", `${host}: ${withoutSecrets(reasonOf(error), request)}`];
+  const text = withoutSecrets(reasonOf(error), request);
+  return ["connection", text.includes(host) ? text : `${host}: ${text}`];
 }
 
 /** The runtime's error text, redacted in case it repeats what we sent. */

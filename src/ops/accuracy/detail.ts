@@ -10,7 +10,7 @@ import type { OpsPage } from "../contract.ts";
 import { csvText } from "../../csv.ts";
 import { type Figure, figureOf } from "../../frame/figure.ts";
 import { featureText } from "./list.ts";
-import { byOf, shownVerdict, TONES } from "../../frame/accuracy-format.ts";
+import { byOf, periodLabel, shownVerdict, TONES } from "../../frame/accuracy-format.ts";
 import { figuresOf, sectionsOf } from "./sections.ts";
 import { nameOf } from "./formats.ts";
 
@@ -36,6 +36,7 @@ export const accuracyDetailPage: OpsPage<Query> = {
     const data = {
       query: asked,
       periods: PERIODS,
+      periodLabel,
       row,
       models,
       sections,

@@ -8,7 +8,7 @@ import { csvText } from "../../csv.ts";
 import { PageError } from "../../frame/errors.ts";
 import type { Tone } from "../../frame/format.ts";
 import { choose, PER_PAGE } from "../payloads/listing.ts";
-import { digits, ratesText, share, shownVerdict, skillText, TONES } from "../../frame/accuracy-format.ts";
+import { digits, periodLabel, ratesText, share, shownVerdict, skillText, TONES } from "../../frame/accuracy-format.ts";
 import { evidence, nameOf, voidsText } from "./formats.ts";
 
 /** Lines of a file: one feature of every table, where there are four times as many tables as we expect. */
@@ -38,7 +38,7 @@ export const accuracyPage: OpsPage<Query> = {
   query,
   async show(parts, { query: asked }) {
     const found = await read(parts, asked, { limit: PER_PAGE, offset: (asked.page - 1) * PER_PAGE });
-    const data = { ...found, query: asked, periods: PERIODS, perPage: PER_PAGE };
+    const data = { ...found, query: asked, periods: PERIODS, periodLabel, perPage: PER_PAGE };
     return { template: "accuracy/list", title: "Accuracy", data };
   },
 };

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { appendAudit } from "../../audit/store.ts";
 import { PageError } from "../../frame/errors.ts";
 import { inFours } from "../../config/iban.ts";
+import { thousands } from "../../frame/format.ts";
 import { amountText } from "../../topups/bank/statements/amount.ts";
 import { findImport, findSameImport, markImported, saveImport } from "../../topups/bank/statements/import-store.ts";
 import { saveLines } from "../../topups/bank/line-store.ts";
@@ -105,7 +106,7 @@ export const importPreviewPage: OpsPage<z.infer<typeof nothing>> = {
       isOnePerson: settings.BANK_ONE_PERSON,
       mayAct: visitor.role === "operator" || visitor.role === "admin",
       isImported,
-      amountText,
+      amountText: (minor: bigint, currency: string) => thousands(amountText(minor, currency)),
       inFours,
     };
     return { template: "bank/import-preview", title: `Statement ${stored.id}`, data, crumbs };

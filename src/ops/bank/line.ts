@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { Queryable } from "../../db/client.ts";
 import { usd } from "../../money.ts";
+import { thousands } from "../../frame/format.ts";
 import { amountText, parseRate, rateText, toMicros } from "../../topups/bank/statements/amount.ts";
 import { proposeTransfers } from "../../topups/bank/expected-store.ts";
 import { inFours } from "../../config/iban.ts";
@@ -50,7 +51,7 @@ export const linePage: OpsPage<z.infer<typeof querySchema>> = {
       isOnePerson: settings.BANK_ONE_PERSON,
       mayAct: visitor.role === "operator" || visitor.role === "admin",
       ownId: visitor.operatorId,
-      amountText,
+      amountText: (minor: bigint, currency: string) => thousands(amountText(minor, currency)),
       inFours,
       rateText,
       usd,

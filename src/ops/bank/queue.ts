@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { usd } from "../../money.ts";
+import { thousands } from "../../frame/format.ts";
 import { amountText } from "../../topups/bank/statements/amount.ts";
 import { listExpected } from "../../topups/bank/expected-store.ts";
 import { inFours } from "../../config/iban.ts";
@@ -48,7 +49,7 @@ export const bankPage: OpsPage<z.infer<typeof querySchema>> = {
       query: { ...query, page },
       expected: expected.slice(0, MOST_EXPECTED_SHOWN),
       isMore: expected.length > MOST_EXPECTED_SHOWN,
-      amountText,
+      amountText: (minor: bigint, currency: string) => thousands(amountText(minor, currency)),
       inFours,
       usd,
     };

@@ -36,7 +36,7 @@ function pauseOf({ pausedAt, pausedBy, pauseReason }: HouseFacts): Found | null 
 /** Problems that its polls show. Rate limits (429) do not count as failures of the circuit. */
 function circuitOf(house: HouseFacts, now: Date): Found | null {
   const { circuit, openedTimes, failuresInRow, throttledInRow, nextAllowedAt, isWaiting } = house;
-  const why = house.lastError ?? "its polls get no usable response";
+  const why = house.lastError ?? "Its polls get no usable response";
   const next =
     nextAllowedAt === null || nextAllowedAt <= now
       ? "now"
@@ -55,7 +55,7 @@ function circuitOf(house: HouseFacts, now: Date): Found | null {
   if (isWaiting && throttledInRow > 0) {
     const doing = `polled again ${next}, as it requested`;
     const what = "rate limited by the house";
-    return { kind: "throttled", tone: "warn", what, since: house.lastOkAt, why: "it returned status 429", doing };
+    return { kind: "throttled", tone: "warn", what, since: house.lastOkAt, why: "It returned status 429", doing };
   }
   if (isWaiting && nextAllowedAt !== null && nextAllowedAt.getTime() - now.getTime() > LONG_WAIT_MS) {
     const doing = `polled again ${next}`;
@@ -70,15 +70,15 @@ function silenceOf(house: HouseFacts, liveWindowSeconds: number): Found | null {
   if (unpolledSeconds > Math.max(UNPOLLED_SECONDS, 3 * pollEverySeconds)) {
     const why =
       lastPollAt === null
-        ? "it was never polled"
-        : `no poll for ${duration(unpolledSeconds)}, though polling is allowed`;
+        ? "It was never polled"
+        : `No poll for ${duration(unpolledSeconds)}, though polling is allowed`;
     const doing = "check that workers run the queue poll-house and that it is not paused";
     return { kind: "not_polled", tone: "bad", what: "not polled", since: lastPollAt, why, doing };
   }
   const status = statusOf({ newestPolledAgeMs, paused: false, enabled: true }, liveWindowSeconds * 1_000);
   if (status === "live") return null;
   const doing = `polled every ${paceText(pollEverySeconds)}`;
-  const why = lastPollAt === null ? "it was not polled yet" : "its polls succeed but return no new or readable round";
+  const why = lastPollAt === null ? "It was not polled yet" : "Its polls succeed but return no new or readable round";
   if (since === null && lastPollAt === null) {
     return { kind: "no_round", tone: "warn", what: "no round yet", since, why, doing };
   }

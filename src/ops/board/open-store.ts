@@ -76,7 +76,7 @@ export async function readOpen(sql: Queryable, tableId: number | null = null): P
 /** Notices that are open, of tables that are polled. */
 export async function readNotices(sql: Queryable): Promise<OpenNotice[]> {
   return sql<OpenNotice[]>`
-    select n.table_id as "tableId", n.kind, n.text, n.opened_at as "openedAt"
+    select n.table_id as "tableId", n.kind, upper(left(n.text, 1)) || substr(n.text, 2) as text, n.opened_at as "openedAt"
     from notices n
     join tables t on t.id = n.table_id
     join houses h on h.id = t.house_id

@@ -14,7 +14,7 @@ export interface Problem {
   tone: Tone;
   /** A house, a table, or what else it is about. */
   subject: string;
-  /** The page with its evidence. */
+  /** The page with its evidence; empty for a group whose members have none in common. */
   href: string;
   /** In a few words. */
   what: string;
@@ -95,6 +95,7 @@ export function groupProblems(problems: readonly Problem[]): GroupedProblem[] {
       {
         ...first,
         subject: `${equal.length} places`,
+        href: commonPage(equal),
         what: first.what.replace(/^\d+ /, "").replace(/^a gap$/, "gaps"),
         since: times.length === 0 ? null : new Date(Math.min(...times.map(Number))),
         places: equal.map(({ subject, href, since, why }) => ({ subject, href, since, why })),
@@ -102,6 +103,13 @@ export function groupProblems(problems: readonly Problem[]): GroupedProblem[] {
       },
     ];
   });
+}
+
+/** The page that lists all of these problems: theirs without the filter by table; empty if they have no page in common. */
+function commonPage(problems: readonly Problem[]): string {
+  const pages = new Set(problems.map(({ href }) => href.replace(/(?<=\?)of=[^&]*&?/, "").replace(/\?$/, "")));
+  const [page = ""] = pages;
+  return pages.size === 1 ? page : "";
 }
 
 /** Alerts of tables that repeat an open notice of this kind. */
@@ -142,8 +150,8 @@ function systemProblems({ workers, pauses, reconciledMsAgo, reconcilerErrors, no
       kind: "queue_paused",
       tone: "warn",
       subject: queue,
-      href: "/ops/queues",
-      action: "Open queues",
+      href: `/ops/queues/${queue}`,
+      action: "Open queue",
       what: `queue paused by ${pausedBy}`,
       since: pausedAt,
       why: reason,
@@ -156,10 +164,10 @@ function systemProblems({ workers, pauses, reconciledMsAgo, reconcilerErrors, no
 function tableProblems({ tables, open, notices, now }: ProblemFacts, wrongHouses: ReadonlySet<string>): Problem[] {
   const byId = new Map(tables.map((table) => [table.id, table]));
   const openOf = new Map(open.map((one) => [one.tableId, one]));
-  const noticed = notices.flatMap(({ tableId, kind, text, openedAt }): Problem[] => {
+  const noticed = mergedByHouse(notices, byId).flatMap(({ tableId, kind, text, openedAt, house }): Problem[] => {
     const table = byId.get(tableId);
     if (table === undefined || kind === "gap" || (OF_HOUSE.has(kind) && wrongHouses.has(table.house))) return [];
-    const subject = tableName(table);
+    const subject = house ?? tableName(table);
     return [
       {
         kind: `notice_${kind}`,
@@ -191,12 +199,27 @@ function tableProblems({ tables, open, notices, now }: ProblemFacts, wrongHouses
         action: "Open gaps",
         what: n === 1 ? "a gap" : `${n} gaps`,
         since: gapSince,
-        why: missing > 0 ? `${missing} rounds are missing` : "an unknown number of rounds is missing",
+        why: missing > 0 ? `${missing} ${missing === 1 ? "round is" : "rounds are"} missing` : "An unknown number of rounds is missing",
         doing: `backfill attempt ${attempt} of ${MOST_ATTEMPTS} ${when}`,
       },
     ];
   });
   return [...noticed, ...gaps];
+}
+
+/** Notices by staff that tables of one house have in common, as one notice of the house; the others as they are. */
+function mergedByHouse(
+  notices: readonly OpenNotice[],
+  tables: ReadonlyMap<number, TableFacts>,
+): (OpenNotice & { house?: string })[] {
+  const houseOf = ({ tableId }: OpenNotice) => tables.get(tableId)?.house;
+  const keyOf = (notice: OpenNotice) =>
+    notice.kind === "operator" ? `${houseOf(notice)} ${notice.text}` : `${notice.tableId} ${notice.kind}`;
+  return [...Map.groupBy(notices, keyOf).values()].flatMap((equal) => {
+    const [first] = equal;
+    const house = first === undefined ? undefined : houseOf(first);
+    return first === undefined || house === undefined || equal.length === 1 ? equal : [{ ...first, house }];
+  });
 }
 
 function alertProblem({ kind, subject, text, openedAt }: OpenAlert): Problem {
@@ -243,7 +266,7 @@ const WHAT: Record<string, string> = {
   format: "responses cannot be read",
   quarantine: "items in quarantine",
   ids: "new rounds have old numbers",
-  operator: "notice by an operator",
+  operator: "notice by staff",
 };
 
 const DOING: Record<string, string> = {

@@ -53,7 +53,7 @@ export const comparePage: OpsPage<Query> = {
       sides: sides.map((side) => ({ ...side, isLive: live.has(side.id), labels: labels.get(side.id) ?? null })),
       linkOf: (at: number) => linkTo([names[at] ?? "", ...names.filter((_, i) => i !== at)]),
       metrics: metricRows(sides),
-      windows: { columns: ["window", ...names.map((id) => `calibration ${id}`)], rows: compareWindows(sides) },
+      windows: { columns: ["Window", ...names.map((id) => `Calibration ${id}`)], rows: compareWindows(sides) },
       isOneTable,
       haveOneRange: new Set(rows.map(({ beginSeq, toSeq }) => `${beginSeq} ${toSeq}`)).size === 1,
       pairs,

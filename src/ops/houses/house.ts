@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { readBoard } from "../board/facts.ts";
-import { readHouses } from "../board/house-facts-store.ts";
+import { type HouseFacts, readHouses } from "../board/house-facts-store.ts";
 import { houseProblem, paceText } from "../board/house-problem.ts";
 import { latencyQuantile, latencyText } from "../board/latency.ts";
 import { readAlerts } from "../board/open-store.ts";
@@ -26,7 +26,7 @@ const MINUTES_SHOWN = 60;
 export const housePage: OpsPage<z.infer<typeof querySchema>> = {
   path: "/houses/:house",
   query: querySchema,
-  async show(parts, { params }) {
+  async show(parts, { visitor, params }) {
     const { sql } = parts;
     const id = params["house"] ?? "";
     const detail = await findHouseDetail(sql, id);
@@ -62,13 +62,24 @@ export const housePage: OpsPage<z.infer<typeof querySchema>> = {
     return {
       template: "houses/house",
       title: house.name,
-      header: { badges: house.name === id ? [] : [{ text: id, tone: "quiet" as const }] },
+      header: {
+        badges: house.name === id ? [] : [{ text: id, tone: "quiet" as const }],
+        ...(["operator", "admin"].includes(visitor.role) && actionsOf(house)),
+      },
       data,
       refreshSeconds: 5,
       crumbs: [{ label: "Board", href: "/ops" }],
     };
   },
 };
+
+/** What staff can do with a house in its current state: at most one action is the primary one. */
+function actionsOf({ id, circuit, pausedAt }: HouseFacts) {
+  const to = (act: "pause" | "resume" | "probe" | "close", label: string) => ({ label, href: `/ops/houses/${id}/act?do=${act}` });
+  if (pausedAt !== null) return { action: to("resume", "Resume") };
+  if (circuit !== "open") return { more: [to("pause", "Pause")] };
+  return { action: to("probe", "Probe now"), more: [to("close", "Close circuit"), to("pause", "Pause")] };
+}
 
 const confirmQuery = z.object({ do: z.enum(["pause", "resume", "probe", "close"]) });
 

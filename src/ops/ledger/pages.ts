@@ -3,14 +3,16 @@ import { findTransaction, listSideSums, listTransactions, listWallets } from "..
 import { sumMicros, usd } from "../../money.ts";
 import type { LedgerSide, Posting } from "../../ledger/posting.ts";
 import { listProposals } from "../../ledger/reversal-store.ts";
-import { minus } from "../../frame/format.ts";
+import { minus, thousands } from "../../frame/format.ts";
 import type { OpsPage } from "../contract.ts";
 import { idOf, PER_PAGE } from "../payloads/listing.ts";
 
 const MOST_PROPOSALS = 100;
 const KINDS = ["topup", "purchase", "suspense", "placement", "reversal"] as const satisfies Posting["kind"][];
 /** The ledger shows amounts exactly, not to cents. */
-const exactUsd = (micros: bigint) => minus(usd(micros));
+const exactUsd = (micros: bigint) => minus(thousands(usd(micros)));
+/** The kind of a transaction in words. */
+const kindText = (kind: string) => (kind === "topup" ? "top-up" : kind);
 const crumbs = [{ label: "Ledger", href: "/ops/ledger" }];
 
 const id = z
@@ -43,6 +45,7 @@ const ledgerPage: OpsPage<z.infer<typeof query>> = {
       proposals,
       rows,
       kinds: KINDS,
+      kindText,
       query: { kind, owner, before },
       next: found.length > PER_PAGE ? (rows.at(-1)?.id ?? null) : null,
       usd: exactUsd,
@@ -83,6 +86,7 @@ const transactionPage: OpsPage<z.infer<typeof nothing>> = {
       mayPropose: one.reversedBy === null && !isOpen && one.kind !== "suspense",
       isOwn: (proposal: { proposedBy: string }) => proposal.proposedBy === visitor.operatorId,
       usd: exactUsd,
+      kindText,
       sideLabel,
     };
     return { template: "ledger/transaction", title: `Transaction ${one.id}`, data, crumbs };

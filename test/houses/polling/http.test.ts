@@ -199,6 +199,11 @@ describe("[API7] an address that must not be asked", () => {
   });
 });
 
+test("a refused connection names the address once", async () => {
+  const answer = await ask({ url: "http://127.0.0.1:2/rounds", allowPrivate: true });
+  expect(answer).toMatchObject({ reason: "connection", detail: "connect ECONNREFUSED 127.0.0.1:2" });
+});
+
 test("no failure repeats a secret of the request", async () => {
   const secret = "s3cr3t-token";
   const answers = [
