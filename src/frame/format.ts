@@ -202,17 +202,6 @@ export function sentence(text: string): string {
 }
 
 /**
- * Separates the thousands of the amount with which a text begins.
- *
- * @example
- * thousands("1234.50 EUR"); // => "1,234.50 EUR"
- * thousands("-1000000.00"); // => "-1,000,000.00"
- */
-export function thousands(amount: string): string {
-  return amount.replace(/\d+/, (whole) => whole.replaceAll(/\B(?=(?:\d{3})+$)/g, ","));
-}
-
-/**
  * HTML: a text in which names such as `demo-simulated/comet/turbo` break after a slash and never at a hyphen.
  *
  * @example

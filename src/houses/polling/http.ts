@@ -160,7 +160,12 @@ function badStatus(response: Dispatcher.ResponseData, elapsedMs: number): HouseR
     status === 401 || status === 403
       ? ": the house refused the request; it requires a session in `headers`, or blocks programs"
       : "";
-  return { ...failed, reason: "status", detail: `returned status ${status}${wait}; expected 200${advice}`, retryAfterMs };
+  return {
+    ...failed,
+    reason: "status",
+    detail: `returned status ${status}${wait}; expected 200${advice}`,
+    retryAfterMs,
+  };
 }
 
 /** The target of a redirect, without its query, which may repeat what we sent. */

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { appendAudit } from "../../audit/store.ts";
 import { PageError } from "../../frame/errors.ts";
 import { inFours } from "../../config/iban.ts";
-import { thousands } from "../../frame/format.ts";
+import { thousands } from "../../money.ts";
 import { amountText } from "../../topups/bank/statements/amount.ts";
 import { findImport, findSameImport, markImported, saveImport } from "../../topups/bank/statements/import-store.ts";
 import { saveLines } from "../../topups/bank/line-store.ts";

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import type { Queryable } from "../../db/client.ts";
-import { usd } from "../../money.ts";
-import { thousands } from "../../frame/format.ts";
+import { thousands, usd } from "../../money.ts";
 import { amountText, parseRate, rateText, toMicros } from "../../topups/bank/statements/amount.ts";
 import { proposeTransfers } from "../../topups/bank/expected-store.ts";
 import { inFours } from "../../config/iban.ts";

@@ -1,6 +1,5 @@
 import { z } from "zod";
-import { usd } from "../../money.ts";
-import { thousands } from "../../frame/format.ts";
+import { thousands, usd } from "../../money.ts";
 import { amountText } from "../../topups/bank/statements/amount.ts";
 import { listExpected } from "../../topups/bank/expected-store.ts";
 import { inFours } from "../../config/iban.ts";

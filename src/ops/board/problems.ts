@@ -199,7 +199,10 @@ function tableProblems({ tables, open, notices, now }: ProblemFacts, wrongHouses
         action: "Open gaps",
         what: n === 1 ? "a gap" : `${n} gaps`,
         since: gapSince,
-        why: missing > 0 ? `${missing} ${missing === 1 ? "round is" : "rounds are"} missing` : "An unknown number of rounds is missing",
+        why:
+          missing > 0
+            ? `${missing} ${missing === 1 ? "round is" : "rounds are"} missing`
+            : "An unknown number of rounds is missing",
         doing: `backfill attempt ${attempt} of ${MOST_ATTEMPTS} ${when}`,
       },
     ];

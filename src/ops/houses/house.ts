@@ -75,7 +75,10 @@ export const housePage: OpsPage<z.infer<typeof querySchema>> = {
 
 /** What staff can do with a house in its current state: at most one action is the primary one. */
 function actionsOf({ id, circuit, pausedAt }: HouseFacts) {
-  const to = (act: "pause" | "resume" | "probe" | "close", label: string) => ({ label, href: `/ops/houses/${id}/act?do=${act}` });
+  const to = (act: "pause" | "resume" | "probe" | "close", label: string) => ({
+    label,
+    href: `/ops/houses/${id}/act?do=${act}`,
+  });
   if (pausedAt !== null) return { action: to("resume", "Resume") };
   if (circuit !== "open") return { more: [to("pause", "Pause")] };
   return { action: to("probe", "Probe now"), more: [to("close", "Close circuit"), to("pause", "Pause")] };

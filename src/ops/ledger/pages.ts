@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { findTransaction, listSideSums, listTransactions, listWallets } from "../../ledger/list-store.ts";
-import { sumMicros, usd } from "../../money.ts";
+import { sumMicros, thousands, usd } from "../../money.ts";
 import type { LedgerSide, Posting } from "../../ledger/posting.ts";
 import { listProposals } from "../../ledger/reversal-store.ts";
-import { minus, thousands } from "../../frame/format.ts";
+import { minus } from "../../frame/format.ts";
 import type { OpsPage } from "../contract.ts";
 import { idOf, PER_PAGE } from "../payloads/listing.ts";
 
