@@ -6,7 +6,7 @@ import { findTime } from "../pass/stores/payload-store.ts";
 import type { AddedRounds, PassResult, PassState } from "../pass/compute/state.ts";
 import { fromDatabase } from "../pass/compute/times.ts";
 import { type EarlierRounds, rememberEarlier } from "./earlier.ts";
-import { type ImportPlan, planImport, type PlanOptions } from "./plan.ts";
+import { type ImportPlan, type Planner, type PlanOptions, ROWS_AT_ONCE } from "./plan.ts";
 import { type LineProofs, proveLines } from "./proofs.ts";
 import { readRow } from "./row.ts";
 import { listRepeats, listStagedLines } from "./store.ts";
@@ -30,15 +30,15 @@ export interface Imported {
 
 /** The options of an import. */
 export interface ImportOptions extends PlanOptions {
+  /** It has learned the staged rows. */
+  planner: Planner;
   prover: Prover;
+  signal: AbortSignal;
   /** Computes everything and stores nothing. */
   dryRun: boolean;
   /** Called now and then with the number of rows stored, and their total. */
   progress?: (done: number, of: number) => void;
 }
-
-/** Rows per batch: a tenth of a second each, and little memory whatever the file's size. */
-const ROWS_AT_ONCE = 5_000;
 
 /**
  * Imports staged rounds into a table; a second import of the same rows changes nothing.
@@ -57,7 +57,7 @@ export async function importRounds(
   staging: string,
   options: ImportOptions,
 ): Promise<Imported> {
-  const plan = await planImport(sql, staging, options, ROWS_AT_ONCE);
+  const plan = await options.planner.plan(sql, staging, options);
   const read = (row: Parameters<typeof readRow>[0]) => readRow(row, options, plan.isReversed);
   const proofs = await proveLines(sql, tableId, staging, plan.lines, { ...options, read, atOnce: ROWS_AT_ONCE });
   const lines = plan.lines.filter((line) => !proofs.failed.has(line));

@@ -1,7 +1,7 @@
 import type { Sql } from "../db/client.ts";
 import { createRowKeys, type FileOrder, type RowOrder } from "./order.ts";
 import { readRow, type RowOptions } from "./row.ts";
-import { listRepeats, listStaged, listStagedLines } from "./store.ts";
+import { listRepeats, listStagedLines, type StagedRow } from "./store.ts";
 import { countLine, countTime, emptySurvey, type Survey } from "./survey.ts";
 import { numberOf } from "../rounds/round.ts";
 
@@ -14,8 +14,10 @@ export interface PlanOptions extends RowOptions {
   order?: FileOrder | "auto";
   /** If no option names the decimal mark: what a multiplier proves about it. */
   multiplierShape?: (text: string) => MultiplierShape;
-  signal: AbortSignal;
 }
+
+/** Rows per batch: a tenth of a second each, and little memory whatever the file's size. */
+export const ROWS_AT_ONCE = 5_000;
 
 /** The facts about a file before anything is stored. */
 export interface ImportPlan {
@@ -27,13 +29,16 @@ export interface ImportPlan {
   survey: Survey;
 }
 
-/**
- * Reads all rows once: refuses invalid ones, finds the playing order of the others, and surveys the file.
- *
- * @throws the signal's reason once it is aborted
- */
-export async function planImport(sql: Sql, staging: string, options: PlanOptions, atOnce: number): Promise<ImportPlan> {
-  const { settings, rowNumbers, order = "auto", multiplierShape, signal } = options;
+/** Learns the rows of a file while they are staged, in the order of the file, and then plans their import. */
+export interface Planner {
+  add: (row: StagedRow) => void;
+  /** `options` are those of the rows, now with their total if rows are numbered. */
+  plan(sql: Sql, staging: string, options: PlanOptions): Promise<ImportPlan>;
+}
+
+/** Creates a planner, which refuses invalid rows, finds the playing order of the others, and surveys the file. */
+export function createPlanner(options: PlanOptions): Planner {
+  const { settings, rowNumbers, order = "auto", multiplierShape } = options;
   const survey = emptySurvey();
   const refused: { line: number; reason: string }[] = [];
   const keys = createRowKeys();
@@ -41,14 +46,13 @@ export async function planImport(sql: Sql, staging: string, options: PlanOptions
   const unclear: number[] = [];
   let commaDecimals: number | null = null;
   let read = 0;
-  for (let afterLine = 0; ;) {
-    signal.throwIfAborted();
-    const rows = await listStaged(sql, staging, { afterLine, limit: atOnce });
-    for (const row of rows) {
+  return {
+    add(row) {
+      read += 1;
       const one = readRow(row, options);
       if (!one.ok) {
         refused.push({ line: row.line, reason: one.reason });
-        continue;
+        return;
       }
       keys.add(row.line, rowNumbers === undefined ? numberOf(one.round.roundId) : null, one.ms);
       countTime(survey, one.round.occurredAt);
@@ -57,31 +61,40 @@ export async function planImport(sql: Sql, staging: string, options: PlanOptions
       if (shape === "comma_decimals") commaDecimals ??= row.line;
       if (shape === "comma_and_three") countLine(survey.thousands, row.line);
       if (shape === "comma_and_three" || shape === "point_and_three") unclear.push(row.line);
-    }
-    read += rows.length;
-    const last = rows.at(-1);
-    if (last === undefined) break;
-    afterLine = last.line;
+    },
+    async plan(sql, staging, withTotal) {
+      const roundIds = rowNumbers === undefined ? settings.round_ids : "opaque";
+      const byTime = rowNumbers === undefined && survey.clock.twice.count === 0;
+      const { lines: ordered, ...found } = keys.order({ roundIds, order, byTime });
+      let lines = ordered;
+      if (commaDecimals !== null && unclear.length > 0) {
+        lines = without(lines, unclear);
+        refused.push(...(await refuseUnclear(sql, staging, unclear, commaDecimals)));
+        survey.thousands = { count: 0, line: null };
+      }
+      survey.order = found;
+      let repeats: number[] = [];
+      if (found.isReversed && rowNumbers === undefined) repeats = await listLaterLines(sql, staging, lines);
+      if (repeats.length > 0) lines = without(lines, repeats);
+      survey.ids = await spanOf(sql, staging, lines, { options: withTotal, found });
+      if (repeats.length > 0) lines = Int32Array.from([...lines, ...repeats]);
+      return { read, refused, lines, isReversed: found.isReversed, survey };
+    },
+  };
+}
+
+async function refuseUnclear(
+  sql: Sql,
+  staging: string,
+  unclear: readonly number[],
+  commaDecimals: number,
+): Promise<ImportPlan["refused"]> {
+  const refused: ImportPlan["refused"] = [];
+  for (let from = 0; from < unclear.length; from += ROWS_AT_ONCE) {
+    const rows = await listStagedLines(sql, staging, Int32Array.from(unclear.slice(from, from + ROWS_AT_ONCE)));
+    for (const { line, multiplier } of rows) refused.push({ line, reason: unclearReason(multiplier, commaDecimals) });
   }
-  const roundIds = rowNumbers === undefined ? settings.round_ids : "opaque";
-  const byTime = rowNumbers === undefined && survey.clock.twice.count === 0;
-  const { lines: ordered, ...found } = keys.order({ roundIds, order, byTime });
-  let lines = ordered;
-  if (commaDecimals !== null && unclear.length > 0) {
-    lines = without(lines, unclear);
-    for (let from = 0; from < unclear.length; from += atOnce) {
-      const rows = await listStagedLines(sql, staging, unclear.slice(from, from + atOnce));
-      for (const { line, multiplier } of rows) refused.push({ line, reason: unclearReason(multiplier, commaDecimals) });
-    }
-    survey.thousands = { count: 0, line: null };
-  }
-  survey.order = found;
-  let repeats: number[] = [];
-  if (found.isReversed && rowNumbers === undefined) repeats = await listLaterLines(sql, staging, lines);
-  if (repeats.length > 0) lines = without(lines, repeats);
-  survey.ids = await spanOf(sql, staging, lines, { options, found });
-  if (repeats.length > 0) lines = Int32Array.from([...lines, ...repeats]);
-  return { read, refused, lines, isReversed: found.isReversed, survey };
+  return refused;
 }
 
 function unclearReason(text: string | null, commaDecimals: number): string {
@@ -117,7 +130,7 @@ async function spanOf(
 ): Promise<Survey["ids"]> {
   const [first, last] = [lines.at(0), lines.at(-1)];
   if (first === undefined || last === undefined) return null;
-  const ids = (await listStagedLines(sql, staging, [first, last])).map((row) => {
+  const ids = (await listStagedLines(sql, staging, Int32Array.of(first, last))).map((row) => {
     const read = readRow(row, options, found.isReversed);
     return read.ok ? read.round.roundId : "";
   });

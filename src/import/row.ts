@@ -63,7 +63,7 @@ export function readRow(row: StagedRow, options: RowOptions, isReversed = false)
   const { readMultiplier = multiplierOf(options.settings) } = options;
   const value = readMultiplier(row.multiplier);
   if (!value.ok) return value;
-  const time = timeOf(row.occurred_at, options);
+  const time = timeOf(row.occurredAt, options);
   if (!time.ok) return time;
   const proof = row.hash?.toLowerCase() ?? null;
   if (proof !== null && !/^[0-9a-f]{64}$/.test(proof)) {
@@ -75,7 +75,7 @@ export function readRow(row: StagedRow, options: RowOptions, isReversed = false)
   return { ok: true, round, ms: moment?.ms ?? null, clock: moment?.clock };
 }
 
-function idOf({ round_id: staged }: StagedRow, { rowNumbers }: RowOptions, isReversed: boolean): string | null {
+function idOf({ roundId: staged }: StagedRow, { rowNumbers }: RowOptions, isReversed: boolean): string | null {
   if (rowNumbers === undefined || staged === null) return staged;
   const { prefix, first, total } = rowNumbers;
   const place = isReversed ? BigInt(total) - BigInt(staged) : BigInt(staged) - 1n;

@@ -8,6 +8,7 @@ import { multiplierShape, multipliersOf, type DecimalMark } from "../../src/cli/
 import * as moments from "../../src/cli/time-argument.ts";
 import { emptySurvey } from "../../src/import/survey.ts";
 import { readRow } from "../../src/import/row.ts";
+import type { StagedRow } from "../../src/import/store.ts";
 import { multiplierText } from "../../src/rounds/round.ts";
 import { houseEntry, tableEntry } from "../support/houses.ts";
 import { listExamples, runExample } from "../support/examples.ts";
@@ -161,7 +162,7 @@ describe("an instant crash of a file", () => {
       if (table === undefined) throw new Error("the house has no table");
       const readMultiplier = multipliersOf({ decimal: ".", scale: 1, instant: table.feed.instant });
       for (const multiplier of ["0", "0.00"]) {
-        const row = { line: 2, round_id: "7217785", multiplier, occurred_at: null, hash: null };
+        const row = { line: 2, roundId: "7217785", multiplier, occurredAt: null, hash: null };
         const read = readRow(row, { settings: table, now: Date.now(), readMultiplier });
         expect(read.ok ? multiplierText(read.round.hundredths) : "refused").toBe(expected);
       }
@@ -286,15 +287,22 @@ describe("a file", () => {
   async function staged(name: string, content: string | Buffer, changed: Partial<FileFormat> = {}) {
     const file = await makeFile(name, content);
     const findings = { ignored: [], refused: [], total: 0 };
+    const rows: StagedRow[] = [];
     let text = "";
-    for await (const some of stagedText(file, { ...PLAIN_FORMAT, ...changed }, findings, () => undefined)) text += some;
-    return { text, ...findings };
+    for await (const some of stagedText(file, { ...PLAIN_FORMAT, ...changed }, findings, {
+      onRow: (row) => rows.push(row),
+      progress: () => undefined,
+    }))
+      text += some;
+    return { text, rows, ...findings };
   }
 
   it("is CSV or JSON lines by option, by name, or by its beginning", async () => {
     const csv = "\nround_id,multiplier\n1,1.5\n";
     const json = '\n{"round_id":1,"multiplier":1.5}\n';
-    expect((await staged("rounds.txt", csv)).text).toBe("3\t1\t1.5\t\\N\t\\N\n");
+    const { text, rows } = await staged("rounds.txt", csv);
+    expect(text).toBe("3\t1\t1.5\t\\N\t\\N\n");
+    expect(rows).toEqual([{ line: 3, roundId: "1", multiplier: "1.5", occurredAt: null, hash: null }]);
     expect((await staged("rounds.csv", json)).text).toBe("2\t1\t1.5\t\\N\t\\N\n");
     expect(await staged("rounds.ndjson.gz", gzipSync("1,1.5\n"))).toMatchObject({ refused: [{ line: 1 }], total: 1 });
     await expect(staged("rounds.csv", json, { format: "csv" })).rejects.toThrow("cannot be imported");

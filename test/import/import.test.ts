@@ -9,6 +9,7 @@ import { settingsOf } from "../../src/houses/house.ts";
 import { loadHouse } from "../../src/houses/store.ts";
 import { copyToStaging, createStaging, dropStaging } from "../../src/import/store.ts";
 import { multiplierShape } from "../../src/cli/import/values.ts";
+import { createPlanner } from "../../src/import/plan.ts";
 import { importRounds, type Imported, type ImportOptions } from "../../src/import/import.ts";
 import { createPasses } from "../../src/pass/passes.ts";
 import { testContext } from "../support/context.ts";
@@ -56,13 +57,16 @@ async function importRows(
     );
     await pipeline(Readable.from([lines.map((line) => `${line}\n`).join("")]), await copyToStaging(sql, staging));
     const signal = new AbortController().signal;
+    const read = { settings, now: Date.parse("2026-11-21T04:00:00Z"), ...changed };
+    const planner = createPlanner(read);
+    for (const [place, [roundId, multiplier, occurredAt = null, hash = null]] of rows.entries())
+      planner.add({ line: place + 2, roundId, multiplier, occurredAt, hash });
     return await importRounds(sql, table.id, staging, {
-      settings,
+      planner,
       prover: createProver(),
       dryRun: false,
       signal,
-      now: Date.parse("2026-11-21T04:00:00Z"),
-      ...changed,
+      ...read,
     });
   } finally {
     await dropStaging(sql, staging);

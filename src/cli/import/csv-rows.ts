@@ -1,7 +1,8 @@
 import { type CsvFormat, fieldsOf, layoutOf } from "./csv-layout.ts";
 import type { Line } from "./csv-lines.ts";
 import { PLAIN_FORMAT } from "./format.ts";
-import type { FileItem, FileReader, FileRow } from "./item.ts";
+import type { StagedRow } from "../../import/store.ts";
+import type { FileItem, FileReader } from "./item.ts";
 
 /** A quoted field may span this many lines; if it is not closed by then, only its first line is refused. */
 const MOST_LINES_IN_A_RECORD = 20;
@@ -23,7 +24,7 @@ export function csvReader(start: Line, format: CsvFormat = PLAIN_FORMAT): FileRe
     if (fields.length < count || extra.some((field) => field !== "")) {
       return refuse(line, `expected ${count} fields as in the header, came ${fields.length}`);
     }
-    const row: FileRow = { line, roundId: null, multiplier: null, occurredAt: null, hash: null };
+    const row: StagedRow = { line, roundId: null, multiplier: null, occurredAt: null, hash: null };
     for (const { field, at } of places) row[field] = textAt(fields, at);
     return { ok: true, row };
   };

@@ -4,7 +4,8 @@ import { copyField } from "../../db/copy.ts";
 import { type Line, readLines } from "./csv-lines.ts";
 import { csvReader } from "./csv-rows.ts";
 import type { FileFormat } from "./format.ts";
-import type { FileItem, FileReader, FileRow } from "./item.ts";
+import type { StagedRow } from "../../import/store.ts";
+import type { FileItem, FileReader } from "./item.ts";
 import { jsonLinesReader } from "./jsonl.ts";
 
 /** Everything but rows that reading a file found; complete when all rows have been read. */
@@ -19,16 +20,30 @@ export interface FileFindings {
 
 /**
  * The rows of a file as lines of PostgreSQL's COPY text for the staging table, in batches. If rows are numbered, their
- * numbers replace ids. Everything else goes into `findings`. `progress` receives the bytes read and the total.
+ * numbers replace ids. `onRow` gets each row, and everything else goes into `findings`. `progress` receives the bytes
+ * read and the total.
  * @throws Error that names the file and the problem: unreadable, empty, another header, not UTF-8.
  */
 export async function* stagedText(
   file: string,
   format: FileFormat,
   findings: FileFindings,
-  progress: (done: number, of: number) => void,
+  { onRow, progress }: { onRow: (row: StagedRow) => void; progress: (done: number, of: number) => void },
 ): AsyncGenerator<string> {
-  const isNumbered = format.rowNumbers !== null;
+  const toCopy = (items: FileItem[]): string => {
+    let text = "";
+    for (const item of items) {
+      findings.total += 1;
+      if (!item.ok) {
+        findings.refused.push({ line: item.line, reason: item.reason });
+        continue;
+      }
+      if (format.rowNumbers !== null) item.row.roundId = String(findings.total);
+      onRow(item.row);
+      text += copyLine(item.row);
+    }
+    return text;
+  };
   try {
     const { size } = await stat(file);
     let reader: FileReader | null = null;
@@ -43,10 +58,10 @@ export async function* stagedText(
         findings.ignored = reader.ignored;
         rest = lines.slice(at + (isJson || !format.header ? 0 : 1));
       }
-      yield toCopy(reader.read(rest), findings, isNumbered);
+      yield toCopy(reader.read(rest));
     }
     if (reader === null) throw new Error("it is empty; expected a header such as round_id,multiplier");
-    yield toCopy(reader.end(), findings, isNumbered);
+    yield toCopy(reader.end());
   } catch (error) {
     throw new Error(`${file} cannot be imported`, { cause: error });
   }
@@ -77,16 +92,6 @@ async function* countBytes(
   }
 }
 
-function toCopy(items: FileItem[], findings: FileFindings, isNumbered: boolean): string {
-  let text = "";
-  for (const item of items) {
-    findings.total += 1;
-    if (!item.ok) findings.refused.push({ line: item.line, reason: item.reason });
-    else text += copyLine(isNumbered ? { ...item.row, roundId: String(findings.total) } : item.row);
-  }
-  return text;
-}
-
-function copyLine({ line, roundId, multiplier, occurredAt, hash }: FileRow): string {
+function copyLine({ line, roundId, multiplier, occurredAt, hash }: StagedRow): string {
   return `${line}\t${copyField(roundId)}\t${copyField(multiplier)}\t${copyField(occurredAt)}\t${copyField(hash)}\n`;
 }

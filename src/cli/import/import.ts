@@ -5,6 +5,7 @@ import type { Sql } from "../../db/client.ts";
 import { UsageError } from "../../errors.ts";
 import { createProver } from "../../houses/fairness/prove.ts";
 import type { TableSettings } from "../../houses/settings/settings.ts";
+import { createPlanner, type Planner } from "../../import/plan.ts";
 import type { RowNumbers } from "../../import/row.ts";
 import { copyToStaging, createStaging, dropStaging, hasHouseRounds } from "../../import/store.ts";
 import { type Imported, importRounds } from "../../import/import.ts";
@@ -72,9 +73,20 @@ async function importFile({ sql, settings }: Session, given: ImportArguments, fo
     "interrupted; what is stored stays, and importing again adds what is missing",
   );
   const progress = progressBar();
+  const read = {
+    settings: tableSettings,
+    now: Date.now(),
+    readTime: timesOf(format),
+    readMultiplier: multipliersOf({ ...format, instant: [...tableSettings.feed.instant, ...format.instant] }),
+    order: format.order,
+    ...(format.decimal === "auto" ? { multiplierShape } : {}),
+    ...(numbers === null ? {} : { rowNumbers: { ...numbers, total: 0 } }), // its total is known once all are read
+  };
+  const planner = createPlanner(read);
   const staging = await createStaging(sql);
   try {
-    const findings = await stage(sql, staging, given.file, format, { progress, signal: interruption.signal });
+    const { signal } = interruption;
+    const findings = await stage(sql, staging, given.file, format, { onRow: planner.add, progress, signal });
     if (findings.ignored.length > 0) say(`columns that are ignored: ${findings.ignored.join(", ")}`);
     const entry = { target: `table ${table.name}`, before: null };
     // an import takes many transactions: its beginning is written to the audit log first, its result last
@@ -83,18 +95,13 @@ async function importFile({ sql, settings }: Session, given: ImportArguments, fo
         appendCommandAudit(tx, { ...entry, action: "import.begin", after: { file: given.file } }),
       );
     }
-    const instant = [...tableSettings.feed.instant, ...format.instant];
     const imported = await importRounds(sql, table.id, staging, {
-      settings: tableSettings,
+      ...read,
+      planner,
       prover: createProver(),
       dryRun: given.dryRun,
-      signal: interruption.signal,
-      now: Date.now(),
+      signal,
       progress: (done, of) => progress.show(given.dryRun ? "checking" : "storing", done, of),
-      readTime: timesOf(format),
-      readMultiplier: multipliersOf({ ...format, instant }),
-      order: format.order,
-      ...(format.decimal === "auto" ? { multiplierShape } : {}),
       ...(numbers === null ? {} : { rowNumbers: { ...numbers, total: findings.total } }),
     });
     progress.end();
@@ -117,10 +124,11 @@ async function stage(
   staging: string,
   file: string,
   format: FileFormat,
-  { progress, signal }: { progress: Progress; signal: AbortSignal },
+  { onRow, progress, signal }: { onRow: Planner["add"]; progress: Progress; signal: AbortSignal },
 ): Promise<FileFindings> {
   const findings: FileFindings = { ignored: [], refused: [], total: 0 };
-  const text = stagedText(file, format, findings, (done, of) => progress.show("reading", done, of));
+  const show = (done: number, of: number) => progress.show("reading", done, of);
+  const text = stagedText(file, format, findings, { onRow, progress: show });
   try {
     // Each text has a thousand lines: the stream's default buffer of sixteen would only cost memory.
     await pipeline(Readable.from(text, { highWaterMark: 1 }), await copyToStaging(sql, staging), { signal });

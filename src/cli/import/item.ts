@@ -1,16 +1,8 @@
+import type { StagedRow } from "../../import/store.ts";
 import type { Line } from "./csv-lines.ts";
 
-/** A row of the file: its trimmed raw fields; null if the column is missing or the field empty. */
-export interface FileRow {
-  line: number;
-  roundId: string | null;
-  multiplier: string | null;
-  occurredAt: string | null;
-  hash: string | null;
-}
-
 /** A row, or a refused line with its reason. */
-export type FileItem = { ok: true; row: FileRow } | { ok: false; line: number; reason: string };
+export type FileItem = { ok: true; row: StagedRow } | { ok: false; line: number; reason: string };
 
 /** Parses the lines of a file. */
 export interface FileReader {

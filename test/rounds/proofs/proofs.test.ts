@@ -10,6 +10,7 @@ import { hundredthsOf } from "../../../src/houses/fairness/outcome.ts";
 import { fairnessSettings } from "../../../src/houses/fairness/settings.ts";
 import { createPasses, type Passes } from "../../../src/pass/passes.ts";
 import { copyToStaging, createStaging, dropStaging } from "../../../src/import/store.ts";
+import { createPlanner } from "../../../src/import/plan.ts";
 import { importRounds } from "../../../src/import/import.ts";
 import { proveStored, type ProvenRange } from "../../../src/rounds/proofs/prove-stored.ts";
 import { verify } from "../../../src/verify/verify.ts";
@@ -79,7 +80,11 @@ async function importRows(table: MadeTable, rows: readonly { id: string; multipl
   const lines = rows.map(({ id, multiplier, hash }, at) => `${at + 2}\t${id}\t${multiplier}\t\\N\t${hash}\n`);
   await streamTo(Readable.from(lines), await copyToStaging(sql, staging));
   const { signal } = new AbortController();
-  const options = { settings, prover: createProver(), dryRun: false, signal, now: Date.now() };
+  const read = { settings, now: Date.now() };
+  const planner = createPlanner(read);
+  for (const [at, { id, multiplier, hash }] of rows.entries())
+    planner.add({ line: at + 2, roundId: id, multiplier: String(multiplier), occurredAt: null, hash });
+  const options = { ...read, planner, prover: createProver(), dryRun: false, signal };
   try {
     return await importRounds(sql, table.id, staging, options);
   } finally {
