@@ -1,6 +1,7 @@
 import type { HouseEntry } from "./load.ts";
 import type { Sql, Transaction } from "../db/client.ts";
 import { UsageError } from "../errors.ts";
+import { lockHeads } from "../tables/heads-store.ts";
 import { saveHeads } from "./heads-store.ts";
 import { changesOf, type KnownTable } from "./changes.ts";
 
@@ -20,7 +21,12 @@ export async function applyHouses(
 ): Promise<{ houses: number; tables: number; disabled: string[] }> {
   return sql.begin(async (transaction) => {
     await transaction`select pg_advisory_xact_lock(${APPLY_LOCK})`;
-    const changes = changesOf(entries, await lockTables(transaction));
+    let changes = changesOf(entries, await listKnownTables(transaction));
+    if (changes.newKinds.length > 0) {
+      // their first round must not be stored between this check and the change
+      await lockHeads(transaction, changes.newKinds);
+      changes = changesOf(entries, await listKnownTables(transaction));
+    }
     if (changes.problems.length > 0) throw new UsageError("the houses file cannot be applied:", changes.problems);
     await saveHouses(transaction, changes.houses);
     await saveTables(transaction, changes.tables);
@@ -33,8 +39,8 @@ export async function applyHouses(
   });
 }
 
-/** All tables with their heads, in id order, locked, so that none receives its first round during the comparison. */
-async function lockTables(sql: Transaction): Promise<KnownTable[]> {
+/** All tables. Heads are not locked: a pass of a table that stays as it is does not wait for a houses file. */
+async function listKnownTables(sql: Transaction): Promise<KnownTable[]> {
   return sql<KnownTable[]>`
     select
       t.id,
@@ -49,8 +55,7 @@ async function lockTables(sql: Transaction): Promise<KnownTable[]> {
     from tables t
     join table_heads h on h.table_id = t.id
     join houses o on o.id = t.house_id
-    order by t.id
-    for no key update of t, h`;
+    order by t.id`;
 }
 
 async function saveHouses(sql: Transaction, houses: ReturnType<typeof changesOf>["houses"]): Promise<void> {

@@ -55,6 +55,8 @@ interface Changes {
   tables: TableRow[];
   /** Ids of tables with another feed than before: the state of the old feed's newest response does not apply. */
   newFeeds: number[];
+  /** Ids of tables with another palette or kind of round ids than before; only a table without rounds may change these. */
+  newKinds: number[];
   problems: Problem[];
 }
 
@@ -64,7 +66,7 @@ interface Changes {
  * this.
  */
 export function changesOf(entries: readonly HouseEntry[], known: readonly KnownTable[]): Changes {
-  const changes: Changes = { houses: [], tables: [], newFeeds: [], problems: [] };
+  const changes: Changes = { houses: [], tables: [], newFeeds: [], newKinds: [], problems: [] };
   const before = new Map(known.map((table) => [nameOf(table.house, table), table]));
   entries.forEach(({ settings, entry }, houseAt) => {
     changes.houses.push({
@@ -97,7 +99,9 @@ export function changesOf(entries: readonly HouseEntry[], known: readonly KnownT
       changes.tables.push(row);
       const old = before.get(nameOf(settings.id, table));
       if (old === undefined) return;
-      changes.problems.push(...fixedProblems(row, old, `houses[${houseAt}].tables[${position}]`));
+      const fixed = fixedProblems(row, old, `houses[${houseAt}].tables[${position}]`);
+      if (fixed.length > 0) changes.newKinds.push(old.id);
+      if (old.hasRounds) changes.problems.push(...fixed);
       if (!isSameFeed(row, old, settings.demo ? old.baseUrl : textOrNull(entry["base_url"]))) {
         changes.newFeeds.push(old.id);
       }
@@ -106,8 +110,8 @@ export function changesOf(entries: readonly HouseEntry[], known: readonly KnownT
   return changes;
 }
 
+/** What changed that is fixed once the table has rounds. */
 function fixedProblems(row: TableRow, old: KnownTable, path: string): Problem[] {
-  if (!old.hasRounds) return [];
   const advice = `is fixed because ${nameOf(row.house_id, row)} has rounds; give the changed game a new market`;
   return [
     ...(isDeepStrictEqual(row.colors, old.colors)

@@ -7,18 +7,11 @@ import { modelOf, type Band } from "../forecasts/model/table-model.ts";
  * A table with rounds keeps its model until another one is promoted.
  */
 export async function saveHeads(sql: Transaction): Promise<void> {
-  const kinds = await sql<{ colors: Band[]; edge: number | null }[]>`
-    select distinct colors, (settings ->> 'house_edge')::float8 as edge
-    from tables`;
-  const models = kinds.map((kind) => ({ ...kind, model: modelOf(kind.colors, kind.edge) }));
-  await saveModels(
-    sql,
-    models.map(({ model }) => model),
-  );
+  const kinds = await saveKinds(sql);
   await sql`
     with kind as (
       select *
-      from jsonb_to_recordset(${JSON.stringify(models.map((kind) => ({ ...kind, model: kind.model.name })))}::text::jsonb)
+      from jsonb_to_recordset(${JSON.stringify(kinds)}::text::jsonb)
         as k (colors jsonb, edge float8, model text)
     ),
     palette as (
@@ -33,21 +26,47 @@ export async function saveHeads(sql: Transaction): Promise<void> {
       select id, bands from palette
       union
       select id, bands from palettes
+    ),
+    wanted as (
+      select t.id, own.id as palette, kind.model, t.pause_ms
+      from tables t
+      join own on own.bands = t.colors
+      join kind on kind.colors = t.colors and kind.edge is not distinct from (t.settings ->> 'house_edge')::float8
+    ),
+    changed as (
+      select w.*
+      from wanted w
+      join table_heads h on h.table_id = w.id
+      where (h.palette, h.pause_ms) <> (w.palette, w.pause_ms)
+        or h.last_seq = 0 and h.first_model <> w.model
+      order by w.id
+      for no key update of h
+    ),
+    advanced as (
+      update table_heads h
+      set
+        version = h.version + 1,
+        changed_at = clock_timestamp(),
+        palette = w.palette,
+        first_model = case when h.last_seq = 0 then w.model else h.first_model end,
+        model = case when h.last_seq = 0 then w.model else h.model end,
+        pause_ms = w.pause_ms
+      from changed w
+      where h.table_id = w.id
     )
-    insert into table_heads as h (table_id, palette, first_model, model, pause_ms)
-    select t.id, own.id, kind.model, kind.model, t.pause_ms
-    from tables t
-    join own on own.bands = t.colors
-    join kind on kind.colors = t.colors and kind.edge is not distinct from (t.settings ->> 'house_edge')::float8
-    order by t.id
-    on conflict (table_id) do update
-    set
-      version = h.version + 1,
-      changed_at = clock_timestamp(),
-      palette = excluded.palette,
-      first_model = case when h.last_seq = 0 then excluded.first_model else h.first_model end,
-      model = case when h.last_seq = 0 then excluded.model else h.model end,
-      pause_ms = excluded.pause_ms
-    where (h.palette, h.pause_ms) <> (excluded.palette, excluded.pause_ms)
-      or h.last_seq = 0 and h.first_model <> excluded.first_model`;
+    insert into table_heads (table_id, palette, first_model, model, pause_ms)
+    select w.id, w.palette, w.model, w.model, w.pause_ms
+    from wanted w
+    where not exists (select from table_heads h where h.table_id = w.id)
+    order by w.id`;
+}
+
+/** Stores the model of each combination of bands and edge that tables have, and returns them with the model's name. */
+async function saveKinds(sql: Transaction): Promise<{ colors: Band[]; edge: number | null; model: string }[]> {
+  const kinds = await sql<{ colors: Band[]; edge: number | null }[]>`
+    select distinct colors, (settings ->> 'house_edge')::float8 as edge
+    from tables`;
+  const models = kinds.map(({ colors, edge }) => modelOf(colors, edge));
+  await saveModels(sql, models);
+  return kinds.map((kind, at) => ({ ...kind, model: models[at]!.name }));
 }

@@ -1,15 +1,20 @@
 import { beforeEach, describe, expect, test } from "vitest";
+import type { Queryable } from "../../src/db/client.ts";
 import type { Fragment } from "../../src/db/statement.ts";
+import { reasonOf } from "../../src/errors.ts";
 import { applyHouses, setDemoAddress } from "../../src/houses-file/apply-store.ts";
 import { listHouses } from "../../src/houses/house-status-store.ts";
 import { pauseHouse, resumeHouse } from "../../src/houses/polling/pause-store.ts";
 import { listPollSchedules, loadHouse } from "../../src/houses/store.ts";
 import { findOfflineHouses, findUnreadableTables } from "../../src/houses-file/watch-store.ts";
 import { openTestDatabase } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
 import { feedEntry, forgetHouses, houseEntry, tableEntry } from "../support/houses.ts";
 
 const { sql } = await openTestDatabase();
 beforeEach(() => forgetHouses(sql));
+
+const TWO_COLORS = [{ name: "low", below: 3 }, { name: "high" }];
 
 const noVariables = () => undefined;
 
@@ -37,15 +42,15 @@ const polledSecondsAfterRound = async (seconds: number) => {
 };
 
 /** Changes the heads of all tables, or of those of a market, as a pass would. */
-async function moveHeads(change: Fragment, market: string | null = null): Promise<void> {
-  await sql`
+async function moveHeads(change: Fragment, market: string | null = null, tx: Queryable = sql): Promise<void> {
+  await tx`
     update table_heads
     set ${change}, version = version + 1
     where table_id in (select id from tables where ${market}::text is null or market = ${market})`;
 }
 
-async function giveRound(market = "global"): Promise<void> {
-  await sql`
+async function giveRound(market = "global", tx: Queryable = sql): Promise<void> {
+  await tx`
     insert into rounds (
       table_id, seq, ordinal, round_id, hundredths, raw_value, palette, color, source, received_at, after_gap, late,
       history_hash
@@ -54,7 +59,7 @@ async function giveRound(market = "global"): Promise<void> {
     from tables t
     join table_heads h on h.table_id = t.id
     where t.market = ${market}`;
-  await moveHeads(sql`last_seq = 1, last_ordinal = 1`, market);
+  await moveHeads(sql`last_seq = 1, last_ordinal = 1`, market, tx);
 }
 
 describe("applying a houses file", () => {
@@ -131,11 +136,34 @@ describe("applying a houses file", () => {
     expect(await facts()).toEqual(before);
   });
 
+  test("does not wait for passes of tables that stay as they are", async () => {
+    await applyHouses(sql, [houseEntry()]);
+    await sql.begin(async (pass) => {
+      await pass`select from table_heads for no key update`;
+      expect(await applyHouses(sql, [houseEntry(), houseEntry({ id: "beta" })])).toMatchObject({ tables: 2 });
+    });
+    expect(await sql`select from table_heads`).toHaveLength(2);
+  });
+
+  test("waits for the pass that may bring the first round of a table with another palette, and then refuses", async () => {
+    const [before, after] = [houseEntry(), houseEntry({ tables: [tableEntry({ colors: TWO_COLORS })] })];
+    await applyHouses(sql, [before]);
+    let applied: Promise<unknown> | undefined;
+    await sql.begin(async (pass) => {
+      await giveRound("global", pass);
+      applied = applyHouses(sql, [after]).catch(reasonOf);
+      await eventually(async () => {
+        const waiting = await sql`
+          select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
+        return waiting.length === 1;
+      });
+    });
+    expect(await applied).toMatch(/the palette is fixed because .* has rounds/);
+  });
+
   test("takes another palette for a table without rounds", async () => {
     await applyHouses(sql, [houseEntry()]);
-    await applyHouses(sql, [
-      houseEntry({ tables: [tableEntry({ colors: [{ name: "low", below: 3 }, { name: "high" }] })] }),
-    ]);
+    await applyHouses(sql, [houseEntry({ tables: [tableEntry({ colors: TWO_COLORS })] })]);
     expect((await facts()).tables[0]?.["colors"]).toEqual([
       { name: "low", below: 300 },
       { name: "high", below: null },
