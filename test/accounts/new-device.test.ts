@@ -55,8 +55,8 @@ const SURFACES = [
 
 describe.each(SURFACES)("a sign-in at $surface from a new browser", ({ surface, world, make, advice }) => {
   const signIn = (headers: Record<string, string>, email: string) => {
-    const somebody = world().stranger();
-    return somebody.post(`/${surface}/sign-in`, { email, password: PASSWORD }, headers);
+    const client = world().stranger();
+    return client.post(`/${surface}/sign-in`, { email, password: PASSWORD }, headers);
   };
 
   it("is mailed with time, browser, shortened address and what to do, and without the header's text", async () => {
@@ -75,11 +75,11 @@ describe.each(SURFACES)("a sign-in at $surface from a new browser", ({ surface, 
 
   it("is not mailed again from the same browser, nor more than once in two minutes", async () => {
     await make("often@example.com");
-    const { somebody } = await world().signIn("often@example.com");
+    const { client } = await world().signIn("often@example.com");
     await passWindow(world().sql);
-    expect(
-      (await somebody.post(`/${surface}/sign-in`, { email: "often@example.com", password: PASSWORD })).status,
-    ).toBe(303);
+    expect((await client.post(`/${surface}/sign-in`, { email: "often@example.com", password: PASSWORD })).status).toBe(
+      303,
+    );
     expect((await delivered(world().sql)).map(({ to }) => to)).toEqual(["often@example.com"]);
     for (let n = 0; n < 3; n += 1) await world().signIn("often@example.com");
     expect(await delivered(world().sql)).toHaveLength(2);
@@ -96,10 +96,10 @@ describe.each(SURFACES)("a sign-in at $surface from a new browser", ({ surface, 
 
   it("is listed by browser and system, without the header's text", async () => {
     await make("listed@example.com");
-    const somebody = world().stranger();
+    const client = world().stranger();
     const headers = { "user-agent": `${FIREFOX} call +1 555 0100` };
-    await somebody.post(`/${surface}/sign-in`, { email: "listed@example.com", password: PASSWORD }, headers);
-    const text = await (await somebody.get(surface === "ops" ? "/ops/me" : "/console/security")).text();
+    await client.post(`/${surface}/sign-in`, { email: "listed@example.com", password: PASSWORD }, headers);
+    const text = await (await client.get(surface === "ops" ? "/ops/me" : "/console/security")).text();
     expect(text).toContain("<td>Firefox on Linux</td>");
     expect(text).not.toContain("555");
     await delivered(world().sql);

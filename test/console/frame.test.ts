@@ -8,7 +8,7 @@ import { actions, pages } from "../../src/console/index.ts";
 import { connect } from "../../src/db/client.ts";
 import { promisesIn } from "../forecasts/words.ts";
 import { eventually } from "../support/eventually.ts";
-import type { Somebody } from "../support/somebody.ts";
+import type { CookieClient } from "../support/cookie-client.ts";
 import {
   DOORS,
   EVERY_METHOD,
@@ -33,8 +33,8 @@ const forgets: ConsoleAction = {
 };
 
 let world: ConsoleWorld;
-let ann: Somebody & Holding;
-let bob: Somebody & Holding;
+let ann: CookieClient & Holding;
+let bob: CookieClient & Holding;
 beforeAll(async () => {
   world = await openConsoleWorld({
     isDemo: true,
@@ -242,7 +242,7 @@ describe("[API1][V8] the data of another account", () => {
   const ownParams = (path: string) => paramsOf(path).filter((name) => !(`${path} ${name}` in SHARED));
 
   /** The ids of a path, all of them of the same holder. */
-  async function idsOf(path: string, of: Somebody & Holding): Promise<Record<string, string>> {
+  async function idsOf(path: string, of: CookieClient & Holding): Promise<Record<string, string>> {
     const ids: Record<string, string> = {};
     for (const name of paramsOf(path)) {
       const place = `${path} ${name}`;
@@ -363,8 +363,8 @@ describe("a request", () => {
       "/nothing",
     ]) {
       const headers = { "sec-fetch-site": "cross-site", origin: "https://evil.example" };
-      for (const somebody of [ann, world.stranger()]) {
-        const refused = await somebody.post(`/console${path}`, {}, headers);
+      for (const client of [ann, world.stranger()]) {
+        const refused = await client.post(`/console${path}`, {}, headers);
         expect([path, refused.status]).toEqual([path, 403]);
         checkHeaders(refused);
       }
@@ -480,16 +480,16 @@ describe("the words of the console", () => {
   });
 });
 
-const holders = new Map<string, Promise<Somebody & Holding>>();
+const holders = new Map<string, Promise<CookieClient & Holding>>();
 
 /** Somebody with an account of their own, made when first asked for. */
-function holder(name: string, options: { hasAgreed?: boolean } = {}): Promise<Somebody & Holding> {
+function holder(name: string, options: { hasAgreed?: boolean } = {}): Promise<CookieClient & Holding> {
   const known = holders.get(name);
   if (known !== undefined) return known;
   const made = (async () => {
     const holding = await world.makeHolder(`${name}@example.com`, options);
-    const { somebody } = await world.signIn(holding.email);
-    return Object.assign(somebody, holding);
+    const { client } = await world.signIn(holding.email);
+    return Object.assign(client, holding);
   })();
   holders.set(name, made);
   return made;
@@ -498,20 +498,20 @@ function holder(name: string, options: { hasAgreed?: boolean } = {}): Promise<So
 let fresh = 0;
 
 /** Somebody new, to whom anything may be done. */
-function freshHolder(options: { hasAgreed?: boolean } = {}): Promise<Somebody & Holding> {
+function freshHolder(options: { hasAgreed?: boolean } = {}): Promise<CookieClient & Holding> {
   fresh += 1;
   return holder(`fresh${fresh}`, options);
 }
 
-let lost: Promise<Somebody> | undefined;
+let lost: Promise<CookieClient> | undefined;
 
 /** A person who signed in at the console, and no longer holds an account. */
-function withoutAccount(): Promise<Somebody> {
+function withoutAccount(): Promise<CookieClient> {
   lost ??= (async () => {
     const { accountId } = await world.makeHolder("none@example.com");
-    const { somebody } = await world.signIn("none@example.com");
+    const { client } = await world.signIn("none@example.com");
     await world.sql`update accounts set user_id = null, email = 'left@example.com' where id = ${accountId}`;
-    return somebody;
+    return client;
   })();
   return lost;
 }

@@ -5,7 +5,7 @@ import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import { eventually } from "../support/eventually.ts";
 import { listExamples, runExample } from "../support/examples.ts";
 import { houseEntry } from "../support/houses.ts";
-import type { Somebody } from "../support/somebody.ts";
+import type { CookieClient } from "../support/cookie-client.ts";
 import { mailsTo } from "./mails.ts";
 import { EVERY_METHOD } from "./samples.ts";
 import { type ConsoleWorld, openConsoleWorld } from "./world.ts";
@@ -22,8 +22,8 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-async function textOf(somebody: Somebody, path: string): Promise<string> {
-  const response = await somebody.get(path);
+async function textOf(client: CookieClient, path: string): Promise<string> {
+  const response = await client.get(path);
   expect(response.status).toBe(200);
   const text = await response.text();
   return text

@@ -12,7 +12,7 @@ import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import { eventually } from "../support/eventually.ts";
 import { listExamples, runExample } from "../support/examples.ts";
 import { houseEntry, tableEntry } from "../support/houses.ts";
-import type { Somebody } from "../support/somebody.ts";
+import type { CookieClient } from "../support/cookie-client.ts";
 import { totp } from "../ops/totp.ts";
 import { openConsoleWorld, PASSWORD, type ConsoleWorld, type Holding } from "./world.ts";
 
@@ -26,8 +26,8 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-const pageOf = async (somebody: Somebody, path: string) => {
-  const response = await somebody.get(path);
+const pageOf = async (client: CookieClient, path: string) => {
+  const response = await client.get(path);
   expect(response.status).toBe(200);
   return response.text();
 };
@@ -124,7 +124,7 @@ describe("the dashboard", () => {
 });
 
 describe("keys", () => {
-  let kim: Somebody & Holding;
+  let kim: CookieClient & Holding;
   beforeAll(async () => {
     kim = await world.as("kim");
     await world.givePlan(kim.accountId, "Pro", 20);

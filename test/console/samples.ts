@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { XPUB } from "../support/chain.ts";
-import type { Somebody } from "../support/somebody.ts";
+import type { CookieClient } from "../support/cookie-client.ts";
 import type { ConsoleWorld, Holding } from "./world.ts";
 
 /** Makes something of a holder's and gives the id that stands for it in a path, a form or a query. */
-export type Sample = (world: ConsoleWorld, holder: Somebody & Holding) => Promise<string>;
+export type Sample = (world: ConsoleWorld, holder: CookieClient & Holding) => Promise<string>;
 
 let made = 0;
 
@@ -14,7 +14,7 @@ const key: Sample = async (world, { accountId, email }) => {
 };
 
 /** The order form of a plan as it is shown, both of its boxes ticked. */
-async function orderForm(holder: Somebody): Promise<Record<string, string>> {
+async function orderForm(holder: CookieClient): Promise<Record<string, string>> {
   const text = await (await holder.get("/console/plans/Pro/buy")).text();
   return Object.fromEntries(
     [...text.matchAll(/name="(key|offer|start_now|is_final)" value="([^"]*)"/g)].map(([, name, value]) => [
@@ -24,7 +24,7 @@ async function orderForm(holder: Somebody): Promise<Record<string, string>> {
   );
 }
 
-async function buy(holder: Somebody): Promise<{ form: Record<string, string>; purchase: string }> {
+async function buy(holder: CookieClient): Promise<{ form: Record<string, string>; purchase: string }> {
   const form = await orderForm(holder);
   const done = await holder.post("/console/plans/Pro/buy", form);
   const purchase = /^\/console\/purchases\/(\d+)$/.exec(done.headers.get("location") ?? "")?.[1];
@@ -111,7 +111,7 @@ export const NO_IDS: ReadonlySet<string> = new Set([
 ]);
 
 /** What else a form needs, so that it is the id alone that is wrong. */
-export const FORMS: Readonly<Record<string, (holder: Somebody) => Promise<Record<string, string>>>> = {
+export const FORMS: Readonly<Record<string, (holder: CookieClient) => Promise<Record<string, string>>>> = {
   "key.rotate": () => Promise.resolve({ overlap: "1h" }),
   "plan.buy": orderForm,
 };

@@ -5,7 +5,7 @@ import { insertOperator } from "../../src/accounts/operators/operator-store.ts";
 import { verifyAudit } from "../../src/audit/verify.ts";
 import { walletMicros } from "../../src/ledger/store.ts";
 import { totp } from "../ops/totp.ts";
-import type { Somebody } from "../support/somebody.ts";
+import type { CookieClient } from "../support/cookie-client.ts";
 import { linkTo, mailsTo, tokenOf } from "./mails.ts";
 import { type ConsoleWorld, openConsoleWorld, PASSWORD } from "./world.ts";
 
@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-const isIn = async (somebody: Somebody) => (await somebody.get(SECURITY)).status === 200;
+const isIn = async (client: CookieClient) => (await client.get(SECURITY)).status === 200;
 const lastMail = async (email: string) => (await mailsTo(world.sql, email)).at(-1)?.kind;
 
 async function actionsOf(accountId: bigint): Promise<string[]> {
@@ -30,7 +30,7 @@ async function actionsOf(accountId: bigint): Promise<string[]> {
 describe("the password", () => {
   it("is changed with the current one, ends the other sign-ins and the open links, and sends a mail", async () => {
     const ann = await world.as("ann");
-    const { somebody: other } = await world.signIn(ann.email);
+    const { client: other } = await world.signIn(ann.email);
     const wrong = await ann.post(`${SECURITY}/password`, { password: "not it at all", next: NEW, again: NEW });
     expect(wrong.status).toBe(422);
     const text = await wrong.text();
@@ -58,7 +58,7 @@ describe("the password", () => {
   });
 
   it("is changed by no page of another site", async () => {
-    const { somebody } = await world.signIn((await world.makeHolder("crossed@example.com")).email);
+    const { client } = await world.signIn((await world.makeHolder("crossed@example.com")).email);
     const headers = { origin: "https://evil.example", "sec-fetch-site": "cross-site" };
     for (const path of [
       "security/password",
@@ -67,7 +67,7 @@ describe("the password", () => {
       "account/close",
       "terms",
     ]) {
-      expect((await somebody.post(`/console/${path}`, { password: PASSWORD }, headers)).status).toBe(403);
+      expect((await client.post(`/console/${path}`, { password: PASSWORD }, headers)).status).toBe(403);
     }
   });
 });
@@ -76,14 +76,14 @@ describe("[V7] sign-ins", () => {
   it("are listed, ended one by one or all others, and only those of the current account", async () => {
     const { email, userId } = await world.makeHolder("bea@example.com");
     const [here, second, third] = [await world.signIn(email), await world.signIn(email), await world.signIn(email)];
-    const bea = here.somebody;
+    const bea = here.client;
     const text = await (await bea.get(SECURITY)).text();
     const ids = [...text.matchAll(/name="id" value="([^"]+)"/g)].map(([, id = ""]) => id);
     expect(ids).toHaveLength(2);
     const eve = await world.as("eve");
     expect((await eve.post(`${SECURITY}/sessions/end`, { id: ids[0]! })).status).toBe(422);
     expect((await bea.post(`${SECURITY}/sessions/end`, { id: ids[0]! })).status).toBe(303);
-    const others = await Promise.all([second, third].map(({ somebody }) => isIn(somebody)));
+    const others = await Promise.all([second, third].map(({ client }) => isIn(client)));
     expect(others.filter(Boolean)).toHaveLength(1);
     await world.signIn(email);
     await world.sql`
@@ -102,7 +102,7 @@ describe("[V7] sign-ins", () => {
 describe("[V6] a second factor", () => {
   it("is enabled with a code, required at sign-ins and changes, kept by a reset, and disabled, each with a mail", async () => {
     const { email, accountId } = await world.makeHolder("zoe@example.com");
-    const { somebody: zoe } = await world.signIn(email);
+    const { client: zoe } = await world.signIn(email);
     const enroll = await (await zoe.post(`${SECURITY}/two-factor/enable`, { password: PASSWORD })).text();
     const secret = /secret: <code>([A-Z2-7]+)</.exec(enroll)![1]!;
     const backup = [...enroll.matchAll(/<li><code>([^<]+)</g)].map(([, code = ""]) => code);
@@ -116,7 +116,7 @@ describe("[V6] a second factor", () => {
     expect((await zoe.post(`${SECURITY}/two-factor/verify`, { code: await code() })).status).toBe(303);
     expect(await lastMail(email)).toBe("second-factor-changed");
 
-    const { somebody: later, response } = await world.signIn(email);
+    const { client: later, response } = await world.signIn(email);
     expect(response.headers.get("location")).toBe("/console/sign-in/code");
     expect(await isIn(later)).toBe(false);
     expect((await later.post("/console/sign-in/code", { code: "not-a-code" })).status).toBe(401);
@@ -125,7 +125,7 @@ describe("[V6] a second factor", () => {
     expect([second.status, second.headers.get("location")]).toEqual([303, SECURITY]);
     expect(await isIn(later)).toBe(true);
     const replay = await world.signIn(email);
-    expect((await replay.somebody.post("/console/sign-in/code", { code: shown })).status).toBe(401);
+    expect((await replay.client.post("/console/sign-in/code", { code: shown })).status).toBe(401);
 
     // from here on from another address, since each of these takes one of the few tries
     const bare = { password: PASSWORD, next: NEW, again: NEW };
@@ -141,17 +141,17 @@ describe("[V6] a second factor", () => {
     await world.stranger().post("/console/reset", { token, next: PASSWORD, again: PASSWORD });
     const again = await world.signIn(email);
     expect(again.response.headers.get("location")).toBe("/console/sign-in/code");
-    expect((await again.somebody.post("/console/sign-in/code", { code: await code() })).status).toBe(303);
+    expect((await again.client.post("/console/sign-in/code", { code: await code() })).status).toBe(303);
     const codes = await (
-      await again.somebody.post(`${SECURITY}/two-factor/codes`, { password: PASSWORD, code: "" })
+      await again.client.post(`${SECURITY}/two-factor/codes`, { password: PASSWORD, code: "" })
     ).text();
     expect(codes).toContain("the code is not right");
-    const done = await again.somebody.post(`${SECURITY}/two-factor/disable`, {
+    const done = await again.client.post(`${SECURITY}/two-factor/disable`, {
       password: PASSWORD,
       code: await code(),
     });
     expect(done.status).toBe(303);
-    expect(await isIn(again.somebody)).toBe(true);
+    expect(await isIn(again.client)).toBe(true);
     expect(await lastMail(email)).toBe("second-factor-changed");
     expect(await actionsOf(accountId)).toEqual([
       "own.two-factor-on",
@@ -167,14 +167,14 @@ describe("[V6] a second factor", () => {
 describe("a second factor that was lost", () => {
   it("is reset by an admin, which ends the sign-ins of its holder and sends a mail", async () => {
     const { email, userId, accountId } = await world.makeHolder("lost@example.com");
-    const { somebody } = await world.signIn(email);
+    const { client } = await world.signIn(email);
     const drop = () => world.sql.begin((tx) => removeHolderTwoFactor(tx, accountId));
     expect(await drop()).toEqual({ ok: false, reason: `${email} has no second factor` });
     await world.sql`update auth.users set two_factor_enabled = true where id = ${userId}`;
     await world.sql`
       insert into auth.two_factors (id, secret, backup_codes, user_id) values ('lost', 'x', 'x', ${userId})`;
     expect(await drop()).toMatchObject({ ok: true, after: { two_factor: false, sessions_ended: 1 } });
-    expect(await isIn(somebody)).toBe(false);
+    expect(await isIn(client)).toBe(false);
     expect((await world.signIn(email)).response.headers.get("location")).toBe("/console");
     expect(await lastMail(email)).toBe("second-factor-changed");
   });

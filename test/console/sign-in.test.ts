@@ -4,8 +4,8 @@ import { insertOperator } from "../../src/accounts/operators/operator-store.ts";
 import { hashPassword } from "../../src/accounts/identity/password.ts";
 import { saveAddress } from "../../src/accounts/holders/person-store.ts";
 import { eventually } from "../support/eventually.ts";
-import type { Somebody } from "../support/somebody.ts";
-import { openSomebody } from "../support/somebody.ts";
+import type { CookieClient } from "../support/cookie-client.ts";
+import { openCookieClient } from "../support/cookie-client.ts";
 import { linkTo, mailsTo, plain, tokenOf } from "./mails.ts";
 import { type ConsoleWorld, openConsoleWorld, PASSWORD } from "./world.ts";
 
@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-const isIn = async (somebody: Somebody) => (await somebody.get("/console/security")).status === 200;
+const isIn = async (client: CookieClient) => (await client.get("/console/security")).status === 200;
 
 async function makeOperator(email: string): Promise<void> {
   const passwordHash = await hashPassword(PASSWORD);
@@ -79,9 +79,9 @@ describe("[API2][V6] signing in at the console", () => {
         ["not an address", PASSWORD],
         ["", ""],
       ].map(async ([email = "", password = ""]) => {
-        const { response, somebody } = await world.signIn(email, password);
+        const { response, client } = await world.signIn(email, password);
         const text = (await plain(response)).replaceAll(/value="[^"]*"/g, "");
-        return { status: response.status, text, cookies: somebody.cookies.size };
+        return { status: response.status, text, cookies: client.cookies.size };
       }),
     );
     for (const answer of answers) expect(answer).toEqual(answers[0]);
@@ -108,8 +108,8 @@ describe("[API2][V6] signing in at the console", () => {
 
   it("[API5] opens nothing at /ops, nor a sign-in of /ops anything here", async () => {
     await world.makeHolder("opal@example.com");
-    const { somebody } = await world.signIn("opal@example.com");
-    const cookie = [...somebody.cookies].find(([name]) => name.includes("session_token"))!;
+    const { client } = await world.signIn("opal@example.com");
+    const cookie = [...client.cookies].find(([name]) => name.includes("session_token"))!;
     await expect(world.sql`update auth.sessions set surface = 'ops'`).rejects.toThrow(
       "session_is_of_its_holders_surface",
     );
@@ -119,35 +119,31 @@ describe("[API2][V6] signing in at the console", () => {
   it("[V7] ends after two weeks, after three days without use, and with signing out", async () => {
     await world.makeHolder("ends@example.com");
     const begin = async () => {
-      const { somebody } = await world.signIn("ends@example.com");
+      const { client } = await world.signIn("ends@example.com");
       const [row] = await world.sql<{ id: string }[]>`
         select s.id from auth.sessions s join auth.users u on u.id = s.user_id
         where u.email = 'ends@example.com' order by s.created_at desc limit 1`;
-      return { somebody, id: row!.id };
+      return { client, id: row!.id };
     };
     const [old, idle, used, left] = [await begin(), await begin(), await begin(), await begin()];
     await world.sql`update auth.sessions set expires_at = now() where id = ${old.id}`;
     await world.sql`update auth.sessions set seen_at = now() - interval '3 days' where id = ${idle.id}`;
     await world.sql`update auth.sessions set seen_at = now() - interval '2 days' where id = ${used.id}`;
-    expect([await isIn(old.somebody), await isIn(idle.somebody), await isIn(used.somebody)]).toEqual([
-      false,
-      false,
-      true,
-    ]);
+    expect([await isIn(old.client), await isIn(idle.client), await isIn(used.client)]).toEqual([false, false, true]);
     const [row] =
       await world.sql`select seen_at > now() - interval '1 minute' as seen from auth.sessions where id = ${used.id}`;
     expect(row).toEqual({ seen: true });
-    const kept = new Map(left.somebody.cookies);
-    expect((await left.somebody.post("/console/sign-out")).headers.get("location")).toBe("/console/sign-in");
-    for (const [name, value] of kept) left.somebody.cookies.set(name, value);
-    expect(await isIn(left.somebody)).toBe(false); // it ended here, not only in the browser
+    const kept = new Map(left.client.cookies);
+    expect((await left.client.post("/console/sign-out")).headers.get("location")).toBe("/console/sign-in");
+    for (const [name, value] of kept) left.client.cookies.set(name, value);
+    expect(await isIn(left.client)).toBe(false); // it ended here, not only in the browser
   });
 });
 
 describe("[V6] a forgotten password", () => {
   it("is set with the newest link, once, and every sign-in ends with it", async () => {
     await world.makeHolder("fay@example.com");
-    const { somebody } = await world.signIn("fay@example.com");
+    const { client } = await world.signIn("fay@example.com");
     const first = await forget("fay@example.com");
     const token = await forget("fay@example.com");
     expect((await world.stranger().get(`/console/reset?token=${first}`)).status).toBe(410);
@@ -156,9 +152,9 @@ describe("[V6] a forgotten password", () => {
     expect((await reset(token, NEW, "another")).status).toBe(422);
     expect((await reset(token, "password123")).status).toBe(422);
     expect((await reset(token, "fay@example.com")).status).toBe(422);
-    expect(await isIn(somebody)).toBe(true);
+    expect(await isIn(client)).toBe(true);
     expect((await reset(token)).headers.get("location")).toBe("/console/sign-in");
-    expect(await isIn(somebody)).toBe(false);
+    expect(await isIn(client)).toBe(false);
     expect((await reset(token)).status).toBe(410);
     expect((await world.signIn("fay@example.com")).response.status).toBe(401);
     expect((await world.signIn("fay@example.com", NEW)).response.status).toBe(303);
@@ -193,9 +189,9 @@ describe("[V6] a forgotten password", () => {
     await makeOperator("boss@example.com");
     const answers: unknown[] = [];
     for (const email of ["known@example.com", "unknown@example.com", "boss@example.com"]) {
-      const somebody = world.stranger();
-      const response = await somebody.post("/console/forgot", { email });
-      answers.push({ status: response.status, text: await plain(response), cookies: somebody.cookies.size });
+      const client = world.stranger();
+      const response = await client.post("/console/forgot", { email });
+      answers.push({ status: response.status, text: await plain(response), cookies: client.cookies.size });
     }
     expect(answers[1]).toEqual(answers[0]);
     expect(answers[2]).toEqual(answers[0]);
@@ -225,7 +221,7 @@ describe("[V6] a forgotten password", () => {
   it("is asked for though others have had us write to the address for something else", async () => {
     await world.makeHolder("kept-out@example.com");
     for (let n = 0; n < 6; n += 1) {
-      const others = openSomebody(world.url, `203.0.113.${100 + n}`);
+      const others = openCookieClient(world.url, `203.0.113.${100 + n}`);
       const fields = { email: "kept-out@example.com", password: NEW, terms: "on", adult: "on" };
       expect((await others.post("/console/sign-up", fields)).status).toBe(n < 5 ? 200 : 429);
     }
@@ -236,9 +232,9 @@ describe("[V6] a forgotten password", () => {
     await world.makeHolder("often@example.com");
     const statuses: number[] = [];
     for (let n = 0; n < 6; n += 1) {
-      const somebody = openSomebody(world.url, `203.0.113.${n}`);
+      const client = openCookieClient(world.url, `203.0.113.${n}`);
       const email = n % 2 === 0 ? "Often@example.com" : `often+${n}@example.com`; // one mailbox
-      statuses.push((await somebody.post("/console/forgot", { email })).status);
+      statuses.push((await client.post("/console/forgot", { email })).status);
     }
     expect(statuses).toEqual([200, 200, 200, 200, 200, 429]);
   });

@@ -4,7 +4,7 @@ import { insertOperator } from "../../src/accounts/operators/operator-store.ts";
 import { forgetEndedSignIns } from "../../src/accounts/identity/session-store.ts";
 import { createAccount, createKey } from "../../src/callers/store.ts";
 import { verifyAudit } from "../../src/audit/verify.ts";
-import type { Somebody } from "../support/somebody.ts";
+import type { CookieClient } from "../support/cookie-client.ts";
 import { linkTo, mailsTo, plain, tokenOf } from "./mails.ts";
 import { type ConsoleWorld, openConsoleWorld, PASSWORD } from "./world.ts";
 
@@ -17,18 +17,18 @@ afterAll(() => world.close());
 const BOTH = { terms: "on", adult: "on" };
 
 async function signUp(email: string, password = PASSWORD, boxes: Record<string, string> = BOTH) {
-  const somebody = world.stranger();
-  const response = await somebody.post("/console/sign-up", { email, password, ...boxes });
-  return { somebody, response };
+  const client = world.stranger();
+  const response = await client.post("/console/sign-up", { email, password, ...boxes });
+  return { client, response };
 }
 
 /** Signs up and opens the link. */
-async function join(email: string): Promise<Somebody> {
-  const { somebody } = await signUp(email);
+async function join(email: string): Promise<CookieClient> {
+  const { client } = await signUp(email);
   const token = tokenOf(await linkTo(world.sql, email, "confirm"));
-  const { status } = await somebody.post("/console/confirm", { token, password: PASSWORD });
+  const { status } = await client.post("/console/confirm", { token, password: PASSWORD });
   expect(status).toBe(303);
-  return somebody;
+  return client;
 }
 
 async function countUsers(email: string): Promise<number> {
@@ -43,23 +43,23 @@ describe("signing up", () => {
     expect(form.match(/type="checkbox"/g)).toHaveLength(2);
     expect(form).not.toContain("checked");
 
-    const { somebody, response } = await signUp(" Ann@Example.com ");
+    const { client, response } = await signUp(" Ann@Example.com ");
     expect(response.status).toBe(200);
-    expect([...somebody.cookies.keys()]).toEqual(["rh_console_sign_up"]); // which signs nobody in
+    expect([...client.cookies.keys()]).toEqual(["rh_console_sign_up"]); // which signs nobody in
     expect(await countUsers("ann@example.com")).toBe(0); // nothing is there for an address that nobody proved
 
     const link = await linkTo(world.sql, "ann@example.com", "confirm");
-    const page = await somebody.get(link);
+    const page = await client.get(link);
     expect(page.status).toBe(200);
     expect(await page.text()).not.toContain('name="password"'); // it was asked for in this browser
     expect([page.headers.get("cache-control"), page.headers.get("referrer-policy")]).toEqual([
       "no-store",
       "same-origin",
     ]);
-    await somebody.get(link); // looking uses nothing up
-    const done = await somebody.post("/console/confirm", { token: tokenOf(link) });
+    await client.get(link); // looking uses nothing up
+    const done = await client.post("/console/confirm", { token: tokenOf(link) });
     expect([done.status, done.headers.get("location")]).toEqual([303, "/console"]);
-    expect((await somebody.get("/console/security")).status).toBe(200);
+    expect((await client.get("/console/security")).status).toBe(200);
     expect((await world.signIn("ann@example.com")).response.status).toBe(303);
 
     const [account] = await world.sql`
@@ -109,8 +109,8 @@ describe("signing up", () => {
     );
     const answers: unknown[] = [];
     for (const email of ["known@example.com", "unknown@example.com", "boss@example.com"]) {
-      const { somebody, response } = await signUp(email, "another good password");
-      answers.push({ status: response.status, text: await plain(response), cookies: [...somebody.cookies.keys()] });
+      const { client, response } = await signUp(email, "another good password");
+      answers.push({ status: response.status, text: await plain(response), cookies: [...client.cookies.keys()] });
     }
     expect(answers[1]).toEqual(answers[0]);
     expect(answers[2]).toEqual(answers[0]);
@@ -147,7 +147,7 @@ describe("signing up", () => {
   it("asks for the password in any other browser, also in one whose cookie is of another sign-up", async () => {
     await signUp("phone@example.com");
     const link = await linkTo(world.sql, "phone@example.com", "confirm");
-    const { somebody: other } = await signUp("other@example.com");
+    const { client: other } = await signUp("other@example.com");
     for (const browser of [world.stranger(), other]) {
       expect(await (await browser.get(link)).text()).toContain('name="password"');
       expect((await browser.post("/console/confirm", { token: tokenOf(link) })).status).toBe(401);
@@ -157,9 +157,9 @@ describe("signing up", () => {
   });
 
   it("sends its mail again to the browser that signed up, and to no other", async () => {
-    const { somebody } = await signUp("again@example.com");
+    const { client } = await signUp("again@example.com");
     const [sent, foreign] = [
-      await somebody.post("/console/sign-up/resend", { email: "again@example.com" }),
+      await client.post("/console/sign-up/resend", { email: "again@example.com" }),
       await world.stranger().post("/console/sign-up/resend", { email: "again@example.com" }),
     ];
     expect([sent.status, foreign.status]).toEqual([200, 200]);
@@ -169,8 +169,8 @@ describe("signing up", () => {
       "confirm-address",
     ]);
     const token = tokenOf(await linkTo(world.sql, "again@example.com", "confirm"));
-    expect((await somebody.post("/console/confirm", { token })).headers.get("location")).toBe("/console");
-    await somebody.post("/console/sign-up/resend", { email: "again@example.com" });
+    expect((await client.post("/console/confirm", { token })).headers.get("location")).toBe("/console");
+    await client.post("/console/sign-up/resend", { email: "again@example.com" });
     expect((await mailsTo(world.sql, "again@example.com")).slice(2)).toEqual([]); // the sign-up is used up
   });
 
@@ -183,25 +183,25 @@ describe("signing up", () => {
     await signUp("late@example.com");
     const token = tokenOf(await linkTo(world.sql, "late@example.com", "confirm"));
     await world.sql`update sign_ups set expires_at = clock_timestamp() where email = 'late@example.com'`;
-    const somebody = world.stranger();
-    expect((await somebody.get(`/console/confirm?token=${token}`)).status).toBe(410);
-    expect((await somebody.post("/console/confirm", { token, password: PASSWORD })).status).toBe(410);
-    expect((await somebody.get(`/console/reset?token=${token}`)).status).toBe(410);
-    expect((await somebody.get(`/console/new-email?token=${token}`)).status).toBe(410);
-    expect((await somebody.get("/console/confirm?token=")).status).toBe(410);
+    const client = world.stranger();
+    expect((await client.get(`/console/confirm?token=${token}`)).status).toBe(410);
+    expect((await client.post("/console/confirm", { token, password: PASSWORD })).status).toBe(410);
+    expect((await client.get(`/console/reset?token=${token}`)).status).toBe(410);
+    expect((await client.get(`/console/new-email?token=${token}`)).status).toBe(410);
+    expect((await client.get("/console/confirm?token=")).status).toBe(410);
     await forgetEndedSignIns(world.sql);
     expect([...(await world.sql`select from sign_ups where email = 'late@example.com'`)]).toEqual([]);
 
     await signUp("once@example.com");
     const once = tokenOf(await linkTo(world.sql, "once@example.com", "confirm"));
     const both = await Promise.all(
-      [somebody, world.stranger()].map((one) => one.post("/console/confirm", { token: once, password: PASSWORD })),
+      [client, world.stranger()].map((one) => one.post("/console/confirm", { token: once, password: PASSWORD })),
     );
     expect(both.filter(({ status, headers }) => status === 303 && headers.get("location") === "/console")).toHaveLength(
       1,
     );
     expect(await countUsers("once@example.com")).toBe(1);
-    expect((await somebody.post("/console/confirm", { token: once, password: PASSWORD })).status).toBe(410);
+    expect((await client.post("/console/confirm", { token: once, password: PASSWORD })).status).toBe(410);
   });
 
   it("[V14] keeps neither the link's token nor the password", async () => {
@@ -268,7 +268,7 @@ describe("signing up", () => {
 describe("a person who lost their account", () => {
   it("is signed out, and refused like a wrong password", async () => {
     const { accountId } = await world.makeHolder("olga@example.com");
-    const { somebody: olga } = await world.signIn("olga@example.com");
+    const { client: olga } = await world.signIn("olga@example.com");
     expect((await olga.get("/console/security")).status).toBe(200);
     await world.sql`update accounts set user_id = null where id = ${accountId}`;
     for (const path of ["/console", "/console/security", "/console/account", "/console/account/data.json"]) {
@@ -299,20 +299,20 @@ describe("the terms", () => {
       await tx`insert into legal_texts (kind, version, sha256, body) values ('terms', '2020-01-01', ${"0".repeat(64)}, 'old')`;
       await tx`insert into consents (account_id, kind, version, sha256) values (${accountId}, 'terms', '2020-01-01', ${"0".repeat(64)})`;
     });
-    const { somebody } = await world.signIn("older@example.com");
-    const asked = await (await somebody.get("/console/terms?to=/console/keys")).text();
+    const { client } = await world.signIn("older@example.com");
+    const asked = await (await client.get("/console/terms?to=/console/keys")).text();
     expect(asked).toContain('<form method="post" action="/console/terms"');
-    const unticked = await somebody.post("/console/terms", { to: "/console/keys" });
+    const unticked = await client.post("/console/terms", { to: "/console/keys" });
     expect(unticked.headers.get("location")).toBe("/console/terms?to=%2Fconsole%2Fkeys");
     expect(asked).toContain(`name="version" value="${legalText("terms").version}"`);
-    const stale = await somebody.post("/console/terms", { terms: "on", version: "2020-01-01", to: "/console/keys" });
+    const stale = await client.post("/console/terms", { terms: "on", version: "2020-01-01", to: "/console/keys" });
     expect(stale.headers.get("location")).toBe("/console/terms?to=%2Fconsole%2Fkeys"); // they read another text
-    const done = await somebody.post("/console/terms", { terms: "on", to: "/console/keys" });
+    const done = await client.post("/console/terms", { terms: "on", to: "/console/keys" });
     expect(done.headers.get("location")).toBe("/console/keys");
-    await somebody.post("/console/terms", { terms: "on", to: "https://evil.example" }); // once is all
+    await client.post("/console/terms", { terms: "on", to: "https://evil.example" }); // once is all
     const rows = await world.sql`select version from consents where account_id = ${accountId} order by id`;
     expect(rows.map(({ version }) => String(version))).toEqual(["2020-01-01", legalText("terms").version]);
-    expect(await (await somebody.get("/console/terms")).text()).not.toContain('action="/console/terms"');
+    expect(await (await client.get("/console/terms")).text()).not.toContain('action="/console/terms"');
     await expect(world.sql`delete from consents`).rejects.toThrow("only ever added");
     await expect(world.sql`update consents set version = '2020-01-01'`).rejects.toThrow("only ever added");
     await expect(world.sql`update legal_texts set body = ''`).rejects.toThrow("only ever added");
@@ -324,13 +324,13 @@ describe("a demo without a mail server", () => {
     const demo = await openConsoleWorld({ isDemo: true });
     try {
       const sign = async (email: string) => {
-        const somebody = demo.stranger();
-        const response = await somebody.post("/console/sign-up", { email, password: PASSWORD, ...BOTH });
+        const client = demo.stranger();
+        const response = await client.post("/console/sign-up", { email, password: PASSWORD, ...BOTH });
         const text = await response.text();
-        return { somebody, link: /href="(\/console\/confirm\?token=[\w-]+)"/.exec(text)?.[1] ?? null };
+        return { client, link: /href="(\/console\/confirm\?token=[\w-]+)"/.exec(text)?.[1] ?? null };
       };
-      const { somebody, link } = await sign("new@example.com");
-      const done = await somebody.post("/console/confirm", { token: tokenOf(link ?? "") });
+      const { client, link } = await sign("new@example.com");
+      const done = await client.post("/console/confirm", { token: tokenOf(link ?? "") });
       expect(done.headers.get("location")).toBe("/console");
       expect((await sign("new@example.com")).link).toBeNull();
       await createAccount(demo.sql, "made@example.com"); // at the command line: its keys are not for whoever signs up

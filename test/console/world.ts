@@ -16,7 +16,7 @@ import { withRole } from "../../src/db/roles/take-role.ts";
 import { CHECKS } from "../api/world.ts";
 import { fund } from "../support/fund.ts";
 import { createDatabase } from "../support/database.ts";
-import { openSomebody, type Somebody } from "../support/somebody.ts";
+import { openCookieClient, type CookieClient } from "../support/cookie-client.ts";
 
 /** The password of every holder of a world. */
 export const PASSWORD = "five rare green kettles";
@@ -40,13 +40,13 @@ export interface ConsoleWorld {
   /** Every method and path that is answered below `/console`: `POST /console/keys`. */
   routes: string[];
   /** Somebody who is not signed in. */
-  stranger(): Somebody;
+  stranger(): CookieClient;
   /** The holder `NAME@example.com`, made where there is none yet, signed in by password. */
-  as(name: string): Promise<Somebody & Holding>;
+  as(name: string): Promise<CookieClient & Holding>;
   /** Makes an account whose holder signs in with {@link PASSWORD} and agreed to the terms, unless told otherwise. */
   makeHolder(email: string, options?: { hasAgreed?: boolean }): Promise<Holding>;
   /** Signs somebody in. */
-  signIn(email: string, password?: string): Promise<{ somebody: Somebody; response: Response }>;
+  signIn(email: string, password?: string): Promise<{ client: CookieClient; response: Response }>;
   /** Gives an account money, as a bank transfer that was credited. */
   giveMoney(accountId: bigint, micros: bigint): Promise<void>;
   /** Gives an account a plan for some days from now; a part of a day counts. */
@@ -120,9 +120,9 @@ export async function openConsoleWorld(options: Options = {}): Promise<ConsoleWo
   let strangers = 0;
   const stranger = () => {
     strangers += 1;
-    return openSomebody(api.url, `198.51.100.${strangers % 250}`);
+    return openCookieClient(api.url, `198.51.100.${strangers % 250}`);
   };
-  const signedIn = new Map<string, Somebody & Holding>();
+  const signedIn = new Map<string, CookieClient & Holding>();
 
   async function makeHolder(email: string, { hasAgreed = true } = {}): Promise<Holding> {
     hashed ??= hashPassword(PASSWORD);
@@ -145,10 +145,10 @@ export async function openConsoleWorld(options: Options = {}): Promise<ConsoleWo
     });
   }
   async function signIn(email: string, password = PASSWORD) {
-    const somebody = stranger();
-    somebody.email = email;
-    const response = await somebody.post("/console/sign-in", { email, password });
-    return { somebody, response };
+    const client = stranger();
+    client.email = email;
+    const response = await client.post("/console/sign-in", { email, password });
+    return { client, response };
   }
   return {
     sql,
@@ -166,9 +166,9 @@ export async function openConsoleWorld(options: Options = {}): Promise<ConsoleWo
       if (known !== undefined) return known;
       const email = `${name}@example.com`;
       const holding = await makeHolder(email);
-      const { somebody, response } = await signIn(email);
+      const { client, response } = await signIn(email);
       if (response.status !== 303) throw new Error(`signing in ${email} was answered ${response.status}`);
-      const both = Object.assign(somebody, holding);
+      const both = Object.assign(client, holding);
       signedIn.set(name, both);
       return both;
     },

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import { run } from "../../src/embedded/process.ts";
 import { eventually } from "../support/eventually.ts";
-import { openSomebody } from "../support/somebody.ts";
+import { openCookieClient } from "../support/cookie-client.ts";
 import { secretsOf } from "./stack.ts";
 import {
   call,
@@ -146,12 +146,12 @@ async function showCalls(world: World): Promise<string> {
     return /<figure[^>]*>(?:(?!<\/figure>).)*<svg/s.test(await page.text());
   };
   await eventually(() => draws("/accuracy?of=bustabit"), { timeoutMs: DRAWN_WITHIN_MS });
-  const somebody = openSomebody(stack.url, "198.51.100.7");
-  const signedIn = await somebody.post("/ops/sign-in", admin);
+  const client = openCookieClient(stack.url, "198.51.100.7");
+  const signedIn = await client.post("/ops/sign-in", admin);
   if (signedIn.status !== 303) throw new Error(`expected the admin to be signed in, got ${signedIn.status}`);
   // a session holds in both processes
   for (let n = 0; n < 6; n++) {
-    const page = await somebody.get("/ops/");
+    const page = await client.get("/ops/");
     if (page.status !== 200) throw new Error(`expected /ops/ to be shown, got ${page.status}`);
   }
   return `calls by api: ${spread}; a plot at /accuracy`;

@@ -4,15 +4,15 @@ import { renderPage } from "../../src/frame/render.ts";
 import { post, walletMicros, type Posting } from "../../src/ledger/store.ts";
 import * as words from "../../src/ledger/statement-text.ts";
 import { roundhouse } from "../cli/world.ts";
-import { openOpsWorld, type OpsWorld, type Somebody } from "../ops/world.ts";
+import { openOpsWorld, type OpsWorld, type CookieClient } from "../ops/world.ts";
 import { withoutDocuments } from "../support/fund.ts";
 import { listExamples, runExample } from "../support/examples.ts";
 import { placement, purchase, suspense, topup } from "./world.ts";
 
 let world: OpsWorld;
-let admin: Somebody;
-let operator: Somebody;
-let viewer: Somebody;
+let admin: CookieClient;
+let operator: CookieClient;
+let viewer: CookieClient;
 let owner: bigint;
 let other: bigint;
 let guardAgain: () => Promise<void>;
@@ -39,21 +39,21 @@ async function booked(posting: Posting): Promise<bigint> {
   return posted.transactionId;
 }
 const text = async (response: Response) => (await response.text()).replaceAll(/\s+/g, " ");
-const page = async (path: string, as: Somebody = viewer) => {
+const page = async (path: string, as: CookieClient = viewer) => {
   const response = await as.get(path);
   const body = await text(response);
   expect([path, response.status]).toEqual([path, 200]);
   expect(body).not.toMatch(/undefined|NaN|\[object/);
   return body;
 };
-const propose = (id: bigint, as: Somebody, reason = "credited twice by the bank") =>
+const propose = (id: bigint, as: CookieClient, reason = "credited twice by the bank") =>
   as.post(`/ops/ledger/transactions/${id}/reversal`, { reason });
 const proposalOf = async (id: bigint) => {
   const [row] = await world.sql<{ id: bigint; state: string }[]>`
     select id, state from reversal_proposals where transaction_id = ${id} order by id desc limit 1`;
   return row;
 };
-const decide = async (id: bigint, as: Somebody, how: "approve" | "decline") =>
+const decide = async (id: bigint, as: CookieClient, how: "approve" | "decline") =>
   as.post(`/ops/ledger/proposals/${(await proposalOf(id))?.id}/${how}`, { reason: "looked at the bank's line" });
 
 describe("/ops/ledger", () => {

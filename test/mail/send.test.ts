@@ -134,7 +134,7 @@ describe("a mail", () => {
 
 describe("a refusal", () => {
   it("for now is tried again later and later, and holds no other mail up", async () => {
-    server.answer = (address) => (address.startsWith("full") ? 452 : null);
+    server.replyToRecipient = (address) => (address.startsWith("full") ? 452 : null);
     await write("full@example.com");
     await write("ann@example.com");
     expect((await send()).counts).toMatchObject({ sent: 1, putOff: 1 });
@@ -145,7 +145,7 @@ describe("a refusal", () => {
       await send();
       expect((await rows())[0]).toMatchObject({ state: "waiting", wait: minutes });
     }
-    server.answer = () => null;
+    server.replyToRecipient = () => null;
     await wait();
     await send();
     expect(await states()).toEqual(["sent", "sent"]);
@@ -153,7 +153,7 @@ describe("a refusal", () => {
   });
 
   it("permanently ends it immediately with the reason, and keeps its text for another try", async () => {
-    server.answer = (address) => (address.startsWith("gone") ? 550 : null);
+    server.replyToRecipient = (address) => (address.startsWith("gone") ? 550 : null);
     await write("gone@example.com");
     await write("ann@example.com");
     const { counts, lines } = await send();
@@ -168,7 +168,7 @@ describe("a refusal", () => {
   });
 
   it("that lasts for three days gives it up, with an alert until it is old news", async () => {
-    server.answer = () => 450;
+    server.replyToRecipient = () => 450;
     await write("full@example.com");
     await send();
     await wait();
@@ -251,18 +251,18 @@ describe("a failing mail server", () => {
 
   it("that takes no mail from our address, or closes on us, loses none of them", async () => {
     await write("ann@example.com");
-    server.answerSender = () => 553;
+    server.replyToSender = () => 553;
     await send();
     expect(await rows()).toMatchObject([{ state: "waiting", error: expect.stringContaining("553") as string }]);
     expect((await send()).isAsked).toBe(false);
-    server.answerSender = () => null;
+    server.replyToSender = () => null;
     for (const code of [421, 503]) {
-      server.answer = () => code;
+      server.replyToRecipient = () => code;
       await wait();
       await send();
       expect(await sql`select from mail_failures`).toHaveLength(1);
     }
-    server.answer = () => null;
+    server.replyToRecipient = () => null;
     await wait();
     await send();
     expect(await states()).toEqual(["sent"]);
@@ -308,7 +308,7 @@ describe("a failing mail server", () => {
   });
 
   it("that disconnects at one mail is tried with another one first, so that one mail cannot stop all", async () => {
-    server.answer = (address) => (address.startsWith("slow") ? 421 : null);
+    server.replyToRecipient = (address) => (address.startsWith("slow") ? 421 : null);
     for (const name of ["slow", "ann"]) await write(`${name}@example.com`);
     await send();
     await write("ben@example.com");
@@ -320,7 +320,7 @@ describe("a failing mail server", () => {
   });
 
   it("that refuses every mail is an alert until it accepts one", async () => {
-    server.answer = (address) => (address.startsWith("ann") ? null : 554);
+    server.replyToRecipient = (address) => (address.startsWith("ann") ? null : 554);
     for (let n = 1; n <= 4; n++) await write(`n${n}@elsewhere.example`);
     await send();
     expect(await openAlerts()).toEqual([]);

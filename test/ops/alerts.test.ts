@@ -6,11 +6,11 @@ import type { Problem } from "../../src/ops/board/problems.ts";
 import { type Snooze, splitSnoozed } from "../../src/ops/board/snooze.ts";
 import { houseEntry } from "../support/houses.ts";
 import { problemOf } from "../topups/desk.ts";
-import { openOpsWorld, type OpsWorld, type Somebody } from "./world.ts";
+import { openOpsWorld, type OpsWorld, type CookieClient } from "./world.ts";
 
 let world: OpsWorld;
-let operator: Somebody;
-let viewer: Somebody;
+let operator: CookieClient;
+let viewer: CookieClient;
 
 beforeAll(async () => {
   world = await openOpsWorld({

@@ -24,12 +24,12 @@ import { makeItem, makePayload } from "../support/make.ts";
 import { passesTo } from "../support/passes-to.ts";
 import { writeSums } from "../support/sums.ts";
 import { calibrateRolling } from "./data-world.ts";
-import { openOpsWorld, type OpsWorld, type Somebody } from "./world.ts";
+import { openOpsWorld, type OpsWorld, type CookieClient } from "./world.ts";
 
 let world: OpsWorld;
 let sql: Sql;
-let operator: Somebody;
-let viewer: Somebody;
+let operator: CookieClient;
+let viewer: CookieClient;
 const secret = "s3cret-of-a-house";
 
 beforeAll(async () => {

@@ -15,16 +15,16 @@ import { makeHouse, makeTable, type MadeTable } from "../support/make.ts";
 import { generatedRounds } from "../forecasts/streams.ts";
 import { PAUSE_MS, playRounds } from "../forecasts/world.ts";
 import { calibrateRolling, FIRST_ID, makeLearnedTable, playTurns, work } from "./data-world.ts";
-import { openOpsWorld, type OpsWorld, type Somebody } from "./world.ts";
+import { openOpsWorld, type OpsWorld, type CookieClient } from "./world.ts";
 
 const COUNT = 1200;
 const never = new AbortController().signal;
 
 let world: OpsWorld;
 let table: MadeTable;
-let data: Somebody;
-let operator: Somebody;
-let viewer: Somebody;
+let data: CookieClient;
+let operator: CookieClient;
+let viewer: CookieClient;
 
 beforeAll(async () => {
   world = await openOpsWorld();
@@ -34,7 +34,7 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 const text = async (response: Response) => (await response.text()).replaceAll(/\s+/g, " ");
-const page = async (path: string, as: Somebody = viewer) => {
+const page = async (path: string, as: CookieClient = viewer) => {
   const response = await as.get(path);
   const body = await text(response);
   expect([path, response.status]).toEqual([path, 200]);

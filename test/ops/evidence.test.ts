@@ -5,11 +5,11 @@ import { createPasses } from "../../src/pass/passes.ts";
 import { testContext } from "../support/context.ts";
 import { feedEntry } from "../support/houses.ts";
 import { makeGap, atSecond, makeItem, makePayload, makeTable, openNotices, type MadeTable } from "../support/make.ts";
-import { openOpsWorld, type OpsWorld, type Somebody } from "./world.ts";
+import { openOpsWorld, type OpsWorld, type CookieClient } from "./world.ts";
 
 let world: OpsWorld;
-let operator: Somebody;
-let viewer: Somebody;
+let operator: CookieClient;
+let viewer: CookieClient;
 let table: MadeTable;
 let pipeline: Pipeline;
 /** Paths of the four payloads, oldest first. */

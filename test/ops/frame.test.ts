@@ -15,7 +15,7 @@ import { mayDo } from "../../src/ops/routes.ts";
 import { allActions, allPages } from "../../src/ops/start.ts";
 import { eventually } from "../support/eventually.ts";
 import { listExamples, runExample } from "../support/examples.ts";
-import { openOpsWorld, type OpsWorld, PASSWORD, type Somebody } from "./world.ts";
+import { openOpsWorld, type OpsWorld, PASSWORD, type CookieClient } from "./world.ts";
 
 const ROLES: readonly OperatorRole[] = ["viewer", "operator", "data", "admin"];
 
@@ -40,9 +40,9 @@ describe("every action", () => {
     async (_, action) => {
       expect((await world.stranger().post(filled(action.path))).status).toBe(401);
       for (const role of ROLES.filter((one) => !mayDo(action, one))) {
-        const somebody = await world.as(role);
+        const client = await world.as(role);
         const before = await auditEntries();
-        const { status } = await somebody.post(filled(action.path), { reason: "because it is a test" });
+        const { status } = await client.post(filled(action.path), { reason: "because it is a test" });
         expect([role, status]).toEqual([role, 403]);
         expect(await auditEntries()).toBe(before);
       }
@@ -190,7 +190,7 @@ describe("the audit log as a file", () => {
 });
 
 describe("a request", () => {
-  let admin: Somebody;
+  let admin: CookieClient;
   beforeAll(async () => {
     admin = await world.as("admin");
   });
@@ -312,8 +312,8 @@ describe("people", () => {
   it("are never without an admin, also if two admins take each other's role concurrently", async () => {
     const [a, b] = [await world.as("admin"), "second@example.com"];
     await world.makeOperator(b, "admin");
-    const { somebody: second } = await world.signIn(b);
-    const demote = (by: Somebody, id: string) =>
+    const { client: second } = await world.signIn(b);
+    const demote = (by: CookieClient, id: string) =>
       by.post(`/ops/people/${id}/role`, { role: "viewer", was: "admin", reason: "test" });
     const [adminId, secondId] = [await idOf("admin@example.com"), await idOf(b)];
     await Promise.all([demote(a, secondId), demote(second, adminId)]);
@@ -326,13 +326,13 @@ describe("people", () => {
     const admin = await world.as("admin");
     await world.makeOperator("lost@example.com", "viewer");
     const id = await idOf("lost@example.com");
-    const { somebody: lost } = await world.signIn("lost@example.com");
+    const { client: lost } = await world.signIn("lost@example.com");
     expect((await lost.get("/ops/me")).status).toBe(200);
     const text = await (await admin.post(`/ops/people/${id}/reset-password`, { reason: "forgot it" })).text();
     const password = /<pre[^>]*>([0-9a-f-]{35})<\/pre>/.exec(text)![1]!;
     expect((await lost.get("/ops/me")).status).toBe(302);
     expect((await world.signIn("lost@example.com")).response.status).toBe(401);
-    const { somebody: back } = await world.signIn("lost@example.com", password);
+    const { client: back } = await world.signIn("lost@example.com", password);
     expect((await admin.post(`/ops/people/${id}/end-sessions`, { reason: "laptop stolen" })).status).toBe(303);
     expect((await back.get("/ops/me")).status).toBe(302);
     const none = await admin.post(`/ops/people/${id}/reset-two-factor`, { reason: "lost phone" });
@@ -344,7 +344,7 @@ describe("[API5][V7] what is dangerous", () => {
   it("requires the password again ten minutes after signing in, and then continues with the submitted form", async () => {
     await world.makeOperator("slow@example.com", "admin");
     await world.makeOperator("target@example.com", "viewer");
-    const { somebody: slow } = await world.signIn("slow@example.com");
+    const { client: slow } = await world.signIn("slow@example.com");
     const [{ id, user }] = await world.sql<[{ id: string; user: string }]>`
       update auth.sessions set created_at = clock_timestamp() - interval '11 minutes'
       where user_id = (select id from auth.users where email = 'slow@example.com')
@@ -428,9 +428,9 @@ describe("the frame", () => {
 });
 
 it("a path that only begins like /ops is as unknown as any other path, to every client", async () => {
-  const somebody = await world.as("viewer");
+  const client = await world.as("viewer");
   for (const path of ["/opsx", "/ops.css"]) {
-    const response = await somebody.get(path);
+    const response = await client.get(path);
     expect([path, response.status, await response.json()]).toMatchObject([path, 404, { error: { code: "not_found" } }]);
   }
 });

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { queueMail } from "../../src/mail/outbox-store.ts";
-import { openOpsWorld, type OpsWorld, type Somebody } from "./world.ts";
+import { openOpsWorld, type OpsWorld, type CookieClient } from "./world.ts";
 
 let world: OpsWorld;
 let withServer: OpsWorld;
-let [admin, operator, viewer]: Somebody[] = [];
+let [admin, operator, viewer]: CookieClient[] = [];
 beforeAll(async () => {
   [world, withServer] = await Promise.all([
     openOpsWorld(),
@@ -29,8 +29,8 @@ const giveUp = (id: number) => world.sql`
   set given_up_at = clock_timestamp(), last_error = '550 <b>no such user</b>', attempts = 3, is_refused = true
   where id = ${id}`;
 
-async function page(somebody: Somebody | undefined, path: string): Promise<string> {
-  const response = await somebody?.get(path);
+async function page(client: CookieClient | undefined, path: string): Promise<string> {
+  const response = await client?.get(path);
   expect(`${path} ${response?.status}`).toBe(`${path} 200`);
   return (await response?.text()) ?? "";
 }

@@ -7,14 +7,14 @@ import { startWorkers, type Workers } from "../../src/queue/worker.ts";
 import { makeJob, readableLog } from "../queue/world.ts";
 import { createRedis } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
-import { openOpsWorld, type OpsWorld, type Somebody } from "./world.ts";
+import { openOpsWorld, type OpsWorld, type CookieClient } from "./world.ts";
 
 const { log } = readableLog();
 let world: OpsWorld;
 let queues: Queues;
 let workers: Workers;
-let operator: Somebody;
-let viewer: Somebody;
+let operator: CookieClient;
+let viewer: CookieClient;
 
 const fragile = makeJob({
   name: "fragile",

@@ -10,12 +10,12 @@ import { createRedis } from "../support/database.ts";
 import { listExamples, runExample } from "../support/examples.ts";
 import { houseEntry } from "../support/houses.ts";
 import { makeItem, makePayload } from "../support/make.ts";
-import type { Somebody } from "./world.ts";
+import type { CookieClient } from "./world.ts";
 
 let desk: Desk;
 let queues: Queues;
-let viewer: Somebody;
-let admin: Somebody;
+let viewer: CookieClient;
+let admin: CookieClient;
 let account: bigint;
 let receivedAt: string;
 let tableId: number;

@@ -4,7 +4,7 @@ import { changeDisabled, endAllSessions, resetPassword } from "../../src/account
 import { hashPassword } from "../../src/accounts/identity/password.ts";
 import { eventually } from "../support/eventually.ts";
 import { totp } from "./totp.ts";
-import { openOpsWorld, type OpsWorld, PASSWORD, type Somebody } from "./world.ts";
+import { openOpsWorld, type OpsWorld, PASSWORD, type CookieClient } from "./world.ts";
 
 const SESSION_COOKIE = "rh_ops.session_token";
 
@@ -20,7 +20,7 @@ async function audited(action: string, target: string): Promise<number> {
   return row!.n;
 }
 
-const isIn = async (somebody: Somebody) => (await somebody.get("/ops/me")).status === 200;
+const isIn = async (client: CookieClient) => (await client.get("/ops/me")).status === 200;
 
 describe("without signing in", () => {
   it.each([
@@ -86,9 +86,9 @@ describe("[API2][V6] signing in", () => {
         ["ann@example.com", "x".repeat(900)],
         ["", ""],
       ].map(async ([email = "", password = ""]) => {
-        const { response, somebody } = await world.signIn(email, password);
+        const { response, client } = await world.signIn(email, password);
         const text = (await response.text()).replace(/value="[^"]*"/g, "").replace(/req_\w+/, "");
-        return { status: response.status, text, cookies: somebody.cookies.size };
+        return { status: response.status, text, cookies: client.cookies.size };
       }),
     );
     for (const answer of answers) expect(answer).toEqual(answers[0]);
@@ -185,11 +185,11 @@ describe("[API2][V6] signing in", () => {
 
 describe("[V7] a sign-in", () => {
   async function session(email: string) {
-    const { somebody } = await world.signIn(email);
+    const { client } = await world.signIn(email);
     const [row] = await world.sql<{ id: string }[]>`
       select s.id from auth.sessions s join auth.users u on u.id = s.user_id
       where u.email = ${email} order by s.created_at desc limit 1`;
-    return { somebody, id: row!.id };
+    return { client, id: row!.id };
   }
 
   it("ends after twelve hours, after an idle one, and when its holder is disabled", async () => {
@@ -204,19 +204,15 @@ describe("[V7] a sign-in", () => {
     expect(hours).toBe(12 * 3_600);
     await world.sql`update auth.sessions set expires_at = clock_timestamp() - interval '1 second' where id = ${long.id}`;
     await world.sql`update auth.sessions set seen_at = clock_timestamp() - interval '61 minutes' where id = ${idle.id}`;
-    expect([await isIn(long.somebody), await isIn(idle.somebody), await isIn(gone.somebody)]).toEqual([
-      false,
-      false,
-      true,
-    ]);
+    expect([await isIn(long.client), await isIn(idle.client), await isIn(gone.client)]).toEqual([false, false, true]);
     await world.sql.begin((tx) => changeDisabled(tx, { email: "shift@example.com" }, true));
-    expect(await isIn(gone.somebody)).toBe(false);
+    expect(await isIn(gone.client)).toBe(false);
   });
 
   it("continues while it is used, and its use is recorded", async () => {
-    const { somebody, id } = await session("ann@example.com");
+    const { client, id } = await session("ann@example.com");
     await world.sql`update auth.sessions set seen_at = clock_timestamp() - interval '59 minutes' where id = ${id}`;
-    expect(await isIn(somebody)).toBe(true);
+    expect(await isIn(client)).toBe(true);
     const [row] = await world.sql<[{ fresh: boolean }]>`
       select seen_at > clock_timestamp() - interval '1 minute' as fresh from auth.sessions where id = ${id}`;
     expect(row.fresh).toBe(true);
@@ -227,7 +223,7 @@ describe("[V7] a sign-in", () => {
     await expect(world.sql`update auth.sessions set surface = 'console' where id = ${id}`).rejects.toThrow(
       "session_is_of_its_holders_surface",
     );
-    const { somebody: other } = await session("ann@example.com");
+    const { client: other } = await session("ann@example.com");
     const cookie = other.cookies.get(SESSION_COOKIE) ?? "";
     const [token = ""] = decodeURIComponent(cookie).split(".");
     other.cookies.set(SESSION_COOKIE, encodeURIComponent(`${token}.${Buffer.alloc(32).toString("base64")}`));
@@ -243,17 +239,17 @@ describe("[V7] a sign-in", () => {
       await session("many@example.com"),
       await session("many@example.com"),
     ];
-    const out = await one.somebody.post("/ops/sign-out");
+    const out = await one.client.post("/ops/sign-out");
     expect([out.status, out.headers.get("location")]).toEqual([303, "/ops/sign-in"]);
-    expect(await isIn(one.somebody)).toBe(false);
+    expect(await isIn(one.client)).toBe(false);
     expect(await audited("session.end", "many@example.com")).toBe(1);
     const { id: others } = await session("ann@example.com");
-    expect((await two.somebody.post("/ops/me/sessions/end", { id: others })).status).toBe(422);
-    expect((await two.somebody.post("/ops/me/sessions/end", { id: three.id })).status).toBe(303);
-    expect([await isIn(two.somebody), await isIn(three.somebody)]).toEqual([true, false]);
-    const { somebody: four } = await session("many@example.com");
+    expect((await two.client.post("/ops/me/sessions/end", { id: others })).status).toBe(422);
+    expect((await two.client.post("/ops/me/sessions/end", { id: three.id })).status).toBe(303);
+    expect([await isIn(two.client), await isIn(three.client)]).toEqual([true, false]);
+    const { client: four } = await session("many@example.com");
     expect((await four.post("/ops/me/sessions/end-others")).status).toBe(303);
-    expect([await isIn(two.somebody), await isIn(four)]).toEqual([false, true]);
+    expect([await isIn(two.client), await isIn(four)]).toEqual([false, true]);
     expect(await audited("own.end-session", "many@example.com")).toBe(2);
   });
 });
@@ -261,8 +257,8 @@ describe("[V7] a sign-in", () => {
 describe("one's own password", () => {
   it("is changed with the one of now, not to a common one, and ends all other sign-ins", async () => {
     await world.makeOperator("pat@example.com", "viewer");
-    const { somebody: pat } = await world.signIn("pat@example.com");
-    const { somebody: elsewhere } = await world.signIn("pat@example.com");
+    const { client: pat } = await world.signIn("pat@example.com");
+    const { client: elsewhere } = await world.signIn("pat@example.com");
     const next = "six odd blue kettles";
     const change = (fields: object) =>
       pat.post("/ops/me/password", { current: PASSWORD, next, again: next, ...fields });
@@ -281,7 +277,7 @@ describe("one's own password", () => {
 describe("[V6] a second factor", () => {
   it("is turned on with a code, asked for at each sign-in, replaced by a backup code once, and turned off", async () => {
     await world.makeOperator("two@example.com", "admin");
-    const { somebody: two } = await world.signIn("two@example.com");
+    const { client: two } = await world.signIn("two@example.com");
     expect((await two.post("/ops/me/two-factor/enable", { password: "not it at all" })).status).toBe(422);
     const page = await (await two.post("/ops/me/two-factor/enable", { password: PASSWORD })).text();
     expect(page).toMatch(/<img src="data:image\/svg\+xml;base64,/);
@@ -293,7 +289,7 @@ describe("[V6] a second factor", () => {
     expect((await two.post("/ops/me/two-factor/verify", { code: totp(secret, -1) })).status).toBe(303);
     expect(await isIn(two)).toBe(true);
 
-    const { somebody: again, response } = await world.signIn("two@example.com");
+    const { client: again, response } = await world.signIn("two@example.com");
     expect(response.headers.get("location")).toBe("/ops/sign-in/code");
     expect(await isIn(again)).toBe(false);
     expect((await again.post("/ops/sign-in/code", { code: "123123" })).status).toBe(401);
@@ -302,14 +298,14 @@ describe("[V6] a second factor", () => {
       "/ops/people",
     );
     expect(await isIn(again)).toBe(true);
-    const { somebody: watcher } = await world.signIn("two@example.com");
+    const { client: watcher } = await world.signIn("two@example.com");
     expect((await watcher.post("/ops/sign-in/code", { code })).status).toBe(401); // seen over a shoulder
     expect(await isIn(watcher)).toBe(false);
     expect((await again.post("/ops/me/two-factor/enable", { password: PASSWORD })).status).toBe(422);
 
-    const { somebody: lost } = await world.signIn("two@example.com");
+    const { client: lost } = await world.signIn("two@example.com");
     expect((await lost.post("/ops/sign-in/code", { code: backup[0]! })).status).toBe(303);
-    const { somebody: thief } = await world.signIn("two@example.com");
+    const { client: thief } = await world.signIn("two@example.com");
     expect((await thief.post("/ops/sign-in/code", { code: backup[0]! })).status).toBe(401);
 
     const off = (fields: Record<string, string>) =>
@@ -325,18 +321,18 @@ describe("[V6] a second factor", () => {
 
   it("codes are not guessed: after a few wrong ones the address waits, and elsewhere the account does", async () => {
     await world.makeOperator("guess@example.com", "viewer");
-    const { somebody } = await world.signIn("guess@example.com");
-    const page = await (await somebody.post("/ops/me/two-factor/enable", { password: PASSWORD })).text();
+    const { client } = await world.signIn("guess@example.com");
+    const page = await (await client.post("/ops/me/two-factor/enable", { password: PASSWORD })).text();
     const secret = /secret: <code>([A-Z2-7]+)<\/code>/.exec(page)![1]!;
-    await somebody.post("/ops/me/two-factor/verify", { code: totp(secret, -1) });
+    await client.post("/ops/me/two-factor/verify", { code: totp(secret, -1) });
     const statuses: number[] = [];
-    const { somebody: guesser } = await world.signIn("guess@example.com");
-    const guess = (one: Somebody, n: number) => one.post("/ops/sign-in/code", { code: String(n).padStart(6, "0") });
+    const { client: guesser } = await world.signIn("guess@example.com");
+    const guess = (one: CookieClient, n: number) => one.post("/ops/sign-in/code", { code: String(n).padStart(6, "0") });
     for (let n = 0; n < 6; n += 1) statuses.push((await guess(guesser, n)).status);
     expect(statuses).toEqual([401, 401, 401, 401, 401, 429]);
-    const { somebody: other } = await world.signIn("guess@example.com");
+    const { client: other } = await world.signIn("guess@example.com");
     for (let n = 10; n < 15; n += 1) await guess(other, n);
-    const { somebody: third } = await world.signIn("guess@example.com");
+    const { client: third } = await world.signIn("guess@example.com");
     expect((await third.post("/ops/sign-in/code", { code: totp(secret) })).status).toBe(429);
     expect(await audited("session.refused", "guess@example.com")).toBe(10);
   });
@@ -346,12 +342,12 @@ describe("[V6] a second factor", () => {
     await world.makeOperator("vic@example.com", "admin");
     const secrets: string[] = [];
     for (const email of ["mal@example.com", "vic@example.com"]) {
-      const { somebody } = await world.signIn(email);
-      const page = await (await somebody.post("/ops/me/two-factor/enable", { password: PASSWORD })).text();
+      const { client } = await world.signIn(email);
+      const page = await (await client.post("/ops/me/two-factor/enable", { password: PASSWORD })).text();
       secrets.push(/secret: <code>([A-Z2-7]+)<\/code>/.exec(page)![1]!);
-      await somebody.post("/ops/me/two-factor/verify", { code: totp(secrets.at(-1)!, -1) });
+      await client.post("/ops/me/two-factor/verify", { code: totp(secrets.at(-1)!, -1) });
     }
-    const { somebody: mal } = await world.signIn("mal@example.com");
+    const { client: mal } = await world.signIn("mal@example.com");
     await mal.post("/ops/sign-in/code", { code: totp(secrets[0]!) });
     const own = mal.cookies.get(SESSION_COOKIE)!;
     await mal.post("/ops/sign-in", { email: "vic@example.com", password: PASSWORD });
@@ -362,11 +358,11 @@ describe("[V6] a second factor", () => {
 
   it("is waited for no longer once the password was reset or the sign-ins were ended", async () => {
     const id = await world.makeOperator("reset@example.com", "viewer");
-    const { somebody } = await world.signIn("reset@example.com");
-    const page = await (await somebody.post("/ops/me/two-factor/enable", { password: PASSWORD })).text();
+    const { client } = await world.signIn("reset@example.com");
+    const page = await (await client.post("/ops/me/two-factor/enable", { password: PASSWORD })).text();
     const secret = /secret: <code>([A-Z2-7]+)<\/code>/.exec(page)![1]!;
-    await somebody.post("/ops/me/two-factor/verify", { code: totp(secret, -1) });
-    const { somebody: thief } = await world.signIn("reset@example.com");
+    await client.post("/ops/me/two-factor/verify", { code: totp(secret, -1) });
+    const { client: thief } = await world.signIn("reset@example.com");
     const passwordHash = await hashPassword("seven new grey kettles");
     await world.sql.begin((tx) => resetPassword(tx, { id }, passwordHash, "test"));
     expect((await thief.post("/ops/sign-in/code", { code: totp(secret) })).status).toBe(401);
@@ -376,8 +372,8 @@ describe("[V6] a second factor", () => {
 
 describe("the one-time link", () => {
   const open = async (token: string) => {
-    const somebody = world.stranger();
-    return { somebody, response: await somebody.get(`/ops/link?token=${token}`) };
+    const client = world.stranger();
+    return { client, response: await client.get(`/ops/link?token=${token}`) };
   };
 
   it("signs the local operator in as admin, once, and HEAD does not use it up", async () => {
@@ -385,10 +381,10 @@ describe("the one-time link", () => {
     expect(Buffer.from(token, "base64url")).toHaveLength(32);
     const head = await fetch(`${world.url}/ops/link?token=${token}`, { method: "HEAD" });
     expect(head.status).toBe(405);
-    const { somebody, response } = await open(token);
+    const { client, response } = await open(token);
     expect([response.status, response.headers.get("location")]).toEqual([303, "/ops"]);
-    expect(await (await somebody.get("/ops/me")).text()).toContain("operator@roundhouse.localhost");
-    const { somebody: second, response: refused } = await open(token);
+    expect(await (await client.get("/ops/me")).text()).toContain("operator@roundhouse.localhost");
+    const { client: second, response: refused } = await open(token);
     expect([refused.status, await isIn(second)]).toEqual([401, false]);
     const [kept] = await world.sql<[{ n: number }]>`
       select count(*)::integer as n from sign_in_links where position(${token} in encode(sha256, 'escape')) > 0`;
@@ -427,7 +423,7 @@ describe("behind https, with a second factor for everybody", () => {
     const strict = await openOpsWorld({ settings: { PUBLIC_URL: "https://ops.example" }, requireTwoFactor: true });
     try {
       await strict.makeOperator("ann@example.com", "admin");
-      const { somebody: ann, response } = await strict.signIn("ann@example.com");
+      const { client: ann, response } = await strict.signIn("ann@example.com");
       const [cookie = ""] = response.headers.getSetCookie();
       expect(cookie).toMatch(/^__Host-rh_ops\.session_token=.*; Secure/);
       expect((await ann.get("/ops/people")).headers.get("location")).toBe("/ops/me");

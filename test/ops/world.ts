@@ -11,13 +11,13 @@ import type { OpsParts } from "../../src/ops/contract.ts";
 import { startOps, type StartOps } from "../../src/ops/start.ts";
 import { CHECKS } from "../api/world.ts";
 import { createDatabase } from "../support/database.ts";
-import { openSomebody, type Somebody } from "../support/somebody.ts";
+import { openCookieClient, type CookieClient } from "../support/cookie-client.ts";
 
 const SECRET = "a secret of a test, 32 characters at least";
 /** The password of every operator of a world. */
 export const PASSWORD = "five rare green kettles";
 
-export type { Somebody };
+export type { CookieClient };
 
 /** A server with `/ops`, over a database of its own. */
 export interface OpsWorld {
@@ -30,13 +30,13 @@ export interface OpsWorld {
   /** Times that a new one-time link was asked for. */
   links: number;
   /** Somebody who is not signed in. */
-  stranger(): Somebody;
+  stranger(): CookieClient;
   /** An operator with a role, made where there is none yet, signed in by password: `ROLE@example.com`. */
-  as(role: OperatorRole): Promise<Somebody>;
+  as(role: OperatorRole): Promise<CookieClient>;
   /** Makes an operator who signs in with {@link PASSWORD}; gives the id. */
   makeOperator(email: string, role: OperatorRole): Promise<string>;
   /** Signs somebody in. */
-  signIn(email: string, password?: string): Promise<{ somebody: Somebody; response: Response }>;
+  signIn(email: string, password?: string): Promise<{ client: CookieClient; response: Response }>;
   close(): Promise<void>;
 }
 
@@ -105,9 +105,9 @@ export async function openOpsWorld(options: Options = {}): Promise<OpsWorld> {
   let strangers = 0;
   const stranger = () => {
     strangers += 1;
-    return openSomebody(api.url, `198.51.100.${strangers % 250}`);
+    return openCookieClient(api.url, `198.51.100.${strangers % 250}`);
   };
-  const signedIn = new Map<string, Somebody>();
+  const signedIn = new Map<string, CookieClient>();
 
   async function makeOperator(email: string, role: OperatorRole): Promise<string> {
     hashed ??= hashPassword(PASSWORD);
@@ -117,10 +117,10 @@ export async function openOpsWorld(options: Options = {}): Promise<OpsWorld> {
     return made.id;
   }
   async function signIn(email: string, password = PASSWORD) {
-    const somebody = stranger();
-    somebody.email = email;
-    const response = await somebody.post("/ops/sign-in", { email, password });
-    return { somebody, response };
+    const client = stranger();
+    client.email = email;
+    const response = await client.post("/ops/sign-in", { email, password });
+    return { client, response };
   }
   return Object.assign(world, {
     sql,
@@ -136,10 +136,10 @@ export async function openOpsWorld(options: Options = {}): Promise<OpsWorld> {
       if (known !== undefined) return known;
       const email = `${role}@example.com`;
       await makeOperator(email, role);
-      const { somebody, response } = await signIn(email);
+      const { client, response } = await signIn(email);
       if (response.status !== 303) throw new Error(`signing in ${email} was answered ${response.status}`);
-      signedIn.set(role, somebody);
-      return somebody;
+      signedIn.set(role, client);
+      return client;
     },
     async close() {
       await api.close();

@@ -15,8 +15,8 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 const text = async (response: Response) => (await response.text()).replaceAll(/\s+/g, " ").replaceAll("&#39;", "'");
-async function page(somebody: Person, path: string): Promise<string> {
-  const response = await somebody.get(path);
+async function page(client: Person, path: string): Promise<string> {
+  const response = await client.get(path);
   const body = await text(response);
   expect([path, response.status]).toEqual([path, 200]);
   expect(body).not.toMatch(/undefined|NaN|\[object/);
@@ -28,16 +28,16 @@ function fieldsOf(body: string): Record<string, string> {
   const inputs = body.matchAll(/<input type="(?:hidden|checkbox)" name="(\w+)" value="([^"]*)"/g);
   return Object.fromEntries([...inputs].map(([, name = "", value = ""]) => [name, value]));
 }
-const formOf = async (somebody: Person, plan: string) => fieldsOf(await page(somebody, `/console/plans/${plan}/buy`));
-const send = (somebody: Person, plan: string, fields: Record<string, string>) =>
-  somebody.post(`/console/plans/${plan}/buy`, fields);
-const bought = async (somebody: Person) =>
-  (await world.sql`select from purchases where account_id = ${somebody.accountId}`).length;
+const formOf = async (client: Person, plan: string) => fieldsOf(await page(client, `/console/plans/${plan}/buy`));
+const send = (client: Person, plan: string, fields: Record<string, string>) =>
+  client.post(`/console/plans/${plan}/buy`, fields);
+const bought = async (client: Person) =>
+  (await world.sql`select from purchases where account_id = ${client.accountId}`).length;
 
 async function richPerson(name: string, usd: bigint): Promise<Person> {
-  const somebody = await world.as(name);
-  await world.giveMoney(somebody.accountId, usd * USD);
-  return somebody;
+  const client = await world.as(name);
+  await world.giveMoney(client.accountId, usd * USD);
+  return client;
 }
 
 describe("a plan at the console", () => {
@@ -165,8 +165,8 @@ describe("nothing is bought", () => {
     expect(await bought(hal)).toBe(0);
     const ian = await world.makeHolder("ian@example.com", { hasAgreed: false });
     await world.giveMoney(ian.accountId, 99n * USD);
-    const { somebody } = await world.signIn("ian@example.com");
-    const person = Object.assign(somebody, ian);
+    const { client } = await world.signIn("ian@example.com");
+    const person = Object.assign(client, ian);
     const response = await send(person, "Pro", await formOf(person, "Pro"));
     expect([response.status, await response.text()]).toEqual([403, expect.stringContaining("I accept these terms")]);
     expect(await bought(person)).toBe(0);

@@ -3,11 +3,11 @@ import { setPlan } from "../../src/callers/plan-store.ts";
 import { createAccount } from "../../src/callers/store.ts";
 import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import { houseEntry } from "../support/houses.ts";
-import { openOpsWorld, type OpsWorld, type Somebody } from "../ops/world.ts";
+import { openOpsWorld, type OpsWorld, type CookieClient } from "../ops/world.ts";
 
 let world: OpsWorld;
-let admin: Somebody;
-let operator: Somebody;
+let admin: CookieClient;
+let operator: CookieClient;
 
 beforeAll(async () => {
   world = await openOpsWorld();
@@ -31,7 +31,7 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 const text = async (response: Response) => (await response.text()).replaceAll(/\s+/g, " ").replaceAll("&#39;", "'");
-async function page(path: string, as: Somebody = admin): Promise<string> {
+async function page(path: string, as: CookieClient = admin): Promise<string> {
   const response = await as.get(path);
   const body = await text(response);
   expect([path, response.status]).toEqual([path, 200]);

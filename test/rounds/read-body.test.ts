@@ -4,7 +4,7 @@ import type { House } from "../../src/houses/house.ts";
 import { readBody, type ReceivedBody } from "../../src/rounds/read-response.ts";
 import { QuarantinedItem, quarantinedItem } from "../../src/rounds/lists/quarantined-item.ts";
 import { feedEntry, houseEntry, tableEntry } from "../support/houses.ts";
-import { countTurns } from "../support/turns.ts";
+import { countTicks } from "../support/ticks.ts";
 
 const MIB = 1 << 20;
 const NAME = { name: "alpha/crash/global", game: "crash", market: "global" };
@@ -23,8 +23,8 @@ function received(body: string, path = "/rounds"): ReceivedBody {
 
 /** Reads a body, and counts how often others had their turn meanwhile. */
 async function readWatched(house: House, given: ReceivedBody, options: { isSuspect?: boolean } = {}) {
-  const { result: read, turns } = await countTurns(() => readBody(house, NAME, given, { signal, ...options }));
-  return { read, turns };
+  const { result: read, ticks } = await countTicks(() => readBody(house, NAME, given, { signal, ...options }));
+  return { read, ticks };
 }
 
 describe("a stored payload", () => {
@@ -32,7 +32,7 @@ describe("a stored payload", () => {
   it("is read in a thread, whatever it contains", async () => {
     const good = await readWatched(house, received('{"rounds":[{"id":1,"multiplier":1.10}]}'), { isSuspect: true });
     expect(good.read).toMatchObject({ ok: true, items: [{ ok: true, round: { roundId: "1", hundredths: 110 } }] });
-    expect(good.turns).toBeGreaterThan(0);
+    expect(good.ticks).toBeGreaterThan(0);
     const bad = await readWatched(house, received("<html>"), { isSuspect: true });
     expect(bad.read).toMatchObject({ ok: false, reason: expect.stringContaining("HTML") });
   });
@@ -100,9 +100,9 @@ describe("[PARSERS] the largest response made to be slow", () => {
     // a thread may be done before the event loop has turned once; a read in the event loop never lets it turn
     let most = 0;
     for (let time = 0; time < 10 && most < 2; time += 1) {
-      const { read, turns } = await readWatched(houseOf({ adapter, feed }), received(body, path));
+      const { read, ticks } = await readWatched(houseOf({ adapter, feed }), received(body, path));
       if (!read.ok) expect(read.reason).not.toContain("given up");
-      most = Math.max(most, turns);
+      most = Math.max(most, ticks);
     }
     expect(most).toBeGreaterThan(1);
   });

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { FORMS, PATH_SAMPLES } from "../console/samples.ts";
 import { actions } from "../../src/console/index.ts";
 import type { Holding } from "../console/world.ts";
-import type { Somebody } from "../support/somebody.ts";
+import type { CookieClient } from "../support/cookie-client.ts";
 import { OUTCOMES, REQUESTERS, type Requester, ROUTES, type RuleName, RULES } from "./authorization.ts";
 import { openServers, type ServersWorld } from "./requesters.ts";
 import { routesAt } from "./routes-of.ts";
@@ -24,8 +24,8 @@ const listed = Object.entries(ROUTES).flatMap(([rule, routes]) =>
 );
 
 let world: ServersWorld;
-let ann: Somebody & Holding;
-let bob: Somebody & Holding;
+let ann: CookieClient & Holding;
+let bob: CookieClient & Holding;
 beforeAll(async () => {
   world = await openServers();
   [ann, bob] = [await world.as("ann"), await world.as("bob")];

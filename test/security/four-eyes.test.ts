@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { noteOperatorChange, type OperatorChange } from "../../src/accounts/operators/operator-change-store.ts";
 import { type Desk, openDesk, problemOf } from "../topups/desk.ts";
-import type { Somebody } from "../support/somebody.ts";
+import type { CookieClient } from "../support/cookie-client.ts";
 
 let desk: Desk;
 beforeAll(async () => {
@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => desk?.world.close());
 
-interface Person extends Somebody {
+interface Person extends CookieClient {
   id: string;
 }
 
@@ -20,9 +20,9 @@ async function person({ hasTwoFactor = true } = {}): Promise<Person> {
   people += 1;
   const email = `person-${people}@example.com`;
   const id = await desk.world.makeOperator(email, people % 2 === 0 ? "operator" : "admin");
-  const { somebody } = await desk.world.signIn(email);
+  const { client } = await desk.world.signIn(email);
   if (hasTwoFactor) await desk.sql`update auth.users set two_factor_enabled = true where id = ${id}`;
-  return Object.assign(somebody, { id });
+  return Object.assign(client, { id });
 }
 
 /** Notes a change of somebody's sign-in, that many hours ago. */
@@ -39,13 +39,13 @@ async function changed(of: Person, what: OperatorChange, by: string, hours: numb
 
 /** Work that needs a second person: who did it, and how somebody approves it. */
 interface Work {
-  approve(as: Somebody): Promise<Response>;
+  approve(as: CookieClient): Promise<Response>;
 }
 
 let works = 0;
 
 /** Somebody enters a line of a bank statement for a new account. */
-async function line(author: Somebody) {
+async function line(author: CookieClient) {
   works += 1;
   const email = `holder-${works}@example.com`;
   const account = await desk.account(email);
@@ -60,11 +60,12 @@ async function line(author: Somebody) {
     remittance: topup.reference,
   });
   const path = entered.headers.get("location") ?? "";
-  const match = (as: Somebody) => as.post(`${path}/match`, { to: topup.reference, account: String(account), rate: "" });
+  const match = (as: CookieClient) =>
+    as.post(`${path}/match`, { to: topup.reference, account: String(account), rate: "" });
   return { path, match, account };
 }
 
-const WORK: Record<string, (author: Somebody) => Promise<Work>> = {
+const WORK: Record<string, (author: CookieClient) => Promise<Work>> = {
   async credit(author) {
     const { path, match } = await line(author);
     await match(author);
@@ -94,7 +95,7 @@ const moved = async () => (await desk.sql<[{ n: bigint }]>`select count(*) as n 
 
 describe.each(Object.entries(WORK))("[FOUR-EYES] a %s", (_, work) => {
   /** Refused with these words, without a movement of money. */
-  async function expectRefusal(of: Work, as: Somebody, words: RegExp) {
+  async function expectRefusal(of: Work, as: CookieClient, words: RegExp) {
     const before = await moved();
     const response = await of.approve(as);
     expect(response.status).toBe(422);

@@ -8,7 +8,7 @@ import { totp } from "../ops/totp.ts";
 import { openOpsWorld, type OpsWorld, PASSWORD } from "../ops/world.ts";
 import { createRedis } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
-import type { Somebody } from "../support/somebody.ts";
+import type { CookieClient } from "../support/cookie-client.ts";
 
 let holders: ConsoleWorld;
 let operators: OpsWorld;
@@ -43,8 +43,8 @@ const BASE64URL = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345678
 const lastBitChanged = (character: string): string => BASE64URL[BASE64URL.indexOf(character) ^ 1]!;
 
 describe.each(SURFACES)("an account of $surface", ({ surface, own, world, make }) => {
-  const signIn = (somebody: Somebody, email: string, password = PASSWORD) =>
-    somebody.post(`/${surface}/sign-in`, { email, password });
+  const signIn = (client: CookieClient, email: string, password = PASSWORD) =>
+    client.post(`/${surface}/sign-in`, { email, password });
 
   /** Wrong passwords from a dozen addresses, as many as an account takes in an hour. */
   async function lockFromElsewhere(email: string): Promise<void> {
@@ -56,16 +56,16 @@ describe.each(SURFACES)("an account of $surface", ({ surface, own, world, make }
   }
 
   /** Turns a second factor on; gives its secret. */
-  async function enroll(somebody: Somebody): Promise<string> {
-    const page = await (await somebody.post(`${own}/two-factor/enable`, { password: PASSWORD })).text();
+  async function enroll(client: CookieClient): Promise<string> {
+    const page = await (await client.post(`${own}/two-factor/enable`, { password: PASSWORD })).text();
     const secret = /secret: <code>([A-Z2-7]+)</.exec(page)![1]!;
-    await somebody.post(`${own}/two-factor/verify`, { code: totp(secret, -1) });
+    await client.post(`${own}/two-factor/verify`, { code: totp(secret, -1) });
     return secret;
   }
 
   const guess = async (email: string, codes: number) => {
-    const { somebody } = await world().signIn(email);
-    for (let n = 0; n < codes; n += 1) await somebody.post(`/${surface}/sign-in/code`, { code: `00000${n}` });
+    const { client } = await world().signIn(email);
+    for (let n = 0; n < codes; n += 1) await client.post(`/${surface}/sign-in/code`, { code: `00000${n}` });
   };
 
   const warnings = async (email: string) => {
@@ -76,8 +76,8 @@ describe.each(SURFACES)("an account of $surface", ({ surface, own, world, make }
 
   it("[LOCKOUT] is locked by wrong passwords from elsewhere, but not for a device that signed in before", async () => {
     for (const name of ["ann", "bob"]) await make(`${name}@example.com`);
-    const { somebody: known } = await world().signIn("ann@example.com");
-    const { somebody: other } = await world().signIn("bob@example.com");
+    const { client: known } = await world().signIn("ann@example.com");
+    const { client: other } = await world().signIn("bob@example.com");
     await known.post(`/${surface}/sign-out`);
     await lockFromElsewhere("ann@example.com");
     expect((await signIn(other, "ann@example.com")).status).toBe(429); // known, but for another person
@@ -89,7 +89,7 @@ describe.each(SURFACES)("an account of $surface", ({ surface, own, world, make }
 
   it("[LOCKOUT] is not guessed through a known device: it has a few attempts of its own", async () => {
     await make("eve@example.com");
-    const { somebody: known } = await world().signIn("eve@example.com");
+    const { client: known } = await world().signIn("eve@example.com");
     const statuses: number[] = [];
     for (let n = 0; n < 6; n += 1) statuses.push((await signIn(known, "eve@example.com", `wrong ${n}`)).status);
     expect(statuses).toEqual([401, 401, 401, 401, 401, 429]);
@@ -97,7 +97,7 @@ describe.each(SURFACES)("an account of $surface", ({ surface, own, world, make }
 
   it("[LOCKOUT] has its holder mailed, once, when codes of the second factor are guessed", async () => {
     await make("zoe@example.com");
-    await enroll((await world().signIn("zoe@example.com")).somebody);
+    await enroll((await world().signIn("zoe@example.com")).client);
     await guess("zoe@example.com", 2); // mistyped
     expect(await warnings("zoe@example.com")).toEqual([]);
     await guess("zoe@example.com", 3);
@@ -106,10 +106,10 @@ describe.each(SURFACES)("an account of $surface", ({ surface, own, world, make }
 
   it("[LOCKOUT] whose codes are guessed takes none from elsewhere, and still one from a device that is known", async () => {
     await make("uma@example.com");
-    const { somebody: known } = await world().signIn("uma@example.com");
+    const { client: known } = await world().signIn("uma@example.com");
     const secret = await enroll(known);
     for (let n = 0; n < 2; n += 1) await guess("uma@example.com", 5);
-    const { somebody: unknown } = await world().signIn("uma@example.com");
+    const { client: unknown } = await world().signIn("uma@example.com");
     expect((await unknown.post(`/${surface}/sign-in/code`, { code: totp(secret) })).status).toBe(429);
     await signIn(known, "uma@example.com");
     expect((await known.post(`/${surface}/sign-in/code`, { code: totp(secret) })).status).toBe(303);

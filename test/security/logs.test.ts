@@ -12,7 +12,7 @@ import { createDatabase, createRedis } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { houseEntry, tableEntry } from "../support/houses.ts";
 import { startMailServer } from "../support/mail-server.ts";
-import { openSomebody } from "../support/somebody.ts";
+import { openCookieClient } from "../support/cookie-client.ts";
 
 const EMAIL = "ann@example.com";
 
@@ -116,7 +116,7 @@ it("[LOGS] no secret is in any line of a whole instance at its most talkative, w
   mint("the key that a start prints", ready.api_key);
   mint("the link that a start prints", tokenOf(ready.ops_url));
   let addresses = 0;
-  const someone = () => openSomebody(ready.url, `198.51.100.${++addresses}`);
+  const someone = () => openCookieClient(ready.url, `198.51.100.${++addresses}`);
   const keepCookies = ({ cookies }: ReturnType<typeof someone>) => {
     for (const [name, value] of cookies)
       if (value.length > 20) mint(`the cookie ${name} ${value.slice(-6)}`, decodeURIComponent(value));

@@ -101,13 +101,13 @@ it("[API3] a form changes what it is for, whatever else is sent with it", async 
     "constructor[prototype][role]": "admin",
   };
   const email = "eager@example.com";
-  const somebody = world.stranger();
+  const client = world.stranger();
   const asked = { ...everything, email, password: PASSWORD, terms: "on", adult: "on" };
-  expect((await somebody.post("/console/sign-up", asked)).status).toBeLessThan(500);
+  expect((await client.post("/console/sign-up", asked)).status).toBeLessThan(500);
   const link = await linkTo(world.sql, email, "confirm");
   const confirmed = { ...everything, token: tokenOf(link), password: PASSWORD };
-  expect((await somebody.post("/console/confirm", confirmed)).status).toBe(303);
-  const { somebody: again } = await world.signIn(email);
+  expect((await client.post("/console/confirm", confirmed)).status).toBe(303);
+  const { client: again } = await world.signIn(email);
   expect((await again.post("/console/keys", { ...everything, name: "server" })).status).toBe(200);
   const [row] = await world.sql`
     select

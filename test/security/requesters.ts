@@ -17,7 +17,7 @@ import { SECRET } from "../console/mails.ts";
 import { EVERY_METHOD } from "../console/samples.ts";
 import { type ConsoleWorld, countFromFar, type Holding, openConsoleWorld, PASSWORD } from "../console/world.ts";
 import { houseEntry } from "../support/houses.ts";
-import { openSomebody, type Somebody } from "../support/somebody.ts";
+import { openCookieClient, type CookieClient } from "../support/cookie-client.ts";
 import { REQUESTERS, type Requester } from "./authorization.ts";
 
 /** Every server with routes, on one database, and a way to send requests as each requester. */
@@ -97,7 +97,7 @@ async function listCredentials(world: ConsoleWorld): Promise<Record<Requester, C
   const { sql } = world;
   await sql`update plans set burst_per_second = ${FAST}, burst = ${FAST}`;
   const passwordHash = await hashPassword(PASSWORD);
-  const cookieOf = ({ cookies }: Somebody) => ({ cookie: [...cookies].map((pair) => pair.join("=")).join("; ") });
+  const cookieOf = ({ cookies }: CookieClient) => ({ cookie: [...cookies].map((pair) => pair.join("=")).join("; ") });
 
   async function keyOf(name: string): Promise<Credentials> {
     return { headers: { "x-api-key": await makeKey(sql, `${name}@example.com`, "Pro") } };
@@ -112,11 +112,11 @@ async function listCredentials(world: ConsoleWorld): Promise<Record<Requester, C
     async function renew() {
       await prepare();
       await sql`update auth.users set two_factor_enabled = false where email = ${email}`;
-      const somebody = openSomebody(world.url, `192.0.2.${Math.floor(Math.random() * 250)}`);
-      const { status } = await somebody.post(`${base}/sign-in`, { email, password: PASSWORD });
+      const client = openCookieClient(world.url, `192.0.2.${Math.floor(Math.random() * 250)}`);
+      const { status } = await client.post(`${base}/sign-in`, { email, password: PASSWORD });
       if (status !== 303) throw new Error(`signing in ${email} returned ${status}`);
       await change();
-      return cookieOf(somebody);
+      return cookieOf(client);
     }
     return { headers: await renew(), renew };
   }

@@ -4,7 +4,7 @@ import { z } from "zod";
 import { connect } from "../../src/db/client.ts";
 import { makeFolder, roundhouse } from "../cli/world.ts";
 import { eventually } from "../support/eventually.ts";
-import { openSomebody } from "../support/somebody.ts";
+import { openCookieClient } from "../support/cookie-client.ts";
 import { startPooler } from "./pgbouncer.ts";
 import {
   callAll,
@@ -97,7 +97,7 @@ describe("PostgreSQL behind pgbouncer in transaction mode", () => {
         await must(["ops-user", "create", "olga@example.com", "--role", "admin", "--generate", "--json"], env),
       ),
     );
-    const olga = openSomebody(api.url, "198.51.100.7");
+    const olga = openCookieClient(api.url, "198.51.100.7");
     expect((await olga.post("/ops/sign-in", { email, password })).status).toBe(303);
     expect((await olga.get("/ops/")).status).toBe(200);
     const cookie = [...olga.cookies].map(([name, value]) => `${name}=${value}`).join("; ");

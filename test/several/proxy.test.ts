@@ -5,7 +5,7 @@ import { freePort } from "../../src/embedded/ports.ts";
 import { makeFolder } from "../cli/world.ts";
 import { createDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
-import { openSomebody } from "../support/somebody.ts";
+import { openCookieClient } from "../support/cookie-client.ts";
 import { startProxy } from "./haproxy.ts";
 import { startNameServer } from "./name-server.ts";
 import { callAll, expectCounted, makeKey, must, startPart, using } from "./world.ts";
@@ -57,7 +57,7 @@ describe("the proxy of docker-compose.yml", () => {
         await must(["ops-user", "create", "olga@example.com", "--role", "admin", "--generate", "--json"], env),
       ),
     );
-    const olga = openSomebody(proxy.url, "198.51.100.7");
+    const olga = openCookieClient(proxy.url, "198.51.100.7");
     expect((await olga.post("/ops/sign-in", { email, password })).status).toBe(303);
     for (let n = 0; n < 6; n++) expect((await olga.get("/ops/")).status).toBe(200);
     const addresses = await using(database.url, async (sql) => {

@@ -3,14 +3,14 @@ import type { Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 import { once } from "node:events";
 
-/** A house on loopback that answers as it is told, path by path, and remembers what it was asked. */
+/** A house on loopback with a set response for each path, which records its requests. */
 export interface BadHouse {
   url: string;
-  /** Requests in the order they came. */
+  /** Requests in the order of their arrival. */
   requests: { path: string; headers: IncomingHttpHeaders }[];
   /** Connections made to it so far. */
   connections(): number;
-  /** From now on this path is answered so; any other path is 404. */
+  /** Sets the response of a path; a path without one is 404. */
   on(path: string, listener: RequestListener): void;
   close(): Promise<void>;
 }

@@ -32,8 +32,8 @@ export async function openBrowser(flags: readonly string[] = []): Promise<Browse
 }
 
 /**
- * What is wrong with a page for those who do not see it, or use a keyboard: one line for each element, by axe-core. Of a
- * page that was looked at in one theme, another theme changes colors alone: `colorsAlone` asks for these, in half the time.
+ * Lists accessibility violations of a page, one line for each element, by axe-core. If a page was checked in one theme,
+ * another theme changes its colors alone: `colorsAlone` checks these, in half the time.
  */
 export async function accessibilityFaults(
   page: Page,
@@ -51,7 +51,7 @@ export async function accessibilityFaults(
     .flatMap(({ id, help, nodes }) => nodes.map((node) => `${id} (${help}): ${node.html}: ${node.failureSummary}`));
 }
 
-/** By how many pixels a page is wider than its window: 0 where nobody has to scroll sideways. */
+/** By how many pixels a page is wider than its window: 0 if it needs no horizontal scrolling. */
 export async function overflow(page: Page): Promise<number> {
   const width = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
   return z.number().parse(await page.evaluate(width));

@@ -8,15 +8,15 @@ import { join, dirname } from "node:path";
 import { z } from "zod";
 import { eventually } from "./eventually.ts";
 
-/** What a node is asked and what it says. */
+/** The payload of a node's response. */
 type Params = readonly unknown[];
-const answer = z.object({ result: z.unknown().optional(), error: z.object({ message: z.string() }).optional() });
+const rpcPayload = z.object({ result: z.unknown().optional(), error: z.object({ message: z.string() }).optional() });
 
-/** A chain of one's own, made by a real node. Amounts are in the token's smallest unit. */
+/** A private chain, run by a real node. Amounts are in the token's smallest unit. */
 export interface TestChain {
   url: string;
   id: number;
-  /** A token with six decimals, and another that nobody asked for. */
+  /** A token with six decimals, and another that no deposit uses. */
   token: `0x${string}`;
   fakeToken: `0x${string}`;
   ask(method: string, ...params: unknown[]): Promise<unknown>;
@@ -38,10 +38,10 @@ export interface TestChain {
   stop(): Promise<void>;
 }
 
-/** Accounts that the node signs for: the last of the ten that everybody knows. */
+/** Accounts that the node signs for: the last of anvil's ten well-known accounts. */
 const SENDER = "0xa0Ee7A142d267C1f36714E4a8F75612F20a79720";
 export const OTHER_SENDER = "0x23618e81E3f5cdF7f54C3d65f7FBc0aBf5B21E8f";
-/** The extended public key of m/44'/60'/0' of the words that everybody knows, `test test … junk`. */
+/** The extended public key of m/44'/60'/0' of the well-known seed phrase `test test … junk`. */
 export const XPUB =
   "xpub6Ce9NcJvTk36xtLSrJLZqE7wtgA5deCeYs7rSQtreh4cj6ByPtrg9sD7V2FNFLPnf8heNP3FGkeV9qwfzvZNSd54JoNXVsXFYSYwHsnJxqP";
 
@@ -61,7 +61,7 @@ export function usdtVariables(
   };
 }
 
-/** Starts a chain with an id of its own; blocks are made by transactions and by {@link TestChain.mine} alone. */
+/** Starts a chain with its own id; blocks are made by transactions and by {@link TestChain.mine} alone. */
 export async function startChain(id = 31_337): Promise<TestChain> {
   // A node that is killed leaves its cache, in the home folder if it has no other. States of older blocks than any test
   // goes back to are not kept: on disk they were 700 MB for 3,000 blocks, and half of the node's time.
@@ -120,14 +120,14 @@ export async function startChain(id = 31_337): Promise<TestChain> {
   };
 }
 
-/** A node in front of another, which may say something else, be away, or hold back. */
+/** A proxy of a node, which may change responses, or be unavailable. */
 export interface Proxy {
   url: string;
-  /** What was asked since it started, by method. */
+  /** Methods requested since it started. */
   asked: string[];
-  /** What it says instead: given what the true node says. Null is the truth. */
+  /** Replaces a result of the node; null passes it on unchanged. */
   say: ((method: string, result: unknown, params: Params) => unknown) | null;
-  /** Answers nobody. */
+  /** Closes each connection without a response. */
   isAway: boolean;
   close(): Promise<void>;
 }
@@ -155,10 +155,10 @@ export async function startProxy(target: string): Promise<Proxy> {
           .object({ id: z.number(), method: z.string(), params: z.array(z.unknown()).default([]) })
           .parse(JSON.parse(Buffer.concat(chunks).toString()));
         proxy.asked.push(question.method);
-        const { status = 200, ...said } = await sayIt(question.method, question.params);
+        const { status = 200, ...payload } = await sayIt(question.method, question.params);
         response.statusCode = status;
         response.setHeader("Content-Type", "application/json");
-        response.end(JSON.stringify({ jsonrpc: "2.0", id: question.id, ...said }));
+        response.end(JSON.stringify({ jsonrpc: "2.0", id: question.id, ...payload }));
       })();
     });
   });
@@ -188,9 +188,9 @@ const TWICE = "0xa733e21d";
 const TOPIC = "ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
 
 /**
- * A contract that says it moved tokens, and keeps no books: `decimals()`, `transfer(address,uint256)`, which logs one Transfer,
- * and `twice(address,uint256)`, which logs it two times. Anything else is reverted. Written by hand, so that no compiler is
- * needed.
+ * A contract that logs transfers of tokens, and keeps no balances: `decimals()`, `transfer(address,uint256)`, which logs one Transfer,
+ * and `twice(address,uint256)`, which logs it two times. Anything else is reverted. Written in byte code, so that no compiler
+ * is needed.
  */
 function tokenCode(decimals: number): string {
   // value to memory 0; recipient, caller and topic on the stack; log3(0, 32, topic, caller, recipient)
@@ -202,7 +202,7 @@ function tokenCode(decimals: number): string {
     "8063a733e21d14603357", // twice
     "600080fd",
     `5b60${decimals.toString(16).padStart(2, "0")}60005260206000f3`, // 0x28
-    `5b${log}`, // 0x33, goes on with
+    `5b${log}`, // 0x33, continues with
     `5b${log}600160005260206000f3`, // 0x64
   ].join("");
   const length = (runtime.length / 2).toString(16).padStart(2, "0");
@@ -213,7 +213,7 @@ function word(value: bigint): string {
   return value.toString(16).padStart(64, "0");
 }
 
-/** The node's binary lies in a package for the machine that it runs on, beside the one that is asked for. */
+/** The node's binary lies in a package for the machine that it runs on, next to the one that is imported. */
 function anvilPath(): string {
   const require = createRequire(import.meta.url);
   const arch = process.arch === "x64" ? "amd64" : process.arch;
@@ -228,19 +228,19 @@ async function askNode(url: string, method: string, params: Params): Promise<unk
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
   });
-  const { result, error } = answer.parse(await response.json());
+  const { result, error } = rpcPayload.parse(await response.json());
   if (error !== undefined) throw new Error(`${method}: ${error.message}`);
   return result;
 }
 
 function listening(node: ChildProcess): Promise<string> {
   return new Promise((resolve, reject) => {
-    let said = "";
+    let output = "";
     node.once("error", reject);
-    node.once("exit", (code) => reject(new Error(`the chain ended with ${code}: ${said}`)));
+    node.once("exit", (code) => reject(new Error(`the chain ended with ${code}: ${output}`)));
     node.stdout?.on("data", (chunk: Buffer) => {
-      said += chunk.toString();
-      const address = /Listening on (\S+)/.exec(said)?.[1];
+      output += chunk.toString();
+      const address = /Listening on (\S+)/.exec(output)?.[1];
       if (address === undefined) return;
       node.stdout?.destroy();
       resolve(`http://${address}`);

@@ -8,7 +8,7 @@ import type { Job, JobContext } from "../../src/queue/job.ts";
 
 const logLine = z.looseObject({ msg: z.string(), level: z.number() });
 
-/** What a job is handed in a test, and what it did with it. */
+/** The context of a job in a test, and what the job did with it. */
 export interface TestContext {
   context: JobContext;
   /** Log lines, parsed. */

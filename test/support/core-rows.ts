@@ -18,7 +18,7 @@ export function fromNow(ms: number): string {
   return new Date(Date.now() + ms).toISOString().replace("Z", "0000Z");
 }
 
-/** A hash that follows from some words. */
+/** A hash derived from a text. */
 export function hashOf(...words: readonly unknown[]): string {
   return hash("sha256", words.join(" "));
 }

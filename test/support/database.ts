@@ -23,8 +23,8 @@ export async function openTestDatabase(options: { max?: number } = {}): Promise<
 }
 
 /**
- * A database of one's own with the newest schema and nothing in it: a copy of the run's template, or one that another
- * test had and that was made like new, unless it has to be one of which PostgreSQL never counted anything (`isUncounted`).
+ * An empty database with the newest schema: a copy of the run's template, or a restored one of an earlier test, unless it
+ * must be one without statistics of PostgreSQL (`isUncounted`).
  * Call `drop` when done with it.
  */
 export async function createDatabase({ isUncounted = false } = {}): Promise<{ url: string; drop(): Promise<void> }> {
@@ -52,7 +52,7 @@ export async function createDatabase({ isUncounted = false } = {}): Promise<{ ur
   };
 }
 
-/** Gives a database that was made like new another name, so that whoever still knows the old one cannot come back. */
+/** Renames a restored database, so that a client with the old name cannot reconnect. */
 async function takeUsed(sql: Sql, pattern: string, name: string): Promise<boolean> {
   const used = await sql<{ datname: string }[]>`
     select datname
@@ -64,7 +64,7 @@ async function takeUsed(sql: Sql, pattern: string, name: string): Promise<boolea
   return false;
 }
 
-/** False where another worker was quicker, or somebody is in it. */
+/** False if another worker was faster, or a session is open in it. */
 async function rename(sql: Sql, from: string, to: string): Promise<boolean> {
   try {
     await sql`alter database ${sql(from)} rename to ${sql(to)}`;
@@ -81,7 +81,7 @@ async function rename(sql: Sql, from: string, to: string): Promise<boolean> {
  */
 export async function createRedis(): Promise<{ url: string }> {
   const url = new URL(inject("redisUrl"));
-  // Workers are counted from 1 and have one file at a time; database 0 stays free for whoever looks by hand.
+  // Workers are counted from 1 and have one file at a time; database 0 stays free for manual use.
   url.pathname = `/${process.env["VITEST_POOL_ID"] ?? 1}`;
   const redis = new Redis(url.href, { lazyConnect: true, maxRetriesPerRequest: 1 });
   await redis.connect();

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 
 /**
- * Waits until `check` neither throws nor gives false or undefined, and gives back what it gave.
- * Asks every 25 ms; after `timeoutMs` (20 s) it throws the last error, or says that the answer never came.
+ * Waits until `check` neither throws nor returns false or undefined, and returns its result.
+ * Runs it every 25 ms; after `timeoutMs` (20 s) it throws the last error, or that the check did not come true.
  */
 export async function eventually<T>(
   check: () => Promise<T | false | undefined> | T | false | undefined,

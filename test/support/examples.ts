@@ -4,7 +4,7 @@ import { compileFunction } from "node:vm";
 /** One `@example` of a doc comment: its place and its lines. */
 export type Example = { title: string; lines: string[] };
 
-/** What one line of an example gives and what its `// =>` says. */
+/** The result of one line of an example, and what its `// =>` claims. */
 export type Claim = { line: string; actual: unknown; expected: unknown };
 
 /** All examples in the doc comments of a source file. */

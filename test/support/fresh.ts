@@ -1,10 +1,10 @@
 import { connect } from "../../src/db/client.ts";
 
-/** More than this in one table is quicker thrown away than taken out row by row. */
+/** If a table has more rows than this, dropping the database is faster than deleting them. */
 const MOST_BYTES = 4_000_000;
 
 /**
- * Lets copies of a template be used again: it remembers its rows and sequences, and notes every change of the schema.
+ * Lets copies of a template be reused: stores its rows and sequences, and records every change of the schema.
  * Copying a thousand files for each of some hundred databases was a third of the suite's time.
  */
 export async function rememberFresh(template: string): Promise<void> {
@@ -81,7 +81,7 @@ const REMEMBER = `
     alter event trigger note_drop enable always;
   `;
 
-/** Makes a database what its template was; false where its schema was changed, much was written or somebody is still in it. */
+/** Restores a database to its template; false if its schema was changed, much was written or a session is still open in it. */
 export async function makeFresh(url: string): Promise<boolean> {
   const sql = connect(url, { name: "test", max: 1 });
   try {

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Sql, Transaction } from "../../src/db/client.ts";
 import { post } from "../../src/ledger/store.ts";
 
-/** Puts money into the wallet of an account with what the database wants beside it: a paid order of the payment app. */
+/** Puts money into the wallet of an account with what the database requires for it: a paid order of the payment app. */
 export async function fund(tx: Transaction, accountId: bigint, micros: bigint, key: string = randomUUID()) {
   const posted = await post(tx, {
     kind: "topup",

@@ -23,16 +23,16 @@ export interface TestMailServer {
   received: ReceivedMail[];
   /** Connections so far. */
   connections: number;
-  /** What it answers to a recipient: a code such as 550, or null to take it. */
-  answer: (address: string) => number | null;
-  /** The same of a sender. */
-  answerSender: (address: string) => number | null;
-  /** The first link of the newest mail to an address; undefined where there is none. */
+  /** Its reply to a recipient: a code such as 550, or null to accept it. */
+  replyToRecipient: (address: string) => number | null;
+  /** The same for a sender. */
+  replyToSender: (address: string) => number | null;
+  /** The first link of the newest mail to an address; undefined if there is none. */
   linkFor(address: string): string | undefined;
   close(): Promise<void>;
 }
 
-/** Starts a mail server on loopback, with a certificate that nobody trusts where it speaks TLS. */
+/** Starts a mail server on loopback, with an untrusted certificate if it uses TLS. */
 export async function startMailServer(
   options: { tls?: "none" | "starttls" | "always"; port?: number; password?: string } = {},
 ): Promise<TestMailServer> {
@@ -54,10 +54,10 @@ export async function startMailServer(
       else done(new Error("wrong password"));
     },
     onMailFrom({ address }, _, done) {
-      done(refusal(made.answerSender(address), address));
+      done(refusal(made.replyToSender(address), address));
     },
     onRcptTo({ address }, _, done) {
-      done(refusal(made.answer(address), address));
+      done(refusal(made.replyToRecipient(address), address));
     },
     onData(stream, { envelope }, done) {
       const parts: Buffer[] = [];
@@ -78,8 +78,8 @@ export async function startMailServer(
     port: ownPort,
     received,
     connections: 0,
-    answer: () => null,
-    answerSender: () => null,
+    replyToRecipient: () => null,
+    replyToSender: () => null,
     linkFor: (address) => /https?:\S+/.exec(received.findLast(({ to }) => to.includes(address))?.text ?? "")?.[0],
     close: () => new Promise((resolve) => server.close(() => resolve())),
   };

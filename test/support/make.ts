@@ -9,7 +9,7 @@ import { FIRST_PREVIOUS_HASH, historyHash, historyStrings } from "../../src/reco
 import { multiplierText, numberOf, type RoundSource } from "../../src/rounds/round.ts";
 import { houseEntry, tableEntry } from "./houses.ts";
 
-/** A table that was made, and its house. */
+/** A table of a test, and its house. */
 export interface MadeTable {
   id: number;
   name: string;
@@ -38,7 +38,7 @@ export async function makeTable(
   return table;
 }
 
-/** An item of the answers that the default feed reads. */
+/** An item of a payload of the default feed. */
 export function makeItem(
   id: unknown,
   multiplier: unknown,
@@ -47,25 +47,25 @@ export function makeItem(
   return { id, multiplier, ...changed };
 }
 
-/** An hour ago: the zero second of all made answers. */
+/** An hour ago: the zero second of all made payloads. */
 const ZERO_MS = Date.now() - 3_600_000;
 
-/** When something of a made answer was, from its second. */
+/** The time of a second of the made payloads. */
 export function atSecond(second: number): string {
   return new Date(ZERO_MS + second * 1000).toISOString();
 }
 
 /**
- * Stores a payload as a poll leaves it that could not take it in: unread, asked for at a second, received a tenth later. Give
- * its items in the order the house sends them, or the whole body. Gives when it was received.
+ * Stores a payload as a poll leaves it that could not normalize it: unread, requested at a second, received a tenth of a second
+ * later. Takes its items in the order of the house, or the whole body. Returns when it was received.
  */
 export async function makePayload(
   sql: Sql,
   table: { id: number },
-  answer: { second: number; previous?: number | null; items?: readonly unknown[]; body?: string },
+  payload: { second: number; previous?: number | null; items?: readonly unknown[]; body?: string },
 ): Promise<string> {
-  const { second, previous = second > 0 ? second - 1 : null, items = [] } = answer;
-  const body = answer.body ?? JSON.stringify({ rounds: items });
+  const { second, previous = second > 0 ? second - 1 : null, items = [] } = payload;
+  const body = payload.body ?? JSON.stringify({ rounds: items });
   const sha256 = hash("sha256", body, "buffer");
   const receivedAt = sevenDigits(atSecond(second + 0.1));
   await sql`
@@ -89,7 +89,7 @@ export async function makePayload(
   return receivedAt;
 }
 
-/** Stores a round right after the table's newest one, with its true place and hash in the chain; nothing is learned of it. */
+/** Stores a round right after the table's newest one, with its true place and hash in the chain; the model does not learn it. */
 export async function makeRound(
   sql: Queryable,
   table: { id: number },

@@ -1,33 +1,33 @@
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
 
-/** A record of an answer: an address, or another name. */
+/** A record of a response: an address, or another name. */
 export type NameRecord = { a: string } | { aaaa: string } | { cname: string };
 
-/** A name server on loopback that says of each name whatever it is told to. */
+/** A name server on loopback with set responses for each name. */
 export interface NameServer {
-  /** As it is given to a resolver. */
+  /** Its address, in the form that a resolver takes. */
   address: string;
-  /** `A name` or `AAAA name`, in the order they came. */
+  /** Queries as `A name` or `AAAA name`, in the order of their arrival. */
   asked: string[];
   /**
-   * From now on this name is answered so, each time a family is asked for with the next of the lists and in the end with
-   * the last again; "silence" answers nothing, "garbage" something that is no answer.
+   * Sets the responses to a name: each query of a family gets the next of the lists, then the last one again. "silence"
+   * sends nothing, "garbage" a malformed response.
    */
-  on(name: string, ...answers: (readonly NameRecord[] | "silence" | "garbage")[]): void;
-  /** From now on answers, or those about one name, are sent after so many milliseconds. */
+  on(name: string, ...responses: (readonly NameRecord[] | "silence" | "garbage")[]): void;
+  /** Delays all responses, or those for one name. */
   setDelay(ms: number, name?: string): void;
   close(): Promise<void>;
 }
 
 const TYPES = { a: 1, cname: 5, aaaa: 28 } as const;
 
-/** Starts it on a free port of 127.0.0.1, or where it is told to. */
+/** Starts it on a free port of 127.0.0.1, or on the given host and port. */
 export async function startNameServer({ host = "127.0.0.1", port = 0 } = {}): Promise<NameServer> {
   const socket = createSocket("udp4");
   const delays = new Map<string | null, number>();
   let isClosed = false;
-  const told = new Map<string, (readonly NameRecord[] | "silence" | "garbage")[]>();
+  const responsesByName = new Map<string, (readonly NameRecord[] | "silence" | "garbage")[]>();
   const times = new Map<string, number>();
   const asked: string[] = [];
   socket.on("message", (query, from) => {
@@ -41,16 +41,16 @@ export async function startNameServer({ host = "127.0.0.1", port = 0 } = {}): Pr
     asked.push(question);
     const time = times.get(question) ?? 0;
     times.set(question, time + 1);
-    const answers = told.get(name);
-    const answer = answers?.[Math.min(time, answers.length - 1)];
-    if (answer === "silence") return;
-    if (answer === "garbage") {
-      send(Buffer.from("no answer"), from);
+    const responses = responsesByName.get(name);
+    const response = responses?.[Math.min(time, responses.length - 1)];
+    if (response === "silence") return;
+    if (response === "garbage") {
+      send(Buffer.from("not DNS"), from);
       return;
     }
-    const records = (answer ?? []).filter((record) => "cname" in record || typeOf(record) === type);
+    const records = (response ?? []).filter((record) => "cname" in record || typeOf(record) === type);
     const header = Buffer.from(query.subarray(0, 12));
-    header.writeUInt16BE(0x8180 | (answer === undefined ? 3 : 0), 2); // a recursive answer, or NXDOMAIN
+    header.writeUInt16BE(0x8180 | (response === undefined ? 3 : 0), 2); // a recursive response, or NXDOMAIN
     header.writeUInt16BE(records.length, 6);
     header.fill(0, 8, 12);
     let owner = name;
@@ -66,7 +66,7 @@ export async function startNameServer({ host = "127.0.0.1", port = 0 } = {}): Pr
   return {
     address: `${host}:${socket.address().port}`,
     asked,
-    on: (name, ...answers) => void told.set(name, answers),
+    on: (name, ...responses) => void responsesByName.set(name, responses),
     setDelay: (ms, name) => void delays.set(name ?? null, ms),
     close() {
       isClosed = true;
@@ -85,7 +85,7 @@ function readQuestion(query: Buffer): { name: string; type: number; end: number 
   return { name: labels.join(".").toLowerCase(), type: query.readUInt16BE(at + 1), end: at + 5 };
 }
 
-/** RFC 1035, 4.1.3: who, type, class, seconds, length, data. No second may be kept, as one who rebinds would have it. */
+/** RFC 1035, 4.1.3: who, type, class, seconds, length, data. A TTL of 0: nothing may be cached, as in DNS rebinding. */
 function writeRecord(owner: string, record: NameRecord): Buffer {
   const data = dataOf(record);
   const fixed = Buffer.alloc(10);

@@ -17,7 +17,7 @@ export interface ProviderOrder {
   asked: Record<string, unknown>;
 }
 
-/** The payment app, as its public specification describes it, with a key pair of its own. */
+/** The payment app, as its public specification describes it, with its own key pair. */
 export interface Provider {
   url: string;
   orders: Map<string, ProviderOrder>;
@@ -37,7 +37,7 @@ export interface Provider {
   close(): Promise<void>;
 }
 
-/** A notice on the wire. */
+/** A notification as it is sent. */
 export interface SentNotice {
   headers: Record<string, string>;
   body: string;
@@ -52,7 +52,7 @@ export async function startProvider(): Promise<Provider> {
   const calls: string[] = [];
   const failing: Provider["failing"] = new Map();
 
-  const answers: Record<string, (asked: Record<string, unknown>) => unknown> = {
+  const routes: Record<string, (asked: Record<string, unknown>) => unknown> = {
     "/binancepay/openapi/certificates": () => [{ certSerial: serial, certPublic }],
     "/binancepay/openapi/v3/order": (asked) => {
       const prepayId = String(29_383_937_493_038_367_000n + BigInt(orders.size));
@@ -118,9 +118,9 @@ export async function startProvider(): Promise<Provider> {
       return respond({ status: "FAIL", code: "400002", errorMessage: "Signature for this request is not valid." });
     }
     const failure = failing.get(path);
-    const answer = answers[path];
+    const route = routes[path];
     try {
-      const data = answer?.(JSON.parse(body) as Record<string, unknown>);
+      const data = route?.(JSON.parse(body) as Record<string, unknown>);
       const { beforeResponse } = provider;
       provider.beforeResponse = null;
       await beforeResponse?.();

@@ -9,7 +9,7 @@ import { startTestServers } from "./servers.ts";
 
 const URLS = { databaseUrl: undefined, redisUrl: undefined };
 
-/** Whether the engine refuses to pull an image, as one without network does, or never ends. */
+/** Whether the engine refuses to pull an image, as without network, or never finishes. */
 let pull: "refuses" | "hangs" = "refuses";
 let engine: Server;
 let folder: string;
@@ -40,7 +40,7 @@ afterAll(async () => {
 
 describe("test servers when an engine without an image responds", () => {
   it.each(["refuses", "hangs"] as const)(
-    "are the embedded ones, with a line that says why, if the pull %s",
+    "are the embedded ones, with a line that states why, if the pull %s",
     async (how) => {
       pull = how;
       const lines: string[] = [];

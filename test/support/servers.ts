@@ -18,8 +18,8 @@ const CONTAINERS_WITHIN_MS = 180_000;
 const ENGINE_WITHIN_MS = 10_000;
 
 /**
- * Containers if an engine answers and has the images or can pull them, otherwise the same private servers that `npm
- * start` brings, with a line that says why. `wanted`, the value of TEST_SERVERS, forces one: `containers`, `embedded`,
+ * Containers if an engine responds and has the images or can pull them, otherwise the same private servers that `npm
+ * start` brings, with a line that states why. `wanted`, the value of TEST_SERVERS, forces one: `containers`, `embedded`,
  * or `urls` for servers that run already (`DATABASE_URL`, whose user may create databases, and `REDIS_URL`).
  *
  * @throws Error if the servers that are forced cannot be used
@@ -43,7 +43,7 @@ export async function startTestServers(
         return await startContainersWithin(containersWithinMs);
       } catch (error) {
         const [reason] = reasonOf(error).split("\n");
-        console.error(`a container engine answers and starts no containers (${reason}): using the embedded servers`);
+        console.error(`a container engine responds and starts no containers (${reason}): using the embedded servers`);
         return startPrivate();
       }
     default:

@@ -1,7 +1,7 @@
-/** A thread for tests of threads: does what each task names. */
+/** A thread for tests of threads: runs what each task names. */
 import { runTasks } from "../../src/thread.ts";
 
-/** What a test has the thread do. */
+/** The tasks of the thread. */
 export type TestTask = "count" | "fail" | "hang" | "fill memory" | "exit later";
 
 let tasks = 0;

@@ -5,7 +5,7 @@ import { eventually } from "./eventually.ts";
 
 const LOCK = 424_243;
 
-/** A process that is going to do something, and to stop in the middle of it. */
+/** A process that stops in the middle of a task. */
 export interface Victim {
   /** Sends it its work, waits until it stops at its statement, kills it (SIGKILL), and waits until the database noticed. */
   killIn(work: object): Promise<void>;
@@ -13,8 +13,8 @@ export interface Victim {
 
 /**
  * Processes that each stop at one statement: `PHASE: update on TABLE`, or `PHASE: commit of TABLE`, which stops the commit
- * of a transaction that inserted there. The script is given the database's URL and what to call its connection, says
- * "ready", and then does what it is sent.
+ * of a transaction that inserted there. The script gets the database's URL and the name of its connection, prints
+ * "ready", and then runs what it is sent.
  */
 export async function makeVictims(
   { sql, databaseUrl }: { sql: Sql; databaseUrl: string },

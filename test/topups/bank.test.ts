@@ -57,7 +57,7 @@ describe("a bank transfer", () => {
     const { sql, world } = desk;
     await world.makeOperator("chief@example.com", "admin");
     const userId = await world.makeOperator("puppet@example.com", "operator");
-    const { somebody: puppet } = await world.signIn("puppet@example.com");
+    const { client: puppet } = await world.signIn("puppet@example.com");
     await sql`update auth.users set two_factor_enabled = true where id = ${userId}`;
     const account = await desk.account("eyes@example.com");
     const topup = await desk.announce(account);
@@ -350,10 +350,10 @@ describe("the permissions for bank transfers", () => {
 
   it("viewers and data staff look, and change nothing", async () => {
     for (const role of ["viewer", "data"] as const) {
-      const somebody = await desk.world.as(role);
-      expect((await somebody.get("/ops/bank")).status).toBe(200);
-      expect((await somebody.post("/ops/bank/lines/new", {})).status).toBe(403);
-      expect((await somebody.post("/ops/bank/lines/1/approve", { match: "1" })).status).toBe(403);
+      const client = await desk.world.as(role);
+      expect((await client.get("/ops/bank")).status).toBe(200);
+      expect((await client.post("/ops/bank/lines/new", {})).status).toBe(403);
+      expect((await client.post("/ops/bank/lines/1/approve", { match: "1" })).status).toBe(403);
     }
   });
 });

@@ -25,14 +25,14 @@ const text = async (response: Response) => (await response.text()).replaceAll(/\
 type Holder = Awaited<ReturnType<PayWorld["as"]>>;
 
 /** An order that somebody began at the console; gives the path of its page. */
-async function begin(somebody: Holder, amount = "25.17"): Promise<string> {
-  const response = await somebody.post("/console/top-up/binance-pay", { amount });
+async function begin(client: Holder, amount = "25.17"): Promise<string> {
+  const response = await client.post("/console/top-up/binance-pay", { amount });
   expect([response.status, await text(response)]).toEqual([303, ""]);
   return response.headers.get("location") ?? "";
 }
 /** An order that was made and may be paid. */
-async function made(somebody: Holder, amount?: string): Promise<{ page: string; id: string; order: ProviderOrder }> {
-  const page = await begin(somebody, amount);
+async function made(client: Holder, amount?: string): Promise<{ page: string; id: string; order: ProviderOrder }> {
+  const page = await begin(client, amount);
   const id = page.split("/").at(-1) ?? "";
   await world.work();
   return { page, id, order: await orderOf(id) };
@@ -390,8 +390,8 @@ describe("a response of the payment app that no column holds", () => {
   ])("%s: the order waits, and is made or asked for again", async (_, call, lie) => {
     const { provider, sql } = world;
     await sql`update payment_app_orders set state = 'closed', ask_at = null where state <> 'paid'`;
-    const somebody = await world.as(`liar-${crypto.randomUUID().slice(0, 8)}`);
-    const { id } = call === ASK ? await made(somebody) : { id: (await begin(somebody)).split("/").at(-1) ?? "" };
+    const client = await world.as(`liar-${crypto.randomUUID().slice(0, 8)}`);
+    const { id } = call === ASK ? await made(client) : { id: (await begin(client)).split("/").at(-1) ?? "" };
     if (call === ASK) await world.wait(id);
     provider.lie = (asked, said) => (asked === call ? lie(said) : said);
     try {

@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import type { Sql } from "../../src/db/client.ts";
 import { announceTransfer } from "../../src/topups/bank/expected-store.ts";
-import { openOpsWorld, type OpsWorld, type Somebody } from "../ops/world.ts";
+import { openOpsWorld, type OpsWorld, type CookieClient } from "../ops/world.ts";
 
 /** Settings with which bank transfers are offered. */
 const BANK = {
@@ -16,8 +16,8 @@ const BANK = {
 export interface Desk {
   world: OpsWorld;
   sql: Sql;
-  ann: Somebody;
-  ben: Somebody;
+  ann: CookieClient;
+  ben: CookieClient;
   /** Makes an account; gives its id. */
   account(email: string): Promise<bigint>;
   /** Announces a transfer of an account. */
@@ -41,10 +41,10 @@ export async function openDesk(settings: Parameters<typeof openOpsWorld>[0] = {}
   const { sql } = world;
   const person = async (email: string) => {
     const id = await world.makeOperator(email, "operator");
-    const { somebody, response } = await world.signIn(email);
+    const { client, response } = await world.signIn(email);
     expect(response.status).toBe(303);
     await sql`update auth.users set two_factor_enabled = true where id = ${id}`;
-    return somebody;
+    return client;
   };
   const [ann, ben] = [await person("ann@example.com"), await person("ben@example.com")];
   let lines = 0;

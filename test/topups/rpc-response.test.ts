@@ -6,7 +6,7 @@ import { openEndpoints } from "../../src/topups/usdt/endpoints/endpoint.ts";
 import { LARGEST_HERE, readResponse } from "../../src/topups/usdt/endpoints/read-response.ts";
 import type { RpcRequest } from "../../src/topups/usdt/endpoints/reduce-response.ts";
 import type { Proxy } from "../support/chain.ts";
-import { countTurns } from "../support/turns.ts";
+import { countTicks } from "../support/ticks.ts";
 import { openUsdtWorld, type UsdtWorld } from "./usdt-world.ts";
 
 const MOST = 4_000_000;
@@ -78,10 +78,10 @@ describe("[PARSERS] a response of a chain endpoint", () => {
     expect(body.length).toBeGreaterThan(MOST / 2);
     let most = 0;
     for (let time = 0; time < 10 && most < 2; time += 1) {
-      const { result: left, turns } = await countTurns(() => readResponse(request, body).catch(String));
+      const { result: left, ticks } = await countTicks(() => readResponse(request, body).catch(String));
       expect(left).not.toContain("the task");
       if (!left.includes('"transfers":[{')) expect(left.length).toBeLessThan(1_000);
-      most = Math.max(most, turns);
+      most = Math.max(most, ticks);
     }
     expect(most).toBeGreaterThan(1);
   });

@@ -1,5 +1,5 @@
-/** What a test says to pages as somebody, cookies kept. */
-export interface Somebody {
+/** Sends requests to pages as one browser does: it keeps cookies, and follows no redirect. */
+export interface CookieClient {
   email: string;
   cookies: Map<string, string>;
   get(path: string, headers?: Record<string, string>): Promise<Response>;
@@ -8,8 +8,8 @@ export interface Somebody {
   upload(path: string, form: FormData): Promise<Response>;
 }
 
-/** A browser without the rest of it: keeps cookies, follows nothing. `address` is where it says to come from. */
-export function openSomebody(url: string, address: string): Somebody {
+/** Makes a client whose requests arrive from `address` by their X-Forwarded-For. */
+export function openCookieClient(url: string, address: string): CookieClient {
   const cookies = new Map<string, string>();
   async function ask(path: string, init: RequestInit): Promise<Response> {
     const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join("; ");
