@@ -40,7 +40,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     edits: [
       {
         file: "src/rounds/intake.ts",
-        from: "(numberOf(round.roundId) ?? 0n) < (now.newestNumber ?? 0n)",
+        from: "(number ?? 0n) < (now.newestNumber ?? 0n)",
         to: "false",
       },
     ],

@@ -1,8 +1,11 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { Broken } from "./invariant-violation.ts";
 import { checkAnswer, readRefusal } from "./check-responses.ts";
 import { drawFaults, FAULTS } from "./faults.ts";
 import { findLeak, growthOf } from "./memory.ts";
+import { PLANTED } from "./planted.ts";
 import {
   drawAllTroubles,
   drawTruth,
@@ -133,5 +136,14 @@ describe("memory", () => {
 
   it("leaks if it grows by a third and more", () => {
     expect(findLeak(growthOf(samples((part) => 200e6 * (1 + part))))?.name).toBe("api-0");
+  });
+});
+
+describe("a planted build", () => {
+  it.each(Object.entries(PLANTED))("%s changes text that occurs once in its file", (_, { edits, control = [] }) => {
+    for (const { file, from } of [...edits, ...control]) {
+      const text = readFileSync(join(import.meta.dirname, "../..", file), "utf8");
+      expect(text.split(from), `${from} in ${file}`).toHaveLength(2);
+    }
   });
 });
