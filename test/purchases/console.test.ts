@@ -52,7 +52,7 @@ describe("a plan at the console", () => {
     expect(plans).toContain("Alpha, Beta");
     expect(plans).toContain("You need 199.00 USD more.");
     const before = await page(ann, "/console/plans/Pro/buy");
-    expect(before).toContain("<button>Pay 99.00 USD from my balance</button>");
+    expect(before).toContain("<button><span>Pay 99.00 USD from my balance</span></button>");
     expect(before).not.toMatch(/checkbox"[^>]*checked/);
     const fields = fieldsOf(before);
     expect(Object.keys(fields).toSorted()).toEqual(["is_final", "key", "offer", "start_now"]);
@@ -105,7 +105,7 @@ describe("a plan at the console", () => {
     const seen = await page(eve, "/console/plans/Pro/buy");
     expect(seen).toContain("The unused part is worth more than Pro costs. So you pay nothing");
     expect(seen).toContain("35.1 days instead of 30");
-    expect(seen).toContain("<button>Get Pro, nothing to pay</button>");
+    expect(seen).toContain("<button><span>Get Pro, nothing to pay</span></button>");
     const done = await send(eve, "Pro", fieldsOf(seen));
     expect(await page(eve, done.headers.get("location") ?? "")).toContain(
       "so nothing was paid, and the plan lasts longer",
@@ -142,12 +142,12 @@ describe("nothing is bought", () => {
     expect(anew).toContain(
       "Nothing was bought: the offer has changed since you opened the page. The current offer is below",
     );
-    expect(anew).toContain("<button>Pay 98.00 USD");
+    expect(anew).toContain("<button><span>Pay 98.00 USD");
     await setPlan(world.sql, "Pro", { priceMicros: 99_000_001n });
     expect(await text(await send(gus, "Pro", fieldsOf(anew)))).toContain("you need 0.000001 USD more");
     const missing = await page(gus, "/console/plans/Pro/buy");
     expect(missing).toContain('href="/console/top-up">Top up</a>');
-    expect(missing).not.toContain("<button>Pay");
+    expect(missing).not.toContain("<button><span>Pay");
     await setPlan(world.sql, "Pro", { priceMicros: 99n * USD });
     expect((await send(gus, "Pro", { ...fields, offer: "x" })).status).toBe(422);
     expect((await send(gus, "Pro", { ...fields, key: "x" })).status).toBe(400);
@@ -160,7 +160,7 @@ describe("nothing is bought", () => {
     const hal = await richPerson("hal", 99n);
     const fields = await formOf(hal, "Pro");
     await world.sql`update accounts set suspended_at = now(), suspend_reason = 'a test' where id = ${hal.accountId}`;
-    expect(await page(hal, "/console/plans/Pro/buy")).not.toContain("<button>Pay");
+    expect(await page(hal, "/console/plans/Pro/buy")).not.toContain("<button><span>Pay");
     expect((await send(hal, "Pro", fields)).status).toBe(403);
     expect(await bought(hal)).toBe(0);
     const ian = await world.makeHolder("ian@example.com", { hasAgreed: false });

@@ -120,7 +120,7 @@ describe("an order", () => {
     expect(await world.work()).toEqual({ strange: 1 });
     expect(await world.wallet(cleo.accountId)).toBe(before);
     expect(await stateOf(id)).toEqual(["strange", "seen"]);
-    expect(await text(await cleo.get(page))).toContain("our staff checks it");
+    expect(await text(await cleo.get(page))).toContain("our staff check it");
     const open = () =>
       world.sql`select 1 from alerts where kind = 'topup' and subject = ${`binance-pay ${id}`} and closed_at is null`;
     expect(await open()).toHaveLength(1);

@@ -43,7 +43,7 @@ export const demoAction: ConsoleAction<z.infer<typeof form>> = {
     const micros = parseUsd(amount);
     const { least, most } = DEMO_MICROS;
     if (micros === null || micros < least || micros > most) {
-      const problem = `expected ${thousands(usd(least))} to ${thousands(usd(most))} USD, got ${JSON.stringify(amount)}`;
+      const problem = `expected an amount from ${usd(least)} to ${usd(most)} USD, without commas, got ${JSON.stringify(amount)}`;
       return { ok: false, problem };
     }
     const credited = await sql.begin(async (tx) => {

@@ -14,7 +14,10 @@ const KEYS_SHOWN = 20;
 /** What a file holds at most: five keys and five endpoints on 92 days are 2,300 rows. */
 const ROWS_IN_FILE = 50_000;
 
-const query = z.object({ days: z.coerce.number().int().min(1).max(92).default(31) });
+const LIMITS = "expected 1 to 92 days";
+const query = z.object({
+  days: z.coerce.number("expected a number of days").int().min(1, LIMITS).max(92, LIMITS).default(31),
+});
 type Query = z.infer<typeof query>;
 
 /** What was called: by day, by key and by endpoint, of up to 92 UTC days. */
