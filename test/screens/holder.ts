@@ -22,7 +22,8 @@ export async function signUp(page: Page, own: Instance): Promise<void> {
  * Takes the way of a newcomer, so that the pages show a bought plan, a key with a call, a receipt and a pending transfer.
  * Returns the key and the reference of the transfer.
  */
-export async function useConsole(page: Page, url: string): Promise<{ key: string; reference: string }> {
+export async function useConsole(page: Page, own: Instance): Promise<{ key: string; reference: string }> {
+  const { url } = own;
   const main = page.getByRole("main");
   await page.goto(`${url}/console/top-up`);
   await main.getByRole("button", { name: "Add demo money" }).click();
@@ -37,7 +38,27 @@ export async function useConsole(page: Page, url: string): Promise<{ key: string
   await main.getByLabel(/^Amount/).fill("250.00");
   await main.getByRole("button").last().click();
   await main.getByText("Write the reference into the transfer exactly.").waitFor();
-  return { key, reference: await main.getByLabel("Reference").inputValue() };
+  const reference = await main.getByLabel("Reference").inputValue();
+  await page.goto(`${url}/console/top-up/binance-pay`);
+  await main.getByLabel(/^Amount/).fill("1250.00");
+  await main.getByRole("button", { name: "Create order" }).click();
+  await main.getByRole("link", { name: "Pay at Binance Pay" }).waitFor();
+  await depositUsdt(page, own);
+  return { key, reference };
+}
+
+/** Sends one deposit to the holder's address and waits until it shows. */
+async function depositUsdt(page: Page, own: Instance): Promise<void> {
+  const address = await eventually(async () => {
+    await page.goto(`${own.url}/console/top-up/usdt`);
+    const shown = page.locator("#usdt-address");
+    return (await shown.count()) > 0 && shown.inputValue();
+  });
+  await own.sendUsdt(address, 1_250_003_349n);
+  await eventually(async () => {
+    await page.goto(`${own.url}/console/top-up/usdt`);
+    return (await page.getByText("of 12 confirmations").count()) > 0;
+  });
 }
 
 /** Lowers the limit of the holder's plan and calls until it refuses; waits until the dashboard shows the refused calls. */

@@ -7,7 +7,9 @@ import { parse, stringify } from "yaml";
 import { z } from "zod";
 import type { DemoHouse } from "../../src/demo/serve.ts";
 import { startDemoHouse } from "../../src/demo/server.ts";
+import { startChain, usdtVariables } from "../support/chain.ts";
 import { eventually } from "../support/eventually.ts";
+import { KEY, SECRET, startProvider } from "../support/payment-app.ts";
 
 /** A stock start may have to unpack its servers. */
 const READY_WITHIN_MS = 180_000;
@@ -16,6 +18,8 @@ const COMMAND_WITHIN_MS = 120_000;
 
 /** So that the pages of bank transfers exist; the number is the one that standards use as an example. */
 const BANK = { BANK_BENEFICIARY: "Roundhouse Ltd", BANK_IBAN: "DE89370400440532013000" };
+/** Blocks that confirm a deposit: more than are made here, so that one stays pending. */
+const CONFIRMATIONS = 12;
 /** The simulated house makes each of its faults once every four minutes; this fast, once in 30 s. */
 const FAULTY_SPEED = 8;
 
@@ -26,7 +30,7 @@ const housesFile = z.looseObject({
   ),
 });
 
-/** A running instance: `npm start` with an empty data folder and an account for bank transfers. */
+/** A running instance: `npm start` with an empty data folder and every payment method. */
 export interface Instance {
   url: string;
   /** Signs the operator of this machine in, once. */
@@ -38,6 +42,8 @@ export interface Instance {
   printedLink(path: string): Promise<string>;
   /** Adds a faulty house, and one that never responds, whose table stays without rounds. */
   addHouses(faulty: DemoHouse): Promise<void>;
+  /** Sends USDT to an address on its chain. */
+  sendUsdt(address: string, micros: bigint): Promise<unknown>;
   /** Runs `roundhouse` with these arguments and this text as input; gives what it prints. */
   command(words: readonly string[], input?: string): Promise<string>;
   stop(): Promise<void>;
@@ -58,9 +64,14 @@ export async function startInstance(): Promise<Instance> {
   const folder = await mkdtemp(join(tmpdir(), "screens-"));
   const file = join(folder, "houses.yaml");
   await copyFile("houses.yaml", file);
+  const [chain, app] = await Promise.all([startChain(), startProvider()]);
   const env = {
     ...process.env,
     ...BANK,
+    ...usdtVariables(chain, { urls: [chain.url], confirmations: CONFIRMATIONS }),
+    BINANCE_PAY_URL: app.url,
+    BINANCE_PAY_KEY: KEY,
+    BINANCE_PAY_SECRET: SECRET,
     DATA_DIR: folder,
     PORT: "0",
     LOG_LEVEL: "error",
@@ -78,6 +89,9 @@ export async function startInstance(): Promise<Instance> {
     const late = setTimeout(() => child.kill("SIGKILL"), STOPPED_WITHIN_MS);
     await ended;
     clearTimeout(late);
+    const awake = setInterval(() => undefined, 1_000); // the process of the chain does not keep this one running
+    await Promise.all([chain.stop(), app.close()]);
+    clearInterval(awake);
     await rm(folder, { recursive: true, force: true });
   };
   const late = setTimeout(() => child.kill("SIGKILL"), READY_WITHIN_MS);
@@ -98,6 +112,10 @@ export async function startInstance(): Promise<Instance> {
       async addHouses({ url: at }) {
         await writeFile(file, await housesWith(at));
         child.kill("SIGHUP"); // not from the start: one house that is no demo turns demo money off
+      },
+      async sendUsdt(address, micros) {
+        await chain.mine(1);
+        return chain.transfer(address, micros);
       },
       command: (words, input) => runCommand(words, { env, input }),
       stop,

@@ -102,7 +102,7 @@ async function photographOwn(from: Browser, instance: Instance): Promise<void> {
   const signedInAt = Date.now();
   await signUp(holder, instance);
   await camera.shoot(holder, EMPTY_CONSOLE_PAGES);
-  const { key, reference } = await useConsole(holder, url);
+  const { key, reference } = await useConsole(holder, instance);
   await instance.addHouses(faulty);
   await decideOnFaults(instance);
   await faulty.close(); // its circuit opens within seconds
