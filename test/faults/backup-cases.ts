@@ -8,11 +8,11 @@ import { isOffer, offerOf } from "../../src/purchases/offer.ts";
 import { purchase } from "../../src/purchases/purchase-store.ts";
 import { quoteOf } from "../../src/purchases/quote.ts";
 import { readBuyer } from "../../src/purchases/state-store.ts";
-import { Broken } from "../simulate/invariant-violation.ts";
+import { InvariantViolation } from "../simulate/invariant-violation.ts";
 import { restoreBackup } from "../simulate/restore-backup.ts";
 import { fund } from "../support/fund.ts";
-import { ASKED, type FaultCase } from "./case.ts";
-import type { World } from "./testbed.ts";
+import { TARGET_SECONDS, type FaultCase } from "./case.ts";
+import type { Testbed } from "./testbed.ts";
 
 const LOST_FOR_MS = 15_000;
 const FUNDS_MICROS = 500_000_000n;
@@ -22,40 +22,42 @@ const PLAN = "Pro";
 export const BACKUP_CASES: readonly FaultCase[] = [
   {
     name: "a restored backup",
-    askedSeconds: ASKED.workerKilled,
+    targetSeconds: TARGET_SECONDS.workerKilled,
     from: "end",
-    async run(world) {
-      const { sql, api, workers, caller } = world;
-      const accountId = await makeBuyer(world);
-      const order = await orderOf(world, accountId);
-      const members = [api, ...workers];
+    async run(testbed) {
+      const { sql, api, workers, caller } = testbed;
+      const accountId = await makeBuyer(testbed);
+      const order = await orderOf(testbed, accountId);
+      const processes = [api, ...workers];
       const fromMs = await restoreBackup(
-        { ...world, members, callers: [caller], place: world.place },
+        { ...testbed, processes, callers: [caller], place: testbed.place },
         {
           lostForMs: LOST_FOR_MS,
           isRedisLost: true,
-          meanwhile: () => bought(world, order),
+          meanwhile: () => bought(testbed, order),
         },
       );
       // the buyer, who saw it happen, sends the same form again, twice
-      const again = await orderOf(world, accountId, order.key);
-      await Promise.all([bought(world, again), bought(world, again)]);
+      const again = await orderOf(testbed, accountId, order.key);
+      await Promise.all([bought(testbed, again), bought(testbed, again)]);
       const [row] = await sql<{ n: number; paid: bigint }[]>`
         select count(*)::integer as n, coalesce(sum(listed_micros - discount_micros), 0)::bigint as paid
         from purchases
         where account_id = ${accountId}`;
       const left = await walletMicros(sql, accountId);
       if (row?.n !== 1 || left !== FUNDS_MICROS - row.paid) {
-        throw new Broken(`a purchase that was lost and made again is charged ${row?.n ?? 0} times; ${left} are left`);
+        throw new InvariantViolation(
+          `a purchase that was lost and made again is charged ${row?.n ?? 0} times; ${left} are left`,
+        );
       }
       const ledger = await checkLedger(sql);
-      if (!ledger.ok) throw new Broken(`the ledger: ${JSON.stringify(ledger.differences)}`);
+      if (!ledger.ok) throw new InvariantViolation(`the ledger: ${JSON.stringify(ledger.differences)}`);
       return { fromMs, seen: "the log was refused until it was declared; the purchase is charged once" };
     },
   },
 ];
 
-async function makeBuyer({ sql }: World): Promise<bigint> {
+async function makeBuyer({ sql }: Testbed): Promise<bigint> {
   const account = await createAccount(sql, `buyer-${randomUUID()}@example.com`);
   if (!account.ok) throw new Error(account.reason);
   await sql.begin((tx) => fund(tx, account.id, FUNDS_MICROS));
@@ -63,10 +65,11 @@ async function makeBuyer({ sql }: World): Promise<bigint> {
 }
 
 /** The order that a form sends now. */
-async function orderOf({ sql }: World, accountId: bigint, key: string = randomUUID()): Promise<Order> {
+async function orderOf({ sql }: Testbed, accountId: bigint, key: string = randomUUID()): Promise<Order> {
   const buyer = await readBuyer(sql, accountId);
   const plan = buyer?.plans.find(({ name }) => name === PLAN);
-  if (buyer === null || plan === undefined) throw new Broken(`the account ${accountId} is lost, or the plan ${PLAN}`);
+  if (buyer === null || plan === undefined)
+    throw new InvariantViolation(`the account ${accountId} is lost, or the plan ${PLAN}`);
   const offer = offerOf(plan, buyer.held, { now: buyer.now });
   if (!isOffer(offer)) throw new Error(offer.message);
   return {
@@ -80,7 +83,7 @@ async function orderOf({ sql }: World, accountId: bigint, key: string = randomUU
   };
 }
 
-async function bought({ sql }: World, order: Order): Promise<void> {
+async function bought({ sql }: Testbed, order: Order): Promise<void> {
   const done = await purchase(sql, order);
-  if (!done.ok) throw new Broken(`a purchase was refused: ${done.message}`);
+  if (!done.ok) throw new InvariantViolation(`a purchase was refused: ${done.message}`);
 }

@@ -1,10 +1,10 @@
-import type { World } from "./testbed.ts";
+import type { Testbed } from "./testbed.ts";
 
 /** A named fault. */
 export interface FaultCase {
   name: string;
   /** Recovery target in seconds; null if the case only requires that nothing is lost. */
-  askedSeconds: number | null;
+  targetSeconds: number | null;
   /** Whether recovery is measured from the beginning of the fault or from its end. */
   from: "beginning" | "end";
   /**
@@ -15,12 +15,12 @@ export interface FaultCase {
   /** Part of the short form. */
   isShort?: true;
   /** The houses whose polls are measured, if not all of them. */
-  houses?: (world: World) => readonly string[];
+  houses?: (testbed: Testbed) => readonly string[];
   /**
    * Causes the fault.
    * @throws Broken if an invariant fails meanwhile
    */
-  run(world: World): Promise<Fault>;
+  run(testbed: Testbed): Promise<Fault>;
 }
 
 /** A fault that was caused. */
@@ -34,4 +34,4 @@ export interface Fault {
 }
 
 /** Recovery targets in seconds: a killed worker, an emptied Redis, PostgreSQL after its return, a fault that lasts. */
-export const ASKED = { workerKilled: 20, redisEmptied: 10, postgresBack: 5, stillPresent: 20 } as const;
+export const TARGET_SECONDS = { workerKilled: 20, redisEmptied: 10, postgresBack: 5, stillPresent: 20 } as const;

@@ -1,24 +1,24 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Sql } from "../../src/db/client.ts";
-import { Broken } from "../simulate/invariant-violation.ts";
+import { InvariantViolation } from "../simulate/invariant-violation.ts";
 import { checkCounts } from "../simulate/final-checks.ts";
-import { checkAlways, listMissing } from "../simulate/invariants.ts";
-import type { World } from "./testbed.ts";
+import { checkInvariants, listMissing } from "../simulate/invariants.ts";
+import type { Testbed } from "./testbed.ts";
 
-const PATIENCE_MS = 90_000;
+const TIMEOUT_MS = 90_000;
 
 /**
  * What must hold after every case: nothing doubled, reordered or issued late; every round that was played up to a moment
  * stored, every forecast whose outcome is known scored once, and every call counted that was answered.
  * @throws Broken at the first that does not, after a patience of 90 s with what takes a while
  */
-export async function checkWhole({ sql, truth, caller }: World, untilMs: number): Promise<void> {
-  await checkAlways(sql, truth);
+export async function checkNothingLost({ sql, truth, caller }: Testbed, untilMs: number): Promise<void> {
+  await checkInvariants(sql, truth);
   await eventually("rounds that are missing", async () =>
     (await listMissing(sql, truth, untilMs)).map(({ message }) => message),
   );
   await eventually("forecasts whose score is missing or doubled", () => listUnscored(sql));
-  await checkAlways(sql, truth);
+  await checkInvariants(sql, truth);
   await checkCounts(sql, [caller]);
 }
 
@@ -48,9 +48,9 @@ async function listUnscored(sql: Sql): Promise<string[]> {
 
 async function eventually(what: string, list: () => Promise<string[]>): Promise<void> {
   let left: string[] = [];
-  for (const until = Date.now() + PATIENCE_MS; Date.now() < until; await delay(250)) {
+  for (const until = Date.now() + TIMEOUT_MS; Date.now() < until; await delay(250)) {
     left = await list();
     if (left.length === 0) return;
   }
-  throw new Broken(`${what}: ${left.slice(0, 5).join(", ")}`);
+  throw new InvariantViolation(`${what}: ${left.slice(0, 5).join(", ")}`);
 }

@@ -1,14 +1,14 @@
 import type { Transaction } from "../../src/db/client.ts";
-import { Broken } from "../simulate/invariant-violation.ts";
+import { InvariantViolation } from "../simulate/invariant-violation.ts";
 import { until } from "../simulate/wait-until.ts";
-import { ASKED, type FaultCase } from "./case.ts";
+import { TARGET_SECONDS, type FaultCase } from "./case.ts";
 import { NotReached } from "./locks.ts";
-import type { World } from "./testbed.ts";
+import type { Testbed } from "./testbed.ts";
 
 const TABLE = "h1/g0/all";
 const STARTED_WITHIN_MS = 120_000;
 const NOTICED_WITHIN_MS = 60_000;
-const WHOLE_WITHIN_MS = 90_000;
+const REPAIRED_WITHIN_MS = 90_000;
 
 /** A row that is damaged: in a table of the database, changed past every guard, as a failing disk would. */
 interface Damage {
@@ -85,27 +85,27 @@ export const DAMAGE_CASES: readonly FaultCase[] = [
 function damageCase({ what, damage }: Damage): FaultCase {
   return {
     name: `a damaged ${what}`,
-    askedSeconds: ASKED.workerKilled,
+    targetSeconds: TARGET_SECONDS.workerKilled,
     from: "beginning",
-    async run(world) {
-      const { sql, workers } = world;
-      const tableId = await findTable(world);
+    async run(testbed) {
+      const { sql, workers } = testbed;
+      const tableId = await findTable(testbed);
       const fromMs = Date.now();
       await Promise.all(workers.map((worker) => worker.kill())); // what is in memory is whole
       let restore: Awaited<ReturnType<typeof damage>> = null;
-      await past(world, async (tx) => (restore = await damage(tx, tableId)));
-      await until(`the damaged ${what} of ${TABLE} raised no alert`, NOTICED_WITHIN_MS, () => isNamed(world));
+      await past(testbed, async (tx) => (restore = await damage(tx, tableId)));
+      await until(`the damaged ${what} of ${TABLE} raised no alert`, NOTICED_WITHIN_MS, () => isReported(testbed));
       const noticed = (Date.now() - fromMs) / 1_000;
-      await goesOn(world, tableId);
-      if (restore !== null) await past(world, restore);
-      world.truth.restoredToMs = Date.now();
-      const before = await newestSeq(world, tableId);
-      await world.command(["table", "repair", TABLE, "--reason", `a damaged ${what}`]);
-      await until(`${TABLE} does not continue after its repair`, WHOLE_WITHIN_MS, async () => {
-        return (await newestSeq(world, tableId)) > before && !(await isNamed(world));
+      await checkOthersContinue(testbed, tableId);
+      if (restore !== null) await past(testbed, restore);
+      testbed.truth.restoredToMs = Date.now();
+      const before = await newestSeq(testbed, tableId);
+      await testbed.command(["table", "repair", TABLE, "--reason", `a damaged ${what}`]);
+      await until(`${TABLE} does not continue after its repair`, REPAIRED_WITHIN_MS, async () => {
+        return (await newestSeq(testbed, tableId)) > before && !(await isReported(testbed));
       });
       const open = await sql`select from alerts where kind = 'table_damaged' and closed_at is null`;
-      if (open.length > 0) throw new Broken("a table is still called damaged after its repair");
+      if (open.length > 0) throw new InvariantViolation("a table is still called damaged after its repair");
       return {
         fromMs,
         seen: `named after ${noticed.toFixed(1)} s, mended after ${((Date.now() - fromMs) / 1_000).toFixed(1)} s`,
@@ -115,7 +115,7 @@ function damageCase({ what, damage }: Damage): FaultCase {
 }
 
 /** Waits until the table has a snapshot, which is written every 64 rounds. */
-async function findTable({ sql }: World): Promise<number> {
+async function findTable({ sql }: Testbed): Promise<number> {
   const [row] = await sql<
     { id: number }[]
   >`select id from tables where house_id || '/' || game || '/' || market = ${TABLE}`;
@@ -127,7 +127,7 @@ async function findTable({ sql }: World): Promise<number> {
 }
 
 /** Changes rows past every guard. */
-function past({ sql }: World, change: (tx: Transaction) => Promise<unknown>): Promise<unknown> {
+function past({ sql }: Testbed, change: (tx: Transaction) => Promise<unknown>): Promise<unknown> {
   return sql.begin(async (tx) => {
     await tx`set local session_replication_role = replica`;
     await change(tx);
@@ -135,19 +135,19 @@ function past({ sql }: World, change: (tx: Transaction) => Promise<unknown>): Pr
 }
 
 /** Whether an alert names the table, and no other one. */
-async function isNamed({ sql }: World): Promise<boolean> {
+async function isReported({ sql }: Testbed): Promise<boolean> {
   const rows = await sql<{ subject: string }[]>`
     select subject
     from alerts
     where kind = 'table_damaged'
       and closed_at is null`;
   const other = rows.find(({ subject }) => subject !== TABLE);
-  if (other !== undefined) throw new Broken(`${TABLE} is damaged, and ${other.subject} is called so`);
+  if (other !== undefined) throw new InvariantViolation(`${TABLE} is damaged, and ${other.subject} is called so`);
   return rows.length > 0;
 }
 
 /** Waits until every other table got a round; the damaged one must get none. */
-async function goesOn({ sql }: World, tableId: number): Promise<void> {
+async function checkOthersContinue({ sql }: Testbed, tableId: number): Promise<void> {
   const read = () => sql<{ id: number; seq: bigint }[]>`
     select t.id, h.last_seq as seq
     from tables t
@@ -158,11 +158,11 @@ async function goesOn({ sql }: World, tableId: number): Promise<void> {
     return (await read()).every(({ id, seq }) => id === tableId || seq > (before.get(id) ?? 0n));
   });
   if ((await read()).find(({ id }) => id === tableId)?.seq !== before.get(tableId)) {
-    throw new Broken(`${TABLE} is damaged, and takes rounds in`);
+    throw new InvariantViolation(`${TABLE} is damaged, and takes rounds in`);
   }
 }
 
-async function newestSeq({ sql }: World, tableId: number): Promise<bigint> {
+async function newestSeq({ sql }: Testbed, tableId: number): Promise<bigint> {
   const [row] = await sql<
     { seq: bigint }[]
   >`select coalesce(max(seq), 0)::bigint as seq from rounds where table_id = ${tableId}`;

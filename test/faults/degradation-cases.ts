@@ -1,17 +1,17 @@
-import { holdRollUp } from "../simulate/roll-up.ts";
+import { pauseRollUp } from "../simulate/roll-up.ts";
 import { slowDisk } from "../simulate/slow-disk.ts";
 import { until } from "../simulate/wait-until.ts";
-import { ASKED, type FaultCase } from "./case.ts";
+import { TARGET_SECONDS, type FaultCase } from "./case.ts";
 import { NotReached } from "./locks.ts";
 
 const SLOW_FOR_MS = 10_000;
 const BACK_MS = -60_000;
 
 /** A disk that is slow or full, a clock that steps back, and work that was not done for days. */
-export const LONG_CASES: readonly FaultCase[] = [
+export const DEGRADATION_CASES: readonly FaultCase[] = [
   {
     name: "a slow disk: commits take 0.4 s for 10 s",
-    askedSeconds: ASKED.postgresBack,
+    targetSeconds: TARGET_SECONDS.postgresBack,
     from: "end",
     async run({ sql }) {
       await slowDisk(sql, SLOW_FOR_MS);
@@ -20,7 +20,7 @@ export const LONG_CASES: readonly FaultCase[] = [
   },
   {
     name: "the disk of PostgreSQL's log is full for 6 s",
-    askedSeconds: null,
+    targetSeconds: null,
     from: "end",
     async run({ servers }) {
       if (!servers.hasDisk) throw new NotReached("no disk can be made to be full here");
@@ -30,7 +30,7 @@ export const LONG_CASES: readonly FaultCase[] = [
   },
   {
     name: "a worker whose clock steps 60 s back",
-    askedSeconds: null,
+    targetSeconds: null,
     from: "end",
     async run({ sql, workers, polls, houses }) {
       const [worker] = workers;
@@ -56,10 +56,10 @@ export const LONG_CASES: readonly FaultCase[] = [
   },
   {
     name: "four days without a roll-up of usage",
-    askedSeconds: null,
+    targetSeconds: null,
     from: "end",
     async run({ sql }) {
-      const { raised, summed } = await holdRollUp(sql);
+      const { raised, summed } = await pauseRollUp(sql);
       const seen = `alert after ${raised.toFixed(0)} s, over ${summed.toFixed(0)} s after the queue was resumed`;
       return { fromMs: Date.now(), seen };
     },

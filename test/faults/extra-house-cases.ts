@@ -1,16 +1,16 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { Broken } from "../simulate/invariant-violation.ts";
-import type { CrowdManner } from "../simulate/extra-house.ts";
-import { crowdEntry, DOMAIN } from "../simulate/houses-file.ts";
+import { InvariantViolation } from "../simulate/invariant-violation.ts";
+import type { ExtraHouseMode } from "../simulate/extra-house.ts";
+import { extraHouseEntry, DOMAIN } from "../simulate/houses-file.ts";
 import { startMachineResolver } from "../simulate/resolver.ts";
-import { ASKED, type Fault, type FaultCase } from "./case.ts";
+import { TARGET_SECONDS, type Fault, type FaultCase } from "./case.ts";
 import { NotReached } from "./locks.ts";
-import type { World } from "./testbed.ts";
+import type { Testbed } from "./testbed.ts";
 
 const LASTS_SECONDS = 60;
 /** What a worker may hold, as for any other house that is in trouble. */
 const MOST_MEGABYTES = 600;
-const LOOK_EVERY_MS = 200;
+const CHECK_EVERY_MS = 200;
 /** What reading the file took is free again by then. */
 const READ_FOR_MS = 15_000;
 /** A name that is resolved so late is resolved after its request has given up. */
@@ -19,37 +19,37 @@ const LATE_MS = 4_000;
 const RECONNECTED_EVERY_MS = 3_000;
 
 /** Houses of so many tables that whatever is wrong with them is wrong often: the other houses are polled as before. */
-export const CROWD_CASES: readonly FaultCase[] = [
-  crowdCase("a house of 7,000 tables that hangs", { id: "hanging", tables: 7_000, manner: "hangs" }),
-  crowdCase("a house of 100 tables that sends 3.9 MB for each", { id: "large", tables: 100, manner: "large" }),
+export const EXTRA_HOUSE_CASES: readonly FaultCase[] = [
+  extraHouseCase("a house of 7,000 tables that hangs", { id: "hanging", tables: 7_000, mode: "hangs" }),
+  extraHouseCase("a house of 100 tables that sends 3.9 MB for each", { id: "large", tables: 100, mode: "large" }),
   {
     name: "a house whose name the machine resolves late",
-    askedSeconds: ASKED.stillPresent,
+    targetSeconds: TARGET_SECONDS.stillPresent,
     from: "beginning",
     watchSeconds: LASTS_SECONDS,
     run: resolveLate,
   },
 ];
 
-interface CrowdOf {
+interface ExtraHouseOptions {
   id: string;
   tables: number;
-  manner: CrowdManner;
+  mode: ExtraHouseMode;
 }
 
-function crowdCase(name: string, of: CrowdOf): FaultCase {
+function extraHouseCase(name: string, of: ExtraHouseOptions): FaultCase {
   return {
     name,
-    askedSeconds: ASKED.stillPresent,
+    targetSeconds: TARGET_SECONDS.stillPresent,
     from: "beginning",
     watchSeconds: LASTS_SECONDS,
-    run: (world) => watchCrowd(world, of, world.surroundings.crowd.url),
+    run: (testbed) => watchExtraHouse(testbed, of, testbed.services.crowd.url),
   };
 }
 
 /** A worker that asks the machine's resolver, which knows the name of one house only after seconds. */
-async function resolveLate(world: World): Promise<Fault> {
-  const { folder, workers, houses, surroundings, served, polls } = world;
+async function resolveLate(testbed: Testbed): Promise<Fault> {
+  const { folder, workers, houses, services, served, polls } = testbed;
   const names = await startMachineResolver(folder);
   if (names === null) throw new NotReached("the machine's resolver cannot be replaced here");
   for (const house of houses) names.on(`${house}.${DOMAIN}`, [{ a: "127.0.0.1" }]);
@@ -57,11 +57,15 @@ async function resolveLate(world: World): Promise<Fault> {
   names.on(late, [{ a: "127.0.0.1" }]);
   names.setDelay(LATE_MS, late);
   const starts = await Promise.all(workers.map((worker) => worker.down()));
-  const worker = await world.begin(`worker-${Date.now()}`, ["worker"], { HOUSE_NAME_SERVERS: "" });
-  if ((await polls.recovered(Date.now(), 60_000)) === null)
-    throw new Broken("a worker without name servers polls nothing");
-  const url = surroundings.crowd.url.replace("127.0.0.1", late);
-  const fault = await watchCrowd({ ...world, workers: [worker] }, { id: "late", tables: 40, manner: "large" }, url);
+  const worker = await testbed.begin(`worker-${Date.now()}`, ["worker"], { HOUSE_NAME_SERVERS: "" });
+  if ((await polls.waitForRecovery(Date.now(), 60_000)) === null)
+    throw new InvariantViolation("a worker without name servers polls nothing");
+  const url = services.crowd.url.replace("127.0.0.1", late);
+  const fault = await watchExtraHouse(
+    { ...testbed, workers: [worker] },
+    { id: "late", tables: 40, mode: "large" },
+    url,
+  );
   const reconnecting = setInterval(() => served.endConnections(), RECONNECTED_EVERY_MS);
   return {
     ...fault,
@@ -77,17 +81,17 @@ async function resolveLate(world: World): Promise<Fault> {
 }
 
 /** Adds a house and watches the memory of workers until it is removed. */
-async function watchCrowd(world: World, { id, tables, manner }: CrowdOf, url: string) {
+async function watchExtraHouse(testbed: Testbed, { id, tables, mode }: ExtraHouseOptions, url: string) {
   const fromMs = Date.now();
-  const { surroundings, workers, housesFile } = world;
-  surroundings.crowd.setManner(manner);
-  const remove = await housesFile.add(workers, crowdEntry(id, tables, url));
+  const { services, workers, housesFile } = testbed;
+  services.crowd.setMode(mode);
+  const remove = await housesFile.add(workers, extraHouseEntry(id, tables, url));
   const added = ((Date.now() - fromMs) / 1_000).toFixed(1);
   const countedFromMs = Date.now() + READ_FOR_MS;
   let most = 0;
   let isOver = false;
   const watching = (async () => {
-    for (; !isOver; await delay(LOOK_EVERY_MS)) {
+    for (; !isOver; await delay(CHECK_EVERY_MS)) {
       if (Date.now() < countedFromMs) continue;
       most = Math.max(most, ...workers.map((worker) => (worker.residentBytes() ?? 0) / 1e6));
     }
@@ -100,7 +104,7 @@ async function watchCrowd(world: World, { id, tables, manner }: CrowdOf, url: st
       await watching;
       await remove();
       if (most > MOST_MEGABYTES)
-        throw new Broken(`a worker grew to ${most.toFixed(0)} MB beside a house of ${tables} tables`);
+        throw new InvariantViolation(`a worker grew to ${most.toFixed(0)} MB beside a house of ${tables} tables`);
     },
   };
 }

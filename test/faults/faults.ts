@@ -10,41 +10,41 @@ import { Command } from "commander";
 import { print, printJson, printTable, say } from "../../src/cli/output.ts";
 import { reasonOf, UsageError } from "../../src/errors.ts";
 import { call } from "../simulate/callers.ts";
-import { enterOwnMounts } from "../simulate/disks.ts";
-import { checkRecomputed, checkUsageCounts } from "../simulate/final-checks.ts";
+import { enterMountNamespace } from "../simulate/disks.ts";
+import { verifyRecord, checkUsageCounts } from "../simulate/final-checks.ts";
 import { BACKUP_CASES } from "./backup-cases.ts";
 import type { Fault, FaultCase } from "./case.ts";
-import { CROWD_CASES } from "./extra-house-cases.ts";
+import { EXTRA_HOUSE_CASES } from "./extra-house-cases.ts";
 import { DAMAGE_CASES } from "./damage-cases.ts";
-import { FROZEN_CASES } from "./frozen-worker-cases.ts";
+import { FROZEN_WORKER_CASES } from "./frozen-worker-cases.ts";
 import { waitForHealth } from "./wait-for-health.ts";
-import { HELD_CASES } from "./row-lock-cases.ts";
+import { ROW_LOCK_CASES } from "./row-lock-cases.ts";
 import { NotReached } from "./locks.ts";
 import { HOUSE_CASES } from "./house-cases.ts";
 import { KILL_CASES } from "./kill-cases.ts";
-import { LONG_CASES } from "./degradation-cases.ts";
-import { NAME_CASES } from "./dns-cases.ts";
+import { DEGRADATION_CASES } from "./degradation-cases.ts";
+import { DNS_CASES } from "./dns-cases.ts";
 import { SERVER_CASES } from "./server-cases.ts";
-import { SILENT_CASES } from "./silent-connection-cases.ts";
-import { checkWhole } from "./check-nothing-lost.ts";
+import { SILENT_CONNECTION_CASES } from "./silent-connection-cases.ts";
+import { checkNothingLost } from "./check-nothing-lost.ts";
 import { WORKER_CASES } from "./worker-cases.ts";
-import { startWorld, type World } from "./testbed.ts";
+import { startTestbed, type Testbed } from "./testbed.ts";
 import { WRONG_ID_CASES } from "./wrong-id-cases.ts";
 
 const CASES: readonly FaultCase[] = [
   ...KILL_CASES,
   ...SERVER_CASES,
-  ...SILENT_CASES,
-  ...FROZEN_CASES,
-  ...HELD_CASES,
+  ...SILENT_CONNECTION_CASES,
+  ...FROZEN_WORKER_CASES,
+  ...ROW_LOCK_CASES,
   ...HOUSE_CASES,
   ...WORKER_CASES,
-  ...LONG_CASES,
-  ...NAME_CASES,
+  ...DEGRADATION_CASES,
+  ...DNS_CASES,
   ...WRONG_ID_CASES,
   ...DAMAGE_CASES,
   ...BACKUP_CASES,
-  ...CROWD_CASES,
+  ...EXTRA_HOUSE_CASES,
 ];
 /** Recovery that is measured from the end of a short fault depends on how busy the machine is: up to this many times the target passes. */
 const BOUND = 3;
@@ -53,7 +53,7 @@ const WATCHED = 3;
 /** How long it is waited where no time is asked. */
 const PATIENCE_SECONDS = 60;
 /** How long it is watched what is usual, before each case. */
-const USUAL_MS = 3_000;
+const NORMAL_MS = 3_000;
 
 /** What became of a case. */
 interface Result {
@@ -64,11 +64,11 @@ interface Result {
   seconds: number | null;
   /** The same from the case's beginning, for a fault that heals and is measured from its end. */
   sinceBeginningSeconds: number | null;
-  askedSeconds: number | null;
+  targetSeconds: number | null;
   /** The most seconds that pass; null if any do. */
-  mostSeconds: number | null;
+  limitSeconds: number | null;
   /** The longest silence between two polls of a house just before: what is usual on this machine now. */
-  usualSeconds: number;
+  normalSeconds: number;
   /** What else was seen. */
   seen: string;
   /** Null where every invariant held. */
@@ -85,7 +85,7 @@ interface Given {
   json: boolean;
 }
 
-const noDisk = await enterOwnMounts();
+const noDisk = await enterMountNamespace();
 if (noDisk !== null) say(`no disk can be made to be full here (${noDisk}): the case of a full disk shows nothing`);
 
 const program = new Command("npm run faults --")
@@ -130,65 +130,65 @@ function choose({ case: names = [], from, short }: Given): FaultCase[] {
 }
 
 async function runAll(cases: readonly FaultCase[]) {
-  const world = await startWorld(say);
+  const testbed = await startTestbed(say);
   const results: Result[] = [];
   let broken: string | null = null;
   try {
-    const started = await world.polls.recovered(Date.now(), 120_000);
+    const started = await testbed.polls.waitForRecovery(Date.now(), 120_000);
     if (started === null) throw new Error("not all houses were polled within two minutes of the start");
-    say(`${world.houses.length} houses are polled by ${world.workers.length} workers`);
+    say(`${testbed.houses.length} houses are polled by ${testbed.workers.length} workers`);
     for (const one of cases) {
       say(one.name);
-      const result = await runCase(world, one);
+      const result = await runCase(testbed, one);
       results.push(result);
       say(`  ${result.broken ?? `${fixed(result.seconds)} s; ${result.seen || "nothing lost"}`}`);
       if (result.isLasting) break;
     }
     if (results.every((result) => result.broken === null)) {
-      await checkUsageCounts(world.sql);
-      await checkRecomputed(world.servers.databaseUrl);
+      await checkUsageCounts(testbed.sql);
+      await verifyRecord(testbed.servers.databaseUrl);
     }
   } catch (error) {
     broken = reasonOf(error);
     say(broken);
   }
-  const folder = await world.close(broken !== null || !results.every(isGood));
+  const folder = await testbed.close(broken !== null || !results.every(isGood));
   return { results, folder, broken };
 }
 
 /** One case, with a caller at work throughout. */
-async function runCase(world: World, one: FaultCase): Promise<Result> {
-  const { truth, api, caller, polls } = world;
-  const { name, askedSeconds, from, watchSeconds } = one;
-  const mostSeconds = askedSeconds === null ? null : askedSeconds * (watchSeconds === undefined ? BOUND : 1);
+async function runCase(testbed: Testbed, one: FaultCase): Promise<Result> {
+  const { truth, api, caller, polls } = testbed;
+  const { name, targetSeconds, from, watchSeconds } = one;
+  const limitSeconds = targetSeconds === null ? null : targetSeconds * (watchSeconds === undefined ? BOUND : 1);
   const result: Result = {
     name,
     from,
     seconds: null,
     sinceBeginningSeconds: null,
-    askedSeconds,
-    mostSeconds,
-    usualSeconds: 0,
+    targetSeconds,
+    limitSeconds,
+    normalSeconds: 0,
     seen: "",
     broken: null,
     isLasting: false,
   };
-  const unhealthy = await waitForHealth(world);
+  const unhealthy = await waitForHealth(testbed);
   if (unhealthy !== null) {
-    return { ...result, isLasting: true, broken: `the world was not healthy before it: ${unhealthy}` };
+    return { ...result, isLasting: true, broken: `the testbed was not healthy before it: ${unhealthy}` };
   }
   const sinceMs = Date.now();
-  await delay(USUAL_MS);
-  result.usualSeconds = polls.learnPace(sinceMs);
+  await delay(NORMAL_MS);
+  result.normalSeconds = polls.learnPace(sinceMs);
   const ended = new AbortController();
   const calling = call(caller, { truth, apis: [api], pauseMs: 30, signal: ended.signal });
   calling.catch(() => undefined); // it is waited for below
   try {
     const beganMs = Date.now();
-    const fault = await one.run(world);
+    const fault = await one.run(testbed);
     result.seen = fault.seen ?? "";
     try {
-      await measure(world, one, fault, result);
+      await measure(testbed, one, fault, result);
       if (result.seconds !== null)
         result.sinceBeginningSeconds = result.seconds + Math.max(0, fault.fromMs - beganMs) / 1_000;
     } finally {
@@ -197,7 +197,7 @@ async function runCase(world: World, one: FaultCase): Promise<Result> {
     ended.abort();
     await calling;
     result.isLasting = true;
-    await checkWhole(world, Date.now());
+    await checkNothingLost(testbed, Date.now());
     result.isLasting = false;
   } catch (error) {
     if (error instanceof NotReached) result.seen = error.message;
@@ -211,33 +211,33 @@ async function runCase(world: World, one: FaultCase): Promise<Result> {
 
 /** Notes how long polling took to recover, or that it did not. */
 async function measure(
-  world: World,
-  { askedSeconds, watchSeconds, houses }: FaultCase,
+  testbed: Testbed,
+  { targetSeconds, watchSeconds, houses }: FaultCase,
   { fromMs }: Fault,
   result: Result,
 ): Promise<void> {
-  const { polls } = world;
-  const chosen = houses?.(world);
+  const { polls } = testbed;
+  const chosen = houses?.(testbed);
   if (watchSeconds === undefined) {
-    const patience = (askedSeconds === null ? PATIENCE_SECONDS : BOUND * askedSeconds) * 1_000;
-    result.seconds = await polls.recovered(fromMs, Date.now() - fromMs + patience, chosen);
-    if (result.seconds === null) result.broken = `not all houses are polled again within ${patience / 1_000} s`;
+    const timeoutMs = (targetSeconds === null ? PATIENCE_SECONDS : BOUND * targetSeconds) * 1_000;
+    result.seconds = await polls.waitForRecovery(fromMs, Date.now() - fromMs + timeoutMs, chosen);
+    if (result.seconds === null) result.broken = `not all houses are polled again within ${timeoutMs / 1_000} s`;
     return;
   }
-  const patience = Math.max(watchSeconds, WATCHED * (askedSeconds ?? 0)) * 1_000;
+  const timeoutMs = Math.max(watchSeconds, WATCHED * (targetSeconds ?? 0)) * 1_000;
   const { seconds, perHouse } = await polls.settled(
     fromMs,
-    { watchMs: watchSeconds * 1_000, patienceMs: patience },
+    { watchMs: watchSeconds * 1_000, timeoutMs: timeoutMs },
     chosen,
   );
   result.seconds = seconds;
-  if (seconds === null || (result.mostSeconds !== null && seconds > result.mostSeconds)) {
-    result.broken = `not all houses are polled again within ${result.mostSeconds ?? patience / 1_000} s: ${perHouse}`;
+  if (seconds === null || (result.limitSeconds !== null && seconds > result.limitSeconds)) {
+    result.broken = `not all houses are polled again within ${result.limitSeconds ?? timeoutMs / 1_000} s: ${perHouse}`;
   }
 }
 
-function isGood({ broken, seconds, mostSeconds }: Result): boolean {
-  return broken === null && seconds !== null && (mostSeconds === null || seconds <= mostSeconds);
+function isGood({ broken, seconds, limitSeconds }: Result): boolean {
+  return broken === null && seconds !== null && (limitSeconds === null || seconds <= limitSeconds);
 }
 
 async function tell(results: readonly Result[], broken: string | null): Promise<void> {
@@ -252,13 +252,13 @@ async function tell(results: readonly Result[], broken: string | null): Promise<
       "invariants",
       "besides",
     ],
-    results.map(({ name, from, seconds, sinceBeginningSeconds, askedSeconds, usualSeconds, seen, broken: why }) => [
+    results.map(({ name, from, seconds, sinceBeginningSeconds, targetSeconds, normalSeconds, seen, broken: why }) => [
       name,
       fixed(seconds),
       from,
       fixed(sinceBeginningSeconds),
-      askedSeconds ?? "-",
-      fixed(usualSeconds),
+      targetSeconds ?? "-",
+      fixed(normalSeconds),
       why === null ? "hold" : "broken",
       seen,
     ]),

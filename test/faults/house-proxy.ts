@@ -2,23 +2,23 @@ import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 
 /** How a house behind a door may answer; `null` is as it really does. */
-export const MOODS = ["429", "HTML", "10 MB", "slow-loris", "nothing", "not TLS", "reset"] as const;
-export type Mood = (typeof MOODS)[number];
+export const RESPONSE_FAULTS = ["429", "HTML", "10 MB", "slow-loris", "nothing", "not TLS", "reset"] as const;
+export type ResponseFault = (typeof RESPONSE_FAULTS)[number];
 
 const TEN_MEGABYTES = 10 << 20;
 const DRIP_MS = 100;
 
 /** A house's address that can change its mood: whoever asks gets the true house, or trouble below HTTP too. */
-export async function openDoor(houseUrl: string) {
+export async function openHouseProxy(houseUrl: string) {
   const housePort = Number(new URL(houseUrl).port);
   const sockets = new Set<Socket>();
-  let mood: Mood | null = null;
+  let fault: ResponseFault | null = null;
   const server = createServer((near) => {
     sockets.add(near);
     near.on("close", () => sockets.delete(near));
     near.on("error", () => undefined);
-    if (mood === null) pass(near, housePort);
-    else MISBEHAVE[mood](near);
+    if (fault === null) pass(near, housePort);
+    else CAUSE[fault](near);
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -27,8 +27,8 @@ export async function openDoor(houseUrl: string) {
   return {
     url: `http://127.0.0.1:${address.port}`,
     /** From now on it is so; connections that are open end, since they were made in another mood. */
-    setMood(next: Mood | null): void {
-      mood = next;
+    setFault(next: ResponseFault | null): void {
+      fault = next;
       for (const socket of sockets) socket.destroy();
     },
     close(): void {
@@ -47,7 +47,7 @@ function pass(near: Socket, port: number): void {
 }
 
 /** Each waits for the request first, but for the one that never says anything. */
-const MISBEHAVE: Record<Mood, (socket: Socket) => void> = {
+const CAUSE: Record<ResponseFault, (socket: Socket) => void> = {
   "429": (socket) => onRequest(socket, () => answer(socket, "429 Too Many Requests", "retry-after: 1\r\n", "later")),
   HTML: (socket) =>
     onRequest(socket, () =>

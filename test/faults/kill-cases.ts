@@ -1,16 +1,16 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { requestManualRun } from "../../src/calibration/manual-calibration.ts";
 import { K7_1 } from "../../src/forecasts/model/parameters.ts";
-import { Broken } from "../simulate/invariant-violation.ts";
-import { ASKED, type FaultCase } from "./case.ts";
-import { holdMeter, holdWriters, type Step } from "./locks.ts";
-import type { World } from "./testbed.ts";
+import { InvariantViolation } from "../simulate/invariant-violation.ts";
+import { TARGET_SECONDS, type FaultCase } from "./case.ts";
+import { blockMeter, blockWriters, type Step } from "./locks.ts";
+import type { Testbed } from "./testbed.ts";
 
 /** Processes that are killed, or asked to end, in the middle of what they do. */
 export const KILL_CASES: readonly FaultCase[] = [
   {
     name: "kill -9 of one of two workers",
-    askedSeconds: ASKED.workerKilled,
+    targetSeconds: TARGET_SECONDS.workerKilled,
     from: "beginning",
     async run({ workers }) {
       const fromMs = Date.now();
@@ -18,73 +18,74 @@ export const KILL_CASES: readonly FaultCase[] = [
       return { fromMs };
     },
   },
-  { ...killIn("payloads", "kill -9 mid-poll"), isShort: true },
-  killIn("rounds", "kill -9 mid-ingest"),
-  killIn("forecast_sets", "kill -9 mid-issue"),
-  killIn("score_sets", "kill -9 mid-score"),
+  { ...killMidStep("payloads", "kill -9 mid-poll"), isShort: true },
+  killMidStep("rounds", "kill -9 mid-ingest"),
+  killMidStep("forecast_sets", "kill -9 mid-issue"),
+  killMidStep("score_sets", "kill -9 mid-score"),
   {
     name: "kill -9 mid-calibration",
-    askedSeconds: ASKED.workerKilled,
+    targetSeconds: TARGET_SECONDS.workerKilled,
     from: "beginning",
-    async run(world) {
-      const run = await askForReplay(world);
-      const fromMs = await killMeanwhile(world, "calibrations");
-      await endOf(world, run, "done");
-      const records = await world.sql`
+    async run(testbed) {
+      const run = await requestReplay(testbed);
+      const fromMs = await killAllMidStep(testbed, "calibrations");
+      await waitForStatus(testbed, run, "done");
+      const records = await testbed.sql`
         select
         from calibrations c
         join calibration_runs r on r.calibration_id = c.id
         where r.id = ${run}`;
-      if (records.length !== 1) throw new Broken(`run ${run} was killed once and left ${records.length} records`);
+      if (records.length !== 1)
+        throw new InvariantViolation(`run ${run} was killed once and left ${records.length} records`);
       return { fromMs, seen: "the run went on and left one record" };
     },
   },
   {
     name: "a run that takes down every worker",
-    askedSeconds: ASKED.workerKilled,
+    targetSeconds: TARGET_SECONDS.workerKilled,
     from: "beginning",
-    async run(world) {
-      const run = await askForReplay(world);
+    async run(testbed) {
+      const run = await requestReplay(testbed);
       let fromMs = Date.now();
       let kills = 0;
-      for (; kills < MOST_KILLS && (await statusOf(world, run)) !== "failed"; kills++) {
-        const hold = await holdReplay(world, run);
-        if (hold === null) continue;
+      for (; kills < MOST_KILLS && (await statusOf(testbed, run)) !== "failed"; kills++) {
+        const lock = await blockReplay(testbed, run);
+        if (lock === null) continue;
         fromMs = Date.now();
-        await Promise.all(world.workers.map((worker) => worker.kill()));
-        await hold.release();
+        await Promise.all(testbed.workers.map((worker) => worker.kill()));
+        await lock.release();
       }
-      await endOf(world, run, "failed");
+      await waitForStatus(testbed, run, "failed");
       return { fromMs, seen: `given up after ${kills} workers` };
     },
   },
   {
     name: "SIGTERM mid-score",
-    askedSeconds: ASKED.workerKilled,
+    targetSeconds: TARGET_SECONDS.workerKilled,
     from: "beginning",
-    async run(world) {
-      const hold = await holdWriters(world.sql, "score_sets");
+    async run(testbed) {
+      const lock = await blockWriters(testbed.sql, "score_sets");
       const fromMs = Date.now();
-      const [first, ...others] = world.workers;
+      const [first, ...others] = testbed.workers;
       const stopping = first?.stop();
       await delay(1_000);
-      await hold.release();
+      await lock.release();
       const code = await stopping;
-      world.workers.splice(0, world.workers.length, ...others, await world.begin(`worker-${fromMs}`, ["worker"]));
-      if (code !== 0) throw new Broken(`a worker that was asked to end left with exit code ${code}`);
+      testbed.workers.splice(0, testbed.workers.length, ...others, await testbed.begin(`worker-${fromMs}`, ["worker"]));
+      if (code !== 0) throw new InvariantViolation(`a worker that was asked to end left with exit code ${code}`);
       return { fromMs, seen: "left with exit code 0" };
     },
   },
   {
     name: "kill -9 of the API mid-batch",
-    askedSeconds: null,
+    targetSeconds: null,
     from: "beginning",
     isShort: true,
     async run({ sql, api, caller }) {
-      const hold = await holdMeter(sql, caller.email);
+      const lock = await blockMeter(sql, caller.email);
       const fromMs = Date.now();
       await api.kill();
-      await hold.release();
+      await lock.release();
       while (api.url() === null) await delay(50);
       return { fromMs, seen: `answers again after ${((Date.now() - fromMs) / 1_000).toFixed(1)} s` };
     },
@@ -92,30 +93,30 @@ export const KILL_CASES: readonly FaultCase[] = [
 ];
 
 const MOST_KILLS = 8;
-const RUN_PATIENCE_MS = 120_000;
+const RUN_TIMEOUT_MS = 120_000;
 /** A run whose worker is gone is taken up again once it was not heard of for a minute. */
-const TAKEN_UP_WITHIN_MS = 180_000;
+const RESUMED_WITHIN_MS = 180_000;
 
 /** Every worker is killed while at least one of them is in the middle of a step. */
-function killIn(step: Step, name: string): FaultCase {
+function killMidStep(step: Step, name: string): FaultCase {
   return {
     name,
-    askedSeconds: ASKED.workerKilled,
+    targetSeconds: TARGET_SECONDS.workerKilled,
     from: "beginning",
-    run: async (world) => ({ fromMs: await killMeanwhile(world, step) }),
+    run: async (testbed) => ({ fromMs: await killAllMidStep(testbed, step) }),
   };
 }
 
-async function killMeanwhile({ sql, workers }: World, step: Step): Promise<number> {
-  const hold = await holdWriters(sql, step);
+async function killAllMidStep({ sql, workers }: Testbed, step: Step): Promise<number> {
+  const lock = await blockWriters(sql, step);
   const fromMs = Date.now();
   await Promise.all(workers.map((worker) => worker.kill()));
-  await hold.release();
+  await lock.release();
   return fromMs;
 }
 
 /** Asks, as a person at /ops does, for a replay of all that the first table has. */
-async function askForReplay({ sql }: World): Promise<string> {
+async function requestReplay({ sql }: Testbed): Promise<string> {
   const [table] = await sql<{ id: number; name: string }[]>`
     select id, house_id || '/' || game || '/' || market as name
     from tables
@@ -135,26 +136,26 @@ async function askForReplay({ sql }: World): Promise<string> {
 }
 
 /** Null where the run ended before anybody could be stopped in it. */
-async function holdReplay(world: World, run: string) {
-  const hold = await holdWriters(world.sql, "calibrations", {
-    patienceMs: TAKEN_UP_WITHIN_MS,
-    isOver: async () => (await statusOf(world, run)) === "failed",
+async function blockReplay(testbed: Testbed, run: string) {
+  const lock = await blockWriters(testbed.sql, "calibrations", {
+    timeoutMs: RESUMED_WITHIN_MS,
+    isOver: async () => (await statusOf(testbed, run)) === "failed",
   });
-  if ((await statusOf(world, run)) === "running") return hold;
-  await hold.release();
+  if ((await statusOf(testbed, run)) === "running") return lock;
+  await lock.release();
   return null;
 }
 
-async function statusOf({ sql }: World, run: string): Promise<string> {
+async function statusOf({ sql }: Testbed, run: string): Promise<string> {
   const [row] = await sql<{ status: string }[]>`select status from calibration_runs where id = ${run}`;
   return row?.status ?? "gone";
 }
 
-async function endOf(world: World, run: string, expected: string): Promise<void> {
+async function waitForStatus(testbed: Testbed, run: string, expected: string): Promise<void> {
   let status = "";
-  for (const until = Date.now() + RUN_PATIENCE_MS; Date.now() < until; await delay(250)) {
-    status = await statusOf(world, run);
+  for (const until = Date.now() + RUN_TIMEOUT_MS; Date.now() < until; await delay(250)) {
+    status = await statusOf(testbed, run);
     if (status === expected) return;
   }
-  throw new Broken(`run ${run} should have ended as ${expected}, and is ${status}`);
+  throw new InvariantViolation(`run ${run} should have ended as ${expected}, and is ${status}`);
 }

@@ -6,11 +6,11 @@ import type { Sql, Transaction } from "../../src/db/client.ts";
 export type Step = "payloads" | "rounds" | "forecast_sets" | "score_sets" | "calibrations";
 
 /** Somebody stands in the middle of a step, in a transaction that cannot go on until `release`. */
-export interface Hold {
+export interface HeldLock {
   release(): Promise<void>;
 }
 
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 
 /** Nobody came to where the fault was to be: nothing is shown, and nothing is broken. */
 export class NotReached extends Error {
@@ -22,12 +22,12 @@ export class NotReached extends Error {
  * (`writers`, 1 if not given), or once `isOver` returns true; readers are not blocked. A restart of PostgreSQL ends the hold.
  * @throws NotReached if no worker arrives within a minute, or `patienceMs`, as on a machine too busy to issue forecasts in time
  */
-export function holdWriters(
+export function blockWriters(
   sql: Sql,
   step: Step,
-  { patienceMs = PATIENCE_MS, writers = 1, isOver = () => Promise.resolve(false) } = {},
-): Promise<Hold> {
-  return hold(sql, `a worker that writes ${step}`, patienceMs, {
+  { timeoutMs = TIMEOUT_MS, writers = 1, isOver = () => Promise.resolve(false) } = {},
+): Promise<HeldLock> {
+  return lock(sql, `a worker that writes ${step}`, timeoutMs, {
     take: (tx) => tx`lock table ${tx(step)} in share mode`,
     isThere: async () => {
       if (await isOver()) return true;
@@ -44,8 +44,8 @@ export function holdWriters(
 }
 
 /** Stops whoever counts calls of an account, and comes back once a batch of the meter stands there. */
-export function holdMeter(sql: Sql, email: string): Promise<Hold> {
-  return hold(sql, "a batch of calls", PATIENCE_MS, {
+export function blockMeter(sql: Sql, email: string): Promise<HeldLock> {
+  return lock(sql, "a batch of calls", TIMEOUT_MS, {
     take: (tx) => tx`
       select
       from quotas q
@@ -65,11 +65,11 @@ export function holdMeter(sql: Sql, email: string): Promise<Hold> {
 }
 
 /** Locks a house's rows of a table for update in a psql-like session of its own, and leaves its transaction idle. */
-export async function holdRows(
+export async function lockRows(
   databaseUrl: string,
   table: "houses" | "tables" | "feeds" | "table_heads",
   house: string,
-): Promise<Hold> {
+): Promise<HeldLock> {
   const client = new pg.Client({ connectionString: databaseUrl, application_name: "psql" });
   await client.connect();
   await client.query("begin");
@@ -90,12 +90,12 @@ export async function holdRows(
   };
 }
 
-async function hold(
+async function lock(
   sql: Sql,
   what: string,
-  patienceMs: number,
+  timeoutMs: number,
   { take, isThere }: { take: (tx: Transaction) => PromiseLike<unknown>; isThere: () => Promise<boolean> },
-): Promise<Hold> {
+): Promise<HeldLock> {
   const taken = Promise.withResolvers<void>();
   const released = Promise.withResolvers<void>();
   const ended = sql
@@ -112,8 +112,8 @@ async function hold(
   };
   await taken.promise;
   try {
-    for (const until = Date.now() + patienceMs; !(await isThere()); await delay(10)) {
-      if (Date.now() > until) throw new NotReached(`expected ${what} within ${patienceMs / 1_000} s, nobody came`);
+    for (const until = Date.now() + timeoutMs; !(await isThere()); await delay(10)) {
+      if (Date.now() > until) throw new NotReached(`expected ${what} within ${timeoutMs / 1_000} s, nobody came`);
     }
   } catch (error) {
     await release();

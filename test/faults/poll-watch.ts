@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Sql } from "../../src/db/client.ts";
 
 /** How often it is looked; recovery is known to this. */
-const LOOK_MS = 50;
+const CHECK_EVERY_MS = 50;
 /** Houses are polled five times a second: a longer silence than this between two polls is not yet polling again … */
 const PACE_MS = 2_000;
 /** … but on a machine that is busy with others, where so many times the longest silence before the fault counts. */
@@ -18,7 +18,7 @@ export interface PollWatch {
    * Seconds from a moment on until each of the houses was polled at its pace again: the first of three good polls without
    * a longer silence between them. Null where that is not so within the patience.
    */
-  recovered(fromMs: number, patienceMs: number, houses?: readonly string[]): Promise<number | null>;
+  waitForRecovery(fromMs: number, timeoutMs: number, houses?: readonly string[]): Promise<number | null>;
   /**
    * Seconds from `fromMs` to the end of the last silence of any house that was longer than its pace, once polls were watched
    * for `watchMs` and none is silent; 0 if there was no such silence, null if a house is still silent after `patienceMs`.
@@ -26,7 +26,7 @@ export interface PollWatch {
    */
   settled(
     fromMs: number,
-    times: { watchMs: number; patienceMs: number },
+    times: { watchMs: number; timeoutMs: number },
     houses?: readonly string[],
   ): Promise<{ seconds: number | null; perHouse: string }>;
   /** The longest silence between good polls of any of the houses from one moment to another, in seconds. */
@@ -45,7 +45,7 @@ export function watchPolls(sql: Sql, houses: readonly string[]): PollWatch {
         const known = polls.get(house);
         if (known !== undefined && at !== null && at > (known.at(-1) ?? 0)) known.push(at);
       }
-      await delay(LOOK_MS);
+      await delay(CHECK_EVERY_MS);
     }
   })();
 
@@ -83,25 +83,25 @@ export function watchPolls(sql: Sql, houses: readonly string[]): PollWatch {
       paceMs = Math.max(PACE_MS, BUSY * usual * 1_000);
       return usual;
     },
-    async recovered(fromMs, patienceMs, of = houses) {
-      while (Date.now() < fromMs + patienceMs) {
+    async waitForRecovery(fromMs, timeoutMs, of = houses) {
+      while (Date.now() < fromMs + timeoutMs) {
         const firsts = of.map((house) => firstOfPace(house, fromMs));
         if (firsts.every((at) => at !== null)) return Math.max(0, ...firsts.map((at) => (at - fromMs) / 1_000));
-        await delay(LOOK_MS);
+        await delay(CHECK_EVERY_MS);
       }
       return null;
     },
-    async settled(fromMs, { watchMs, patienceMs }, of = houses) {
+    async settled(fromMs, { watchMs, timeoutMs }, of = houses) {
       for (;;) {
         const now = Date.now();
         const ends = of.map((house) => lastSilenceEnd(house, fromMs, now));
         const isOver = now >= fromMs + watchMs && ends.every((at) => at !== null);
-        if (isOver || now >= fromMs + patienceMs) {
+        if (isOver || now >= fromMs + timeoutMs) {
           const seconds = ends.map((at) => (at === null ? null : (at - fromMs) / 1_000));
           const perHouse = of.map((house, n) => `${house} ${seconds[n]?.toFixed(1) ?? "still silent"}`).join(", ");
           return { seconds: seconds.includes(null) ? null : Math.max(0, ...seconds.map(Number)), perHouse };
         }
-        await delay(LOOK_MS);
+        await delay(CHECK_EVERY_MS);
       }
     },
     longestSilence,

@@ -1,27 +1,27 @@
-import { ASKED, type FaultCase } from "./case.ts";
-import { holdRows } from "./locks.ts";
-import { MOODY } from "./testbed.ts";
+import { TARGET_SECONDS, type FaultCase } from "./case.ts";
+import { lockRows } from "./locks.ts";
+import { PROXIED_HOUSE } from "./testbed.ts";
 
 const LASTS_SECONDS = 60;
 
 /** An operator's psql that holds rows of one house in an idle transaction: the other houses continue to be polled. */
-export const HELD_CASES: readonly FaultCase[] = (["houses", "tables", "feeds", "table_heads"] as const).map(
+export const ROW_LOCK_CASES: readonly FaultCase[] = (["houses", "tables", "feeds", "table_heads"] as const).map(
   (table) => ({
     name: `a transaction holds a house's rows of ${table}`,
-    askedSeconds: ASKED.stillPresent,
+    targetSeconds: TARGET_SECONDS.stillPresent,
     from: "beginning",
     watchSeconds: LASTS_SECONDS,
-    houses: ({ houses }) => houses.filter((house) => house !== MOODY),
+    houses: ({ houses }) => houses.filter((house) => house !== PROXIED_HOUSE),
     async run({ sql, servers }) {
       const fromMs = Date.now();
-      const hold = await holdRows(servers.databaseUrl, table, MOODY);
+      const lock = await lockRows(servers.databaseUrl, table, PROXIED_HOUSE);
       const rows = await sql`
       select
       from pg_stat_activity
       where application_name = 'psql'
         and state = 'idle in transaction'`;
       if (rows.length !== 1) throw new Error(`expected one idle transaction of psql, found ${rows.length}`);
-      return { fromMs, seen: `held for ${LASTS_SECONDS} s`, end: () => hold.release() };
+      return { fromMs, seen: `held for ${LASTS_SECONDS} s`, end: () => lock.release() };
     },
   }),
 );

@@ -1,15 +1,15 @@
 import { setTimeout as delay } from "node:timers/promises";
 import pg from "pg";
 import type { Sql } from "../../src/db/client.ts";
-import { ASKED, type FaultCase } from "./case.ts";
+import { TARGET_SECONDS, type FaultCase } from "./case.ts";
 import { stallCommits } from "../simulate/slow-disk.ts";
-import { holdWriters } from "./locks.ts";
+import { blockWriters } from "./locks.ts";
 
 /** PostgreSQL and Redis that are emptied, restarted, frozen, cut off or full. */
 export const SERVER_CASES: readonly FaultCase[] = [
   {
     name: "FLUSHALL",
-    askedSeconds: ASKED.redisEmptied,
+    targetSeconds: TARGET_SECONDS.redisEmptied,
     from: "beginning",
     isShort: true,
     async run({ servers }) {
@@ -19,19 +19,19 @@ export const SERVER_CASES: readonly FaultCase[] = [
   },
   {
     name: "FLUSHALL mid-score",
-    askedSeconds: ASKED.redisEmptied,
+    targetSeconds: TARGET_SECONDS.redisEmptied,
     from: "beginning",
     async run({ sql, servers }) {
-      const hold = await holdWriters(sql, "score_sets");
+      const lock = await blockWriters(sql, "score_sets");
       await servers.flushRedis();
       const fromMs = Date.now();
-      await hold.release();
+      await lock.release();
       return { fromMs };
     },
   },
   {
     name: "Redis killed and restarted",
-    askedSeconds: ASKED.redisEmptied,
+    targetSeconds: TARGET_SECONDS.redisEmptied,
     from: "end",
     async run({ servers }) {
       await servers.killRedis();
@@ -40,20 +40,20 @@ export const SERVER_CASES: readonly FaultCase[] = [
   },
   {
     name: "Redis away for longer than a run's lock, mid-ingest",
-    askedSeconds: ASKED.redisEmptied,
+    targetSeconds: TARGET_SECONDS.redisEmptied,
     from: "end",
     async run({ sql, servers }) {
-      const hold = await holdWriters(sql, "rounds");
+      const lock = await blockWriters(sql, "rounds");
       const away = servers.cut("redis", LONGER_THAN_A_LOCK_MS);
       await delay(LONGER_THAN_A_LOCK_MS - 1_000);
-      await hold.release(); // the work is done while nobody can hear of it
+      await lock.release(); // the work is done while nobody can hear of it
       await away;
       return { fromMs: Date.now() };
     },
   },
   {
     name: "Redis frozen",
-    askedSeconds: ASKED.redisEmptied,
+    targetSeconds: TARGET_SECONDS.redisEmptied,
     from: "end",
     async run({ servers }) {
       await servers.freezeRedis(6_000);
@@ -62,7 +62,7 @@ export const SERVER_CASES: readonly FaultCase[] = [
   },
   {
     name: "workers cut off from Redis",
-    askedSeconds: ASKED.redisEmptied,
+    targetSeconds: TARGET_SECONDS.redisEmptied,
     from: "end",
     async run({ servers }) {
       await servers.cut("redis", 5_000);
@@ -71,20 +71,20 @@ export const SERVER_CASES: readonly FaultCase[] = [
   },
   {
     name: "PostgreSQL restarted with -m immediate, mid-ingest",
-    askedSeconds: ASKED.postgresBack,
+    targetSeconds: TARGET_SECONDS.postgresBack,
     from: "end",
     isShort: true,
     async run({ sql, servers }) {
-      const hold = await holdWriters(sql, "rounds");
+      const lock = await blockWriters(sql, "rounds");
       await servers.restartPostgres();
       const fromMs = Date.now();
-      await hold.release();
+      await lock.release();
       return { fromMs };
     },
   },
   {
     name: "PostgreSQL frozen",
-    askedSeconds: ASKED.postgresBack,
+    targetSeconds: TARGET_SECONDS.postgresBack,
     from: "end",
     async run({ servers }) {
       await servers.freezePostgres(8_000);
@@ -94,7 +94,7 @@ export const SERVER_CASES: readonly FaultCase[] = [
   {
     // what was written under the lease of the killed worker may be committed after another one has taken it over
     name: "commits stall for 20 s while a worker is killed",
-    askedSeconds: ASKED.postgresBack,
+    targetSeconds: TARGET_SECONDS.postgresBack,
     from: "end",
     async run({ sql, workers }) {
       const stall = await stallCommits(sql);
@@ -106,7 +106,7 @@ export const SERVER_CASES: readonly FaultCase[] = [
   },
   {
     name: "workers and API cut off from PostgreSQL",
-    askedSeconds: ASKED.postgresBack,
+    targetSeconds: TARGET_SECONDS.postgresBack,
     from: "end",
     async run({ servers }) {
       await servers.cut("postgres", 5_000);
@@ -115,7 +115,7 @@ export const SERVER_CASES: readonly FaultCase[] = [
   },
   {
     name: "PostgreSQL out of connections",
-    askedSeconds: ASKED.postgresBack,
+    targetSeconds: TARGET_SECONDS.postgresBack,
     from: "end",
     async run({ sql, servers }) {
       const taken = await takeAllConnections(sql, servers.databaseUrl);

@@ -1,14 +1,14 @@
-import { Broken } from "../simulate/invariant-violation.ts";
-import { ASKED, type FaultCase } from "./case.ts";
-import type { World } from "./testbed.ts";
+import { InvariantViolation } from "../simulate/invariant-violation.ts";
+import { TARGET_SECONDS, type FaultCase } from "./case.ts";
+import type { Testbed } from "./testbed.ts";
 
 const WATCH_SECONDS = 40;
 
 /** Connections that go silent without a reset, while new ones work: as behind a firewall that forgot them. */
-export const SILENT_CASES: readonly FaultCase[] = [
+export const SILENT_CONNECTION_CASES: readonly FaultCase[] = [
   silentCase("one PostgreSQL connection of each worker goes silent", ({ servers, workers }) => {
     const counts = workers.map((worker) => servers.silenceOneOf("postgres", worker.pid() ?? 0));
-    if (counts.includes(0)) throw new Broken("a worker has no connection to PostgreSQL to silence");
+    if (counts.includes(0)) throw new InvariantViolation("a worker has no connection to PostgreSQL to silence");
     return counts.length;
   }),
   silentCase("all PostgreSQL connections go silent", ({ servers }) => servers.silence("postgres")),
@@ -19,16 +19,16 @@ export const SILENT_CASES: readonly FaultCase[] = [
   ),
 ];
 
-function silentCase(name: string, silence: (world: World) => number): FaultCase {
+function silentCase(name: string, silence: (testbed: Testbed) => number): FaultCase {
   return {
     name,
-    askedSeconds: ASKED.stillPresent,
+    targetSeconds: TARGET_SECONDS.stillPresent,
     from: "beginning",
     watchSeconds: WATCH_SECONDS,
-    async run(world) {
+    async run(testbed) {
       const fromMs = Date.now();
-      const count = silence(world);
-      return { fromMs, seen: `${count} connections`, end: () => world.servers.closeSilenced() };
+      const count = silence(testbed);
+      return { fromMs, seen: `${count} connections`, end: () => testbed.servers.closeSilenced() };
     },
   };
 }

@@ -4,43 +4,43 @@ import { join } from "node:path";
 import type { Sql } from "../../src/db/client.ts";
 import { migrate } from "../../src/db/migrate.ts";
 import { makeCallers, type Caller } from "../simulate/callers.ts";
-import { command, type CommandPlace } from "../simulate/run-command.ts";
-import { startMember, type Member } from "../simulate/processes.ts";
+import { command, type CommandContext } from "../simulate/run-command.ts";
+import { startProcess, type ManagedProcess } from "../simulate/processes.ts";
 import { type ServedHouses, serveHouses } from "../simulate/house.ts";
 import { houseEntries, type HousesFile, writeHousesFile } from "../simulate/houses-file.ts";
 import { removeFolder } from "../simulate/run-folder.ts";
 import { startSimulatedServers, type SimulatedServers } from "../simulate/servers.ts";
-import { startSurroundings, type Surroundings } from "../simulate/external-services.ts";
+import { startExternalServices, type ExternalServices } from "../simulate/external-services.ts";
 import { drawTruth, type Truth } from "../simulate/truth.ts";
-import { openDoor } from "./house-proxy.ts";
+import { openHouseProxy } from "./house-proxy.ts";
 import { watchPolls, type PollWatch } from "./poll-watch.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const HOUSES = 4;
 const TABLES = 2;
 /** The house behind the door, whose mood a case may change. */
-export const MOODY = "h0";
+export const PROXIED_HOUSE = "h0";
 
 /** One PostgreSQL, one Redis, two workers, an API and four houses, all of them real, for all cases after one another. */
-export interface World {
+export interface Testbed {
   servers: SimulatedServers;
   sql: Sql;
   truth: Truth;
   houses: readonly string[];
   served: ServedHouses;
   housesFile: HousesFile;
-  surroundings: Surroundings;
+  services: ExternalServices;
   /** Workers at work; a case that ends one for good puts another in its place. */
-  workers: Member[];
-  api: Member;
+  workers: ManagedProcess[];
+  api: ManagedProcess;
   caller: Caller;
-  door: Awaited<ReturnType<typeof openDoor>>;
+  houseProxy: Awaited<ReturnType<typeof openHouseProxy>>;
   polls: PollWatch;
   folder: string;
   /** Starts one more process with what all of them are given; the rest of its environment may be added to. */
-  begin(name: string, args: readonly string[], env?: Record<string, string>): Promise<Member>;
+  begin(name: string, args: readonly string[], env?: Record<string, string>): Promise<ManagedProcess>;
   env: Record<string, string>;
-  place: CommandPlace;
+  place: CommandContext;
   /** Runs a command as an operator does; returns what it prints. */
   command(args: readonly string[]): Promise<string>;
   /** What the API responds to a caller of its own with. */
@@ -50,32 +50,32 @@ export interface World {
 }
 
 /** Starts the world. Takes some ten seconds. */
-export async function startWorld(say: (line: string) => void): Promise<World> {
+export async function startTestbed(say: (line: string) => void): Promise<Testbed> {
   const folder = await mkdtemp(join(tmpdir(), "roundhouse-faults-"));
   await chmod(folder, 0o711); // PostgreSQL may run as another user
   const servers = await startSimulatedServers(join(folder, "servers"), join(homedir(), ".cache", "roundhouse"), say);
   const { sql } = servers;
-  const members: Member[] = [];
+  const processes: ManagedProcess[] = [];
   const truth = drawTruth(1, { nowMs: Date.now(), houses: HOUSES, tablesPerHouse: TABLES });
   const served = await serveHouses(truth);
-  const surroundings = await startSurroundings(truth);
-  const door = await openDoor(served.url);
+  const services = await startExternalServices(truth);
+  const houseProxy = await openHouseProxy(served.url);
   let polls: PollWatch | undefined;
   async function close(isKept: boolean): Promise<string | null> {
     await polls?.close();
-    await Promise.all(members.map((member) => member.stop()));
-    door.close();
+    await Promise.all(processes.map((managed) => managed.stop()));
+    houseProxy.close();
     await served.close();
-    await surroundings.close();
+    await services.close();
     await servers.stop();
     if (!isKept) await removeFolder(folder);
     return isKept ? folder : null;
   }
   try {
     await migrate(servers.databaseUrl);
-    const names = [...truth.troubles.keys()];
+    const names = [...truth.houseFaults.keys()];
     const entries = houseEntries(truth, served.url).map((house) =>
-      house.id === MOODY ? { ...house, base_url: door.url } : house,
+      house.id === PROXIED_HOUSE ? { ...house, base_url: houseProxy.url } : house,
     );
     const housesFile = await writeHousesFile(sql, join(folder, "houses.yaml"), entries);
     const env = {
@@ -86,17 +86,17 @@ export async function startWorld(say: (line: string) => void): Promise<World> {
       ALLOW_PRIVATE_HOUSES: "1",
       LIVE_WINDOW_SECONDS: "60",
       LOG_LEVEL: "info",
-      ...surroundings.env,
+      ...services.env,
     };
     const begin = async (name: string, args: readonly string[], more: Record<string, string> = {}) => {
-      const member = await startMember(name, args, {
+      const managed = await startProcess(name, args, {
         root: ROOT,
         folder,
         dataFolder: folder,
         env: { ...env, ...more },
       });
-      members.push(member);
-      return member;
+      processes.push(managed);
+      return managed;
     };
     const [api, ...workers] = await Promise.all([
       begin("api", ["api"]),
@@ -108,7 +108,7 @@ export async function startWorld(say: (line: string) => void): Promise<World> {
     const place = { root: ROOT, folder, env };
     const ask = async <Answer>(path: string) => {
       const response = await fetch(`${api.url()}/api/v1/${path}`, { headers: { "x-api-key": reader.key } });
-      if (!response.ok) throw new Error(`expected ${path} to be answered, found ${response.status}`);
+      if (!response.ok) throw new Error(`expected ${path} to be served, found ${response.status}`);
       return (await response.json()) as Answer;
     };
     polls = watchPolls(sql, names);
@@ -119,11 +119,11 @@ export async function startWorld(say: (line: string) => void): Promise<World> {
       houses: names,
       served,
       housesFile,
-      surroundings,
+      services,
       workers,
       api,
       caller,
-      door,
+      houseProxy,
       polls,
       folder,
       begin,
@@ -135,6 +135,6 @@ export async function startWorld(say: (line: string) => void): Promise<World> {
     };
   } catch (error) {
     await close(true);
-    throw new Error(`the world did not start; its logs are in ${folder}`, { cause: error });
+    throw new Error(`the testbed did not start; its logs are in ${folder}`, { cause: error });
   }
 }

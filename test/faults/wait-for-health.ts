@@ -1,25 +1,25 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { reasonOf } from "../../src/errors.ts";
-import type { World } from "./testbed.ts";
+import type { Testbed } from "./testbed.ts";
 
-const PATIENCE_MS = 120_000;
-const LOOK_EVERY_MS = 250;
+const TIMEOUT_MS = 120_000;
+const CHECK_EVERY_MS = 250;
 
 /**
  * Waits until nothing is left of an earlier fault: every process responds, each worker is registered and its clock is right,
  * one of them leads, and no alert is open. Returns null, or what is still wrong after two minutes.
  */
-export async function waitForHealth(world: World): Promise<string | null> {
+export async function waitForHealth(testbed: Testbed): Promise<string | null> {
   let wrong: string[] = [];
-  for (const until = performance.now() + PATIENCE_MS; performance.now() < until; await delay(LOOK_EVERY_MS)) {
-    wrong = await listWrong(world).catch((error: unknown) => [`PostgreSQL does not respond: ${reasonOf(error)}`]);
+  for (const until = performance.now() + TIMEOUT_MS; performance.now() < until; await delay(CHECK_EVERY_MS)) {
+    wrong = await listProblems(testbed).catch((error: unknown) => [`PostgreSQL does not respond: ${reasonOf(error)}`]);
     if (wrong.length === 0) return null;
   }
   return wrong.join("; ");
 }
 
-async function listWrong({ sql, api, workers }: World): Promise<string[]> {
-  const silent = [api, ...workers].filter((member) => member.url() === null);
+async function listProblems({ sql, api, workers }: Testbed): Promise<string[]> {
+  const silent = [api, ...workers].filter((managed) => managed.url() === null);
   const pids = workers.map((worker) => worker.pid() ?? 0);
   const rows = await sql<{ what: string }[]>`
     select format('the process %s is not registered as a worker', pid) as what

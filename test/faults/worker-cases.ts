@@ -2,9 +2,9 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { Broken } from "../simulate/invariant-violation.ts";
-import { ASKED, type FaultCase } from "./case.ts";
-import type { World } from "./testbed.ts";
+import { InvariantViolation } from "../simulate/invariant-violation.ts";
+import { TARGET_SECONDS, type FaultCase } from "./case.ts";
+import type { Testbed } from "./testbed.ts";
 
 const SKEW_MS = 60_000;
 const BEFORE = new URL("../simulate/preload-process.ts", import.meta.url).href;
@@ -14,7 +14,7 @@ const START = join(import.meta.dirname, "../../src/start.js");
 export const WORKER_CASES: readonly FaultCase[] = [
   {
     name: "the leader of two workers is deposed",
-    askedSeconds: ASKED.workerKilled,
+    targetSeconds: TARGET_SECONDS.workerKilled,
     from: "beginning",
     async run({ sql, servers }) {
       const fromMs = Date.now();
@@ -25,34 +25,37 @@ export const WORKER_CASES: readonly FaultCase[] = [
   },
   {
     name: "a worker that starts with its clock 60 s ahead",
-    askedSeconds: ASKED.workerKilled,
+    targetSeconds: TARGET_SECONDS.workerKilled,
     from: "beginning",
-    async run(world) {
+    async run(testbed) {
       const fromMs = Date.now();
-      const { code, said } = await startAhead(world);
+      const { code, said } = await startAhead(testbed);
       if (code === 0 || code === null || !said.includes("clock")) {
-        throw new Broken(`a worker whose clock is 60 s ahead should refuse to start and say so: ${code} ${said}`);
+        throw new InvariantViolation(
+          `a worker whose clock is 60 s ahead should refuse to start and say so: ${code} ${said}`,
+        );
       }
       return { fromMs, seen: `it refused with exit code ${code}` };
     },
   },
   {
     name: "a worker whose clock jumps 60 s ahead",
-    askedSeconds: null,
+    targetSeconds: null,
     from: "end",
-    async run(world) {
-      const [worker] = world.workers;
+    async run(testbed) {
+      const [worker] = testbed.workers;
       const beganMs = Date.now();
       worker?.setClock(SKEW_MS);
       try {
-        for (; !(await isNoticed(world, worker?.pid() ?? 0)); await delay(250)) {
-          if (Date.now() > beganMs + 90_000) throw new Broken("a clock that is 60 s ahead was not noticed within 90 s");
+        for (; !(await isNoticed(testbed, worker?.pid() ?? 0)); await delay(250)) {
+          if (Date.now() > beganMs + 90_000)
+            throw new InvariantViolation("a clock that is 60 s ahead was not noticed within 90 s");
         }
       } finally {
         worker?.setClock(0);
       }
       const noticedMs = Date.now();
-      const silence = world.polls.longestSilence(beganMs, noticedMs, world.houses);
+      const silence = testbed.polls.longestSilence(beganMs, noticedMs, testbed.houses);
       const noticed = ((noticedMs - beganMs) / 1_000).toFixed(0);
       return {
         fromMs: noticedMs,
@@ -63,7 +66,7 @@ export const WORKER_CASES: readonly FaultCase[] = [
 ];
 
 /** Starts a worker whose clock is ahead, and waits until it has ended. */
-async function startAhead({ folder, env }: World): Promise<{ code: number | null; said: string }> {
+async function startAhead({ folder, env }: Testbed): Promise<{ code: number | null; said: string }> {
   const { PATH = "", HOME = "" } = process.env;
   const own = { DATA_DIR: join(folder, "ahead"), WORKER_PORT: "0", SIMULATED_CLOCK_MS: String(SKEW_MS) };
   const started = spawn(process.execPath, ["--import", BEFORE, START, "worker"], {
@@ -79,7 +82,7 @@ async function startAhead({ folder, env }: World): Promise<{ code: number | null
   return { code, said };
 }
 
-async function untilLed(sql: World["sql"], fromMs: number): Promise<number> {
+async function untilLed(sql: Testbed["sql"], fromMs: number): Promise<number> {
   for (const until = fromMs + 60_000; Date.now() < until; await delay(50)) {
     const [row] = await sql<{ at: number }[]>`
       select extract(epoch from at)::float8 * 1000 as at
@@ -87,10 +90,10 @@ async function untilLed(sql: World["sql"], fromMs: number): Promise<number> {
       where name = 'reconcile'`;
     if (row !== undefined && row.at > fromMs) return (row.at - fromMs) / 1_000;
   }
-  throw new Broken("60 s after the leader was deposed nobody leads");
+  throw new InvariantViolation("60 s after the leader was deposed nobody leads");
 }
 
-async function isNoticed({ sql }: World, pid: number): Promise<boolean> {
+async function isNoticed({ sql }: Testbed, pid: number): Promise<boolean> {
   const rows = await sql`
     select
     from workers

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { Broken } from "../simulate/invariant-violation.ts";
-import { playUntil, type TrueTable } from "../simulate/truth.ts";
-import { ASKED, type FaultCase } from "./case.ts";
+import { InvariantViolation } from "../simulate/invariant-violation.ts";
+import { generateRounds, type TrueTable } from "../simulate/truth.ts";
+import { TARGET_SECONDS, type FaultCase } from "./case.ts";
 import { NotReached } from "./locks.ts";
-import type { World } from "./testbed.ts";
+import type { Testbed } from "./testbed.ts";
 
 const LASTS_MS = 40_000;
 const MOST_LATE = 3;
@@ -15,14 +15,14 @@ const HOUSE = "h1";
 export const WRONG_ID_CASES: readonly FaultCase[] = [
   {
     name: "one wrong id, 9,000,000 ahead",
-    askedSeconds: ASKED.stillPresent,
+    targetSeconds: TARGET_SECONDS.stillPresent,
     from: "beginning",
-    async run(world) {
-      const { truth, sql } = world;
+    async run(testbed) {
+      const { truth, sql } = testbed;
       const fromMs = Date.now();
-      truth.troubles.set(HOUSE, [{ kind: "ahead", number: fromMs, fromMs, toMs: fromMs + LASTS_MS }]);
+      truth.houseFaults.set(HOUSE, [{ kind: "ahead", number: fromMs, fromMs, toMs: fromMs + LASTS_MS }]);
       await delay(LASTS_MS);
-      truth.troubles.set(HOUSE, []);
+      truth.houseFaults.set(HOUSE, []);
       const [held] = await sql<{ n: number }[]>`
         select count(distinct q.table_id)::integer as n
         from quarantine q
@@ -34,16 +34,16 @@ export const WRONG_ID_CASES: readonly FaultCase[] = [
       if (held?.n !== tables.length) {
         throw new NotReached(`of ${tables.length} tables ${held?.n ?? 0} were sent a wrong id that was held`);
       }
-      const late = await countLate(world, fromMs);
-      if (late > MOST_LATE) throw new Broken(`${late} rounds of a table were late after one wrong id`);
-      for (const table of tables) await checkShown(world, table);
+      const late = await countLate(testbed, fromMs);
+      if (late > MOST_LATE) throw new InvariantViolation(`${late} rounds of a table were late after one wrong id`);
+      for (const table of tables) await checkShown(testbed, table);
       return { fromMs, seen: `${late} rounds late at most; the newest true rounds and the next id are shown` };
     },
   },
 ];
 
 /** The most late rounds of any table of the house since a moment. */
-async function countLate({ sql }: World, fromMs: number): Promise<number> {
+async function countLate({ sql }: Testbed, fromMs: number): Promise<number> {
   const [row] = await sql<{ most: number }[]>`
     select coalesce(max(n), 0)::integer as most
     from (
@@ -59,16 +59,16 @@ async function countLate({ sql }: World, fromMs: number): Promise<number> {
 }
 
 /** Compares what callers are shown of a table with what was played. */
-async function checkShown(world: World, table: TrueTable): Promise<void> {
+async function checkShown(testbed: Testbed, table: TrueTable): Promise<void> {
   const { house, game } = table;
   const isOfTable = (one: { house: string; game: string }) => one.house === house && one.game === game;
-  const rounds = (await world.ask<RoundsAnswer>("rounds?limit=5")).tables.find(isOfTable);
-  const forecast = (await world.ask<ForecastsAnswer>("forecasts")).forecasts.find(isOfTable)?.next_color ?? null;
-  playUntil(world.truth, table, Date.now());
+  const rounds = (await testbed.ask<RoundsAnswer>("rounds?limit=5")).tables.find(isOfTable);
+  const forecast = (await testbed.ask<ForecastsAnswer>("forecasts")).forecasts.find(isOfTable)?.next_color ?? null;
+  generateRounds(testbed.truth, table, Date.now());
   const newest = table.rounds.at(-1)?.id ?? 0;
   const shown = Number(rounds?.rounds[0]?.round_id);
   if (!(shown <= newest && shown >= newest - MOST_BEHIND)) {
-    throw new Broken(`/rounds shows ${shown} as the newest round of ${house}/${game}, and ${newest} is`, {
+    throw new InvariantViolation(`/rounds shows ${shown} as the newest round of ${house}/${game}, and ${newest} is`, {
       house,
       game,
       round: newest,
@@ -77,7 +77,7 @@ async function checkShown(world: World, table: TrueTable): Promise<void> {
   if (forecast === null) return; // its round is under way
   const [after, target] = [Number(forecast.after_round_id), Number(forecast.target_round_id)];
   if (target !== after + 1 || after < newest - MOST_BEHIND || after > newest) {
-    throw new Broken(
+    throw new InvariantViolation(
       `the forecast after round ${after} of ${house}/${game} is of round ${target}; ${newest} is the newest`,
     );
   }

@@ -2,9 +2,9 @@ import { setTimeout as delay } from "node:timers/promises";
 import { createAccount, createKey } from "../../src/callers/store.ts";
 import type { Sql } from "../../src/db/client.ts";
 import { draw } from "../../src/demo/draw.ts";
-import { checkAnswer, PATHS, readRefusal, type Shown } from "./check-responses.ts";
-import { Broken } from "./invariant-violation.ts";
-import { oneOf, type Member } from "./processes.ts";
+import { checkResponse, PATHS, readRefusal, type Shown } from "./check-responses.ts";
+import { InvariantViolation } from "./invariant-violation.ts";
+import { drawOne, type ManagedProcess } from "./processes.ts";
 import type { Truth } from "./truth.ts";
 
 /** What a caller has seen: calls that were answered 200, and calls of which no answer came. */
@@ -12,11 +12,11 @@ export interface Caller {
   email: string;
   plan: string;
   key: string;
-  answered: number;
+  served: number;
   /** Told that it has the answer already, which costs nothing. */
   unchanged: number;
   /** Sent, and cut off before its answer: it may have been counted. */
-  unanswered: number;
+  cutOff: number;
   refused: Map<string, number>;
 }
 
@@ -48,7 +48,7 @@ export async function makeCallers(sql: Sql): Promise<Caller[]> {
     await createAccount(sql, email);
     const key = await createKey(sql, { email, plan });
     if (!key.ok) throw new Error(key.reason);
-    made.push({ email, plan, key: key.key, answered: 0, unchanged: 0, unanswered: 0, refused: new Map() });
+    made.push({ email, plan, key: key.key, served: 0, unchanged: 0, cutOff: 0, refused: new Map() });
   }
   return made;
 }
@@ -59,7 +59,12 @@ export async function makeCallers(sql: Sql): Promise<Caller[]> {
  */
 export async function call(
   caller: Caller,
-  { truth, apis, pauseMs, signal }: { truth: Truth; apis: readonly Member[]; pauseMs: number; signal: AbortSignal },
+  {
+    truth,
+    apis,
+    pauseMs,
+    signal,
+  }: { truth: Truth; apis: readonly ManagedProcess[]; pauseMs: number; signal: AbortSignal },
 ): Promise<void> {
   const { email, plan, key } = caller;
   const etags = new Map<string, string>();
@@ -68,7 +73,7 @@ export async function call(
     await delay(pauseMs * (0.5 + draw(truth.seed, email, "pause", n)));
     // now and then several at once, which two processes then count at once
     const size = draw(truth.seed, email, "burst", n) < BURSTS ? BURST : 1;
-    const isNearEnd = plan === LIMITED && caller.answered < QUOTA && caller.answered >= QUOTA - NEAR_END;
+    const isNearEnd = plan === LIMITED && caller.served < QUOTA && caller.served >= QUOTA - NEAR_END;
     if (isNearEnd) await delay(REST_MS);
     await Promise.all(
       isNearEnd
@@ -79,10 +84,10 @@ export async function call(
 
   /** Calls of one number go to the same API for the same path. */
   async function callOnce(number: string): Promise<void> {
-    const api = oneOf(apis, truth.seed, email, "api", number);
+    const api = drawOne(apis, truth.seed, email, "api", number);
     const url = api.url();
     if (url === null) return;
-    const path = oneOf(PATHS, truth.seed, email, "path", number);
+    const path = drawOne(PATHS, truth.seed, email, "path", number);
     const etag = draw(truth.seed, email, "conditional", number) < CONDITIONAL ? etags.get(path) : undefined;
     const shownBefore = new Map(shown);
     let response: Response;
@@ -94,13 +99,14 @@ export async function call(
       });
       text = await response.text();
     } catch {
-      caller.unanswered += 1;
+      caller.cutOff += 1;
       // a process that was killed answers nobody; one that lives must
       if (api.url() !== url) return;
-      throw new Broken(`${path} was not answered by ${api.name} within ${WAIT_MS / 1_000} s, which lives`);
+      throw new InvariantViolation(`${path} was not served by ${api.name} within ${WAIT_MS / 1_000} s, which lives`);
     }
     if (response.status === 304) {
-      if (etag === undefined) throw new Broken(`${path} was answered 304 to a caller who had named no answer`);
+      if (etag === undefined)
+        throw new InvariantViolation(`${path} was served 304 to a caller who had named no answer`);
       caller.unchanged += 1;
       return;
     }
@@ -110,8 +116,8 @@ export async function call(
       if (code.endsWith("quota_exceeded")) await delay(USED_UP_MS);
       return;
     }
-    caller.answered += 1;
+    caller.served += 1;
     etags.set(path, response.headers.get("etag") ?? "");
-    checkAnswer(truth, { path, text, plan, by: url, shown, shownBefore });
+    checkResponse(truth, { path, text, plan, by: url, shown, shownBefore });
   }
 }

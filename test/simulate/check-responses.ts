@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { Broken } from "./invariant-violation.ts";
-import { everTold, type TrueTable, type Truth } from "./truth.ts";
+import { InvariantViolation } from "./invariant-violation.ts";
+import { reportedResults, type TrueTable, type Truth } from "./truth.ts";
 
 /** What is asked for at the cost of a call. */
 export const PATHS = ["games", "rounds?limit=20", "forecasts", "readings", "accuracy"] as const;
@@ -49,9 +49,10 @@ const ROUNDED_BY = 2e-6;
  */
 export function readRefusal(path: string, status: number, text: string): string {
   const read = failure.safeParse(parse(path, text));
-  if (!read.success) throw new Broken(`${path} was answered ${status}, in a form that is not promised: ${text}`);
+  if (!read.success)
+    throw new InvariantViolation(`${path} was served ${status}, in a form that is not promised: ${text}`);
   const { code } = read.data.error;
-  if (FIT.get(code) !== status) throw new Broken(`${path} was answered ${status} ${code}: ${text}`);
+  if (FIT.get(code) !== status) throw new InvariantViolation(`${path} was served ${status} ${code}: ${text}`);
   return code;
 }
 
@@ -64,14 +65,15 @@ export type Shown = Map<string, number>;
  * asked for.
  * @throws Broken where it is not so
  */
-export function checkAnswer(
+export function checkResponse(
   truth: Truth,
   answer: { path: Path; text: string; plan: string; by: string; shown: Shown; shownBefore: Shown },
 ): void {
   const { path, text, plan } = answer;
   const body = parse(path, text);
   const said = envelope.parse(body);
-  if (said.plan !== plan) throw new Broken(`${path} answered a caller with the plan ${plan} as one with ${said.plan}`);
+  if (said.plan !== plan)
+    throw new InvariantViolation(`${path} served a caller with the plan ${plan} as one with ${said.plan}`);
   if (path === "rounds?limit=20") checkRounds(truth, body, answer);
   if (path === "forecasts") checkForecasts(truth, body);
 }
@@ -86,7 +88,7 @@ function checkRounds(
   for (const { house, game, rounds: listed } of tables) {
     const table = findTable(truth, house, game);
     const told = new Map(
-      table.rounds.slice(-KNOWN_ROUNDS).map((round) => [String(round.id), everTold(truth, table, round)]),
+      table.rounds.slice(-KNOWN_ROUNDS).map((round) => [String(round.id), reportedResults(truth, table, round)]),
     );
     const oldest = table.rounds.at(-KNOWN_ROUNDS)?.id ?? 0;
     for (const { round_id: id, multiplier } of listed) {
@@ -94,19 +96,21 @@ function checkRounds(
       if (results === undefined && Number(id) < oldest) continue;
       if (results?.includes(Math.round(multiplier * 100)) !== true) {
         const message = `/rounds shows ${multiplier} for round ${id} of ${house}/${game}; its house told ${String(results)}`;
-        throw new Broken(message, { house, game, round: Number(id) });
+        throw new InvariantViolation(message, { house, game, round: Number(id) });
       }
     }
     const ids = listed.map(({ round_id: id }) => Number(id));
     if (ids.some((id, at) => at > 0 && id >= (ids[at - 1] ?? 0))) {
-      throw new Broken(`/rounds shows the rounds of ${house}/${game} out of order, or twice: ${ids.join(" ")}`);
+      throw new InvariantViolation(
+        `/rounds shows the rounds of ${house}/${game} out of order, or twice: ${ids.join(" ")}`,
+      );
     }
     const key = `${by} ${house}/${game}`;
     const [newest = 0] = ids;
     const before = shownBefore.get(key) ?? 0;
     if (newest < before) {
       const message = `/rounds of ${by} shows round ${newest} of ${house}/${game} as the newest, after it had shown ${before}`;
-      throw new Broken(message, { house, game, round: before });
+      throw new InvariantViolation(message, { house, game, round: before });
     }
     shown.set(key, Math.max(newest, shown.get(key) ?? 0));
   }
@@ -119,7 +123,7 @@ function checkForecasts(truth: Truth, body: unknown): void {
     if (next === null) continue;
     const total = Object.values(next.probabilities).reduce((sum, p) => sum + p, 0);
     if (Math.abs(total - 1) > ROUNDED_BY) {
-      throw new Broken(`/forecasts shows probabilities of ${house}/${game} that sum to ${total}`);
+      throw new InvariantViolation(`/forecasts shows probabilities of ${house}/${game} that sum to ${total}`);
     }
   }
 }
@@ -127,12 +131,14 @@ function checkForecasts(truth: Truth, body: unknown): void {
 function checkTables(truth: Truth, path: string, listed: readonly { house: string; game: string }[]): void {
   const names = listed.map(({ house, game }) => `${house}/${game}`);
   if (new Set(names).size === names.length && names.length === truth.tables.length) return;
-  throw new Broken(`${path} lists ${names.join(" ")}; there are ${truth.tables.length} tables, each to be listed once`);
+  throw new InvariantViolation(
+    `${path} lists ${names.join(" ")}; there are ${truth.tables.length} tables, each to be listed once`,
+  );
 }
 
 function findTable({ tables }: Truth, house: string, game: string): TrueTable {
   const table = tables.find((one) => one.house === house && one.game === game);
-  if (table === undefined) throw new Broken(`/rounds shows a table ${house}/${game} that was never there`);
+  if (table === undefined) throw new InvariantViolation(`/rounds shows a table ${house}/${game} that was never there`);
   return table;
 }
 
@@ -140,6 +146,6 @@ function parse(path: string, text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new Broken(`${path} was answered with what is not JSON: ${text.slice(0, 200)}`);
+    throw new InvariantViolation(`${path} was served with what is not JSON: ${text.slice(0, 200)}`);
   }
 }

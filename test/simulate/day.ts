@@ -3,30 +3,30 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import type * as Migrate from "../../src/db/migrate.ts";
 import { reasonOf } from "../../src/errors.ts";
-import { Broken } from "./invariant-violation.ts";
+import { InvariantViolation } from "./invariant-violation.ts";
 import { call, makeCallers, QUOTA } from "./callers.ts";
-import { startMember, type Member } from "./processes.ts";
+import { startProcess, type ManagedProcess } from "./processes.ts";
 import { makeDisk } from "./disks.ts";
 import {
-  checkAgreement,
+  checkApisAgree,
   checkCounts,
   checkOutcomes,
-  checkRecomputed,
+  verifyRecord,
   checkUsageCounts,
-  settle,
+  waitForMissingRounds,
 } from "./final-checks.ts";
 import { drawFaults, type FaultKind } from "./faults.ts";
-import { goThrough, type Gone } from "./run-faults.ts";
+import { runFaults, type FaultRunResults } from "./run-faults.ts";
 import { serveHouses } from "./house.ts";
 import { houseEntries, writeHousesFile } from "./houses-file.ts";
-import { checkAlways } from "./invariants.ts";
-import { makeRunFolder, removeFolder, STORY } from "./run-folder.ts";
+import { checkInvariants } from "./invariants.ts";
+import { makeRunFolder, removeFolder, HISTORY_FILE } from "./run-folder.ts";
 import { growthOf, type Growth } from "./memory.ts";
 import { startSimulatedServers, type SimulatedServers } from "./servers.ts";
-import { tellStory } from "./describe-round.ts";
+import { describeRound } from "./describe-round.ts";
 import { type Payments, startPayments } from "./payments.ts";
-import { startSurroundings, type Surroundings } from "./external-services.ts";
-import { drawAllTroubles, drawTruth, troublesOf, type TroubleKind, type Truth } from "./truth.ts";
+import { startExternalServices, type ExternalServices } from "./external-services.ts";
+import { drawHouseFaults, drawTruth, faultsOfHouse, type HouseFaultKind, type Truth } from "./truth.ts";
 
 /** How a simulated day is made. */
 export interface DayOptions {
@@ -43,7 +43,7 @@ export interface DayOptions {
   faultEveryMs: number;
   /** These alone, one after another, instead of those that are drawn; and what is wrong with houses. */
   faults?: readonly FaultKind[];
-  troubles?: readonly TroubleKind[];
+  houseFaults?: readonly HouseFaultKind[];
   /** Keeps one worker and one API alive all the while, to see what they need. */
   isSoak: boolean;
   /** The checkout that is run. */
@@ -65,7 +65,7 @@ export interface Day {
   unchanged: number;
   refused: Record<string, number>;
   /** Seconds from the end of each fault until every house that is not in trouble itself brought a round again. */
-  recoveries: Gone["recoveries"];
+  recoveries: FaultRunResults["recoveries"];
   /** Resident megabytes of each process, at its beginning and at its end. */
   memory: Growth[];
   /** What happened, in order: for whoever looks for the cause. */
@@ -79,7 +79,7 @@ const MEMBERS_DISK_BYTES = 32 * 1024 ** 2;
 const CALL_EVERY_MS = [60, 300] as const;
 
 /** Plays one day and checks it; all that happens is drawn from the seed, though not to the millisecond when it is met. */
-export async function playDay(options: DayOptions): Promise<Day> {
+export async function simulateDay(options: DayOptions): Promise<Day> {
   const { seed, lastsMs, root, say } = options;
   const { folder, close } = await makeRunFolder(String(seed));
   const day: Day = {
@@ -102,11 +102,11 @@ export async function playDay(options: DayOptions): Promise<Day> {
     say(line);
   };
   const serversFolder = join(folder, "servers");
-  const crew: Member[] = [];
+  const processes: ManagedProcess[] = [];
   const ended = new AbortController();
   let servers: SimulatedServers | undefined;
   let houses: Awaited<ReturnType<typeof serveHouses>> | undefined;
-  let surroundings: Surroundings | undefined;
+  let services: ExternalServices | undefined;
   let payments: Payments | undefined;
   let truth: Truth | undefined;
   try {
@@ -115,7 +115,7 @@ export async function playDay(options: DayOptions): Promise<Day> {
     await migrateAs(root, databaseUrl);
     truth = drawTruth(seed, { ...options, nowMs: Date.now() });
     houses = await serveHouses(truth);
-    surroundings = await startSurroundings(truth);
+    services = await startExternalServices(truth);
     payments = await startPayments();
     const housesFile = await writeHousesFile(sql, join(folder, "houses.yaml"), houseEntries(truth, houses.url));
     const dataFolder = join(folder, "processes");
@@ -128,24 +128,24 @@ export async function playDay(options: DayOptions): Promise<Day> {
       ALLOW_PRIVATE_HOUSES: "1",
       LIVE_WINDOW_SECONDS: "60",
       LOG_LEVEL: "info",
-      ...surroundings.env,
+      ...services.env,
       ...payments.env,
     };
     const begin = async (name: string, n: number) => {
-      const member = await startMember(`${name}-${n}`, [name], { root, folder, dataFolder, env });
-      crew.push(member);
-      return member;
+      const managed = await startProcess(`${name}-${n}`, [name], { root, folder, dataFolder, env });
+      processes.push(managed);
+      return managed;
     };
     const beginAll = async (name: string, size: number) => {
       const begun = await Promise.allSettled(Array.from({ length: size }, (_, n) => begin(name, n)));
       // those that began are stopped with the crew
       for (const one of begun) if (one.status === "rejected") throw one.reason;
-      return crew.filter((member) => member.name.startsWith(name));
+      return processes.filter((managed) => managed.name.startsWith(name));
     };
     const workers = await beginAll("worker", options.workers);
     const apis = await beginAll("api", options.apis);
     note(`${truth.tables.length} tables, ${workers.length} workers and ${apis.length} APIs are up`);
-    drawAllTroubles(truth, Date.now(), lastsMs, options.troubles);
+    drawHouseFaults(truth, Date.now(), lastsMs, options.houseFaults);
     day.history.push(...planOf(truth, startMs));
 
     const known = truth;
@@ -157,7 +157,7 @@ export async function playDay(options: DayOptions): Promise<Day> {
     const broke = Promise.race(calling).then(() => new Promise<never>(() => undefined));
     broke.catch(() => undefined); // whoever waits for it hears of it
     const faults = drawFaults(seed, lastsMs, options.faultEveryMs, options.faults);
-    const spared = new Set(options.isSoak ? crew.filter(({ name }) => name.endsWith("-0")) : []);
+    const keptAlive = new Set(options.isSoak ? processes.filter(({ name }) => name.endsWith("-0")) : []);
     const place = { root, folder, env };
     const going = {
       seed,
@@ -167,60 +167,65 @@ export async function playDay(options: DayOptions): Promise<Day> {
       disk,
       workers,
       apis,
-      crew,
-      spared,
+      processes,
+      keptAlive,
       note,
       houses,
       housesFile,
-      surroundings,
+      services,
       payments,
       callers,
       place,
     };
-    const { recoveries, samples } = await Promise.race([broke, goThrough(going)]);
+    const { recoveries, samples } = await Promise.race([broke, runFaults(going)]);
     Object.assign(day, { recoveries, memory: growthOf(samples) });
     ended.abort();
     await Promise.all(calling);
     for (const caller of callers) {
-      day.calls += caller.answered;
+      day.calls += caller.served;
       day.unchanged += caller.unchanged;
       for (const [code, n] of caller.refused) day.refused[code] = (day.refused[code] ?? 0) + n;
     }
 
     note("quiet: what can be fetched again is fetched");
     await checkCounts(sql, callers);
-    await settle(sql, truth, options.quietMs);
+    await waitForMissingRounds(sql, truth, options.quietMs);
     await payments.check(sql);
     note("all that its houses still list is stored; everything is computed again");
     truth.frozenAtMs = Date.now();
-    Object.assign(day, await checkAlways(sql, truth));
+    Object.assign(day, await checkInvariants(sql, truth));
     await checkOutcomes(sql, truth);
-    day.scores = await checkRecomputed(databaseUrl);
+    day.scores = await verifyRecord(databaseUrl);
     const [richest, poorest] = callers;
-    if (richest !== undefined) await checkAgreement(sql, truth, { apis, caller: richest });
-    if (poorest !== undefined && poorest.answered > QUOTA) {
-      throw new Broken(`a caller with a quota of ${QUOTA} got ${poorest.answered} answers`);
+    if (richest !== undefined) await checkApisAgree(sql, truth, { apis, caller: richest });
+    if (poorest !== undefined && poorest.served > QUOTA) {
+      throw new InvariantViolation(`a caller with a quota of ${QUOTA} got ${poorest.served} answers`);
     }
     await checkUsageCounts(sql);
-    await surroundings.checkMails(sql);
-    for (const member of crew.splice(0)) {
-      const code = await member.stop();
-      if (code !== 0) throw new Broken(`${member.name} did not stop in order: exit code ${code}`);
+    await services.checkMails(sql);
+    for (const managed of processes.splice(0)) {
+      const code = await managed.stop();
+      if (code !== 0) throw new InvariantViolation(`${managed.name} did not stop in order: exit code ${code}`);
     }
-    if (lastsMs > 0 && day.rounds === 0) throw new Broken("nothing was taken in at all");
+    if (lastsMs > 0 && day.rounds === 0) throw new InvariantViolation("nothing was taken in at all");
   } catch (error) {
-    day.broken = error instanceof Broken ? error.message : reasonOf(error);
+    day.broken = error instanceof InvariantViolation ? error.message : reasonOf(error);
     note(`broken: ${day.broken}`);
-    if (!(error instanceof Broken) && error instanceof Error) day.history.push(error.stack ?? "");
-    if (error instanceof Broken && error.where !== undefined && servers !== undefined && truth !== undefined) {
-      const story = tellStory(servers.sql, truth, error.where);
+    if (!(error instanceof InvariantViolation) && error instanceof Error) day.history.push(error.stack ?? "");
+    if (
+      error instanceof InvariantViolation &&
+      error.where !== undefined &&
+      servers !== undefined &&
+      truth !== undefined
+    ) {
+      const story = describeRound(servers.sql, truth, error.where);
       day.history.push(...(await story.catch((reason: unknown) => [`no story: ${reasonOf(reason)}`])));
     }
   } finally {
     ended.abort();
-    await Promise.all(crew.map((member) => member.stop()));
+    await Promise.all(processes.map((managed) => managed.stop()));
     await houses?.close();
-    await surroundings?.close();
+    await services?.close();
     await payments?.close();
     await servers?.stop();
     if (day.broken === null || options.isKept === false) {
@@ -242,8 +247,8 @@ async function migrateAs(root: string, databaseUrl: string): Promise<void> {
 
 function planOf(truth: Truth, startMs: number): string[] {
   const second = (atMs: number) => ((atMs - startMs) / 1_000).toFixed(1);
-  return [...truth.troubles.keys()].flatMap((house) =>
-    troublesOf(truth, house).map(
+  return [...truth.houseFaults.keys()].flatMap((house) =>
+    faultsOfHouse(truth, house).map(
       ({ kind, fromMs, toMs }) => `planned: ${house} ${kind} from ${second(fromMs)} s to ${second(toMs)} s`,
     ),
   );
@@ -255,5 +260,5 @@ async function keep(folder: string, serversFolder: string, history: readonly str
   await cp(serversFolder, kept, { recursive: true }).catch(() => undefined);
   await removeFolder(serversFolder);
   await rename(kept, serversFolder).catch(() => undefined);
-  await writeFile(join(folder, STORY), history.map((line) => `${line}\n`).join(""));
+  await writeFile(join(folder, HISTORY_FILE), history.map((line) => `${line}\n`).join(""));
 }

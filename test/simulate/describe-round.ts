@@ -1,6 +1,6 @@
 import type { Sql } from "../../src/db/client.ts";
 import type { Where } from "./invariant-violation.ts";
-import { heldUntil, isLost, troublesAt, type Truth } from "./truth.ts";
+import { withheldUntil, isLost, houseFaultsAt, type Truth } from "./truth.ts";
 
 /** How many rounds before and after the one in question are told of. */
 const AROUND = 6;
@@ -9,20 +9,20 @@ const AROUND = 6;
  * What is known of a round and those around it: as it was played, as it is stored, what was missing there, what was said
  * before it, and how its house answered meanwhile. One line each, for whoever looks for the cause of what is broken.
  */
-export async function tellStory(sql: Sql, truth: Truth, { house, game, round: id }: Where): Promise<string[]> {
+export async function describeRound(sql: Sql, truth: Truth, { house, game, round: id }: Where): Promise<string[]> {
   const table = truth.tables.find((one) => one.house === house && one.game === game);
   const place = table?.rounds.findIndex((round) => round.id >= id) ?? -1;
   if (table === undefined || place === -1) return [];
   const around = table.rounds.slice(Math.max(0, place - AROUND), place + AROUND + 1);
   const lines = around.map((round) => {
     const { id: number, hundredths, endsAtMs } = round;
-    const troubles = troublesAt(truth, house, endsAtMs);
-    const held = heldUntil(truth, table, round);
+    const houseFaults = houseFaultsAt(truth, house, endsAtMs);
+    const held = withheldUntil(truth, table, round);
     return [
       `played: ${house}/${game} ${number} ${hundredths} ended ${time(endsAtMs)}`,
       isLost(truth, table, round) && "never listed",
       held !== null && `held back until ${time(held)}`,
-      troubles.length > 0 && `while its house is ${troubles.join(" and ")}`,
+      houseFaults.length > 0 && `while its house is ${houseFaults.join(" and ")}`,
     ]
       .filter(Boolean)
       .join(", ");

@@ -22,7 +22,7 @@ const ATTEMPTS = 50;
  * Goes on, as the same process, where nobody else sees what it mounts (Linux, util-linux): then a folder can be a disk
  * of its own, which takes no root, and which is gone with the last process that has it. Gives why it cannot be done.
  */
-export async function enterOwnMounts(): Promise<string | null> {
+export async function enterMountNamespace(): Promise<string | null> {
   if (process.env[OWN] !== undefined) return null;
   let reason = "";
   for (const words of WAYS) {
@@ -43,7 +43,7 @@ export async function enterOwnMounts(): Promise<string | null> {
 }
 
 /** Whether anything can be mounted. */
-export function hasOwnMounts(): boolean {
+export function isInMountNamespace(): boolean {
   return process.env[OWN] !== undefined;
 }
 
@@ -53,7 +53,7 @@ export function hasOwnMounts(): boolean {
  */
 export async function makeDisk(folder: string, sizeBytes: number): Promise<Disk | null> {
   await mkdir(folder, { mode: 0o711 });
-  if (!hasOwnMounts()) return null;
+  if (!isInMountNamespace()) return null;
   await mount(["-t", "tmpfs", "-o", `size=${sizeBytes},mode=711`, "none", folder]);
   return {
     async fill(roomBytes) {

@@ -3,14 +3,14 @@ import { createServer } from "node:http";
 import { draw } from "../../src/demo/draw.ts";
 
 /** How a crowd responds: never, or with some rounds of each table and megabytes around them. */
-export type CrowdManner = "hangs" | "large";
+export type ExtraHouseMode = "hangs" | "large";
 
 /** A server of a house that no truth knows of, with any number of tables; see `crowdEntry`. */
-export interface Crowd {
+export interface ExtraHouse {
   url: string;
   /** Requests so far. */
   requests(): number;
-  setManner(manner: CrowdManner): void;
+  setMode(mode: ExtraHouseMode): void;
   close(): Promise<void>;
 }
 
@@ -21,14 +21,14 @@ const ROUND_MS = 3_000;
 const LISTED = 3;
 
 /** Starts it; it hangs at first. */
-export async function serveCrowd(): Promise<Crowd> {
+export async function serveExtraHouse(): Promise<ExtraHouse> {
   const sinceMs = Date.now();
-  let manner: CrowdManner = "hangs";
+  let mode: ExtraHouseMode = "hangs";
   let requests = 0;
   const padding = " ".repeat(LARGE_BYTES);
   const server = createServer((request, response) => {
     requests += 1;
-    if (manner === "hangs") return;
+    if (mode === "hangs") return;
     const path = request.url ?? "/";
     const newest = 1_000 + Math.floor((Date.now() - sinceMs) / ROUND_MS);
     const rounds = Array.from({ length: LISTED }, (_, n) => {
@@ -45,7 +45,7 @@ export async function serveCrowd(): Promise<Crowd> {
   return {
     url: `http://127.0.0.1:${address.port}`,
     requests: () => requests,
-    setManner: (next) => (manner = next),
+    setMode: (next) => (mode = next),
     async close() {
       server.closeAllConnections();
       server.close();

@@ -4,14 +4,14 @@ import { connect, type Sql } from "../../src/db/client.ts";
 import { verify } from "../../src/verify/verify.ts";
 import { checkLedger } from "../../src/ledger/check.ts";
 import { PATHS } from "./check-responses.ts";
-import { Broken } from "./invariant-violation.ts";
+import { InvariantViolation } from "./invariant-violation.ts";
 import type { Caller } from "./callers.ts";
-import type { Member } from "./processes.ts";
+import type { ManagedProcess } from "./processes.ts";
 import { listMissing } from "./invariants.ts";
 import { readTables } from "./read-tables.ts";
 import type { Truth } from "./truth.ts";
 
-const LOOK_EVERY_MS = 1_000;
+const CHECK_EVERY_MS = 1_000;
 /** Rounds that scores of this many seconds wait for are on their way. */
 const AGREE_WITHIN_MS = 30_000;
 
@@ -19,11 +19,11 @@ const AGREE_WITHIN_MS = 30_000;
  * Waits until every round that can be had is stored and no gap waits for its first attempt.
  * @throws Broken where rounds that their house still lists stay away
  */
-export async function settle(sql: Sql, truth: Truth, patienceMs: number): Promise<void> {
-  const deadline = Date.now() + patienceMs;
-  let missing: Broken[] = [];
+export async function waitForMissingRounds(sql: Sql, truth: Truth, timeoutMs: number): Promise<void> {
+  const deadline = Date.now() + timeoutMs;
+  let missing: InvariantViolation[] = [];
   do {
-    await delay(LOOK_EVERY_MS);
+    await delay(CHECK_EVERY_MS);
     missing = await listMissing(sql, truth, truth.endMs);
     const [open] = await sql<{ n: number }[]>`
       select count(*)::integer as n
@@ -33,8 +33,8 @@ export async function settle(sql: Sql, truth: Truth, patienceMs: number): Promis
     if (missing.length === 0 && open?.n === 0) return;
   } while (Date.now() < deadline);
   const shown = missing.slice(0, 5).map(({ message }) => message);
-  if (missing.length === 0) throw new Broken("a gap was not looked after, though nothing is missing");
-  throw new Broken(
+  if (missing.length === 0) throw new InvariantViolation("a gap was not looked after, though nothing is missing");
+  throw new InvariantViolation(
     `${missing.length} rounds that their house still lists are not stored: ${shown.join(", ")}`,
     missing[0]?.where,
   );
@@ -45,18 +45,18 @@ export async function settle(sql: Sql, truth: Truth, patienceMs: number): Promis
  * whole. Gives how many scores there are.
  * @throws Broken where something differs
  */
-export async function checkRecomputed(databaseUrl: string): Promise<number> {
+export async function verifyRecord(databaseUrl: string): Promise<number> {
   const sql = connect(databaseUrl, { name: "verify", max: 2, use: "bulk" });
   try {
     const audit = await verifyAudit(sql);
-    if (audit.failure !== null) throw new Broken(`the audit log: ${JSON.stringify(audit.failure)}`);
+    if (audit.failure !== null) throw new InvariantViolation(`the audit log: ${JSON.stringify(audit.failure)}`);
     const ledger = await checkLedger(sql);
-    if (!ledger.ok) throw new Broken(`the ledger: ${JSON.stringify(ledger.differences)}`);
+    if (!ledger.ok) throw new InvariantViolation(`the ledger: ${JSON.stringify(ledger.differences)}`);
     // houses play on, and a score may be on its way
     for (let attempt = 0; ; attempt++) {
       const { ok, checked, first_failure: failure } = await verify(sql, {});
       if (ok) return checked.scores;
-      if (attempt === 3) throw new Broken(`verify: ${JSON.stringify(failure)}`);
+      if (attempt === 3) throw new InvariantViolation(`verify: ${JSON.stringify(failure)}`);
       await delay(2_000);
     }
   } finally {
@@ -90,11 +90,14 @@ export async function checkOutcomes(sql: Sql, truth: Truth): Promise<void> {
       const where = { house, game, round: target?.id ?? 0 };
       if (target?.seq !== settled) {
         const message = `the forecast of ${house}/${game} after seq ${cutoff} is scored by seq ${settled}, and ${target?.seq} was the next on time`;
-        throw new Broken(message, where);
+        throw new InvariantViolation(message, where);
       }
       const color = target.hundredths < 200 ? 0 : target.hundredths < 1_000 ? 1 : 2;
       if (outcome === color) continue;
-      throw new Broken(`round ${target.id} of ${house}/${game} is band ${color}, and scored as ${outcome}`, where);
+      throw new InvariantViolation(
+        `round ${target.id} of ${house}/${game} is band ${color}, and scored as ${outcome}`,
+        where,
+      );
     }
   }
 }
@@ -104,9 +107,9 @@ export async function checkOutcomes(sql: Sql, truth: Truth): Promise<void> {
  * @throws Broken where they are not
  */
 export async function checkCounts(sql: Sql, callers: readonly Caller[]): Promise<void> {
-  for (const { email, answered, unanswered, refused } of callers) {
+  for (const { email, served, cutOff, refused } of callers) {
     // one that could not be counted in time is refused, and may have been counted all the same
-    const uncertain = unanswered + (refused.get("temporarily_unavailable") ?? 0);
+    const uncertain = cutOff + (refused.get("temporarily_unavailable") ?? 0);
     const [row] = await sql<{ used: number }[]>`
       select coalesce(sum(q.used), 0)::float8 as used
       from quotas q
@@ -114,9 +117,9 @@ export async function checkCounts(sql: Sql, callers: readonly Caller[]): Promise
       where a.email = ${email}
         and length(q.period) = 7`;
     const used = row?.used ?? 0;
-    if (used < answered || used > answered + uncertain) {
-      throw new Broken(
-        `${email} got ${answered} answers, ${uncertain} calls were cut off or refused with 503, and ${used} calls are counted`,
+    if (used < served || used > served + uncertain) {
+      throw new InvariantViolation(
+        `${email} got ${served} answers, ${uncertain} calls were cut off or refused with 503, and ${used} calls are counted`,
       );
     }
   }
@@ -140,24 +143,26 @@ export async function checkUsageCounts(sql: Sql): Promise<void> {
     limit 1`;
   if (wrong === undefined) return;
   const { day, endpoint, facts, counts } = wrong;
-  throw new Broken(`calls of ${endpoint} on ${day} are counted as ${counts}, and the meter's facts are ${facts}`);
+  throw new InvariantViolation(
+    `calls of ${endpoint} on ${day} are counted as ${counts}, and the meter's facts are ${facts}`,
+  );
 }
 
 /**
  * Once no round ends any more, all APIs must come to give the same answers, which show the newest rounds that are stored.
  * @throws Broken where they do not
  */
-export async function checkAgreement(
+export async function checkApisAgree(
   sql: Sql,
   truth: Truth,
-  { apis, caller: { key } }: { apis: readonly Member[]; caller: Caller },
+  { apis, caller: { key } }: { apis: readonly ManagedProcess[]; caller: Caller },
 ): Promise<void> {
   const deadline = Date.now() + AGREE_WITHIN_MS;
   for (;;) {
     const difference = await findDifference();
     if (difference === null) return;
-    if (Date.now() > deadline) throw new Broken(difference);
-    await delay(LOOK_EVERY_MS);
+    if (Date.now() > deadline) throw new InvariantViolation(difference);
+    await delay(CHECK_EVERY_MS);
   }
 
   async function findDifference(): Promise<string | null> {
@@ -180,7 +185,7 @@ export async function checkAgreement(
     return null;
   }
 
-  async function ask(api: Member, path: string): Promise<string> {
+  async function ask(api: ManagedProcess, path: string): Promise<string> {
     const url = api.url();
     if (url === null) return `${api.name} is not up`;
     const response = await fetch(`${url}/api/v1/${path}`, { headers: { "x-api-key": key } });

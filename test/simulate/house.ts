@@ -3,15 +3,15 @@ import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import { draw } from "../../src/demo/draw.ts";
 import {
-  heldUntil,
+  withheldUntil,
   isLost,
   isShared,
-  playUntil,
-  type TroubleKind,
-  toldEndMs,
-  toldHundredths,
-  troubleAt,
-  troublesAt,
+  generateRounds,
+  type HouseFaultKind,
+  reportedEndMs,
+  listedHundredths,
+  findHouseFault,
+  houseFaultsAt,
   type TrueTable,
   type Truth,
 } from "./truth.ts";
@@ -23,9 +23,9 @@ const MOST = 200;
 const FLAP_MS = 350;
 
 /** A request for lists of rounds, with a number of its own, while its house is in such troubles. */
-interface Asked {
+interface ListRequest {
   query: URLSearchParams;
-  troubles: readonly TroubleKind[];
+  houseFaults: readonly HouseFaultKind[];
   number: number;
 }
 
@@ -46,7 +46,7 @@ export interface ServedHouses {
 /** All houses of a simulation, on one port: they list what is true, in the ways their troubles have it. */
 export async function serveHouses(truth: Truth): Promise<ServedHouses> {
   const byPath = new Map(truth.tables.map((table) => [`/${table.house}/${table.game}/rounds`, [table]]));
-  for (const house of truth.troubles.keys()) {
+  for (const house of truth.houseFaults.keys()) {
     byPath.set(
       `/${house}/rounds`,
       truth.tables.filter((table) => table.house === house),
@@ -57,8 +57,8 @@ export async function serveHouses(truth: Truth): Promise<ServedHouses> {
   let requests = 0;
 
   /** Whether a table is in such a trouble, of which it shows itself so many times. */
-  function isDue({ house, game }: TrueTable, kind: TroubleKind, times: number): boolean {
-    const trouble = troubleAt(truth, house, kind, Date.now());
+  function isDue({ house, game }: TrueTable, kind: HouseFaultKind, times: number): boolean {
+    const trouble = findHouseFault(truth, house, kind, Date.now());
     if (trouble === undefined) return false;
     const key = `${house}/${game} ${kind} ${trouble.number}`;
     const before = sent.get(key) ?? 0;
@@ -66,21 +66,21 @@ export async function serveHouses(truth: Truth): Promise<ServedHouses> {
     return before < times;
   }
 
-  function listOf(table: TrueTable, { query, troubles, number }: Asked) {
+  function listOf(table: TrueTable, { query, houseFaults, number }: ListRequest) {
     const rounds = listed(truth, table, query, Date.now());
     const [newest] = rounds;
     if (!query.has("before") && newest !== undefined && isDue(table, "ahead", 1)) {
       rounds.unshift({ ...newest, id: newest.id + AHEAD });
     }
-    if (troubles.includes("shuffled")) return rounds.toSorted((a, b) => draw(number, a.id) - draw(number, b.id));
-    return troubles.includes("doubled") ? rounds.flatMap((round) => [round, round]) : rounds;
+    if (houseFaults.includes("shuffled")) return rounds.toSorted((a, b) => draw(number, a.id) - draw(number, b.id));
+    return houseFaults.includes("doubled") ? rounds.flatMap((round) => [round, round]) : rounds;
   }
 
   /** The list of each of the tables; of a house that is damaged, that of the first is none. */
-  function textOf(tables: readonly TrueTable[], asked: Asked): string {
+  function textOf(tables: readonly TrueTable[], asked: ListRequest): string {
     const lists = tables.map((table, place) => [
       isShared(truth, table.house) ? table.game : "rounds",
-      place === 0 && asked.troubles.includes("damaged") ? "gone" : listOf(table, asked),
+      place === 0 && asked.houseFaults.includes("damaged") ? "gone" : listOf(table, asked),
     ]);
     const [first] = tables;
     const isLarge = first !== undefined && !asked.query.has("before") && isDue(first, "large", LARGE_TIMES);
@@ -100,27 +100,27 @@ export async function serveHouses(truth: Truth): Promise<ServedHouses> {
     if (tables === undefined || house === undefined) return void response.writeHead(404).end();
     const number = ++requests;
     const chance = (what: string) => draw(truth.seed, "request", what, number);
-    const troubles = troublesAt(truth, house, Date.now());
-    if (troubles.includes("silent")) return;
-    if (troubles.includes("cut") && chance("cut") < 0.5) return void request.socket.resetAndDestroy();
-    if (troubles.includes("errors") && chance("errors") < 0.7) {
+    const houseFaults = houseFaultsAt(truth, house, Date.now());
+    if (houseFaults.includes("silent")) return;
+    if (houseFaults.includes("cut") && chance("cut") < 0.5) return void request.socket.resetAndDestroy();
+    if (houseFaults.includes("errors") && chance("errors") < 0.7) {
       const status = [500, 503, 429][Math.floor(3 * chance("status"))] ?? 500;
       return void response.writeHead(status, status === 500 ? {} : { "retry-after": "1" }).end("later");
     }
-    if (troubles.includes("garbage")) {
+    if (houseFaults.includes("garbage")) {
       return void response
         .writeHead(200, { "content-type": "text/html" })
         .end("<!doctype html><title>Back soon</title>");
     }
-    if (troubles.includes("flapping") && Math.floor(Date.now() / FLAP_MS) % 2 === 0) {
+    if (houseFaults.includes("flapping") && Math.floor(Date.now() / FLAP_MS) % 2 === 0) {
       return void response.writeHead(502, { connection: "close" }).end();
     }
-    if (troubles.includes("slow")) await delay(900 * chance("slow"));
+    if (houseFaults.includes("slow")) await delay(900 * chance("slow"));
     const isHistory = url.searchParams.has("before");
-    const text = textOf(tables, { query: url.searchParams, troubles, number });
+    const text = textOf(tables, { query: url.searchParams, houseFaults, number });
     response.writeHead(200, { "content-type": "application/json", "content-length": text.length });
     // of its history half a page comes, or nothing at all
-    const isPartial = isHistory && troubles.includes("pages");
+    const isPartial = isHistory && houseFaults.includes("pages");
     if (!isPartial) return void response.end(text);
     response.write(text.slice(0, Math.floor((text.length / 2) * chance("page"))), () =>
       request.socket.resetAndDestroy(),
@@ -144,18 +144,18 @@ export async function serveHouses(truth: Truth): Promise<ServedHouses> {
 
 /** What a table lists at a moment: its newest rounds, or those before one, newest first. */
 function listed(truth: Truth, table: TrueTable, query: URLSearchParams, nowMs: number) {
-  playUntil(truth, table, nowMs);
+  generateRounds(truth, table, nowMs);
   const before = Number(query.get("before") ?? Number.POSITIVE_INFINITY);
   const limit = Math.min(MOST, Number(query.get("limit") ?? LISTED));
   const shown: { id: number; multiplier: number; ended_at: number }[] = [];
   for (let n = table.rounds.length - 1; n >= 0 && shown.length < limit; n--) {
     const round = table.rounds[n];
     if (round === undefined || round.id >= before) continue;
-    if (isLost(truth, table, round) || (heldUntil(truth, table, round) ?? 0) > nowMs) continue;
+    if (isLost(truth, table, round) || (withheldUntil(truth, table, round) ?? 0) > nowMs) continue;
     shown.push({
       id: round.id,
-      multiplier: toldHundredths(truth, table, round, nowMs) / 100,
-      ended_at: toldEndMs(truth, table, round),
+      multiplier: listedHundredths(truth, table, round, nowMs) / 100,
+      ended_at: reportedEndMs(truth, table, round),
     });
   }
   return shown;

@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import type { Sql } from "../../src/db/client.ts";
-import type { Member } from "./processes.ts";
+import type { ManagedProcess } from "./processes.ts";
 import { isShared, PAUSE_MS, type Truth } from "./truth.ts";
 import { until } from "./wait-until.ts";
 
@@ -16,7 +16,7 @@ export interface HouseFileEntry {
 /** The houses of a simulation as their file has them; each has a name of its own, with the port of `url`. */
 export function houseEntries(truth: Truth, url: string): HouseFileEntry[] {
   const { port } = new URL(url);
-  return [...truth.troubles.keys()].map((house) => ({
+  return [...truth.houseFaults.keys()].map((house) => ({
     id: house,
     name: `House ${house}`,
     base_url: `http://${house}.${DOMAIN}:${port}`,
@@ -49,7 +49,7 @@ export function houseEntries(truth: Truth, url: string): HouseFileEntry[] {
  * The entry of a house that no truth knows of, with so many tables of one path each; see `serveCrowd`.
  * @param url where it is asked
  */
-export function crowdEntry(id: string, tables: number, url: string): HouseFileEntry {
+export function extraHouseEntry(id: string, tables: number, url: string): HouseFileEntry {
   const entry = {
     id,
     name: `House ${id}`,
@@ -74,7 +74,7 @@ export function crowdEntry(id: string, tables: number, url: string): HouseFileEn
 export interface HousesFile {
   path: string;
   /** Adds a house until the returned function is called; both end once the workers have applied the file. */
-  add(workers: readonly Member[], entry: HouseFileEntry): Promise<() => Promise<void>>;
+  add(workers: readonly ManagedProcess[], entry: HouseFileEntry): Promise<() => Promise<void>>;
 }
 
 const APPLIED_WITHIN_MS = 90_000;
@@ -82,7 +82,7 @@ const APPLIED_WITHIN_MS = 90_000;
 /** Writes a houses file. */
 export async function writeHousesFile(sql: Sql, path: string, entries: readonly HouseFileEntry[]): Promise<HousesFile> {
   const write = (houses: readonly HouseFileEntry[]) => writeFile(path, JSON.stringify({ houses }));
-  const apply = async (workers: readonly Member[], houses: readonly HouseFileEntry[], id: string) => {
+  const apply = async (workers: readonly ManagedProcess[], houses: readonly HouseFileEntry[], id: string) => {
     await write(houses);
     const isListed = houses.some((house) => house.id === id);
     for (const worker of workers) worker.reload();

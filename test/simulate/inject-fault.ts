@@ -1,39 +1,39 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Sql } from "../../src/db/client.ts";
 import { draw, drawInteger } from "../../src/demo/draw.ts";
-import { oneOf, type Member } from "./processes.ts";
+import { drawOne, type ManagedProcess } from "./processes.ts";
 import type { Disk } from "./disks.ts";
 import type { Fault } from "./faults.ts";
-import { Broken } from "./invariant-violation.ts";
+import { InvariantViolation } from "./invariant-violation.ts";
 import type { Caller } from "./callers.ts";
-import type { CommandPlace } from "./run-command.ts";
+import type { CommandContext } from "./run-command.ts";
 import type { ServedHouses } from "./house.ts";
-import { crowdEntry, type HousesFile } from "./houses-file.ts";
+import { extraHouseEntry, type HousesFile } from "./houses-file.ts";
 import { restoreBackup } from "./restore-backup.ts";
-import { holdRollUp } from "./roll-up.ts";
+import { pauseRollUp } from "./roll-up.ts";
 import { CHAIN_LIES } from "./chain-lies.ts";
 import type { Payments } from "./payments.ts";
 import type { SimulatedServers } from "./servers.ts";
 import { slowDisk } from "./slow-disk.ts";
-import type { Surroundings } from "./external-services.ts";
+import type { ExternalServices } from "./external-services.ts";
 import type { Truth } from "./truth.ts";
 
 /** Who and what a fault may happen to. */
-export interface Victims {
+export interface FaultTargets {
   seed: number;
   servers: SimulatedServers;
-  workers: readonly Member[];
-  apis: readonly Member[];
+  workers: readonly ManagedProcess[];
+  apis: readonly ManagedProcess[];
   truth: Truth;
   houses: ServedHouses;
   housesFile: HousesFile;
-  surroundings: Surroundings;
+  services: ExternalServices;
   payments: Payments;
   callers: readonly Caller[];
   /** Where commands are run. */
-  place: CommandPlace;
+  place: CommandContext;
   /** Whom no fault kills, so that what it needs over a long time can be seen. */
-  spared: ReadonlySet<Member>;
+  keptAlive: ReadonlySet<ManagedProcess>;
   /** Where the processes have their data folders; null where no disk can be made. */
   disk: Disk | null;
   note: (text: string) => void;
@@ -53,23 +53,23 @@ const LATE_FROM_MS = 200;
 const LATE_TO_MS = 3_000;
 /** Longer than the rounds that houses list last: what was played meanwhile is asked for from their history. */
 const BEYOND_LISTED_MS = 12_000;
-const CROWD_TABLES = 7_000;
+const EXTRA_HOUSE_TABLES = 7_000;
 const MOST_MAILS = 5;
 /** Workers read a chain every ten seconds; the first time finds a deposit, the second one decides on it. */
 const READ_TWICE_MS = 22_000;
 
 /** Makes a fault happen, and comes back when what was broken is whole again (processes may still be starting). */
-export async function make({ kind, number }: Fault, victims: Victims): Promise<void> {
-  const { seed, servers, spared, disk, note } = victims;
-  const [workers, apis] = [victims.workers, victims.apis].map((all) => all.filter((one) => !spared.has(one)));
+export async function make({ kind, number }: Fault, targets: FaultTargets): Promise<void> {
+  const { seed, servers, keptAlive, disk, note } = targets;
+  const [workers, apis] = [targets.workers, targets.apis].map((all) => all.filter((one) => !keptAlive.has(one)));
   const forMs = 1_000 + 4_000 * draw(seed, "fault", "lasts", number);
   const wrongMs = Math.round(
     (WRONG_FROM_MS + (WRONG_TO_MS - WRONG_FROM_MS) * draw(seed, "fault", "clock", number) ** 2) *
       (draw(seed, "fault", "direction", number) < 0.5 ? -1 : 1),
   );
-  const roomBytes = oneOf(LEFT_BYTES, seed, "room", number);
-  const worker = oneOf(workers ?? [], seed, "victim", number);
-  const api = oneOf(apis ?? [], seed, "victim", number);
+  const roomBytes = drawOne(LEFT_BYTES, seed, "room", number);
+  const worker = drawOne(workers ?? [], seed, "victim", number);
+  const api = drawOne(apis ?? [], seed, "victim", number);
   switch (kind) {
     case "kill worker":
       return worker.kill();
@@ -100,12 +100,12 @@ export async function make({ kind, number }: Fault, victims: Victims): Promise<v
     case "depose leader":
       return servers.deposeLeader();
     case "set clock of worker":
-      return setClock(victims, worker, wrongMs, forMs);
+      return setClock(targets, worker, wrongMs, forMs);
     case "start worker with wrong clock": {
       note(`  ${worker.name} by ${wrongMs} ms`);
       worker.setClock(wrongMs);
       await worker.kill();
-      await refuses(worker);
+      await waitForRefusal(worker);
       await delay(forMs);
       return worker.setClock(0);
     }
@@ -129,14 +129,19 @@ export async function make({ kind, number }: Fault, victims: Victims): Promise<v
     case "fill disk of log":
       return servers.fillDisk(LOG_LEFT_BYTES, forMs, { isLogToo: true });
     case "step clock of worker back":
-      return setClock(victims, worker, -Math.abs(wrongMs), forMs);
+      return setClock(targets, worker, -Math.abs(wrongMs), forMs);
     default:
-      return makeAround({ kind, number }, victims, forMs);
+      return injectServiceFault({ kind, number }, targets, forMs);
   }
 }
 
 /** A clock that is set wrong for so long, from when its worker has noticed it. */
-async function setClock({ servers, note }: Victims, worker: Member, wrongMs: number, forMs: number): Promise<void> {
+async function setClock(
+  { servers, note }: FaultTargets,
+  worker: ManagedProcess,
+  wrongMs: number,
+  forMs: number,
+): Promise<void> {
   note(`  ${worker.name} by ${wrongMs} ms`);
   worker.setClock(wrongMs);
   await noticed(servers.sql, worker, true);
@@ -147,38 +152,42 @@ async function setClock({ servers, note }: Victims, worker: Member, wrongMs: num
 }
 
 /** Faults of what is around processes and servers. */
-async function makeAround({ kind, number }: Omit<Fault, "atMs">, victims: Victims, forMs: number): Promise<void> {
-  const { seed, servers, note, surroundings, payments, workers, apis } = victims;
+async function injectServiceFault(
+  { kind, number }: Omit<Fault, "atMs">,
+  targets: FaultTargets,
+  forMs: number,
+): Promise<void> {
+  const { seed, servers, note, services, payments, workers, apis } = targets;
   switch (kind) {
     case "add hanging house": {
-      surroundings.crowd.setManner("hangs");
-      const entry = crowdEntry("crowd", CROWD_TABLES, surroundings.crowd.url);
-      const remove = await victims.housesFile.add(workers, entry);
-      note(`  ${CROWD_TABLES} tables of it`);
+      services.crowd.setMode("hangs");
+      const entry = extraHouseEntry("crowd", EXTRA_HOUSE_TABLES, services.crowd.url);
+      const remove = await targets.housesFile.add(workers, entry);
+      note(`  ${EXTRA_HOUSE_TABLES} tables of it`);
       await delay(2 * forMs);
       return remove();
     }
     case "hold roll-up": {
-      const { raised, summed } = await holdRollUp(servers.sql);
+      const { raised, summed } = await pauseRollUp(servers.sql);
       return note(`  an alert after ${raised.toFixed(1)} s, summed ${summed.toFixed(1)} s after it was resumed`);
     }
     case "restore backup": {
       const isRedisLost = draw(seed, "fault", "redis", number) < 0.5;
-      const world = { ...victims, members: [...workers, ...apis] };
-      await restoreBackup(world, { lostForMs: forMs, isRedisLost });
+      const testbed = { ...targets, processes: [...workers, ...apis] };
+      await restoreBackup(testbed, { lostForMs: forMs, isRedisLost });
       return note(`  restored${isRedisLost ? ", and Redis emptied" : ""}`);
     }
     case "delay names": {
       const lateMs = Math.round(LATE_FROM_MS + (LATE_TO_MS - LATE_FROM_MS) * draw(seed, "fault", "late", number));
       note(`  by ${lateMs} ms`);
-      surroundings.names.setDelay(lateMs);
-      victims.houses.endConnections();
+      services.names.setDelay(lateMs);
+      targets.houses.endConnections();
       await delay(2 * forMs);
-      return surroundings.names.setDelay(0);
+      return services.names.setDelay(0);
     }
     case "stop mail server": {
-      const away = surroundings.mail.cut(forMs);
-      await surroundings.leaveMails(servers.sql, 1 + drawInteger(MOST_MAILS, seed, "fault", "mails", number));
+      const away = services.mail.cut(forMs);
+      await services.queueMails(servers.sql, 1 + drawInteger(MOST_MAILS, seed, "fault", "mails", number));
       return away;
     }
     case "stop payment app":
@@ -186,7 +195,7 @@ async function makeAround({ kind, number }: Omit<Fault, "atMs">, victims: Victim
       await delay(2 * forMs);
       return payments.resumeApp();
     case "lie about deposits": {
-      const lie = oneOf(CHAIN_LIES, seed, "fault", "lie", number);
+      const lie = drawOne(CHAIN_LIES, seed, "fault", "lie", number);
       note(`  ${lie}`);
       await payments.lie(servers.sql, lie);
       await delay(READ_TWICE_MS + forMs);
@@ -198,7 +207,7 @@ async function makeAround({ kind, number }: Omit<Fault, "atMs">, victims: Victim
 }
 
 /** Waits until a worker reported that its clock is wrong, or right again. */
-async function noticed(sql: Sql, worker: Member, isWrong: boolean): Promise<void> {
+async function noticed(sql: Sql, worker: ManagedProcess, isWrong: boolean): Promise<void> {
   const deadline = performance.now() + NOTICED_WITHIN_MS;
   while (performance.now() < deadline) {
     const [row] = await sql<{ problem: string | null }[]>`
@@ -210,19 +219,19 @@ async function noticed(sql: Sql, worker: Member, isWrong: boolean): Promise<void
     if (row !== undefined && (row.problem !== null) === isWrong) return;
     await delay(200);
   }
-  throw new Broken(
+  throw new InvariantViolation(
     `${worker.name}, whose clock was set ${isWrong ? "wrong" : "right again"}, did not report it within ${NOTICED_WITHIN_MS / 1_000} s`,
   );
 }
 
 /** Waits until a worker that is started with a wrong clock has refused to work, and ended for that. */
-async function refuses(worker: Member): Promise<void> {
+async function waitForRefusal(worker: ManagedProcess): Promise<void> {
   const before = worker.endings();
   const deadline = performance.now() + REFUSED_WITHIN_MS;
   while (worker.endings() === before) {
-    if (worker.url() !== null) throw new Broken(`${worker.name} was started with a wrong clock, and works`);
+    if (worker.url() !== null) throw new InvariantViolation(`${worker.name} was started with a wrong clock, and works`);
     if (performance.now() > deadline)
-      throw new Broken(`${worker.name} was started with a wrong clock, and did not end`);
+      throw new InvariantViolation(`${worker.name} was started with a wrong clock, and did not end`);
     await delay(50);
   }
 }

@@ -7,7 +7,7 @@ export interface Where {
 }
 
 /** Something that must never be so, and is. */
-export class Broken extends Error {
+export class InvariantViolation extends Error {
   override name = "Broken";
   readonly where: Where | undefined;
 

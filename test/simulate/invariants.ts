@@ -1,8 +1,17 @@
 import type { Sql } from "../../src/db/client.ts";
 import { LARGEST_GAP } from "../../src/backfill/gap-plan.ts";
-import { Broken } from "./invariant-violation.ts";
+import { InvariantViolation } from "./invariant-violation.ts";
 import { readTables, type Stored, type StoredRound } from "./read-tables.ts";
-import { everTold, heldUntil, isLost, PAUSE_MS, playUntil, toldEndMs, type TrueTable, type Truth } from "./truth.ts";
+import {
+  reportedResults,
+  withheldUntil,
+  isLost,
+  PAUSE_MS,
+  generateRounds,
+  reportedEndMs,
+  type TrueTable,
+  type Truth,
+} from "./truth.ts";
 
 /** Two clocks of one machine are read, and times are rounded. */
 const ROUNDED_MS = 2;
@@ -10,7 +19,7 @@ const ROUNDED_MS = 2;
 const FLUSHED_MS = 250;
 
 /** How much was looked at. */
-export interface Seen {
+export interface CheckedCounts {
   rounds: number;
   sets: number;
 }
@@ -22,11 +31,11 @@ export interface Seen {
  * counted.
  * @throws Broken at the first that does not
  */
-export async function checkAlways(sql: Sql, truth: Truth): Promise<Seen> {
+export async function checkInvariants(sql: Sql, truth: Truth): Promise<CheckedCounts> {
   const seen = { rounds: 0, sets: 0 };
   const stored = await readTables(sql, truth);
   for (const table of truth.tables) {
-    playUntil(truth, table, Date.now());
+    generateRounds(truth, table, Date.now());
     const own = stored.get(table);
     if (own === undefined) throw new Error(`the table ${table.house}/${table.game} is not stored`);
     checkRounds(truth, table, own.rounds);
@@ -48,21 +57,26 @@ function checkRounds(truth: Truth, table: TrueTable, rounds: readonly StoredRoun
   for (const [at, { id, hundredths, late, seq, occurredAtMs }] of rounds.entries()) {
     const where = { house, game, round: id };
     const round = known.get(id);
-    if (round === undefined) throw new Broken(`${name} has a round ${id} that was never played`, where);
-    if (stored.has(id)) throw new Broken(`${name} has round ${id} twice`, where);
+    if (round === undefined) throw new InvariantViolation(`${name} has a round ${id} that was never played`, where);
+    if (stored.has(id)) throw new InvariantViolation(`${name} has round ${id} twice`, where);
     stored.add(id);
-    if (seq !== at + 1) throw new Broken(`round ${id} of ${name} has seq ${seq} and is its ${at + 1}th round`, where);
-    const told = everTold(truth, table, round);
+    if (seq !== at + 1)
+      throw new InvariantViolation(`round ${id} of ${name} has seq ${seq} and is its ${at + 1}th round`, where);
+    const told = reportedResults(truth, table, round);
     if (!told.includes(hundredths)) {
       const message = `round ${id} of ${name} is stored with ${hundredths}; its house told ${told.join(" or ")}`;
-      throw new Broken(message, where);
+      throw new InvariantViolation(message, where);
     }
-    const toldMs = toldEndMs(truth, table, round);
+    const toldMs = reportedEndMs(truth, table, round);
     if (occurredAtMs !== toldMs) {
-      throw new Broken(`round ${id} of ${name} is stored as of ${occurredAtMs}; its house told ${toldMs}`, where);
+      throw new InvariantViolation(
+        `round ${id} of ${name} is stored as of ${occurredAtMs}; its house told ${toldMs}`,
+        where,
+      );
     }
     if (late) continue;
-    if (id <= newest) throw new Broken(`round ${id} of ${name} is on time at seq ${seq}, after round ${newest}`, where);
+    if (id <= newest)
+      throw new InvariantViolation(`round ${id} of ${name} is on time at seq ${seq}, after round ${newest}`, where);
     newest = id;
   }
 }
@@ -73,7 +87,7 @@ function checkSets(truth: Truth, table: TrueTable, { sets }: Stored): void {
   for (const { cutoff, issuedAtMs, committedAtMs } of sets) {
     const after = known.get(cutoff);
     // of a round that its house held back nobody can know when the next one began
-    if (after === undefined || heldUntil(truth, table, after) !== null) continue;
+    if (after === undefined || withheldUntil(truth, table, after) !== null) continue;
     const beginsMs = after.endsAtMs + PAUSE_MS;
     const isRestored = truth.restoredToMs !== null && issuedAtMs < truth.restoredToMs;
     const late = [
@@ -81,7 +95,7 @@ function checkSets(truth: Truth, table: TrueTable, { sets }: Stored): void {
       { what: "committed", ms: isRestored ? 0 : committedAtMs - beginsMs, allowedMs: ROUNDED_MS + FLUSHED_MS },
     ].find(({ ms, allowedMs }) => ms > allowedMs);
     if (late === undefined) continue;
-    throw new Broken(
+    throw new InvariantViolation(
       `the forecasts after round ${cutoff} of ${house}/${game} were ${late.what} ${late.ms.toFixed(0)} ms after the next round had begun`,
       { house, game, round: cutoff },
     );
@@ -108,7 +122,11 @@ async function checkScores(sql: Sql): Promise<void> {
     join tables t on t.id = s.table_id`;
   if (twice === undefined) return;
   const { house, game, cutoff, seq, n } = twice;
-  throw new Broken(`forecast ${seq} of ${house}/${game} is scored ${n} times`, { house, game, round: Number(cutoff) });
+  throw new InvariantViolation(`forecast ${seq} of ${house}/${game} is scored ${n} times`, {
+    house,
+    game,
+    round: Number(cutoff),
+  });
 }
 
 async function checkQuotas(sql: Sql): Promise<void> {
@@ -124,7 +142,8 @@ async function checkQuotas(sql: Sql): Promise<void> {
     join plans p on p.name = e.plan
     where q.used > case length(q.period) when 10 then least(p.day_limit, p.day_ceiling) else p.month_limit end
     limit 1`;
-  if (over !== undefined) throw new Broken(`${over.email} used ${over.used} calls of ${over.most} in ${over.period}`);
+  if (over !== undefined)
+    throw new InvariantViolation(`${over.email} used ${over.used} calls of ${over.most} in ${over.period}`);
   // both are written by one statement, so that no moment lies between them
   const [other] = await sql<{ email: string; quota: bigint; facts: bigint }[]>`
     select a.email, q.used as quota, coalesce(f.n, 0)::bigint as facts
@@ -140,7 +159,9 @@ async function checkQuotas(sql: Sql): Promise<void> {
       and q.used <> coalesce(f.n, 0)
     limit 1`;
   if (other !== undefined) {
-    throw new Broken(`${other.email} used ${other.quota} calls by the quota and ${other.facts} by the meter's facts`);
+    throw new InvariantViolation(
+      `${other.email} used ${other.quota} calls by the quota and ${other.facts} by the meter's facts`,
+    );
   }
 }
 
@@ -149,8 +170,8 @@ async function checkQuotas(sql: Sql): Promise<void> {
  * for one that was missed beside a jump of its ids: between them are more than is fetched unasked, and operators are told.
  * Gives what is missing; empty where nothing is.
  */
-export async function listMissing(sql: Sql, truth: Truth, untilMs: number): Promise<Broken[]> {
-  const missing: Broken[] = [];
+export async function listMissing(sql: Sql, truth: Truth, untilMs: number): Promise<InvariantViolation[]> {
+  const missing: InvariantViolation[] = [];
   const jumps = await sql<{ house: string; game: string; first: number; last: number }[]>`
     select t.house_id as house, t.game, g.from_number::float8 as first, g.to_number::float8 as last
     from gaps g
@@ -162,11 +183,11 @@ export async function listMissing(sql: Sql, truth: Truth, untilMs: number): Prom
     const stored = new Set(rounds.map(({ id }) => id));
     const first = rounds[0]?.id ?? Number.POSITIVE_INFINITY;
     const told = jumps.filter((jump) => jump.house === house && jump.game === game);
-    if (rounds.length === 0) missing.push(new Broken(`${house}/${game} has no rounds`));
+    if (rounds.length === 0) missing.push(new InvariantViolation(`${house}/${game} has no rounds`));
     for (const round of table.rounds) {
       if (round.id < first || round.endsAtMs > untilMs || isLost(truth, table, round) || stored.has(round.id)) continue;
       if (told.some(({ first: from, last }) => from <= round.id && round.id <= last)) continue;
-      missing.push(new Broken(`round ${round.id} of ${house}/${game}`, { house, game, round: round.id }));
+      missing.push(new InvariantViolation(`round ${round.id} of ${house}/${game}`, { house, game, round: round.id }));
     }
   }
   return missing;

@@ -7,7 +7,7 @@ import { beginOrder } from "../../src/topups/binance-pay/begin.ts";
 import { addressOf } from "../../src/topups/usdt/address.ts";
 import { startChain, startProxy, usdtVariables } from "../support/chain.ts";
 import { KEY, SECRET, startProvider } from "../support/payment-app.ts";
-import { Broken } from "./invariant-violation.ts";
+import { InvariantViolation } from "./invariant-violation.ts";
 import { type ChainLie, LIES } from "./chain-lies.ts";
 import { until } from "./wait-until.ts";
 
@@ -121,7 +121,7 @@ export async function startPayments(): Promise<Payments> {
         return (await read()) >= paidMicros && !(await hasOpen(sql));
       });
       if ((await read()) !== paidMicros) {
-        throw new Broken(`${EMAIL} paid ${paidMicros} micro-dollars, and ${balance} are credited`);
+        throw new InvariantViolation(`${EMAIL} paid ${paidMicros} micro-dollars, and ${balance} are credited`);
       }
     },
     async close() {

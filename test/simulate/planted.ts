@@ -2,7 +2,7 @@ import { cp, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { FaultKind } from "./faults.ts";
 import { makeRunFolder, removeFolder } from "./run-folder.ts";
-import type { TroubleKind } from "./truth.ts";
+import type { HouseFaultKind } from "./truth.ts";
 
 /** A change of a file; `from` is found exactly once in it. */
 interface Edit {
@@ -23,13 +23,13 @@ export interface Planted {
   control?: readonly Edit[];
   /** What brings it out, so that it need not be waited for: what happens to servers, and what is wrong with every house. */
   faults: readonly FaultKind[];
-  troubles: readonly TroubleKind[];
+  houseFaults: readonly HouseFaultKind[];
   /** One that shows only when everything is computed again, which a day comes to at its end. */
   showsAtEnd: boolean;
   /** Caught within moments: enough to see that catching works. */
   isQuick: boolean;
   /** What the simulation says of it: one that is caught by something else is not understood. */
-  caughtBy: RegExp;
+  detectedBy: RegExp;
 }
 
 /** Broken builds that the simulation must catch. */
@@ -46,20 +46,20 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     ],
     control: [],
     faults: [],
-    troubles: ["late"],
+    houseFaults: ["late"],
     showsAtEnd: true,
     isQuick: false,
-    caughtBy: /is on time at seq \d+, after round|rounds that their house still lists are not stored/,
+    detectedBy: /is on time at seq \d+, after round|rounds that their house still lists are not stored/,
   },
   "gaps-forgotten": {
     about: "what is missing between two answers is noticed and not written down",
     edits: [{ file: "src/rounds/intake.ts", from: "if (gap !== null) taken.gaps.push(gap);", to: "" }],
     control: [],
     faults: ["stop all workers"],
-    troubles: [],
+    houseFaults: [],
     showsAtEnd: true,
     isQuick: false,
-    caughtBy: /rounds that their house still lists are not stored/,
+    detectedBy: /rounds that their house still lists are not stored/,
   },
   "quota-forgotten": {
     about: "a batch of calls is counted whole, whatever is left of the quota",
@@ -71,10 +71,10 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
       },
     ],
     faults: [],
-    troubles: [],
+    houseFaults: [],
     showsAtEnd: false,
     isQuick: true,
-    caughtBy: /used \d+ calls of \d+ in/,
+    detectedBy: /used \d+ calls of \d+ in/,
   },
   "usage-lost": {
     about: "two processes that count calls of one account at once both add to what they read before",
@@ -92,10 +92,10 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
       },
     ],
     faults: [],
-    troubles: [],
+    houseFaults: [],
     showsAtEnd: false,
     isQuick: true,
-    caughtBy: /calls by the quota and \d+ by the meter's facts/,
+    detectedBy: /calls by the quota and \d+ by the meter's facts/,
   },
   "uncounted-in-outage": {
     about: "a call that cannot be counted is answered all the same, and so is free",
@@ -107,10 +107,10 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
       },
     ],
     faults: ["cut PostgreSQL"],
-    troubles: [],
+    houseFaults: [],
     showsAtEnd: true,
     isQuick: false,
-    caughtBy: /got \d+ answers, .* and \d+ calls are counted/,
+    detectedBy: /got \d+ answers, .* and \d+ calls are counted/,
   },
   "plans-mixed": {
     about: "an answer that was made for a caller of one plan is kept and given to those of others",
@@ -122,10 +122,10 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
       },
     ],
     faults: [],
-    troubles: [],
+    houseFaults: [],
     showsAtEnd: false,
     isQuick: true,
-    caughtBy: /answered a caller with the plan \w+ as one with \w+/,
+    detectedBy: /served a caller with the plan \w+ as one with \w+/,
   },
   "pause-forgotten": {
     about: "forecasts are issued though the pause is over, so that their round may be under way or over",
@@ -147,10 +147,10 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
       },
     ],
     faults: ["freeze Redis"],
-    troubles: ["slow"],
+    houseFaults: ["slow"],
     showsAtEnd: false,
     isQuick: true,
-    caughtBy: /were issued \d+ ms after the next round had begun/,
+    detectedBy: /were issued \d+ ms after the next round had begun/,
   },
   "scored-twice": {
     about: "a forecast that is settled stays open and is settled again with the next round, and the database lets it",
@@ -167,10 +167,10 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
       },
     ],
     faults: [],
-    troubles: [],
+    houseFaults: [],
     showsAtEnd: false,
     isQuick: true,
-    caughtBy: /is scored \d+ times/,
+    detectedBy: /is scored \d+ times/,
   },
   "commit-late": {
     about:
@@ -190,10 +190,10 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
       },
     ],
     faults: [],
-    troubles: [],
+    houseFaults: [],
     showsAtEnd: false,
     isQuick: false,
-    caughtBy: /were committed \d+ ms after the next round had begun/,
+    detectedBy: /were committed \d+ ms after the next round had begun/,
   },
   "version-unchecked": {
     about: "a pass is written whatever happened to its table since the state was read, such as scores that were voided",
@@ -216,10 +216,10 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     ],
     control: [],
     faults: [],
-    troubles: ["lie"],
+    houseFaults: ["lie"],
     showsAtEnd: true,
     isQuick: false,
-    caughtBy: /verify: .*score/,
+    detectedBy: /verify: .*score/,
   },
   "seq-for-ordinal": {
     about:
@@ -238,10 +238,10 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     ],
     control: [],
     faults: [],
-    troubles: ["late"],
+    houseFaults: ["late"],
     showsAtEnd: true,
     isQuick: false,
-    caughtBy: /verify: .*"(?:score|forecast)"/,
+    detectedBy: /verify: .*"(?:score|forecast)"/,
   },
   "chain-broken": {
     about: "every forecast of a set is chained to the set before, and not to the forecast before it",
@@ -253,10 +253,10 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
       },
     ],
     faults: [],
-    troubles: [],
+    houseFaults: [],
     showsAtEnd: true,
     isQuick: false,
-    caughtBy: /verify: .*"forecast"/,
+    detectedBy: /verify: .*"forecast"/,
   },
   "deposit-by-one": {
     about: "a deposit is credited by what the first endpoint of the chain responds, whatever the second one does",
@@ -269,10 +269,10 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     ],
     control: [],
     faults: ["lie about deposits"],
-    troubles: [],
+    houseFaults: [],
     showsAtEnd: true,
     isQuick: false,
-    caughtBy: /paid \d+ micro-dollars, and \d+ are credited/,
+    detectedBy: /paid \d+ micro-dollars, and \d+ are credited/,
   },
   "paid-forgotten": {
     about: "an order whose state the payment app does not report counts as not paid",
@@ -285,19 +285,19 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     ],
     control: [],
     faults: ["stop payment app"],
-    troubles: [],
+    houseFaults: [],
     showsAtEnd: true,
     isQuick: false,
-    caughtBy: /a payment is not credited/,
+    detectedBy: /a payment is not credited/,
   },
   "clock-forgotten": {
     about: "a worker whose clock is wrong works on, and takes every schedule along",
     edits: [{ file: "src/queue/clock.ts", from: "if (wrong.length === 0) return null;", to: "return null;" }],
     faults: ["start worker with wrong clock"],
-    troubles: [],
+    houseFaults: [],
     showsAtEnd: false,
     isQuick: false,
-    caughtBy: /was started with a wrong clock, and works/,
+    detectedBy: /was started with a wrong clock, and works/,
   },
 };
 

@@ -7,7 +7,7 @@ import { drawInteger } from "../../src/demo/draw.ts";
 import type { ClockStep } from "./preload-process.ts";
 
 /** One process of Roundhouse, kept alive as a supervisor would: whenever it ends, it is started again. */
-export interface Member {
+export interface ManagedProcess {
   name: string;
   /** Where it answers; null while it does not. */
   url(): string | null;
@@ -29,7 +29,7 @@ export interface Member {
 }
 
 /** What every process is started with. */
-export interface CrewOptions {
+export interface ProcessOptions {
   /** The checkout whose `src/start.js` is run. */
   root: string;
   /** Where logs go. */
@@ -45,7 +45,11 @@ const STOP_MS = 25_000;
 const BEFORE = new URL("preload-process.ts", import.meta.url).href;
 
 /** Starts one process and waits until it is ready. */
-export async function startMember(name: string, args: readonly string[], options: CrewOptions): Promise<Member> {
+export async function startProcess(
+  name: string,
+  args: readonly string[],
+  options: ProcessOptions,
+): Promise<ManagedProcess> {
   const { root, folder, dataFolder, env } = options;
   const log = createWriteStream(join(folder, `${name}.log`), { flags: "a" });
   let child: ChildProcess | null = null;
@@ -107,11 +111,11 @@ export async function startMember(name: string, args: readonly string[], options
   }
 
   async function becomesReady(): Promise<void> {
-    const patience = new AbortController();
-    const late = delay(READY_MS, undefined, { signal: patience.signal }).then(() => {
+    const timeoutMs = new AbortController();
+    const late = delay(READY_MS, undefined, { signal: timeoutMs.signal }).then(() => {
       throw new Error(`${name} was not ready within ${READY_MS / 1000} s; see ${name}.log in ${folder}`);
     });
-    await Promise.race([ready.promise, late]).finally(() => patience.abort());
+    await Promise.race([ready.promise, late]).finally(() => timeoutMs.abort());
     await late.catch(() => undefined);
   }
 
@@ -168,7 +172,7 @@ export async function startMember(name: string, args: readonly string[], options
 }
 
 /** One of a crew, drawn. */
-export function oneOf<Item>(items: readonly Item[], seed: number, ...purpose: readonly (string | number)[]): Item {
+export function drawOne<Item>(items: readonly Item[], seed: number, ...purpose: readonly (string | number)[]): Item {
   const item = items[drawInteger(items.length, seed, ...purpose)];
   if (item === undefined) throw new Error("expected somebody to choose from");
   return item;

@@ -2,13 +2,13 @@ import { join } from "node:path";
 import { Command, InvalidArgumentError } from "commander";
 import { printJson, say } from "../../src/cli/output.ts";
 import { progressBar } from "../../src/cli/progress.ts";
-import { playDay, type Day } from "./day.ts";
+import { simulateDay, type Day } from "./day.ts";
 import { FAULTS, type FaultKind } from "./faults.ts";
-import { clearDeadRuns } from "./run-folder.ts";
+import { removeAbandonedRuns } from "./run-folder.ts";
 import { findLeak } from "./memory.ts";
 import { PLANTED } from "./planted.ts";
-import { playPlanted } from "./run-planted.ts";
-import { tellDay, tellDays, tellPlanted } from "./report.ts";
+import { runPlanted } from "./run-planted.ts";
+import { printDay, printDays, printPlanted } from "./report.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const MINUTE_MS = 60_000;
@@ -48,38 +48,38 @@ const program = new Command("npm run simulate --")
     process.exit(error.exitCode === 0 ? 0 : 2);
   })
   .action(async (seed: number, given: Given) => {
-    await clearDeadRuns(say);
-    if (given.planted === undefined) await playSeeds(given.seeds ?? [seed], given);
-    else await playAllPlanted(given.planted, given);
+    await removeAbandonedRuns(say);
+    if (given.planted === undefined) await runSeeds(given.seeds ?? [seed], given);
+    else await runAllPlanted(given.planted, given);
   });
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(130));
 await program.parseAsync();
 
-async function playSeeds(seeds: readonly number[], given: Given): Promise<void> {
+async function runSeeds(seeds: readonly number[], given: Given): Promise<void> {
   const { hours, minutes, short, json } = given;
   const lastsMs = short ? SHORT_MS : (hours === undefined ? minutes : hours * 60) * MINUTE_MS;
   const days: { seed: number; day: Day }[] = [];
   for (const seed of seeds) {
     say(`seed ${seed}, ${Math.round(lastsMs / 1_000)} s`);
-    const day = await withBar(lastsMs, (tell) => playDay({ ...sizes(given, seed), lastsMs, say: tell }));
+    const day = await withBar(lastsMs, (tell) => simulateDay({ ...sizes(given, seed), lastsMs, say: tell }));
     const leak = lastsMs < TELLS_GROWTH_MS ? undefined : findLeak(day.memory);
     if (day.broken === null && leak !== undefined) {
       day.broken = `${leak.name} grew from ${leak.beforeMb} to ${leak.afterMb} MB`;
     }
     days.push({ seed, day });
-    if (!json) await tellDay(seed, day);
+    if (!json) await printDay(seed, day);
     if (day.broken !== null) process.exitCode = 1;
   }
   if (json) await printJson(days.length === 1 ? { seed: days[0]?.seed, ...days[0]?.day } : { days });
-  else if (days.length > 1) await tellDays(days);
+  else if (days.length > 1) await printDays(days);
 }
 
-async function playAllPlanted(name: string, { json, short }: Given): Promise<void> {
+async function runAllPlanted(name: string, { json, short }: Given): Promise<void> {
   const all = Object.keys(PLANTED).filter((one) => !short || PLANTED[one]?.isQuick === true);
   const names = name === "all" ? all : name.split(",");
-  const caught = await playPlanted(ROOT, names, say);
-  await (json ? printJson({ planted: caught }) : tellPlanted(caught));
-  if (caught.some(({ isCaught }) => !isCaught)) process.exitCode = 1;
+  const caught = await runPlanted(ROOT, names, say);
+  await (json ? printJson({ planted: caught }) : printPlanted(caught));
+  if (caught.some(({ isDetected }) => !isDetected)) process.exitCode = 1;
 }
 
 function sizes({ short, hours, houses, tables, faults }: Given, seed: number) {

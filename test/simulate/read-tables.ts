@@ -42,7 +42,7 @@ export async function readTables(sql: Sql, truth: Truth): Promise<Map<TrueTable,
     const [roundsOf, setsOf] = [Map.groupBy(rounds, ({ table }) => table), Map.groupBy(sets, ({ table }) => table)];
     const found = new Map<TrueTable, Stored>();
     for (const { id, house, game } of ids) {
-      if (!truth.troubles.has(house)) continue; // a house of a fault, of whose rounds nothing is known
+      if (!truth.houseFaults.has(house)) continue; // a house of a fault, of whose rounds nothing is known
       const table = truth.tables.find((one) => one.house === house && one.game === game);
       if (table === undefined) throw new Error(`a table ${house}/${game} is stored that was never there`);
       found.set(table, { rounds: roundsOf.get(id) ?? [], sets: setsOf.get(id) ?? [] });

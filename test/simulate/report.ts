@@ -1,13 +1,13 @@
 import { max, median } from "simple-statistics";
 import { print, printTable } from "../../src/cli/output.ts";
 import type { Day } from "./day.ts";
-import type { Caught } from "./run-planted.ts";
+import type { PlantedResult } from "./run-planted.ts";
 
 /** How much of what happened is shown where something is broken; the whole is in the folder. */
 const LAST_LINES = 40;
 
 /** Tells people what a day came to. */
-export async function tellDay(seed: number, day: Day): Promise<void> {
+export async function printDay(seed: number, day: Day): Promise<void> {
   const { recoveries, memory, broken, history, folder } = day;
   await printTable(
     ["what", "times", "median s", "worst s"],
@@ -24,7 +24,7 @@ export async function tellDay(seed: number, day: Day): Promise<void> {
   }
   const refused = Object.entries(day.refused).map(([code, n]) => `${n} ${code}`);
   await print(
-    `\n${day.rounds} rounds, ${day.sets} forecast sets, ${day.scores} scores; ${day.calls} calls answered, ${day.unchanged} unchanged, refused: ${refused.join(", ") || "none"}`,
+    `\n${day.rounds} rounds, ${day.sets} forecast sets, ${day.scores} scores; ${day.calls} calls served, ${day.unchanged} unchanged, refused: ${refused.join(", ") || "none"}`,
   );
   if (broken === null) return print(`seed ${seed}: every invariant held`);
   await print(`\nwhat happened, at last:\n${history.slice(-LAST_LINES).join("\n")}\n`);
@@ -35,7 +35,7 @@ export async function tellDay(seed: number, day: Day): Promise<void> {
 }
 
 /** Tells people what several days came to. */
-export async function tellDays(days: readonly { seed: number; day: Day }[]): Promise<void> {
+export async function printDays(days: readonly { seed: number; day: Day }[]): Promise<void> {
   await printTable(
     ["seed", "rounds", "sets", "scores", "calls", "faults", "worst s", "result"],
     days.map(({ seed, day: { rounds, sets, scores, calls, recoveries, broken } }) => {
@@ -46,10 +46,10 @@ export async function tellDays(days: readonly { seed: number; day: Day }[]): Pro
 }
 
 /** Tells people which broken builds were caught, and by what. */
-export async function tellPlanted(caught: readonly Caught[]): Promise<void> {
+export async function printPlanted(caught: readonly PlantedResult[]): Promise<void> {
   await printTable(
     ["planted", "caught", "s", "found"],
-    caught.map(({ name, isCaught, seconds, found }) => [name, isCaught ? "yes" : "NO", fixed(seconds), found]),
+    caught.map(({ name, isDetected, seconds, found }) => [name, isDetected ? "yes" : "NO", fixed(seconds), found]),
   );
 }
 

@@ -2,7 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { run } from "../../src/embedded/process.ts";
 import { type NameServer, startNameServer } from "../support/name-server.ts";
-import { hasOwnMounts, mount } from "./disks.ts";
+import { isInMountNamespace, mount } from "./disks.ts";
 
 const RESOLV_CONF = "/etc/resolv.conf";
 const PORT = 53;
@@ -12,7 +12,7 @@ const PORT = 53;
  * ends that. Null where nothing can be mounted, or the port is not to be had.
  */
 export async function startMachineResolver(folder: string): Promise<NameServer | null> {
-  if (!hasOwnMounts()) return null;
+  if (!isInMountNamespace()) return null;
   // an address of this process alone: another simulation may run on the machine
   const host = `127.53.${(process.pid >> 8) & 255}.${process.pid & 255}`;
   const names = await startNameServer({ host, port: PORT }).catch(() => null);

@@ -1,22 +1,22 @@
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Sql } from "../../src/db/client.ts";
-import { Broken } from "./invariant-violation.ts";
+import { InvariantViolation } from "./invariant-violation.ts";
 import type { Caller } from "./callers.ts";
-import { command, type CommandPlace } from "./run-command.ts";
-import type { Member } from "./processes.ts";
+import { command, type CommandContext } from "./run-command.ts";
+import type { ManagedProcess } from "./processes.ts";
 import type { SimulatedServers } from "./servers.ts";
 import type { Truth } from "./truth.ts";
 import { until } from "./wait-until.ts";
 
 /** What is restored, and what it is restored under. */
-export interface RestoredWorld {
+export interface RestoreTarget {
   servers: SimulatedServers;
   truth: Truth;
   /** Every process. */
-  members: readonly Member[];
+  processes: readonly ManagedProcess[];
   callers: readonly Caller[];
-  place: CommandPlace;
+  place: CommandContext;
 }
 
 /** What is done besides. */
@@ -41,8 +41,8 @@ let backups = 0;
  * milliseconds.
  * @throws Broken if the log was signed before, or is not signed after the declaration
  */
-export async function restoreBackup(world: RestoredWorld, options: RestoreOptions): Promise<number> {
-  const { servers, truth, members, callers, place } = world;
+export async function restoreBackup(testbed: RestoreTarget, options: RestoreOptions): Promise<number> {
+  const { servers, truth, processes, callers, place } = testbed;
   const { sql } = servers;
   await signed(sql, 0n);
   const file = join(place.folder, `backup-${(backups += 1)}.sql.gz`);
@@ -52,7 +52,7 @@ export async function restoreBackup(world: RestoredWorld, options: RestoreOption
   await options.meanwhile?.();
   await delay(options.lostForMs);
   await signed(sql, atBackup);
-  const starts = await Promise.all(members.map((member) => member.down()));
+  const starts = await Promise.all(processes.map((managed) => managed.down()));
   await command(place, ["restore", "--from", file, "--into", `fresh_${backups}`, "--json"]);
   await servers.replaceDatabase(`fresh_${backups}`);
   if (options.isRedisLost) await servers.flushRedis();
@@ -61,7 +61,7 @@ export async function restoreBackup(world: RestoredWorld, options: RestoreOption
   const startedMs = Date.now();
   for (const start of starts) start();
   await until("the restored log was not refused", REFUSED_WITHIN_MS, () => isRefused(sql));
-  if ((await signedSize(sql)) > atBackup) throw new Broken("the log of a restored backup was signed");
+  if ((await signedSize(sql)) > atBackup) throw new InvariantViolation("the log of a restored backup was signed");
   await command(place, ["log", "declare", "--reason", "restored from a backup"]);
   await until("the declared log was not signed", SIGNED_WITHIN_MS, async () => {
     return (await signedSize(sql)) > 0n && !(await isRefused(sql));
@@ -102,8 +102,8 @@ async function countAgain(sql: Sql, callers: readonly Caller[]): Promise<void> {
       join accounts a on a.id = q.account_id
       where a.email = ${caller.email}
         and length(q.period) = 7`;
-    caller.answered = row?.used ?? 0;
-    caller.unanswered = 0;
+    caller.served = row?.used ?? 0;
+    caller.cutOff = 0;
     caller.refused.delete("temporarily_unavailable");
   }
 }

@@ -1,5 +1,5 @@
 import type { Sql } from "../../src/db/client.ts";
-import { Broken } from "./invariant-violation.ts";
+import { InvariantViolation } from "./invariant-violation.ts";
 import { until } from "./wait-until.ts";
 
 const QUEUE = "roll-up-usage";
@@ -11,7 +11,7 @@ const DAYS = 4;
  * and closed after it. Returns the seconds until the alerts, and from the return until the sums.
  * @throws Broken if it is not so
  */
-export async function holdRollUp(sql: Sql): Promise<{ raised: number; summed: number }> {
+export async function pauseRollUp(sql: Sql): Promise<{ raised: number; summed: number }> {
   const beganMs = Date.now();
   await sql`
     insert into queue_controls (queue, paused_by, reason)
@@ -40,7 +40,8 @@ export async function holdRollUp(sql: Sql): Promise<{ raised: number; summed: nu
     from usage_days
     where is_closed
       and day::text = any(${days})`;
-  if (row?.closed !== DAYS) throw new Broken(`of four days without a roll-up ${row?.closed ?? 0} were closed`);
+  if (row?.closed !== DAYS)
+    throw new InvariantViolation(`of four days without a roll-up ${row?.closed ?? 0} were closed`);
   return { raised, summed: (Date.now() - resumedMs) / 1_000 };
 }
 

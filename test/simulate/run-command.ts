@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { run } from "../../src/embedded/process.ts";
-import { Broken } from "./invariant-violation.ts";
+import { InvariantViolation } from "./invariant-violation.ts";
 
 /** Where commands of Roundhouse are run. */
-export interface CommandPlace {
+export interface CommandContext {
   /** The checkout whose `src/start.js` is run. */
   root: string;
   /** The working directory. */
@@ -11,13 +11,13 @@ export interface CommandPlace {
   env: Record<string, string>;
 }
 
-const PATIENCE_MS = 240_000;
+const TIMEOUT_MS = 240_000;
 
 /**
  * Runs a command of Roundhouse as an operator does; returns its standard output.
  * @throws Broken if it fails
  */
-export async function command({ root, folder, env }: CommandPlace, args: readonly string[]): Promise<string> {
+export async function command({ root, folder, env }: CommandContext, args: readonly string[]): Promise<string> {
   const { PATH = "", HOME = "" } = process.env;
   const { code, stdout, stderr } = await run(
     {
@@ -26,8 +26,8 @@ export async function command({ root, folder, env }: CommandPlace, args: readonl
       cwd: folder,
       env: { PATH, HOME, ...env, DATA_DIR: join(folder, "cli") },
     },
-    { timeoutMs: PATIENCE_MS },
+    { timeoutMs: TIMEOUT_MS },
   );
-  if (code !== 0) throw new Broken(`roundhouse ${args.join(" ")} ended with ${code}: ${stderr}${stdout}`);
+  if (code !== 0) throw new InvariantViolation(`roundhouse ${args.join(" ")} ended with ${code}: ${stderr}${stdout}`);
   return stdout;
 }

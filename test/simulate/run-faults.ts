@@ -1,27 +1,27 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Sql } from "../../src/db/client.ts";
-import { Broken } from "./invariant-violation.ts";
+import { InvariantViolation } from "./invariant-violation.ts";
 import { DISK_FAULTS, STOPPING_FAULTS, type Fault, type FaultKind } from "./faults.ts";
-import { checkAlways } from "./invariants.ts";
-import { make, type Victims } from "./inject-fault.ts";
+import { checkInvariants } from "./invariants.ts";
+import { make, type FaultTargets } from "./inject-fault.ts";
 import type { Sample } from "./memory.ts";
-import type { Member } from "./processes.ts";
-import { troublesOf, type Truth } from "./truth.ts";
+import type { ManagedProcess } from "./processes.ts";
+import { faultsOfHouse, type Truth } from "./truth.ts";
 
 /** What a day goes through, and with whom. */
-export interface Going extends Victims {
+export interface FaultRun extends FaultTargets {
   faults: readonly Fault[];
-  crew: readonly Member[];
+  processes: readonly ManagedProcess[];
 }
 
 /** How long after a fault its houses brought rounds again, and what processes needed all the while. */
-export interface Gone {
+export interface FaultRunResults {
   recoveries: { kind: FaultKind; seconds: number }[];
   samples: Sample[];
 }
 
-const LOOK_EVERY_MS = 2_000;
-const PATIENCE_MS = 60_000;
+const CHECK_EVERY_MS = 2_000;
+const TIMEOUT_MS = 60_000;
 /** What happens to APIs alone keeps no house from being polled. */
 const OF_APIS: readonly string[] = ["kill api", "set clock of api"];
 /** A house that is in trouble, or was a moment ago, is not waited for. */
@@ -29,17 +29,17 @@ const TROUBLE_FROM_MS = -3_000;
 const TROUBLE_TO_MS = 6_000;
 
 /** Faults one after another, with looks at the invariants between them. */
-export async function goThrough(going: Going): Promise<Gone> {
+export async function runFaults(going: FaultRun): Promise<FaultRunResults> {
   const { faults, truth, servers, disk, note } = going;
-  const gone: Gone = { recoveries: [], samples: [] };
+  const gone: FaultRunResults = { recoveries: [], samples: [] };
   const canFill = servers.hasDisk && disk !== null;
   for (const fault of [...faults, null]) {
     const atMs = fault === null ? truth.endMs : truth.startMs + fault.atMs;
-    await lookUntil(atMs, going, gone);
+    await checkUntil(atMs, going, gone);
     if (fault === null) break;
     const { kind } = fault;
     if (DISK_FAULTS.includes(kind) && !canFill) continue;
-    if (STOPPING_FAULTS.includes(kind) && going.spared.size > 0) continue;
+    if (STOPPING_FAULTS.includes(kind) && going.keptAlive.size > 0) continue;
     note(kind);
     await make(fault, going);
     if (!OF_APIS.includes(kind)) await waitForRounds(kind, going, gone);
@@ -47,19 +47,28 @@ export async function goThrough(going: Going): Promise<Gone> {
   return gone;
 }
 
-async function waitForRounds(kind: FaultKind, { servers, truth, note }: Going, gone: Gone): Promise<void> {
-  const seconds = await recovery(servers.sql, truth, PATIENCE_MS);
-  if (seconds === null) throw new Broken(`${PATIENCE_MS / 1_000} s after "${kind}" not all houses bring rounds again`);
+async function waitForRounds(
+  kind: FaultKind,
+  { servers, truth, note }: FaultRun,
+  gone: FaultRunResults,
+): Promise<void> {
+  const seconds = await recovery(servers.sql, truth, TIMEOUT_MS);
+  if (seconds === null)
+    throw new InvariantViolation(`${TIMEOUT_MS / 1_000} s after "${kind}" not all houses bring rounds again`);
   gone.recoveries.push({ kind, seconds });
   note(`  rounds again ${seconds.toFixed(1)} s after its end`);
 }
 
-async function lookUntil(atMs: number, { truth, servers, crew }: Going, { samples }: Gone): Promise<void> {
+async function checkUntil(
+  atMs: number,
+  { truth, servers, processes }: FaultRun,
+  { samples }: FaultRunResults,
+): Promise<void> {
   while (Date.now() < atMs) {
-    await delay(Math.min(LOOK_EVERY_MS, Math.max(1, atMs - Date.now())));
-    await checkAlways(servers.sql, truth);
+    await delay(Math.min(CHECK_EVERY_MS, Math.max(1, atMs - Date.now())));
+    await checkInvariants(servers.sql, truth);
     const part = (Date.now() - truth.startMs) / (truth.endMs - truth.startMs);
-    for (const { name, residentBytes } of crew) {
+    for (const { name, residentBytes } of processes) {
       const bytes = residentBytes();
       if (bytes !== null) samples.push({ name, part, bytes });
     }
@@ -67,12 +76,12 @@ async function lookUntil(atMs: number, { truth, servers, crew }: Going, { sample
 }
 
 /** How long it takes until every house brought a round that was asked for after now; those in trouble are not waited for. */
-async function recovery(sql: Sql, truth: Truth, patienceMs: number): Promise<number | null> {
+async function recovery(sql: Sql, truth: Truth, timeoutMs: number): Promise<number | null> {
   const fromMs = Date.now();
-  while (Date.now() < fromMs + patienceMs) {
+  while (Date.now() < fromMs + timeoutMs) {
     const now = Date.now();
-    const lively = [...truth.troubles.keys()].filter((house) =>
-      troublesOf(truth, house).every(
+    const lively = [...truth.houseFaults.keys()].filter((house) =>
+      faultsOfHouse(truth, house).every(
         ({ fromMs: from, toMs }) => now <= from + TROUBLE_FROM_MS || now >= toMs + TROUBLE_TO_MS,
       ),
     );

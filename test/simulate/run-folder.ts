@@ -9,7 +9,7 @@ import { run } from "../../src/embedded/process.ts";
 const PREFIX = "roundhouse-simulate-";
 const OWNER = "owner.json";
 /** Whoever has this is meant to be looked at, and stays. */
-export const STORY = "history.txt";
+export const HISTORY_FILE = "history.txt";
 /** What a simulation starts; a shell that somebody opened in its folder is none of them. */
 const PROGRAMS = /^(?:node|postgres|redis-server|valkey-server)$/;
 
@@ -47,7 +47,7 @@ export async function makeRunFolder(name: string): Promise<RunFolder> {
 }
 
 /** Takes away what simulations left behind that were killed together with their watchdogs, or before there were any. */
-export async function clearDeadRuns(say: (line: string) => void): Promise<void> {
+export async function removeAbandonedRuns(say: (line: string) => void): Promise<void> {
   for (const name of await readdir(tmpdir())) {
     if (!name.startsWith(PREFIX)) continue;
     const folder = join(tmpdir(), name);
@@ -55,19 +55,19 @@ export async function clearDeadRuns(say: (line: string) => void): Promise<void> 
     if (owner === null) continue;
     const { pid, mark } = JSON.parse(owner) as { pid: number; mark: string | null };
     if ((await processMark(pid)) === mark) continue;
-    if (await clearRun(folder)) say(`took away ${folder}, whose simulation was killed`);
+    if (await removeRun(folder)) say(`took away ${folder}, whose simulation was killed`);
   }
 }
 
 /** Ends what still works in the folder of a run that is over, and takes it away; false where it is kept for its story. */
-export async function clearRun(folder: string): Promise<boolean> {
+export async function removeRun(folder: string): Promise<boolean> {
   for (let attempt = 0; attempt < 50; attempt++) {
     const left = await processesIn(folder);
     if (left.length === 0) break;
     for (const pid of left) kill(pid);
     await delay(100);
   }
-  if (await exists(join(folder, STORY))) return false;
+  if (await exists(join(folder, HISTORY_FILE))) return false;
   await removeFolder(folder);
   return true;
 }

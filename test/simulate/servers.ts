@@ -61,14 +61,14 @@ export async function startSimulatedServers(
   const disk = await makeDisk(dataDir, DISK_BYTES);
   let postgres = await startWithCommitTimes(dataDir, say);
   let redis = await startRedis({ dataDir, cacheDir, say });
-  const ways = { postgres: await openProxy(() => portOf(postgres)), redis: await openProxy(() => portOf(redis)) };
+  const proxies = { postgres: await openProxy(() => portOf(postgres)), redis: await openProxy(() => portOf(redis)) };
   const through = (url: string, port: number) => Object.assign(new URL(url), { port: String(port) }).href;
-  const sql = connect(through(postgres.url, ways.postgres.plainPort), { name: "simulate", max: 4 });
+  const sql = connect(through(postgres.url, proxies.postgres.plainPort), { name: "simulate", max: 4 });
   const pids = { postgres: await postmasterOf(sql), redis: await redisPid(redis.url) };
 
   return {
-    databaseUrl: through(postgres.url, ways.postgres.port),
-    redisUrl: through(redis.url, ways.redis.port),
+    databaseUrl: through(postgres.url, proxies.postgres.port),
+    redisUrl: through(redis.url, proxies.redis.port),
     sql,
     async killRedis() {
       process.kill(pids.redis, "SIGKILL");
@@ -76,20 +76,20 @@ export async function startSimulatedServers(
       redis = await startRedis({ dataDir, cacheDir, say });
       pids.redis = await redisPid(redis.url);
     },
-    flushRedis: () => askRedis(redis.url, (client) => client.flushall()),
+    flushRedis: () => withRedis(redis.url, (client) => client.flushall()),
     async restartPostgres() {
       process.kill(pids.postgres, "SIGQUIT");
       await postgres.ended;
       postgres = await startPostgres({ dataDir, say, superuser: true });
       pids.postgres = await postmasterOf(sql);
     },
-    freezePostgres: async (forMs) => freeze(await familyOf(pids.postgres), forMs),
+    freezePostgres: async (forMs) => freeze(await withChildren(pids.postgres), forMs),
     freezeRedis: (forMs) => freeze([pids.redis], forMs),
-    cut: (which, forMs) => ways[which].cut(forMs),
-    silence: (which) => ways[which].silence(),
-    silenceOneOf: (which, pid) => ways[which].silenceBusiest(clientPortsOf(pid)),
+    cut: (which, forMs) => proxies[which].cut(forMs),
+    silence: (which) => proxies[which].silence(),
+    silenceOneOf: (which, pid) => proxies[which].silenceBusiest(clientPortsOf(pid)),
     closeSilenced() {
-      for (const proxy of Object.values(ways)) proxy.closeSilenced();
+      for (const proxy of Object.values(proxies)) proxy.closeSilenced();
     },
     async deposeLeader() {
       await sql`
@@ -139,7 +139,7 @@ export async function startSimulatedServers(
     },
     async stop() {
       await sql.end({ timeout: 2 });
-      await Promise.all([ways.postgres.close(), ways.redis.close()]);
+      await Promise.all([proxies.postgres.close(), proxies.redis.close()]);
       await Promise.all([postgres.stop(), redis.stop()]);
     },
   };
@@ -180,7 +180,7 @@ function portOf({ url }: PrivateServer): number {
   return Number(new URL(url).port);
 }
 
-async function askRedis(url: string, work: (client: Redis) => Promise<unknown>): Promise<void> {
+async function withRedis(url: string, work: (client: Redis) => Promise<unknown>): Promise<void> {
   const client = new Redis(url, { lazyConnect: true, maxRetriesPerRequest: 1, retryStrategy: () => null });
   client.on("error", () => undefined);
   await client.connect();
@@ -193,7 +193,7 @@ async function askRedis(url: string, work: (client: Redis) => Promise<unknown>):
 
 async function redisPid(url: string): Promise<number> {
   let pid = 0;
-  await askRedis(url, async (client) => (pid = Number(/process_id:(\d+)/.exec(await client.info("server"))?.[1])));
+  await withRedis(url, async (client) => (pid = Number(/process_id:(\d+)/.exec(await client.info("server"))?.[1])));
   return pid;
 }
 
@@ -210,7 +210,7 @@ async function postmasterOf(sql: Sql): Promise<number> {
   }
 }
 
-async function familyOf(pid: number): Promise<number[]> {
+async function withChildren(pid: number): Promise<number[]> {
   const children = await readFile(`/proc/${pid}/task/${pid}/children`, "utf8");
   return [pid, ...children.trim().split(/\s+/).filter(Boolean).map(Number)];
 }

@@ -1,19 +1,19 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { Broken } from "./invariant-violation.ts";
-import { checkAnswer, readRefusal } from "./check-responses.ts";
+import { InvariantViolation } from "./invariant-violation.ts";
+import { checkResponse, readRefusal } from "./check-responses.ts";
 import { drawFaults, FAULTS } from "./faults.ts";
 import { findLeak, growthOf } from "./memory.ts";
 import { PLANTED } from "./planted.ts";
 import {
-  drawAllTroubles,
+  drawHouseFaults,
   drawTruth,
-  everTold,
-  playUntil,
-  toldEndMs,
-  TROUBLES,
-  troublesOf,
+  reportedResults,
+  generateRounds,
+  reportedEndMs,
+  HOUSE_FAULTS,
+  faultsOfHouse,
   type Truth,
 } from "./truth.ts";
 
@@ -22,16 +22,17 @@ const HOUR_MS = 3_600_000;
 
 function play(seed: number, lastsMs: number): Truth {
   const truth = drawTruth(seed, { nowMs: NOW, houses: 2, tablesPerHouse: 2 });
-  drawAllTroubles(truth, NOW, lastsMs);
-  for (const table of truth.tables) playUntil(truth, table, NOW + lastsMs);
+  drawHouseFaults(truth, NOW, lastsMs);
+  for (const table of truth.tables) generateRounds(truth, table, NOW + lastsMs);
   return truth;
 }
 
 describe("a simulated day", () => {
   it("is drawn from its seed alone, however often its rounds are asked for", () => {
     const truth = drawTruth(7, { nowMs: NOW, houses: 2, tablesPerHouse: 2 });
-    drawAllTroubles(truth, NOW, 60_000);
-    for (let at = NOW; at <= NOW + 60_000; at += 137) for (const table of truth.tables) playUntil(truth, table, at);
+    drawHouseFaults(truth, NOW, 60_000);
+    for (let at = NOW; at <= NOW + 60_000; at += 137)
+      for (const table of truth.tables) generateRounds(truth, table, at);
     expect(truth).toEqual(play(7, 60_000));
     expect(truth.tables).not.toEqual(play(8, 60_000).tables);
     expect(drawFaults(7, HOUR_MS, 20_000)).toEqual(drawFaults(7, HOUR_MS, 20_000));
@@ -39,17 +40,17 @@ describe("a simulated day", () => {
 
   it("includes every fault and every failure if it is long enough", () => {
     expect(new Set(drawFaults(3, 20_000 * 2 * FAULTS.length, 20_000).map(({ kind }) => kind))).toEqual(new Set(FAULTS));
-    const kinds = new Set(troublesOf(play(3, 400_000), "h0").map(({ kind }) => kind));
-    expect(kinds).toEqual(new Set(TROUBLES));
+    const kinds = new Set(faultsOfHouse(play(3, 400_000), "h0").map(({ kind }) => kind));
+    expect(kinds).toEqual(new Set(HOUSE_FAULTS));
   });
 
   it("has times that are hours wrong while the clock of a house is, and true ones otherwise", () => {
     const truth = play(5, 400_000);
     const [table] = truth.tables;
     const wrong = (table?.rounds ?? []).filter(
-      (round) => table !== undefined && toldEndMs(truth, table, round) !== Math.round(round.endsAtMs),
+      (round) => table !== undefined && reportedEndMs(truth, table, round) !== Math.round(round.endsAtMs),
     );
-    const spans = troublesOf(truth, "h0").filter(({ kind }) => kind === "clock");
+    const spans = faultsOfHouse(truth, "h0").filter(({ kind }) => kind === "clock");
     expect(wrong.length).toBeGreaterThan(0);
     expect(wrong.every(({ endsAtMs: at }) => spans.some(({ fromMs, toMs }) => fromMs <= at && at < toMs))).toBe(true);
   });
@@ -74,14 +75,14 @@ describe("a response", () => {
       })),
     });
   const check = (text: string, plan = "Pro", shown = new Map<string, number>()) =>
-    checkAnswer(truth, { path: "rounds?limit=20", text, plan, by: "api-0", shown, shownBefore: new Map(shown) });
+    checkResponse(truth, { path: "rounds?limit=20", text, plan, by: "api-0", shown, shownBefore: new Map(shown) });
 
   it("that shows the results of the houses, to the right caller, is true", () => {
     expect(() => check(list())).not.toThrow();
   });
 
   it.each([
-    ["of another plan", () => check(list(), "Max"), /answered a caller with the plan Max as one with Pro/],
+    ["of another plan", () => check(list(), "Max"), /served a caller with the plan Max as one with Pro/],
     ["with a round twice", () => check(list((ids) => [...ids, ids.at(-1) ?? 0])), /out of order, or twice/],
     [
       "with a result that nobody told",
@@ -110,16 +111,16 @@ describe("a response", () => {
           500,
           '{"ok":false,"error":{"code":"internal_error","message":"a fault","docs_url":"/docs"},"request_id":"r"}',
         ),
-      /was answered 500 internal_error/,
+      /was served 500 internal_error/,
     ],
   ])("%s is found out", (_, given, message) => {
-    expect(given).toThrow(Broken);
+    expect(given).toThrow(InvariantViolation);
     expect(given).toThrow(message);
   });
 
   it("detects every result that a false house reported", () => {
     const day = play(7, 400_000); // long enough for every trouble
-    const lied = day.tables.flatMap((table) => table.rounds.map((round) => everTold(day, table, round).length));
+    const lied = day.tables.flatMap((table) => table.rounds.map((round) => reportedResults(day, table, round).length));
     expect(new Set(lied)).toEqual(new Set([1, 2]));
   });
 });

@@ -7,8 +7,8 @@
  * seed and what happened until then.
  */
 import { say } from "../../src/cli/output.ts";
-import { enterOwnMounts } from "./disks.ts";
+import { enterMountNamespace } from "./disks.ts";
 
-const reason = await enterOwnMounts();
+const reason = await enterMountNamespace();
 if (reason !== null) say(`no disk can be made to be full here (${reason}): days do without that`);
 await import("./program.ts");

@@ -9,7 +9,7 @@ export interface TrueRound {
 }
 
 /** What can be wrong with a house for a while. */
-export const TROUBLES = [
+export const HOUSE_FAULTS = [
   "silent",
   "slow",
   "flapping",
@@ -28,11 +28,11 @@ export const TROUBLES = [
   "large",
   "damaged",
 ] as const;
-export type TroubleKind = (typeof TROUBLES)[number];
+export type HouseFaultKind = (typeof HOUSE_FAULTS)[number];
 
 /** Something that is wrong with a house from one moment to another. */
-export interface SimulatedFault {
-  kind: TroubleKind;
+export interface HouseFault {
+  kind: HouseFaultKind;
   /** Its place among those of its house. */
   number: number;
   fromMs: number;
@@ -74,7 +74,7 @@ export interface Truth {
   /** When the backup was made that was restored last: the commit times of older rows are those of the restore. */
   restoredToMs: number | null;
   tables: readonly TrueTable[];
-  troubles: Map<string, readonly SimulatedFault[]>;
+  houseFaults: Map<string, readonly HouseFault[]>;
 }
 
 /** Houses that play since half a minute, without troubles. */
@@ -86,45 +86,49 @@ export function drawTruth(
   const tables = names.flatMap((house) =>
     Array.from({ length: tablesPerHouse }, (_, n) => ({ house, game: `g${n}`, sinceMs: nowMs - 30_000, rounds: [] })),
   );
-  const troubles = new Map<string, SimulatedFault[]>(names.map((house) => [house, []]));
-  return { seed, startMs: nowMs, endMs: nowMs, frozenAtMs: null, restoredToMs: null, tables, troubles };
+  const houseFaults = new Map<string, HouseFault[]>(names.map((house) => [house, []]));
+  return { seed, startMs: nowMs, endMs: nowMs, frozenAtMs: null, restoredToMs: null, tables, houseFaults };
 }
 
 /** Draws when which house is in trouble, from a moment on for so long: once everything has started. */
-export function drawAllTroubles(
+export function drawHouseFaults(
   truth: Truth,
   startMs: number,
   lastsMs: number,
-  among: readonly TroubleKind[] = TROUBLES,
+  among: readonly HouseFaultKind[] = HOUSE_FAULTS,
 ): void {
   truth.startMs = startMs;
   truth.endMs = startMs + lastsMs;
   const kinds = among.toSorted((a, b) => draw(truth.seed, a) - draw(truth.seed, b));
-  for (const [n, house] of [...truth.troubles.keys()].entries()) {
+  for (const [n, house] of [...truth.houseFaults.keys()].entries()) {
     if (kinds.length === 0) continue;
     const own = kinds.map((_, at) => kinds[(at + n * STEP) % kinds.length] ?? "silent");
-    truth.troubles.set(house, drawTroubles(truth, house, own));
+    truth.houseFaults.set(house, drawFaultsOfHouse(truth, house, own));
   }
 }
 
 /** The kinds in turn, so that none is left out of a day that is long enough. */
-function drawTroubles({ seed, startMs, endMs }: Truth, house: string, kinds: readonly TroubleKind[]): SimulatedFault[] {
-  const troubles: SimulatedFault[] = [];
+function drawFaultsOfHouse(
+  { seed, startMs, endMs }: Truth,
+  house: string,
+  kinds: readonly HouseFaultKind[],
+): HouseFault[] {
+  const houseFaults: HouseFault[] = [];
   for (let at = startMs + 4_000 + 6_000 * draw(seed, house, "first"), n = 0; at < endMs; n++) {
     const kind = kinds[n % kinds.length] ?? "silent";
     const lasts = kind === "lost" ? 2_000 : kind === "renumber" ? 1 : 1_500 + 4_500 * draw(seed, house, "lasts", n);
-    troubles.push({ kind, number: n, fromMs: at, toMs: Math.min(at + lasts, endMs) });
+    houseFaults.push({ kind, number: n, fromMs: at, toMs: Math.min(at + lasts, endMs) });
     at += lasts + 3_000 + 9_000 * draw(seed, house, "quiet", n);
   }
-  return troubles;
+  return houseFaults;
 }
 
 /** Makes the rounds of a table up to a moment; those that are there stay as they are. */
-export function playUntil(truth: Truth, table: TrueTable, nowMs: number): void {
+export function generateRounds(truth: Truth, table: TrueTable, nowMs: number): void {
   const { seed, frozenAtMs } = truth;
   const untilMs = Math.min(nowMs, frozenAtMs ?? nowMs);
   const { house, game, rounds } = table;
-  const jumps = troublesOf(truth, house).filter(({ kind }) => kind === "renumber");
+  const jumps = faultsOfHouse(truth, house).filter(({ kind }) => kind === "renumber");
   for (;;) {
     const n = rounds.length;
     const before = rounds.at(-1)?.endsAtMs ?? table.sinceMs;
@@ -137,31 +141,36 @@ export function playUntil(truth: Truth, table: TrueTable, nowMs: number): void {
 }
 
 /** All troubles of a house, in their order. */
-export function troublesOf({ troubles }: Truth, house: string): readonly SimulatedFault[] {
-  return troubles.get(house) ?? [];
+export function faultsOfHouse({ houseFaults }: Truth, house: string): readonly HouseFault[] {
+  return houseFaults.get(house) ?? [];
 }
 
 /** The troubles of a house at a moment. */
-export function troublesAt(truth: Truth, house: string, atMs: number): TroubleKind[] {
-  return troublesOf(truth, house)
+export function houseFaultsAt(truth: Truth, house: string, atMs: number): HouseFaultKind[] {
+  return faultsOfHouse(truth, house)
     .filter(({ fromMs, toMs }) => fromMs <= atMs && atMs < toMs)
     .map(({ kind }) => kind);
 }
 
 /** The trouble of one kind that a house has at a moment; undefined if it has none. */
-export function troubleAt(truth: Truth, house: string, kind: TroubleKind, atMs: number): SimulatedFault | undefined {
-  return troublesOf(truth, house).find((one) => one.kind === kind && one.fromMs <= atMs && atMs < one.toMs);
+export function findHouseFault(
+  truth: Truth,
+  house: string,
+  kind: HouseFaultKind,
+  atMs: number,
+): HouseFault | undefined {
+  return faultsOfHouse(truth, house).find((one) => one.kind === kind && one.fromMs <= atMs && atMs < one.toMs);
 }
 
 /** Whether the tables of a house share one response: those of the last house do. */
-export function isShared({ troubles }: Truth, house: string): boolean {
-  return troubles.size > 1 && house === [...troubles.keys()].at(-1);
+export function isShared({ houseFaults }: Truth, house: string): boolean {
+  return houseFaults.size > 1 && house === [...houseFaults.keys()].at(-1);
 }
 
 /** When a round was over, as its house has it: by a clock that may be hours wrong at the time, ahead or behind. */
-export function toldEndMs(truth: Truth, { house }: TrueTable, { endsAtMs }: TrueRound): number {
+export function reportedEndMs(truth: Truth, { house }: TrueTable, { endsAtMs }: TrueRound): number {
   const { seed } = truth;
-  const wrong = troublesOf(truth, house).find(
+  const wrong = faultsOfHouse(truth, house).find(
     ({ kind, fromMs, toMs }) => kind === "clock" && fromMs <= endsAtMs && endsAtMs < toMs,
   );
   const aheadMs = wrong === undefined ? 0 : CLOCK_WRONG_MS * (2 * draw(seed, house, "clock", wrong.number) - 1);
@@ -170,28 +179,28 @@ export function toldEndMs(truth: Truth, { house }: TrueTable, { endsAtMs }: True
 
 /** Rounds that ended while their house loses some: it never lists them, not even in its history. */
 export function isLost(truth: Truth, { house }: TrueTable, { endsAtMs }: TrueRound): boolean {
-  return troublesAt(truth, house, endsAtMs).includes("lost");
+  return houseFaultsAt(truth, house, endsAtMs).includes("lost");
 }
 
 /** Until when a round is held back; null for one that is listed when it has ended. */
-export function heldUntil(truth: Truth, { house }: TrueTable, { id, endsAtMs }: TrueRound): number | null {
-  const late = troublesOf(truth, house).find(
+export function withheldUntil(truth: Truth, { house }: TrueTable, { id, endsAtMs }: TrueRound): number | null {
+  const late = faultsOfHouse(truth, house).find(
     ({ kind, fromMs, toMs }) => kind === "late" && fromMs <= endsAtMs && endsAtMs < toMs,
   );
   return late === undefined || id % 3 !== 0 ? null : late.toMs;
 }
 
 /** The result of a round as its house tells it at a moment. */
-export function toldHundredths(truth: Truth, { house }: TrueTable, round: TrueRound, atMs: number): number {
+export function listedHundredths(truth: Truth, { house }: TrueTable, round: TrueRound, atMs: number): number {
   const age = atMs - round.endsAtMs;
-  const isLie = age >= LIE_FROM_MS && age <= LIE_TO_MS && troublesAt(truth, house, atMs).includes("lie");
+  const isLie = age >= LIE_FROM_MS && age <= LIE_TO_MS && houseFaultsAt(truth, house, atMs).includes("lie");
   return round.hundredths + (isLie ? LIE_HUNDREDTHS : 0);
 }
 
 /** Every result that a house ever told of a round: the first one that we hear is the one we keep. */
-export function everTold(truth: Truth, { house }: TrueTable, round: TrueRound): number[] {
+export function reportedResults(truth: Truth, { house }: TrueTable, round: TrueRound): number[] {
   const [from, to] = [round.endsAtMs + LIE_FROM_MS, round.endsAtMs + LIE_TO_MS];
-  const lied = troublesOf(truth, house).some(
+  const lied = faultsOfHouse(truth, house).some(
     ({ kind, fromMs, toMs }) => kind === "lie" && fromMs <= to && from <= toMs,
   );
   return lied ? [round.hundredths, round.hundredths + LIE_HUNDREDTHS] : [round.hundredths];

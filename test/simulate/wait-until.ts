@@ -1,14 +1,14 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { Broken } from "./invariant-violation.ts";
+import { InvariantViolation } from "./invariant-violation.ts";
 
-const LOOK_EVERY_MS = 250;
+const CHECK_EVERY_MS = 250;
 
 /**
  * Waits until something is so.
  * @throws Broken with `what` if it is not so in time
  */
 export async function until(what: string, withinMs: number, isTrue: () => Promise<boolean>): Promise<void> {
-  for (const end = Date.now() + withinMs; !(await isTrue()); await delay(LOOK_EVERY_MS)) {
-    if (Date.now() > end) throw new Broken(`${what} within ${withinMs / 1_000} s`);
+  for (const end = Date.now() + withinMs; !(await isTrue()); await delay(CHECK_EVERY_MS)) {
+    if (Date.now() > end) throw new InvariantViolation(`${what} within ${withinMs / 1_000} s`);
   }
 }
