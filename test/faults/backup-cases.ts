@@ -30,7 +30,7 @@ export const BACKUP_CASES: readonly FaultCase[] = [
       const order = await orderOf(testbed, accountId);
       const processes = [api, ...workers];
       const fromMs = await restoreBackup(
-        { ...testbed, processes, callers: [caller], place: testbed.place },
+        { ...testbed, processes, callers: [caller], commandContext: testbed.commandContext },
         {
           lostForMs: LOST_FOR_MS,
           isRedisLost: true,

@@ -18,7 +18,7 @@ export interface FaultCase {
   houses?: (testbed: Testbed) => readonly string[];
   /**
    * Causes the fault.
-   * @throws Broken if an invariant fails meanwhile
+   * @throws InvariantViolation if an invariant fails meanwhile
    */
   run(testbed: Testbed): Promise<Fault>;
 }

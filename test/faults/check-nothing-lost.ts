@@ -10,7 +10,7 @@ const TIMEOUT_MS = 90_000;
 /**
  * What must hold after every case: nothing doubled, reordered or issued late; every round that was played up to a moment
  * stored, every forecast whose outcome is known scored once, and every call counted that was answered.
- * @throws Broken at the first that does not, after a patience of 90 s with what takes a while
+ * @throws InvariantViolation at the first that does not, after a patience of 90 s with what takes a while
  */
 export async function checkNothingLost({ sql, truth, caller }: Testbed, untilMs: number): Promise<void> {
   await checkInvariants(sql, truth);

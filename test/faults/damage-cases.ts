@@ -1,6 +1,6 @@
 import type { Transaction } from "../../src/db/client.ts";
 import { InvariantViolation } from "../simulate/invariant-violation.ts";
-import { until } from "../simulate/wait-until.ts";
+import { waitUntil } from "../simulate/wait-until.ts";
 import { TARGET_SECONDS, type FaultCase } from "./case.ts";
 import { NotReached } from "./locks.ts";
 import type { Testbed } from "./testbed.ts";
@@ -94,14 +94,14 @@ function damageCase({ what, damage }: Damage): FaultCase {
       await Promise.all(workers.map((worker) => worker.kill())); // what is in memory is whole
       let restore: Awaited<ReturnType<typeof damage>> = null;
       await past(testbed, async (tx) => (restore = await damage(tx, tableId)));
-      await until(`the damaged ${what} of ${TABLE} raised no alert`, NOTICED_WITHIN_MS, () => isReported(testbed));
+      await waitUntil(`the damaged ${what} of ${TABLE} raised no alert`, NOTICED_WITHIN_MS, () => isReported(testbed));
       const noticed = (Date.now() - fromMs) / 1_000;
       await checkOthersContinue(testbed, tableId);
       if (restore !== null) await past(testbed, restore);
       testbed.truth.restoredToMs = Date.now();
       const before = await newestSeq(testbed, tableId);
       await testbed.command(["table", "repair", TABLE, "--reason", `a damaged ${what}`]);
-      await until(`${TABLE} does not continue after its repair`, REPAIRED_WITHIN_MS, async () => {
+      await waitUntil(`${TABLE} does not continue after its repair`, REPAIRED_WITHIN_MS, async () => {
         return (await newestSeq(testbed, tableId)) > before && !(await isReported(testbed));
       });
       const open = await sql`select from alerts where kind = 'table_damaged' and closed_at is null`;
@@ -120,7 +120,7 @@ async function findTable({ sql }: Testbed): Promise<number> {
     { id: number }[]
   >`select id from tables where house_id || '/' || game || '/' || market = ${TABLE}`;
   if (row === undefined) throw new Error(`expected the table ${TABLE}, found none`);
-  await until(`${TABLE} got no snapshot`, STARTED_WITHIN_MS, async () => {
+  await waitUntil(`${TABLE} got no snapshot`, STARTED_WITHIN_MS, async () => {
     return (await sql`select from model_snapshots where table_id = ${row.id}`).length > 0;
   });
   return row.id;
@@ -154,7 +154,7 @@ async function checkOthersContinue({ sql }: Testbed, tableId: number): Promise<v
     join table_heads h on h.table_id = t.id
     where t.enabled`;
   const before = new Map((await read()).map(({ id, seq }) => [id, seq]));
-  await until(`a table beside ${TABLE}, which is damaged, gets no rounds`, NOTICED_WITHIN_MS, async () => {
+  await waitUntil(`a table beside ${TABLE}, which is damaged, gets no rounds`, NOTICED_WITHIN_MS, async () => {
     return (await read()).every(({ id, seq }) => id === tableId || seq > (before.get(id) ?? 0n));
   });
   if ((await read()).find(({ id }) => id === tableId)?.seq !== before.get(tableId)) {

@@ -1,6 +1,6 @@
 import { pauseRollUp } from "../simulate/roll-up.ts";
 import { slowDisk } from "../simulate/slow-disk.ts";
-import { until } from "../simulate/wait-until.ts";
+import { waitUntil } from "../simulate/wait-until.ts";
 import { TARGET_SECONDS, type FaultCase } from "./case.ts";
 import { NotReached } from "./locks.ts";
 
@@ -37,7 +37,7 @@ export const DEGRADATION_CASES: readonly FaultCase[] = [
       const beganMs = Date.now();
       worker?.setClock(BACK_MS);
       try {
-        await until("a clock that is 60 s behind was not noticed", 90_000, async () => {
+        await waitUntil("a clock that is 60 s behind was not noticed", 90_000, async () => {
           return (
             (await sql`select from workers where pid = ${worker?.pid() ?? 0} and clock_problem is not null`).length > 0
           );

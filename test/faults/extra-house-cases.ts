@@ -43,7 +43,7 @@ function extraHouseCase(name: string, of: ExtraHouseOptions): FaultCase {
     targetSeconds: TARGET_SECONDS.stillPresent,
     from: "beginning",
     watchSeconds: LASTS_SECONDS,
-    run: (testbed) => watchExtraHouse(testbed, of, testbed.services.crowd.url),
+    run: (testbed) => watchExtraHouse(testbed, of, testbed.services.extraHouse.url),
   };
 }
 
@@ -60,7 +60,7 @@ async function resolveLate(testbed: Testbed): Promise<Fault> {
   const worker = await testbed.begin(`worker-${Date.now()}`, ["worker"], { HOUSE_NAME_SERVERS: "" });
   if ((await polls.waitForRecovery(Date.now(), 60_000)) === null)
     throw new InvariantViolation("a worker without name servers polls nothing");
-  const url = services.crowd.url.replace("127.0.0.1", late);
+  const url = services.extraHouse.url.replace("127.0.0.1", late);
   const fault = await watchExtraHouse(
     { ...testbed, workers: [worker] },
     { id: "late", tables: 40, mode: "large" },
@@ -84,7 +84,7 @@ async function resolveLate(testbed: Testbed): Promise<Fault> {
 async function watchExtraHouse(testbed: Testbed, { id, tables, mode }: ExtraHouseOptions, url: string) {
   const fromMs = Date.now();
   const { services, workers, housesFile } = testbed;
-  services.crowd.setMode(mode);
+  services.extraHouse.setMode(mode);
   const remove = await housesFile.add(workers, extraHouseEntry(id, tables, url));
   const added = ((Date.now() - fromMs) / 1_000).toFixed(1);
   const countedFromMs = Date.now() + READ_FOR_MS;

@@ -9,7 +9,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { Command } from "commander";
 import { print, printJson, printTable, say } from "../../src/cli/output.ts";
 import { reasonOf, UsageError } from "../../src/errors.ts";
-import { call } from "../simulate/callers.ts";
+import { sendCalls } from "../simulate/callers.ts";
 import { enterMountNamespace } from "../simulate/disks.ts";
 import { verifyRecord, checkUsageCounts } from "../simulate/final-checks.ts";
 import { BACKUP_CASES } from "./backup-cases.ts";
@@ -181,7 +181,7 @@ async function runCase(testbed: Testbed, one: FaultCase): Promise<Result> {
   await delay(NORMAL_MS);
   result.normalSeconds = polls.learnPace(sinceMs);
   const ended = new AbortController();
-  const calling = call(caller, { truth, apis: [api], pauseMs: 30, signal: ended.signal });
+  const calling = sendCalls(caller, { truth, apis: [api], pauseMs: 30, signal: ended.signal });
   calling.catch(() => undefined); // it is waited for below
   try {
     const beganMs = Date.now();

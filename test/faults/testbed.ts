@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Sql } from "../../src/db/client.ts";
 import { migrate } from "../../src/db/migrate.ts";
 import { makeCallers, type Caller } from "../simulate/callers.ts";
-import { command, type CommandContext } from "../simulate/run-command.ts";
+import { runCommand, type CommandContext } from "../simulate/run-command.ts";
 import { startProcess, type ManagedProcess } from "../simulate/processes.ts";
 import { type ServedHouses, serveHouses } from "../simulate/house.ts";
 import { houseEntries, type HousesFile, writeHousesFile } from "../simulate/houses-file.ts";
@@ -40,7 +40,7 @@ export interface Testbed {
   /** Starts one more process with what all of them are given; the rest of its environment may be added to. */
   begin(name: string, args: readonly string[], env?: Record<string, string>): Promise<ManagedProcess>;
   env: Record<string, string>;
-  place: CommandContext;
+  commandContext: CommandContext;
   /** Runs a command as an operator does; returns what it prints. */
   command(args: readonly string[]): Promise<string>;
   /** What the API responds to a caller of its own with. */
@@ -105,7 +105,7 @@ export async function startTestbed(say: (line: string) => void): Promise<Testbed
     ]);
     const [caller, , reader] = await makeCallers(sql);
     if (caller === undefined || reader === undefined) throw new Error("expected callers, got none");
-    const place = { root: ROOT, folder, env };
+    const commandContext = { root: ROOT, folder, env };
     const ask = async <Answer>(path: string) => {
       const response = await fetch(`${api.url()}/api/v1/${path}`, { headers: { "x-api-key": reader.key } });
       if (!response.ok) throw new Error(`expected ${path} to be served, found ${response.status}`);
@@ -128,10 +128,10 @@ export async function startTestbed(say: (line: string) => void): Promise<Testbed
       folder,
       begin,
       env,
-      place,
+      commandContext,
       ask,
       close,
-      command: (args) => command(place, args),
+      command: (args) => runCommand(commandContext, args),
     };
   } catch (error) {
     await close(true);

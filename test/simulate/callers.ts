@@ -7,36 +7,39 @@ import { InvariantViolation } from "./invariant-violation.ts";
 import { drawOne, type ManagedProcess } from "./processes.ts";
 import type { Truth } from "./truth.ts";
 
-/** What a caller has seen: calls that were answered 200, and calls of which no answer came. */
+/** A caller and the results of its calls. */
 export interface Caller {
   email: string;
   plan: string;
   key: string;
+  /** Calls with status 200. */
   served: number;
-  /** Told that it has the answer already, which costs nothing. */
+  /** Calls with status 304, which are not counted. */
   unchanged: number;
-  /** Sent, and cut off before its answer: it may have been counted. */
+  /** Calls without a response, which may have been counted. */
   cutOff: number;
   refused: Map<string, number>;
 }
 
-/** The day's calls of the smallest plan here, so few that they are used up. */
+/** Calls per day of the smallest plan, few enough that a simulated day uses them up. */
 export const QUOTA = 25;
 const LIMITED = "Starter";
 const WAIT_MS = 20_000;
 const USED_UP_MS = 500;
 const BURSTS = 0.2;
 const BURST = 3;
-/** Near the end of a quota one API gets as many calls of one path at once, a batch that what is left cuts in two; before
- * that the caller rests until its rate allows for them. */
+/**
+ * When at most `NEAR_END` calls of the quota are left, the caller sends `BURST_AT_END` of them together to one API, so
+ * that the quota admits only a part of the batch. Before that it waits until its rate limit allows so many.
+ */
 const NEAR_END = 4;
 const BURST_AT_END = 8;
 const REST_MS = 4_000;
 const CONDITIONAL = 0.3;
 
 /**
- * Makes an account with a key for each plan; the smallest plan gets a quota that a simulated day uses up. Plans are for the
- * houses that are there now, so that those of a fault change no response.
+ * Creates an account with a key for each plan; the smallest plan gets a quota that a simulated day uses up. The plans
+ * cover the houses that exist now, so that a house that a fault adds does not change any response.
  */
 export async function makeCallers(sql: Sql): Promise<Caller[]> {
   await sql`insert into plan_houses (plan, house_id) select p.name, h.id from plans p cross join houses h`;
@@ -54,10 +57,10 @@ export async function makeCallers(sql: Sql): Promise<Caller[]> {
 }
 
 /**
- * Calls the APIs until it is told to stop, and holds every answer against the truth.
- * @throws Broken for the first answer that is neither true nor an honest refusal
+ * Calls the APIs until `signal` aborts, and checks every response.
+ * @throws InvariantViolation for the first response that is neither correct nor an allowed refusal
  */
-export async function call(
+export async function sendCalls(
   caller: Caller,
   {
     truth,
@@ -71,7 +74,7 @@ export async function call(
   const shown: Shown = new Map();
   for (let n = 0; !signal.aborted; n++) {
     await delay(pauseMs * (0.5 + draw(truth.seed, email, "pause", n)));
-    // now and then several at once, which two processes then count at once
+    // sometimes several together, so that two processes count calls of one account concurrently
     const size = draw(truth.seed, email, "burst", n) < BURSTS ? BURST : 1;
     const isNearEnd = plan === LIMITED && caller.served < QUOTA && caller.served >= QUOTA - NEAR_END;
     if (isNearEnd) await delay(REST_MS);
@@ -82,7 +85,7 @@ export async function call(
     );
   }
 
-  /** Calls of one number go to the same API for the same path. */
+  /** Calls with the same number go to the same API and path. */
   async function callOnce(number: string): Promise<void> {
     const api = drawOne(apis, truth.seed, email, "api", number);
     const url = api.url();
@@ -100,13 +103,14 @@ export async function call(
       text = await response.text();
     } catch {
       caller.cutOff += 1;
-      // a process that was killed answers nobody; one that lives must
+      // only a process that was killed may leave a call without a response
       if (api.url() !== url) return;
-      throw new InvariantViolation(`${path} was not served by ${api.name} within ${WAIT_MS / 1_000} s, which lives`);
+      throw new InvariantViolation(
+        `${api.name}, which is running, did not respond to ${path} within ${WAIT_MS / 1_000} s`,
+      );
     }
     if (response.status === 304) {
-      if (etag === undefined)
-        throw new InvariantViolation(`${path} was served 304 to a caller who had named no answer`);
+      if (etag === undefined) throw new InvariantViolation(`${path} returned 304 to a request without if-none-match`);
       caller.unchanged += 1;
       return;
     }

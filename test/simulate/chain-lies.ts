@@ -1,18 +1,18 @@
-/** What an endpoint of a chain responds with instead of the truth. */
-export const CHAIN_LIES = ["twice", "beyond", "withholds", "tenfold"] as const;
+/** The false responses of a chain endpoint. */
+export const CHAIN_LIES = ["duplicate", "huge log index", "missing", "tenfold"] as const;
 export type ChainLie = (typeof CHAIN_LIES)[number];
 
 type Log = Record<string, unknown> & { data: string };
 
 /** A log index above every 32-bit integer. */
-const BEYOND = "0xffffffff";
+const HUGE_LOG_INDEX = "0xffffffff";
 
-/** Changes a result of the true node. A deposit is found by the logs of its transfer, and credited by its receipt. */
+/** Change a result of the real node. A deposit is found by the logs of its transfer, and credited by its receipt. */
 export const LIES: Record<ChainLie, (method: string, result: unknown) => unknown> = {
-  twice: (method, result) => (method === "eth_getLogs" ? [result, result].flat() : result),
-  beyond: (method, result) =>
-    method === "eth_getLogs" ? (result as Log[]).map((log) => ({ ...log, logIndex: BEYOND })) : result,
-  withholds(method, result) {
+  duplicate: (method, result) => (method === "eth_getLogs" ? [result, result].flat() : result),
+  "huge log index": (method, result) =>
+    method === "eth_getLogs" ? (result as Log[]).map((log) => ({ ...log, logIndex: HUGE_LOG_INDEX })) : result,
+  missing(method, result) {
     if (method === "eth_getLogs") return [];
     return method === "eth_getTransactionReceipt" ? null : result;
   },

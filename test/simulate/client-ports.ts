@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
-/** The local ports of the TCP connections that a process of this machine has open; empty if it has ended. Linux only. */
+/** The local ports of a process's open TCP connections; empty if it has exited. Linux only. */
 export function clientPortsOf(pid: number): Set<number> {
   const inodes = socketInodesOf(pid);
   const ports = new Set<number>();

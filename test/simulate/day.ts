@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type * as Migrate from "../../src/db/migrate.ts";
 import { reasonOf } from "../../src/errors.ts";
 import { InvariantViolation } from "./invariant-violation.ts";
-import { call, makeCallers, QUOTA } from "./callers.ts";
+import { sendCalls, makeCallers, QUOTA } from "./callers.ts";
 import { startProcess, type ManagedProcess } from "./processes.ts";
 import { makeDisk } from "./disks.ts";
 import {
@@ -28,49 +28,48 @@ import { type Payments, startPayments } from "./payments.ts";
 import { startExternalServices, type ExternalServices } from "./external-services.ts";
 import { drawHouseFaults, drawTruth, faultsOfHouse, type HouseFaultKind, type Truth } from "./truth.ts";
 
-/** How a simulated day is made. */
+/** Settings of a simulated day. */
 export interface DayOptions {
   seed: number;
-  /** How long houses and faults go on; what follows is quiet, until all that can be fetched is there. */
+  /** How long faults occur. After that there are none, until all rounds that can be fetched are stored. */
   lastsMs: number;
-  /** How long what can be fetched is waited for at its end. */
+  /** Timeout for that quiet phase. */
   quietMs: number;
   houses: number;
   tablesPerHouse: number;
   workers: number;
   apis: number;
-  /** A fault of servers or processes every so often. */
+  /** The average interval between two faults of servers or processes. */
   faultEveryMs: number;
-  /** These alone, one after another, instead of those that are drawn; and what is wrong with houses. */
+  /** Only these faults of servers and processes, and only these faults of houses; all kinds if not given. */
   faults?: readonly FaultKind[];
   houseFaults?: readonly HouseFaultKind[];
-  /** Keeps one worker and one API alive all the while, to see what they need. */
+  /** Keeps one worker and one API alive throughout, to measure their memory. */
   isSoak: boolean;
-  /** The checkout that is run. */
+  /** The checkout whose code runs. */
   root: string;
-  /** Leave logs and data of a day on which something broke; they are left where this is not given. */
+  /** Keep logs and data if an invariant was violated. Default: true. */
   isKept?: boolean;
   say: (line: string) => void;
 }
 
-/** What a day came to. */
+/** The result of a day. */
 export interface Day {
-  /** Null where every invariant held. */
-  broken: string | null;
+  /** Why the day failed; null if every invariant held. */
+  failure: string | null;
   rounds: number;
   sets: number;
   scores: number;
-  /** Calls that were answered, those that had their answer already, and those that were refused, by code. */
+  /** Calls with status 200, with status 304, and refused ones by code. */
   calls: number;
   unchanged: number;
   refused: Record<string, number>;
-  /** Seconds from the end of each fault until every house that is not in trouble itself brought a round again. */
+  /** Seconds from the end of each fault until every house without a fault of its own delivered a round again. */
   recoveries: FaultRunResults["recoveries"];
-  /** Resident megabytes of each process, at its beginning and at its end. */
   memory: Growth[];
-  /** What happened, in order: for whoever looks for the cause. */
+  /** Every event in order. */
   history: string[];
-  /** Where its logs and data are; null where it was taken away, since all held. */
+  /** The folder of logs and data; null if it was removed because every invariant held. */
   folder: string | null;
 }
 
@@ -78,12 +77,12 @@ const MEMBERS_DISK_BYTES = 32 * 1024 ** 2;
 /** How often the caller without a quota calls, and the others. */
 const CALL_EVERY_MS = [60, 300] as const;
 
-/** Plays one day and checks it; all that happens is drawn from the seed, though not to the millisecond when it is met. */
+/** Simulates one day and checks it. The seed decides every event; real processes shift its effect by milliseconds. */
 export async function simulateDay(options: DayOptions): Promise<Day> {
   const { seed, lastsMs, root, say } = options;
   const { folder, close } = await makeRunFolder(String(seed));
   const day: Day = {
-    broken: null,
+    failure: null,
     rounds: 0,
     sets: 0,
     scores: 0,
@@ -138,28 +137,27 @@ export async function simulateDay(options: DayOptions): Promise<Day> {
     };
     const beginAll = async (name: string, size: number) => {
       const begun = await Promise.allSettled(Array.from({ length: size }, (_, n) => begin(name, n)));
-      // those that began are stopped with the crew
       for (const one of begun) if (one.status === "rejected") throw one.reason;
       return processes.filter((managed) => managed.name.startsWith(name));
     };
     const workers = await beginAll("worker", options.workers);
     const apis = await beginAll("api", options.apis);
-    note(`${truth.tables.length} tables, ${workers.length} workers and ${apis.length} APIs are up`);
+    note(`started: ${truth.tables.length} tables, ${workers.length} workers, ${apis.length} APIs`);
     drawHouseFaults(truth, Date.now(), lastsMs, options.houseFaults);
     day.history.push(...planOf(truth, startMs));
 
     const known = truth;
     const callers = await makeCallers(sql);
-    const [often, seldom] = CALL_EVERY_MS;
+    const [shortPauseMs, longPauseMs] = CALL_EVERY_MS;
     const calling = callers.map((caller, n) =>
-      call(caller, { truth: known, apis, signal: ended.signal, pauseMs: n === 0 ? often : seldom }),
+      sendCalls(caller, { truth: known, apis, signal: ended.signal, pauseMs: n === 0 ? shortPauseMs : longPauseMs }),
     );
-    const broke = Promise.race(calling).then(() => new Promise<never>(() => undefined));
-    broke.catch(() => undefined); // whoever waits for it hears of it
+    const callerFailure = Promise.race(calling).then(() => new Promise<never>(() => undefined));
+    callerFailure.catch(() => undefined); // the race below reports it
     const faults = drawFaults(seed, lastsMs, options.faultEveryMs, options.faults);
     const keptAlive = new Set(options.isSoak ? processes.filter(({ name }) => name.endsWith("-0")) : []);
-    const place = { root, folder, env };
-    const going = {
+    const commandContext = { root, folder, env };
+    const run = {
       seed,
       truth,
       faults,
@@ -175,9 +173,9 @@ export async function simulateDay(options: DayOptions): Promise<Day> {
       services,
       payments,
       callers,
-      place,
+      commandContext,
     };
-    const { recoveries, samples } = await Promise.race([broke, runFaults(going)]);
+    const { recoveries, samples } = await Promise.race([callerFailure, runFaults(run)]);
     Object.assign(day, { recoveries, memory: growthOf(samples) });
     ended.abort();
     await Promise.all(calling);
@@ -187,39 +185,39 @@ export async function simulateDay(options: DayOptions): Promise<Day> {
       for (const [code, n] of caller.refused) day.refused[code] = (day.refused[code] ?? 0) + n;
     }
 
-    note("quiet: what can be fetched again is fetched");
+    note("no more faults: waiting until missing rounds are fetched");
     await checkCounts(sql, callers);
     await waitForMissingRounds(sql, truth, options.quietMs);
     await payments.check(sql);
-    note("all that its houses still list is stored; everything is computed again");
+    note("every listed round is stored; recomputing chains, scores and accuracy");
     truth.frozenAtMs = Date.now();
     Object.assign(day, await checkInvariants(sql, truth));
     await checkOutcomes(sql, truth);
     day.scores = await verifyRecord(databaseUrl);
-    const [richest, poorest] = callers;
-    if (richest !== undefined) await checkApisAgree(sql, truth, { apis, caller: richest });
-    if (poorest !== undefined && poorest.served > QUOTA) {
-      throw new InvariantViolation(`a caller with a quota of ${QUOTA} got ${poorest.served} answers`);
+    const [unlimited, limited] = callers;
+    if (unlimited !== undefined) await checkApisAgree(sql, truth, { apis, caller: unlimited });
+    if (limited !== undefined && limited.served > QUOTA) {
+      throw new InvariantViolation(`a caller with a quota of ${QUOTA} got ${limited.served} responses`);
     }
     await checkUsageCounts(sql);
     await services.checkMails(sql);
     for (const managed of processes.splice(0)) {
       const code = await managed.stop();
-      if (code !== 0) throw new InvariantViolation(`${managed.name} did not stop in order: exit code ${code}`);
+      if (code !== 0) throw new InvariantViolation(`${managed.name} did not shut down cleanly: exit code ${code}`);
     }
-    if (lastsMs > 0 && day.rounds === 0) throw new InvariantViolation("nothing was taken in at all");
+    if (lastsMs > 0 && day.rounds === 0) throw new InvariantViolation("no round was stored");
   } catch (error) {
-    day.broken = error instanceof InvariantViolation ? error.message : reasonOf(error);
-    note(`broken: ${day.broken}`);
+    day.failure = error instanceof InvariantViolation ? error.message : reasonOf(error);
+    note(`failed: ${day.failure}`);
     if (!(error instanceof InvariantViolation) && error instanceof Error) day.history.push(error.stack ?? "");
     if (
       error instanceof InvariantViolation &&
-      error.where !== undefined &&
+      error.reference !== undefined &&
       servers !== undefined &&
       truth !== undefined
     ) {
-      const story = describeRound(servers.sql, truth, error.where);
-      day.history.push(...(await story.catch((reason: unknown) => [`no story: ${reasonOf(reason)}`])));
+      const description = describeRound(servers.sql, truth, error.reference);
+      day.history.push(...(await description.catch((reason: unknown) => [`no round history: ${reasonOf(reason)}`])));
     }
   } finally {
     ended.abort();
@@ -228,7 +226,7 @@ export async function simulateDay(options: DayOptions): Promise<Day> {
     await services?.close();
     await payments?.close();
     await servers?.stop();
-    if (day.broken === null || options.isKept === false) {
+    if (day.failure === null || options.isKept === false) {
       await removeFolder(folder);
       day.folder = null;
     } else {
@@ -239,7 +237,7 @@ export async function simulateDay(options: DayOptions): Promise<Day> {
   return day;
 }
 
-/** The schema of a build, by its own code: it may have a fault planted in it. */
+/** Migrates with the code of `root`, whose migrations may contain a planted fault. */
 async function migrateAs(root: string, databaseUrl: string): Promise<void> {
   const { migrate } = (await import(join(root, "src/db/migrate.ts"))) as typeof Migrate;
   await migrate(databaseUrl);
@@ -254,7 +252,7 @@ function planOf(truth: Truth, startMs: number): string[] {
   );
 }
 
-/** Leaves logs, data and what happened to whoever looks for the cause; a disk of its own would go with us. */
+/** Keeps logs, data and history. Data on a mounted disk is copied, because the mount disappears with this process. */
 async function keep(folder: string, serversFolder: string, history: readonly string[]): Promise<void> {
   const kept = `${serversFolder}.kept`;
   await cp(serversFolder, kept, { recursive: true }).catch(() => undefined);

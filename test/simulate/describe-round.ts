@@ -1,15 +1,19 @@
 import type { Sql } from "../../src/db/client.ts";
-import type { Where } from "./invariant-violation.ts";
+import type { RoundReference } from "./invariant-violation.ts";
 import { withheldUntil, isLost, houseFaultsAt, type Truth } from "./truth.ts";
 
-/** How many rounds before and after the one in question are told of. */
+/** How many rounds before and after the given one are described. */
 const AROUND = 6;
 
 /**
- * What is known of a round and those around it: as it was played, as it is stored, what was missing there, what was said
- * before it, and how its house answered meanwhile. One line each, for whoever looks for the cause of what is broken.
+ * Describes a round and its neighbors, one line each: as played, as stored, gaps, forecasts, and the responses of the
+ * house at that time.
  */
-export async function describeRound(sql: Sql, truth: Truth, { house, game, round: id }: Where): Promise<string[]> {
+export async function describeRound(
+  sql: Sql,
+  truth: Truth,
+  { house, game, round: id }: RoundReference,
+): Promise<string[]> {
   const table = truth.tables.find((one) => one.house === house && one.game === game);
   const place = table?.rounds.findIndex((round) => round.id >= id) ?? -1;
   if (table === undefined || place === -1) return [];
@@ -17,29 +21,29 @@ export async function describeRound(sql: Sql, truth: Truth, { house, game, round
   const lines = around.map((round) => {
     const { id: number, hundredths, endsAtMs } = round;
     const houseFaults = houseFaultsAt(truth, house, endsAtMs);
-    const held = withheldUntil(truth, table, round);
+    const listedFrom = withheldUntil(truth, table, round);
     return [
       `played: ${house}/${game} ${number} ${hundredths} ended ${time(endsAtMs)}`,
       isLost(truth, table, round) && "never listed",
-      held !== null && `held back until ${time(held)}`,
-      houseFaults.length > 0 && `while its house is ${houseFaults.join(" and ")}`,
+      listedFrom !== null && `not listed until ${time(listedFrom)}`,
+      houseFaults.length > 0 && `during the house faults ${houseFaults.join(" and ")}`,
     ]
       .filter(Boolean)
       .join(", ");
   });
   const [from, to] = [around[0]?.id ?? id, around.at(-1)?.id ?? id];
   const rows = await sql<{ line: string }[]>`
-    with mine as (
+    with selected as (
       select id from tables where house_id = ${house} and game = ${game}
     ),
-    told as (
+    found as (
       select 1 as part, r.seq as place, concat_ws(' ',
         'stored: seq', r.seq, 'round', r.round_id, r.hundredths, 'from', r.source, 
         'requested', r.requested_at, 'received', r.received_at, 'absent', r.absent_at,
         case when r.late then 'late' end, case when r.after_gap then 'after a gap' end
       ) as line
       from named_rounds r
-      join mine on mine.id = r.table_id
+      join selected on selected.id = r.table_id
       where r.round_id::bigint between ${from} and ${to}
       union all
       select 2, g.id, concat_ws(' ',
@@ -47,16 +51,16 @@ export async function describeRound(sql: Sql, truth: Truth, { house, game, round
         'closed', g.closed_at, g.reason
       )
       from gaps g
-      join mine on mine.id = g.table_id
+      join selected on selected.id = g.table_id
       where coalesce(g.from_number, 0) <= ${to}
         and coalesce(g.to_number, ${to}) >= ${from}
       union all
       select 3, f.seq, concat_ws(' ',
-        'said:', f.feature, 'after', f.cutoff_round_id, 'issued', f.issued_at, 'rev', s.rev, s.status, 'settled by seq',
+        'forecast:', f.feature, 'after', f.cutoff_round_id, 'issued', f.issued_at, 'rev', s.rev, s.status, 'settled by seq',
         s.settled_seq, 'scored', s.scored_at
       )
       from forecasts f
-      join mine on mine.id = f.table_id
+      join selected on selected.id = f.table_id
       left join scores s on s.table_id = f.table_id and s.forecast_seq = f.seq
       where f.cutoff_round_id::bigint between ${from} and ${to}
       union all
@@ -65,16 +69,16 @@ export async function describeRound(sql: Sql, truth: Truth, { house, game, round
         p.refused_reason, p.error
       )
       from payloads p
-      join mine on mine.id = p.table_id
+      join selected on selected.id = p.table_id
       where p.received_at in (
         select received_at
         from rounds r
-        where r.table_id = mine.id
+        where r.table_id = selected.id
           and r.round_id::bigint between ${from} and ${to}
       )
     )
     select line
-    from told
+    from found
     order by part, place
     limit 200`;
   return [...lines, ...rows.map(({ line }) => line)];

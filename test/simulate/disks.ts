@@ -2,28 +2,29 @@ import { mkdir, statfs } from "node:fs/promises";
 import { reasonOf } from "../../src/errors.ts";
 import { run } from "../../src/embedded/process.ts";
 
-/** A disk of a simulation's own, in memory, which can be made to be full. */
+/** A disk in memory (tmpfs) that can be filled. */
 export interface Disk {
-  /** Leaves room for so many bytes more. */
+  /** Leaves only this many bytes free. */
   fill(roomBytes: number): Promise<void>;
-  /** Makes room again. */
+  /** Restores the original size. */
   free(): Promise<void>;
 }
 
-/** Said to the process that goes on in a world of its own. */
-const OWN = "SIMULATE_OWN_MOUNTS";
+/** Set in the process that runs in its own mount namespace. */
+const MARKER = "SIMULATE_OWN_MOUNTS";
 const TRY = 'mount -t tmpfs -o size=1m none "$1" && mount -o remount,size=2m "$1"';
-/** As root, or as one who is root in a world of his own. */
+/** As root, or as root of a user namespace. */
 const WAYS = [["--mount"], ["--user", "--map-root-user", "--mount"]];
-/** What is used grows while it is looked at. */
+/** The used size can grow between `statfs` and the remount, which then fails. */
 const ATTEMPTS = 50;
 
 /**
- * Goes on, as the same process, where nobody else sees what it mounts (Linux, util-linux): then a folder can be a disk
- * of its own, which takes no root, and which is gone with the last process that has it. Gives why it cannot be done.
+ * Restarts this process in its own mount namespace (Linux, util-linux), where it can mount a disk for a folder without
+ * being root; the mounts disappear with the last process of the namespace. Returns null if it runs in one already,
+ * otherwise why that is impossible.
  */
 export async function enterMountNamespace(): Promise<string | null> {
-  if (process.env[OWN] !== undefined) return null;
+  if (process.env[MARKER] !== undefined) return null;
   let reason = "";
   for (const words of WAYS) {
     const { code, stderr } = await run({
@@ -33,23 +34,23 @@ export async function enterMountNamespace(): Promise<string | null> {
     reason = stderr.trim();
     if (code !== 0) continue;
     const { execve } = process;
-    const env = { ...process.env, [OWN]: "1" };
+    const env = { ...process.env, [MARKER]: "1" };
     const again = [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
-    if (execve === undefined) return "this Node cannot go on as another program";
-    // replaces this process: what starts us goes on waiting for the same one
+    if (execve === undefined) return "this version of Node has no process.execve";
+    // exec keeps the process id, which the parent waits for
     execve("/bin/sh", ["sh", "-c", 'exec unshare "$@"', "sh", ...words, "--", ...again], env);
   }
   return reason.split("\n").at(-1) ?? "no unshare";
 }
 
-/** Whether anything can be mounted. */
+/** Whether this process can mount disks. */
 export function isInMountNamespace(): boolean {
-  return process.env[OWN] !== undefined;
+  return process.env[MARKER] !== undefined;
 }
 
 /**
- * Makes a folder, and where that can be done a disk of its own with room for so many bytes.
- * @throws Error where it cannot be mounted though mounting was seen to work.
+ * Creates a folder and mounts a disk of `sizeBytes` there; returns null if nothing can be mounted.
+ * @throws Error if the mount fails
  */
 export async function makeDisk(folder: string, sizeBytes: number): Promise<Disk | null> {
   await mkdir(folder, { mode: 0o711 });
@@ -71,7 +72,7 @@ export async function makeDisk(folder: string, sizeBytes: number): Promise<Disk 
 }
 
 /**
- * Mounts something that this process and those that it starts see.
+ * Runs `mount` for this process and those that it starts.
  * @throws Error if `mount` fails
  */
 export async function mount(args: string[]): Promise<void> {

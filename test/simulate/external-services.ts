@@ -7,20 +7,20 @@ import { InvariantViolation } from "./invariant-violation.ts";
 import { type ExtraHouse, serveExtraHouse } from "./extra-house.ts";
 import { DOMAIN } from "./houses-file.ts";
 import type { Truth } from "./truth.ts";
-import { until } from "./wait-until.ts";
+import { waitUntil } from "./wait-until.ts";
 
-/** What Roundhouse depends on besides PostgreSQL, Redis and houses: real servers that can be late or away. */
+/** The name server, the mail server and an extra house: real servers that can be slow or unavailable. */
 export interface ExternalServices {
   names: NameServer;
   mail: Proxy;
-  crowd: ExtraHouse;
-  /** Settings that make processes use them. */
+  extraHouse: ExtraHouse;
+  /** Environment variables that make processes use them. */
   env: Record<string, string>;
-  /** Leaves so many mails to be sent. */
+  /** Adds mails to the outbox. */
   queueMails(sql: Sql, count: number): Promise<void>;
   /**
-   * Waits until every mail that was left is sent; those that wait for their next attempt get it now, as `/ops/mails` gives it.
-   * @throws Broken if one is not sent, is given up, or arrived as another mail when it was sent twice
+   * Waits until every queued mail is sent; retries are made due immediately.
+   * @throws InvariantViolation if a mail is not sent, or arrived under several Message-IDs
    */
   checkMails(sql: Sql): Promise<void>;
   close(): Promise<void>;
@@ -29,29 +29,29 @@ export interface ExternalServices {
 const RECIPIENTS = "mails.example";
 const SENT_WITHIN_MS = 60_000;
 
-/** Starts them, and makes the names of all houses known. */
+/** Starts the servers, and adds the names of all houses to the name server. */
 export async function startExternalServices(truth: Truth): Promise<ExternalServices> {
-  const [names, crowd, server] = await Promise.all([startNameServer(), serveExtraHouse(), startMailServer()]);
+  const [names, extraHouse, server] = await Promise.all([startNameServer(), serveExtraHouse(), startMailServer()]);
   const mail = await openProxy(() => server.port);
   for (const house of truth.houseFaults.keys()) names.on(`${house}.${DOMAIN}`, [{ a: "127.0.0.1" }]);
-  let left = 0;
+  let queued = 0;
   return {
     names,
     mail,
-    crowd,
+    extraHouse,
     env: { HOUSE_NAME_SERVERS: names.address, SMTP_URL: `smtp://127.0.0.1:${mail.port}` },
     async queueMails(sql, count) {
-      for (let n = 0; n < count; n++, left++) {
+      for (let n = 0; n < count; n++, queued++) {
         await queueMail(sql, {
           kind: "simulated",
-          recipient: `m${left}@${RECIPIENTS}`,
-          subject: `Mail ${left}`,
+          recipient: `m${queued}@${RECIPIENTS}`,
+          subject: `Mail ${queued}`,
           body: "of a simulation",
         });
       }
     },
     async checkMails(sql) {
-      await until("a mail that was left is not sent", SENT_WITHIN_MS, async () => {
+      await waitUntil("a queued mail is not sent", SENT_WITHIN_MS, async () => {
         await sql`update mails set next_try_at = clock_timestamp() where sent_at is null and given_up_at is null`;
         const rows = await sql`
           select
@@ -62,15 +62,15 @@ export async function startExternalServices(truth: Truth): Promise<ExternalServi
       });
       const arrived = server.received.filter(({ to: [to] }) => to?.endsWith(`@${RECIPIENTS}`) === true);
       const ids = Map.groupBy(arrived, ({ to: [to] }) => to);
-      for (let n = 0; n < left; n++) {
+      for (let n = 0; n < queued; n++) {
         const of = ids.get(`m${n}@${RECIPIENTS}`) ?? [];
         const different = new Set(of.map(({ headers }) => headers.get("message-id")));
         if (different.size !== 1)
-          throw new InvariantViolation(`mail ${n} is sent, and arrived as ${different.size} mails`);
+          throw new InvariantViolation(`mail ${n} is sent, but arrived under ${different.size} Message-IDs`);
       }
     },
     async close() {
-      await Promise.all([names.close(), crowd.close(), mail.close()]);
+      await Promise.all([names.close(), extraHouse.close(), mail.close()]);
       await server.close();
     },
   };

@@ -2,10 +2,10 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { draw } from "../../src/demo/draw.ts";
 
-/** How a crowd responds: never, or with some rounds of each table and megabytes around them. */
+/** How an extra house responds: never, or with some rounds of a table and megabytes of padding. */
 export type ExtraHouseMode = "hangs" | "large";
 
-/** A server of a house that no truth knows of, with any number of tables; see `crowdEntry`. */
+/** The server of a house that is not part of the truth, with any number of tables; see `extraHouseEntry`. */
 export interface ExtraHouse {
   url: string;
   /** Requests so far. */
@@ -14,13 +14,13 @@ export interface ExtraHouse {
   close(): Promise<void>;
 }
 
-/** A size that is still read: 4 MiB are the limit. */
+/** Below the limit of 4 MiB for a response. */
 const LARGE_BYTES = 3_900_000;
-/** A round of each table every so often. */
+/** The interval between two rounds of a table. */
 const ROUND_MS = 3_000;
 const LISTED = 3;
 
-/** Starts it; it hangs at first. */
+/** Starts the server in the mode "hangs". */
 export async function serveExtraHouse(): Promise<ExtraHouse> {
   const sinceMs = Date.now();
   let mode: ExtraHouseMode = "hangs";
@@ -41,7 +41,7 @@ export async function serveExtraHouse(): Promise<ExtraHouse> {
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("the crowd has no port");
+  if (address === null || typeof address === "string") throw new Error("expected a port for the extra house, got none");
   return {
     url: `http://127.0.0.1:${address.port}`,
     requests: () => requests,

@@ -1,6 +1,6 @@
 import { draw, drawInteger } from "../../src/demo/draw.ts";
 
-/** What happens to servers and processes. */
+/** The faults of servers and processes. */
 export const FAULTS = [
   "kill worker",
   "kill all workers",
@@ -9,10 +9,10 @@ export const FAULTS = [
   "kill Redis",
   "empty Redis",
   "freeze Redis",
-  "cut Redis",
+  "disconnect Redis",
   "restart PostgreSQL",
   "freeze PostgreSQL",
-  "cut PostgreSQL",
+  "disconnect PostgreSQL",
   "depose leader",
   "set clock of worker",
   "start worker with wrong clock",
@@ -23,22 +23,22 @@ export const FAULTS = [
   "fill disk of log",
   "step clock of worker back",
   "add hanging house",
-  "hold roll-up",
+  "pause roll-up",
   "restore backup",
-  "delay names",
+  "delay DNS",
   "stop mail server",
   "stop payment app",
-  "lie about deposits",
+  "false deposits",
 ] as const;
 export type FaultKind = (typeof FAULTS)[number];
 
-/** Those that take a disk which can be filled. */
+/** Faults that need a disk of limited size. */
 export const DISK_FAULTS: readonly FaultKind[] = ["fill disk of servers", "fill disk of processes", "fill disk of log"];
 
-/** Those that end every process, also one that is to live throughout a soak. */
+/** Faults that stop every process, also those that a soak keeps alive. */
 export const STOPPING_FAULTS: readonly FaultKind[] = ["restore backup"];
 
-/** A fault and when it begins, in milliseconds from the start. */
+/** A fault; `atMs` counts from the start of the day. */
 export interface Fault {
   kind: FaultKind;
   atMs: number;
@@ -46,8 +46,8 @@ export interface Fault {
 }
 
 /**
- * Draws when what happens: a fault every so often, every kind once before one comes again. The seed alone decides, whatever
- * the machine can do: one that it cannot do is left out by whoever plays the day.
+ * Draws the faults of a day. Every kind occurs once before any is repeated. The result depends on the seed alone: faults
+ * that this machine cannot cause are skipped later, in `runFaults`.
  */
 export function drawFaults(
   seed: number,

@@ -12,12 +12,12 @@ import { readTables } from "./read-tables.ts";
 import type { Truth } from "./truth.ts";
 
 const CHECK_EVERY_MS = 1_000;
-/** Rounds that scores of this many seconds wait for are on their way. */
+/** APIs may need this long to show the newest stored rounds. */
 const AGREE_WITHIN_MS = 30_000;
 
 /**
- * Waits until every round that can be had is stored and no gap waits for its first attempt.
- * @throws Broken where rounds that their house still lists stay away
+ * Waits until every round that a house still lists is stored and every open gap has had its first attempt.
+ * @throws InvariantViolation if rounds are still missing after the timeout
  */
 export async function waitForMissingRounds(sql: Sql, truth: Truth, timeoutMs: number): Promise<void> {
   const deadline = Date.now() + timeoutMs;
@@ -33,17 +33,17 @@ export async function waitForMissingRounds(sql: Sql, truth: Truth, timeoutMs: nu
     if (missing.length === 0 && open?.n === 0) return;
   } while (Date.now() < deadline);
   const shown = missing.slice(0, 5).map(({ message }) => message);
-  if (missing.length === 0) throw new InvariantViolation("a gap was not looked after, though nothing is missing");
+  if (missing.length === 0) throw new InvariantViolation("an open gap had no attempt, although no round is missing");
   throw new InvariantViolation(
     `${missing.length} rounds that their house still lists are not stored: ${shown.join(", ")}`,
-    missing[0]?.where,
+    missing[0]?.reference,
   );
 }
 
 /**
- * Accuracy, scores and chains against a recomputation, as `roundhouse verify` does it, and what else can be checked
- * whole. Gives how many scores there are.
- * @throws Broken where something differs
+ * Checks the audit log and the ledger, and recomputes accuracy, scores and chains as `roundhouse verify` does. Returns
+ * the number of scores.
+ * @throws InvariantViolation at the first difference
  */
 export async function verifyRecord(databaseUrl: string): Promise<number> {
   const sql = connect(databaseUrl, { name: "verify", max: 2, use: "bulk" });
@@ -52,7 +52,7 @@ export async function verifyRecord(databaseUrl: string): Promise<number> {
     if (audit.failure !== null) throw new InvariantViolation(`the audit log: ${JSON.stringify(audit.failure)}`);
     const ledger = await checkLedger(sql);
     if (!ledger.ok) throw new InvariantViolation(`the ledger: ${JSON.stringify(ledger.differences)}`);
-    // houses play on, and a score may be on its way
+    // rounds still arrive, so a score may not be stored yet
     for (let attempt = 0; ; attempt++) {
       const { ok, checked, first_failure: failure } = await verify(sql, {});
       if (ok) return checked.scores;
@@ -65,12 +65,12 @@ export async function verifyRecord(databaseUrl: string): Promise<number> {
 }
 
 /**
- * Judges every claim about a next color anew, by what the houses played and nothing of ours: its round is the first on
- * time after the one it was made after, its outcome is the color of that, and it was made before that one was over.
- * @throws Broken where a score says otherwise
+ * Scores every forecast of a next color again, from the rounds that the houses played: it is settled by the first on-time
+ * round after its cutoff, and its outcome is the color of that round.
+ * @throws InvariantViolation at the first score that differs
  */
 export async function checkOutcomes(sql: Sql, truth: Truth): Promise<void> {
-  // scores first: houses play on, and what they were judged by is there by then
+  // scores are read first, so that every round that settled one is among the rounds read afterwards
   const scores = await sql<{ house: string; game: string; cutoff: number; settled: number; outcome: number }[]>`
     select
       t.house_id as house,
@@ -87,28 +87,28 @@ export async function checkOutcomes(sql: Sql, truth: Truth): Promise<void> {
   for (const [{ house, game }, { rounds }] of stored) {
     for (const { cutoff, settled, outcome } of scores.filter((one) => one.house === house && one.game === game)) {
       const target = rounds.find(({ seq, late }) => seq > cutoff && !late);
-      const where = { house, game, round: target?.id ?? 0 };
+      const reference = { house, game, round: target?.id ?? 0 };
       if (target?.seq !== settled) {
-        const message = `the forecast of ${house}/${game} after seq ${cutoff} is scored by seq ${settled}, and ${target?.seq} was the next on time`;
-        throw new InvariantViolation(message, where);
+        const message = `the forecast of ${house}/${game} after seq ${cutoff} is settled by seq ${settled}; the next on-time round has seq ${target?.seq}`;
+        throw new InvariantViolation(message, reference);
       }
       const color = target.hundredths < 200 ? 0 : target.hundredths < 1_000 ? 1 : 2;
       if (outcome === color) continue;
       throw new InvariantViolation(
-        `round ${target.id} of ${house}/${game} is band ${color}, and scored as ${outcome}`,
-        where,
+        `round ${target.id} of ${house}/${game} is in band ${color} but scored as ${outcome}`,
+        reference,
       );
     }
   }
 }
 
 /**
- * Calls are counted exactly: what was answered 200 is counted, and at most what got no answer besides.
- * @throws Broken where they are not
+ * Checks that each call with status 200 is counted once, and that besides only calls with an unknown result may be.
+ * @throws InvariantViolation for a caller whose count is wrong
  */
 export async function checkCounts(sql: Sql, callers: readonly Caller[]): Promise<void> {
   for (const { email, served, cutOff, refused } of callers) {
-    // one that could not be counted in time is refused, and may have been counted all the same
+    // a call whose count timed out is refused with 503, but may still have been counted
     const uncertain = cutOff + (refused.get("temporarily_unavailable") ?? 0);
     const [row] = await sql<{ used: number }[]>`
       select coalesce(sum(q.used), 0)::float8 as used
@@ -119,15 +119,15 @@ export async function checkCounts(sql: Sql, callers: readonly Caller[]): Promise
     const used = row?.used ?? 0;
     if (used < served || used > served + uncertain) {
       throw new InvariantViolation(
-        `${email} got ${served} answers, ${uncertain} calls were cut off or refused with 503, and ${used} calls are counted`,
+        `${email} got ${served} responses, ${uncertain} calls were cut off or refused with 503, and ${used} calls are counted`,
       );
     }
   }
 }
 
 /**
- * Calls by key, endpoint and UTC day are the sums of the meter's facts.
- * @throws Broken if one of them is not
+ * Checks that the calls by key, endpoint and UTC day are the sums of the meter's facts.
+ * @throws InvariantViolation at the first that is not
  */
 export async function checkUsageCounts(sql: Sql): Promise<void> {
   const [wrong] = await sql<{ day: string; endpoint: string; facts: number; counts: number }[]>`
@@ -149,8 +149,8 @@ export async function checkUsageCounts(sql: Sql): Promise<void> {
 }
 
 /**
- * Once no round ends any more, all APIs must come to give the same answers, which show the newest rounds that are stored.
- * @throws Broken where they do not
+ * Checks that all APIs return the same, with the newest stored rounds, once no more rounds end.
+ * @throws InvariantViolation if they do not agree within 30 s
  */
 export async function checkApisAgree(
   sql: Sql,
@@ -167,27 +167,27 @@ export async function checkApisAgree(
 
   async function findDifference(): Promise<string | null> {
     for (const path of PATHS) {
-      const answers = await Promise.all(apis.map((api) => ask(api, path)));
-      const [first] = answers;
-      const other = answers.findIndex((one) => one !== first);
+      const responses = await Promise.all(apis.map((api) => request(api, path)));
+      const [first] = responses;
+      const other = responses.findIndex((one) => one !== first);
       if (first === undefined || other === -1) continue;
-      const at = [...first].findIndex((letter, place) => letter !== answers[other]?.[place]);
-      const [one, two] = [first, answers[other] ?? ""].map((text) => text.slice(Math.max(0, at - 60), at + 60));
-      return `${apis[0]?.name} and ${apis[other]?.name} answer /${path} differently: ${one} and ${two}`;
+      const at = [...first].findIndex((letter, place) => letter !== responses[other]?.[place]);
+      const [one, two] = [first, responses[other] ?? ""].map((text) => text.slice(Math.max(0, at - 60), at + 60));
+      return `${apis[0]?.name} and ${apis[other]?.name} respond to /${path} differently: ${one} and ${two}`;
     }
     const [api] = apis;
-    const newest = api && newestShown(await ask(api, "rounds?limit=20"));
+    const newest = api && newestShown(await request(api, "rounds?limit=20"));
     for (const [{ house, game }, { rounds }] of await readTables(sql, truth)) {
       const id = Math.max(...rounds.map((round) => round.id));
       const shown = newest?.get(`${house}/${game}`);
-      if (shown !== id) return `/rounds shows ${shown} as the newest round of ${house}/${game}, and ${id} is stored`;
+      if (shown !== id) return `/rounds shows ${shown} as the newest round of ${house}/${game}, but ${id} is stored`;
     }
     return null;
   }
 
-  async function ask(api: ManagedProcess, path: string): Promise<string> {
+  async function request(api: ManagedProcess, path: string): Promise<string> {
     const url = api.url();
-    if (url === null) return `${api.name} is not up`;
+    if (url === null) return `${api.name} is not ready`;
     const response = await fetch(`${url}/api/v1/${path}`, { headers: { "x-api-key": key } });
     return response.text();
   }

@@ -16,34 +16,34 @@ import {
   type Truth,
 } from "./truth.ts";
 
-/** Some eight seconds of a table: whoever is away for longer must ask for its history. */
+/** About eight seconds of a table: after a longer pause a worker must fetch the history. */
 const LISTED = 5;
-const MOST = 200;
-/** How long a house that flaps is up, and then down. */
+const MAX_LISTED = 200;
+/** A flapping house is alternately up and down for this long. */
 const FLAP_MS = 350;
 
-/** A request for lists of rounds, with a number of its own, while its house is in such troubles. */
+/** A request for lists of rounds, with its number and the current faults of its house. */
 interface ListRequest {
   query: URLSearchParams;
   houseFaults: readonly HouseFaultKind[];
   number: number;
 }
 
-/** How far the id of a house that is ahead is from its newest one. */
+/** Distance of the wrong id of the fault "ahead" from the newest one. */
 const AHEAD = 9_000_000;
-/** A response of such a size is still read; a house that is large sends so many of them of each table, within a day's budget. */
+/** Below the size limit of a response. The fault "large" sends eight of them per table, within the daily budget. */
 const LARGE_BYTES = 3_900_000;
 const LARGE_TIMES = 8;
 
-/** Houses that are served. */
+/** The HTTP server of all houses. */
 export interface ServedHouses {
   url: string;
-  /** Ends every connection, so that each house is connected to again. */
+  /** Closes every connection, so that workers have to reconnect. */
   endConnections(): void;
   close(): Promise<void>;
 }
 
-/** All houses of a simulation, on one port: they list what is true, in the ways their troubles have it. */
+/** Serves all houses of a simulation on one port: they list the true rounds, changed by their current faults. */
 export async function serveHouses(truth: Truth): Promise<ServedHouses> {
   const byPath = new Map(truth.tables.map((table) => [`/${table.house}/${table.game}/rounds`, [table]]));
   for (const house of truth.houseFaults.keys()) {
@@ -52,15 +52,15 @@ export async function serveHouses(truth: Truth): Promise<ServedHouses> {
       truth.tables.filter((table) => table.house === house),
     );
   }
-  /** How often something was sent of a table in one trouble. */
+  /** How often one fault has affected a response of a table. */
   const sent = new Map<string, number>();
   let requests = 0;
 
-  /** Whether a table is in such a trouble, of which it shows itself so many times. */
+  /** Whether a fault of this kind is active and has affected fewer than `times` responses of the table. */
   function isDue({ house, game }: TrueTable, kind: HouseFaultKind, times: number): boolean {
-    const trouble = findHouseFault(truth, house, kind, Date.now());
-    if (trouble === undefined) return false;
-    const key = `${house}/${game} ${kind} ${trouble.number}`;
+    const fault = findHouseFault(truth, house, kind, Date.now());
+    if (fault === undefined) return false;
+    const key = `${house}/${game} ${kind} ${fault.number}`;
     const before = sent.get(key) ?? 0;
     sent.set(key, before + 1);
     return before < times;
@@ -76,24 +76,24 @@ export async function serveHouses(truth: Truth): Promise<ServedHouses> {
     return houseFaults.includes("doubled") ? rounds.flatMap((round) => [round, round]) : rounds;
   }
 
-  /** The list of each of the tables; of a house that is damaged, that of the first is none. */
-  function textOf(tables: readonly TrueTable[], asked: ListRequest): string {
+  /** The body with the list of each table; the fault "damaged" replaces the first list by a string. */
+  function bodyOf(tables: readonly TrueTable[], listRequest: ListRequest): string {
     const lists = tables.map((table, place) => [
       isShared(truth, table.house) ? table.game : "rounds",
-      place === 0 && asked.houseFaults.includes("damaged") ? "gone" : listOf(table, asked),
+      place === 0 && listRequest.houseFaults.includes("damaged") ? "gone" : listOf(table, listRequest),
     ]);
     const [first] = tables;
-    const isLarge = first !== undefined && !asked.query.has("before") && isDue(first, "large", LARGE_TIMES);
+    const isLarge = first !== undefined && !listRequest.query.has("before") && isDue(first, "large", LARGE_TIMES);
     return JSON.stringify(Object.fromEntries(lists)) + (isLarge ? " ".repeat(LARGE_BYTES) : "");
   }
 
   const server = createServer((request, response) => {
-    void answer(request, response).catch(() => response.destroy());
+    void respond(request, response).catch(() => response.destroy());
   });
 
-  server.on("connection", (socket) => socket.on("error", () => undefined)); // who polls is killed now and then
+  server.on("connection", (socket) => socket.on("error", () => undefined)); // workers are killed
 
-  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? "/", "http://house");
     const tables = byPath.get(url.pathname);
     const house = tables?.[0]?.house;
@@ -117,9 +117,9 @@ export async function serveHouses(truth: Truth): Promise<ServedHouses> {
     }
     if (houseFaults.includes("slow")) await delay(900 * chance("slow"));
     const isHistory = url.searchParams.has("before");
-    const text = textOf(tables, { query: url.searchParams, houseFaults, number });
+    const text = bodyOf(tables, { query: url.searchParams, houseFaults, number });
     response.writeHead(200, { "content-type": "application/json", "content-length": text.length });
-    // of its history half a page comes, or nothing at all
+    // at most half of a history page is sent
     const isPartial = isHistory && houseFaults.includes("pages");
     if (!isPartial) return void response.end(text);
     response.write(text.slice(0, Math.floor((text.length / 2) * chance("page"))), () =>
@@ -142,11 +142,11 @@ export async function serveHouses(truth: Truth): Promise<ServedHouses> {
   };
 }
 
-/** What a table lists at a moment: its newest rounds, or those before one, newest first. */
+/** The rounds that a table lists now: the newest, or those before one, newest first. */
 function listed(truth: Truth, table: TrueTable, query: URLSearchParams, nowMs: number) {
   generateRounds(truth, table, nowMs);
   const before = Number(query.get("before") ?? Number.POSITIVE_INFINITY);
-  const limit = Math.min(MOST, Number(query.get("limit") ?? LISTED));
+  const limit = Math.min(MAX_LISTED, Number(query.get("limit") ?? LISTED));
   const shown: { id: number; multiplier: number; ended_at: number }[] = [];
   for (let n = table.rounds.length - 1; n >= 0 && shown.length < limit; n--) {
     const round = table.rounds[n];

@@ -2,7 +2,7 @@ import { writeFile } from "node:fs/promises";
 import type { Sql } from "../../src/db/client.ts";
 import type { ManagedProcess } from "./processes.ts";
 import { isShared, PAUSE_MS, type Truth } from "./truth.ts";
-import { until } from "./wait-until.ts";
+import { waitUntil } from "./wait-until.ts";
 
 /** The domain of all houses, which the name server of a simulation knows. */
 export const DOMAIN = "houses.test";
@@ -13,7 +13,7 @@ export interface HouseFileEntry {
   base_url: string;
 }
 
-/** The houses of a simulation as their file has them; each has a name of its own, with the port of `url`. */
+/** The entries of all houses of a simulation; each has its own host name, with the port of `url`. */
 export function houseEntries(truth: Truth, url: string): HouseFileEntry[] {
   const { port } = new URL(url);
   return [...truth.houseFaults.keys()].map((house) => ({
@@ -45,10 +45,7 @@ export function houseEntries(truth: Truth, url: string): HouseFileEntry[] {
   }));
 }
 
-/**
- * The entry of a house that no truth knows of, with so many tables of one path each; see `serveCrowd`.
- * @param url where it is asked
- */
+/** The entry of an extra house at `url`, see `serveExtraHouse`; each of its tables has its own path. */
 export function extraHouseEntry(id: string, tables: number, url: string): HouseFileEntry {
   const entry = {
     id,
@@ -70,10 +67,10 @@ export function extraHouseEntry(id: string, tables: number, url: string): HouseF
   return entry;
 }
 
-/** The houses file of a world whose processes read it again when it changes. */
+/** A houses file that workers reload when it changes. */
 export interface HousesFile {
   path: string;
-  /** Adds a house until the returned function is called; both end once the workers have applied the file. */
+  /** Adds a house; the returned function removes it. Both wait until the workers have applied the file. */
   add(workers: readonly ManagedProcess[], entry: HouseFileEntry): Promise<() => Promise<void>>;
 }
 
@@ -86,7 +83,7 @@ export async function writeHousesFile(sql: Sql, path: string, entries: readonly 
     await write(houses);
     const isListed = houses.some((house) => house.id === id);
     for (const worker of workers) worker.reload();
-    await until(`the house ${id} was not ${isListed ? "added" : "removed"}`, APPLIED_WITHIN_MS, async () => {
+    await waitUntil(`the house ${id} was not ${isListed ? "added" : "removed"}`, APPLIED_WITHIN_MS, async () => {
       const [row] = await sql<{ enabled: boolean }[]>`select enabled from houses where id = ${id}`;
       return row?.enabled === isListed;
     });

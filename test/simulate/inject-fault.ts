@@ -18,7 +18,7 @@ import { slowDisk } from "./slow-disk.ts";
 import type { ExternalServices } from "./external-services.ts";
 import type { Truth } from "./truth.ts";
 
-/** Who and what a fault may happen to. */
+/** Everything that a fault may affect. */
 export interface FaultTargets {
   seed: number;
   servers: SimulatedServers;
@@ -30,36 +30,36 @@ export interface FaultTargets {
   services: ExternalServices;
   payments: Payments;
   callers: readonly Caller[];
-  /** Where commands are run. */
-  place: CommandContext;
-  /** Whom no fault kills, so that what it needs over a long time can be seen. */
+  /** Where commands run. */
+  commandContext: CommandContext;
+  /** Processes that no fault kills, so that their memory can be measured over a long time. */
   keptAlive: ReadonlySet<ManagedProcess>;
-  /** Where the processes have their data folders; null where no disk can be made. */
+  /** The disk of the processes' data folders; null if nothing can be mounted. */
   disk: Disk | null;
   note: (text: string) => void;
 }
 
-/** A worker looks at its clock at every tick, which is every five seconds; the rest is for a machine that is busy. */
+/** A worker checks its clock every five seconds; the rest is reserve for a busy machine. */
 const NOTICED_WITHIN_MS = 25_000;
 const REFUSED_WITHIN_MS = 60_000;
-/** From there on a clock is wrong beyond what schedules bear, which is half a second. */
+/** Above the half second that schedules tolerate. */
 const WRONG_FROM_MS = 1_000;
 const WRONG_TO_MS = 90_000;
-/** What is left on a disk that is full: nothing to speak of, or enough for what is open and nothing new. */
+/** Free space on a full disk: almost none, or enough for open files but not for new ones. */
 const LEFT_BYTES = [16_384, 262_144, 2_097_152];
 const LOG_LEFT_BYTES = 1 << 20;
-/** A name server that is so late is asked in vain at first: a query waits a second. */
+/** A query times out after a second, so the first queries to a slower name server fail. */
 const LATE_FROM_MS = 200;
 const LATE_TO_MS = 3_000;
-/** Longer than the rounds that houses list last: what was played meanwhile is asked for from their history. */
+/** Longer than the newest rounds that a house lists cover, so that the others must be fetched from its history. */
 const BEYOND_LISTED_MS = 12_000;
 const EXTRA_HOUSE_TABLES = 7_000;
 const MOST_MAILS = 5;
-/** Workers read a chain every ten seconds; the first time finds a deposit, the second one decides on it. */
+/** Workers read a chain every ten seconds: the first read finds a deposit, the second decides on it. */
 const READ_TWICE_MS = 22_000;
 
-/** Makes a fault happen, and comes back when what was broken is whole again (processes may still be starting). */
-export async function make({ kind, number }: Fault, targets: FaultTargets): Promise<void> {
+/** Causes a fault. Returns when the fault has ended; processes may still be starting. */
+export async function injectFault({ kind, number }: Fault, targets: FaultTargets): Promise<void> {
   const { seed, servers, keptAlive, disk, note } = targets;
   const [workers, apis] = [targets.workers, targets.apis].map((all) => all.filter((one) => !keptAlive.has(one)));
   const forMs = 1_000 + 4_000 * draw(seed, "fault", "lasts", number);
@@ -89,13 +89,13 @@ export async function make({ kind, number }: Fault, targets: FaultTargets): Prom
       return servers.flushRedis();
     case "freeze Redis":
       return servers.freezeRedis(forMs);
-    case "cut Redis":
+    case "disconnect Redis":
       return servers.cut("redis", forMs);
     case "restart PostgreSQL":
       return servers.restartPostgres();
     case "freeze PostgreSQL":
       return servers.freezePostgres(forMs);
-    case "cut PostgreSQL":
+    case "disconnect PostgreSQL":
       return servers.cut("postgres", forMs);
     case "depose leader":
       return servers.deposeLeader();
@@ -119,7 +119,7 @@ export async function make({ kind, number }: Fault, targets: FaultTargets): Prom
     case "fill disk of processes": {
       if (disk === null) throw new Error("expected a disk of the processes' own");
       await disk.fill(0);
-      // one must be able to begin on a full disk, too
+      // a process must also be able to start on a full disk
       await Promise.all([worker.kill(), api.kill()]);
       await delay(forMs + 2_000);
       return disk.free();
@@ -135,7 +135,7 @@ export async function make({ kind, number }: Fault, targets: FaultTargets): Prom
   }
 }
 
-/** A clock that is set wrong for so long, from when its worker has noticed it. */
+/** Sets the clock of a worker wrong until `forMs` after the worker reported it. */
 async function setClock(
   { servers, note }: FaultTargets,
   worker: ManagedProcess,
@@ -145,13 +145,13 @@ async function setClock(
   note(`  ${worker.name} by ${wrongMs} ms`);
   worker.setClock(wrongMs);
   await noticed(servers.sql, worker, true);
-  note(`  ${worker.name} takes no more work`);
+  note(`  ${worker.name} stopped taking work`);
   await delay(forMs);
   worker.setClock(0);
   await noticed(servers.sql, worker, false);
 }
 
-/** Faults of what is around processes and servers. */
+/** Causes a fault of the services around processes and servers. */
 async function injectServiceFault(
   { kind, number }: Omit<Fault, "atMs">,
   targets: FaultTargets,
@@ -160,24 +160,23 @@ async function injectServiceFault(
   const { seed, servers, note, services, payments, workers, apis } = targets;
   switch (kind) {
     case "add hanging house": {
-      services.crowd.setMode("hangs");
-      const entry = extraHouseEntry("crowd", EXTRA_HOUSE_TABLES, services.crowd.url);
+      services.extraHouse.setMode("hangs");
+      const entry = extraHouseEntry("extra", EXTRA_HOUSE_TABLES, services.extraHouse.url);
       const remove = await targets.housesFile.add(workers, entry);
-      note(`  ${EXTRA_HOUSE_TABLES} tables of it`);
+      note(`  with ${EXTRA_HOUSE_TABLES} tables`);
       await delay(2 * forMs);
       return remove();
     }
-    case "hold roll-up": {
+    case "pause roll-up": {
       const { raised, summed } = await pauseRollUp(servers.sql);
-      return note(`  an alert after ${raised.toFixed(1)} s, summed ${summed.toFixed(1)} s after it was resumed`);
+      return note(`  alert after ${raised.toFixed(1)} s, summed ${summed.toFixed(1)} s after the queue was resumed`);
     }
     case "restore backup": {
       const isRedisLost = draw(seed, "fault", "redis", number) < 0.5;
-      const testbed = { ...targets, processes: [...workers, ...apis] };
-      await restoreBackup(testbed, { lostForMs: forMs, isRedisLost });
+      await restoreBackup({ ...targets, processes: [...workers, ...apis] }, { lostForMs: forMs, isRedisLost });
       return note(`  restored${isRedisLost ? ", and Redis emptied" : ""}`);
     }
-    case "delay names": {
+    case "delay DNS": {
       const lateMs = Math.round(LATE_FROM_MS + (LATE_TO_MS - LATE_FROM_MS) * draw(seed, "fault", "late", number));
       note(`  by ${lateMs} ms`);
       services.names.setDelay(lateMs);
@@ -194,7 +193,7 @@ async function injectServiceFault(
       await payments.stopApp(servers.sql);
       await delay(2 * forMs);
       return payments.resumeApp();
-    case "lie about deposits": {
+    case "false deposits": {
       const lie = drawOne(CHAIN_LIES, seed, "fault", "lie", number);
       note(`  ${lie}`);
       await payments.lie(servers.sql, lie);
@@ -202,11 +201,11 @@ async function injectServiceFault(
       return payments.stopLying();
     }
     default:
-      throw new Error(`expected a fault that can be made, found ${kind}`);
+      throw new Error(`expected a fault of a service, found ${kind}`);
   }
 }
 
-/** Waits until a worker reported that its clock is wrong, or right again. */
+/** Waits until a worker reported that its clock is wrong, or correct again. */
 async function noticed(sql: Sql, worker: ManagedProcess, isWrong: boolean): Promise<void> {
   const deadline = performance.now() + NOTICED_WITHIN_MS;
   while (performance.now() < deadline) {
@@ -220,18 +219,19 @@ async function noticed(sql: Sql, worker: ManagedProcess, isWrong: boolean): Prom
     await delay(200);
   }
   throw new InvariantViolation(
-    `${worker.name}, whose clock was set ${isWrong ? "wrong" : "right again"}, did not report it within ${NOTICED_WITHIN_MS / 1_000} s`,
+    `${worker.name}, whose clock was set ${isWrong ? "wrong" : "correctly again"}, did not report it within ${NOTICED_WITHIN_MS / 1_000} s`,
   );
 }
 
-/** Waits until a worker that is started with a wrong clock has refused to work, and ended for that. */
+/** Waits until a worker that was started with a wrong clock has refused to work and exited. */
 async function waitForRefusal(worker: ManagedProcess): Promise<void> {
-  const before = worker.endings();
+  const before = worker.exits();
   const deadline = performance.now() + REFUSED_WITHIN_MS;
-  while (worker.endings() === before) {
-    if (worker.url() !== null) throw new InvariantViolation(`${worker.name} was started with a wrong clock, and works`);
+  while (worker.exits() === before) {
+    if (worker.url() !== null)
+      throw new InvariantViolation(`${worker.name} was started with a wrong clock and is working`);
     if (performance.now() > deadline)
-      throw new InvariantViolation(`${worker.name} was started with a wrong clock, and did not end`);
+      throw new InvariantViolation(`${worker.name} was started with a wrong clock and did not exit`);
     await delay(50);
   }
 }

@@ -1,18 +1,18 @@
-/** What a broken invariant is about, for whoever looks for its cause. */
-export interface Where {
+/** The round that a violated invariant concerns. */
+export interface RoundReference {
   house: string;
   game: string;
   /** The id of a round. */
   round: number;
 }
 
-/** Something that must never be so, and is. */
+/** An invariant that does not hold. */
 export class InvariantViolation extends Error {
-  override name = "Broken";
-  readonly where: Where | undefined;
+  override name = "InvariantViolation";
+  readonly reference: RoundReference | undefined;
 
-  constructor(message: string, where?: Where) {
+  constructor(message: string, reference?: RoundReference) {
     super(message);
-    this.where = where;
+    this.reference = reference;
   }
 }

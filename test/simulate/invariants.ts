@@ -13,23 +13,22 @@ import {
   type Truth,
 } from "./truth.ts";
 
-/** Two clocks of one machine are read, and times are rounded. */
+/** Tolerance for two reads of the clock and for rounding. */
 const ROUNDED_MS = 2;
-/** What the guard near the commit leaves open: the flush of the log to the disk, and a group of passes before it. */
+/** The time from the last guard to the end of the commit: the flush of the WAL, after other passes of a group. */
 const FLUSHED_MS = 250;
 
-/** How much was looked at. */
+/** How much was checked. */
 export interface CheckedCounts {
   rounds: number;
   sets: number;
 }
 
 /**
- * What must hold at any moment: of rounds that none is twice or other than its house told it and that those on time are
- * in order; of forecast sets that each was issued and committed while its round could not be under way, and that no
- * forecast is scored twice; of calls that no quota is exceeded, and that each is counted once in both ways that calls are
- * counted.
- * @throws Broken at the first that does not
+ * Checks the invariants that hold at any time: no round is stored twice or differs from what its house reported, and
+ * on-time rounds are in order; each forecast set was issued and committed before its round could begin, and no forecast is
+ * scored twice; no quota is exceeded, and quotas equal the meter's facts.
+ * @throws InvariantViolation at the first that does not hold
  */
 export async function checkInvariants(sql: Sql, truth: Truth): Promise<CheckedCounts> {
   const seen = { rounds: 0, sets: 0 };
@@ -55,28 +54,28 @@ function checkRounds(truth: Truth, table: TrueTable, rounds: readonly StoredRoun
   const stored = new Set<number>();
   let newest = 0;
   for (const [at, { id, hundredths, late, seq, occurredAtMs }] of rounds.entries()) {
-    const where = { house, game, round: id };
+    const reference = { house, game, round: id };
     const round = known.get(id);
-    if (round === undefined) throw new InvariantViolation(`${name} has a round ${id} that was never played`, where);
-    if (stored.has(id)) throw new InvariantViolation(`${name} has round ${id} twice`, where);
+    if (round === undefined) throw new InvariantViolation(`${name} has a round ${id} that was never played`, reference);
+    if (stored.has(id)) throw new InvariantViolation(`${name} has round ${id} twice`, reference);
     stored.add(id);
     if (seq !== at + 1)
-      throw new InvariantViolation(`round ${id} of ${name} has seq ${seq} and is its ${at + 1}th round`, where);
-    const told = reportedResults(truth, table, round);
-    if (!told.includes(hundredths)) {
-      const message = `round ${id} of ${name} is stored with ${hundredths}; its house told ${told.join(" or ")}`;
-      throw new InvariantViolation(message, where);
+      throw new InvariantViolation(`round ${id} of ${name} has seq ${seq}, expected ${at + 1}`, reference);
+    const reported = reportedResults(truth, table, round);
+    if (!reported.includes(hundredths)) {
+      const message = `round ${id} of ${name} is stored with ${hundredths}; its house reported ${reported.join(" or ")}`;
+      throw new InvariantViolation(message, reference);
     }
-    const toldMs = reportedEndMs(truth, table, round);
-    if (occurredAtMs !== toldMs) {
+    const reportedMs = reportedEndMs(truth, table, round);
+    if (occurredAtMs !== reportedMs) {
       throw new InvariantViolation(
-        `round ${id} of ${name} is stored as of ${occurredAtMs}; its house told ${toldMs}`,
-        where,
+        `round ${id} of ${name} is stored as of ${occurredAtMs}; its house reported ${reportedMs}`,
+        reference,
       );
     }
     if (late) continue;
     if (id <= newest)
-      throw new InvariantViolation(`round ${id} of ${name} is on time at seq ${seq}, after round ${newest}`, where);
+      throw new InvariantViolation(`round ${id} of ${name} is on time at seq ${seq}, after round ${newest}`, reference);
     newest = id;
   }
 }
@@ -86,7 +85,7 @@ function checkSets(truth: Truth, table: TrueTable, { sets }: Stored): void {
   const known = new Map(table.rounds.map((round) => [round.id, round]));
   for (const { cutoff, issuedAtMs, committedAtMs } of sets) {
     const after = known.get(cutoff);
-    // of a round that its house held back nobody can know when the next one began
+    // after a round that was listed late the start of the next one is unknown
     if (after === undefined || withheldUntil(truth, table, after) !== null) continue;
     const beginsMs = after.endsAtMs + PAUSE_MS;
     const isRestored = truth.restoredToMs !== null && issuedAtMs < truth.restoredToMs;
@@ -130,12 +129,12 @@ async function checkScores(sql: Sql): Promise<void> {
 }
 
 async function checkQuotas(sql: Sql): Promise<void> {
-  const [over] = await sql<{ email: string; used: bigint; most: bigint; period: string }[]>`
+  const [over] = await sql<{ email: string; used: bigint; allowed: bigint; period: string }[]>`
     select
       a.email,
       q.used,
       q.period,
-      case length(q.period) when 10 then least(p.day_limit, p.day_ceiling) else p.month_limit end as most
+      case length(q.period) when 10 then least(p.day_limit, p.day_ceiling) else p.month_limit end as allowed
     from quotas q
     join accounts a on a.id = q.account_id
     join entitlements e on e.account_id = a.id
@@ -143,8 +142,8 @@ async function checkQuotas(sql: Sql): Promise<void> {
     where q.used > case length(q.period) when 10 then least(p.day_limit, p.day_ceiling) else p.month_limit end
     limit 1`;
   if (over !== undefined)
-    throw new InvariantViolation(`${over.email} used ${over.used} calls of ${over.most} in ${over.period}`);
-  // both are written by one statement, so that no moment lies between them
+    throw new InvariantViolation(`${over.email} used ${over.used} calls of ${over.allowed} in ${over.period}`);
+  // one statement writes both, so they are equal at any time
   const [other] = await sql<{ email: string; quota: bigint; facts: bigint }[]>`
     select a.email, q.used as quota, coalesce(f.n, 0)::bigint as facts
     from quotas q
@@ -166,9 +165,8 @@ async function checkQuotas(sql: Sql): Promise<void> {
 }
 
 /**
- * What must hold once all is quiet: every round that a house still lists is stored, from the first one of its table on, but
- * for one that was missed beside a jump of its ids: between them are more than is fetched unasked, and operators are told.
- * Gives what is missing; empty where nothing is.
+ * Lists the rounds that a house still lists and that are not stored, from the first stored round of each table. Excludes
+ * rounds within a jump of ids: so large a gap is given up and reported, since it is not fetched without an operator.
  */
 export async function listMissing(sql: Sql, truth: Truth, untilMs: number): Promise<InvariantViolation[]> {
   const missing: InvariantViolation[] = [];
@@ -182,11 +180,11 @@ export async function listMissing(sql: Sql, truth: Truth, untilMs: number): Prom
     const { house, game } = table;
     const stored = new Set(rounds.map(({ id }) => id));
     const first = rounds[0]?.id ?? Number.POSITIVE_INFINITY;
-    const told = jumps.filter((jump) => jump.house === house && jump.game === game);
+    const reportedJumps = jumps.filter((jump) => jump.house === house && jump.game === game);
     if (rounds.length === 0) missing.push(new InvariantViolation(`${house}/${game} has no rounds`));
     for (const round of table.rounds) {
       if (round.id < first || round.endsAtMs > untilMs || isLost(truth, table, round) || stored.has(round.id)) continue;
-      if (told.some(({ first: from, last }) => from <= round.id && round.id <= last)) continue;
+      if (reportedJumps.some(({ first: from, last }) => from <= round.id && round.id <= last)) continue;
       missing.push(new InvariantViolation(`round ${round.id} of ${house}/${game}`, { house, game, round: round.id }));
     }
   }

@@ -1,27 +1,27 @@
 import { median } from "simple-statistics";
 
-/** Resident memory of one process: a median over the tenth after it has warmed up, and one over the last tenth. */
+/** Resident memory of a process: the median of the second tenth of the time, after its warm-up, and of the last tenth. */
 export interface Growth {
   name: string;
   beforeMb: number;
   afterMb: number;
 }
 
-/** What a process had when it was looked at, in bytes, and how much of the time had passed by then: 0 to 1. */
+/** A measurement of a process; `part` is the share of the time that had passed, from 0 to 1. */
 export interface Sample {
   name: string;
   part: number;
   bytes: number;
 }
 
-/** A process that has more by this factor than after it has warmed up leaks. */
-const MOST_GROWTH = 1.3;
-/** Caches and compiled code are filled by then. */
+/** A process whose memory grows by more than this factor after its warm-up leaks. */
+const MAX_GROWTH = 1.3;
+/** The share of the time in which caches fill and code is compiled. */
 const WARM = 0.1;
 const PART = 0.1;
 
 /**
- * How each process grew. Medians, since single looks fall before or after a collection of garbage.
+ * The memory growth of each process, from medians, since garbage collection makes single samples vary.
  *
  * @example
  * growthOf([
@@ -39,7 +39,7 @@ export function growthOf(samples: readonly Sample[]): Growth[] {
   });
 }
 
-/** The first that grew more than memory that is flat does; undefined where none did. */
+/** The first process that leaks; undefined if none does. */
 export function findLeak(growths: readonly Growth[]): Growth | undefined {
-  return growths.find(({ beforeMb, afterMb }) => afterMb > beforeMb * MOST_GROWTH);
+  return growths.find(({ beforeMb, afterMb }) => afterMb > beforeMb * MAX_GROWTH);
 }

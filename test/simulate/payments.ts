@@ -9,23 +9,26 @@ import { startChain, startProxy, usdtVariables } from "../support/chain.ts";
 import { KEY, SECRET, startProvider } from "../support/payment-app.ts";
 import { InvariantViolation } from "./invariant-violation.ts";
 import { type ChainLie, LIES } from "./chain-lies.ts";
-import { until } from "./wait-until.ts";
+import { waitUntil } from "./wait-until.ts";
 
 /** The payment app and the chain of a simulated day, with one account that pays with both. */
 export interface Payments {
-  /** Settings that make processes use them. */
+  /** Environment variables that make processes use them. */
   env: Record<string, string>;
-  /** Requests orders at the payment app, cuts it off, pays one of them meanwhile, and waits until workers asked for them. */
+  /**
+   * Creates orders, then makes the payment app unavailable, pays one of the orders, and waits until workers have requested
+   * the status of all of them.
+   */
   stopApp(sql: Sql): Promise<void>;
   /** Lets the payment app respond again. */
   resumeApp(): void;
-  /** Transfers USDT to the account; from then on the first endpoint of the chain responds with a lie. */
+  /** Transfers USDT to the account; from then on the first endpoint of the chain returns false data. */
   lie(sql: Sql, lie: ChainLie): Promise<void>;
-  /** Lets the first endpoint respond with the truth again. */
+  /** Lets the first endpoint return correct data again. */
   stopLying(): void;
   /**
-   * Waits until all that was paid is credited.
-   * @throws Broken if it is not, or the account has another balance than it paid
+   * Waits until every payment is credited.
+   * @throws InvariantViolation if one is not, or if the balance differs from the sum of the payments
    */
   check(sql: Sql): Promise<void>;
   close(): Promise<void>;
@@ -36,7 +39,7 @@ const ORDERS = 3;
 const ORDER_MICROS = 20_000_000n;
 const TRANSFER_MICROS = 7_000_000n;
 const CONFIRMATIONS = 3;
-/** The sweep of orders comes every few seconds, and the chain is read every ten. */
+/** Orders are swept every few seconds, and the chain is read every ten. */
 const WITHIN_MS = 90_000;
 
 /** Starts a payment app, and a chain with two endpoints. */
@@ -71,7 +74,7 @@ export async function startPayments(): Promise<Payments> {
         ids.push(order.topupId);
       }
       let prepayIds: string[] = [];
-      await until("the payment app got no orders", WITHIN_MS, async () => {
+      await waitUntil("the payment app got no orders", WITHIN_MS, async () => {
         const rows = await sql<{ id: string }[]>`
           select prepay_id as id
           from payment_app_orders
@@ -87,8 +90,8 @@ export async function startPayments(): Promise<Payments> {
       paidMicros += ORDER_MICROS;
       for (const order of unpaid) if (order !== undefined) order.status = "EXPIRED";
       const before = app.calls.length;
-      await until("the payment app, which is away, is not asked for its orders", WITHIN_MS, async () => {
-        await askNow(sql);
+      await waitUntil("no worker requested the orders of the unavailable payment app", WITHIN_MS, async () => {
+        await makeOrdersDue(sql);
         return app.calls.length >= before + ORDERS;
       });
     },
@@ -98,7 +101,7 @@ export async function startPayments(): Promise<Payments> {
     async lie(sql, lie) {
       const accountId = await accountOf(sql);
       let address: `0x${string}` | null = null;
-      await until("the account got no address", WITHIN_MS, async () => {
+      await waitUntil("the account got no address", WITHIN_MS, async () => {
         const found = await addressOf(sql, usdt, accountId);
         if (found.ok) address = found.address;
         return found.ok;
@@ -116,12 +119,12 @@ export async function startPayments(): Promise<Payments> {
       const accountId = account;
       let balance = 0n;
       const read = async () => (balance = await walletMicros(sql, accountId));
-      await until("a payment is not credited", WITHIN_MS, async () => {
-        await askNow(sql);
+      await waitUntil("a payment is not credited", WITHIN_MS, async () => {
+        await makeOrdersDue(sql);
         return (await read()) >= paidMicros && !(await hasOpen(sql));
       });
       if ((await read()) !== paidMicros) {
-        throw new InvariantViolation(`${EMAIL} paid ${paidMicros} micro-dollars, and ${balance} are credited`);
+        throw new InvariantViolation(`${EMAIL} paid ${paidMicros} micro-dollars, but ${balance} are credited`);
       }
     },
     async close() {
@@ -131,8 +134,8 @@ export async function startPayments(): Promise<Payments> {
   };
 }
 
-/** Makes all orders due, as five minutes later. */
-async function askNow(sql: Sql): Promise<void> {
+/** Makes every order due now instead of in up to five minutes. */
+async function makeOrdersDue(sql: Sql): Promise<void> {
   await sql`update payment_app_orders set ask_at = clock_timestamp() where ask_at is not null`;
 }
 

@@ -4,39 +4,39 @@ import type { FaultKind } from "./faults.ts";
 import { makeRunFolder, removeFolder } from "./run-folder.ts";
 import type { HouseFaultKind } from "./truth.ts";
 
-/** A change of a file; `from` is found exactly once in it. */
+/** A change of a file, in which `from` occurs exactly once. */
 interface Edit {
   file: string;
   from: string;
   to: string;
 }
 
-/** A fault that is put into a copy of the program, to see that the simulation catches it. */
+/** A fault that is planted in a copy of the program, to prove that the simulation detects it. */
 export interface Planted {
-  /** What would be wrong with it. */
+  /** What the program then does wrong. */
   about: string;
   edits: readonly Edit[];
   /**
-   * What brings the fault out and is no fault itself. A second day is played with these alone, or with none: nothing may
-   * be found in it, else something other than the fault was caught.
+   * Edits that trigger the fault but are no fault themselves. If given, a second day runs with these alone and must find
+   * nothing; otherwise something other than the planted fault was detected.
    */
   control?: readonly Edit[];
-  /** What brings it out, so that it need not be waited for: what happens to servers, and what is wrong with every house. */
+  /** Faults of servers and houses that trigger it, so that it is detected early. */
   faults: readonly FaultKind[];
   houseFaults: readonly HouseFaultKind[];
-  /** One that shows only when everything is computed again, which a day comes to at its end. */
+  /** Whether only the recomputation at the end of a day detects it. */
   showsAtEnd: boolean;
-  /** Caught within moments: enough to see that catching works. */
+  /** Whether it is detected within seconds; `--planted all --short` runs only these. */
   isQuick: boolean;
-  /** What the simulation says of it: one that is caught by something else is not understood. */
+  /** The failure by which the simulation must detect it; another failure does not count. */
   detectedBy: RegExp;
 }
 
-/** Broken builds that the simulation must catch. */
+/** The planted faults that the simulation must detect. */
 export const PLANTED: Readonly<Record<string, Planted>> = {
   "late-as-new": {
     about:
-      "a round that a house held back counts as one of now, and the model learns it out of order; what lies between it and the newest is no gap any more",
+      "a round that its house listed late counts as a current one: the model learns it out of order, and the rounds between it and the newest are no longer a gap",
     edits: [
       {
         file: "src/rounds/intake.ts",
@@ -52,7 +52,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     detectedBy: /is on time at seq \d+, after round|rounds that their house still lists are not stored/,
   },
   "gaps-forgotten": {
-    about: "what is missing between two answers is noticed and not written down",
+    about: "rounds that are missing between two responses are detected but not stored as a gap",
     edits: [{ file: "src/rounds/intake.ts", from: "if (gap !== null) taken.gaps.push(gap);", to: "" }],
     control: [],
     faults: ["stop all workers"],
@@ -62,7 +62,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     detectedBy: /rounds that their house still lists are not stored/,
   },
   "quota-forgotten": {
-    about: "a batch of calls is counted whole, whatever is left of the quota",
+    about: "a batch of calls is admitted completely, even if fewer calls of the quota are left",
     edits: [
       {
         file: "sql/0019_usage.sql",
@@ -77,7 +77,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     detectedBy: /used \d+ calls of \d+ in/,
   },
   "usage-lost": {
-    about: "two processes that count calls of one account at once both add to what they read before",
+    about: "two processes that count calls of one account concurrently overwrite each other's count",
     edits: [
       { file: "sql/0019_usage.sql", from: "q.period = this_month for update;", to: "q.period = this_month;" },
       {
@@ -98,7 +98,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     detectedBy: /calls by the quota and \d+ by the meter's facts/,
   },
   "uncounted-in-outage": {
-    about: "a call that cannot be counted is answered all the same, and so is free",
+    about: "a call that cannot be counted is served, and so is free",
     edits: [
       {
         file: "src/api/metering.ts",
@@ -106,14 +106,14 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
         to: 'if (cause !== null) return { refusal: null, quota: null };\n        throw new ApiError("temporarily_unavailable", { cause,',
       },
     ],
-    faults: ["cut PostgreSQL"],
+    faults: ["disconnect PostgreSQL"],
     houseFaults: [],
     showsAtEnd: true,
     isQuick: false,
-    detectedBy: /got \d+ answers, .* and \d+ calls are counted/,
+    detectedBy: /got \d+ responses, .* and \d+ calls are counted/,
   },
   "plans-mixed": {
-    about: "an answer that was made for a caller of one plan is kept and given to those of others",
+    about: "a response that was built for one plan is cached and served to callers of other plans",
     edits: [
       {
         file: "src/api/fragments.ts",
@@ -128,7 +128,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     detectedBy: /served a caller with the plan \w+ as one with \w+/,
   },
   "pause-forgotten": {
-    about: "forecasts are issued though the pause is over, so that their round may be under way or over",
+    about: "forecasts are issued after the pause is over, when their round may have begun or ended",
     edits: [
       {
         file: "sql/0010_guards.sql",
@@ -153,7 +153,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     detectedBy: /were issued \d+ ms after the next round had begun/,
   },
   "scored-twice": {
-    about: "a forecast that is settled stays open and is settled again with the next round, and the database lets it",
+    about: "a settled forecast stays open and is settled again by the next round, and the database accepts it",
     edits: [
       {
         file: "src/pass/compute/settle.ts",
@@ -173,8 +173,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     detectedBy: /is scored \d+ times/,
   },
   "commit-late": {
-    about:
-      "nobody looks at the clock again before a commit, so that a transaction that is held up commits its forecasts late",
+    about: "the clock is not checked again before a commit, so that a delayed transaction commits its forecasts late",
     edits: [
       {
         file: "sql/0010_guards.sql",
@@ -196,7 +195,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     detectedBy: /were committed \d+ ms after the next round had begun/,
   },
   "version-unchecked": {
-    about: "a pass is written whatever happened to its table since the state was read, such as scores that were voided",
+    about: "a pass is written although its table has changed since the state was read, such as by voided scores",
     edits: [
       {
         file: "src/pass/poll.ts",
@@ -223,7 +222,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
   },
   "seq-for-ordinal": {
     about:
-      "the rounds of a window are counted by the seq of what was stored, so that a late round in between ends it early",
+      "the rounds of a window are counted by seq instead of ordinal, so that a late round in between ends it early",
     edits: [
       {
         file: "src/pass/compute/settle.ts",
@@ -244,7 +243,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     detectedBy: /verify: .*"(?:score|forecast)"/,
   },
   "chain-broken": {
-    about: "every forecast of a set is chained to the set before, and not to the forecast before it",
+    about: "every forecast of a set is chained to the previous set instead of the previous forecast",
     edits: [
       {
         file: "src/pass/compute/issue.ts",
@@ -259,7 +258,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     detectedBy: /verify: .*"forecast"/,
   },
   "deposit-by-one": {
-    about: "a deposit is credited by what the first endpoint of the chain responds, whatever the second one does",
+    about: "a deposit is credited by the response of the first endpoint of the chain, without the second",
     edits: [
       {
         file: "src/topups/usdt/watch.ts",
@@ -268,11 +267,11 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
       },
     ],
     control: [],
-    faults: ["lie about deposits"],
+    faults: ["false deposits"],
     houseFaults: [],
     showsAtEnd: true,
     isQuick: false,
-    detectedBy: /paid \d+ micro-dollars, and \d+ are credited/,
+    detectedBy: /paid \d+ micro-dollars, but \d+ are credited/,
   },
   "paid-forgotten": {
     about: "an order whose state the payment app does not report counts as not paid",
@@ -291,17 +290,17 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     detectedBy: /a payment is not credited/,
   },
   "clock-forgotten": {
-    about: "a worker whose clock is wrong works on, and takes every schedule along",
+    about: "a worker with a wrong clock continues to work and shifts every schedule",
     edits: [{ file: "src/queue/clock.ts", from: "if (wrong.length === 0) return null;", to: "return null;" }],
     faults: ["start worker with wrong clock"],
     houseFaults: [],
     showsAtEnd: false,
     isQuick: false,
-    detectedBy: /was started with a wrong clock, and works/,
+    detectedBy: /was started with a wrong clock and is working/,
   },
 };
 
-/** Makes a copy of the program with these edits; `remove` takes it away again. */
+/** Copies the program and applies the edits; `remove` deletes the copy. */
 export async function plant(root: string, edits: readonly Edit[]): Promise<{ root: string; remove(): Promise<void> }> {
   const { folder: copy, close } = await makeRunFolder("planted");
   for (const part of ["src", "jobs", "sql", "package.json"])
@@ -311,7 +310,7 @@ export async function plant(root: string, edits: readonly Edit[]): Promise<{ roo
     const path = join(copy, file);
     const text = await readFile(path, "utf8");
     if (text.split(from).length !== 2) {
-      throw new Error(`expected ${JSON.stringify(from)} once in ${file}; what is planted there is outdated`);
+      throw new Error(`expected ${JSON.stringify(from)} once in ${file}; update the planted edit`);
     }
     await writeFile(
       path,

@@ -1,10 +1,10 @@
 /**
- * Loaded into each process of a simulation before anything else (`node --import`), so that its clock can be stepped as
- * somebody setting it would step it, and so that it ends with whoever started it, however that one ends.
+ * Preloaded into each process of a simulation (`node --import`). Makes its clock adjustable, and kills it when the
+ * simulation is gone, also after `kill -9`.
  */
 import { isMainThread } from "node:worker_threads";
 
-/** What the simulation tells one of its processes: how far its clock is from the true one from now on. */
+/** A message from the simulation: how far the clock is ahead of the true one from now on. */
 export interface ClockStep {
   clockMs: number;
 }
@@ -20,5 +20,5 @@ if (isMainThread && process.channel) {
   });
   process.on("message", ({ clockMs }: ClockStep) => (aheadMs = clockMs));
   process.once("disconnect", () => process.kill(process.pid, "SIGKILL"));
-  process.channel.unref(); // it keeps no process from its end
+  process.channel.unref(); // an open channel would keep the process alive
 }

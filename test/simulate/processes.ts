@@ -6,43 +6,43 @@ import { setTimeout as delay } from "node:timers/promises";
 import { drawInteger } from "../../src/demo/draw.ts";
 import type { ClockStep } from "./preload-process.ts";
 
-/** One process of Roundhouse, kept alive as a supervisor would: whenever it ends, it is started again. */
+/** A Roundhouse process that is restarted whenever it exits, as by a supervisor. */
 export interface ManagedProcess {
   name: string;
-  /** Where it answers; null while it does not. */
+  /** Its base URL; null while it is not ready. */
   url(): string | null;
   pid(): number | null;
-  /** How often one of its processes has ended by now. */
-  endings(): number;
-  /** Kills it as the kernel would; it is started again after a second. */
+  /** How often it has exited. */
+  exits(): number;
+  /** Kills it with SIGKILL; it is restarted after a second. */
   kill(): Promise<void>;
-  /** Sets its clock so far ahead of the true one, or behind it: of the process that runs and of those that follow it. */
+  /** Sets its clock ahead of the true one, or behind if negative, also after restarts. */
   setClock(aheadMs: number): void;
-  /** Resident memory in bytes; null while there is no process. */
+  /** Resident memory; null while there is no process. */
   residentBytes(): number | null;
-  /** Ends it in order and keeps it ended until the returned function is called; then it is started again. */
+  /** Shuts it down until the returned function is called, which starts it again. */
   down(): Promise<() => void>;
-  /** Makes it read its houses file again, as SIGHUP does. */
+  /** Makes it reload its houses file, by SIGHUP. */
   reload(): void;
-  /** Ends it in order; gives its exit code, which is 0 where it could stop within 20 s. */
+  /** Shuts it down permanently. Returns its exit code, which is 0 if it stopped within 20 s. */
   stop(): Promise<number | null>;
 }
 
-/** What every process is started with. */
+/** Settings of all processes. */
 export interface ProcessOptions {
   /** The checkout whose `src/start.js` is run. */
   root: string;
-  /** Where logs go. */
+  /** The folder of the logs. */
   folder: string;
-  /** Where each has a data folder of its own. */
+  /** The folder in which each process has its data folder. */
   dataFolder: string;
   env: Record<string, string>;
 }
 
-const AGAIN_MS = 1_000;
+const RESTART_AFTER_MS = 1_000;
 const READY_MS = 240_000;
 const STOP_MS = 25_000;
-const BEFORE = new URL("preload-process.ts", import.meta.url).href;
+const PRELOAD = new URL("preload-process.ts", import.meta.url).href;
 
 /** Starts one process and waits until it is ready. */
 export async function startProcess(
@@ -57,23 +57,23 @@ export async function startProcess(
   let clockMs = 0;
   let isStopping = false;
   let isDown = false;
-  let endings = 0;
+  let exits = 0;
   let ready = Promise.withResolvers<void>();
 
   function begin(): void {
     if (isStopping || isDown) return;
     const { PATH = "", HOME = "" } = process.env;
     const own = { DATA_DIR: join(dataFolder, name), PORT: "0", WORKER_PORT: "0", SIMULATED_CLOCK_MS: String(clockMs) };
-    const begun = spawn(process.execPath, ["--import", BEFORE, join(root, "src/start.js"), ...args, "--json"], {
+    const begun = spawn(process.execPath, ["--import", PRELOAD, join(root, "src/start.js"), ...args, "--json"], {
       cwd: folder,
       env: { PATH, HOME, ...env, ...own },
       stdio: ["ignore", "pipe", "pipe", "ipc"],
     });
     child = begun;
-    let said = "";
+    let output = "";
     begun.stdout?.setEncoding("utf8").on("data", (text: string) => {
-      said += text;
-      const [line, rest] = said.split("\n");
+      output += text;
+      const [line, rest] = output.split("\n");
       if (url !== null || rest === undefined) return;
       url = (JSON.parse(line ?? "") as { url: string }).url;
       ready.resolve();
@@ -84,13 +84,13 @@ export async function startProcess(
       if (url !== null) ready = Promise.withResolvers();
       url = null;
       child = null;
-      endings += 1;
+      exits += 1;
       log.write(`--- ${name} ended by ${signal ?? `exit code ${code}`}\n`);
-      if (!isStopping && !isDown) setTimeout(begin, AGAIN_MS);
+      if (!isStopping && !isDown) setTimeout(begin, RESTART_AFTER_MS);
     });
   }
 
-  /** Ends the process that runs, or the one that is about to, for good; gives its exit code. */
+  /** Stops the current process, or the one that is about to start, without a restart. Returns its exit code. */
   async function end(): Promise<number | null> {
     while (child === null && !isStopping && !isDown) await delay(50);
     isStopping = true;
@@ -110,18 +110,18 @@ export async function startProcess(
     return code;
   }
 
-  async function becomesReady(): Promise<void> {
-    const timeoutMs = new AbortController();
-    const late = delay(READY_MS, undefined, { signal: timeoutMs.signal }).then(() => {
+  async function waitUntilReady(): Promise<void> {
+    const timer = new AbortController();
+    const late = delay(READY_MS, undefined, { signal: timer.signal }).then(() => {
       throw new Error(`${name} was not ready within ${READY_MS / 1000} s; see ${name}.log in ${folder}`);
     });
-    await Promise.race([ready.promise, late]).finally(() => timeoutMs.abort());
+    await Promise.race([ready.promise, late]).finally(() => timer.abort());
     await late.catch(() => undefined);
   }
 
   begin();
   try {
-    await becomesReady();
+    await waitUntilReady();
   } catch (error) {
     await end();
     throw error;
@@ -130,7 +130,7 @@ export async function startProcess(
     name,
     url: () => url,
     pid: () => child?.pid ?? null,
-    endings: () => endings,
+    exits: () => exits,
     residentBytes() {
       const pid = child?.pid;
       if (pid === undefined) return null;
@@ -140,14 +140,14 @@ export async function startProcess(
     setClock(aheadMs) {
       clockMs = aheadMs;
       const step: ClockStep = { clockMs };
-      // one that is about to end hears of it no more
+      // the process may be exiting: a restarted one gets the clock from its environment
       if (child?.connected === true) child.send(step, () => undefined);
     },
     async kill() {
       const killed = child;
       if (killed === null) return;
       if (url !== null) ready = Promise.withResolvers();
-      url = null; // before it is gone, so that nobody takes its silence for that of one who lives
+      url = null; // before the kill: a call that fails from now on is no violation
       killed.kill("SIGKILL");
       await once(killed, "exit");
     },
@@ -171,14 +171,14 @@ export async function startProcess(
   };
 }
 
-/** One of a crew, drawn. */
+/** Draws one item by the seed. */
 export function drawOne<Item>(items: readonly Item[], seed: number, ...purpose: readonly (string | number)[]): Item {
   const item = items[drawInteger(items.length, seed, ...purpose)];
-  if (item === undefined) throw new Error("expected somebody to choose from");
+  if (item === undefined) throw new Error("expected an item to draw, got an empty list");
   return item;
 }
 
-/** What the kernel tells of a process; empty where it has just ended. */
+/** The status file of a process; empty if it has exited. */
 function statusOf(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/status`, "utf8");

@@ -14,8 +14,8 @@ const ROOT = join(import.meta.dirname, "../..");
 const MINUTE_MS = 60_000;
 const SHORT_MS = 30_000;
 const QUIET_MS = 120_000;
-/** Memory is judged where a day lasts long enough to tell. */
-const TELLS_GROWTH_MS = 30 * MINUTE_MS;
+/** Memory growth is checked only on days of at least half an hour. */
+const CHECKS_GROWTH_FROM_MS = 30 * MINUTE_MS;
 
 interface Given {
   seeds?: number[];
@@ -30,18 +30,18 @@ interface Given {
 }
 
 const program = new Command("npm run simulate --")
-  .description("play a seeded day of houses, faults and callers, and check everything against the truth")
-  .argument("[seed]", "what everything is drawn from", wholeNumber, 1)
+  .description("simulate a seeded day of houses, faults and callers, and check everything against the truth")
+  .argument("[seed]", "the seed of all random choices", wholeNumber, 1)
   .option("--seeds <list>", "several days one after another, such as 1-10 or 3,5,8-9", seedList)
-  .option("--minutes <n>", "how long a day goes on", someNumber, 3)
-  .option("--hours <n>", "a soak of so many hours, which also fails if memory grows", someNumber)
-  .option("--short", "half a minute, to see that it works", false)
-  .option("--houses <n>", "how many houses (6; 3 with --short)", wholeNumber)
-  .option("--tables <n>", "how many tables each has (3; 2 with --short)", wholeNumber)
-  .option("--faults <list>", `these alone, with a comma between: ${FAULTS.join(", ")}`, faultList)
+  .option("--minutes <n>", "the length of a day", positiveNumber, 3)
+  .option("--hours <n>", "a soak of this length, which also fails if memory grows", positiveNumber)
+  .option("--short", "a day of half a minute, as a quick check", false)
+  .option("--houses <n>", "number of houses (default 6; 3 with --short)", wholeNumber)
+  .option("--tables <n>", "tables per house (default 3; 2 with --short)", wholeNumber)
+  .option("--faults <list>", `only these faults, separated by commas: ${FAULTS.join(", ")}`, faultList)
   .option(
     "--planted <fault>",
-    `run a build with a fault in it, which must be caught; with \`all\` all of them, or with --short too those that are quick: ${Object.keys(PLANTED).join(", ")}`,
+    `run a build with a planted fault, which must be detected; \`all\` runs all of them, with --short only the quick ones: ${Object.keys(PLANTED).join(", ")}`,
   )
   .option("--json", "print one JSON object", false)
   .exitOverride((error) => {
@@ -61,14 +61,14 @@ async function runSeeds(seeds: readonly number[], given: Given): Promise<void> {
   const days: { seed: number; day: Day }[] = [];
   for (const seed of seeds) {
     say(`seed ${seed}, ${Math.round(lastsMs / 1_000)} s`);
-    const day = await withBar(lastsMs, (tell) => simulateDay({ ...sizes(given, seed), lastsMs, say: tell }));
-    const leak = lastsMs < TELLS_GROWTH_MS ? undefined : findLeak(day.memory);
-    if (day.broken === null && leak !== undefined) {
-      day.broken = `${leak.name} grew from ${leak.beforeMb} to ${leak.afterMb} MB`;
+    const day = await withBar(lastsMs, (log) => simulateDay({ ...sizes(given, seed), lastsMs, say: log }));
+    const leak = lastsMs < CHECKS_GROWTH_FROM_MS ? undefined : findLeak(day.memory);
+    if (day.failure === null && leak !== undefined) {
+      day.failure = `${leak.name} grew from ${leak.beforeMb} to ${leak.afterMb} MB`;
     }
     days.push({ seed, day });
     if (!json) await printDay(seed, day);
-    if (day.broken !== null) process.exitCode = 1;
+    if (day.failure !== null) process.exitCode = 1;
   }
   if (json) await printJson(days.length === 1 ? { seed: days[0]?.seed, ...days[0]?.day } : { days });
   else if (days.length > 1) await printDays(days);
@@ -77,9 +77,9 @@ async function runSeeds(seeds: readonly number[], given: Given): Promise<void> {
 async function runAllPlanted(name: string, { json, short }: Given): Promise<void> {
   const all = Object.keys(PLANTED).filter((one) => !short || PLANTED[one]?.isQuick === true);
   const names = name === "all" ? all : name.split(",");
-  const caught = await runPlanted(ROOT, names, say);
-  await (json ? printJson({ planted: caught }) : printPlanted(caught));
-  if (caught.some(({ isDetected }) => !isDetected)) process.exitCode = 1;
+  const results = await runPlanted(ROOT, names, say);
+  await (json ? printJson({ planted: results }) : printPlanted(results));
+  if (results.some(({ isDetected }) => !isDetected)) process.exitCode = 1;
 }
 
 function sizes({ short, hours, houses, tables, faults }: Given, seed: number) {
@@ -97,10 +97,10 @@ function sizes({ short, hours, houses, tables, faults }: Given, seed: number) {
   };
 }
 
-/** Shows at a terminal how much of a day has passed; what is said meanwhile goes above it. */
+/** Shows a progress bar at a terminal; log lines appear above it. */
 async function withBar<Result>(
   lastsMs: number,
-  work: (tell: (line: string) => void) => Promise<Result>,
+  work: (log: (line: string) => void) => Promise<Result>,
 ): Promise<Result> {
   const bar = progressBar();
   const startMs = performance.now();
@@ -143,8 +143,8 @@ function faultList(text: string): FaultKind[] {
   });
 }
 
-function someNumber(text: string): number {
+function positiveNumber(text: string): number {
   const value = Number(text);
   if (Number.isFinite(value) && value > 0 && value <= 1_000) return value;
-  throw new InvalidArgumentError(`expected a number above 0, got ${JSON.stringify(text)}`);
+  throw new InvalidArgumentError(`expected a number above 0 and at most 1000, got ${JSON.stringify(text)}`);
 }

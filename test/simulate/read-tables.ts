@@ -10,13 +10,13 @@ export interface StoredRound {
   occurredAtMs: number | null;
 }
 
-/** What is stored of a table's rounds, in the order of their seq, and of its forecast sets. */
+/** The stored rounds of a table by seq, and its forecast sets. */
 export interface Stored {
   rounds: StoredRound[];
   sets: { cutoff: number; issuedAtMs: number; committedAtMs: number }[];
 }
 
-/** Reads what is stored of every table of the truth, as it is at one moment. */
+/** Reads the stored rounds and forecast sets of every table of the truth, in one snapshot. */
 export async function readTables(sql: Sql, truth: Truth): Promise<Map<TrueTable, Stored>> {
   return sql.begin("isolation level repeatable read read only", async (tx) => {
     const ids = await tx<{ id: number; house: string; game: string }[]>`
@@ -42,9 +42,9 @@ export async function readTables(sql: Sql, truth: Truth): Promise<Map<TrueTable,
     const [roundsOf, setsOf] = [Map.groupBy(rounds, ({ table }) => table), Map.groupBy(sets, ({ table }) => table)];
     const found = new Map<TrueTable, Stored>();
     for (const { id, house, game } of ids) {
-      if (!truth.houseFaults.has(house)) continue; // a house of a fault, of whose rounds nothing is known
+      if (!truth.houseFaults.has(house)) continue; // an extra house, whose true rounds are unknown
       const table = truth.tables.find((one) => one.house === house && one.game === game);
-      if (table === undefined) throw new Error(`a table ${house}/${game} is stored that was never there`);
+      if (table === undefined) throw new Error(`the stored table ${house}/${game} does not exist in the simulation`);
       found.set(table, { rounds: roundsOf.get(id) ?? [], sets: setsOf.get(id) ?? [] });
     }
     return found;

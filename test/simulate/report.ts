@@ -3,14 +3,14 @@ import { print, printTable } from "../../src/cli/output.ts";
 import type { Day } from "./day.ts";
 import type { PlantedResult } from "./run-planted.ts";
 
-/** How much of what happened is shown where something is broken; the whole is in the folder. */
+/** How many lines of the history are printed after a failure; the folder has all of them. */
 const LAST_LINES = 40;
 
-/** Tells people what a day came to. */
+/** Prints the result of a day. */
 export async function printDay(seed: number, day: Day): Promise<void> {
-  const { recoveries, memory, broken, history, folder } = day;
+  const { recoveries, memory, failure, history, folder } = day;
   await printTable(
-    ["what", "times", "median s", "worst s"],
+    ["fault", "count", "median recovery s", "longest recovery s"],
     [...Map.groupBy(recoveries, ({ kind }) => kind)].map(([kind, ones]) => {
       const seconds = ones.map((one) => one.seconds);
       return [kind, ones.length, fixed(median(seconds)), fixed(max(seconds))];
@@ -18,7 +18,7 @@ export async function printDay(seed: number, day: Day): Promise<void> {
   );
   if (memory.length > 0) {
     await printTable(
-      ["process", "MB at first", "MB at last"],
+      ["process", "MB after warm-up", "MB at the end"],
       memory.map(({ name, beforeMb, afterMb }) => [name, beforeMb, afterMb]),
     );
   }
@@ -26,30 +26,30 @@ export async function printDay(seed: number, day: Day): Promise<void> {
   await print(
     `\n${day.rounds} rounds, ${day.sets} forecast sets, ${day.scores} scores; ${day.calls} calls served, ${day.unchanged} unchanged, refused: ${refused.join(", ") || "none"}`,
   );
-  if (broken === null) return print(`seed ${seed}: every invariant held`);
-  await print(`\nwhat happened, at last:\n${history.slice(-LAST_LINES).join("\n")}\n`);
-  await print(`seed ${seed}: ${broken}`);
-  // none where only its memory grew: the day itself was well
-  if (folder !== null) await print(`all that happened is in ${folder}/history.txt, beside the logs of every process`);
-  await print(`again: npm run simulate -- ${seed}`);
+  if (failure === null) return print(`seed ${seed}: every invariant held`);
+  await print(`\nlast events:\n${history.slice(-LAST_LINES).join("\n")}\n`);
+  await print(`seed ${seed}: ${failure}`);
+  // no folder if only the memory grew
+  if (folder !== null) await print(`the full history is in ${folder}/history.txt, next to the logs of every process`);
+  await print(`to repeat: npm run simulate -- ${seed}`);
 }
 
-/** Tells people what several days came to. */
+/** Prints the results of several days. */
 export async function printDays(days: readonly { seed: number; day: Day }[]): Promise<void> {
   await printTable(
-    ["seed", "rounds", "sets", "scores", "calls", "faults", "worst s", "result"],
-    days.map(({ seed, day: { rounds, sets, scores, calls, recoveries, broken } }) => {
+    ["seed", "rounds", "sets", "scores", "calls", "faults", "longest recovery s", "result"],
+    days.map(({ seed, day: { rounds, sets, scores, calls, recoveries, failure } }) => {
       const worst = Math.max(0, ...recoveries.map(({ seconds }) => seconds));
-      return [seed, rounds, sets, scores, calls, recoveries.length, fixed(worst), broken ?? "held"];
+      return [seed, rounds, sets, scores, calls, recoveries.length, fixed(worst), failure ?? "held"];
     }),
   );
 }
 
-/** Tells people which broken builds were caught, and by what. */
-export async function printPlanted(caught: readonly PlantedResult[]): Promise<void> {
+/** Prints which planted faults were detected, and by which failure. */
+export async function printPlanted(results: readonly PlantedResult[]): Promise<void> {
   await printTable(
-    ["planted", "caught", "s", "found"],
-    caught.map(({ name, isDetected, seconds, found }) => [name, isDetected ? "yes" : "NO", fixed(seconds), found]),
+    ["planted fault", "detected", "s", "failure"],
+    results.map(({ name, isDetected, seconds, found }) => [name, isDetected ? "yes" : "NO", fixed(seconds), found]),
   );
 }
 

@@ -8,12 +8,12 @@ const RESOLV_CONF = "/etc/resolv.conf";
 const PORT = 53;
 
 /**
- * Makes a name server of ours the one that the C library asks, for the processes that this one starts from now on; `close`
- * ends that. Null where nothing can be mounted, or the port is not to be had.
+ * Starts a name server that the C library uses in the processes that this one starts from now on, until `close`. Returns
+ * null if nothing can be mounted or the port is not available.
  */
 export async function startMachineResolver(folder: string): Promise<NameServer | null> {
   if (!isInMountNamespace()) return null;
-  // an address of this process alone: another simulation may run on the machine
+  // unique to this process, since another simulation may run on the machine
   const host = `127.53.${(process.pid >> 8) & 255}.${process.pid & 255}`;
   const names = await startNameServer({ host, port: PORT }).catch(() => null);
   if (names === null) return null;

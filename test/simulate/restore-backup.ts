@@ -3,31 +3,31 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Sql } from "../../src/db/client.ts";
 import { InvariantViolation } from "./invariant-violation.ts";
 import type { Caller } from "./callers.ts";
-import { command, type CommandContext } from "./run-command.ts";
+import { runCommand, type CommandContext } from "./run-command.ts";
 import type { ManagedProcess } from "./processes.ts";
 import type { SimulatedServers } from "./servers.ts";
 import type { Truth } from "./truth.ts";
-import { until } from "./wait-until.ts";
+import { waitUntil } from "./wait-until.ts";
 
-/** What is restored, and what it is restored under. */
+/** Where a backup is made and restored. */
 export interface RestoreTarget {
   servers: SimulatedServers;
   truth: Truth;
   /** Every process. */
   processes: readonly ManagedProcess[];
   callers: readonly Caller[];
-  place: CommandContext;
+  commandContext: CommandContext;
 }
 
-/** What is done besides. */
+/** How much is lost, and what happens in the meantime. */
 interface RestoreOptions {
-  /** How long everything goes on after the backup, at least: until a checkpoint was signed that the backup lacks. */
+  /** The minimum time from the backup to the loss; it also lasts until a checkpoint is signed that the backup lacks. */
   lostForMs: number;
-  /** Whether Redis is lost as well. */
+  /** Whether Redis is emptied too. */
   isRedisLost: boolean;
-  /** What happens after the backup, and is lost. */
+  /** Runs after the backup; its effects are lost. */
   meanwhile?: () => Promise<void>;
-  /** Begins once everything is stopped and the backup is in place, before a process is started. */
+  /** Runs when the backup is restored and before processes start. */
   restored?: () => Promise<void>;
 }
 
@@ -36,42 +36,42 @@ const REFUSED_WITHIN_MS = 60_000;
 let backups = 0;
 
 /**
- * Loses the database and restores it from a backup as docs/self-hosting.md describes, with real commands: the public log must
- * not be signed until another one is declared, and then it must be. Returns when processes were started again, in epoch
- * milliseconds.
- * @throws Broken if the log was signed before, or is not signed after the declaration
+ * Replaces the database by a restored backup as docs/self-hosting.md describes, with real commands. The public log must not
+ * be signed until a new one is declared, and must be signed after that. Returns when the processes were started again, in
+ * epoch milliseconds.
+ * @throws InvariantViolation if the log is signed before the declaration, or not signed after it
  */
 export async function restoreBackup(testbed: RestoreTarget, options: RestoreOptions): Promise<number> {
-  const { servers, truth, processes, callers, place } = testbed;
+  const { servers, truth, processes, callers, commandContext } = testbed;
   const { sql } = servers;
   await signed(sql, 0n);
-  const file = join(place.folder, `backup-${(backups += 1)}.sql.gz`);
-  await command(place, ["backup", "--to", file, "--json"]);
+  const file = join(commandContext.folder, `backup-${(backups += 1)}.sql.gz`);
+  await runCommand(commandContext, ["backup", "--to", file, "--json"]);
   const atBackup = await signedSize(sql);
   truth.restoredToMs = Date.now();
   await options.meanwhile?.();
   await delay(options.lostForMs);
   await signed(sql, atBackup);
   const starts = await Promise.all(processes.map((managed) => managed.down()));
-  await command(place, ["restore", "--from", file, "--into", `fresh_${backups}`, "--json"]);
+  await runCommand(commandContext, ["restore", "--from", file, "--into", `fresh_${backups}`, "--json"]);
   await servers.replaceDatabase(`fresh_${backups}`);
   if (options.isRedisLost) await servers.flushRedis();
   await countAgain(sql, callers);
   await options.restored?.();
   const startedMs = Date.now();
   for (const start of starts) start();
-  await until("the restored log was not refused", REFUSED_WITHIN_MS, () => isRefused(sql));
+  await waitUntil("no alert for the restored log was raised", REFUSED_WITHIN_MS, () => isRefused(sql));
   if ((await signedSize(sql)) > atBackup) throw new InvariantViolation("the log of a restored backup was signed");
-  await command(place, ["log", "declare", "--reason", "restored from a backup"]);
-  await until("the declared log was not signed", SIGNED_WITHIN_MS, async () => {
+  await runCommand(commandContext, ["log", "declare", "--reason", "restored from a backup"]);
+  await waitUntil("the declared log was not signed", SIGNED_WITHIN_MS, async () => {
     return (await signedSize(sql)) > 0n && !(await isRefused(sql));
   });
   return startedMs;
 }
 
-/** Waits until a checkpoint beyond a size was signed. */
+/** Waits until a checkpoint of a log larger than `size` is signed. */
 function signed(sql: Sql, size: bigint): Promise<void> {
-  return until("no checkpoint was signed", SIGNED_WITHIN_MS, async () => (await signedSize(sql)) > size);
+  return waitUntil("no checkpoint was signed", SIGNED_WITHIN_MS, async () => (await signedSize(sql)) > size);
 }
 
 /** The size of the newest checkpoint of the newest log; 0 without one. */
@@ -93,7 +93,7 @@ async function isRefused(sql: Sql): Promise<boolean> {
   return rows.length > 0;
 }
 
-/** What callers were answered since the backup is counted nowhere any more: they begin with what is. */
+/** Sets the callers' counts to the restored quotas, which lack the calls since the backup. */
 async function countAgain(sql: Sql, callers: readonly Caller[]): Promise<void> {
   for (const caller of callers) {
     const [row] = await sql<{ used: number }[]>`

@@ -1,15 +1,15 @@
 import type { Sql } from "../../src/db/client.ts";
 import { InvariantViolation } from "./invariant-violation.ts";
-import { until } from "./wait-until.ts";
+import { waitUntil } from "./wait-until.ts";
 
 const QUEUE = "roll-up-usage";
 const ALERT_WITHIN_MS = 60_000;
 const DAYS = 4;
 
 /**
- * Four days without a roll-up of usage, and its return: an alert must be raised for each day, and all of them must be summed
- * and closed after it. Returns the seconds until the alerts, and from the return until the sums.
- * @throws Broken if it is not so
+ * Pauses the roll-up of usage, adds four days, and resumes it: an alert must be raised for each day, then each day must be
+ * summed and closed. Returns the seconds until the alerts, and from the resumption until the sums.
+ * @throws InvariantViolation if an alert, a sum or a closed day is missing
  */
 export async function pauseRollUp(sql: Sql): Promise<{ raised: number; summed: number }> {
   const beganMs = Date.now();
@@ -26,7 +26,7 @@ export async function pauseRollUp(sql: Sql): Promise<{ raised: number; summed: n
         and subject = any(${days})`;
     return row?.n ?? 0;
   };
-  await until(
+  await waitUntil(
     "four days without a roll-up raised no alert",
     ALERT_WITHIN_MS,
     async () => (await countBehind()) === DAYS,
@@ -34,7 +34,7 @@ export async function pauseRollUp(sql: Sql): Promise<{ raised: number; summed: n
   const raised = (Date.now() - beganMs) / 1_000;
   await sql`delete from queue_controls where queue = ${QUEUE}`;
   const resumedMs = Date.now();
-  await until("four days were not summed", ALERT_WITHIN_MS, async () => (await countBehind()) === 0);
+  await waitUntil("four days were not summed", ALERT_WITHIN_MS, async () => (await countBehind()) === 0);
   const [row] = await sql<{ closed: number }[]>`
     select count(*)::integer as closed
     from usage_days
@@ -45,7 +45,7 @@ export async function pauseRollUp(sql: Sql): Promise<{ raised: number; summed: n
   return { raised, summed: (Date.now() - resumedMs) / 1_000 };
 }
 
-/** Calls of one account on the four days before those that have calls, as the meter stores them. Returns the days. */
+/** Adds calls of one account, as the meter stores them, on the four days before the oldest that has calls. Returns the days. */
 async function addFourDays(sql: Sql): Promise<string[]> {
   return sql.begin(async (tx) => {
     const [row] = await tx<{ oldest: number }[]>`

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { run } from "../../src/embedded/process.ts";
 import { InvariantViolation } from "./invariant-violation.ts";
 
-/** Where commands of Roundhouse are run. */
+/** The code, working directory and environment of a command. */
 export interface CommandContext {
   /** The checkout whose `src/start.js` is run. */
   root: string;
@@ -14,10 +14,10 @@ export interface CommandContext {
 const TIMEOUT_MS = 240_000;
 
 /**
- * Runs a command of Roundhouse as an operator does; returns its standard output.
- * @throws Broken if it fails
+ * Runs a `roundhouse` command as an operator does. Returns its standard output.
+ * @throws InvariantViolation if it fails
  */
-export async function command({ root, folder, env }: CommandContext, args: readonly string[]): Promise<string> {
+export async function runCommand({ root, folder, env }: CommandContext, args: readonly string[]): Promise<string> {
   const { PATH = "", HOME = "" } = process.env;
   const { code, stdout, stderr } = await run(
     {
@@ -28,6 +28,7 @@ export async function command({ root, folder, env }: CommandContext, args: reado
     },
     { timeoutMs: TIMEOUT_MS },
   );
-  if (code !== 0) throw new InvariantViolation(`roundhouse ${args.join(" ")} ended with ${code}: ${stderr}${stdout}`);
+  if (code !== 0)
+    throw new InvariantViolation(`roundhouse ${args.join(" ")} exited with code ${code}: ${stderr}${stdout}`);
   return stdout;
 }

@@ -8,29 +8,29 @@ import { run } from "../../src/embedded/process.ts";
 
 const PREFIX = "roundhouse-simulate-";
 const OWNER = "owner.json";
-/** Whoever has this is meant to be looked at, and stays. */
+/** A folder with this file is kept for diagnosis. */
 export const HISTORY_FILE = "history.txt";
-/** What a simulation starts; a shell that somebody opened in its folder is none of them. */
+/** Only these programs are killed; a shell that an operator opened in the folder is not. */
 const PROGRAMS = /^(?:node|postgres|redis-server|valkey-server)$/;
 
-/** A folder of one run, which goes with it: `close` ends the watch over it. */
+/** The folder of one run; `close` ends its watchdog. */
 export interface RunFolder {
   folder: string;
   close(): void;
 }
 
 /**
- * Makes a folder that goes with this process. A watchdog sees to it, since nobody whom `kill -9` ends can: once this
- * process is gone, it ends those that still work in the folder and takes the folder away, unless a story was left in it.
+ * Creates a folder that is removed when this process ends, also by `kill -9`: a watchdog process then kills the
+ * processes that still run in the folder and removes it, unless it contains a history file.
  */
 export async function makeRunFolder(name: string): Promise<RunFolder> {
   const folder = await mkdtemp(join(tmpdir(), `${PREFIX}${name}-`));
-  await chmod(folder, 0o711); // PostgreSQL may have to run as somebody else, who passes through
+  await chmod(folder, 0o711); // PostgreSQL may run as another user
   const owner = { pid: process.pid, mark: await processMark(process.pid) };
   await writeFile(join(folder, OWNER), JSON.stringify(owner));
   const watchdog = spawn(
     "/bin/sh",
-    // reads until the other end is closed; a process of Node's that only waits would be forty megabytes
+    // `cat` waits until stdin is closed: a waiting Node process would take 40 MB
     [
       "-c",
       'cat > /dev/null; exec "$@"',
@@ -46,7 +46,7 @@ export async function makeRunFolder(name: string): Promise<RunFolder> {
   return { folder, close: () => watchdog.stdin.end() };
 }
 
-/** Takes away what simulations left behind that were killed together with their watchdogs, or before there were any. */
+/** Removes the folders of simulations that were killed together with their watchdogs. */
 export async function removeAbandonedRuns(say: (line: string) => void): Promise<void> {
   for (const name of await readdir(tmpdir())) {
     if (!name.startsWith(PREFIX)) continue;
@@ -55,11 +55,11 @@ export async function removeAbandonedRuns(say: (line: string) => void): Promise<
     if (owner === null) continue;
     const { pid, mark } = JSON.parse(owner) as { pid: number; mark: string | null };
     if ((await processMark(pid)) === mark) continue;
-    if (await removeRun(folder)) say(`took away ${folder}, whose simulation was killed`);
+    if (await removeRun(folder)) say(`removed ${folder}, whose simulation was killed`);
   }
 }
 
-/** Ends what still works in the folder of a run that is over, and takes it away; false where it is kept for its story. */
+/** Kills the processes that still run in a folder and removes it; false if it is kept because of its history file. */
 export async function removeRun(folder: string): Promise<boolean> {
   for (let attempt = 0; attempt < 50; attempt++) {
     const left = await processesIn(folder);
@@ -72,7 +72,7 @@ export async function removeRun(folder: string): Promise<boolean> {
   return true;
 }
 
-/** Takes a folder away, with whatever is mounted in it. */
+/** Removes a folder after unmounting everything in it. */
 export async function removeFolder(folder: string): Promise<void> {
   const mounts = await readFile("/proc/self/mountinfo", "utf8").catch(() => "");
   for (const line of mounts.split("\n")) {
@@ -100,7 +100,7 @@ function kill(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch {
-    // it has ended by itself meanwhile
+    // it has exited by itself
   }
 }
 

@@ -1,21 +1,21 @@
 import { simulateDay } from "./day.ts";
 import { PLANTED, plant, type Planted } from "./planted.ts";
 
-/** What became of a build with a fault in it. */
+/** The result of a planted fault. */
 export interface PlantedResult {
   name: string;
   about: string;
   isDetected: boolean;
   seconds: number;
-  /** What the simulation said of it. */
+  /** The failure that the simulation found; null if none. */
   found: string | null;
 }
 
 const SEED = 1;
-/** Until it is caught; one that shows at the end need not wait long for that. */
+/** How long faults occur; shorter for a planted fault that only the end of a day detects. */
 const LASTS_MS = 45_000;
 const SHOWS_AT_END_MS = 20_000;
-/** The one fault of such a day comes early. */
+/** The fault of such a day occurs early. */
 const FAULT_AFTER_MS = 8_000;
 const QUIET_MS = 20_000;
 const SIZES = {
@@ -29,12 +29,12 @@ const SIZES = {
   isSoak: false,
   isKept: false,
 };
-/** Two cores are what this is measured on; a day mostly waits. */
-const AT_ONCE = 3;
+/** Three days in parallel on two cores, since a day mostly waits. */
+const PARALLEL_DAYS = 3;
 
 /**
- * Plays a short day with each of these builds, in which what brings its fault out happens, until it is caught.
- * @throws Error for a name that is not planted
+ * Simulates a short day with each planted fault.
+ * @throws Error for an unknown name
  */
 export async function runPlanted(
   root: string,
@@ -44,17 +44,17 @@ export async function runPlanted(
   const left = names.map((name) => {
     const planted = PLANTED[name];
     if (planted !== undefined) return { name, planted };
-    throw new Error(`there is no planted fault ${JSON.stringify(name)}; there are ${Object.keys(PLANTED).join(", ")}`);
+    throw new Error(`expected a planted fault (${Object.keys(PLANTED).join(", ")}), got ${JSON.stringify(name)}`);
   });
-  const caught: PlantedResult[] = [];
+  const results: PlantedResult[] = [];
   async function runNext(): Promise<void> {
     for (let next = left.shift(); next !== undefined; next = left.shift()) {
       const { name } = next;
-      caught.push(await runOne(root, next, (line) => say(`${name.padEnd(20)} ${line}`)));
+      results.push(await runOne(root, next, (line) => say(`${name.padEnd(20)} ${line}`)));
     }
   }
-  await Promise.all(Array.from({ length: AT_ONCE }, runNext));
-  return caught.toSorted((a, b) => names.indexOf(a.name) - names.indexOf(b.name));
+  await Promise.all(Array.from({ length: PARALLEL_DAYS }, runNext));
+  return results.toSorted((a, b) => names.indexOf(a.name) - names.indexOf(b.name));
 }
 
 async function runOne(
@@ -67,7 +67,7 @@ async function runOne(
   const found = await runBuild(root, [...(control ?? []), ...edits], planted, say);
   const foundInControl = control === undefined ? null : await runBuild(root, control, planted, say);
   const isDetected = found !== null && detectedBy.test(found) && foundInControl === null;
-  say(isDetected ? "was caught" : "was not caught");
+  say(isDetected ? "detected" : "not detected");
   const seconds = (performance.now() - beganMs) / 1_000;
   return {
     name,
@@ -78,7 +78,7 @@ async function runOne(
   };
 }
 
-/** What a day with such a build finds; null when nothing is wrong. */
+/** Simulates a day with these edits. Returns the failure; null if every invariant held. */
 async function runBuild(
   root: string,
   edits: Planted["edits"],
@@ -89,7 +89,7 @@ async function runBuild(
   try {
     const lastsMs = showsAtEnd ? SHOWS_AT_END_MS : LASTS_MS;
     const day = await simulateDay({ ...SIZES, lastsMs, faults, houseFaults, root: build.root, say });
-    return day.broken;
+    return day.failure;
   } finally {
     await build.remove();
   }

@@ -9,50 +9,49 @@ import { clientPortsOf } from "./client-ports.ts";
 import { makeDisk } from "./disks.ts";
 import { openProxy } from "../support/proxy.ts";
 
-/** PostgreSQL and Redis of a simulation, and everything that may happen to them. Processes reach both through proxies. */
+/** PostgreSQL and Redis of a simulation, and their faults. Processes connect to both through proxies. */
 export interface SimulatedServers {
   databaseUrl: string;
   redisUrl: string;
-  /** Past the proxy; ends with each restart of PostgreSQL and comes back by itself. */
+  /** Does not use the faulty proxy port; reconnects by itself after a restart of PostgreSQL. */
   sql: Sql;
   killRedis(): Promise<void>;
   flushRedis(): Promise<void>;
-  /** As `pg_ctl restart -m immediate` does it: no checkpoint, so that it recovers from its log. */
+  /** Like `pg_ctl restart -m immediate`: without a checkpoint, so that it recovers from its WAL. */
   restartPostgres(): Promise<void>;
-  /** Stops its processes for so long, without ending a connection. */
+  /** Stops its processes (SIGSTOP) without closing a connection. */
   freezePostgres(forMs: number): Promise<void>;
   freezeRedis(forMs: number): Promise<void>;
-  /** Ends every connection to one of them, and lets none in for so long. */
+  /** Closes every connection to one of them, and refuses new ones for `forMs`. */
   cut(which: "postgres" | "redis", forMs: number): Promise<void>;
   /**
-   * Stops forwarding on the connections to one of them that are open now, while new ones work; no end learns of it.
-   * Returns how many connections.
+   * Stops forwarding on all open connections to one of them without closing them; new ones work. Returns their number.
    */
   silence(which: "postgres" | "redis"): number;
-  /** Does so with one connection of a process: the one that sent most. Returns how many: 0 or 1. */
+  /** The same for one connection of a process, the one that sent most. Returns their number: 0 or 1. */
   silenceOneOf(which: "postgres" | "redis", pid: number): number;
   /** Closes both ends of all silenced connections. */
   closeSilenced(): void;
-  /** Ends the leader's lease without its knowledge: its next renewal is refused, and it has to acquire it again. */
+  /** Ends the leader's lease without notice: its next renewal is refused, and it has to acquire it again. */
   deposeLeader(): Promise<void>;
   /**
-   * Leaves so many bytes on the disk of both for so long; `isLogToo` makes PostgreSQL begin a new file of its log there.
-   * One that ended of it is started again once there is room, as a supervisor would.
-   * @throws Error where they have no disk of their own
+   * Leaves `roomBytes` free on the disk of both for `forMs`; `isLogToo` makes PostgreSQL switch to a new WAL file. A server
+   * that exits is restarted afterwards, as by a supervisor.
+   * @throws Error if nothing can be mounted
    */
   fillDisk(roomBytes: number, forMs: number, options: { isLogToo: boolean }): Promise<void>;
-  /** Puts another database of the same server in the place of the one that `databaseUrl` names, which is dropped. */
+  /** Drops the database of `databaseUrl` and renames another one of the same server to its name. */
   replaceDatabase(other: string): Promise<void>;
-  /** Whether they have a disk of their own. */
+  /** Whether `fillDisk` works on this machine. */
   hasDisk: boolean;
   stop(): Promise<void>;
 }
 
-/** For logs and tables of an hour; memory is used for what is written alone. */
+/** Enough for the tables and WAL of an hour; tmpfs uses memory only for written data. */
 const DISK_BYTES = 8 * 1024 ** 3;
 const UP_WITHIN_MS = 60_000;
 
-/** Makes the folder `dataDir`, with a disk of its own where that can be done, and starts both there. */
+/** Creates `dataDir`, as a disk if one can be mounted, and starts both servers there. */
 export async function startSimulatedServers(
   dataDir: string,
   cacheDir: string,
@@ -94,7 +93,7 @@ export async function startSimulatedServers(
     async deposeLeader() {
       await sql`
         update leases
-        set holder = 'nobody',
+        set holder = 'deposed',
             epoch = epoch + 1,
             expires_at = clock_timestamp()
         where name = ${RECONCILER}`;
@@ -115,26 +114,26 @@ export async function startSimulatedServers(
       } finally {
         await admin.end();
       }
-      await answers(sql);
+      await waitForPostgres(sql);
     },
     hasDisk: disk !== null,
     async fillDisk(roomBytes, forMs, { isLogToo }) {
-      if (disk === null) throw new Error("PostgreSQL and Redis have no disk of their own");
+      if (disk === null) throw new Error("expected a mounted disk of PostgreSQL and Redis, found none");
       await disk.fill(roomBytes);
-      // it may have ended of it already
+      // PostgreSQL may have exited already
       if (isLogToo) await sql`select pg_switch_wal()`.catch(() => undefined);
       await new Promise((resolve) => setTimeout(resolve, forMs));
       await disk.free();
-      if (await isOver(postgres)) {
-        say("PostgreSQL ended of it, and is started again");
+      if (await hasExited(postgres)) {
+        say("PostgreSQL exited and is restarted");
         postgres = await startPostgres({ dataDir, say, superuser: true });
       }
-      if (await isOver(redis)) {
-        say("Redis ended of it, and is started again");
+      if (await hasExited(redis)) {
+        say("Redis exited and is restarted");
         redis = await startRedis({ dataDir, cacheDir, say });
         pids.redis = await redisPid(redis.url);
       }
-      await answers(sql);
+      await waitForPostgres(sql);
       pids.postgres = await postmasterOf(sql);
     },
     async stop() {
@@ -145,7 +144,7 @@ export async function startSimulatedServers(
   };
 }
 
-/** PostgreSQL that remembers when each transaction was committed; the setting is read at its start. */
+/** PostgreSQL with commit timestamps; the setting needs a restart. */
 async function startWithCommitTimes(dataDir: string, say: (line: string) => void): Promise<PrivateServer> {
   const first = await startPostgres({ dataDir, say, superuser: true });
   const sql = connect(first.url, { name: "simulate", max: 1 });
@@ -155,8 +154,8 @@ async function startWithCommitTimes(dataDir: string, say: (line: string) => void
   return startPostgres({ dataDir, say, superuser: true });
 }
 
-/** Waits until PostgreSQL answers, which may first have to recover. */
-async function answers(sql: Sql): Promise<void> {
+/** Waits until PostgreSQL responds; it may have to recover first. */
+async function waitForPostgres(sql: Sql): Promise<void> {
   const deadline = performance.now() + UP_WITHIN_MS;
   for (;;) {
     try {
@@ -169,11 +168,11 @@ async function answers(sql: Sql): Promise<void> {
   }
 }
 
-/** Whether a server has ended by itself; one that is about to is given the moment. */
-async function isOver({ ended }: PrivateServer): Promise<boolean> {
-  const lives = Symbol("lives");
-  const wait = new Promise<symbol>((resolve) => setTimeout(() => resolve(lives), 1_000));
-  return (await Promise.race([ended, wait])) !== lives;
+/** Whether a server has exited, or does so within a second. */
+async function hasExited({ ended }: PrivateServer): Promise<boolean> {
+  const running = Symbol("running");
+  const wait = new Promise<symbol>((resolve) => setTimeout(() => resolve(running), 1_000));
+  return (await Promise.race([ended, wait])) !== running;
 }
 
 function portOf({ url }: PrivateServer): number {
@@ -197,7 +196,7 @@ async function redisPid(url: string): Promise<number> {
   return pid;
 }
 
-/** The process that all of PostgreSQL's were started by. */
+/** The process id of the postmaster: the parent of every backend. */
 async function postmasterOf(sql: Sql): Promise<number> {
   for (let attempt = 0; ; attempt++) {
     try {
@@ -216,19 +215,19 @@ async function withChildren(pid: number): Promise<number[]> {
 }
 
 async function freeze(pids: readonly number[], forMs: number): Promise<void> {
-  const tell = (signal: NodeJS.Signals) => {
+  const signalAll = (signal: NodeJS.Signals) => {
     for (const pid of pids) {
       try {
         process.kill(pid, signal);
       } catch {
-        // one of its children has ended by itself meanwhile
+        // a child may have exited by itself
       }
     }
   };
-  tell("SIGSTOP");
+  signalAll("SIGSTOP");
   try {
     await new Promise((resolve) => setTimeout(resolve, forMs));
   } finally {
-    tell("SIGCONT");
+    signalAll("SIGCONT");
   }
 }

@@ -28,7 +28,7 @@ function play(seed: number, lastsMs: number): Truth {
 }
 
 describe("a simulated day", () => {
-  it("is drawn from its seed alone, however often its rounds are asked for", () => {
+  it("depends on its seed alone, however often its rounds are generated", () => {
     const truth = drawTruth(7, { nowMs: NOW, houses: 2, tablesPerHouse: 2 });
     drawHouseFaults(truth, NOW, 60_000);
     for (let at = NOW; at <= NOW + 60_000; at += 137)
@@ -38,13 +38,13 @@ describe("a simulated day", () => {
     expect(drawFaults(7, HOUR_MS, 20_000)).toEqual(drawFaults(7, HOUR_MS, 20_000));
   });
 
-  it("includes every fault and every failure if it is long enough", () => {
+  it("includes every fault of servers and houses if it is long enough", () => {
     expect(new Set(drawFaults(3, 20_000 * 2 * FAULTS.length, 20_000).map(({ kind }) => kind))).toEqual(new Set(FAULTS));
     const kinds = new Set(faultsOfHouse(play(3, 400_000), "h0").map(({ kind }) => kind));
     expect(kinds).toEqual(new Set(HOUSE_FAULTS));
   });
 
-  it("has times that are hours wrong while the clock of a house is, and true ones otherwise", () => {
+  it("reports wrong times while the clock of a house is wrong, and correct ones otherwise", () => {
     const truth = play(5, 400_000);
     const [table] = truth.tables;
     const wrong = (table?.rounds ?? []).filter(
@@ -77,20 +77,20 @@ describe("a response", () => {
   const check = (text: string, plan = "Pro", shown = new Map<string, number>()) =>
     checkResponse(truth, { path: "rounds?limit=20", text, plan, by: "api-0", shown, shownBefore: new Map(shown) });
 
-  it("that shows the results of the houses, to the right caller, is true", () => {
+  it("passes if it shows the results of the houses to the right caller", () => {
     expect(() => check(list())).not.toThrow();
   });
 
   it.each([
     ["of another plan", () => check(list(), "Max"), /served a caller with the plan Max as one with Pro/],
-    ["with a round twice", () => check(list((ids) => [...ids, ids.at(-1) ?? 0])), /out of order, or twice/],
+    ["with a round twice", () => check(list((ids) => [...ids, ids.at(-1) ?? 0])), /out of order or twice/],
     [
-      "with a result that nobody told",
+      "with a result that no house reported",
       () => check(list().replace(/"multiplier":[\d.]+/, '"multiplier":123456.78')),
       /shows 123456.78 for round/,
     ],
     [
-      "that goes back in time",
+      "with an older newest round than before",
       () => {
         const shown = new Map<string, number>();
         check(list(), "Pro", shown);
@@ -102,24 +102,24 @@ describe("a response", () => {
       },
       /as the newest, after it had shown/,
     ],
-    ["that is no refusal of ours", () => readRefusal("games", 500, "oops"), /with what is not JSON: oops/],
+    ["that is not JSON", () => readRefusal("games", 500, "oops"), /a body that is not JSON: oops/],
     [
-      "that refuses for a fault of ours",
+      "with an internal error",
       () =>
         readRefusal(
           "games",
           500,
           '{"ok":false,"error":{"code":"internal_error","message":"a fault","docs_url":"/docs"},"request_id":"r"}',
         ),
-      /was served 500 internal_error/,
+      /returned 500 internal_error/,
     ],
-  ])("%s is found out", (_, given, message) => {
+  ])("%s is refused", (_, given, message) => {
     expect(given).toThrow(InvariantViolation);
     expect(given).toThrow(message);
   });
 
-  it("detects every result that a false house reported", () => {
-    const day = play(7, 400_000); // long enough for every trouble
+  it('is compared with every result that a house with the fault "lie" reports', () => {
+    const day = play(7, 400_000); // long enough for every house fault
     const lied = day.tables.flatMap((table) => table.rounds.map((round) => reportedResults(day, table, round).length));
     expect(new Set(lied)).toEqual(new Set([1, 2]));
   });
@@ -129,13 +129,13 @@ describe("memory", () => {
   const samples = (bytes: (part: number) => number) =>
     Array.from({ length: 100 }, (_, n) => ({ name: "api-0", part: n / 100, bytes: bytes(n / 100) }));
 
-  it("is flat if it warms up at first and swings afterwards", () => {
+  it("does not leak if it grows during the warm-up and varies afterwards", () => {
     const flat = growthOf(samples((part) => (part < 0.1 ? 50e6 : part * 100 === 95 ? 900e6 : 200e6)));
     expect(flat).toEqual([{ name: "api-0", beforeMb: 200, afterMb: 200 }]);
     expect(findLeak(flat)).toBeUndefined();
   });
 
-  it("leaks if it grows by a third and more", () => {
+  it("leaks if it grows by more than 30 %", () => {
     expect(findLeak(growthOf(samples((part) => 200e6 * (1 + part))))?.name).toBe("api-0");
   });
 });

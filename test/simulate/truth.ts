@@ -1,14 +1,14 @@
 import { draw } from "../../src/demo/draw.ts";
 
-/** One round as it was really played. */
+/** A round as it was played. */
 export interface TrueRound {
   id: number;
   hundredths: number;
-  /** Epoch milliseconds: from then on the house lists it. */
+  /** Epoch milliseconds; the house lists the round from then on. */
   endsAtMs: number;
 }
 
-/** What can be wrong with a house for a while. */
+/** The faults of houses. */
 export const HOUSE_FAULTS = [
   "silent",
   "slow",
@@ -30,16 +30,16 @@ export const HOUSE_FAULTS = [
 ] as const;
 export type HouseFaultKind = (typeof HOUSE_FAULTS)[number];
 
-/** Something that is wrong with a house from one moment to another. */
+/** A fault of a house, and when it is active. */
 export interface HouseFault {
   kind: HouseFaultKind;
-  /** Its place among those of its house. */
+  /** Its index among the faults of its house. */
   number: number;
   fromMs: number;
   toMs: number;
 }
 
-/** A table of the simulation; its rounds are made as time goes on, and depend on the seed alone. */
+/** A table of the simulation. Its rounds are generated as time passes, and depend on the seed alone. */
 export interface TrueTable {
   house: string;
   game: string;
@@ -48,36 +48,36 @@ export interface TrueTable {
   rounds: TrueRound[];
 }
 
-/** The shortest pause between two rounds; what is above it is time in flight. */
+/** The pause between two rounds; the rest of the interval is the duration of a round. */
 export const PAUSE_MS = 900;
 const LONGEST_FLIGHT_MS = 1_400;
-/** A house that numbers anew goes on so much higher. */
+/** How far the fault "renumber" increases the ids. */
 const JUMP = 1_000_000;
-/** The result of a round in a lie: recognizable, and never its own. */
+/** What the fault "lie" adds to a result, in hundredths. */
 const LIE_HUNDREDTHS = 37;
-/** How far back a lying house changes what it told, and from what age on. */
+/** The ages of the rounds whose results the fault "lie" changes. */
 const LIE_FROM_MS = 1_000;
 const LIE_TO_MS = 6_000;
-/** How many kinds the next house is ahead; prime to their number. */
+/** Each house starts its faults this many kinds after the previous house; coprime to their number. */
 const STEP = 5;
-/** A clock that is set wrong is so by hours at most: a time that is a day ahead is not believed at all. */
+/** At most six hours: a time that is a day ahead fails validation. */
 const CLOCK_WRONG_MS = 6 * 3_600_000;
 
-/** What is true of one seeded simulation: tables, rounds, and when which house is in trouble. */
+/** The truth of a seeded simulation: tables, rounds, and the faults of each house. */
 export interface Truth {
   seed: number;
-  /** When the troubles begin and end; nothing is wrong with a house before and after. */
+  /** The time between which houses have faults. */
   startMs: number;
   endMs: number;
-  /** From then on no round ends; null while houses play. */
+  /** No round ends after this time; null while houses play. */
   frozenAtMs: number | null;
-  /** When the backup was made that was restored last: the commit times of older rows are those of the restore. */
+  /** The time of the backup that was last restored: older rows have the commit time of the restore. */
   restoredToMs: number | null;
   tables: readonly TrueTable[];
   houseFaults: Map<string, readonly HouseFault[]>;
 }
 
-/** Houses that play since half a minute, without troubles. */
+/** Creates houses without faults that have played for half a minute. */
 export function drawTruth(
   seed: number,
   { nowMs, houses, tablesPerHouse }: Record<"nowMs" | "houses" | "tablesPerHouse", number>,
@@ -90,7 +90,7 @@ export function drawTruth(
   return { seed, startMs: nowMs, endMs: nowMs, frozenAtMs: null, restoredToMs: null, tables, houseFaults };
 }
 
-/** Draws when which house is in trouble, from a moment on for so long: once everything has started. */
+/** Draws the faults of all houses; called when every process has started. */
 export function drawHouseFaults(
   truth: Truth,
   startMs: number,
@@ -107,7 +107,7 @@ export function drawHouseFaults(
   }
 }
 
-/** The kinds in turn, so that none is left out of a day that is long enough. */
+/** Uses the kinds in turn, so that a day that is long enough has every kind. */
 function drawFaultsOfHouse(
   { seed, startMs, endMs }: Truth,
   house: string,
@@ -123,7 +123,7 @@ function drawFaultsOfHouse(
   return houseFaults;
 }
 
-/** Makes the rounds of a table up to a moment; those that are there stay as they are. */
+/** Adds the rounds of a table that ended until `nowMs`. */
 export function generateRounds(truth: Truth, table: TrueTable, nowMs: number): void {
   const { seed, frozenAtMs } = truth;
   const untilMs = Math.min(nowMs, frozenAtMs ?? nowMs);
@@ -140,19 +140,19 @@ export function generateRounds(truth: Truth, table: TrueTable, nowMs: number): v
   }
 }
 
-/** All troubles of a house, in their order. */
+/** All faults of a house, in order. */
 export function faultsOfHouse({ houseFaults }: Truth, house: string): readonly HouseFault[] {
   return houseFaults.get(house) ?? [];
 }
 
-/** The troubles of a house at a moment. */
+/** The kinds of the faults that a house has at a time. */
 export function houseFaultsAt(truth: Truth, house: string, atMs: number): HouseFaultKind[] {
   return faultsOfHouse(truth, house)
     .filter(({ fromMs, toMs }) => fromMs <= atMs && atMs < toMs)
     .map(({ kind }) => kind);
 }
 
-/** The trouble of one kind that a house has at a moment; undefined if it has none. */
+/** The fault of a kind that a house has at a time; undefined if it has none. */
 export function findHouseFault(
   truth: Truth,
   house: string,
@@ -162,12 +162,12 @@ export function findHouseFault(
   return faultsOfHouse(truth, house).find((one) => one.kind === kind && one.fromMs <= atMs && atMs < one.toMs);
 }
 
-/** Whether the tables of a house share one response: those of the last house do. */
+/** Whether one response contains all tables of a house, as for the last house. */
 export function isShared({ houseFaults }: Truth, house: string): boolean {
   return houseFaults.size > 1 && house === [...houseFaults.keys()].at(-1);
 }
 
-/** When a round was over, as its house has it: by a clock that may be hours wrong at the time, ahead or behind. */
+/** The end of a round as its house reports it; the clock of the house may be hours wrong. */
 export function reportedEndMs(truth: Truth, { house }: TrueTable, { endsAtMs }: TrueRound): number {
   const { seed } = truth;
   const wrong = faultsOfHouse(truth, house).find(
@@ -177,12 +177,12 @@ export function reportedEndMs(truth: Truth, { house }: TrueTable, { endsAtMs }: 
   return Math.round(endsAtMs + aheadMs);
 }
 
-/** Rounds that ended while their house loses some: it never lists them, not even in its history. */
+/** Whether the house never lists a round, not even in its history. */
 export function isLost(truth: Truth, { house }: TrueTable, { endsAtMs }: TrueRound): boolean {
   return houseFaultsAt(truth, house, endsAtMs).includes("lost");
 }
 
-/** Until when a round is held back; null for one that is listed when it has ended. */
+/** When a round is first listed; null if it is listed as soon as it has ended. */
 export function withheldUntil(truth: Truth, { house }: TrueTable, { id, endsAtMs }: TrueRound): number | null {
   const late = faultsOfHouse(truth, house).find(
     ({ kind, fromMs, toMs }) => kind === "late" && fromMs <= endsAtMs && endsAtMs < toMs,
@@ -190,14 +190,14 @@ export function withheldUntil(truth: Truth, { house }: TrueTable, { id, endsAtMs
   return late === undefined || id % 3 !== 0 ? null : late.toMs;
 }
 
-/** The result of a round as its house tells it at a moment. */
+/** The result of a round as its house lists it at a time. */
 export function listedHundredths(truth: Truth, { house }: TrueTable, round: TrueRound, atMs: number): number {
   const age = atMs - round.endsAtMs;
   const isLie = age >= LIE_FROM_MS && age <= LIE_TO_MS && houseFaultsAt(truth, house, atMs).includes("lie");
   return round.hundredths + (isLie ? LIE_HUNDREDTHS : 0);
 }
 
-/** Every result that a house ever told of a round: the first one that we hear is the one we keep. */
+/** Every result that a house reports for a round at some time: the first one that is received is stored. */
 export function reportedResults(truth: Truth, { house }: TrueTable, round: TrueRound): number[] {
   const [from, to] = [round.endsAtMs + LIE_FROM_MS, round.endsAtMs + LIE_TO_MS];
   const lied = faultsOfHouse(truth, house).some(

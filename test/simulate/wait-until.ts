@@ -4,10 +4,10 @@ import { InvariantViolation } from "./invariant-violation.ts";
 const CHECK_EVERY_MS = 250;
 
 /**
- * Waits until something is so.
- * @throws Broken with `what` if it is not so in time
+ * Waits until a condition is true.
+ * @throws InvariantViolation with `what`, the opposite of the condition, after the timeout
  */
-export async function until(what: string, withinMs: number, isTrue: () => Promise<boolean>): Promise<void> {
+export async function waitUntil(what: string, withinMs: number, isTrue: () => Promise<boolean>): Promise<void> {
   for (const end = Date.now() + withinMs; !(await isTrue()); await delay(CHECK_EVERY_MS)) {
     if (Date.now() > end) throw new InvariantViolation(`${what} within ${withinMs / 1_000} s`);
   }
