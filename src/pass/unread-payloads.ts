@@ -15,10 +15,11 @@ import { refusalOf } from "./stores/write-store.ts";
 /** Attempts on the oldest payload: in time, without a set, with every round looked up, and refused. */
 const MOST_TRIES = 5;
 /**
- * Payloads of a table per transaction: one alone costs some 12 ms, twenty of fifty rounds 5 ms each. Only one if rounds
- * are looked up by hash: that finds stored rounds only, not those of a payload in the same transaction.
+ * Payloads of a table per transaction: a round of payloads of fifty takes 61 µs of processor time with twenty, 46 with a
+ * hundred. Only one if rounds are looked up by hash: that finds stored rounds only, not those of a payload in the same
+ * transaction.
  */
-const AT_ONCE = 20;
+const AT_ONCE = 100;
 
 /**
  * Processes the oldest unread payloads of a table as their polls would have, in one transaction; null if there is none.
@@ -100,7 +101,8 @@ async function processEach(
     const earlier = results.at(-1);
     const followsUseless = earlier === undefined ? payload.followsUseless : earlier.rows.marks.every(isUseless);
     const response = responseOf({ ...payload, followsUseless }, await read(state, place), payload.isFollowed);
-    const result = pass(state, response, timeNow());
+    const isFollowed = place + 1 < unread.length;
+    const result = pass(state, response, { ...timeNow(), isFollowed });
     results.push(result);
     ({ state } = result);
   }

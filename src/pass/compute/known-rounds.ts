@@ -18,9 +18,14 @@ type FindLine = (roundId: string) => string | undefined;
 /** Responses with more ids part the text into lines, which takes as long as two searches for a new round (11 µs). */
 const MOST_SEARCHES = 2;
 
+/** The text that was parted last: a response is looked up in the same one three times. */
+let parted: { known: KnownRounds; byId: ReadonlyMap<string, string> } = { known: NO_ROUNDS, byId: new Map() };
+
 function lineFinder(known: KnownRounds, ids: number): FindLine {
   if (ids > MOST_SEARCHES) {
-    const byId = new Map(linesOf(known).map((line) => [line.slice(0, line.indexOf("\t")), line]));
+    if (parted.known !== known)
+      parted = { known, byId: new Map(linesOf(known).map((line) => [line.slice(0, line.indexOf("\t")), line])) };
+    const { byId } = parted;
     return (roundId) => byId.get(roundId);
   }
   return (roundId) => {
@@ -46,12 +51,14 @@ export function withRounds(known: KnownRounds, added: readonly (readonly [string
     .slice(-KNOWN_ROUNDS)
     .toReversed()
     .map(([roundId, round]) => `\n${roundId}\t${pack(round)}`);
-  let after = lines.join("") + known;
+  const after = lines.join("") + known;
+  let end = after.length - 1;
   for (;;) {
-    const last = after.lastIndexOf("\n", after.length - 2);
-    const [, seq] = after.slice(last + 1, -1).split("\t", 2);
-    if (seq === undefined || BigInt(seq) > newest - BigInt(KNOWN_ROUNDS)) return after;
-    after = after.slice(0, last + 1);
+    const start = after.lastIndexOf("\n", end - 1);
+    const seqAt = after.indexOf("\t", start) + 1;
+    const seq = BigInt(after.slice(seqAt, after.indexOf("\t", seqAt)));
+    if (seq > newest - BigInt(KNOWN_ROUNDS)) return after.slice(0, end + 1);
+    end = start;
   }
 }
 

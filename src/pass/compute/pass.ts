@@ -15,7 +15,7 @@ import type { CompletePassRows, OpenForecast, PassResponse, PassResult, PassStat
 export function pass(state: PassState, response: PassResponse, at: PassTime): PassResult {
   const placed = isReadNow(state, response, at.mayRead) ? placeResponse(state, response) : keepUnread(state, response);
   const settled = settlePlaced(state, placed, at);
-  const learned = learnPlaced(state, placed);
+  const learned = learnPlaced(state, placed, at);
   const issued = issueAfter(state, placed, { settled, learned }, at);
   const head = headAfter(state, placed, settled, issued);
   const shown = showToCallers(state, { head, learned, issued }, at);
@@ -62,12 +62,12 @@ interface Learned extends Memories {
   snapshot: SnapshotRow | null;
 }
 
-function learnPlaced(state: PassState, placed: Placed): Learned | null {
+function learnPlaced(state: PassState, placed: Placed, { isFollowed = false }: PassTime): Learned | null {
   const { rounds } = placed.rows;
   if (rounds.length === 0) return null;
   const memories = copyMemories(state);
   const audits = learnRounds(memories, state.model, state.table.bands, rounds);
-  return { ...memories, audits, snapshot: dueSnapshot(state, placed.state.head, memories) };
+  return { ...memories, audits, snapshot: isFollowed ? null : dueSnapshot(state, placed.state.head, memories) };
 }
 
 /** The set of a pass, and every forecast that is open after it. */
@@ -124,7 +124,7 @@ function showToCallers(
     : head.nowPpm;
   return {
     head: { ...head, nowPpm },
-    reading: dueReading(state, head, learned, at),
+    reading: at.isFollowed === true ? null : dueReading(state, head, learned, at),
   };
 }
 

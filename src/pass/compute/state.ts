@@ -204,6 +204,8 @@ export interface PassTime {
   maySettle: boolean;
   /** Why no set may be issued; null if one may. `refused`: the database refused it as late. */
   noSet: "paused" | "refused" | null;
+  /** A later pass of the same transaction follows, which makes the snapshot and the reading. */
+  isFollowed?: boolean;
 }
 
 /** Why no set follows a round. */
