@@ -1,3 +1,4 @@
+import { startDeadline } from "../abort.ts";
 import type { Queryable } from "../db/client.ts";
 import { isConnectionError } from "../db/errors.ts";
 import { reasonOf } from "../errors.ts";
@@ -203,7 +204,6 @@ async function readWave(
   { lookUpAll, signal }: { lookUpAll: boolean; signal: AbortSignal },
 ): Promise<ReadOne[]> {
   const reader = { sql: passes.pipeline, prover: passes.prover };
-  const deadlines = createDeadlines(signal);
   const mayRead = !lease.isAfterExpiry && !lease.paused.includes(READING);
   const all: ReadOne[] = [];
   const served = new Map<ReceivedBody, number[]>();
@@ -225,7 +225,7 @@ async function readWave(
     if (body !== null && others === undefined) served.set(body, own);
     const isRead = body !== null && mayRead && !before.hasUnread && !isEqual && !isAsBefore;
     const given = body !== null && { body: body.bytes, now: receivedAt, path: asked.path, kind: "poll" as const };
-    const read = isRead && given ? await readInTime(reader, house, before, given, { deadlines, all: lookUpAll }) : null;
+    const read = isRead && given ? await readInTime(reader, house, before, given, { signal, all: lookUpAll }) : null;
     const response = await polledResponse(received, read, { isRepeat: isEqual || isAsBefore, served: own });
     all.push({ received, before, response, part });
   }
@@ -265,40 +265,18 @@ async function readInTime(
   house: House,
   state: PassState,
   body: Parameters<typeof readResponse>[3],
-  { deadlines, all }: { deadlines: Deadlines; all: boolean },
+  { signal, all }: { signal: AbortSignal; all: boolean },
 ): Promise<ReadResponse | null> {
-  const deadline = deadlines.start();
+  const deadline = startDeadline(signal, READ_WITHIN_MS);
   try {
     return await readResponse(reader, house, state, body, { signal: deadline.signal, all });
   } catch (error) {
-    deadlines.signal.throwIfAborted();
-    if (deadline.signal.aborted) return null;
+    signal.throwIfAborted();
+    if (deadline.isLate()) return null;
     throw error;
   } finally {
     deadline.end();
   }
-}
-
-/** The deadlines of responses that are read one after the other. */
-interface Deadlines {
-  /** Of the poll. */
-  signal: AbortSignal;
-  start(): { signal: AbortSignal; end(): void };
-}
-
-/** Reuses a signal until it is aborted: a combined signal for each of ten tables costs as much as reading a table. */
-function createDeadlines(signal: AbortSignal): Deadlines {
-  let limit = new AbortController();
-  let combined: AbortSignal | null = null;
-  return {
-    signal,
-    start() {
-      if (limit.signal.aborted) [limit, combined] = [new AbortController(), null];
-      combined ??= AbortSignal.any([signal, limit.signal]);
-      const timer = setTimeout((late) => late.abort(), READ_WITHIN_MS, limit);
-      return { signal: combined, end: () => clearTimeout(timer) };
-    },
-  };
 }
 
 /** Time and circumstances of passes now. */

@@ -1,6 +1,7 @@
 import { promisify } from "node:util";
 import { brotliDecompress, constants, gunzip, inflate, inflateRaw, zstdDecompress } from "node:zlib";
 import { Agent, errors, request as send, type Dispatcher } from "undici";
+import { startDeadline } from "../../abort.ts";
 import { codeOf, reasonOf } from "../../errors.ts";
 import type { FailureReason, HouseResponse, HouseClient, HouseRequest } from "./client.ts";
 import { excerpt } from "../reading/excerpt.ts";
@@ -82,7 +83,7 @@ async function fetchOnce(
   const url = new URL(request.url); // names are checked by the agent's lookup
   const refused = refuseUrl(url, request.allowPrivate);
   if (refused !== null) return fail("refused_address", `${url.host}: ${refused}`);
-  const deadline = AbortSignal.timeout(request.timeoutMs);
+  const deadline = startDeadline(signal, request.timeoutMs);
   let status: number | null = null;
   try {
     const response = await send(url, {
@@ -90,15 +91,14 @@ async function fetchOnce(
       method: request.method,
       headers: headersOf(request, userAgent),
       body: request.body ?? null,
-      signal: AbortSignal.any([signal, deadline]),
+      signal: deadline.signal,
       headersTimeout: request.timeoutMs,
       bodyTimeout: request.timeoutMs,
     });
     status = response.statusCode;
     if (status !== 200) {
-      await response.body
-        .dump({ limit: WORTH_READING, signal: AbortSignal.any([signal, deadline]) })
-        .catch(() => undefined); // the status is enough; an incomplete body changes nothing
+      // the status is enough; an incomplete body changes nothing
+      await response.body.dump({ limit: WORTH_READING, signal: deadline.signal }).catch(() => undefined);
       if (signal.aborted) return fail("aborted", "stopped before the response was complete", status);
       if (status === 304 && isConditional(request)) return { kind: "unchanged", status, elapsedMs: elapsedMs() };
       if (status === 404 && request.mayBeAbsent === true) return { kind: "absent", status, elapsedMs: elapsedMs() };
@@ -119,8 +119,10 @@ async function fetchOnce(
     };
   } catch (error) {
     if (signal.aborted) return fail("aborted", "stopped before the response was complete", status);
-    if (deadline.aborted) return fail("timeout", `no complete response within ${request.timeoutMs} ms`, status);
+    if (deadline.isLate()) return fail("timeout", `no complete response within ${request.timeoutMs} ms`, status);
     return fail(...explain(error, request), status);
+  } finally {
+    deadline.end();
   }
 }
 

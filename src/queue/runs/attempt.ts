@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { startDeadline, type Deadline } from "../../abort.ts";
 import type { Log } from "../../log.ts";
 import type { Counts } from "../job.ts";
 
@@ -25,13 +26,18 @@ export interface Attempts {
  */
 export function createAttempts({ timeoutMs, stop }: { timeoutMs: number; stop: AbortSignal }): Attempts {
   const busy = new Map<string, Promise<Outcome>>();
+  const active = new Set<Deadline>();
+  stop.addEventListener("abort", () => {
+    for (const attempt of active) attempt.abort(stop.reason);
+  });
 
   return {
     isBusy: (key) => busy.has(key),
     async make(key, work, log, cancelled) {
-      const late = new AbortController();
-      const timer = setTimeout(() => late.abort(new Error(`took longer than ${timeoutMs} ms`)), timeoutMs);
-      const signal = AbortSignal.any([cancelled, stop, late.signal]);
+      const attempt = startDeadline(cancelled, timeoutMs);
+      const { signal } = attempt;
+      if (stop.aborted) attempt.abort(stop.reason);
+      active.add(attempt);
       const outcome = outcomeOf(work, signal);
       const free = () => {
         if (busy.get(key) === outcome) busy.delete(key);
@@ -41,7 +47,8 @@ export function createAttempts({ timeoutMs, stop }: { timeoutMs: number; stop: A
       const abortion = untilAborted(signal);
       const first = await Promise.race([outcome, abortion.happened]);
       abortion.forget();
-      clearTimeout(timer);
+      attempt.end();
+      active.delete(attempt);
       if (first !== "aborted") return first;
       const second = await Promise.race([outcome, delay(ABORT_GRACE_MS, "ignored" as const, { ref: false })]);
       if (second === "ignored") {
@@ -61,7 +68,7 @@ async function outcomeOf(work: (signal: AbortSignal) => Promise<Counts>, signal:
   }
 }
 
-/** Call `forget` when no longer waiting: a combined signal with a listener stays in memory as long as its sources. */
+/** Call `forget` when no longer waiting. */
 function untilAborted(signal: AbortSignal): { happened: Promise<"aborted">; forget: () => void } {
   const { promise: happened, resolve } = Promise.withResolvers<"aborted">();
   const onAbort = () => resolve("aborted");

@@ -1,0 +1,34 @@
+/** A limit of time for work that may be aborted earlier. */
+export interface Deadline {
+  /** Aborted when the source is, after the time, or by `abort`. */
+  signal: AbortSignal;
+  abort(reason: unknown): void;
+  isLate(): boolean;
+  /** To be called when the work is over. */
+  end(): void;
+}
+
+/**
+ * Starts a deadline for work that `source` aborts too. `AbortSignal.any` and `AbortSignal.timeout` do the same by weak
+ * references, which take eight times as long (16 µs for the signals of a poll).
+ */
+export function startDeadline(source: AbortSignal, ms: number): Deadline {
+  const controller = new AbortController();
+  let isLate = false;
+  const timer = setTimeout(() => {
+    isLate = true;
+    controller.abort(new Error(`took longer than ${ms} ms`));
+  }, ms);
+  const follow = () => controller.abort(source.reason);
+  if (source.aborted) follow();
+  else source.addEventListener("abort", follow, { once: true });
+  return {
+    signal: controller.signal,
+    abort: (reason) => controller.abort(reason),
+    isLate: () => isLate,
+    end() {
+      clearTimeout(timer);
+      source.removeEventListener("abort", follow);
+    },
+  };
+}
