@@ -10,6 +10,7 @@ import { listStored } from "./stores/known-store.ts";
 import { listHashOwners } from "../rounds/proofs/proof-range-store.ts";
 import { checkProofs } from "../rounds/proofs/proofs.ts";
 import { ownFault, readBody } from "../rounds/read-response.ts";
+import type { KnownRound } from "../rounds/round.ts";
 import { idsToLookUp, knownAmong } from "./compute/known-rounds.ts";
 import type { HeadRow } from "./compute/rows.ts";
 import type { PassState, ReadResponse } from "./compute/state.ts";
@@ -38,6 +39,9 @@ export interface ReadOptions {
   pointsNear?: (fairness: Fairness, items: readonly HouseItem[]) => Promise<Point[]>;
 }
 
+/** Without declared proofs nothing is compared with known rounds. */
+const NOTHING_KNOWN: ReadonlyMap<string, KnownRound> = new Map();
+
 /**
  * Reads a response of a table and checks its proofs. Looks up stored rounds only if the state may have dropped them
  * (`all`: every listed one). For a response that cannot be read, returns the reason.
@@ -64,7 +68,7 @@ export async function readResponse(
     table: name,
     roundIds,
     fairness,
-    known: knownAmong(state, read.items, lookedUp?.known),
+    known: fairness === null ? NOTHING_KNOWN : knownAmong(state, read.items, lookedUp?.known),
     points: [
       ...(anchor === null ? [] : [anchor]),
       ...(fairness === null ? [] : await pointsNear(fairness, read.items)),
