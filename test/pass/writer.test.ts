@@ -79,6 +79,24 @@ it("computes the rows again for each attempt, so that a write that is refused ke
   expect(computed).toEqual(["a", "b", "c", "d", "c", "d"]);
 });
 
+it("writes fifty with one that is refused in fifteen transactions", async () => {
+  const houses = Array.from({ length: 52 }, (_, n) => houseEntry({ id: `many${n}`, tables: [tableEntry({})] }));
+  await applyHouses(sql, houses);
+  let transactions = 0;
+  const counting = new Proxy(pipeline, {
+    get: (target, name: keyof Pipeline) => {
+      if (name === "transact") transactions += 1;
+      return target[name];
+    },
+  });
+  const write = createWriter(counting);
+  const give = (n: number) => write({ tableIds: [n], bytes: 0, rows: () => leaseOf(`many${n}`, n === 20 ? 7n : 0n) });
+  const given = houses.map((_, n) => give(n)); // the first two have the two transactions
+  const results = await Promise.allSettled(given);
+  expect(results.flatMap(({ status }, n) => (status === "rejected" ? [n] : []))).toEqual([20]);
+  expect(transactions).toBe(2 + 15);
+});
+
 it("writes others while those that wait for a lock of another session wait, one after the other", async () => {
   const write = createWriter(pipeline);
   const give = (house: string, tableId: number) => write({ tableIds: [tableId], bytes: 0, rows: () => leaseOf(house) });
