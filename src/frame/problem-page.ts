@@ -7,6 +7,7 @@ import type { Sql } from "../db/client.ts";
 import type { Log } from "../log.ts";
 import type { Responder } from "./responder.ts";
 import { escape } from "./escape.ts";
+import { fieldLabel } from "./field-label.ts";
 import { isMultipart, type Typed } from "./body.ts";
 import { PageError } from "./errors.ts";
 import type { PageReply } from "./view.ts";
@@ -105,11 +106,13 @@ async function asPageError(thrown: unknown, sql: Sql, away: string): Promise<Pag
 }
 
 /** Form fields of the typed values. */
-export function fieldsOf(typed: Typed): { name: string; value: string; isSecret: boolean }[] {
+export function fieldsOf(typed: Typed): { name: string; label: string | null; value: string; isSecret: boolean }[] {
   return Object.entries(typed)
     .filter(([name]) => !name.startsWith("_"))
     .flatMap(([name, values]) =>
-      (Array.isArray(values) ? values : [values]).map((value) => ({ name, value, isSecret: SECRET_NAME.test(name) })),
+      (Array.isArray(values) ? values : [values]).map((value) => {
+        return { name, label: fieldLabel(name), value, isSecret: SECRET_NAME.test(name) };
+      }),
     );
 }
 

@@ -3,6 +3,7 @@ import type { z } from "zod";
 import type { Responder } from "./responder.ts";
 import { type FileInput, readForm, typed, type Typed } from "./body.ts";
 import { PageError } from "./errors.ts";
+import { fieldLabel } from "./field-label.ts";
 import type { PageReply, Shown } from "./view.ts";
 import { type Attempt, backOf, showProblem } from "./problem-page.ts";
 
@@ -124,9 +125,13 @@ function withReturn({ label, href }: NextStep, responder: Responder, request: Re
   return { label, href: `${path}?to=${to}${anchor === undefined ? "" : `#${anchor}`}` };
 }
 
-/** The problems of the typed values, field by field. */
+/** The problems of the typed values, field by field; those of fields without a label name no field. */
 export function problemOf(error: z.core.$ZodError): string {
-  return error.issues.map(({ path, message }) => `${path.map(String).join(".") || "the form"}: ${message}`).join("; ");
+  const textOf = ({ path, message }: z.core.$ZodIssue) =>
+    path.length === 1 && fieldLabel(String(path[0])) === null
+      ? message
+      : `${path.map(String).join(".") || "the form"}: ${message}`;
+  return error.issues.map(textOf).join("; ");
 }
 
 function only<Item extends { path: string }>(base: string, items: readonly Item[], path: string): Item | undefined {

@@ -254,6 +254,21 @@ describe("gaps and notices", () => {
     expect(gap).toEqual({ state: "open", attempts: 0, reason: null, closed_by: null });
   });
 
+  it("a refused form is shown with the labels of its fields and without those that were hidden", async () => {
+    const refused = await operator.post("/ops/notices/write", {
+      of: "nosuch",
+      text: "Hello",
+      reason: "why",
+      back: "x",
+    });
+    const html = (await refused.text()).replaceAll(/\s+/g, " ");
+    expect([refused.status, html]).toEqual([422, expect.stringContaining(">House or table</label>")]);
+    expect(html).toContain('<input type="hidden" name="back" value="x">');
+    expect(html).not.toContain(">back</label>");
+    const empty = await operator.post("/ops/quarantine/decide", { state: "discarded", reason: "all are wrong" });
+    expect(await empty.text()).toMatch(/role="alert">select at least one item</);
+  });
+
   it("an operator's notice is open until it is ended", async () => {
     await act("/ops/notices/write", { of: "alpha", text: "the house moves its servers.", reason: "they mailed us" });
     const text = async () => (await openNotices(world.sql, table))["operator"];

@@ -120,7 +120,12 @@ function showStepUp(
   responder: Responder,
   request: Request,
   reply: PageReply,
-  shown: { requirement: Requirement; action: string; fields: ReturnType<typeof fieldsOf>; problem: string | null },
+  shown: {
+    requirement: Requirement;
+    action: string;
+    fields: { name: string; value: string; isSecret: boolean }[];
+    problem: string | null;
+  },
   status: number,
 ): void {
   const { requirement, fields, ...form } = shown;

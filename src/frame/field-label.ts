@@ -1,0 +1,37 @@
+/** Labels of fields whose name, with a capital, is no label. */
+const LABELS: Readonly<Record<string, string>> = {
+  of: "House or table",
+  from: "From (UTC)",
+  to: "To (UTC)",
+  params: "Changed parameters, as YAML",
+  until: "End (UTC)",
+  price: "Price, USD",
+  days: "Days that a purchase lasts",
+  day: "Calls per UTC day",
+  month: "Calls per UTC month",
+  ceiling: "Ceiling per UTC day",
+  rps: "Calls per second",
+  email: "E-mail",
+  bank_ref: "Bank reference",
+  remittance: "Text",
+  take: "Result",
+  for: "Length",
+};
+/** Fields that forms carry and people do not fill in. */
+const HIDDEN = new Set(
+  "back endpoint expected id ids key match offer parent problem return revision run seen version was".split(" "),
+);
+
+/**
+ * Labels a field of a form that is shown again; null if the field was hidden.
+ *
+ * @example
+ * fieldLabel("rps"); // => "Calls per second"
+ * fieldLabel("on_sale"); // => "On sale"
+ * fieldLabel("revision"); // => null
+ */
+export function fieldLabel(name: string): string | null {
+  if (HIDDEN.has(name)) return null;
+  const words = name.replaceAll("_", " ");
+  return LABELS[name] ?? words.charAt(0).toUpperCase() + words.slice(1);
+}
