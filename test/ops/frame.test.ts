@@ -114,7 +114,7 @@ describe("a template", () => {
   }
   // other templates, components, and helpers that escape; `head` is a template's short word for one of them
   const CALL =
-    /^(include|head|(it\.)?h\.(time|age|money|badge|orDash|unbroken|sortHead|pager|attributes|highlight)|ui)‹›$/;
+    /^(include|head|(it\.)?h\.(time|age|money|badge|orDash|unbroken|sortHead|pager|attributes|highlight|prose)|ui)‹›$/;
   /** Texts of the template itself, with nothing but such calls in them. */
   const isText = (code: string) =>
     /^("[^"]*"|'[^']*'|` data-refresh="\$\{it\.frame\.refreshSeconds\}"`)$/.test(code) ||
