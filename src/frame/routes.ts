@@ -127,11 +127,11 @@ function withReturn({ label, href }: NextStep, responder: Responder, request: Re
 
 /** The problems of the typed values, field by field; those of fields without a label name no field. */
 export function problemOf(error: z.core.$ZodError): string {
-  const textOf = ({ path, message }: z.core.$ZodIssue) =>
+  const ofOne = ({ path, message }: z.core.$ZodIssue) =>
     path.length === 1 && fieldLabel(String(path[0])) === null
       ? message
       : `${path.map(String).join(".") || "the form"}: ${message}`;
-  return error.issues.map(textOf).join("; ");
+  return error.issues.map(ofOne).join("; ");
 }
 
 function only<Item extends { path: string }>(base: string, items: readonly Item[], path: string): Item | undefined {
