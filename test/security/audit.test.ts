@@ -57,7 +57,7 @@ describe("[SUPPLY] a report of the registry", () => {
     expect(read(both, [accepted()])).toMatchObject({ grave: [`leaf <1.2.3: high, ${other}`] });
   });
 
-  it("is unavailable if the registry has no such service or does not answer", () => {
+  it("is unavailable if the registry has no such service or does not respond", () => {
     const refused = {
       message: "405 Method Not Allowed - POST",
       method: "POST",
@@ -67,7 +67,7 @@ describe("[SUPPLY] a report of the registry", () => {
     expect(readAudit(JSON.stringify(refused), [], TODAY)).toEqual({ kind: "unavailable", why: "405" });
     expect(readAudit('{"message":"request failed, reason: timeout"}', [], TODAY)).toEqual({
       kind: "unavailable",
-      why: "no answer",
+      why: "no response",
     });
     const offline = { error: { code: "ECONNREFUSED", summary: "connect ECONNREFUSED", detail: "" } };
     expect(readAudit(JSON.stringify(offline), [], TODAY)).toEqual({ kind: "unavailable", why: "ECONNREFUSED" });

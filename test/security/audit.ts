@@ -29,7 +29,7 @@ export type Audit =
       /** Packages with lesser advisories. */
       others: number;
     }
-  /** It has no such service, or does not answer. */
+  /** It has no such service, or does not respond. */
   | { kind: "unavailable"; why: string }
   /** The question itself was wrong. */
   | { kind: "broken"; why: string };
@@ -70,23 +70,23 @@ export function readAudit(stdout: string, acceptances: readonly Acceptance[], to
     return { kind: "broken", why: `expected JSON from npm audit, got ${JSON.stringify(stdout.slice(0, 200))}` };
   }
   const reported = report.safeParse(json);
-  if (reported.success) return judge(reported.data.vulnerabilities, acceptances, today);
+  if (reported.success) return assess(reported.data.vulnerabilities, acceptances, today);
   const refused = refusal.safeParse(json);
   if (refused.success) {
     const { statusCode } = refused.data;
-    return { kind: "unavailable", why: statusCode === undefined ? "no answer" : `${statusCode}` };
+    return { kind: "unavailable", why: statusCode === undefined ? "no response" : `${statusCode}` };
   }
   const failed = failure.safeParse(json);
   if (!failed.success) return { kind: "broken", why: "expected a report or a failure from npm audit, got neither" };
   const { code, summary } = failed.data.error;
-  // ours: no lockfile, a wrong flag; theirs: no service, no answer
+  // ours: no lockfile, a wrong flag; theirs: no service, no response
   const isOurs = code === undefined || code === null || /^(?:EAUDITNOLOCK|EUSAGE|ELOCKVERIFY)$/.test(code);
   return isOurs ? { kind: "broken", why: summary } : { kind: "unavailable", why: code };
 }
 
 const isGrave = (severity: string) => severity === "high" || severity === "critical";
 
-function judge(all: Vulnerabilities, acceptances: readonly Acceptance[], today: string): Audit {
+function assess(all: Vulnerabilities, acceptances: readonly Acceptance[], today: string): Audit {
   const accepted = new Set<string>();
   const grave = Object.entries(all).flatMap(([name, { severity, range }]) => {
     if (!isGrave(severity)) return [];
@@ -131,7 +131,7 @@ function main({ isRequired, file }: { isRequired: boolean; file: string | URL })
     console.error(`the audit of our packages did not run: ${audit.why}`);
     return 1;
   }
-  console.error(`this registry tells nothing of vulnerabilities (${audit.why}): OUR PACKAGES WERE NOT AUDITED`);
+  console.error(`this registry reports no vulnerabilities (${audit.why}): OUR PACKAGES WERE NOT AUDITED`);
   return isRequired ? 1 : 0;
 }
 

@@ -10,11 +10,11 @@ import { openServers, type ServersWorld } from "./requesters.ts";
 import { routesAt } from "./routes-of.ts";
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
-const DOOR = /^\/(?:console|ops)\/(?:sign-in|sign-in\/code|link|confirm|reset|new-email)$/;
+const SIGN_IN = /^\/(?:console|ops)\/(?:sign-in|sign-in\/code|link|confirm|reset|new-email)$/;
 /** The only listener of ours that is no Express app: its one route is listed here. */
 const NOTICE = "POST /topups/binance-pay/notify";
 
-/** Method, path and rule of every route; HEAD is a request of its own. */
+/** Method, path and rule of every route; HEAD is listed too. */
 const listed = Object.entries(ROUTES).flatMap(([rule, routes]) =>
   routes.flatMap((route) => {
     const [method = "", path = ""] = route.split(" ");
@@ -46,23 +46,23 @@ async function outcomeOf(method: string, path: string, response: Response): Prom
   const { status, headers } = response;
   const location = headers.get("location") ?? "";
   const text = await response.text();
-  const says = (words: string) => text.includes(words);
+  const contains = (words: string) => text.includes(words);
   // this instance has no Redis; a HEAD has no body that could state it
   const isWithoutRedis = text.includes("no Redis") || (method === "HEAD" && path.startsWith("/ops/queues/"));
   if (status >= 500 && !(status === 503 && isWithoutRedis)) return `fault ${status}`;
   if (status === 302 && /^\/(?:console|ops)\/sign-in/.test(location)) return "sign in";
   if (status === 303 && method !== "POST" && location === "/ops/me") return "enroll";
-  if (method === "HEAD" && status === 429) return "quota"; // its body would tell more
+  if (method === "HEAD" && status === 429) return "quota"; // it has no body with the reason
   if (method === "HEAD" && status === 401 && path.startsWith("/api/")) return "key";
   if (status === 401 && headers.get("www-authenticate")?.startsWith("Bearer")) return "token";
   if (status === 401 && text.includes("you are not signed in")) return "sign in";
   if (status === 401 && /"code":"(?:(?:missing|invalid|expired|revoked)_api_key)"/.test(text)) return "key";
   if (status === 429 && /"code":"\w+_quota_exceeded"/.test(text)) return "quota";
   if (text.includes('"returnCode":"FAIL"') && /BinancePay-|signature|certificate/.test(text)) return "signature";
-  if (status === 403 && says("Confirm that it is you")) return "proof";
-  if (status === 403 && says("All staff of this instance must use two-factor authentication")) return "enroll";
-  // anyone may try a door: what is wrong is the password, the code or the link that was sent
-  if (status === 401 && DOOR.test(path)) return "passes";
+  if (status === 403 && contains("Confirm that it is you")) return "proof";
+  if (status === 403 && contains("All staff of this instance must use two-factor authentication")) return "enroll";
+  // anyone may try to sign in: what is wrong is the password, the code or the link that was sent
+  if (status === 401 && SIGN_IN.test(path)) return "passes";
   return status === 401 || status === 403 || status === 429 ? "refused" : "passes";
 }
 

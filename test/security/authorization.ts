@@ -3,7 +3,7 @@
  * docs/authorization.md is made of. A route that is in no list of {@link ROUTES} fails the test.
  */
 
-/** Everyone who can send a request, each with a session or an account of its own. */
+/** Everyone who can send a request, each with its own session or account. */
 export const REQUESTERS = [
   "anonymous",
   "key",
@@ -76,7 +76,7 @@ export const RULES = {
   }),
   metrics: rule("metrics, with `METRICS_TOKEN` set", "token"),
   notice: rule("notices of the payment app", "signature"),
-  "console door": rule("sign-up, sign-in and what mails link to", "passes"),
+  "console sign-in": rule("sign-up, sign-in and what mails link to", "passes"),
   "console page": rule("pages of a caller's own account", "sign in", SIGNED_IN),
   "console own form": rule(
     "what callers may do while suspended: their sign-in, the terms, closing, revoking",
@@ -92,7 +92,7 @@ export const RULES = {
     "sign in",
     { ...SIGNED_IN, "suspended caller": "refused", "caller, old sign-in": "proof" },
   ),
-  "ops door": rule("the sign-in of staff", "passes"),
+  "ops sign-in": rule("the sign-in of staff", "passes"),
   "ops own": rule("one's own sign-in", "sign in", { ...all([...STAFF, "admin without second factor"], "passes") }),
   "ops page": rule("pages of staff", "sign in", {
     ...all(STAFF, "passes"),
@@ -164,7 +164,7 @@ export const ROUTES: Readonly<Record<RuleName, readonly string[]>> = {
   usage: ["GET /api/v1/usage"],
   metrics: ["GET /metrics"],
   notice: ["POST /topups/binance-pay/notify"],
-  "console door": [
+  "console sign-in": [
     "GET /console/sign-up",
     "POST /console/sign-up",
     "GET /console/sign-up/resend",
@@ -233,7 +233,7 @@ export const ROUTES: Readonly<Record<RuleName, readonly string[]>> = {
     "POST /console/top-up/bank/:topup/cancel",
   ],
   "console action, proved": ["POST /console/keys", "POST /console/keys/:key/rotate"],
-  "ops door": [
+  "ops sign-in": [
     "GET /ops/sign-in",
     "POST /ops/sign-in",
     "GET /ops/sign-in/code",

@@ -12,7 +12,7 @@ export interface Control {
 export const CHECKLIST: readonly Control[] = [
   {
     id: "API1",
-    control: "an id of somebody else is what is not there: every route and field, two accounts",
+    control: "an id of another account is treated as one that does not exist: every route and field, two accounts",
     shownIn: ["console/frame", "security/authorization"],
   },
   {
@@ -22,7 +22,7 @@ export const CHECKLIST: readonly Control[] = [
   },
   {
     id: "API3",
-    control: "answers have their documented fields and no others; forms change what they are for and nothing else",
+    control: "responses have their documented fields and no others; forms change what they are for and nothing else",
     shownIn: ["api/games", "api/openapi", "security/people"],
   },
   {
@@ -42,7 +42,7 @@ export const CHECKLIST: readonly Control[] = [
   },
   {
     id: "API7",
-    control: "houses are asked at public addresses alone, whatever names, redirects and answers say",
+    control: "houses are requested at public addresses alone, whatever names, redirects and responses contain",
     shownIn: ["houses/polling/guard", "houses/polling/http", "security/ssrf"],
   },
   {
@@ -57,7 +57,7 @@ export const CHECKLIST: readonly Control[] = [
   },
   {
     id: "API10",
-    control: "what houses and the payment app answer is bounded and read by schemas",
+    control: "responses of houses and of the payment app are bounded and read by schemas",
     shownIn: ["houses/polling/http", "houses/adapters/json", "houses/adapters/named", "topups/binance-pay"],
   },
   { id: "LOGS", control: "no secret in any line of a log", shownIn: ["log", "api/keys", "security/logs"] },
@@ -68,7 +68,7 @@ export const CHECKLIST: readonly Control[] = [
   },
   {
     id: "COUNTED",
-    control: "what is counted is answered, and a request that is never complete is not counted",
+    control: "each counted call gets its response, and a request that is never complete is not counted",
     shownIn: ["api/counting"],
   },
   {
@@ -145,7 +145,7 @@ export const CHECKLIST: readonly Control[] = [
   },
   {
     id: "V4",
-    control: "ASVS V4, API and web service: whatever is asked is answered as documented",
+    control: "ASVS V4, API and web service: each request gets a documented response",
     shownIn: ["api/fuzz"],
   },
   {
@@ -155,7 +155,7 @@ export const CHECKLIST: readonly Control[] = [
   },
   {
     id: "V7",
-    control: "ASVS V7, sessions: they end in time, by hand, and with a password; fresh proof for what is dangerous",
+    control: "ASVS V7, sessions: they end in time, manually, and with a password; fresh proof for dangerous actions",
     shownIn: ["console/sign-in", "console/security", "ops/sign-in", "ops/frame"],
   },
   {
@@ -170,7 +170,7 @@ export const CHECKLIST: readonly Control[] = [
   },
   {
     id: "V14",
-    control: "ASVS V14, data protection: tokens and passwords are not kept, closed accounts name nobody",
+    control: "ASVS V14, data protection: tokens and passwords are not kept, closed accounts name no one",
     shownIn: ["console/sign-up", "console/security"],
   },
   {

@@ -41,7 +41,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** What statements come to when a role runs them in one transaction: rows of the last one, or why they were refused. */
+/** The result of statements that a role runs in one transaction: rows of the last one, or why they were refused. */
 async function attempt(part: Part, statements: string): Promise<string> {
   await owner.query("begin");
   try {
@@ -197,7 +197,7 @@ describe("[DATABASE-ROLES] one stolen login of the database", () => {
   });
 });
 
-/** Runs each statement as the current role, undone at once: whether the role may. */
+/** Runs each statement as the current role and rolls it back: whether the role may. */
 const TRIES = `
   create or replace function pg_temp.tries(statements text[], is_strict boolean) returns boolean[] language plpgsql as $$
   declare
@@ -237,15 +237,16 @@ async function triedTable(part: Part, table: string, columns: { name: string; is
     ["a", writable, (column) => `insert into ${table} (${column}) select null where false`],
     ["w", writable, (column) => `update ${table} set ${column} = null where false`],
   ];
-  const said: string[] = [];
+  const privileges: string[] = [];
   for (const [letter, names, statement] of perColumn) {
     const tried = await triedAs(part, names.map(statement));
     const allowed = names.filter((_, at) => tried[at]);
-    if (allowed.length > 0) said.push(allowed.length === names.length ? letter : `${letter}(${allowed.join(", ")})`);
+    if (allowed.length > 0)
+      privileges.push(allowed.length === names.length ? letter : `${letter}(${allowed.join(", ")})`);
   }
-  if (writable.length === 0) return said.join(" "); // a view
+  if (writable.length === 0) return privileges.join(" "); // a view
   const [deletes, truncates] = await triedAs(part, [`delete from ${table} where false`, `truncate ${table}`]);
-  return [...said, ...(deletes ? ["d"] : []), ...(truncates ? ["t"] : [])].join(" ");
+  return [...privileges, ...(deletes ? ["d"] : []), ...(truncates ? ["t"] : [])].join(" ");
 }
 
 it("[DATABASE-ROLES] each role may do with every table and function what docs/database-roles.md lists", async () => {

@@ -15,7 +15,7 @@ const START = join(import.meta.dirname, "../../src/start.js");
 const MOST_MEGABYTES_MORE = 200;
 const silent = pino({ level: "silent" });
 
-/** The real process that answers callers, people and operators, and what it says. */
+/** The real process that serves callers, people and staff, and its log. */
 const api = { port: 0, url: "", key: "", log: "", process: null as ChildProcess | null };
 
 beforeAll(async () => {
@@ -38,10 +38,10 @@ beforeAll(async () => {
     stdio: ["ignore", "pipe", "pipe"],
   });
   api.process = child;
-  let said = "";
-  child.stdout.on("data", (text: Buffer) => (said += text.toString()));
+  let output = "";
+  child.stdout.on("data", (text: Buffer) => (output += text.toString()));
   child.stderr.on("data", (text: Buffer) => (api.log += text.toString()));
-  const ready = await eventually(() => (said.includes("\n") ? (JSON.parse(said) as { url: string }) : undefined), {
+  const ready = await eventually(() => (output.includes("\n") ? (JSON.parse(output) as { url: string }) : undefined), {
     timeoutMs: 55_000,
   });
   api.url = ready.url;
@@ -54,22 +54,22 @@ beforeAll(async () => {
 });
 afterAll(() => expect(api.process?.exitCode, api.log.slice(-2_000)).toBeNull()); // whatever was done to it, it still runs
 
-/** Another caller, on a connection of their own. */
+/** Another caller, on a new connection. */
 async function otherCaller(): Promise<number> {
   const headers = { "X-Api-Key": api.key, connection: "close" };
   return (await fetch(`${api.url}/api/v1/games`, { headers, signal: AbortSignal.timeout(30_000) })).status;
 }
 
 /**
- * Asks as another caller again and again while something lasts, and once more. Each gets a true answer: 200, or the 503
- * of a call that could not be counted in time, as on a machine that others keep busy; never none. The last is 200.
+ * Calls as another caller repeatedly until `work` ends, and once more. Each call gets a response: 200, or the 503 of a
+ * call that could not be counted in time on a busy machine. The last is 200.
  */
 async function othersDuring(work: Promise<unknown>): Promise<void> {
   const seen = new Set<number | string>();
   let isOver = false;
   const over = work.finally(() => (isOver = true));
   do {
-    seen.add(await otherCaller().catch((error: unknown) => `no answer: ${String(error)}`));
+    seen.add(await otherCaller().catch((error: unknown) => `no response: ${String(error)}`));
     await Promise.race([over, new Promise((resolve) => setTimeout(resolve, 100).unref())]);
   } while (!isOver);
   await over;
@@ -90,7 +90,7 @@ const posting = (...headers: string[]) => request("POST /console/sign-in HTTP/1.
 const oldest = (all: readonly number[]) => `${Math.max(...all)} ms`;
 
 describe("[API4] connections that never finish what they begin", () => {
-  it("are ended, by the demo house too, and every other caller is answered meanwhile", async () => {
+  it("are ended, by the demo house too, and every other caller is served meanwhile", async () => {
     const house = await serve({
       host: "127.0.0.1",
       port: 0,
@@ -101,11 +101,11 @@ describe("[API4] connections that never finish what they begin", () => {
     onTestFinished(() => house.close());
     const before = await megabytes();
     const kinds: Record<string, Wire[]> = {
-      "that say nothing": await dialMany(200, api.port),
+      "that send nothing": await dialMany(200, api.port),
       "that send headers drop by drop": await dialMany(100, api.port, "GET / HTTP/1.1\r\nHost: a\r\n"),
       "that send a form drop by drop": await dialMany(50, api.port, posting("Content-Length: 5000")),
       "that send chunks drop by drop": await dialMany(50, api.port, posting("Transfer-Encoding: chunked")),
-      "that say nothing to the demo house": await dialMany(20, house.port),
+      "that send nothing to the demo house": await dialMany(20, house.port),
     };
     for (const wire of kinds["that send headers drop by drop"] ?? []) drip(wire, "X-A: b\r\n");
     for (const wire of kinds["that send a form drop by drop"] ?? []) drip(wire, "a");
@@ -127,7 +127,7 @@ describe("[API4] connections that never finish what they begin", () => {
     const more = (await megabytes()) - before;
     await Promise.all(wires.slice(0, 800).map(({ ended }) => ended)); // the oldest, to make room
     for (const { socket } of wires) socket.destroy();
-    console.log(`${many} connections that say nothing: ${more.toFixed(0)} MB more`);
+    console.log(`${many} connections that send nothing: ${more.toFixed(0)} MB more`);
     expect(more).toBeLessThan(MOST_MEGABYTES_MORE);
   });
 
@@ -141,9 +141,9 @@ describe("[API4] connections that never finish what they begin", () => {
       lingerMs: 300,
     };
     const big = Buffer.alloc(64 << 20);
-    const answer = (_: unknown, response: { end: (bytes: Buffer) => void }) => response.end(big);
+    const respond = (_: unknown, response: { end: (bytes: Buffer) => void }) => response.end(big);
     const server = await openServer(
-      answer,
+      respond,
       { host: "127.0.0.1", port: 0, variable: "WORKER_PORT" },
       () => "",
       silent,
@@ -157,7 +157,7 @@ describe("[API4] connections that never finish what they begin", () => {
     );
     const gone = (socket: Wire["socket"]) =>
       eventually(() => {
-        if (!socket.isPaused()) socket.write("x"); // to whom nobody listens any more: the reset is what we wait for
+        if (!socket.isPaused()) socket.write("x"); // the server no longer reads it: we wait for the reset
         return socket.destroyed || socket.errored !== null;
       });
     await Promise.all(halves.map(({ socket }) => gone(socket)));
@@ -168,9 +168,9 @@ describe("[API4] connections that never finish what they begin", () => {
   });
 
   it("are ended for new ones in the order in which least is lost", async () => {
-    const answers: { end: (text: string) => void }[] = [];
+    const responses: { end: (text: string) => void }[] = [];
     const server = await openServer(
-      (asked, response) => (asked.url === "/slow" ? void answers.push(response) : void response.end("here")),
+      (asked, response) => (asked.url === "/slow" ? void responses.push(response) : void response.end("here")),
       { host: "127.0.0.1", port: 0, variable: "WORKER_PORT" },
       () => "",
       silent,
@@ -183,16 +183,16 @@ describe("[API4] connections that never finish what they begin", () => {
       void wire.ended.then(() => order.push(name));
       return wire;
     };
-    named("answering", request("GET /slow HTTP/1.1"));
-    await eventually(() => answers.length === 1);
+    named("responding", request("GET /slow HTTP/1.1"));
+    await eventually(() => responses.length === 1);
     const rested = named("resting", request("GET / HTTP/1.1"));
     await eventually(() => rested.text().endsWith("here"));
     named("silent", "GET / HTTP/1.1\r\nX-Begun: ");
     for (const n of [1, 2, 3]) {
       named(`next ${n}`, request("GET /slow HTTP/1.1"));
-      await eventually(() => order.length === n && answers.length === n + 1);
+      await eventually(() => order.length === n && responses.length === n + 1);
     }
-    expect(order).toEqual(["silent", "resting", "answering"]);
+    expect(order).toEqual(["silent", "resting", "responding"]);
   });
 });
 
@@ -221,7 +221,7 @@ describe("[API4] too many at the same time", () => {
 
   it.each([
     ["of a form", posting("Transfer-Encoding: chunked")],
-    ["that nobody asked for", request("POST /api/v1/games HTTP/1.1", "Transfer-Encoding: chunked")],
+    ["that no route reads", request("POST /api/v1/games HTTP/1.1", "Transfer-Encoding: chunked")],
     ["of an operator", request("POST /ops/sign-in HTTP/1.1", form, "Transfer-Encoding: chunked")],
   ])("an endless body, %s, takes neither memory nor the time of others", async (_, head) => {
     const before = await megabytes();
@@ -234,7 +234,7 @@ describe("[API4] too many at the same time", () => {
     expect((await megabytes()) - before).toBeLessThan(MOST_MEGABYTES_MORE);
   });
 
-  it("of requests in one go so many are answered, in order, as one caller makes", async () => {
+  it("pipelined requests get responses in order, up to the number that one caller sends", async () => {
     const before = await megabytes();
     const games = request("GET /api/v1/games HTTP/1.1", `X-Api-Key: ${api.key}`);
     const few = dial(api.port, games.repeat(5) + request("GET /last HTTP/1.1", "Connection: close"));
@@ -289,11 +289,11 @@ describe("[API8] a request that two readers would take for different ones", () =
     ["a zero byte in a header", ["X-A: a\0b", "Content-Length: 0"], hidden],
     ["a chunk size that is none", ["Transfer-Encoding: chunked"], `0x0\r\n\r\n${hidden}`],
     ["a chunk size with a sign", ["Transfer-Encoding: chunked"], `-0\r\n\r\n${hidden}`],
-    ["a chunk longer than it says", ["Transfer-Encoding: chunked"], `1\r\nabc\r\n0\r\n\r\n${hidden}`],
+    ["a chunk longer than its size", ["Transfer-Encoding: chunked"], `1\r\nabc\r\n0\r\n\r\n${hidden}`],
     ["headers that end with bare line feeds", ["X-A: b\n\nGET /smuggled HTTP/1.1"], ""],
     ["a bare return in a header", ["X-A: b\rTransfer-Encoding: chunked", "Content-Length: 0"], hidden],
   ];
-  it.each(shapes)("%s: what hides in it is asked by nobody", async (_, headers, rest) => {
+  it.each(shapes)("%s: the request hidden in it is not served", async (_, headers, rest) => {
     const paths = ["GET /api/v1/games", "POST /api/v1/games", "POST /console/sign-in", "POST /ops/sign-in"];
     for (const path of paths) {
       const head = [`${path} HTTP/1.1`, "Host: a", form, ...headers, "", ""].join("\r\n");

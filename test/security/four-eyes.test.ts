@@ -25,7 +25,7 @@ async function person({ hasTwoFactor = true } = {}): Promise<Person> {
   return Object.assign(client, { id });
 }
 
-/** Notes a change of somebody's sign-in, that many hours ago. */
+/** Records a change of a person's sign-in, that many hours ago. */
 async function changed(of: Person, what: OperatorChange, by: string, hours: number): Promise<void> {
   const { sql } = desk;
   await sql.begin((tx) => noteOperatorChange(tx, { userId: of.id, email: of.email, what, by }));
@@ -37,14 +37,14 @@ async function changed(of: Person, what: OperatorChange, by: string, hours: numb
   await sql`alter table operator_changes enable trigger operator_change_is_never_changed`;
 }
 
-/** Work that needs a second person: who did it, and how somebody approves it. */
+/** Work that needs a second person: its author, and how another approves it. */
 interface Work {
   approve(as: CookieClient): Promise<Response>;
 }
 
 let works = 0;
 
-/** Somebody enters a line of a bank statement for a new account. */
+/** Enters a line of a bank statement for a new account. */
 async function line(author: CookieClient) {
   works += 1;
   const email = `holder-${works}@example.com`;

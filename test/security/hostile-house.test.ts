@@ -124,8 +124,8 @@ describe("[TEXTS] what a hostile house sends", () => {
     ["json", `{"rounds":${DIGITS}}`],
   ] as const)("gives %s reasons that are short", (name, body) => {
     const { read } = withOptions(name, name === "json" ? feedEntry() : {});
-    const answer = read(body);
-    const reasons = answer.ok ? answer.items.flatMap((item) => (item.ok ? [] : [item.reason])) : [answer.reason];
+    const result = read(body);
+    const reasons = result.ok ? result.items.flatMap((item) => (item.ok ? [] : [item.reason])) : [result.reason];
     expect(reasons).not.toEqual([]);
     for (const reason of reasons) expect(reason.length).toBeLessThanOrEqual(LONGEST_REASON);
   });
@@ -137,8 +137,8 @@ describe("[TEXTS] what a hostile house sends", () => {
     ["ethercrash", "/game/5", `<h4>Game 5 | Crashed @${DIGITS}x`],
     ["ethercrash", "/game/5", `<h4>Game 5 | Crashed @2x</h4> days ago on ${DIGITS}`],
   ] as const)("gives %s at %s reasons that are short", (name, path, body) => {
-    const answer = withOptions(name, { first_round_id: 1 }).read(body, { path });
-    const reasons = answer.ok ? answer.items.flatMap((item) => (item.ok ? [] : [item.reason])) : [answer.reason];
+    const result = withOptions(name, { first_round_id: 1 }).read(body, { path });
+    const reasons = result.ok ? result.items.flatMap((item) => (item.ok ? [] : [item.reason])) : [result.reason];
     expect(reasons).not.toEqual([]);
     for (const reason of reasons) expect(reason.length).toBeLessThanOrEqual(LONGEST_REASON);
   });

@@ -87,7 +87,7 @@ describe.each(SURFACES)("an account of $surface", ({ surface, own, world, make }
     expect((await signIn(known, "ann@example.com")).status).toBe(303);
   });
 
-  it("[LOCKOUT] is not guessed through a known device: it has a few attempts of its own", async () => {
+  it("[LOCKOUT] is not guessed through a known device: it has its own few attempts", async () => {
     await make("eve@example.com");
     const { client: known } = await world().signIn("eve@example.com");
     const statuses: number[] = [];

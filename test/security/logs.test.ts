@@ -53,7 +53,7 @@ it("[LOGS] no secret is in any line of a whole instance at its most talkative, w
   onTestFinished(() => smtp.close());
   const house = await startBadHouse();
   onTestFinished(() => house.close());
-  // houses and payment apps that say back what we sent them, as pages about errors do
+  // houses and payment apps that echo our requests, as error pages do
   const heard = new Set<string>();
   const echo =
     (status: number, type: string) =>
@@ -179,7 +179,7 @@ it("[LOGS] no secret is in any line of a whole instance at its most talkative, w
   expect((await forgetful.post("/console/reset", { token: reset, next, again: next })).status).toBe(303);
   keepCookies(ann);
 
-  // everything of the outside has been asked, and has said back what it was told
+  // all external services were requested, and echoed the requests
   const outside = [...Object.keys(feeds).map((path) => `/${path}?key=${token}`), "/binancepay/openapi/v3/order"];
   await eventually(
     () => outside.every((path) => heard.has(path)) && [...heard].some((path) => path.startsWith("/rpc/")),

@@ -6,8 +6,8 @@ import { type ConsoleWorld, openConsoleWorld, PASSWORD } from "../console/world.
 import { linkTo, tokenOf } from "../console/mails.ts";
 import { totp } from "../ops/totp.ts";
 
-const OLD = "the secret that somebody took with them";
-const NEW = "the secret that nobody has but ourselves";
+const OLD = "the secret that was stolen";
+const NEW = "the secret that only we have";
 const EMAIL = "zoe@example.com";
 
 let world: ConsoleWorld;
@@ -48,8 +48,8 @@ async function secondStep(identity: Identity, kind: "totp" | "backup-code", code
   const { body, cookie } = await signIn(identity);
   expect(body).toMatchObject({ twoFactorRedirect: true });
   const requester = { cookie, address: "198.51.100.1", userAgent: "" };
-  const answer = await identity.ask(`/two-factor/verify-${kind}`, { code }, requester);
-  return { isPassed: answer.status === 200, cookie: answer.cookies.map((line) => line.split(";")[0]).join("; ") };
+  const response = await identity.ask(`/two-factor/verify-${kind}`, { code }, requester);
+  return { isPassed: response.status === 200, cookie: response.cookies.map((line) => line.split(";")[0]).join("; ") };
 }
 
 it("[ROTATION] another AUTH_SECRET ends every sign-in and, with the previous one given, no second factor", async () => {
@@ -72,7 +72,7 @@ it("[ROTATION] another AUTH_SECRET ends every sign-in and, with the previous one
   expect(await secondStep(after, "totp", totp(secret))).toMatchObject({ isPassed: true });
   expect(await secondStep(after, "backup-code", backupCodes[0] ?? "")).toMatchObject({ isPassed: true });
   expect(await secondStep(after, "backup-code", backupCodes[0] ?? "")).toMatchObject({ isPassed: false });
-  // whoever still has the old secret reads nothing with it
+  // the old secret decrypts nothing any more
   expect(await secondStep(before, "totp", totp(secret))).toMatchObject({ isPassed: false });
   const stranger = "a secret that was never any of theirs";
   expect(await carryOverFactors(world.sql, stranger, OLD)).toEqual({ carried: 0, unreadable: 1 });

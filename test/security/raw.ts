@@ -1,15 +1,15 @@
 import { connect, type Socket } from "node:net";
 
-/** A connection that says what it is told to, and what became of it. */
+/** A raw connection, and what was received on it. */
 export interface Wire {
   socket: Socket;
-  /** What came back so far. */
+  /** What was received so far. */
   text(): string;
   /** Milliseconds from the connection to its end. */
   ended: Promise<number>;
 }
 
-/** Connects and says something at once; nothing it meets is an error, since the server may end it at any time. */
+/** Connects and writes immediately; socket errors are ignored, since the server may close it at any time. */
 export function dial(port: number, first: string | Buffer = "", options: { allowHalfOpen?: boolean } = {}): Wire {
   const startedAt = performance.now();
   const parts: Buffer[] = [];
@@ -57,7 +57,7 @@ export async function pour(wire: Wire, piece: Buffer): Promise<number> {
   return bytes;
 }
 
-/** The statuses of the answers in a text, in order. */
+/** The statuses of the responses in a text, in order. */
 export function statusesIn(text: string): number[] {
   return [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status));
 }

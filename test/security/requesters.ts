@@ -23,7 +23,7 @@ import { REQUESTERS, type Requester } from "./authorization.ts";
 /** Every server with routes, on one database, and a way to send requests as each requester. */
 export interface ServersWorld extends ConsoleWorld {
   workerUrl: string;
-  /** Sends a request with an empty form, from an address of its own. */
+  /** Sends a request with an empty form, each from another address. */
   send(as: Requester, method: string, path: string, options?: { to?: string; form?: object }): Promise<Response>;
 }
 
@@ -92,7 +92,7 @@ export async function openServers(): Promise<ServersWorld> {
   };
 }
 
-/** Makes the people and the keys, each with a session or an account of its own. */
+/** Makes the people and the keys, each with its own session or account. */
 async function listCredentials(world: ConsoleWorld): Promise<Record<Requester, Credentials>> {
   const { sql } = world;
   await sql`update plans set burst_per_second = ${FAST}, burst = ${FAST}`;

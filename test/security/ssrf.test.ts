@@ -15,7 +15,7 @@ import { passesTo } from "../support/passes-to.ts";
 import { feedEntry, houseEntry, tableEntry } from "../support/houses.ts";
 import { type NameRecord, type NameServer, startNameServer } from "../support/name-server.ts";
 
-/** Public as far as anybody can tell, and nobody's: IANA has given this part of IPv6 to no one. */
+/** Public by its form, and of no one: IANA has not allocated this part of IPv6. */
 const PUBLIC = "2e00::1";
 const HERE: readonly NameRecord[] = [{ a: "127.0.0.1" }];
 
@@ -55,7 +55,7 @@ describe("[API7] a name", () => {
     names.on("rebinding.example", [{ aaaa: PUBLIC }], HERE);
     const first = await ask("https://rebinding.example/rounds");
     expect(first).toMatchObject({ kind: "failed" });
-    expect(first).not.toMatchObject({ reason: "refused_address" }); // nobody is there, but it was tried
+    expect(first).not.toMatchObject({ reason: "refused_address" }); // nothing listens there, but it was tried
     expect(names.asked.toSorted()).toEqual(["A rebinding.example", "AAAA rebinding.example"]);
     const second = await ask("https://rebinding.example/rounds");
     expect(second).toMatchObject({
@@ -78,20 +78,20 @@ describe("[API7] a name", () => {
     ["public and private addresses", [{ a: "8.8.8.8" }, { a: "10.0.0.1" }]],
     ["public by IPv6 and private by IPv4", [{ aaaa: PUBLIC }, { a: "10.0.0.1" }]],
     ["names that lead to loopback", [{ cname: "a.example" }, { cname: "b.example" }, { a: "127.0.0.1" }]],
-  ])("that stands for %s is refused", async (_, records) => {
+  ])("that resolves to %s is refused", async (_, records) => {
     names.on("inside.example", records);
     expect(await ask("https://inside.example/")).toMatchObject({ kind: "failed", reason: "refused_address" });
   });
 
   it.each<[string, readonly NameRecord[] | "silence" | "garbage" | undefined]>([
-    ["nobody knows", undefined],
+    ["is unknown", undefined],
     ["has no address", []],
     ["only has another name, which is not asked for", [{ cname: "localhost" }]],
-    ["is answered with garbage", "garbage"],
-    ["is not answered", "silence"],
-  ])("that %s is a failure within its time", async (_, answer) => {
-    if (answer !== undefined) names.on("nowhere.example", answer);
-    const url = `https://${answer === undefined ? "unknown" : "nowhere"}.example/`;
+    ["gets a malformed response", "garbage"],
+    ["gets no response", "silence"],
+  ])("that %s is a failure within its time", async (_, response) => {
+    if (response !== undefined) names.on("nowhere.example", response);
+    const url = `https://${response === undefined ? "unknown" : "nowhere"}.example/`;
     expect(await ask(url, { timeoutMs: 500 })).toMatchObject({ kind: "failed", status: null });
   });
 
@@ -151,7 +151,7 @@ describe("[API7] an address in a URL", () => {
 
 describe("[API7] the response of a house", () => {
   it.each([301, 302, 303, 307, 308])(
-    "leads nobody elsewhere by a %i, neither inside nor to another house",
+    "that is a %i is not followed, neither to an internal address nor to another house",
     async (status) => {
       const other = await startBadHouse();
       onTestFinished(() => other.close());
@@ -183,7 +183,7 @@ describe("[API7] the response of a house", () => {
   it.each<[string, string, string]>([
     ["a status without an end", "HTTP/1.1 200 ", "x"],
     ["headers without an end", "HTTP/1.1 200 OK\r\n", "x-a: b\r\n"],
-    ["notices before the answer without an end", "", "HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n"],
+    ["early hints without an end", "", "HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n"],
     ["a body without an end", "HTTP/1.1 200 OK\r\n\r\n", "x"],
     ["chunks without an end", "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n", "1\r\nx\r\n"],
     ["chunk extensions without an end", "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1;", "x"],
