@@ -48,18 +48,18 @@ describe("an alert", () => {
 
   it("of a kind follows what is wrong now", async () => {
     const { log, lines } = readableLog();
-    const told = () =>
+    const changes = () =>
       lines.splice(0).map(({ level, subject }) => [level === LEVEL.error ? "+" : "-", subject].join(""));
     await openAlert(sql, log, { kind: "proof_mismatch", subject: "alpha", text: "another kind" });
-    told();
+    changes();
     await syncAlerts(sql, log, "house_offline", wrong("alpha", "beta"));
-    expect(told().toSorted()).toEqual(["+alpha", "+beta"]);
+    expect(changes().toSorted()).toEqual(["+alpha", "+beta"]);
     await syncAlerts(sql, log, "house_offline", wrong("beta", "gamma"));
-    expect(told()).toEqual(["-alpha", "+gamma"]);
+    expect(changes()).toEqual(["-alpha", "+gamma"]);
     await syncAlerts(sql, log, "house_offline", wrong("beta", "gamma"));
-    expect(told()).toEqual([]);
+    expect(changes()).toEqual([]);
     await syncAlerts(sql, log, "house_offline", []);
-    expect(told().toSorted()).toEqual(["-beta", "-gamma"]);
+    expect(changes().toSorted()).toEqual(["-beta", "-gamma"]);
     expect(await sql`select kind from alerts where closed_at is null`).toMatchObject([{ kind: "proof_mismatch" }]);
   });
 });

@@ -17,7 +17,7 @@ let database: Awaited<ReturnType<typeof createDatabase>>;
 let sql: Sql;
 let server: Server;
 let url: string;
-/** What the webhook received, and the status that it answers with; 0 is no answer. */
+/** What the webhook received, and the status of its responses; 0 sends none. */
 let received: { type: string | undefined; body: unknown }[];
 let status: number;
 
@@ -26,11 +26,11 @@ beforeEach(async () => {
   sql = connect(database.url, { name: "test" });
   received = [];
   status = 200;
-  server = createServer((request, response) => void answer(request, response)).listen(0, "127.0.0.1");
+  server = createServer((request, response) => void respond(request, response)).listen(0, "127.0.0.1");
   await once(server, "listening");
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/services/hidden-part`;
 });
-async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
   received.push({ type: request.headers["content-type"], body: JSON.parse(await text(request)) });
   if (status !== 0) response.writeHead(status, { location: "/elsewhere" }).end("ok");
 }

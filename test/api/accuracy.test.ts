@@ -185,7 +185,7 @@ describe("/accuracy", () => {
       sample_size: 7,
       hits,
       hit_rate: hits / 7,
-      // eight rounds came after the first forecast, and of the last of them nothing had been said
+      // eight rounds followed the first forecast, and there was none for the last of them
       not_issued: 1,
       coverage: 7 / 8,
       voids: { gap: 0, late: 0, conflict: 0, impossible: 0, operator: 0 },

@@ -1,5 +1,5 @@
-// A process that answers callers: node api-process.ts DATABASE_URL REDIS_URL; sends its URL once it does, and ends
-// with whoever started it.
+// A process that serves callers: node api-process.ts DATABASE_URL REDIS_URL; sends its URL once it does, and exits
+// with its parent.
 import pino from "pino";
 import { ENDPOINTS, startApi } from "../../src/serve/server.ts";
 import { connect } from "../../src/db/client.ts";

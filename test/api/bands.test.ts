@@ -89,12 +89,12 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-/** Answers as a caller gets them who asks again where the machine was too slow to count his call. */
+/** Payloads as a caller gets them who retries if the machine was too slow to count the call. */
 function get<T>(path: string, body: z.ZodType<T>): Promise<T> {
   return eventually(async () => {
-    const answer = await world.get(path, { headers: { "X-Api-Key": key.own } });
-    expect(answer.status).toBe(200);
-    return body.parse(await answer.json());
+    const response = await world.get(path, { headers: { "X-Api-Key": key.own } });
+    expect(response.status).toBe(200);
+    return body.parse(await response.json());
   });
 }
 
@@ -130,7 +130,7 @@ it.each(TABLES)("its rounds carry the color of the band they fall in: $market", 
 });
 
 it.each(TABLES)(
-  "its accuracy is measured over all its colors, in the rows and beside the references: $market",
+  "its accuracy is measured over all its colors, in the rows and next to the references: $market",
   async ({ market, names }) => {
     const path = `/api/v1/accuracy?house=bands&market=${market}&period=24h`;
     const { accuracy } = await get(path, accuracyBody);

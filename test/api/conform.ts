@@ -3,7 +3,7 @@ import formats from "ajv-formats";
 import { z } from "zod";
 import { openApiDocument } from "../../src/api/openapi/document.ts";
 
-/** On any answer of any HTTP server, or put there by helmet: these need no description. */
+/** On any response of any HTTP server, or set by helmet: these need no description. */
 const COMMON = new Set([
   "connection",
   "content-encoding",
@@ -54,7 +54,7 @@ const validators = new Map<string, ValidateFunction>();
 export const documentedPaths: readonly string[] = Object.keys(document.paths);
 
 /**
- * Holds an answer against the document; `response` is read to its end.
+ * Checks a response against the document; `response` is read to its end.
  * @throws Error that lists everything that departs from it.
  */
 export async function conform(method: string, path: string, response: Response): Promise<void> {
@@ -63,7 +63,7 @@ export async function conform(method: string, path: string, response: Response):
   if (found.length > 0) throw new Error(`${method} ${path} departs from the document: ${found.join("; ")}`);
 }
 
-/** An answer as a test got it. */
+/** A response as a test got it. */
 interface Got {
   method: string;
   path: string;
@@ -73,7 +73,7 @@ interface Got {
 }
 
 /**
- * Everything that an answer has and the document does not, or the other way round; nothing where it is as documented.
+ * All differences between a response and the document; empty if it is as documented.
  * Stricter than the document in one thing: fields that it does not list are not allowed.
  */
 function departures({ method, path, status, headers, body }: Got): string[] {
@@ -121,7 +121,7 @@ function bodyDepartures(name: string, { content }: z.infer<typeof described>, bo
   return validate(JSON.parse(body)) ? [] : (validate.errors ?? []).map((error) => ajv.errorsText([error]));
 }
 
-/** What answers a path or a method that the document does not have. */
+/** The response to a path or a method that the document does not have. */
 const anyError = ajv.compile({
   type: "object",
   required: ["ok", "error", "request_id"],

@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-/** Every byte of the only answer, but for the request's id and the time. */
+/** Every byte of the only response, except the request's id and the time. */
 async function bytesOf(method: string, path: string, headers: readonly string[]): Promise<string> {
   const lines = [`${method} ${path} HTTP/1.1`, "Host: a", ...headers, "Connection: close"];
   const replies = await exchange(world.api.port, `${lines.join("\r\n")}\r\n\r\n`);
@@ -45,8 +45,8 @@ describe("[API9] what is announced and not there", () => {
       ]) {
         const noise = await bytesOf(method, "/api/v1/qwertyuiop", headers);
         expect(noise).toMatch(/^HTTP\/1\.1 404 Not Found\r\n/);
-        const answers = await Promise.all(FEATURES.map((name) => bytesOf(method, `/api/v1/${name}`, headers)));
-        expect(answers.filter((answer) => answer !== noise)).toEqual([]);
+        const responses = await Promise.all(FEATURES.map((name) => bytesOf(method, `/api/v1/${name}`, headers)));
+        expect(responses.filter((respond) => respond !== noise)).toEqual([]);
       }
     },
   );
@@ -61,20 +61,20 @@ describe("[API9] what is announced and not there", () => {
 
 describe("comparing responses with the document", () => {
   const PATH = "/api/v1/rounds";
-  const answer = async () => {
+  const respond = async () => {
     const { status, headers } = await world.get(PATH);
     const body = await (await world.get(PATH)).text();
     return { status, headers: new Headers(headers), body };
   };
-  const departure = async (changed: Partial<Awaited<ReturnType<typeof answer>>>) => {
-    const { status, headers, body } = { ...(await answer()), ...changed };
+  const departure = async (changed: Partial<Awaited<ReturnType<typeof respond>>>) => {
+    const { status, headers, body } = { ...(await respond()), ...changed };
     return conform("GET", PATH, new Response(body, { status, headers })).then(
       () => "none",
       (error: unknown) => String(error),
     );
   };
   const without = async (name: string) => {
-    const { headers } = await answer();
+    const { headers } = await respond();
     headers.delete(name);
     return headers;
   };
@@ -84,7 +84,7 @@ describe("comparing responses with the document", () => {
   });
 
   it("finds a field that is missing, of another kind, or not documented", async () => {
-    const { body } = await answer();
+    const { body } = await respond();
     expect(await departure({ body: body.replace('"late":false,', "").replace(',"late":false', "") })).toContain("late");
     expect(await departure({ body: body.replace('"multiplier":1.87', '"multiplier":"1.87"') })).toContain(
       "must be number",
@@ -94,7 +94,7 @@ describe("comparing responses with the document", () => {
 
   it("finds a header that is missing or not documented, and a status that is not", async () => {
     expect(await departure({ headers: await without("etag") })).toContain("the header ETag is missing");
-    const { headers } = await answer();
+    const { headers } = await respond();
     headers.set("X-Powered-By", "us");
     expect(await departure({ headers })).toContain("the header x-powered-by is not documented");
     expect(await departure({ status: 201 })).toContain("201 is not documented for /api/v1/rounds");

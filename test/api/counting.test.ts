@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-/** A caller of an account of its own, who sends bytes. */
+/** A caller of a new account, who sends bytes. */
 async function makeCaller() {
   const email = `${crypto.randomUUID()}@example.com`;
   const key = await makeKey(world.sql, email, "Max");
@@ -29,14 +29,14 @@ async function makeCaller() {
   };
 }
 
-/** The statuses of what is answered until the connection ends. */
+/** The statuses of all responses until the connection is closed. */
 async function exchange(bytes: string): Promise<number[]> {
   const wire = dial(world.api.port, bytes);
   await wire.ended;
   return statusesIn(wire.text());
 }
 
-describe("[COUNTED] a call counts when its request is complete, and then it is answered", () => {
+describe("[COUNTED] a call counts when its request is complete, and then it gets its response", () => {
   const garbage = "\u0001\u0002 nothing\r\n\r\n";
   const chunked = "Transfer-Encoding: chunked";
   it.each([
@@ -46,14 +46,14 @@ describe("[COUNTED] a call counts when its request is complete, and then it is a
     ["chunks past 16 KB are refused and cost nothing", [chunked], `5000\r\n${"a".repeat(0x5000)}\r\n`, [413], 0],
     ["a body that is complete changes nothing", ["Content-Length: 2"], "{}", [200], 1],
     ["chunks that are complete change nothing", [chunked], "2\r\n{}\r\n0\r\n\r\n", [200], 1],
-    ["garbage behind a call is refused after the call was answered", [], garbage, [200, 400], 1],
+    ["garbage behind a call is refused after the response to the call", [], garbage, [200, 400], 1],
   ])("%s", async (_, headers, rest, statuses, calls) => {
     const { get, counted } = await makeCaller();
     expect(await exchange(get(...headers) + rest)).toEqual(statuses);
     expect(await counted()).toBe(calls);
   });
 
-  it("garbage behind two calls is refused after both were answered", async () => {
+  it("garbage behind two calls is refused after both responses", async () => {
     const { get, counted } = await makeCaller();
     expect(await exchange(get() + get() + garbage)).toEqual([200, 200, 400]);
     expect(await counted()).toBe(2);
@@ -63,7 +63,7 @@ describe("[COUNTED] a call counts when its request is complete, and then it is a
     const { key, get, counted } = await makeCaller();
     const wire = dial(world.api.port, `${get("Content-Length: 10")}abc`);
     await new Promise((resolve) => wire.socket.once("connect", resolve));
-    // answered on another connection, after what the first one sent was read
+    // a response on another connection, after what the first one sent was read
     expect((await world.get("/api/v1/games", { headers: { "X-Api-Key": key } })).status).toBe(200);
     wire.socket.destroy();
     await wire.ended;

@@ -21,7 +21,7 @@ const CALLER: Caller = {
 };
 const LIMITS = { dayLimit: 10n, monthLimit: 100n };
 
-/** What is known of a plan; asking for its caller anew makes another object of it. */
+/** What is known of a plan; a new look-up of its caller makes another object of it. */
 const planOf = (): Allowance => ({
   name: "Pro",
   ...LIMITS,
@@ -32,7 +32,7 @@ const planOf = (): Allowance => ({
   used: { day: 0n, month: 0n, atMs: 0 },
 });
 
-/** A meter whose database clock is set by hand and whose database says what it is told to; it counts how often it is asked. */
+/** A meter with a manual database clock and set verdicts; it counts how often it is called. */
 function world(startAt: string, outcome: string) {
   const state = { nowMs: Date.parse(startAt), outcome, asked: 0 };
   const metering = meterCalls(
@@ -62,8 +62,8 @@ it("nothing is made for an account that is known to have used up its quota", asy
   const { metering } = world("2026-11-21T23:00:00Z", "day_quota_exceeded");
   const plan = planOf();
   let [asked, made] = [0, 0];
-  // another answer each time, so that none is kept from before
-  const answer = () => ({ etag: `"${++asked}"`, json: () => `${++made}` });
+  // another response each time, so that none is cached
+  const compose = () => ({ etag: `"${++asked}"`, json: () => `${++made}` });
   const app = express();
   const parts = {
     caller: [
@@ -77,7 +77,7 @@ it("nothing is made for an account that is known to have used up its quota", asy
     metering,
     etagKey: etagKeyOf("a secret"),
   } as unknown as Parameters<typeof addOperation>[2];
-  addOperation(app, { path: "/one", endpoint: "one", params: z.strictObject({}), compose: answer }, parts);
+  addOperation(app, { path: "/one", endpoint: "one", params: z.strictObject({}), compose }, parts);
   const refused: unknown[] = [];
   // four arguments: Express knows a handler of errors by their number
   app.use((error: unknown, _: unknown, response: ServerResponse, __: unknown) => {
@@ -91,7 +91,7 @@ it("nothing is made for an account that is known to have used up its quota", asy
   for (const times of [1, 2, 3]) {
     expect((await fetch(url)).status).toBe(429);
     expect(refused).toHaveLength(times);
-    expect(made).toBe(1); // for the first one, of which only the database could tell
+    expect(made).toBe(1); // for the first one, which only the database could refuse
   }
   expect(refused[2]).toMatchObject({ code: "day_quota_exceeded" });
   server.close();

@@ -11,7 +11,7 @@ const NOTICE = "Information only. Rounds come from the house's random generator;
 const FIELDS = ["house", "game", "market", "state", "generated_at", "calibration", "next_color", "windows"];
 const CRASH = "alpha/crash/global";
 const OPAQUE = "beta/crash/eu";
-/** Less than the five seconds after which the API looks without being told to. */
+/** Less than the five seconds after which the API reads without a notification. */
 const TOLD = { timeoutMs: 4_000 };
 
 const at = z.string().regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}0Z$/);
@@ -188,7 +188,7 @@ describe("a forecast", () => {
     expect(after?.forecast_id).not.toBe(before?.forecast_id);
   });
 
-  it("stands through late rounds, whether they are learned yet or not", async () => {
+  it("remains through late rounds, whether they are learned yet or not", async () => {
     const { next_color: before, generated_at: then } = await ofTable(CRASH);
     await playLate(world, CRASH, ["7"]);
     await eventually(async () => expect((await ofTable(CRASH)).generated_at > then).toBe(true), TOLD);
@@ -200,7 +200,7 @@ describe("a forecast", () => {
     expect(await ofTable(CRASH)).toMatchObject({ state: "ready", next_color: before });
   });
 
-  it("stands for a process that begins after more late rounds than it holds", async () => {
+  it("remains for a process that begins after more late rounds than it holds", async () => {
     await playLate(
       world,
       OPAQUE,
@@ -281,7 +281,7 @@ describe("a window", () => {
     const leftOfLast = async () => (await ofTable("alpha/dice/eu")).windows.at(-1)?.now.rounds_left ?? 0;
     const then = before.windows.at(-1)?.now.rounds_left ?? 0;
     await eventually(async () => expect(await leftOfLast()).toBe(then - 1), TOLD);
-    // nothing can be issued after this round, but the windows go on, and those of blue have ended or have hit
+    // nothing can be issued after this round, but the windows continue, and those of blue have ended or have hit
     const waiting = await becomes("alpha/dice/eu", "waiting");
     expect(waiting.next_color).toBeNull();
     const pinks = (windows: typeof before.windows) => windows.filter(({ color }) => color === "pink");

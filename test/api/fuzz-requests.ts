@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { documentedPaths } from "./conform.ts";
 
-/** What goes over the wire, and what of it nobody may find in a log. */
+/** The bytes that are sent, and which of them must not be logged. */
 export interface Sent {
   text: string;
   method: string;
@@ -153,7 +153,7 @@ export function anyRequest(key: string): fc.Arbitrary<Sent> {
         [key.slice(0, -1)],
         [key.toLowerCase()],
         [`Bearer ${key}`],
-        [`rh_live_0123456789ABCDEFGHIJKLMNOPQRSTUV09MR4J`], // right by its form, and nobody's
+        [`rh_live_0123456789ABCDEFGHIJKLMNOPQRSTUV09MR4J`], // well-formed, and of no account
       ),
     },
     { weight: 1, arbitrary: noise.map((text) => [printable(text)]) },
@@ -184,7 +184,7 @@ export function anyRequest(key: string): fc.Arbitrary<Sent> {
       const lines = [
         `${of.method} ${target} HTTP/1.1`,
         ...of.host,
-        `X-Forwarded-For: ${of.address}`, // else all bad keys would be those of one address, and soon only that be said
+        `X-Forwarded-For: ${of.address}`, // else all bad keys would be of one address, and soon be rate limited
         ...of.keys.map((text) => `X-Api-Key: ${text}`),
         `X-Private: ${of.marker}`,
         `Cookie: session=${of.marker}`,
@@ -192,7 +192,7 @@ export function anyRequest(key: string): fc.Arbitrary<Sent> {
         ...of.headers,
         "Connection: close",
       ];
-      // what is no part of a request may cut off its answer, so its end is always told: see damagedRequest for the rest
+      // extra bytes may cut off the response, so the end is always stated: see damagedRequest for the rest
       if (of.body !== "" && !of.headers.some((line) => line.startsWith("Transfer-Encoding"))) {
         lines.push(`Content-Length: ${Buffer.byteLength(of.body)}`, "", of.body);
       } else lines.push("", "");

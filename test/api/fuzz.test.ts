@@ -39,7 +39,7 @@ async function counted(): Promise<number> {
   return usageBody.parse(await response.json()).day.requests;
 }
 
-/** Whether it was answered with what costs a call. */
+/** Whether the response costs a call. */
 function isCharged({ status, headers }: Reply): boolean {
   return status === 200 && headers.has("x-data-age");
 }
@@ -50,7 +50,7 @@ function check(reply: Reply): void {
   expect(headers.get("x-request-id")).toMatch(/^req_[0-9a-f]{32}$/);
   expect(body).not.toContain(world.key);
   if (status < 400 || body === "") return;
-  // whoever accepts HTML gets a page where there is none, and where the site's own filter cannot be read
+  // a client that accepts HTML gets a page for an unknown path, and for an unreadable filter of the site
   if ([400, 404].includes(status) && headers.get("content-type") === "text/html; charset=utf-8") {
     expect(body).toMatch(/^<!doctype html>.*<\/html>\s*$/s);
     return;
@@ -67,7 +67,7 @@ function logged(since: number, texts: readonly string[]): string[] {
 
 describe("[API4][V4] whatever is asked", () => {
   it(
-    "is answered as documented or refused with the envelope, costs a call only with a 200, and leaves no secret in the log",
+    "gets a documented response or the envelope of an error, costs a call only with a 200, and leaves no secret in the log",
     async () => {
       const secrets: string[] = [world.key, world.key.slice(8, 40)];
       const statuses = new Map<number, number>();
@@ -75,17 +75,17 @@ describe("[API4][V4] whatever is asked", () => {
       let charged = 0;
       await fc.assert(
         fc.asyncProperty(fc.array(anyRequest(world.key), { minLength: 1, maxLength: AT_ONCE }), async (requests) => {
-          const answers = await Promise.all(requests.map(({ text }) => exchange(world.api.port, text)));
-          charged += answers.flat().filter(isCharged).length;
+          const responses = await Promise.all(requests.map(({ text }) => exchange(world.api.port, text)));
+          charged += responses.flat().filter(isCharged).length;
           for (const [at, { method, target, secrets: own }] of requests.entries()) {
             secrets.push(...own);
-            const replies = answers[at] ?? [];
+            const replies = responses[at] ?? [];
             for (const reply of replies) {
               statuses.set(reply.status, (statuses.get(reply.status) ?? 0) + 1);
               check(reply);
             }
             const [reply] = replies;
-            if (reply === undefined) throw new Error(`expected an answer to ${method} ${target}, got none`);
+            if (reply === undefined) throw new Error(`expected a response to ${method} ${target}, got none`);
             if (method === "HEAD") expect(reply.body === "" || reply.status >= 400).toBe(true);
             const { status, headers, body } = reply;
             const isBodiless = [204, 304].includes(status);
@@ -105,7 +105,7 @@ describe("[API4][V4] whatever is asked", () => {
   );
 
   it(
-    "may be damaged in any way: every answer is still an answer",
+    "may be damaged in any way: every response is still well-formed",
     async () => {
       const [before, since] = [await counted(), world.lines.length];
       let [charged, cutOff] = [0, 0];
@@ -113,10 +113,10 @@ describe("[API4][V4] whatever is asked", () => {
         fc.asyncProperty(
           fc.array(damagedRequest(world.key), { minLength: 1, maxLength: AT_ONCE }),
           async (requests) => {
-            const answers = await Promise.all(requests.map((bytes) => exchange(world.api.port, bytes)));
-            charged += answers.flat().filter(isCharged).length;
-            cutOff += answers.filter((replies) => replies.at(-1)?.body.includes('"version"') !== true).length;
-            for (const reply of answers.flat()) check(reply);
+            const responses = await Promise.all(requests.map((bytes) => exchange(world.api.port, bytes)));
+            charged += responses.flat().filter(isCharged).length;
+            cutOff += responses.filter((replies) => replies.at(-1)?.body.includes('"version"') !== true).length;
+            for (const reply of responses.flat()) check(reply);
           },
         ),
         OPTIONS,

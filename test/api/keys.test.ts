@@ -59,7 +59,7 @@ describe("a key", () => {
 
   it("that is revoked is refused immediately by a process that had cached it, also for free requests", async () => {
     const key = await makeKey(world.sql, "carl@example.com", "Pro");
-    // announced after the key was, so that what is known of the key from here on is believed
+    // announced after the key was, so that what is known of the key from here on is used
     await addRounds(world.sql, "alpha/crash/global", [{ id: "1" }]);
     await eventually(async () => (await (await world.get("/api/v1/rounds")).text()).includes('"round_id":"1"'));
     const { headers } = await world.get(PATH, { headers: { "X-Api-Key": key } });
@@ -166,9 +166,9 @@ describe("while PostgreSQL does not respond", () => {
       const refusal = await refusedWith(stranger, far);
       expect(refusal).toMatchObject({ status: 503, code: "temporarily_unavailable" });
       expect(refusal.headers.get("retry-after")).toBe("5");
-      const mistyped = "rh_live_0123456789ABCDEFGHIJKLMNOPQRSTUV09MR4K"; // its checksum says so, not the database
+      const mistyped = "rh_live_0123456789ABCDEFGHIJKLMNOPQRSTUV09MR4K"; // its checksum shows it, not the database
       expect(await refusedWith(mistyped, far)).toMatchObject({ status: 401, code: "invalid_api_key" });
-      // long past the five seconds for which a caller is believed without asking
+      // long past the five seconds for which a caller is cached
       await eventually(async () => expect(Number((await ask()).headers.get("x-data-age"))).toBeGreaterThan(5), {
         timeoutMs: 15_000,
       });

@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-/** Another process, and where it answers. */
+/** Another process, and its URL. */
 async function startProcess(): Promise<{ url: string; process: ChildProcess }> {
   const script = path.join(import.meta.dirname, "api-process.ts");
   const started = fork(script, [world.databaseUrl], { stdio: "inherit" });
@@ -49,13 +49,13 @@ it("a process that is killed in the middle loses at most what was in flight, and
       async (response) => (await response.arrayBuffer(), response.status),
       () => 0,
     );
-  let answered = 0;
+  let served = 0;
   // as many at a time as there are workers; the process goes in the middle of it
   await Promise.all(
     Array.from({ length: inFlight }, async () => {
       for (let got = await status(url); got !== 0; got = await status(url)) {
-        if (got === 200) answered++;
-        if (answered === limit / 4) victim.kill("SIGKILL");
+        if (got === 200) served++;
+        if (served === limit / 4) victim.kill("SIGKILL");
       }
     }),
   );
@@ -70,10 +70,10 @@ it("a process that is killed in the middle loses at most what was in flight, and
     return row?.n === 0;
   });
   const counted = await countedOf(email);
-  expect(counted).toBeGreaterThanOrEqual(answered);
-  expect(counted).toBeLessThanOrEqual(answered + inFlight);
+  expect(counted).toBeGreaterThanOrEqual(served);
+  expect(counted).toBeLessThanOrEqual(served + inFlight);
 
-  // another process goes on from what is counted
+  // another process continues from what is counted
   let more = 0;
   for (let got = 200; got !== 429; got = await eventually(async () => (await status(world.api.url)) || false)) {
     if (got === 200) more++;

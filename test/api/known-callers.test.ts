@@ -15,7 +15,7 @@ const CALLER: Caller = {
   endsInMs: null,
 };
 
-/** A directory that counts how often it is asked, and answers when it is told to. */
+/** A directory that counts its look-ups, and resolves them on request. */
 function slowDirectory() {
   const waiting: ((caller: Caller | null) => void)[] = [];
   const find = () => new Promise<Caller | null>((resolve) => void waiting.push(resolve));
@@ -110,7 +110,7 @@ it("the ten thousand seen last are known, and no more", async () => {
   expect(asked).toBe(10_002);
 });
 
-it("while nothing is answered, only so many questions wait, and a known caller is served", async () => {
+it("while no look-up resolves, only so many wait, and a known caller is served", async () => {
   let isAway = false;
   let asked = 0;
   const known = hashKey("known");
@@ -129,8 +129,8 @@ it("while nothing is answered, only so many questions wait, and a known caller i
 });
 
 it("the first call during a failure is served as well, once it is clear that no response arrives", async () => {
-  const answers = [Promise.resolve(CALLER)];
-  const callers = knowCallers(() => answers.pop() ?? new Promise(() => undefined), silent);
+  const callersFound = [Promise.resolve(CALLER)];
+  const callers = knowCallers(() => callersFound.pop() ?? new Promise(() => undefined), silent);
   await callers.of("known");
   callers.doubt();
   expect(await callers.of("known")).toBe(CALLER);

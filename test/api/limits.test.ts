@@ -28,7 +28,7 @@ interface Limits {
   ceiling?: number;
 }
 
-/** A caller of an account of its own with a plan of these limits; a burst of one a second brings nothing back while a test looks. */
+/** A caller of a new account with a plan of these limits; at one per second no burst is refilled during a test. */
 async function makeCaller({ perSecond = 1, burst = FAST, ...limits }: Limits = {}) {
   const plan = `plan ${crypto.randomUUID()}`;
   const email = `${crypto.randomUUID()}@example.com`;

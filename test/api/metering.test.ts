@@ -28,7 +28,7 @@ async function makePlan(limits: { day?: number; month?: number; ceiling?: number
   return name;
 }
 
-/** A caller of an account of its own with a plan of these limits. */
+/** A caller of a new account with a plan of these limits. */
 async function makeCaller(limits: { day?: number; month?: number; ceiling?: number } = {}, on = world) {
   const email = `${crypto.randomUUID()}@example.com`;
   const plan = await makePlan(limits, on);
@@ -122,7 +122,7 @@ describe("a quota that is gone", () => {
     [{ day: 9, month: 2 }, "month_quota_exceeded", "month"],
     [{ ceiling: 2 }, "service_ceiling_reached", "day"],
   ] as const)(
-    "of %j is 429 %s until the next UTC %s begins, also when the answer is unchanged, while /usage is answered",
+    "of %j is 429 %s until the next UTC %s begins, also when the response is unchanged, while /usage is served",
     async (limits, code, unit) => {
       const { status, refused, ask, counted: used } = await makeCaller(limits);
       const etag = (await ask()).headers.get("etag") ?? "";
@@ -164,7 +164,7 @@ describe("a quota that is gone", () => {
       update quotas
       set period = case length(period) when 10 then '2026-01-31' else '2026-01' end
       where account_id = (select id from accounts where email = ${email})`;
-    // nobody announced it, so for up to five seconds what was heard before is believed
+    // it was not announced, so for up to five seconds the cached plan is used
     await eventually(async () => expect(await status()).toBe(200));
     expect(await status()).toBe(429);
   });
@@ -178,7 +178,7 @@ describe("a key that is no longer good", () => {
     [402, "no_active_plan", "delete from entitlements where account_id = "],
   ])("is %i %s at its very next counted call without a notification: %s", async (status, code, change) => {
     const { email, status: statusOf, refused, counted: used } = await makeCaller();
-    // what is known of the key from here on is believed for five seconds
+    // what is known of the key from here on is used for five seconds
     expect([await statusOf(), await statusOf()]).toEqual([200, 200]);
     const [account] = await world.sql`select id from accounts where email = ${email}`;
     await world.sql.unsafe(change + String(account?.["id"]));
@@ -204,7 +204,7 @@ describe("a key that is no longer good", () => {
 });
 
 describe("2,000 concurrent calls to two processes", () => {
-  it("are answered exactly as often as the quota allows", async () => {
+  it("are served exactly as often as the quota allows", async () => {
     const { status, counted: used } = await makeCaller({ day: 500 });
     const other = await makeWorld({}, { on: world });
     try {
@@ -212,7 +212,7 @@ describe("2,000 concurrent calls to two processes", () => {
         eventually(
           async () => {
             const got = await status("/api/v1/rounds", { of });
-            return got !== 503 && got; // a machine that is too busy says so, and is asked again
+            return got !== 503 && got; // a busy machine responds 503, and the call is repeated
           },
           { timeoutMs: 60_000 },
         );
@@ -251,15 +251,15 @@ describe("while calls cannot be counted", () => {
       const together = await Promise.all(Array.from({ length: 50 }, () => status()));
       expect(new Set(together)).toEqual(new Set([503]));
       await outside`alter database ${outside(database)} allow_connections true`;
-      let answered = 1;
+      let served = 1;
       await eventually(async () => {
-        const isAnswered = (await status()) === 200;
-        if (isAnswered) answered++;
-        return isAnswered;
+        const isServed = (await status()) === 200;
+        if (isServed) served++;
+        return isServed;
       });
-      expect(await used()).toBe(answered);
-      const told = (what: string) => own.lines.filter((line) => line.includes(what)).length;
-      expect([told("calls cannot be counted"), told("calls can be counted again")]).toEqual([1, 1]);
+      expect(await used()).toBe(served);
+      const warnings = (what: string) => own.lines.filter((line) => line.includes(what)).length;
+      expect([warnings("calls cannot be counted"), warnings("calls can be counted again")]).toEqual([1, 1]);
     } finally {
       await outside`alter database ${outside(database)} allow_connections true`;
       await outside.end();
@@ -278,12 +278,12 @@ describe("while calls cannot be counted", () => {
         where account_id = (select id from accounts where email = ${email})
         for update`;
       expect(await refused()).toMatchObject({ status: 503, code: "temporarily_unavailable" });
-      // its batch is still in the database, and keeps nobody else from being counted
+      // its batch is still in the database, and does not block other calls
       expect(await otherStatus()).toBe(200);
       const before = await waitingForLocks();
       const first = status();
       await eventually(async () => expect(await waitingForLocks()).toBe(before + 1));
-      // whoever comes behind it need not wait as long as it does, and is refused by the time of his own call
+      // a later call need not wait as long as it does, and is refused by its own time
       const behind = [status(), otherStatus()];
       expect(await Promise.race([first.then(() => "first"), ...behind.map((one) => one.then(() => "behind"))])).toBe(
         "behind",
@@ -297,7 +297,7 @@ describe("while calls cannot be counted", () => {
   });
 });
 
-/** Batches of calls that are in the database and not answered. */
+/** Batches of calls that are in the database without a response. */
 async function waitingForLocks(): Promise<number> {
   const [row] = await world.sql<{ n: number }[]>`
     select count(*)::integer as n
@@ -311,14 +311,14 @@ describe("a process that stops in the middle of calls", () => {
   it("serves or refuses each of them, and counts those that it served", async () => {
     const { status, counted: used } = await makeCaller();
     const stopping = await makeWorld({}, { on: world });
-    const asked = Array.from({ length: 300 }, () => status(PATH, { of: stopping }).catch(() => "not answered"));
+    const asked = Array.from({ length: 300 }, () => status(PATH, { of: stopping }).catch(() => "no response"));
     await Promise.race(asked);
     await stopping.close();
     const outcomes = await Promise.all(asked);
-    const answered = outcomes.filter((outcome) => outcome === 200).length;
-    expect(answered).toBeGreaterThan(0);
-    expect(outcomes.filter((outcome) => ![200, 503, "not answered"].includes(outcome))).toEqual([]);
-    expect(await used()).toBe(answered);
+    const served = outcomes.filter((outcome) => outcome === 200).length;
+    expect(served).toBeGreaterThan(0);
+    expect(outcomes.filter((outcome) => ![200, 503, "no response"].includes(outcome))).toEqual([]);
+    expect(await used()).toBe(served);
     expect(stopping.lines.filter((line) => line.includes("fault of ours"))).toEqual([]);
   });
 });

@@ -15,7 +15,7 @@ export const tableIdOf = ({ sql }: World, name: string): Promise<number> => idOf
 /** Options of a response after which nothing may be issued. */
 export const NO_SET: GivenOptions = { at: { noSet: "refused" } };
 
-/** Adds rounds as one response to a poll brings them, and tells the API. */
+/** Adds rounds as one response to a poll, and notifies the API. */
 export async function play(
   world: World,
   table: string,
@@ -26,14 +26,14 @@ export async function play(
   await announce(world);
 }
 
-/** Adds late rounds, and tells the API. */
+/** Adds late rounds, and notifies the API. */
 export async function playLate(world: World, table: string, roundIds: readonly string[]): Promise<void> {
   const rounds = roundIds.map((roundId) => ({ roundId, hundredths: 150 }));
   await addLateRounds(world.sql, await tableIdOf(world, table), "computed", rounds);
   await announce(world);
 }
 
-/** Adds what was settled of a house to its accuracy, and tells the API. */
+/** Adds what was settled of a house to its accuracy, and notifies the API. */
 export async function score(world: World, house: string): Promise<void> {
   const { sql } = world;
   const tables = await sql<{ id: number }[]>`select id from tables where house_id = ${house}`;
@@ -46,7 +46,7 @@ export async function score(world: World, house: string): Promise<void> {
   await announce(world);
 }
 
-/** Changes columns of a table's head, and tells the API. */
+/** Changes columns of a table's head, and notifies the API. */
 export async function rewrite(world: World, table: string, changes: object): Promise<void> {
   const { sql } = world;
   await sql`

@@ -1,7 +1,7 @@
 import { connect as dial } from "node:net";
 import { brotliDecompressSync, gunzipSync, inflateSync } from "node:zlib";
 
-/** One answer as it came over the wire. */
+/** One response as it was received. */
 export interface Reply {
   status: number;
   /** The status line and the headers, as they came. */
@@ -13,13 +13,13 @@ export interface Reply {
 
 const BREAK = "\r\n\r\n";
 
-/** Sends bytes as they are, and gives every answer until the server ends the connection. */
+/** Sends bytes unchanged, and returns every response until the server closes the connection. */
 export function exchange(port: number, bytes: string | Buffer): Promise<Reply[]> {
   return new Promise((resolve, reject) => {
     const parts: Buffer[] = [];
     const socket = dial(port, "127.0.0.1", () => socket.write(bytes));
     socket.on("data", (part: Buffer) => parts.push(part));
-    // a server that refuses what is still on its way may reset the connection; what it said before counts
+    // a server that refuses data still in flight may reset the connection; what it sent before counts
     socket.on("error", (error: NodeJS.ErrnoException) => {
       if (error.code !== "ECONNRESET" && error.code !== "EPIPE") reject(error);
     });
@@ -49,12 +49,12 @@ function repliesIn(bytes: Buffer): Reply[] {
   return replies;
 }
 
-/** How much of what follows a head belongs to it: nothing where another answer or the end comes at once, as with HEAD. */
+/** The length of the body after a head: 0 if another response or the end follows immediately, as with HEAD. */
 function bodyIn(rest: Buffer, status: number, headers: Headers): { body: Buffer; length: number } {
   const isNone = status < 200 || status === 204 || status === 304 || rest.length === 0;
   if (isNone || rest.toString("latin1", 0, 9) === "HTTP/1.1 ") return { body: Buffer.alloc(0), length: 0 };
   if (headers.get("transfer-encoding") !== "chunked") {
-    // HTTP/1.0 has answers that end with the connection
+    // HTTP/1.0 has responses that end with the connection
     const length = Number(headers.get("content-length") ?? rest.length);
     return { body: rest.subarray(0, length), length };
   }

@@ -15,7 +15,7 @@ const NOTICES = {
 const FIELDS = ["house", "game", "market", "generated_at", "lang", "text", "facts", "based_on_rounds"];
 const FACT_FIELDS = ["name", "value", "expected", "rounds", "unusual"];
 const CRASH = "?house=alpha&game=crash";
-/** Less than the five seconds after which the API looks without being told to. */
+/** Less than the five seconds after which the API reads without a notification. */
 const TOLD = { timeoutMs: 4_000 };
 
 const body = z.strictObject({
@@ -52,14 +52,14 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-async function answer(query = "", key = world.key) {
+async function request(query = "", key = world.key) {
   const response = await world.get(`/api/v1/readings${query}`, { headers: { "X-Api-Key": key } });
   expect(response.status).toBe(200);
   return body.parse(await response.json());
 }
 
 async function crash(lang = "en") {
-  const [reading] = (await answer(`${CRASH}&lang=${lang}`)).readings;
+  const [reading] = (await request(`${CRASH}&lang=${lang}`)).readings;
   if (reading === undefined) throw new Error("expected the table to be listed");
   return reading;
 }
@@ -83,7 +83,7 @@ const becomes = (text: RegExp) =>
 
 describe("/readings", () => {
   it("lists every table of the plan with exactly these fields, and states that a new one has no rounds", async () => {
-    const { plan, notice, readings } = await answer();
+    const { plan, notice, readings } = await request();
     expect({ plan, notice }).toEqual({ plan: "Pro", notice: NOTICES.en });
     expect(readings.map((one) => Object.keys(one))).toEqual([FIELDS, FIELDS, FIELDS, FIELDS]);
     for (const { text, facts, based_on_rounds, lang } of readings) {
@@ -113,7 +113,7 @@ describe("/readings", () => {
     expect((await crash("es")).text).toMatch(/^Sin pink desde hace 3 rondas/);
     expect((await crash("pt")).text).toMatch(/^Sem pink há 3 rodadas/);
     for (const lang of ["en", "es", "pt"] as const) {
-      const { notice, readings } = await answer(`?lang=${lang}`);
+      const { notice, readings } = await request(`?lang=${lang}`);
       expect(notice).toBe(NOTICES[lang]);
       for (const { lang: own, text, facts } of readings) {
         expect(own).toBe(lang);
@@ -155,7 +155,7 @@ describe("/readings", () => {
       where table_id = ${await tableIdOf(world, "alpha/dice/eu")}`;
     await rewrite(world, "alpha/dice/eu", { last_polled_round_at: secondsAgo(1) });
     await eventually(async () => {
-      const [reading] = (await answer("?house=alpha&game=dice")).readings;
+      const [reading] = (await request("?house=alpha&game=dice")).readings;
       return expect(reading).toMatchObject({ text: expect.stringMatching(/^No round of this table was received/) });
     }, TOLD);
   });
@@ -176,7 +176,7 @@ describe("/readings", () => {
       return usage.endpoints.find(({ endpoint }) => endpoint === "readings")?.requests ?? 0;
     };
     const before = await used();
-    await answer();
+    await request();
     expect(await used()).toBe(before + 1);
   });
 });
@@ -200,7 +200,7 @@ describe("a wrong request for readings", () => {
     expect(await world.refused("/api/v1/readings?house=nowhere")).toMatchObject({ code: "table_not_found" });
     await setPlan(world.sql, "Starter", { houses: ["beta"] });
     const key = await makeKey(world.sql, "narrow@example.com", "Starter");
-    expect((await answer("", key)).readings.map(({ house }) => house)).toEqual(["beta"]);
+    expect((await request("", key)).readings.map(({ house }) => house)).toEqual(["beta"]);
     expect(await world.refused("/api/v1/readings?house=alpha", { headers: { "X-Api-Key": key } })).toMatchObject({
       status: 403,
       code: "table_not_in_plan",

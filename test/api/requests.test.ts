@@ -156,7 +156,7 @@ describe("a response of one kilobyte or more", () => {
   });
 });
 
-describe("[API4] a request that is not answered in time", () => {
+describe("[API4] a request without a response in time", () => {
   it("gets 503 with Retry-After, and its connection is closed", async () => {
     const log = pino({ level: "silent" });
     const app = express().use(beginRequest(log, undefined, 50));

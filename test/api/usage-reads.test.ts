@@ -58,7 +58,7 @@ describe("reads of /usage", () => {
     expect(world.lines.filter((line) => line.includes("fault of ours"))).toEqual([]);
   });
 
-  it("of 300,000 calls today, 25 at a time, leave another caller's calls answered", async () => {
+  it("of 300,000 calls today, 25 at a time, do not block another caller's calls", async () => {
     const other = await makeKey(world.sql, "other@example.com", "Pro");
     await world.sql`
       insert into usage_facts (minute, key_id, account_id, endpoint, batch, n)

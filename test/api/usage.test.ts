@@ -28,7 +28,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-/** A caller of an account of its own, and its ways to ask. */
+/** A caller of a new account, and its requests. */
 async function makeCaller(plan: string) {
   const email = `${crypto.randomUUID()}@example.com`;
   const key = await makeKey(world.sql, email, plan);
@@ -46,7 +46,7 @@ async function makeCaller(plan: string) {
   return { email, key, get, call, usage };
 }
 
-/** What `/usage` says of the calendar, by the database clock. */
+/** The calendar fields of `/usage`, by the database clock. */
 async function calendar() {
   const [row] = await world.sql<{ today: string; month: string; tomorrow: string; next: string; days: string[] }[]>`
     select
@@ -86,7 +86,7 @@ describe("/usage", () => {
     );
   });
 
-  it("counts every 200 that was answered before it, by endpoint, and itself never", async () => {
+  it("counts every 200 before it, by endpoint, and itself never", async () => {
     const { call, usage } = await makeCaller("Pro");
     const asked = ["games", "rounds", "rounds", "forecasts", "accuracy", "rounds?limit=3"];
     for (const [before, path] of asked.entries()) {
@@ -105,7 +105,7 @@ describe("/usage", () => {
     expect(days).toEqual([{ date: day.date, requests: 6 }]);
   });
 
-  it("counts what another process answered, and what another key of the account asked for", async () => {
+  it("counts what another process served, and what another key of the account requested", async () => {
     const { email, call, usage } = await makeCaller("Pro");
     const second = await createKey(world.sql, { email, plan: "Pro", name: "second" });
     if (!second.ok) throw new Error(second.reason);

@@ -35,7 +35,7 @@ export const CHECKS: Checks = {
 /** A key, or enough of one to be one. */
 const KEY = /rh_live_[0-9A-Za-z]{5}/;
 
-/** Calls a second, and at once, of every seeded plan in a world. */
+/** Calls per second, and the burst, of every seeded plan in a world. */
 export const FAST = 100_000;
 
 const SETTINGS: ApiParts["settings"] = {
@@ -103,7 +103,7 @@ export const errorBody = z.strictObject({
   request_id: z.string().regex(/^req_[0-9a-f]{32}$/),
 });
 
-/** A running API on a database of its own. */
+/** A running API on its own database. */
 export interface World {
   sql: Sql;
   databaseUrl: string;
@@ -112,7 +112,7 @@ export interface World {
   key: string;
   /** Everything the API logged, one JSON line each. */
   lines: string[];
-  /** Asks with the key, and holds the answer against the OpenAPI document; `headers` are added, and take the key's place where they say so. */
+  /** Requests with the key, and checks the response against the OpenAPI document; `headers` are added, and may replace the key. */
   get(path: string, options?: { method?: string; headers?: Record<string, string> }): Promise<Response>;
   /** The error a request ends with, after checking its shape. */
   refused(path: string, options?: { method?: string; headers?: Record<string, string> }): Promise<Refusal>;
@@ -150,7 +150,7 @@ export async function makeWorld(
   const sql = connect(database.url, { name: "test", max: 3 });
   if (on === undefined) {
     await applyHouses(sql, HOUSES);
-    // a test asks as fast as it can; those about the burst make a plan of their own
+    // a test requests as fast as it can; those about the burst make their own plan
     await sql`update plans set burst_per_second = ${FAST}, burst = ${FAST}`;
   }
   const key = on?.key ?? (await makeKey(sql, "ann@example.com", "Pro"));

@@ -336,7 +336,7 @@ describe("when connections go silent without a reset", () => {
       for (const result of [statement, transaction]) {
         expect(result).toMatchObject({ status: "rejected", reason: { code: "CONNECTION_LOST" } });
       }
-      // two more connections went silent: nobody waits for them, within the time of one deadline
+      // two more connections went silent: no caller waits for them, within the time of one deadline
       const rows = await Promise.race([
         Promise.all(Array.from({ length: 4 }, () => pool`select 1 as n`)),
         new Promise<string>((resolve) => setTimeout(resolve, 5_000, "silent")),

@@ -195,7 +195,7 @@ describe("a pool", () => {
         await eventually(
           async () => (await other`select from pg_stat_activity where pid = ${row?.["pid"]}`).length === 0,
         );
-        await new Promise(setImmediate); // what the server said last is read before the next statement is sent
+        await new Promise(setImmediate); // the server's last message is read before the next statement is sent
         await tx`select 1`;
       }),
     );

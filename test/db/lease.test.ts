@@ -80,7 +80,7 @@ describe("a lease", () => {
     const stale = lease("stale", 1);
     await stale.hold();
     await depose("stale");
-    // the same name again, as after a lost response: the epoch alone tells the two apart
+    // the same name again, as after a lost response: only the epoch differs
     expect(await lease("stale").hold()).toEqual({ isHeld: true, epoch: 2n });
     expect(await stale.hold()).toEqual(refused);
     await sql`update leases set epoch = 3`;

@@ -17,7 +17,7 @@ afterEach(async () => {
   await database.drop();
 });
 
-/** Hears what is announced, in order; `mark` sends a notice of its own through the same channel, to know all before it came. */
+/** Records notifications, in order; `mark` sends one through the same channel, so that all before it have arrived. */
 async function listen() {
   const { heard, close } = await listening(database.url, "roundhouse_published");
   onTestFinished(close);

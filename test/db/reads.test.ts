@@ -29,7 +29,7 @@ async function busy(): Promise<number> {
 }
 const sleep = (on: Sql) => on`select pg_sleep(600)`;
 
-/** A read that takes until it is let go. */
+/** A read that takes until it is released. */
 function held(): { read: () => Promise<string>; begun: Promise<void>; letGo: () => void } {
   const [begun, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const read = async () => {

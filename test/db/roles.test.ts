@@ -12,7 +12,7 @@ import { createDatabase } from "../support/database.ts";
 
 const AS_LISTED = { missing: [], lacking: [], beyond: [], rowRules: [], notOwned: [] };
 const DENIED = "42501";
-/** What nobody but a worker adds to, and nobody at all changes. */
+/** Tables that only a worker may insert into, and no role may change. */
 const FACTS = ["rounds", "forecast_sets", "score_sets", "score_revisions", "log_entries"];
 /** What callers are shown, and what it was made from. */
 const SHOWN = [
@@ -45,7 +45,7 @@ async function open(url: string): Promise<pg.Client> {
   return client;
 }
 
-/** The code with which each statement fails as somebody; "done" where it does not. Nothing stays. */
+/** The code with which each statement fails under a role; "done" if it does not. All is rolled back. */
 async function asRole(part: Part, statements: readonly string[]): Promise<Record<string, string>> {
   const outcomes: Record<string, string> = {};
   for (const statement of statements) {
@@ -205,9 +205,9 @@ describe("a server on which the schema's owner may not make roles", () => {
   });
 
   test("works without them, prints what an administrator has to run, and then uses them", async () => {
-    const said: string[] = [];
-    await migrate(url.href, (line) => said.push(line));
-    const advice = said.find((line) => line.includes("administrator")) ?? "";
+    const printed: string[] = [];
+    await migrate(url.href, (line) => printed.push(line));
+    const advice = printed.find((line) => line.includes("administrator")) ?? "";
     for (const role of Object.values(ROLES)) expect(advice).toContain(`grant ${role} to "${user}"`);
     const refused = await withRoleOf("worker", url.href);
     expect(refused).toMatchObject({ url: url.href, isOwner: true });
@@ -222,7 +222,7 @@ describe("a server on which the schema's owner may not make roles", () => {
       await worker`select make_day_partitions(current_date + 30, 1)`;
       await worker.end();
       expect((await readRolesState(mine)).notOwned).toEqual([]);
-      // whoever was let in to take a table over is not let in any more
+      // a role that was admitted to take a table over is not admitted any more
       const { rows } = await mine.query("select has_schema_privilege($1, 'public', 'create') as may", [ROLES.worker]);
       expect(rows).toEqual([{ may: false }]);
     } finally {

@@ -15,7 +15,7 @@ afterAll(async () => {
 });
 
 describe("what a worker plans once, while a table is new", () => {
-  // on the plan of a new table each of these read all answers of two days, or all rounds
+  // on the plan of a new table each of these read all payloads of two days, or all rounds
   test.each([
     "update payloads p set items = 1 from unnest($1::integer[], $2::timestamptz[]) as m (table_id, received_at) where p.table_id = m.table_id and p.received_at = m.received_at",
     "select r.seq from unnest($1::integer[], $2::text[]) as asked (table_id, round_id) join rounds r on r.table_id = asked.table_id and r.round_id = asked.round_id",

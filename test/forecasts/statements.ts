@@ -10,7 +10,7 @@ export function generator(seed = 12345): () => number {
 /** A statement of probability and whether it came true. */
 export type Statement = { pPpm: number; cameTrue: boolean };
 
-/** Statements of all p of which too little is made: what is said with p comes with 0.15 + 0.7 p. */
+/** Underconfident statements of all p: what is forecast with p happens with 0.15 + 0.7 p. */
 export function bentStatements(count: number): Statement[] {
   const next = generator();
   return Array.from({ length: count }, () => {

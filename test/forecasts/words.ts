@@ -42,7 +42,7 @@ export const PROMISES: Record<"en" | "es" | "pt", readonly RegExp[]> = {
   ],
 };
 
-/** What may be said all the same: that nothing is guaranteed, and the name of a reference that is shown to lose. */
+/** Exceptions that are allowed: that nothing is guaranteed, and the name of a reference that is shown to lose. */
 const ALLOWED: readonly RegExp[] = [
   /no outcome is guaranteed/giu,
   /ningún resultado está garantizado/giu,
@@ -50,7 +50,7 @@ const ALLOWED: readonly RegExp[] = [
   /["“`'«]due["”`'»]/giu,
 ];
 
-/** The promises that a text makes, each with what stands around it. */
+/** The promises that a text makes, each with its context. */
 export function promisesIn(text: string, languages: readonly (keyof typeof PROMISES)[] = ["en", "es", "pt"]): string[] {
   const searched = ALLOWED.reduce((left, allowed) => left.replaceAll(allowed, ""), text);
   return languages.flatMap((language) =>

@@ -22,7 +22,7 @@ export interface Play extends GivenRound {
   afterGap?: boolean;
 }
 
-/** One house, beside those of the tests before in the same file. */
+/** One house, next to those of earlier tests in the same file. */
 export interface World {
   sql: Sql;
   url: string;
@@ -125,7 +125,7 @@ export async function playRounds(
       await givePasses(sql, { id: tableId }, numbered(rounds, from.head.newestRoundId), options);
       return;
     } catch (error) {
-      if (refusalOf(error) !== "moved") throw error; // somebody else was first, as between two workers
+      if (refusalOf(error) !== "moved") throw error; // another was first, as between two workers
     }
   }
 }

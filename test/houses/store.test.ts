@@ -314,7 +314,7 @@ describe("the list of houses", () => {
         last_error = 'answered 503',
         last_error_at = '2026-11-21 03:00:00Z'`;
     expect(await statusOf()).toMatchObject({ last_error: "answered 503" });
-    await refuseAnswers("expected JSON, found HTML");
+    await refuseResponses("expected JSON, found HTML");
     expect(await statusOf()).toMatchObject({
       last_error: "crash/global: expected JSON, found HTML",
       last_error_at: "2026-11-21T04:00:00.0000000Z",
@@ -380,7 +380,7 @@ describe("responses that cannot be read", () => {
   beforeEach(() => applyHouses(sql, [houseEntry()]));
 
   test("are reported with the reason after a minute, until one can be read", async () => {
-    await refuseAnswers("expected JSON, found HTML");
+    await refuseResponses("expected JSON, found HTML");
     expect(await findUnreadableTables(sql)).toEqual([]);
     await sql`update notices set opened_at = opened_at - interval '61 seconds'`;
     expect(await findUnreadableTables(sql)).toEqual([
@@ -396,18 +396,18 @@ describe("responses that cannot be read", () => {
   });
 
   test("of a paused house are not reported", async () => {
-    await refuseAnswers("expected JSON, found HTML");
+    await refuseResponses("expected JSON, found HTML");
     await sql`update notices set opened_at = opened_at - interval '61 seconds'`;
     await pauseHouse(sql, { house: "alpha", by: "ana", reason: "maintenance" });
     expect(await findUnreadableTables(sql)).toEqual([]);
   });
 });
 
-/** As normalize-rounds leaves it after an answer that it could not read. */
-async function refuseAnswers(reason: string): Promise<void> {
+/** The state that normalize-rounds leaves after a response that it could not read. */
+async function refuseResponses(reason: string): Promise<void> {
   await sql`
     insert into notices (table_id, kind, text, opened_at)
-    select id, 'format', 'the answers cannot be read', now()
+    select id, 'format', 'the responses cannot be read', now()
     from tables`;
   await sql`
     insert into payloads (

@@ -56,11 +56,11 @@ async function backfill(gap = "1", signal?: AbortSignal): Promise<Record<string,
   return backfillGap.run({ gap }, context(signal).context);
 }
 
-/** Reads one answer after the other. */
-async function take(table: MadeTable, ...answers: (readonly unknown[])[]): Promise<void> {
+/** Reads one payload after the other. */
+async function take(table: MadeTable, ...payloads: (readonly unknown[])[]): Promise<void> {
   const [already] = await sql<{ n: number }[]>`select count(*)::integer as n from payloads`;
-  for (const [place, answer] of answers.entries()) {
-    await makePayload(sql, table, { second: (already?.n ?? 0) + place, items: answer });
+  for (const [place, listed] of payloads.entries()) {
+    await makePayload(sql, table, { second: (already?.n ?? 0) + place, items: listed });
   }
   await normalizeRounds.run({ house: table.house }, context().context);
   await sql`select setval(pg_get_serial_sequence('gaps', 'id'), 1, false) where not exists (select from gaps)`;

@@ -379,7 +379,7 @@ describe("retention", () => {
       await sql.begin(async (holder) => {
         await holder`select from alerts where subject = 'held' for update`;
         const { counts, lines } = await run("retention");
-        // its day and the row that is held wait; all else went, while both go on reading
+        // its day and the row that is held wait; all else was deleted, while both continue to read
         expect(counts).toMatchObject({ dropped: 0, waiting: 2, pruned: 1_200 });
         expect(lines.map(({ msg }) => msg)).toContainEqual(expect.stringMatching(/alerts .* is kept for another hour/));
       });

@@ -339,7 +339,7 @@ describe("payloads that cannot be read", () => {
     ["incomplete JSON", '{"rounds":[{"id":1,'],
     ["another shape", '{"data":{}}'],
   ])(
-    "%s is refused with the reason and kept; the next good answer goes on, without knowing what was absent",
+    "%s is refused with the reason and kept; the next good response continues, without knowing what was absent",
     async (_, body) => {
       const table = await makeTable(sql);
       await makePayload(sql, table, { second: 0, items: items(2, 1) });

@@ -125,7 +125,7 @@ describe("roll-up-usage", () => {
       where account_id = ${account} and period = ${day}`;
     await setUsed(1);
     expect(await rollUpUsage.run({ day }, context)).toMatchObject({ differences: 1 });
-    await rollUpUsage.run({ day: "2026-01-02" }, context); // another day has nothing to say about this one
+    await rollUpUsage.run({ day: "2026-01-02" }, context); // another day does not affect this one
     expect(await rollUpUsage.run({ day }, context)).toMatchObject({ differences: 1 });
     const text = `account ${account} used 1 calls on ${day} by its quota, 3 by its counts and 3 by the facts of the meter`;
     expect(await openAlerts()).toEqual([{ subject: `${day} account ${account}`, text }]);

@@ -32,18 +32,18 @@ describe("score-accuracy", () => {
   test("adds what was issued and settled, notifies the readers, and does nothing twice", async () => {
     const world = await createWorld();
     const { context } = testContext(world.sql);
-    const told: number[] = [];
+    const published: number[] = [];
     const run = () =>
-      scoreAccuracy.run({ house: world.house }, { ...context, published: (ids = []) => void told.push(...ids) });
+      scoreAccuracy.run({ house: world.house }, { ...context, published: (ids = []) => void published.push(...ids) });
     expect(await run()).toEqual(NOTHING);
     for (const hundredths of [150, 230, 1200, 150]) await world.play([hundredths]);
     expect(await isSwept(world)).toBe(true);
     expect(await run()).toEqual({ ...NOTHING, sets: 3, scores: 2 });
-    expect(told).toEqual([world.tableId]);
+    expect(published).toEqual([world.tableId]);
     expect(await nextColors(world)).toMatchObject({ forecasts: 3n, n: 2n });
     expect(await isSwept(world)).toBe(false);
     expect(await run()).toEqual(NOTHING);
-    expect(told).toEqual([world.tableId]);
+    expect(published).toEqual([world.tableId]);
   });
 
   test("adds to a table at most every ten seconds", async () => {

@@ -16,7 +16,7 @@ afterEach(async () => {
   await server?.close();
 });
 
-/** A worker's server as the environment says; gives a way to ask it for metrics. */
+/** A worker's server with this environment; returns a function that requests its metrics. */
 async function serve(env: Record<string, string>) {
   const { log, lines } = readableLog();
   const metrics = createMetrics({ sql, queues: () => null }, { version: "1.2.3", endpoints: [], log });
@@ -43,7 +43,7 @@ describe("[V13] metrics", () => {
   });
 
   it.each(["x-forwarded-for", "forwarded", "x-real-ip", "via"])(
-    "are closed to whoever comes through a proxy on this machine, by its header %s",
+    "are closed to a client behind a proxy on this machine, by its header %s",
     async (header) => {
       const { ask } = await serve({});
       const response = await ask({ [header]: "203.0.113.7" });
@@ -53,7 +53,7 @@ describe("[V13] metrics", () => {
   );
 
   it.each([{ PUBLIC_URL: "https://api.example" }, { TRUSTED_PROXIES: "10.0.0.0/8" }])(
-    "are closed where the settings say that a proxy stands before us, whatever it leaves behind: %o",
+    "are closed if the settings name a proxy, whatever headers it sends: %o",
     async (env) => {
       const { ask } = await serve(env);
       expect((await ask()).status).toBe(403);

@@ -13,12 +13,12 @@ describe("a cached read of a server", () => {
   });
 
   it("that fails or times out gives null, and is logged", async () => {
-    const told: string[] = [];
-    const failed = (error: unknown) => told.push(String(error));
+    const failures: string[] = [];
+    const failed = (error: unknown) => failures.push(String(error));
     expect(await readCached("it", () => Promise.reject(new Error("away")), failed)()).toBeNull();
     const never = readCached("PostgreSQL", () => new Promise<number>(() => undefined), failed);
     expect(await Promise.all([never(), never()])).toEqual([null, null]);
-    expect(told[0]).toBe("Error: away");
-    expect(told[1]).toMatch(/^Error: PostgreSQL did not respond within \d+ ms$/);
+    expect(failures[0]).toBe("Error: away");
+    expect(failures[1]).toMatch(/^Error: PostgreSQL did not respond within \d+ ms$/);
   });
 });

@@ -45,7 +45,7 @@ function readsOf(given: readonly Given[]): Map<string, ReadResponse> {
 /** After the end of every history. */
 const END_MS = Date.UTC(2026, 10, 22);
 
-/** An import that tells another result of a known round, and shows that nothing lies in a gap of unknown size. */
+/** An import with another result of a known round, which shows that nothing lies in a gap of unknown size. */
 const GAP_SHOWN_WITHOUT_NEW_ROUNDS: History = {
   roundIds: "opaque",
   steps: [

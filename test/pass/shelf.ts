@@ -22,7 +22,7 @@ import type { FormatState } from "../../src/rounds/notices/format-watch.ts";
 import type { NoticeKind } from "../../src/rounds/notices/notices.ts";
 import type { HeldBack } from "../../src/rounds/intake.ts";
 
-/** An unread payload, and whether the payload before it told nothing. */
+/** An unread payload, and whether the payload before it had no news. */
 interface ShelvedPayload {
   receivedAt: string;
   requestedAt: string;

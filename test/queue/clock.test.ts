@@ -11,7 +11,7 @@ describe("a clock", () => {
   it.each([
     ["exactly right", [reading(0)]],
     ["half a second off", [reading(500), reading(-500, 1, "Redis")]],
-    ["seemingly wrong, by an answer that took as long", [reading(2_000, 1_600)]],
+    ["seemingly wrong, by a response that took as long", [reading(2_000, 1_600)]],
   ])("%s will do", (_, readings) => {
     expect(clockProblem(readings)).toBeNull();
   });

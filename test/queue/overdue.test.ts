@@ -52,7 +52,7 @@ describe("a queue whose runs are not taken", () => {
   it("though they are overdue is woken at the second check, and its worker restarts at the fourth", async () => {
     const fatal: Error[] = [];
     const watch = createOverdueWatch({ queues, log: world.log, onFatal: (error) => fatal.push(error) });
-    await consumer.pause(); // stands for a worker that waits for ever
+    await consumer.pause(); // simulates a worker that never finishes
     await addOverdue();
     await watch(consumer);
     expect(await waiting()).not.toContain(WAKE);
@@ -69,7 +69,7 @@ describe("a queue whose runs are not taken", () => {
 
   it("though they wait for nothing as well, if its worker believes that it takes them", async () => {
     const watch = createOverdueWatch({ queues, log: world.log, onFatal: () => undefined });
-    await consumer.pause(); // stands for a read that is never answered
+    await consumer.pause(); // simulates a read without a response
     await queues.get("sleepy").add("sleepy", { house: "alpha" });
     const deaf = { ...consumer, isTaking: () => true };
     for (let look = 0; look < 3; look++) await watch(deaf);

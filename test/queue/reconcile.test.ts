@@ -225,8 +225,8 @@ describe("a leader", () => {
     expect(await queues.get("well").getJobSchedulersCount()).toBe(1);
     expect((await queues.get("well").getJobs()).map(({ data }) => data as unknown)).toContainEqual({ house: "beta" });
     expect(hooks).toEqual(["1 row", "1 row"]);
-    const told = world.lines.filter(({ level }) => level === LEVEL.warn).map(({ msg }) => msg);
-    expect(told).toEqual([
+    const warnings = world.lines.filter(({ level }) => level === LEVEL.warn).map(({ msg }) => msg);
+    expect(warnings).toEqual([
       "schedules of broken failed: no such column",
       "sweep of broken failed: no such table",
       "task 1 failed: no such house",

@@ -7,7 +7,7 @@ import { startRedis } from "../../src/embedded/redis.ts";
 import { UsageError } from "../../src/errors.ts";
 import { checkRedis, redisProblem } from "../../src/queue/redis.ts";
 
-// a server of its own: the eviction policy is one for the whole server, and other test files use theirs meanwhile
+// its own server: the eviction policy is one for the whole server, and other test files use theirs meanwhile
 let dataDir: string;
 let server: Awaited<ReturnType<typeof startRedis>>;
 beforeAll(async () => {

@@ -171,7 +171,7 @@ describe("rounds with opaque ids", () => {
     expect(ids(table.rounds)).toEqual(["a", "b", "c"]);
   });
 
-  it("are taken newest last once new rounds stand at the end of the list", () => {
+  it("are taken newest last once new rounds are at the end of the list", () => {
     const table = opaque();
     table.take(list("a"));
     table.take(list("a", "b"));
@@ -299,7 +299,7 @@ describe("however responses overlap, repeat or change their order", () => {
   /** Windows on a true sequence of rounds with holes, in any order, each listed either way round, some twice. */
   const windows = fc.record({
     missing: fc.uniqueArray(fc.integer({ min: 2, max: 58 }), { maxLength: 12 }),
-    answers: fc.array(
+    responses: fc.array(
       fc.record({
         from: fc.integer({ min: 1, max: 60 }),
         length: fc.integer({ min: 1, max: 12 }),
@@ -312,11 +312,11 @@ describe("however responses overlap, repeat or change their order", () => {
 
   it("the same rounds are stored, without a hole in seq, chained, and exactly the missing numbers are gaps", () => {
     fc.assert(
-      fc.property(windows, ({ missing, answers }) => {
+      fc.property(windows, ({ missing, responses }) => {
         const table = memoryTable();
         const shown = new Set<number>();
         const gaps: { from: bigint; to: bigint }[] = [];
-        for (const { from, length, up, twice } of answers) {
+        for (const { from, length, up, twice } of responses) {
           const numbers = Array.from({ length }, (_, n) => from + n).filter((n) => !missing.includes(n));
           for (const n of numbers) shown.add(n);
           const items = page(...(up ? numbers : numbers.toReversed()));
@@ -387,9 +387,9 @@ describe("however responses overlap, repeat or change their order", () => {
       fc.option(fc.integer({ min: 1, max: 30 }).map(String)).map(bad),
     );
     fc.assert(
-      fc.property(fc.array(fc.array(anyItem, { maxLength: 12 }), { maxLength: 12 }), (answers: CheckedItem[][]) => {
+      fc.property(fc.array(fc.array(anyItem, { maxLength: 12 }), { maxLength: 12 }), (responses: CheckedItem[][]) => {
         const table = memoryTable();
-        for (const items of answers) {
+        for (const items of responses) {
           const { rounds, duplicates, conflicts, refused } = table.take(items);
           expect(rounds.length + duplicates + conflicts.length + refused.length).toBe(items.length);
           expect(refused.every(({ reason }) => reason !== "")).toBe(true);

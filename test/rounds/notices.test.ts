@@ -92,7 +92,7 @@ describe("notices of many tables", () => {
     expect(await sql`select from notices where closed_at is null`).toEqual([]);
   });
 
-  it("expire with the oldest of their causes, and say then what is left", async () => {
+  it("expire with the oldest of their causes, and then state what is left", async () => {
     const [table] = await disputedTables(1);
     if (table === undefined) throw new Error("expected a table");
     await sql`update conflicts set last_seen_at = last_seen_at - interval '23 hours 50 minutes'`;

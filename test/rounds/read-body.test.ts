@@ -21,7 +21,7 @@ function received(body: string, path = "/rounds"): ReceivedBody {
   return { body: Buffer.from(body), now: "2026-11-21T04:00:12.1234560Z", path, kind: "poll" };
 }
 
-/** Reads a body, and counts how often others had their turn meanwhile. */
+/** Reads a body, and counts the ticks of the event loop meanwhile. */
 async function readWatched(house: House, given: ReceivedBody, options: { isSuspect?: boolean } = {}) {
   const { result: read, ticks } = await countTicks(() => readBody(house, NAME, given, { signal, ...options }));
   return { read, ticks };
@@ -97,7 +97,7 @@ describe("[PARSERS] the largest response made to be slow", () => {
     ["ethercrash", page, fill("Game 5 | "), "/game/5"],
     ["ethercrash", page, fill("ago on "), "/game/5"],
   ])("of %s (%#) is read to its end, while other work runs", async (adapter, feed, body, path) => {
-    // a thread may be done before the event loop has turned once; a read in the event loop never lets it turn
+    // a thread may be done before the first tick; a read in the event loop blocks it
     let most = 0;
     for (let time = 0; time < 10 && most < 2; time += 1) {
       const { read, ticks } = await readWatched(houseOf({ adapter, feed }), received(body, path));

@@ -64,29 +64,29 @@ export function bad(roundId: string | null = null): CheckedItem {
   };
 }
 
-/** A table in memory that takes in one answer after the other, as the store would. */
+/** A table in memory that takes in one response after the other, as the store would. */
 export function memoryTable(changed: Partial<TableState> = {}) {
   const known = new Map<string, KnownRound>();
   const heldBack = new Map<string, HeldBack>();
   const rounds: IntakePlan["rounds"] = [];
   let state = emptyTable(changed);
-  let answers = 0;
+  let responses = 0;
   return {
     known,
     heldBack,
     rounds,
     state: () => state,
     take(items: readonly CheckedItem[], about: Partial<RoundsResponse> = {}): IntakePlan {
-      answers += 1;
-      const answer: RoundsResponse = { items, absentAt: null, manner: "poll", reach: () => 100n, ...about };
-      const taken = planIntake(state, answer, { known, heldBack }, linkOf);
-      state = taken.rounds.length === 0 ? taken.state : { ...taken.state, lastRoundAt: String(answers) };
+      responses += 1;
+      const response: RoundsResponse = { items, absentAt: null, manner: "poll", reach: () => 100n, ...about };
+      const taken = planIntake(state, response, { known, heldBack }, linkOf);
+      state = taken.rounds.length === 0 ? taken.state : { ...taken.state, lastRoundAt: String(responses) };
       rounds.push(...taken.rounds);
       for (const { roundId, seq, hundredths, late, verified, proofHash } of taken.rounds) {
-        known.set(roundId, { seq, hundredths, late, verified, proofHash, receivedAt: String(answers) });
+        known.set(roundId, { seq, hundredths, late, verified, proofHash, receivedAt: String(responses) });
       }
       for (const { roundId, code } of taken.refused) {
-        const aheadAt = code === "far_ahead" ? String(answers) : null;
+        const aheadAt = code === "far_ahead" ? String(responses) : null;
         if (roundId !== null) heldBack.set(roundId, { stuck: code === "stuck_feed", aheadAt, released: false });
       }
       return taken;

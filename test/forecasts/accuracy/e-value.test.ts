@@ -4,7 +4,7 @@ import { betMicroNats, scoreWindow } from "../../../src/forecasts/score/scoring.
 import { addScore, emptySums } from "../../../src/forecasts/accuracy/figures/sums.ts";
 import { bentStatements, generator } from "../statements.ts";
 
-/** A row of windows said with these probabilities. */
+/** A row of windows with these probabilities. */
 const rowOf = (statements: readonly { pPpm: number; cameTrue: boolean }[]) => {
   const sums = emptySums();
   for (const { pPpm, cameTrue } of statements) addScore(sums, scoreWindow(pPpm, 500_000, cameTrue));

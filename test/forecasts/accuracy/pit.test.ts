@@ -9,7 +9,7 @@ import { colorOf, trueGames } from "../true-games.ts";
 
 const bustabit = createModel({ thresholds: [200, 1000], edge: 0.01 });
 
-/** Distribution of a wait, in ppm, said by one who always believes in one chance in seven. */
+/** Distribution of a wait, in ppm, of a forecaster that always expects one chance in seven. */
 const oneInSeven = (n: number) => Math.floor((1 - (6 / 7) ** n) * 1e6);
 
 describe("the mass of a wait", () => {
@@ -104,7 +104,7 @@ describe("the distribution that a state gives for a wait", () => {
 describe("waits in an accuracy row", () => {
   test("for pink on 100,000 real games is even for K7, and not for a stated pink in seven", () => {
     const state = emptyState(bustabit);
-    const [said, wrong] = [emptySums(), emptySums()];
+    const [right, wrong] = [emptySums(), emptySums()];
     let since: { memory: Float64Array; rounds: number } | null = null;
     for (const hundredths of trueGames(100_000, 250_000)) {
       const color = colorOf(hundredths);
@@ -112,12 +112,12 @@ describe("waits in an accuracy row", () => {
       if (since !== null) since.rounds += 1;
       if (color !== 2) continue;
       if (since !== null) {
-        addWait(said, pitMass(waitCdf(bustabit, stateOf(bustabit, since.memory), since.rounds)));
+        addWait(right, pitMass(waitCdf(bustabit, stateOf(bustabit, since.memory), since.rounds)));
         addWait(wrong, pitMass({ belowPpm: oneInSeven(since.rounds - 1), atPpm: oneInSeven(since.rounds) }));
       }
       since = { memory: state.memory.slice(), rounds: 0 };
     }
-    const { waits, heights } = pitHeights(said.pit)!;
+    const { waits, heights } = pitHeights(right.pit)!;
     expect(waits).toBeGreaterThan(9_000);
     // about 9,900 waits: a bin's height varies by 0.03 at most
     for (const height of heights) expect(Math.abs(height - 1)).toBeLessThan(0.09);

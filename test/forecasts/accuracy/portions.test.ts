@@ -133,7 +133,7 @@ describe("adding facts in portions", () => {
       ]),
     );
     for (let length = 0; length < bytes.length; length++) {
-      if (length === 1 || length === 4) continue; // a whole vector of its own
+      if (length === 1 || length === 4) continue; // its own whole vector
       expect(() => decodeSums(bytes.subarray(0, length)), String(length)).toThrow(
         /^expected the sums of an accuracy row/,
       );

@@ -52,12 +52,12 @@ describe("references", () => {
     const references = emptyReferences(3);
     const sums = emptyReferenceSums();
     const texts = REFERENCES.map(() => createHash("sha256"));
-    const said: Record<number, number[][]> = {};
+    const sample: Record<number, number[][]> = {};
     readFixture("k7_golden.csv").forEach((row, i) => {
       if (row.after_gap === "1") forgetGaps(references);
       const forecasts = REFERENCES.map((name) => referencePpm(references, name));
       forecasts.forEach((ppm, k) => texts[k]!.update(`${ppm.join("|")}\n`));
-      if ([5, 20, 100, 2999].includes(i)) said[i] = forecasts;
+      if ([5, 20, 100, 2999].includes(i)) sample[i] = forecasts;
       const color = colorOf(Math.round(Number(row.multiplier) * 100));
       scoreReferences(sums, references, {
         basePpm: row.base_ppm!.split("|").map(Number),
@@ -66,7 +66,7 @@ describe("references", () => {
       });
       learnReferences(references, color);
     });
-    expect(said).toEqual({
+    expect(sample).toEqual({
       5: [
         [375000, 375000, 250000],
         [375000, 375000, 250000],

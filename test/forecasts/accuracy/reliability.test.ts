@@ -32,8 +32,8 @@ const anyRoundStatements = fc.array(
 const brierOf = (statements: readonly Statement[]) =>
   statements.reduce((sum, { pPpm, cameTrue }) => sum + (pPpm / 1e6 - (cameTrue ? 1 : 0)) ** 2, 0) / statements.length;
 
-/** The same said n times, of which so many came true. */
-const said = (pPpm: number, n: number, hits: number) =>
+/** The same forecast n times, of which `hits` came true. */
+const forecasts = (pPpm: number, n: number, hits: number) =>
   Array.from({ length: n }, (_, i) => ({ pPpm, cameTrue: i < hits }));
 
 const bent = bentStatements(20_000);
@@ -218,7 +218,7 @@ describe("CORP", () => {
   });
 
   test("finds nothing to recalibrate in rates that are as stated, and no skill in one rate for all", () => {
-    const perfect = corp(histogramOf([...said(200_000, 10, 2), ...said(700_000, 10, 7)]))!;
+    const perfect = corp(histogramOf([...forecasts(200_000, 10, 2), ...forecasts(700_000, 10, 7)]))!;
     expect(perfect.mcb).toBeCloseTo(0, 15);
     expect(perfect.dsc).toBeCloseTo(0.0625, 12);
     expect(perfect.curve.map(({ n, rate }) => [n, rate])).toEqual([
@@ -226,14 +226,19 @@ describe("CORP", () => {
       [10, 0.7],
     ]);
     // .3 and .2 came alike, .4 never: one step of four in twelve
-    const pooled = [...said(200_000, 4, 2), ...said(300_000, 4, 2), ...said(400_000, 4, 0), ...said(900_000, 2, 2)];
+    const pooled = [
+      ...forecasts(200_000, 4, 2),
+      ...forecasts(300_000, 4, 2),
+      ...forecasts(400_000, 4, 0),
+      ...forecasts(900_000, 2, 2),
+    ];
     expect(corp(histogramOf(pooled))!.curve).toEqual([
       { p_from: 0.2, p_to: 0.4, n: 12, rate: 1 / 3 },
       { p_from: 0.9, p_to: 0.9, n: 2, rate: 1 },
     ]);
-    // equal rates are one step, and the wrong way round there is nothing to tell apart
-    expect(corp(histogramOf([...said(200_000, 10, 7), ...said(700_000, 10, 7)]))!.curve).toHaveLength(1);
-    expect(corp(histogramOf([...said(200_000, 10, 7), ...said(700_000, 10, 2)]))!.dsc).toBe(0);
+    // equal rates are one step, and the wrong way round there is nothing to discriminate
+    expect(corp(histogramOf([...forecasts(200_000, 10, 7), ...forecasts(700_000, 10, 7)]))!.curve).toHaveLength(1);
+    expect(corp(histogramOf([...forecasts(200_000, 10, 7), ...forecasts(700_000, 10, 2)]))!.dsc).toBe(0);
     expect(corp(new Map())).toBeNull();
   });
 });

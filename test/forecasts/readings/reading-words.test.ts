@@ -139,7 +139,7 @@ describe("the word test", () => {
     },
   );
 
-  /** Comments are for whoever reads the code; what stands in the rest may reach a caller. */
+  /** Comments are for readers of the code; the rest may reach a caller. */
   const withoutComments = (text: string) => text.replaceAll(/\/\*.*?\*\/|^\s*\/\/.*$/gms, "");
 
   it("passes over everything that people read: the README, the changelog, the houses file and the pages", () => {

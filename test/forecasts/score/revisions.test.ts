@@ -50,7 +50,7 @@ async function scoresOn(world: World, roundId: string): Promise<{ rev: number; r
     order by s.rev`;
 }
 
-async function told(world: World): Promise<string | null> {
+async function noticeOf(world: World): Promise<string | null> {
   const [row] = await world.sql<{ text: string | null }[]>`
     select text from notices where table_id = ${world.tableId} and kind = 'conflict' and closed_at is null`;
   return row?.text ?? null;
@@ -76,7 +76,7 @@ describe("a conflict that a person decides", () => {
     const outcome = await decide(world, "other");
     const first = BigInt(String(before?.["hundredths"]));
     expect(outcome).toMatchObject({ ok: true, revised: { roundId: "1008", from: first, to: first + 1n } });
-    expect(await told(world)).toContain("round 1008 was corrected from ");
+    expect(await noticeOf(world)).toContain("round 1008 was corrected from ");
     expect(await world.sql`select * from rounds where table_id = ${world.tableId} and round_id = '1008'`).toEqual([
       before,
     ]);
@@ -91,7 +91,7 @@ describe("a conflict that a person decides", () => {
     await contradict(world, "1003");
     const outcome = await decide(world, "kept");
     expect(outcome.ok && outcome.revised.from === outcome.revised.to).toBe(true);
-    expect(await told(world)).toBeNull();
+    expect(await noticeOf(world)).toBeNull();
     await world.add();
     expect((await scoresOn(world, "1003")).at(-1)).toMatchObject({ reason: "conflict" });
     expect(await verify(world.sql, { tableId: world.tableId })).toMatchObject({ ok: true });

@@ -100,7 +100,7 @@ describe("the bets of the calibration e-value", () => {
 
 describe("a next_color forecast", () => {
   test("is scored in every measure, with its baseline", () => {
-    // Brier .515² + .384² + .131² and RPS .515² + .131², by hand
+    // Brier .515² + .384² + .131² and RPS .515² + .131², computed manually
     expect(scoreNextColor([515_000, 384_000, 101_000], [505_000, 396_000, 99_000], 1)).toEqual({
       kind: "next_color",
       outcome: 1,
@@ -154,13 +154,13 @@ describe("a next_color forecast", () => {
 
   test("cannot gain by saying anything but what it believes", () => {
     fc.assert(
-      fc.property(anyCase, ([truth, said]) => {
+      fc.property(anyCase, ([truth, other]) => {
         const expected = (forecast: number[], measure: "ll" | "brier" | "rps") =>
           truth.reduce((sum, share, k) => sum + (share / 1e6) * scoreNextColor(forecast, forecast, k)[measure], 0);
         // half a micro-nat of rounding in ll, a double's rounding in the squares
-        expect(expected(truth, "ll")).toBeLessThanOrEqual(expected(said, "ll") + 1);
-        expect(expected(truth, "brier")).toBeLessThanOrEqual(expected(said, "brier") + 1);
-        expect(expected(truth, "rps")).toBeLessThanOrEqual(expected(said, "rps") + 1);
+        expect(expected(truth, "ll")).toBeLessThanOrEqual(expected(other, "ll") + 1);
+        expect(expected(truth, "brier")).toBeLessThanOrEqual(expected(other, "brier") + 1);
+        expect(expected(truth, "rps")).toBeLessThanOrEqual(expected(other, "rps") + 1);
       }),
     );
   });

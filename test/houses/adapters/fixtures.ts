@@ -3,7 +3,7 @@ import path from "node:path";
 import { adapterOf, type AdapterName } from "../../../src/houses/adapters/index.ts";
 import type { HouseItem, ReadResponse, ReadOptions } from "../../../src/houses/contract.ts";
 
-/** When the fixtures' answers arrived. */
+/** The time of arrival of the fixtures. */
 export const NOW = "2026-11-21T04:00:00Z";
 
 /** A document of our own making in the form of a house, as its text. */
@@ -31,7 +31,7 @@ export function inShort(item: HouseItem): string {
   return `${roundId} ${hundredths}${occurredAt === null ? "" : ` ${occurredAt}`}`;
 }
 
-/** The items of an answer in few words; its reason where it cannot be read. */
-export function itemsOf(answer: ReadResponse): string[] {
-  return answer.ok ? answer.items.map(inShort) : [answer.reason];
+/** The items of a response in few words; the reason if it cannot be read. */
+export function itemsOf(response: ReadResponse): string[] {
+  return response.ok ? response.items.map(inShort) : [response.reason];
 }

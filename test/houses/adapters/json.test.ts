@@ -23,9 +23,9 @@ function read(body: string | Buffer, changed: Partial<JsonFeed> = {}) {
 }
 
 function readItems(items: unknown, changed: Partial<JsonFeed> = {}): HouseItem[] {
-  const answer = read(typeof items === "string" ? `{"rounds":${items}}` : JSON.stringify({ rounds: items }), changed);
-  if (!answer.ok) throw new Error(answer.reason);
-  return answer.items;
+  const result = read(typeof items === "string" ? `{"rounds":${items}}` : JSON.stringify({ rounds: items }), changed);
+  if (!result.ok) throw new Error(result.reason);
+  return result.items;
 }
 
 function readItem(item: unknown, changed: Partial<JsonFeed> = {}): HouseItem {
@@ -64,8 +64,8 @@ describe("a response", () => {
     const list = '[[7,"1.5",true],[6,"2.5",false]]';
     const changed = { round_id: "[0]", multiplier: "[1]", occurred_at: "[9]", hash: "[9]" };
     const ids = (body: string, items: string) => {
-      const answer = read(body, { ...changed, items });
-      return answer.ok && answer.items.map((item) => item.ok && item.round.roundId);
+      const result = read(body, { ...changed, items });
+      return result.ok && result.items.map((item) => item.ok && item.round.roundId);
     };
     expect(ids(list, "@")).toEqual(["7", "6"]);
     expect(ids(`{"data":{"list":${list}}}`, "data.list")).toEqual(["7", "6"]);
@@ -106,21 +106,21 @@ describe("a response", () => {
     ["JSON nested deeper than 100 levels", "[".repeat(100_000) + "]".repeat(100_000)],
     ["JSON nested deeper than 100 levels", '{"rounds":'.repeat(101) + "1" + "}".repeat(101)],
   ])("that cannot be read is refused, stating what was found: %s", (what, body) => {
-    const answer = read(body);
-    expect(answer).toMatchObject({ ok: false });
-    expect(!answer.ok && answer.reason).toContain(`expected JSON with a list at \`rounds\`, found ${what}`);
-    expect(!answer.ok && answer.reason).toMatch(/; check feed\.path and feed\.items/);
+    const result = read(body);
+    expect(result).toMatchObject({ ok: false });
+    expect(!result.ok && result.reason).toContain(`expected JSON with a list at \`rounds\`, found ${what}`);
+    expect(!result.ok && result.reason).toMatch(/; check feed\.path and feed\.items/);
   });
 
   test("that is not UTF-8 is refused with what can be shown of it", () => {
-    const answer = read(Buffer.from([0x7b, 0xff, 0xfe, 0x00, 0x41]));
-    expect(answer).toMatchObject({ ok: false, reason: expect.stringContaining("bytes that are not UTF-8") });
+    const result = read(Buffer.from([0x7b, 0xff, 0xfe, 0x00, 0x41]));
+    expect(result).toMatchObject({ ok: false, reason: expect.stringContaining("bytes that are not UTF-8") });
   });
 
   test("is quoted by at most 80 printable characters", () => {
-    const answer = read(`\u0007\u2028oh ${"a".repeat(1_000)}`);
-    expect(!answer.ok && answer.reason).toContain("beginning with: \\u0007\\u2028oh aaa");
-    expect(!answer.ok && answer.reason.length).toBeLessThan(300);
+    const result = read(`\u0007\u2028oh ${"a".repeat(1_000)}`);
+    expect(!result.ok && result.reason).toContain("beginning with: \\u0007\\u2028oh aaa");
+    expect(!result.ok && result.reason.length).toBeLessThan(300);
   });
 
   test("with more than 5,000 items is refused whole", () => {
@@ -271,8 +271,8 @@ test("[API10] nothing a house sends makes the adapter throw", () => {
       } catch {
         return; // bigint and the like cannot be sent
       }
-      const answer = read(text);
-      expect(answer.ok && answer.items.length).toBe(items.length);
+      const result = read(text);
+      expect(result.ok && result.items.length).toBe(items.length);
     }),
   );
   fc.assert(fc.property(fc.uint8Array(), (bytes) => void read(Buffer.from(bytes))));

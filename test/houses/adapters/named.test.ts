@@ -4,7 +4,7 @@ import { z } from "zod";
 import { adapters, type AdapterName } from "../../../src/houses/adapters/index.ts";
 import { fixture, inShort, itemsOf, NOW, withOptions } from "./fixtures.ts";
 
-/** What each house's document comes to, and how it is asked. */
+/** The rounds of each house's document, and its request. */
 const HOUSES: {
   name: AdapterName;
   options?: Record<string, unknown>;
@@ -118,7 +118,7 @@ describe("each named adapter", () => {
     ).toEqual(["json", "bcgame", "blaze", "stake"]);
   });
 
-  it("takes for an instant crash what its house writes so, in every spelling", () => {
+  it("reads each spelling of an instant crash of its house", () => {
     const blaze = (point: unknown) =>
       itemsOf(withOptions("blaze").read(JSON.stringify([{ id: "a", crash_point: point }])));
     expect([0, "0", "0.00", "1", 1, "1.00"].map((point) => blaze(point)[0])).toEqual(Array(6).fill("a 100"));
@@ -203,8 +203,8 @@ const changed = (document: string, from: string | RegExp, to: string): string =>
 
 describe("a mangled field is refused with the reason, and the other items are read", () => {
   const first = (name: AdapterName, text: string) => {
-    const answer = withOptions(name).read(text);
-    const bad = answer.ok ? answer.items.filter((item) => !item.ok) : [];
+    const result = withOptions(name).read(text);
+    const bad = result.ok ? result.items.filter((item) => !item.ok) : [];
     const [item] = bad;
     return {
       bad: bad.length,
@@ -386,9 +386,9 @@ describe("a mangled field is refused with the reason, and the other items are re
   });
 
   function itemsFrom(name: AdapterName, text: string, path: string) {
-    const answer = withOptions(name, { first_round_id: 5 }).read(text, { path });
-    if (!answer.ok) throw new Error(answer.reason);
-    return answer.items;
+    const result = withOptions(name, { first_round_id: 5 }).read(text, { path });
+    if (!result.ok) throw new Error(result.reason);
+    return result.items;
   }
 });
 
@@ -400,7 +400,7 @@ describe("an unreadable response", () => {
     });
   const NAMES = Object.keys(adapters).filter((name): name is AdapterName => name !== "json");
 
-  it.each(NAMES)("of %s is refused with what to do, whatever stands there instead of it", (name) => {
+  it.each(NAMES)("of %s is refused with what to do, whatever the body is", (name) => {
     const error = whole(name, "<!doctype html><title>Just a moment...</title><body>Checking your browser</body>");
     expect(error).toMatchObject({
       ok: false,

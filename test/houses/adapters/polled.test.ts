@@ -34,8 +34,8 @@ afterEach(async () => {
 
 const context = () =>
   testContext(sql, { passes: passesTo(databaseUrl), http, env: { ALLOW_PRIVATE_HOUSES: "1" } }).context;
-/** One turn of the house: it is asked, and what it answered is read. */
-async function turn(): Promise<Record<string, number>> {
+/** Polls the house once, and reads the payloads. */
+async function pollAndRead(): Promise<Record<string, number>> {
   await sql`update poll_leases set next_allowed_at = '-infinity'`;
   const counts = await pollHouse.run({ house: "alpha", shard: 0 }, context());
   await normalizeRounds.run({ house: "alpha" }, context());
@@ -70,7 +70,7 @@ const values = async (table: MadeTable) => (await storedRounds(sql, table)).map(
 const circuit = async () => (await sql<{ circuit: string }[]>`select circuit from poll_leases`)[0]?.circuit;
 const paths = () => server.requests.splice(0).map(({ path }) => path);
 
-/** A fixture's times moved to now, since a house tells of what was played just now. */
+/** A fixture's times moved to now, since a house lists what was played just now. */
 function fresh(name: string): string {
   const at = new Date();
   return fixture(name)
@@ -89,7 +89,7 @@ async function absences(): Promise<[id: string, at: string | null][]> {
     order by seq`;
   return rounds.map(({ id, at }) => [id, at]);
 }
-async function lastAnswerAt(): Promise<string | null | undefined> {
+async function lastResponseAt(): Promise<string | null | undefined> {
   return (await sql<{ at: string | null }[]>`select responded_at::text as at from table_heads`)[0]?.at;
 }
 
@@ -118,7 +118,7 @@ describe("houses with a list", () => {
       ],
       { headers: { "customer-id": "c", "Session-Id": "s" }, user_agent: "Roundhouse test (ann@example.org)" },
     );
-    expect(await turn()).toMatchObject({ requests: 5, payloads: 5, rounds: 17, unchanged: 0, failed: 0 });
+    expect(await pollAndRead()).toMatchObject({ requests: 5, payloads: 5, rounds: 17, unchanged: 0, failed: 0 });
     expect(await Promise.all(tables.map(values))).toEqual([
       ["hU2zL5rMwe 12", "b7Tq91XcVd 1.85", "2l4GnB7vkn 1", "V1eKqWyelo 2.01"],
       expect.arrayContaining(["7d0f3a51-1111-4c2b-9a00-000000000003 6.64"]),
@@ -148,9 +148,9 @@ describe("houses with a list", () => {
     const list = (from: number, to: number) => Array.from({ length: from - to + 1 }, (_, n) => item(from - n));
     const table = await oneTable("blaze", {}, { poll_every_ms: 100 });
     server.on("/crash_games/recent", respondWith(JSON.stringify(list(3, 1))));
-    await turn();
+    await pollAndRead();
     server.on("/crash_games/recent", respondWith(JSON.stringify(list(9, 8))));
-    await turn();
+    await pollAndRead();
     server.on("/crash_games/recent/history?page=1", respondWith(JSON.stringify({ records: list(9, 6) })));
     server.on("/crash_games/recent/history?page=2", respondWith(JSON.stringify({ records: list(5, 2) })));
     paths();
@@ -178,9 +178,9 @@ describe("houses with a page for each round", () => {
   it("are asked for the next round until one was not played yet, a few at a time, and from there on", async () => {
     const table = await oneTable("bustabit", { first_round_id: 101 });
     for (let n = 101; n <= 107; n += 1) server.on(`/game/${n}`, page(n, `${n}x`));
-    expect(await turn()).toMatchObject({ requests: 5, payloads: 5 });
-    expect(await turn()).toMatchObject({ requests: 3, payloads: 2, unchanged: 1, failed: 0 });
-    expect(await turn()).toMatchObject({ requests: 1, payloads: 0, unchanged: 1 });
+    expect(await pollAndRead()).toMatchObject({ requests: 5, payloads: 5 });
+    expect(await pollAndRead()).toMatchObject({ requests: 3, payloads: 2, unchanged: 1, failed: 0 });
+    expect(await pollAndRead()).toMatchObject({ requests: 1, payloads: 0, unchanged: 1 });
     expect(paths()).toEqual([101, 102, 103, 104, 105, 106, 107, 108, 108].map((n) => `/game/${n}`));
     expect(await values(table)).toEqual([101, 102, 103, 104, 105, 106, 107].map((n) => `${n} ${n}`));
     expect(await sql`select last_ok_at is not null as ok, last_error from poll_leases`).toMatchObject([
@@ -191,14 +191,14 @@ describe("houses with a page for each round", () => {
   it("prove only by the 404 of its own page that a round was absent, so the second of one poll is not known to be new", async () => {
     await oneTable("bustabit", { first_round_id: 101 });
     server.on("/game/101", page(101, "2.00x"));
-    await turn(); // 101, and a 404 for 102
-    const first = await lastAnswerAt();
+    await pollAndRead(); // 101, and a 404 for 102
+    const first = await lastResponseAt();
     for (const n of [102, 103]) server.on(`/game/${n}`, page(n, "2.00x"));
-    await turn(); // both, and a 404 for 104
-    const second = await lastAnswerAt();
+    await pollAndRead(); // both, and a 404 for 104
+    const second = await lastResponseAt();
     for (let n = 104; n <= 109; n += 1) server.on(`/game/${n}`, page(n, `${n}x`));
-    await turn(); // five pages, and no 404
-    await turn(); // 109, and a 404 for 110
+    await pollAndRead(); // five pages, and no 404
+    await pollAndRead(); // 109, and a 404 for 110
     expect(await absences()).toEqual([
       ["101", null],
       ["102", first],
@@ -217,7 +217,7 @@ describe("houses with a page for each round", () => {
     const table = await oneTable("bustabit", { first_round_id: 101 });
     for (let n = 101; n <= 110; n += 1) server.on(`/game/${n}`, respondWith("Busted at: 1x"));
     server.on("/game/111", page(111, "111x"));
-    for (let polls = 0; polls < 3; polls += 1) await turn();
+    for (let polls = 0; polls < 3; polls += 1) await pollAndRead();
     expect((await values(table)).slice(4)).toEqual(["105 1", "111 111"]);
     expect(await circuit()).toBe("closed");
     expect(Object.keys(await openNotices(sql, table))).not.toContain("format");
@@ -227,9 +227,9 @@ describe("houses with a page for each round", () => {
   it("may have equal pages for two rounds, and neither is lost", async () => {
     const table = await oneTable("ethcrash-io", { first_round_id: 5 });
     for (const n of [5, 6, 7]) server.on(`/game/${n}.json`, respondWith('{"game_crash":0}'));
-    await turn();
+    await pollAndRead();
     server.on("/game/8.json", respondWith('{"game_crash":0}'));
-    await turn();
+    await pollAndRead();
     expect(await values(table)).toEqual(["5 1", "6 1", "7 1", "8 1"]);
   });
 
@@ -237,11 +237,11 @@ describe("houses with a page for each round", () => {
     const table = await oneTable("bustabit", { first_round_id: 101 }, { poll_every_ms: 100 });
     server.on("/game/101", page(101, "2.00x"));
     server.on("/game/102", respondWith("<h1>Something went wrong</h1>"));
-    await turn();
+    await pollAndRead();
     expect(await openNotices(sql, table)).toMatchObject({ format: expect.stringContaining("cannot be read") });
-    await turn();
+    await pollAndRead();
     server.on("/game/103", page(103, "3.00x"));
-    await turn();
+    await pollAndRead();
     expect(paths()).toEqual(["101", "102", "103", "103", "102", "103"].map((n) => `/game/${n}`));
     expect(await openNotices(sql, table)).toEqual({ gap: expect.stringContaining("1 round (102) is missing") });
     server.on("/game/102", page(102, "1.00x"));
@@ -252,20 +252,20 @@ describe("houses with a page for each round", () => {
       { id: "102", x: 1, late: true, source: "history" },
     ]);
     expect(await openNotices(sql, table)).toEqual({});
-    await turn();
+    await pollAndRead();
     expect(paths().at(-1)).toBe("/game/104");
   });
 
   it("have a gap filled page by page, one that does not exist left out", async () => {
     const table = await oneTable("ethcrash-io", { first_round_id: 5 }, { poll_every_ms: 100 });
     for (const n of [5, 7, 8]) server.on(`/game/${n}.json`, respondWith(`{"game_crash":${n * 100}}`));
-    await turn();
+    await pollAndRead();
     await makeHouse(sql, {
       base_url: server.url,
       poll_every_ms: 100,
       tables: [tableEntry({ game: "g0", adapter: "ethcrash-io", feed: { first_round_id: 8 } })],
     });
-    await turn();
+    await pollAndRead();
     await fillGaps();
     expect((await values(table)).toSorted()).toEqual(["5 5", "7 7", "8 8"]);
     expect([...(await sql`select state, missing, filled, attempts from gaps`)]).toEqual([
@@ -276,19 +276,19 @@ describe("houses with a page for each round", () => {
   it("lose nothing to a limit and an error page in between, and make no round of them", async () => {
     const table = await oneTable("bustabit", { first_round_id: 101 });
     server.on("/game/101", page(101, "2.00x"));
-    await turn(); // and a 404 for 102
-    const known = await lastAnswerAt();
+    await pollAndRead(); // and a 404 for 102
+    const known = await lastResponseAt();
     server.on("/game/102", respondWith("Busted at: 9x", { "retry-after": "1" }, 429));
-    expect(await turn()).toMatchObject({ requests: 1, failed: 1 });
-    expect(await lastAnswerAt()).toBe(known);
+    expect(await pollAndRead()).toMatchObject({ requests: 1, failed: 1 });
+    expect(await lastResponseAt()).toBe(known);
     server.on(
       "/game/102",
       respondWith("<title>Bad gateway</title><p>Ray 102, retry in 2x 5 s</p>".replace("102", "7f3a")),
     );
-    await turn();
+    await pollAndRead();
     for (const n of [102, 103]) server.on(`/game/${n}`, page(n, `${n}x`));
-    await turn(); // 103 first, since 102 could not be read
-    await turn();
+    await pollAndRead(); // 103 first, since 102 could not be read
+    await pollAndRead();
     expect(await values(table)).toEqual(["101 2", "103 103"]);
     await fillGaps();
     expect((await values(table)).toSorted()).toEqual(["101 2", "102 102", "103 103"]);
@@ -302,27 +302,27 @@ describe("houses with a page for each round", () => {
     const table = await oneTable("bustabit", { first_round_id: 101 });
     server.on("/game/101", page(101, "2.00x"));
     server.on("/game/103", page(103, "3.00x"));
-    await turn();
-    await turn();
+    await pollAndRead();
+    await pollAndRead();
     expect(await values(table)).toEqual(["101 2"]);
     await sql`
       update table_heads
       set version = version + 1, last_polled_round_at = clock_timestamp() - interval '157.1 seconds'`;
-    await turn();
+    await pollAndRead();
     expect(await values(table)).toEqual(["101 2", "103 3"]);
     expect(await openNotices(sql, table)).toMatchObject({ gap: expect.stringContaining("1 round (102) is missing") });
-    // that 102 was not there told nothing of what follows it: 103 and 104 may have been played a minute ago
+    // the absence of 102 proved nothing about later numbers: 103 and 104 may have been played a minute ago
     for (const n of [104, 105]) server.on(`/game/${n}`, page(n, `${n}x`));
-    await turn();
+    await pollAndRead();
     expect(await absences()).toEqual([
       ["101", null],
       ["103", null],
       ["104", null],
       ["105", null],
     ]);
-    const known = await lastAnswerAt();
+    const known = await lastResponseAt();
     server.on("/game/106", page(106, "6.00x"));
-    await turn();
+    await pollAndRead();
     expect((await absences()).at(-1)).toEqual(["106", known]);
   });
 
@@ -330,20 +330,20 @@ describe("houses with a page for each round", () => {
     const table = await oneTable("ethercrash", {});
     server.on("/play", respondWith(fixture("ethercrash/play.html")));
     server.on("/game/7217786", respondWith("<h4>Game 7217786 | Crashed @1,002.5x</h4>"));
-    await turn();
-    await turn();
+    await pollAndRead();
+    await pollAndRead();
     expect(paths()).toEqual(["/play", "/game/7217786", "/game/7217787"]);
     expect(await values(table)).toEqual(["7217783 1234", "7217784 1", "7217785 67.25", "7217786 1002.5"]);
   });
 
-  it("have rounds of their own: the same number at two tables is two rounds", async () => {
+  it("have their own rounds: the same number at two tables is two rounds", async () => {
     const tables = await houseOf([
       { adapter: "bustabit", feed: { first_round_id: 101 } },
       { adapter: "ethcrash-io", feed: { first_round_id: 101 } },
     ]);
     server.on("/game/101", page(101, "2.00x"));
     server.on("/game/101.json", respondWith('{"game_crash":300}'));
-    await turn();
+    await pollAndRead();
     expect(await Promise.all(tables.map(values))).toEqual([["101 2"], ["101 3"]]);
     expect(await sql`select from conflicts`).toHaveLength(0);
   });
@@ -355,17 +355,17 @@ describe("a house that changed its format", () => {
 
   it("is recognized by two responses in a row, suspended, reported, and read again when it is readable", async () => {
     const table = await oneTable("roobet", {});
-    const answers = (items: object[]) => server.on("/crash/recentNumbers", respondWith(JSON.stringify(items)));
-    answers(good(6).map((one, at) => ({ ...one, crashPoint: 1.5 + at })));
-    await turn();
-    answers(renamed(12));
-    await turn();
+    const serveItems = (items: object[]) => server.on("/crash/recentNumbers", respondWith(JSON.stringify(items)));
+    serveItems(good(6).map((one, at) => ({ ...one, crashPoint: 1.5 + at })));
+    await pollAndRead();
+    serveItems(renamed(12));
+    await pollAndRead();
     expect([await circuit(), (await openNotices(sql, table))["format"]]).toEqual([
       "closed",
       expect.stringContaining("the house seems to have changed its format"),
     ]);
-    answers(renamed(18));
-    await turn();
+    serveItems(renamed(18));
+    await pollAndRead();
     expect([await circuit(), (await openNotices(sql, table))["format"]]).toEqual([
       "open",
       expect.stringMatching(
@@ -379,15 +379,15 @@ describe("a house that changed its format", () => {
     ]);
     await pollHouse.run({ house: "alpha", shard: 0 }, context());
     expect(server.requests).toHaveLength(3); // it is left alone until the probe
-    await turn();
+    await pollAndRead();
     expect(await sql`select circuit, opened_times from poll_leases`).toMatchObject([
       { circuit: "open", opened_times: 2 },
     ]);
     expect(await listHouses(sql, 300)).toMatchObject([
       { circuit: "open", last_error: expect.stringContaining("cannot be read") },
     ]);
-    answers(good(24).map((one, at) => ({ ...one, crashPoint: 1.5 + at })));
-    await turn();
+    serveItems(good(24).map((one, at) => ({ ...one, crashPoint: 1.5 + at })));
+    await pollAndRead();
     expect([await circuit(), (await openNotices(sql, table))["format"]]).toEqual(["closed", undefined]);
     expect(await sql`select bad_responses, format_since from feeds`).toMatchObject([
       { bad_responses: 0, format_since: null },
@@ -398,14 +398,14 @@ describe("a house that changed its format", () => {
   it("is not assumed for a maintenance page with status 200: it is polled again, and suspended while the page repeats", async () => {
     const table = await oneTable("roobet", {});
     server.on("/crash/recentNumbers", respondWith("<title>Back soon</title>"));
-    for (let polls = 0; polls < 6; polls += 1) await turn();
+    for (let polls = 0; polls < 6; polls += 1) await pollAndRead();
     expect(await circuit()).toBe("open");
     expect((await openNotices(sql, table))["format"]).toMatch(/^the house's responses cannot be read since/);
     server.on(
       "/crash/recentNumbers",
       respondWith(JSON.stringify(good(5).map((one, at) => ({ ...one, crashPoint: 2 + at })))),
     );
-    await turn();
+    await pollAndRead();
     expect([await circuit(), await openNotices(sql, table)]).toEqual(["closed", {}]);
   });
 
@@ -414,16 +414,16 @@ describe("a house that changed its format", () => {
     server.on("/game/101", respondWith("<h1>Game 101</h1><canvas></canvas>"));
     await sql`update feeds set bad_responses = 4`; // as after so many pages
     server.on("/game/105", respondWith("<h1>Game 105</h1><canvas></canvas>"));
-    await turn();
+    await pollAndRead();
     expect([await circuit(), (await openNotices(sql, table))["format"]]).toEqual([
       "open",
       expect.stringContaining("changed its format"),
     ]);
-    await turn();
+    await pollAndRead();
     expect(await circuit()).toBe("open");
     for (let n = 101; n <= 120; n += 1)
       server.on(`/game/${n}`, respondWith(`Game ${n} <i>Busted at:</i> <b>${n}x</b>`));
-    await turn();
+    await pollAndRead();
     expect([await circuit(), (await openNotices(sql, table))["format"]]).toEqual(["closed", undefined]);
   });
 
@@ -431,7 +431,7 @@ describe("a house that changed its format", () => {
     const table = await oneTable("roobet", {});
     await sql`update feeds set bad_responses = 4`; // as after so many of them
     server.on("/crash/recentNumbers", respondWith("<title>Back soon</title><p>Request 5</p>"));
-    await turn();
+    await pollAndRead();
     expect([await circuit(), (await openNotices(sql, table))["format"]]).toEqual([
       "open",
       expect.stringMatching(
@@ -448,7 +448,7 @@ describe("a house that changed its format", () => {
     server.on("/crash_games/recent", respondWith(fresh("blaze/recent.json")));
     for (const n of [6, 12, 18]) {
       server.on("/crash/recentNumbers", respondWith(JSON.stringify(renamed(n))));
-      await turn();
+      await pollAndRead();
     }
     expect(await circuit()).toBe("closed");
     expect(await sql`select from feeds where format_since is not null`).toHaveLength(1);
@@ -457,7 +457,7 @@ describe("a house that changed its format", () => {
   it("that redirects to its sign-in page is a failed poll with advice", async () => {
     await oneTable("roobet", {});
     server.on("/crash/recentNumbers", respondWith("", { location: "/login?next=/crash" }, 302));
-    expect(await turn()).toMatchObject({ failed: 1 });
+    expect(await pollAndRead()).toMatchObject({ failed: 1 });
     expect(await sql`select reason, detail from poll_failures`).toMatchObject([
       { reason: "redirect", detail: expect.stringContaining("the house requires a session: set the headers it needs") },
     ]);
@@ -476,10 +476,10 @@ describe("a budget of requests", () => {
     );
     server.on("/crash_games/recent", respondWith("[]"));
     server.on("/crash/recentNumbers", respondWith("[]"));
-    expect(await turn()).toMatchObject({ requests: 1 });
-    expect(await turn()).toMatchObject({ requests: 0 });
+    expect(await pollAndRead()).toMatchObject({ requests: 1 });
+    expect(await pollAndRead()).toMatchObject({ requests: 0 });
     await sql`update request_budgets set spent_until = clock_timestamp()`;
-    expect(await turn()).toMatchObject({ requests: 1 });
+    expect(await pollAndRead()).toMatchObject({ requests: 1 });
     expect(new Set(paths())).toEqual(new Set(["/crash/recentNumbers", "/crash_games/recent"]));
   });
 
@@ -510,9 +510,9 @@ describe("a budget of requests", () => {
   it("holds for the pages of a gap as well, which costs it no attempt", async () => {
     const table = await oneTable("ethcrash-io", { first_round_id: 5 }, { requests_per_minute: 60, poll_every_ms: 100 });
     for (const n of [5, 9]) server.on(`/game/${n}.json`, respondWith('{"game_crash":200}'));
-    await turn();
+    await pollAndRead();
     await sql`update feeds set bad_responses = 3`; // as after pages that could not be read
-    await turn();
+    await pollAndRead();
     expect(await values(table)).toEqual(["5 2", "9 2"]);
     await sql`update request_budgets set spent_until = clock_timestamp() + interval '1 minute'`;
     paths();

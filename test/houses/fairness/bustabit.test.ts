@@ -99,10 +99,10 @@ describe("the way back along the chain", () => {
   it("is the same in slices, and other work runs between them", async () => {
     const direct: string[] = [];
     const sliced: string[] = [];
-    let turns = 0;
+    let ticks = 0;
     let walking = true;
     const count = (): void => {
-      turns += 1;
+      ticks += 1;
       if (walking) setImmediate(count);
     };
     setImmediate(count);
@@ -118,7 +118,7 @@ describe("the way back along the chain", () => {
       }),
     ).toBe(end);
     expect(sliced).toEqual(direct);
-    expect(turns).toBeGreaterThanOrEqual(4);
+    expect(ticks).toBeGreaterThanOrEqual(4);
   });
 
   it("ends at its limit", async () => {

@@ -19,7 +19,7 @@ describe("known chains", () => {
     const chain = chainFrom({ chain: known.key });
     expect(chain).toMatchObject({ rule: known.outcome, step: known.chain_step, salt: known.salt });
     expect(chain.divisor).toBe(known.instant_divisor ?? null);
-    // the end of BC.Game's chain was never found: it stands on its oldest known round
+    // the end of BC.Game's chain was never found: it is based on its oldest known round
     const [oldest = 0, hash = ""] = known.vectors.at(-1) ?? [];
     const end = known.commitment ?? { id: oldest - 1, hash: previousHash(hash) };
     expect(chain.end).toEqual({ number: BigInt(end.id), hash: end.hash });

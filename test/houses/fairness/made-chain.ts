@@ -11,7 +11,7 @@ export interface MadeChain {
   chain: Chain;
   hash(round: number): string;
   hundredths(round: number): number;
-  /** A round as a house tells it whose ids count up no more. */
+  /** A round as a house with opaque ids lists it. */
   claim(round: number): Claim;
   claims(newest: number, oldest: number): Claim[];
   point(round: number): Point;

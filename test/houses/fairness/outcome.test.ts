@@ -172,7 +172,7 @@ describe("rule S", () => {
     );
   });
 
-  it("is believed as the single-precision number that Stake makes of it, and no cent further", () => {
+  it("is accepted as the single-precision number that Stake makes of it, and no cent further", () => {
     let moved = 0;
     for (let n = 0; n < 30_000; n += 1) {
       const hash = createHmac("sha256", "n").update(String(n)).digest("hex");

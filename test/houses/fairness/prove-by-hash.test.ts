@@ -9,22 +9,22 @@ import { madeChain } from "./made-chain.ts";
 const blaze = madeChain("a1", "salt", "blaze");
 const FAIRNESS = fairnessSettings.parse(blaze.settings);
 
-/** A hash of nobody's chain, and what it stands for. */
+/** A hash of no chain, with its multiplier. */
 function invented(digits = "bc"): Claim {
   const hash = digits.repeat(32);
   return { number: null, hash, hundredths: hundredthsOf(blaze.chain, hash) };
 }
 
-/** Proves in a world of its own, counting the steps walked. */
+/** A new prover that counts the steps walked. */
 function world(fairness = FAIRNESS) {
   const steps = { walked: 0, longest: 0 };
   const prover = createProver({
     walkBack: walkBackSliced,
     walkUntil: async (...args) => {
-      const came = await walkUntil(...args);
-      steps.walked += came.steps;
-      steps.longest = Math.max(steps.longest, came.steps);
-      return came;
+      const walk = await walkUntil(...args);
+      steps.walked += walk.steps;
+      steps.longest = Math.max(steps.longest, walk.steps);
+      return walk;
     },
   });
   const prove = async (claims: readonly Claim[], points: readonly Point[] = [], isJoined = false) => {

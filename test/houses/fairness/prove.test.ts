@@ -9,13 +9,13 @@ import { walkBackSliced, walkUntil } from "../../../src/houses/fairness/walk.ts"
 const FAIRNESS = { scheme: "bustabit" as const, salt: SALT, terminating_hash: TERMINATING_HASH, terminating_id: 0 };
 const games = createTrueChain(new AbortController().signal);
 
-/** True games as a house tells them, newest first. */
+/** True games as a house lists them, newest first. */
 async function truth(newest: number, oldest: number): Promise<Claim[]> {
   const listed = await games({ newest, oldest });
   return listed.map(({ id, hash, hundredths }) => ({ number: BigInt(id), hash, hundredths }));
 }
 
-/** A hash of nobody's chain, and what it stands for. */
+/** A hash of no chain, with its multiplier. */
 function invented(number: number, digit = "a"): Claim {
   const hash = digit.repeat(64);
   return { number: BigInt(number), hash, hundredths: crashHundredths(hash, SALT) };

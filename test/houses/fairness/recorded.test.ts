@@ -19,7 +19,7 @@ function rowsOf(name: string): Record<string, string>[] {
 
 const centsOf = (multiplier: string) => Math.max(100, Math.round(Number(multiplier) * 100));
 
-/** What a public chain says of rounds that were recorded with their number: how many, and those that differ. */
+/** Compares a public chain with rounds that were recorded with their number: how many, and those that differ. */
 function compare(key: PresetName, rows: readonly Record<string, string>[]) {
   const known = PUBLIC_CHAINS.find((one) => one.key === key);
   if (known === undefined) throw new Error(`expected the chain ${key}`);

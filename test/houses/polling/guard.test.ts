@@ -136,8 +136,8 @@ describe("[API7] a name", () => {
   });
 
   test("that changes its addresses between two connections is checked each time", async () => {
-    const answers = ["8.8.8.8", "127.0.0.1"];
-    const lookup = guardedLookup((...call) => resolving(answers.shift() ?? "")(...call));
+    const addresses = ["8.8.8.8", "127.0.0.1"];
+    const lookup = guardedLookup((...call) => resolving(addresses.shift() ?? "")(...call));
     expect(await resolve(lookup, false)).toBe("8.8.8.8");
     await expect(resolve(lookup, false)).rejects.toThrow("127.0.0.1, which is not a public address");
   });

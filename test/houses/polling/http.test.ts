@@ -35,15 +35,15 @@ function ask(request: Partial<HouseRequest> = {}, signal = new AbortController()
 describe("a good response", () => {
   test("arrives whole, with the validators for the next request", async () => {
     house.on("/rounds", respondWith(page(9), { etag: '"9"', "last-modified": "Fri, 20 Nov 2026 10:00:00 GMT" }));
-    const answer = await ask({ headers: { "X-Example": "one" } });
-    expect(answer).toMatchObject({
+    const result = await ask({ headers: { "X-Example": "one" } });
+    expect(result).toMatchObject({
       kind: "response",
       status: 200,
       contentType: "application/json",
       etag: '"9"',
       lastModified: "Fri, 20 Nov 2026 10:00:00 GMT",
     });
-    expect(answer.kind === "response" && answer.body.toString()).toBe(page(9));
+    expect(result.kind === "response" && result.body.toString()).toBe(page(9));
     expect(house.requests[0]?.headers).toMatchObject({ "user-agent": "roundhouse/1.2.3", "x-example": "one" });
   });
 
@@ -55,15 +55,15 @@ describe("a good response", () => {
     ["deflate", deflateRawSync],
   ] as const)("is unpacked from %s", async (encoding, pack) => {
     house.on("/rounds", respondWith(pack(Buffer.from(page(9))), { "content-encoding": encoding }));
-    const answer = await ask();
-    expect(answer.kind === "response" && answer.body.toString()).toBe(page(9));
+    const result = await ask();
+    expect(result.kind === "response" && result.body.toString()).toBe(page(9));
   });
 
   test("may be packed twice, and is unpacked in the opposite order", async () => {
     const packed = gzipSync(brotliCompressSync(Buffer.from(page(9))));
     house.on("/rounds", respondWith(packed, { "content-encoding": "br, gzip" }));
-    const answer = await ask();
-    expect(answer.kind === "response" && answer.body.toString()).toBe(page(9));
+    const result = await ask();
+    expect(result.kind === "response" && result.body.toString()).toBe(page(9));
   });
 
   test("of exactly 4 MiB is taken, one byte more is not", async () => {
@@ -83,7 +83,7 @@ describe("a good response", () => {
     house.on("/rounds", respondWith(page(9)));
     house.on("/error", respondWith("oh no", {}, 500));
     await ask();
-    await nextTick(); // a connection is free again once its answer's last event was handled
+    await nextTick(); // a connection is free again once its response's last event was handled
     await ask({ url: `${house.url}/error` });
     await nextTick();
     await ask();
@@ -124,9 +124,9 @@ describe("[API10] a failing house", () => {
     ["responds without content", respondWith("", {}, 204), "status", 204],
   ])("that %s is a failure with its reason", async (_, listener, reason, status) => {
     house.on("/rounds", listener);
-    const answer = await ask({ timeoutMs: reason === "timeout" ? 400 : 20_000 });
-    expect(answer).toMatchObject({ kind: "failed", reason, status });
-    expect(answer.kind === "failed" && answer.detail).toMatch(/^[a-z0-9]/);
+    const result = await ask({ timeoutMs: reason === "timeout" ? 400 : 20_000 });
+    expect(result).toMatchObject({ kind: "failed", reason, status });
+    expect(result.kind === "failed" && result.detail).toMatch(/^[a-z0-9]/);
   });
 
   test("that is not there at all is a failed connection", async () => {
@@ -145,8 +145,8 @@ describe("[API10] a failing house", () => {
 
   test("reports the target of a redirect without its query, and the redirect is not followed", async () => {
     house.on("/rounds", badResponses.redirect);
-    const answer = await ask();
-    expect(answer.kind === "failed" && answer.detail).toContain("http://169.254.169.254/latest/meta-data;");
+    const result = await ask();
+    expect(result.kind === "failed" && result.detail).toContain("http://169.254.169.254/latest/meta-data;");
     expect(house.requests).toHaveLength(1);
   });
 
@@ -160,10 +160,10 @@ describe("[API10] a failing house", () => {
   test("is asked no more once the caller gives up", async () => {
     house.on("/rounds", badResponses.silence);
     const stop = new AbortController();
-    const answer = ask({}, stop.signal);
+    const result = ask({}, stop.signal);
     await eventually(() => house.requests.length === 1);
     stop.abort(new Error("stopping"));
-    expect(await answer).toMatchObject({ kind: "failed", reason: "aborted" });
+    expect(await result).toMatchObject({ kind: "failed", reason: "aborted" });
   });
 
   test("keeps no other house waiting", async () => {
@@ -193,26 +193,26 @@ describe("[API7] an address that must not be asked", () => {
     ["another port", "https://example.com:8443/rounds"],
     ["a password in the URL", "https://me:hunter22@example.com/rounds"],
   ])("is refused: %s", async (_, url) => {
-    const answer = await ask({ url, allowPrivate: false });
-    expect(answer).toMatchObject({ kind: "failed", reason: "refused_address", status: null });
-    expect(answer.kind === "failed" && answer.detail).not.toContain("hunter22");
+    const result = await ask({ url, allowPrivate: false });
+    expect(result).toMatchObject({ kind: "failed", reason: "refused_address", status: null });
+    expect(result.kind === "failed" && result.detail).not.toContain("hunter22");
   });
 });
 
 test("a refused connection names the address once", async () => {
-  const answer = await ask({ url: "http://127.0.0.1:2/rounds", allowPrivate: true });
-  expect(answer).toMatchObject({ reason: "connection", detail: "connect ECONNREFUSED 127.0.0.1:2" });
+  const result = await ask({ url: "http://127.0.0.1:2/rounds", allowPrivate: true });
+  expect(result).toMatchObject({ reason: "connection", detail: "connect ECONNREFUSED 127.0.0.1:2" });
 });
 
 test("no failure repeats a secret of the request", async () => {
   const secret = "s3cr3t-token";
-  const answers = [
+  const results = [
     await ask({ headers: { "x-token": `${secret}\nx: y` } }),
     await ask({ url: `http://127.0.0.1:1/rounds?key=${secret}`, headers: { "x-token": secret } }),
     await ask({ url: `https://127.0.0.1/rounds?key=${secret}`, allowPrivate: false }),
   ];
-  for (const answer of answers) {
-    expect(answer).toMatchObject({ kind: "failed" });
-    expect(JSON.stringify(answer)).not.toContain(secret);
+  for (const result of results) {
+    expect(result).toMatchObject({ kind: "failed" });
+    expect(JSON.stringify(result)).not.toContain(secret);
   }
 });

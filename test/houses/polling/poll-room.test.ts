@@ -5,17 +5,17 @@ const MB = 1 << 20;
 
 it("lets sixteen polls of one house wait at the same time, and any other house next to them", async () => {
   const room = createPollRoom();
-  const answered = Promise.withResolvers<void>();
+  const response = Promise.withResolvers<void>();
   let waiting = 0;
   const slow = Array.from({ length: 20 }, () =>
     room.enter("slow", () => {
       waiting += 1;
-      return answered.promise;
+      return response.promise;
     }),
   );
   expect(await room.enter("quick", () => Promise.resolve("done"))).toBe("done");
   expect(waiting).toBe(16);
-  answered.resolve();
+  response.resolve();
   await Promise.all(slow);
   expect(waiting).toBe(20);
 });

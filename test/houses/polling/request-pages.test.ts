@@ -25,7 +25,7 @@ async function asksFor(table: Partial<LeasedTable>, [first, last]: [number, numb
   const asked = await requestPages(adapter, feed, { ...TABLE, ...table }, async (ask) => {
     const id = Number(ask.roundId);
     const isThere = id >= first && id <= last;
-    const answer: HouseResponse = isThere
+    const response: HouseResponse = isThere
       ? {
           kind: "response",
           status: 200,
@@ -42,7 +42,7 @@ async function asksFor(table: Partial<LeasedTable>, [first, last]: [number, numb
       path: ask.path,
       requestedMs: 0,
       receivedMs: 1,
-      response: answer,
+      response,
       roundId: String(id),
     };
   });

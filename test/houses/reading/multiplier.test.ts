@@ -39,7 +39,7 @@ const MULTIPLIER_OF: Record<string, (raw: unknown) => { raw: unknown; scale?: nu
 
 function parseFormat({ house, kind, raw }: z.infer<typeof rawFormat>) {
   const read = MULTIPLIER_OF[`${house} ${kind}`];
-  if (read === undefined) throw new Error(`say how to read the multiplier of ${house} ${kind}`);
+  if (read === undefined) throw new Error(`expected a way to read the multiplier of ${house} ${kind}`);
   const { raw: value, scale = 1, instant = [] } = read(raw);
   return parseMultiplier(value, { scale, instant });
 }

@@ -10,7 +10,7 @@ import { entryOf } from "./world.ts";
 const FIXTURES = path.join(import.meta.dirname, "../../fixtures/replay");
 const START_MS = Date.now() - 60_000;
 
-/** A replay of one of our own files that has told its first eight rounds, and the houses file that names it. */
+/** A replay of one of our own files that has published its first eight rounds, and the houses file that names it. */
 async function makeChecked(as: string) {
   const clock = { nowMs: START_MS };
   const house = await createReplayHouse({
@@ -38,10 +38,10 @@ test.each(Object.keys(adapters))("house check reads the replay of %s", async (as
   const found = { settings: loadSettings(env), databaseUrl: undefined, redisUrl: undefined, running: null };
   const [check, ...others] = await checkHouse(found, "checked");
   expect(others).toEqual([]);
-  const told = house.rounds.slice(byPage ? 7 : 0, 8).toReversed();
-  expect(check).toMatchObject({ ok: true, status: 200, reason: null, items: told.length, refused: [] });
+  const published = house.rounds.slice(byPage ? 7 : 0, 8).toReversed();
+  expect(check).toMatchObject({ ok: true, status: 200, reason: null, items: published.length, refused: [] });
   expect(check?.rounds.map(({ round_id: id, multiplier }) => [id, Math.round(multiplier * 100)])).toEqual(
-    told.map(({ id, hundredths }) => [id, hundredths]),
+    published.map(({ id, hundredths }) => [id, hundredths]),
   );
 });
 

@@ -10,8 +10,8 @@ import { expectSameRounds } from "./same.ts";
 import { replay } from "./world.ts";
 
 /**
- * Files of our own, 30 rounds each, for whoever has no recorded ones. Results are ⌊97·2³² / (2³² − x)⌋ hundredths and
- * at least 100, x from a linear congruential generator; what real files are odd in was written into them by hand.
+ * Our own files, 30 rounds each, for a checkout without recorded ones. Results are ⌊97·2³² / (2³² − x)⌋ hundredths and
+ * at least 100, x from a linear congruential generator; oddities of real files were added manually.
  */
 const FIXTURES = path.join(import.meta.dirname, "../../fixtures/replay");
 
@@ -34,7 +34,7 @@ const CASES = [
     odd: "ids with a hole, a value that was missed, an instant crash as 0",
   },
   { file: "rows", as: "json", colors: "jetx", odd: "no ids, a clock that steps back, seven equal results in a row" },
-  { file: "blaze", as: "blaze", colors: "blaze", odd: "ids that tell nothing, instant crashes as 0" },
+  { file: "blaze", as: "blaze", colors: "blaze", odd: "opaque ids, instant crashes as 0" },
   { file: "stake", as: "stake", colors: "stake", odd: "UUIDs, up to seven decimals, 1.9999" },
   { file: "bcgame", as: "bcgame", colors: "bcgame", odd: "hashes, no clock, one decimal" },
   { file: "bustabit", as: "bustabit", colors: "bustabit", odd: "whole numbers and thousands" },
@@ -45,7 +45,7 @@ const CASES = [
 ];
 
 test.each(CASES)(
-  "what the replay of the file $file as $as tells is what ends up stored ($odd)",
+  "the rounds that the replay of the file $file as $as serves are stored ($odd)",
   async ({ file, as, colors }) => {
     const replayed = await replay(world, { file: path.join(FIXTURES, `${file}.csv`), as, colors });
     expect(replayed.rounds).toHaveLength(30);

@@ -29,7 +29,7 @@ test.each([
   { as: "blaze", file: "blaze", feed: { api: "classic" }, base: "/api" },
   { as: "blaze", file: "blaze", feed: { api: "originals" }, base: "/api" },
 ])(
-  "what was missed while nobody asked is read from the history of $as ($feed.api)",
+  "rounds that were missed between polls are read from the history of $as ($feed.api)",
   async ({ as, file, feed, base }) => {
     let nowMs = Date.now() - 60_000;
     const house = await createReplayHouse({

@@ -16,13 +16,13 @@ import { replay } from "./world.ts";
 /** Of long files a sample is replayed, their first rounds; with RECORDED_ROUNDS_ALL=1 (`npm run replay`) all of them. */
 const isWhole = process.env["RECORDED_ROUNDS_ALL"] === "1";
 if (isWhole && RECORDED_FOLDER === "") throw new Error("expected the folder of the recorded rounds in RECORDED_ROUNDS");
-/** One page of our own format, and more than the files that are told in a house's own list have. */
+/** One page of our own format, and more rounds than any file that is served as a house's own list has. */
 const SAMPLE = 5_000;
-/** Page by page a round costs a poll and a reading of its own. */
+/** If each round has its own page, each costs a poll and a read. */
 const PAGES = { sample: 100, whole: 3_000 };
 const TIMEOUT_MS = isWhole ? 600_000 : 60_000;
 
-/** Each file as its own house tells it, and where that is page by page, a second time as a whole. */
+/** Each file as its own house serves it, and if that is page by page, a second time as a whole. */
 const FILES = [
   { file: "aviator_betika_2023.csv.gz", as: "json", colors: "aviator", rows: 80_898 },
   { file: "aviatrix_2026.csv.gz", as: "json", colors: "ours", rows: 27_645 },

@@ -8,15 +8,15 @@ import type { Replayed } from "./world.ts";
 const STUCK_FROM = 6;
 
 /**
- * Holds what a replay ended with against its file: every round once and in order, with its value, color and time; only
- * rounds without a value and those of a stuck feed kept apart, each with that reason; a gap exactly where ids are
+ * Compares the result of a replay with its file: every round once and in order, with its value, color and time; only
+ * rounds without a value and those of a stuck feed quarantined, each with that reason; a gap exactly where ids are
  * missing.
  */
 export function expectSameRounds(replayed: Replayed, { colors, byPage }: { colors: string; byPage: boolean }): void {
   const { rounds, stored } = replayed;
   const fates = fatesOf(rounds);
   const kept = rounds.flatMap((round, place) => (fates[place] === "stored" ? [{ ...round, place }] : []));
-  // page by page nobody asks for what has no page
+  // a poll page by page requests no round without a page
   const apart = rounds.flatMap(({ id }, place) => {
     const fate = fates[place] ?? "stored";
     return fate === "stored" || (byPage && fate === "missing_multiplier") ? [] : [{ id, code: fate }];
@@ -33,7 +33,7 @@ export function expectSameRounds(replayed: Replayed, { colors, byPage }: { color
   );
   expect(stored.map(({ atMs }) => atMs)).toEqual(kept.map(({ place }) => replayed.atMs(place)));
   expect(stored.filter(({ late }) => late)).toEqual([]);
-  expect(replayed).toMatchObject({ quarantined: apart, refusedAnswers: 0, conflicts: 0 });
+  expect(replayed).toMatchObject({ quarantined: apart, refusedPayloads: 0, conflicts: 0 });
   expect(replayed.gaps).toEqual(replayed.counted ? holesOf(kept) : []);
 }
 

@@ -11,29 +11,29 @@ import type { Passes } from "../../../src/pass/passes.ts";
 import { testContext } from "../../support/context.ts";
 import { houseEntry, tableEntry } from "../../support/houses.ts";
 
-/** As fast as a replay goes: a month of rounds in less than an hour, so that every time told lies near now. */
+/** The fastest replay: a month of rounds in less than an hour, so that every published time is near now. */
 const SPEED = 1000;
 const BEFORE_NOW_MS = 3_600_000;
-/** Polls before what they brought is read, where the next poll does not depend on it. */
+/** Polls between two reads of their payloads, if the next poll does not depend on it. */
 const POLLS_PER_READING = 16;
-/** Rounds that a poll catches up with where each has its own page. */
+/** Rounds that a poll catches up with if each has its own page. */
 const PAGES_PER_POLL = 5;
 const HEADERS = {
   "customer-id": "00000000-0000-4000-8000-000000000001",
   "session-id": "00000000-0000-4000-8000-000000000002",
 };
 
-/** How the rounds of a format are asked for. */
+/** How the rounds of a format are requested. */
 interface Asking {
   /** New rounds a poll can bring. */
   page: number;
-  /** Only where each round has its own page. */
+  /** Each round has its own page. */
   byPage?: true;
-  /** Times are told in whole units of this many milliseconds; null where none are told. */
+  /** Times are published in whole units of this many milliseconds; null if none are published. */
   timeUnitMs: number | null;
-  /** Every round is told with a time, also where the file has none. */
+  /** Every round is published with a time, even if the file has none. */
   hasTimeOfAll?: true;
-  /** Ids of the house tell the order. */
+  /** Ids of the house give the order. */
   counted: boolean;
 }
 
@@ -63,27 +63,27 @@ export interface StoredRound {
   atMs: number | null;
 }
 
-/** What a replay came to. */
+/** The result of a replay. */
 export interface Replayed {
-  /** Ids tell the order, so that what is missing is known. */
+  /** Ids give the order, so that what is missing is known. */
   counted: boolean;
-  /** The first rounds of the file, as many as were asked for. */
+  /** The first rounds of the file, as many as were requested. */
   rounds: readonly RecordedRound[];
-  /** What is stored, in the order in which it was taken in. */
+  /** What is stored, in the order of its intake. */
   stored: StoredRound[];
-  /** Items kept apart, oldest first. */
+  /** Quarantined items, oldest first. */
   quarantined: { id: string | null; code: string }[];
-  /** Gaps that were opened, from and to the missing number; null where ids tell nothing. */
+  /** Gaps that were opened, from and to the missing number; null if ids are opaque. */
   gaps: { from: number | null; to: number | null }[];
-  refusedAnswers: number;
+  refusedPayloads: number;
   conflicts: number;
-  /** The time that was told with a round, as it is stored. */
+  /** The time that was published with a round, as it is stored. */
   atMs(place: number): number | null;
 }
 
 /**
- * Plays the first `limit` rounds of a file through everything a round goes through: told over HTTP in the wire format,
- * asked for by poll-house through the adapter, stored as it came, read and stored by normalize-rounds.
+ * Replays the first `limit` rounds of a file through the whole pipeline: served over HTTP in the wire format, polled by
+ * poll-house through the adapter, stored as received, read and stored by normalize-rounds.
  */
 export async function replay(
   { sql, passes }: { sql: Sql; passes: Passes },
@@ -122,7 +122,7 @@ export async function replay(
       }
     } else {
       await apply(as === "json" ? { ...JSON_FEED, path: `/rounds?limit=${Math.min(asking.page, rounds.length)}` } : {});
-      // one round of the page before comes again, as it does for whoever polls in time
+      // pages overlap by one round, as they do when polls are in time
       const last = rounds.length - 1;
       for (let place = Math.min(asking.page, last + 1) - 1, polls = 1; ; place += asking.page - 1, polls += 1) {
         nowMs = house.publishedAtMs(Math.min(place, last));
@@ -213,7 +213,7 @@ async function found(sql: Sql, house: string): Promise<Omit<Replayed, "rounds" |
     stored: [...stored],
     quarantined: [...quarantined],
     gaps: [...gaps],
-    refusedAnswers: counts?.refused ?? -1,
+    refusedPayloads: counts?.refused ?? -1,
     conflicts: counts?.conflicts ?? -1,
   };
 }

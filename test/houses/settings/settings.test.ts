@@ -47,7 +47,7 @@ describe("an adapter in houses.yaml", () => {
   });
 
   it.each(["rollbit", "Duelbits", "gamdom", "nanogames", "spribe", "jetx", "1xbet"])(
-    "%s is not supported yet, and it is said how its rounds can be had",
+    "%s is not supported yet, and the error names another way to its rounds",
     (adapter) => {
       expect(problems({ adapter })).toEqual([
         expect.stringMatching(

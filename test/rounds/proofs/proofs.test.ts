@@ -42,7 +42,7 @@ function provable(fairness: unknown, roundIds = "consecutive"): Promise<MadeTabl
   return makeTable(sql, { feed: feedEntry({ hash: "hash" }), round_ids: roundIds, fairness });
 }
 
-/** Rounds of a chain as a house lists them, newest first, by number or by names that tell no place. */
+/** Rounds of a chain as a house lists them, newest first, by number or by opaque names. */
 function listed(chain: MadeChain, newest: number, oldest: number, name = (round: number) => String(round)) {
   return Array.from({ length: newest - oldest + 1 }, (_, n) => newest - n).map((round) => ({
     id: name(round),
@@ -55,9 +55,9 @@ function listed(chain: MadeChain, newest: number, oldest: number, name = (round:
 const named = (round: number) => `r${((round * 7919) % 10_007).toString(36)}`;
 
 let seconds = 0;
-/** Reads one answer after the other. */
-async function take(table: MadeTable, ...answers: (readonly unknown[])[]): Promise<Record<string, number>> {
-  for (const items of answers) await makePayload(sql, table, { second: seconds++, previous: null, items });
+/** Reads one payload after the other. */
+async function take(table: MadeTable, ...payloads: (readonly unknown[])[]): Promise<Record<string, number>> {
+  for (const items of payloads) await makePayload(sql, table, { second: seconds++, previous: null, items });
   return normalizeRounds.run({ house: table.house }, testContext(sql, { passes }).context);
 }
 
@@ -92,7 +92,7 @@ async function importRows(table: MadeTable, rows: readonly { id: string; multipl
   }
 }
 
-/** Proves what is stored anew, from one place to another. */
+/** Proves what is stored again, from one place to another. */
 function prove(
   table: MadeTable,
   fairness: unknown,
@@ -125,7 +125,7 @@ describe("rounds with opaque ids", () => {
     await take(table, [
       { ...good, id: "again" },
       { ...good, multiplier: 77.77 },
-      { id: "nobody's", hash: "ee".repeat(32), multiplier: 1 },
+      { id: "invented", hash: "ee".repeat(32), multiplier: 1 },
       ...rest,
       ...listed(blaze, 1_005, 1_001, named),
     ]);
@@ -173,7 +173,7 @@ describe("rounds with opaque ids", () => {
       rounds.filter((round) => round !== missed),
     );
     const lie = { ...missed, multiplier: hundredthsOf(blaze.chain, missed.hash) / 100 };
-    // the newest rounds are left out: only those older than the missed one and right above it stand beside it
+    // the newest rounds are left out: only those older than the missed one and right above it are next to it
     await take(table, [...rounds.slice(1, at), lie, ...rounds.slice(at + 1)]);
     expect(await refusals()).toEqual([expect.stringMatching(/^the hash gives/)]);
     await take(table, [...rounds.slice(1, at), missed, ...rounds.slice(at + 1)]);
