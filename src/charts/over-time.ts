@@ -12,6 +12,8 @@ export interface RatePoint {
   n: number;
 }
 
+/** Days with a label at the axis of calls. */
+const DAYS_NAMED = 8;
 const percent = { format: ".0%", tickCount: 6 };
 
 /**
@@ -77,6 +79,9 @@ export function ratePlot(title: string, points: readonly RatePoint[], by: "hour"
 /** Plots calls by UTC day as bars. */
 export function callsPlot(title: string, days: readonly { date: string; requests: number }[]): Plot {
   const total = days.reduce((sum, { requests }) => sum + requests, 0);
+  // from the newest day back, so that this one has its label
+  const every = Math.ceil(days.length / DAYS_NAMED);
+  const named = days.map(({ date }) => date).filter((_, at) => (days.length - 1 - at) % every === 0);
   const scale = total === 0 ? { domain: [0, 1] } : {}; // an axis without an extent has no numbers
   return {
     title,
@@ -91,7 +96,7 @@ export function callsPlot(title: string, days: readonly { date: string; requests
           field: "date",
           type: "ordinal",
           title: "UTC day",
-          axis: { labelAngle: 0, labelExpr: "slice(datum.label, 5)" },
+          axis: { labelAngle: 0, values: named, labelExpr: "utcFormat(utcParse(datum.label, '%Y-%m-%d'), '%-d %b')" },
         },
         y: { field: "requests", type: "quantitative", title: "calls", scale, axis: { tickMinStep: 1, format: "~s" } },
       },

@@ -38,6 +38,16 @@ describe("a plot", () => {
     for (const name of ["--warn", "--muted"]) expect(svg).toMatch(new RegExp(`A[^"]*" fill="var\\(${name},`));
   });
 
+  it("of calls names its days as the plots of rates do", async () => {
+    const days = Array.from({ length: 31 }, (_, at) => ({
+      date: `2026-10-${String(at + 1).padStart(2, "0")}`,
+      requests: at,
+    }));
+    const svg = await drawer.draw(callsPlot("days", days));
+    const names = [...svg.matchAll(/>(\d+ Oct)<\/text>/g)].map(([, name]) => name);
+    expect(names).toEqual(["3 Oct", "7 Oct", "11 Oct", "15 Oct", "19 Oct", "23 Oct", "27 Oct", "31 Oct"]);
+  });
+
   it("that cannot be drawn is an error, and the next one is drawn", async () => {
     const broken = { title: "x", description: "y", spec: { mark: "no such mark" } as never };
     await expect(drawer.draw(broken)).rejects.toThrow("could not be drawn");
