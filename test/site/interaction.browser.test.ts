@@ -89,3 +89,28 @@ describe("the language of code examples", () => {
     expect(await chosen(page)).toEqual(["JavaScript"]);
   });
 });
+
+describe("with forced colors", () => {
+  it.each(["active", "none"] as const)(
+    "%s: the current page is underlined exactly if its fill is not drawn",
+    async (forcedColors) => {
+      await page.emulateMedia({ forcedColors });
+      await page.goto(`${world.url}/docs/quick-start`);
+      const lines = await page.evaluate(
+        "[...document.querySelectorAll('nav [aria-current]')].map((link) => getComputedStyle(link).textDecorationLine)",
+      );
+      const line = forcedColors === "active" ? "underline" : "none";
+      expect([...new Set(lines as string[])]).toEqual([line]);
+    },
+  );
+
+  it("rounds keep their colors", async () => {
+    await page.emulateMedia({ forcedColors: "active" });
+    await page.goto(`${world.url}/docs`);
+    const colors = await page.evaluate(`["c-red", "c-blue"].map((name) => {
+      const chip = document.body.appendChild(Object.assign(document.createElement("span"), { className: "chip " + name }));
+      return getComputedStyle(chip).backgroundColor;
+    })`);
+    expect(new Set(colors as string[]).size).toBe(2);
+  });
+});
