@@ -35,7 +35,7 @@ export default job({
       for (;;) {
         signal.throwIfAborted();
         const maySettle = !(await isQueuePaused(sql, "score-accuracy"));
-        const result = await processUnread(passes, house, tableId, { maySettle, signal });
+        const result = await processUnread({ sql, passes }, house, tableId, { maySettle, signal });
         if (result === null) break;
         follow(result.rows.marks.map(({ receivedAt }) => receivedAt));
         await afterCommit(id, [result], { sql, log, published, fill });

@@ -10,10 +10,11 @@ export function copyField(text: string | null): string {
 const ESCAPED: Record<string, string> = { "\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r" };
 
 /**
- * Sends whole lines of COPY's text format to a COPY that has begun, and waits until the server has them.
+ * Sends whole lines of COPY's text format, or all of its binary format, to a COPY that has begun, and waits until the
+ * server has them.
  * @throws what the server refuses about a line or, at the end, about all of them.
  */
-export async function copyLines(copy: Writable, lines: string): Promise<void> {
+export async function copyLines(copy: Writable, lines: string | Buffer): Promise<void> {
   const isStored = finished(copy);
   copy.end(lines);
   await isStored;

@@ -1,8 +1,10 @@
 import { gunzipSync } from "node:zlib";
 import { hash } from "node:crypto";
+import type { Sql } from "../db/client.ts";
 import { isConnectionError } from "../db/errors.ts";
 import { settingsOf, type House } from "../houses/house.ts";
 import { readBody, isOwnFault, ownFault } from "../rounds/read-response.ts";
+import { writeAddition } from "./add.ts";
 import { joinPasses } from "./compute/join.ts";
 import { pass } from "./compute/pass.ts";
 import { loadStates, type Passes } from "./passes.ts";
@@ -29,7 +31,7 @@ const AT_ONCE = 100;
  * @throws the signal's reason; the database's error if it is unreachable or full
  */
 export async function processUnread(
-  passes: Passes,
+  { sql, passes }: { sql: Sql; passes: Passes },
   house: House,
   tableId: number,
   { maySettle, signal }: { maySettle: boolean; signal: AbortSignal },
@@ -63,13 +65,9 @@ export async function processUnread(
       // all together: a thread responds after a millisecond or two
       const unpacked = unread.map((payload) => unpack(house, state, payload, signal));
       const result = await processEach(state, unread, (before, place) => read(before, unpacked[place]), timeNow);
-      await passes.write({
-        tableIds: [tableId],
-        bytes: 0,
-        rows: () => ({ passes: [result.rows], lease: null, end: null }),
-      });
-      passes.states.keep(result.state);
-      return result;
+      const written = await sql.begin((tx) => writeAddition(tx, result));
+      passes.states.keep(written.state);
+      return written;
     } catch (error) {
       passes.states.drop([tableId]);
       if (tries === MOST_TRIES || isConnectionError(error) || !isOwnFault(error)) throw error;
