@@ -3,17 +3,22 @@ import type { PassState } from "./compute/state.ts";
 
 /** Tables whose states a process holds: some 25 kB each. */
 const MOST_STATES = 12_000;
+/** A state that no poll used for this long is dropped: its table was removed, or another process polls it. */
+const IDLE_MS = 600_000;
 
 /**
  * States of tables in memory, the most recently used. Only a cache, because a state follows from stored rows. A state
  * may be older than the stored rows: compare its version with that of the head before use.
  */
 export class States {
-  readonly #states = new Map<number, { state: PassState; part: SharedPart | null }>();
+  readonly #states = new Map<number, { state: PassState; part: SharedPart | null; keptAt: number }>();
   readonly #most: number;
+  readonly #now: () => number;
 
-  constructor(most = MOST_STATES) {
+  /** @param now milliseconds of a clock that never steps back; for tests */
+  constructor(most = MOST_STATES, now = () => performance.now()) {
     this.#most = most;
+    this.#now = now;
   }
 
   /** The newest cached state of a table. */
@@ -30,10 +35,12 @@ export class States {
   keep(state: PassState, part: SharedPart | null = null): void {
     const { tableId } = state.table;
     this.#states.delete(tableId);
-    this.#states.set(tableId, { state, part });
-    if (this.#states.size <= this.#most) return;
-    const [oldest] = this.#states.keys();
-    if (oldest !== undefined) this.#states.delete(oldest);
+    const keptAt = this.#now();
+    this.#states.set(tableId, { state, part, keptAt });
+    for (const [oldest, one] of this.#states) {
+      if (this.#states.size <= this.#most && keptAt - one.keptAt < IDLE_MS) return;
+      this.#states.delete(oldest);
+    }
   }
 
   /** Drops the states of tables whose newest rows are unknown. */
