@@ -18,7 +18,7 @@ const LOST_FOR_MS = 15_000;
 const FUNDS_MICROS = 500_000_000n;
 const PLAN = "Pro";
 
-/** The database is lost, and a backup of some time ago takes its place. */
+/** The database is lost and restored from an older backup. */
 export const BACKUP_CASES: readonly FaultCase[] = [
   {
     name: "a restored backup",
@@ -34,12 +34,12 @@ export const BACKUP_CASES: readonly FaultCase[] = [
         {
           lostForMs: LOST_FOR_MS,
           isRedisLost: true,
-          meanwhile: () => bought(testbed, order),
+          meanwhile: () => buy(testbed, order),
         },
       );
-      // the buyer, who saw it happen, sends the same form again, twice
+      // the buyer sends the form of the lost purchase again, twice
       const again = await orderOf(testbed, accountId, order.key);
-      await Promise.all([bought(testbed, again), bought(testbed, again)]);
+      await Promise.all([buy(testbed, again), buy(testbed, again)]);
       const [row] = await sql<{ n: number; paid: bigint }[]>`
         select count(*)::integer as n, coalesce(sum(listed_micros - discount_micros), 0)::bigint as paid
         from purchases
@@ -47,12 +47,12 @@ export const BACKUP_CASES: readonly FaultCase[] = [
       const left = await walletMicros(sql, accountId);
       if (row?.n !== 1 || left !== FUNDS_MICROS - row.paid) {
         throw new InvariantViolation(
-          `a purchase that was lost and made again is charged ${row?.n ?? 0} times; ${left} are left`,
+          `expected the repeated purchase to be charged once, found ${row?.n ?? 0} times; the balance is ${left}`,
         );
       }
       const ledger = await checkLedger(sql);
       if (!ledger.ok) throw new InvariantViolation(`the ledger: ${JSON.stringify(ledger.differences)}`);
-      return { fromMs, seen: "the log was refused until it was declared; the purchase is charged once" };
+      return { fromMs, observed: "the log was refused until it was declared; the purchase is charged once" };
     },
   },
 ];
@@ -64,12 +64,14 @@ async function makeBuyer({ sql }: Testbed): Promise<bigint> {
   return account.id;
 }
 
-/** The order that a form sends now. */
+/** The order that the form on the site would send now. */
 async function orderOf({ sql }: Testbed, accountId: bigint, key: string = randomUUID()): Promise<Order> {
   const buyer = await readBuyer(sql, accountId);
   const plan = buyer?.plans.find(({ name }) => name === PLAN);
   if (buyer === null || plan === undefined)
-    throw new InvariantViolation(`the account ${accountId} is lost, or the plan ${PLAN}`);
+    throw new InvariantViolation(
+      `expected the account ${accountId} and the plan ${PLAN}, found ${buyer === null ? "no account" : "no such plan"}`,
+    );
   const offer = offerOf(plan, buyer.held, { now: buyer.now });
   if (!isOffer(offer)) throw new Error(offer.message);
   return {
@@ -83,7 +85,7 @@ async function orderOf({ sql }: Testbed, accountId: bigint, key: string = random
   };
 }
 
-async function bought({ sql }: Testbed, order: Order): Promise<void> {
+async function buy({ sql }: Testbed, order: Order): Promise<void> {
   const done = await purchase(sql, order);
   if (!done.ok) throw new InvariantViolation(`a purchase was refused: ${done.message}`);
 }

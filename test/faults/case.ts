@@ -3,16 +3,16 @@ import type { Testbed } from "./testbed.ts";
 /** A named fault. */
 export interface FaultCase {
   name: string;
-  /** Recovery target in seconds; null if the case only requires that nothing is lost. */
+  /** Recovery target; null if the case only requires that nothing is lost. */
   targetSeconds: number | null;
   /** Whether recovery is measured from the beginning of the fault or from its end. */
   from: "beginning" | "end";
   /**
    * Set if the fault lasts longer than the recovery may take. Polls are then watched for this long from the fault's
-   * beginning, and recovery is the end of the last silence: polls that were under way when the fault began do not count.
+   * beginning, and recovery is the end of the last silence. Polls that were running when the fault began do not count.
    */
   watchSeconds?: number;
-  /** Part of the short form. */
+  /** Runs with `--short`. */
   isShort?: true;
   /** The houses whose polls are measured, if not all of them. */
   houses?: (testbed: Testbed) => readonly string[];
@@ -27,8 +27,8 @@ export interface FaultCase {
 export interface Fault {
   /** The moment from which recovery is measured, in epoch milliseconds. */
   fromMs: number;
-  /** What else was observed. */
-  seen?: string;
+  /** Other observations, for the report. */
+  observed?: string;
   /** Ends a fault that is still present, after recovery was measured. Called exactly once. */
   end?(): Promise<void> | void;
 }

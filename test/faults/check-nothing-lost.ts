@@ -8,21 +8,21 @@ import type { Testbed } from "./testbed.ts";
 const TIMEOUT_MS = 90_000;
 
 /**
- * What must hold after every case: nothing doubled, reordered or issued late; every round that was played up to a moment
- * stored, every forecast whose outcome is known scored once, and every call counted that was answered.
- * @throws InvariantViolation at the first that does not, after a patience of 90 s with what takes a while
+ * Checks what must hold after every case: nothing is duplicated, reordered or issued late; every round that was played
+ * until `untilMs` is stored, every forecast with a known outcome is scored once, and every served call is counted.
+ * @throws InvariantViolation at the first that does not hold; missing rounds and scores have 90 s to arrive
  */
 export async function checkNothingLost({ sql, truth, caller }: Testbed, untilMs: number): Promise<void> {
   await checkInvariants(sql, truth);
-  await eventually("rounds that are missing", async () =>
+  await waitUntilEmpty("missing rounds", async () =>
     (await listMissing(sql, truth, untilMs)).map(({ message }) => message),
   );
-  await eventually("forecasts whose score is missing or doubled", () => listUnscored(sql));
+  await waitUntilEmpty("forecasts with a missing or duplicate score", () => listUnscored(sql));
   await checkInvariants(sql, truth);
   await checkCounts(sql, [caller]);
 }
 
-/** Forecasts that ended, by count of on-time rounds, and are not scored or void, and those that are twice. */
+/** Lists forecasts whose last on-time round is stored and that are neither scored nor void, and those scored twice. */
 async function listUnscored(sql: Sql): Promise<string[]> {
   const rows = await sql<{ name: string }[]>`
     with ended as (
@@ -46,7 +46,7 @@ async function listUnscored(sql: Sql): Promise<string[]> {
   return rows.map(({ name }) => name);
 }
 
-async function eventually(what: string, list: () => Promise<string[]>): Promise<void> {
+async function waitUntilEmpty(what: string, list: () => Promise<string[]>): Promise<void> {
   let left: string[] = [];
   for (const until = Date.now() + TIMEOUT_MS; Date.now() < until; await delay(250)) {
     left = await list();

@@ -10,14 +10,14 @@ const STARTED_WITHIN_MS = 120_000;
 const NOTICED_WITHIN_MS = 60_000;
 const REPAIRED_WITHIN_MS = 90_000;
 
-/** A row that is damaged: in a table of the database, changed past every guard, as a failing disk would. */
+/** A damaged row: changed without any guard, as by a failing disk. */
 interface Damage {
   what: string;
-  /** Returns how to put the row back as it was, as from a backup; null where `table repair` alone mends it. */
+  /** Returns a function that restores the row, as from a backup; null if `table repair` alone repairs it. */
   damage: (tx: Transaction, tableId: number) => Promise<((tx: Transaction) => Promise<unknown>) | null>;
 }
 
-/** A damaged row stops its table alone, which names itself, and `table repair` mends it. */
+/** A damaged row stops only its own table, raises an alert that names the table, and `table repair` repairs it. */
 export const DAMAGE_CASES: readonly FaultCase[] = [
   damageCase({
     what: "state",
@@ -91,13 +91,13 @@ function damageCase({ what, damage }: Damage): FaultCase {
       const { sql, workers } = testbed;
       const tableId = await findTable(testbed);
       const fromMs = Date.now();
-      await Promise.all(workers.map((worker) => worker.kill())); // what is in memory is whole
+      await Promise.all(workers.map((worker) => worker.kill())); // their state in memory is not damaged
       let restore: Awaited<ReturnType<typeof damage>> = null;
-      await past(testbed, async (tx) => (restore = await damage(tx, tableId)));
+      await withoutGuards(testbed, async (tx) => (restore = await damage(tx, tableId)));
       await waitUntil(`the damaged ${what} of ${TABLE} raised no alert`, NOTICED_WITHIN_MS, () => isReported(testbed));
       const noticed = (Date.now() - fromMs) / 1_000;
       await checkOthersContinue(testbed, tableId);
-      if (restore !== null) await past(testbed, restore);
+      if (restore !== null) await withoutGuards(testbed, restore);
       testbed.truth.restoredToMs = Date.now();
       const before = await newestSeq(testbed, tableId);
       await testbed.command(["table", "repair", TABLE, "--reason", `a damaged ${what}`]);
@@ -105,10 +105,10 @@ function damageCase({ what, damage }: Damage): FaultCase {
         return (await newestSeq(testbed, tableId)) > before && !(await isReported(testbed));
       });
       const open = await sql`select from alerts where kind = 'table_damaged' and closed_at is null`;
-      if (open.length > 0) throw new InvariantViolation("a table is still called damaged after its repair");
+      if (open.length > 0) throw new InvariantViolation("the alert of a damaged table is still open after its repair");
       return {
         fromMs,
-        seen: `named after ${noticed.toFixed(1)} s, mended after ${((Date.now() - fromMs) / 1_000).toFixed(1)} s`,
+        observed: `alert after ${noticed.toFixed(1)} s, repaired after ${((Date.now() - fromMs) / 1_000).toFixed(1)} s`,
       };
     },
   };
@@ -126,15 +126,15 @@ async function findTable({ sql }: Testbed): Promise<number> {
   return row.id;
 }
 
-/** Changes rows past every guard. */
-function past({ sql }: Testbed, change: (tx: Transaction) => Promise<unknown>): Promise<unknown> {
+/** Changes rows without triggers. */
+function withoutGuards({ sql }: Testbed, change: (tx: Transaction) => Promise<unknown>): Promise<unknown> {
   return sql.begin(async (tx) => {
     await tx`set local session_replication_role = replica`;
     await change(tx);
   });
 }
 
-/** Whether an alert names the table, and no other one. */
+/** Whether an alert names the table; fails if one names another table. */
 async function isReported({ sql }: Testbed): Promise<boolean> {
   const rows = await sql<{ subject: string }[]>`
     select subject
@@ -142,11 +142,11 @@ async function isReported({ sql }: Testbed): Promise<boolean> {
     where kind = 'table_damaged'
       and closed_at is null`;
   const other = rows.find(({ subject }) => subject !== TABLE);
-  if (other !== undefined) throw new InvariantViolation(`${TABLE} is damaged, and ${other.subject} is called so`);
+  if (other !== undefined) throw new InvariantViolation(`${TABLE} is damaged, but an alert names ${other.subject}`);
   return rows.length > 0;
 }
 
-/** Waits until every other table got a round; the damaged one must get none. */
+/** Waits until every other table has a new round; the damaged one must not have one. */
 async function checkOthersContinue({ sql }: Testbed, tableId: number): Promise<void> {
   const read = () => sql<{ id: number; seq: bigint }[]>`
     select t.id, h.last_seq as seq
@@ -154,11 +154,11 @@ async function checkOthersContinue({ sql }: Testbed, tableId: number): Promise<v
     join table_heads h on h.table_id = t.id
     where t.enabled`;
   const before = new Map((await read()).map(({ id, seq }) => [id, seq]));
-  await waitUntil(`a table beside ${TABLE}, which is damaged, gets no rounds`, NOTICED_WITHIN_MS, async () => {
+  await waitUntil(`while ${TABLE} is damaged, another table gets no rounds`, NOTICED_WITHIN_MS, async () => {
     return (await read()).every(({ id, seq }) => id === tableId || seq > (before.get(id) ?? 0n));
   });
   if ((await read()).find(({ id }) => id === tableId)?.seq !== before.get(tableId)) {
-    throw new InvariantViolation(`${TABLE} is damaged, and takes rounds in`);
+    throw new InvariantViolation(`${TABLE} is damaged but stores rounds`);
   }
 }
 

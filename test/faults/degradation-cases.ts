@@ -7,7 +7,7 @@ import { NotReached } from "./locks.ts";
 const SLOW_FOR_MS = 10_000;
 const BACK_MS = -60_000;
 
-/** A disk that is slow or full, a clock that steps back, and work that was not done for days. */
+/** A slow or full disk, a clock that steps back, and a roll-up that was paused for days. */
 export const DEGRADATION_CASES: readonly FaultCase[] = [
   {
     name: "a slow disk: commits take 0.4 s for 10 s",
@@ -23,7 +23,7 @@ export const DEGRADATION_CASES: readonly FaultCase[] = [
     targetSeconds: null,
     from: "end",
     async run({ servers }) {
-      if (!servers.hasDisk) throw new NotReached("no disk can be made to be full here");
+      if (!servers.hasDisk) throw new NotReached("disks cannot be filled on this machine");
       await servers.fillDisk(1 << 20, 6_000, { isLogToo: true });
       return { fromMs: Date.now() };
     },
@@ -37,7 +37,7 @@ export const DEGRADATION_CASES: readonly FaultCase[] = [
       const beganMs = Date.now();
       worker?.setClock(BACK_MS);
       try {
-        await waitUntil("a clock that is 60 s behind was not noticed", 90_000, async () => {
+        await waitUntil("a clock that is 60 s behind was not reported", 90_000, async () => {
           return (
             (await sql`select from workers where pid = ${worker?.pid() ?? 0} and clock_problem is not null`).length > 0
           );
@@ -50,7 +50,7 @@ export const DEGRADATION_CASES: readonly FaultCase[] = [
       const noticed = ((noticedMs - beganMs) / 1_000).toFixed(0);
       return {
         fromMs: noticedMs,
-        seen: `noticed after ${noticed} s; until then silent for ${silence.toFixed(1)} s at most`,
+        observed: `reported after ${noticed} s; until then silent for ${silence.toFixed(1)} s at most`,
       };
     },
   },
@@ -60,8 +60,8 @@ export const DEGRADATION_CASES: readonly FaultCase[] = [
     from: "end",
     async run({ sql }) {
       const { raised, summed } = await pauseRollUp(sql);
-      const seen = `alert after ${raised.toFixed(0)} s, over ${summed.toFixed(0)} s after the queue was resumed`;
-      return { fromMs: Date.now(), seen };
+      const observed = `alert after ${raised.toFixed(0)} s, closed ${summed.toFixed(0)} s after the queue was resumed`;
+      return { fromMs: Date.now(), observed };
     },
   },
 ];

@@ -10,20 +10,20 @@ import type { Testbed } from "./testbed.ts";
 
 const LASTS_SECONDS = 60;
 /**
- * What a worker may grow by from the beginning of a case: the 600 MB of other houses in trouble, less the 300 of a new
- * worker. How large it is depends on the cases before. After 7,000 tables were added and removed, its heap held 91 MB
- * after a collection (54 before them), and the process kept 460 to 510 MB, which V8 and malloc do not return.
+ * How much a worker may grow during a case: 600 MB, the limit for other house faults, minus 300 MB of a new worker. The size
+ * at the beginning depends on earlier cases: after 7,000 tables were added and removed, the heap held 91 MB after a
+ * collection (54 MB before), and the process 460 to 510 MB, which V8 and malloc do not return.
  */
-const MOST_MEGABYTES_MORE = 300;
+const MAX_GROWTH_MEGABYTES = 300;
 const CHECK_EVERY_MS = 200;
-/** What reading the file took is free again by then. */
-const READ_FOR_MS = 15_000;
-/** A name that is resolved so late is resolved after its request has given up. */
+/** Memory that was used to load the houses file is free by then. */
+const LOAD_FILE_MS = 15_000;
+/** Longer than the timeout of a request. */
 const LATE_MS = 4_000;
-/** How often the other houses have to be connected to again meanwhile. */
-const RECONNECTED_EVERY_MS = 3_000;
+/** How often the connections to the other houses are closed. */
+const RECONNECT_EVERY_MS = 3_000;
 
-/** Houses of so many tables that whatever is wrong with them is wrong often: the other houses are polled as before. */
+/** A faulty house with many tables must not delay the polls of other houses. */
 export const EXTRA_HOUSE_CASES: readonly FaultCase[] = [
   extraHouseCase("a house of 7,000 tables that hangs", { id: "hanging", tables: 7_000, mode: "hangs" }),
   extraHouseCase("a house of 100 tables that sends 3.9 MB for each", { id: "large", tables: 100, mode: "large" }),
@@ -52,11 +52,11 @@ function extraHouseCase(name: string, of: ExtraHouseOptions): FaultCase {
   };
 }
 
-/** A worker that asks the machine's resolver, which knows the name of one house only after seconds. */
+/** Runs a worker that uses the machine's resolver, which resolves the name of one house after 4 s. */
 async function resolveLate(testbed: Testbed): Promise<Fault> {
-  const { folder, workers, houses, services, served, polls } = testbed;
+  const { folder, workers, houses, services, houseServer, polls } = testbed;
   const names = await startMachineResolver(folder);
-  if (names === null) throw new NotReached("the machine's resolver cannot be replaced here");
+  if (names === null) throw new NotReached("the resolver of this machine cannot be replaced");
   for (const house of houses) names.on(`${house}.${DOMAIN}`, [{ a: "127.0.0.1" }]);
   const late = `late.${DOMAIN}`;
   names.on(late, [{ a: "127.0.0.1" }]);
@@ -64,17 +64,17 @@ async function resolveLate(testbed: Testbed): Promise<Fault> {
   const starts = await Promise.all(workers.map((worker) => worker.down()));
   const worker = await testbed.begin(`worker-${Date.now()}`, ["worker"], { HOUSE_NAME_SERVERS: "" });
   if ((await polls.waitForRecovery(Date.now(), 60_000)) === null)
-    throw new InvariantViolation("a worker without name servers polls nothing");
+    throw new InvariantViolation("a worker without HOUSE_NAME_SERVERS polls no house");
   const url = services.extraHouse.url.replace("127.0.0.1", late);
   const fault = await watchExtraHouse(
     { ...testbed, workers: [worker] },
     { id: "late", tables: 40, mode: "large" },
     url,
   );
-  const reconnecting = setInterval(() => served.endConnections(), RECONNECTED_EVERY_MS);
+  const reconnecting = setInterval(() => houseServer.endConnections(), RECONNECT_EVERY_MS);
   return {
     ...fault,
-    seen: `${fault.seen}; ${names.asked.filter((asked) => asked.endsWith(late)).length} questions so far`,
+    observed: `${fault.observed}; ${names.asked.filter((name) => name.endsWith(late)).length} queries for its name`,
     async end() {
       clearInterval(reconnecting);
       await fault.end();
@@ -85,7 +85,7 @@ async function resolveLate(testbed: Testbed): Promise<Fault> {
   };
 }
 
-/** Adds a house and watches the memory of workers until it is removed. */
+/** Adds a house and measures the memory of workers until it is removed. */
 async function watchExtraHouse(testbed: Testbed, { id, tables, mode }: ExtraHouseOptions, url: string) {
   const fromMs = Date.now();
   const { services, workers, housesFile } = testbed;
@@ -93,7 +93,7 @@ async function watchExtraHouse(testbed: Testbed, { id, tables, mode }: ExtraHous
   services.extraHouse.setMode(mode);
   const remove = await housesFile.add(workers, extraHouseEntry(id, tables, url));
   const added = ((Date.now() - fromMs) / 1_000).toFixed(1);
-  const countedFromMs = Date.now() + READ_FOR_MS;
+  const countedFromMs = Date.now() + LOAD_FILE_MS;
   let most = 0;
   let isOver = false;
   const watching = (async () => {
@@ -104,13 +104,15 @@ async function watchExtraHouse(testbed: Testbed, { id, tables, mode }: ExtraHous
   })();
   return {
     fromMs,
-    seen: `added within ${added} s to workers of ${before.map((size) => size.toFixed(0)).join(" and ")} MB`,
+    observed: `added within ${added} s to workers of ${before.map((size) => size.toFixed(0)).join(" and ")} MB`,
     async end() {
       isOver = true;
       await watching;
       await remove();
-      if (most > MOST_MEGABYTES_MORE)
-        throw new InvariantViolation(`a worker grew by ${most.toFixed(0)} MB beside a house of ${tables} tables`);
+      if (most > MAX_GROWTH_MEGABYTES)
+        throw new InvariantViolation(
+          `a worker grew by ${most.toFixed(0)} MB while polling a house of ${tables} tables`,
+        );
     },
   };
 }

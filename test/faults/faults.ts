@@ -1,9 +1,9 @@
 /**
- * `npm run faults`: everything that goes wrong by name, with real processes and servers, and how long it takes to recover.
+ * `npm run faults`: causes each known fault with real processes and servers, and measures the recovery.
  *
- * One world, all cases after one another, each from a healthy world. After each every invariant must hold and nothing may be lost; at the end
- * `verify` computes everything again. Exit code 1 if an invariant breaks, if recovery takes more than three times its target,
- * which no busy machine explains, or if it takes longer than the target during a fault that lasts.
+ * All cases run one after another in one testbed, which must be healthy before each. After each case every invariant must
+ * hold and nothing may be lost; at the end `verify` recomputes everything. Exit code 1 if an invariant fails, if recovery
+ * takes more than three times its target, or if it takes longer than the target during a fault that lasts.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { Command } from "commander";
@@ -46,34 +46,34 @@ const CASES: readonly FaultCase[] = [
   ...BACKUP_CASES,
   ...EXTRA_HOUSE_CASES,
 ];
-/** Recovery that is measured from the end of a short fault depends on how busy the machine is: up to this many times the target passes. */
-const BOUND = 3;
-/** A fault that lasts must be over for polling within the target itself; it is watched longer to report how long it takes. */
-const WATCHED = 3;
-/** How long it is waited where no time is asked. */
-const PATIENCE_SECONDS = 60;
-/** How long it is watched what is usual, before each case. */
+/** Recovery from a short fault may take this many times its target, since it depends on how busy the machine is. */
+const LIMIT_FACTOR = 3;
+/** Recovery during a lasting fault is limited by the target itself, but watched for this many times as long, to report it. */
+const WATCH_FACTOR = 3;
+/** The timeout of cases without a target. */
+const TIMEOUT_SECONDS = 60;
+/** How long the normal silence is measured before each case. */
 const NORMAL_MS = 3_000;
 
-/** What became of a case. */
+/** The result of a case. */
 interface Result {
   name: string;
-  /** From when `seconds` are measured. */
+  /** The start of `seconds`. */
   from: FaultCase["from"];
-  /** Until all houses are polled at their pace; null if they were not in time. */
+  /** The time until all houses are polled at their pace; null after the timeout. */
   seconds: number | null;
-  /** The same from the case's beginning, for a fault that heals and is measured from its end. */
+  /** The same from the beginning of the case. */
   sinceBeginningSeconds: number | null;
   targetSeconds: number | null;
-  /** The most seconds that pass; null if any do. */
+  /** The limit above which the case fails; null if it has none. */
   limitSeconds: number | null;
-  /** The longest silence between two polls of a house just before: what is usual on this machine now. */
+  /** The longest time between two polls of a house just before the case. */
   normalSeconds: number;
-  /** What else was seen. */
-  seen: string;
-  /** Null where every invariant held. */
-  broken: string | null;
-  /** Whether later cases would only repeat what is broken: an invariant, or a world that did not become healthy. */
+  /** Other observations. */
+  observed: string;
+  /** Why the case failed; null if every invariant held. */
+  failure: string | null;
+  /** Whether the failure would affect later cases: a violated invariant, or a testbed that does not become healthy. */
   isLasting: boolean;
 }
 
@@ -86,16 +86,16 @@ interface Given {
 }
 
 const noDisk = await enterMountNamespace();
-if (noDisk !== null) say(`no disk can be made to be full here (${noDisk}): the case of a full disk shows nothing`);
+if (noDisk !== null) say(`disks cannot be filled on this machine (${noDisk}): the case of a full disk proves nothing`);
 
 const program = new Command("npm run faults --")
   .description(
-    "kill, empty, freeze and cut off what Roundhouse is made of, measure how long it takes to recover, and check that nothing is lost",
+    "cause faults of processes, servers, networks, disks and clocks, measure the recovery, and check that nothing is lost",
   )
-  .option("--case <name...>", "only the cases of which the name has this in it")
-  .option("--from <name>", "leave out the cases before the first of which the name has this in it")
-  .option("--short", "a few of them, to see that it works", false)
-  .option("--list", "name all cases and do none", false)
+  .option("--case <name...>", "only the cases whose name contains this text")
+  .option("--from <name>", "start at the first case whose name contains this text")
+  .option("--short", "only a few cases, as a quick check", false)
+  .option("--list", "list the names of the cases without running them", false)
   .option("--json", "print one JSON object", false)
   .exitOverride((error) => {
     process.exit(error.exitCode === 0 ? 0 : 2);
@@ -103,10 +103,10 @@ const program = new Command("npm run faults --")
   .action(async (given: Given) => {
     const chosen = choose(given);
     if (given.list) return print(chosen.map(({ name }) => name).join("\n"));
-    const { results, folder, broken } = await runAll(chosen);
-    const isOk = broken === null && results.every(isGood);
-    if (given.json) await printJson({ ok: isOk, broken, results });
-    else await tell(results, broken);
+    const { results, folder, failure } = await runAll(chosen);
+    const isOk = failure === null && results.every(hasPassed);
+    if (given.json) await printJson({ ok: isOk, failure, results });
+    else await printResults(results, failure);
     if (folder !== null) say(`the logs of every process are in ${folder}`);
     if (!isOk) process.exitCode = 1;
   });
@@ -123,7 +123,8 @@ function choose({ case: names = [], from, short }: Given): FaultCase[] {
   const unknown = [...names, ...(from === undefined ? [] : [from])].find(
     (part) => !CASES.some(({ name }) => name.includes(part)),
   );
-  if (unknown !== undefined) throw new UsageError(`no case has ${JSON.stringify(unknown)} in its name; see --list`);
+  if (unknown !== undefined)
+    throw new UsageError(`expected a part of a case's name, got ${JSON.stringify(unknown)}; see --list`);
   const left = from === undefined ? CASES : CASES.slice(CASES.findIndex(({ name }) => name.includes(from)));
   if (names.length > 0) return left.filter(({ name }) => names.some((part) => name.includes(part)));
   return short ? left.filter(({ isShort }) => isShort === true) : [...left];
@@ -132,35 +133,35 @@ function choose({ case: names = [], from, short }: Given): FaultCase[] {
 async function runAll(cases: readonly FaultCase[]) {
   const testbed = await startTestbed(say);
   const results: Result[] = [];
-  let broken: string | null = null;
+  let failure: string | null = null;
   try {
     const started = await testbed.polls.waitForRecovery(Date.now(), 120_000);
-    if (started === null) throw new Error("not all houses were polled within two minutes of the start");
+    if (started === null) throw new Error("expected all houses to be polled within two minutes of the start");
     say(`${testbed.houses.length} houses are polled by ${testbed.workers.length} workers`);
     for (const one of cases) {
       say(one.name);
       const result = await runCase(testbed, one);
       results.push(result);
-      say(`  ${result.broken ?? `${fixed(result.seconds)} s; ${result.seen || "nothing lost"}`}`);
+      say(`  ${result.failure ?? `${fixed(result.seconds)} s; ${result.observed || "nothing lost"}`}`);
       if (result.isLasting) break;
     }
-    if (results.every((result) => result.broken === null)) {
+    if (results.every((result) => result.failure === null)) {
       await checkUsageCounts(testbed.sql);
       await verifyRecord(testbed.servers.databaseUrl);
     }
   } catch (error) {
-    broken = reasonOf(error);
-    say(broken);
+    failure = reasonOf(error);
+    say(failure);
   }
-  const folder = await testbed.close(broken !== null || !results.every(isGood));
-  return { results, folder, broken };
+  const folder = await testbed.close(failure !== null || !results.every(hasPassed));
+  return { results, folder, failure };
 }
 
-/** One case, with a caller at work throughout. */
+/** Runs one case, during which a caller sends requests. */
 async function runCase(testbed: Testbed, one: FaultCase): Promise<Result> {
   const { truth, api, caller, polls } = testbed;
   const { name, targetSeconds, from, watchSeconds } = one;
-  const limitSeconds = targetSeconds === null ? null : targetSeconds * (watchSeconds === undefined ? BOUND : 1);
+  const limitSeconds = targetSeconds === null ? null : targetSeconds * (watchSeconds === undefined ? LIMIT_FACTOR : 1);
   const result: Result = {
     name,
     from,
@@ -169,24 +170,24 @@ async function runCase(testbed: Testbed, one: FaultCase): Promise<Result> {
     targetSeconds,
     limitSeconds,
     normalSeconds: 0,
-    seen: "",
-    broken: null,
+    observed: "",
+    failure: null,
     isLasting: false,
   };
   const unhealthy = await waitForHealth(testbed);
   if (unhealthy !== null) {
-    return { ...result, isLasting: true, broken: `the testbed was not healthy before it: ${unhealthy}` };
+    return { ...result, isLasting: true, failure: `the testbed was not healthy before the case: ${unhealthy}` };
   }
   const sinceMs = Date.now();
   await delay(NORMAL_MS);
   result.normalSeconds = polls.learnPace(sinceMs);
   const ended = new AbortController();
   const calling = sendCalls(caller, { truth, apis: [api], pauseMs: 30, signal: ended.signal });
-  calling.catch(() => undefined); // it is waited for below
+  calling.catch(() => undefined); // awaited below
   try {
     const beganMs = Date.now();
     const fault = await one.run(testbed);
-    result.seen = fault.seen ?? "";
+    result.observed = fault.observed ?? "";
     try {
       await measure(testbed, one, fault, result);
       if (result.seconds !== null)
@@ -200,8 +201,8 @@ async function runCase(testbed: Testbed, one: FaultCase): Promise<Result> {
     await checkNothingLost(testbed, Date.now());
     result.isLasting = false;
   } catch (error) {
-    if (error instanceof NotReached) result.seen = error.message;
-    else result.broken = reasonOf(error);
+    if (error instanceof NotReached) result.observed = error.message;
+    else result.failure = reasonOf(error);
   } finally {
     ended.abort();
     await calling.catch(() => undefined);
@@ -209,7 +210,7 @@ async function runCase(testbed: Testbed, one: FaultCase): Promise<Result> {
   return result;
 }
 
-/** Notes how long polling took to recover, or that it did not. */
+/** Stores in `result` how long polling took to recover, or that it did not. */
 async function measure(
   testbed: Testbed,
   { targetSeconds, watchSeconds, houses }: FaultCase,
@@ -219,52 +220,54 @@ async function measure(
   const { polls } = testbed;
   const chosen = houses?.(testbed);
   if (watchSeconds === undefined) {
-    const timeoutMs = (targetSeconds === null ? PATIENCE_SECONDS : BOUND * targetSeconds) * 1_000;
+    const timeoutMs = (targetSeconds === null ? TIMEOUT_SECONDS : LIMIT_FACTOR * targetSeconds) * 1_000;
     result.seconds = await polls.waitForRecovery(fromMs, Date.now() - fromMs + timeoutMs, chosen);
-    if (result.seconds === null) result.broken = `not all houses are polled again within ${timeoutMs / 1_000} s`;
+    if (result.seconds === null) result.failure = `not all houses are polled again within ${timeoutMs / 1_000} s`;
     return;
   }
-  const timeoutMs = Math.max(watchSeconds, WATCHED * (targetSeconds ?? 0)) * 1_000;
-  const { seconds, perHouse } = await polls.settled(
+  const timeoutMs = Math.max(watchSeconds, WATCH_FACTOR * (targetSeconds ?? 0)) * 1_000;
+  const { seconds, perHouse } = await polls.waitForLastSilence(
     fromMs,
     { watchMs: watchSeconds * 1_000, timeoutMs: timeoutMs },
     chosen,
   );
   result.seconds = seconds;
   if (seconds === null || (result.limitSeconds !== null && seconds > result.limitSeconds)) {
-    result.broken = `not all houses are polled again within ${result.limitSeconds ?? timeoutMs / 1_000} s: ${perHouse}`;
+    result.failure = `not all houses are polled again within ${result.limitSeconds ?? timeoutMs / 1_000} s: ${perHouse}`;
   }
 }
 
-function isGood({ broken, seconds, limitSeconds }: Result): boolean {
-  return broken === null && seconds !== null && (limitSeconds === null || seconds <= limitSeconds);
+function hasPassed({ failure, seconds, limitSeconds }: Result): boolean {
+  return failure === null && seconds !== null && (limitSeconds === null || seconds <= limitSeconds);
 }
 
-async function tell(results: readonly Result[], broken: string | null): Promise<void> {
+async function printResults(results: readonly Result[], failure: string | null): Promise<void> {
   await printTable(
     [
       "case",
-      "polled again after s",
-      "from the fault's",
-      "since its beginning s",
-      "asked s",
-      "usual s",
+      "recovery s",
+      "measured from",
+      "from the beginning s",
+      "target s",
+      "silence before s",
       "invariants",
-      "besides",
+      "observed",
     ],
-    results.map(({ name, from, seconds, sinceBeginningSeconds, targetSeconds, normalSeconds, seen, broken: why }) => [
-      name,
-      fixed(seconds),
-      from,
-      fixed(sinceBeginningSeconds),
-      targetSeconds ?? "-",
-      fixed(normalSeconds),
-      why === null ? "hold" : "broken",
-      seen,
-    ]),
+    results.map(
+      ({ name, from, seconds, sinceBeginningSeconds, targetSeconds, normalSeconds, observed, failure: why }) => [
+        name,
+        fixed(seconds),
+        from,
+        fixed(sinceBeginningSeconds),
+        targetSeconds ?? "-",
+        fixed(normalSeconds),
+        why === null ? "hold" : "failed",
+        observed,
+      ],
+    ),
   );
-  for (const { name, broken: why } of results) if (why !== null) await print(`\n${name}: ${why}`);
-  if (broken !== null) await print(`broken: ${broken}`);
+  for (const { name, failure: why } of results) if (why !== null) await print(`\n${name}: ${why}`);
+  if (failure !== null) await print(`failed: ${failure}`);
 }
 
 function fixed(seconds: number | null): string {

@@ -6,7 +6,7 @@ import type { Testbed } from "./testbed.ts";
 
 const WATCH_SECONDS = 40;
 
-/** Workers that stop running without ending, as on a machine that is suspended: their connections and locks stay. */
+/** Workers that are suspended (SIGSTOP): their connections stay open and their locks held. */
 export const FROZEN_WORKER_CASES: readonly FaultCase[] = [
   {
     name: "the leading worker is frozen, and FLUSHALL",
@@ -18,7 +18,7 @@ export const FROZEN_WORKER_CASES: readonly FaultCase[] = [
       const fromMs = Date.now();
       const end = freeze(leader);
       await testbed.servers.flushRedis();
-      return { fromMs, seen: `${leader.name} was frozen`, end };
+      return { fromMs, observed: `${leader.name} was frozen`, end };
     },
   },
   {
@@ -32,12 +32,12 @@ export const FROZEN_WORKER_CASES: readonly FaultCase[] = [
       const fromMs = Date.now();
       const end = freeze(worker);
       await lock.release();
-      return { fromMs, seen: `${worker.name} was frozen`, end };
+      return { fromMs, observed: `${worker.name} was frozen`, end };
     },
   },
 ];
 
-/** Stops a worker's process; the returned function lets it continue. */
+/** Suspends a worker's process; the returned function resumes it. */
 function freeze(worker: ManagedProcess): () => void {
   const pid = worker.pid();
   if (pid === null) throw new InvariantViolation(`${worker.name} has no process to freeze`);
@@ -55,6 +55,6 @@ async function findWorker({ sql, workers }: Testbed, { isLeading }: { isLeading:
     where h.name = 'reconcile'`;
   const found = workers.find((worker) => (worker.pid() === row?.pid) === isLeading);
   if (row === undefined || found === undefined)
-    throw new InvariantViolation("expected a leading worker and another one");
+    throw new InvariantViolation("expected a leading worker and another worker, found fewer");
   return found;
 }

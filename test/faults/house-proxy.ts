@@ -1,14 +1,14 @@
 import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 
-/** How a house behind a door may answer; `null` is as it really does. */
+/** The response faults of the proxied house. */
 export const RESPONSE_FAULTS = ["429", "HTML", "10 MB", "slow-loris", "nothing", "not TLS", "reset"] as const;
 export type ResponseFault = (typeof RESPONSE_FAULTS)[number];
 
 const TEN_MEGABYTES = 10 << 20;
 const DRIP_MS = 100;
 
-/** A house's address that can change its mood: whoever asks gets the true house, or trouble below HTTP too. */
+/** Starts a TCP proxy in front of a house that can replace its responses by faulty ones. */
 export async function openHouseProxy(houseUrl: string) {
   const housePort = Number(new URL(houseUrl).port);
   const sockets = new Set<Socket>();
@@ -17,16 +17,16 @@ export async function openHouseProxy(houseUrl: string) {
     sockets.add(near);
     near.on("close", () => sockets.delete(near));
     near.on("error", () => undefined);
-    if (fault === null) pass(near, housePort);
+    if (fault === null) forward(near, housePort);
     else CAUSE[fault](near);
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("the door of a house has no port");
+  if (address === null || typeof address === "string") throw new Error("expected a port for the house proxy, got none");
   return {
     url: `http://127.0.0.1:${address.port}`,
-    /** From now on it is so; connections that are open end, since they were made in another mood. */
+    /** Sets the fault of new connections, null for none, and closes the open ones. */
     setFault(next: ResponseFault | null): void {
       fault = next;
       for (const socket of sockets) socket.destroy();
@@ -38,7 +38,7 @@ export async function openHouseProxy(houseUrl: string) {
   };
 }
 
-function pass(near: Socket, port: number): void {
+function forward(near: Socket, port: number): void {
   const far = connect(port, "127.0.0.1");
   far.on("error", () => near.destroy());
   far.on("close", () => near.destroy());
@@ -46,16 +46,16 @@ function pass(near: Socket, port: number): void {
   near.pipe(far).pipe(near);
 }
 
-/** Each waits for the request first, but for the one that never says anything. */
+/** The faults act after the first bytes of the request, except "nothing" and "reset". */
 const CAUSE: Record<ResponseFault, (socket: Socket) => void> = {
-  "429": (socket) => onRequest(socket, () => answer(socket, "429 Too Many Requests", "retry-after: 1\r\n", "later")),
+  "429": (socket) => onRequest(socket, () => respond(socket, "429 Too Many Requests", "retry-after: 1\r\n", "later")),
   HTML: (socket) =>
     onRequest(socket, () =>
-      answer(socket, "200 OK", "content-type: text/html\r\n", "<!doctype html><title>Back soon</title>"),
+      respond(socket, "200 OK", "content-type: text/html\r\n", "<!doctype html><title>Back soon</title>"),
     ),
   "10 MB": (socket) =>
     onRequest(socket, () =>
-      answer(socket, "200 OK", "content-type: application/json\r\n", Buffer.alloc(TEN_MEGABYTES, "[")),
+      respond(socket, "200 OK", "content-type: application/json\r\n", Buffer.alloc(TEN_MEGABYTES, "[")),
     ),
   "slow-loris": (socket) =>
     onRequest(socket, () => {
@@ -72,7 +72,7 @@ function onRequest(socket: Socket, act: () => void): void {
   socket.once("data", act);
 }
 
-function answer(socket: Socket, status: string, headers: string, body: string | Buffer): void {
+function respond(socket: Socket, status: string, headers: string, body: string | Buffer): void {
   socket.write(
     `HTTP/1.1 ${status}\r\n${headers}content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n`,
   );

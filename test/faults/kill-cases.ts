@@ -6,7 +6,7 @@ import { TARGET_SECONDS, type FaultCase } from "./case.ts";
 import { blockMeter, blockWriters, type Step } from "./locks.ts";
 import type { Testbed } from "./testbed.ts";
 
-/** Processes that are killed, or asked to end, in the middle of what they do. */
+/** Processes that are killed or terminated in the middle of a step. */
 export const KILL_CASES: readonly FaultCase[] = [
   {
     name: "kill -9 of one of two workers",
@@ -37,18 +37,18 @@ export const KILL_CASES: readonly FaultCase[] = [
         where r.id = ${run}`;
       if (records.length !== 1)
         throw new InvariantViolation(`run ${run} was killed once and left ${records.length} records`);
-      return { fromMs, seen: "the run went on and left one record" };
+      return { fromMs, observed: "the run continued and left one record" };
     },
   },
   {
-    name: "a run that takes down every worker",
+    name: "a run that kills every worker",
     targetSeconds: TARGET_SECONDS.workerKilled,
     from: "beginning",
     async run(testbed) {
       const run = await requestReplay(testbed);
       let fromMs = Date.now();
       let kills = 0;
-      for (; kills < MOST_KILLS && (await statusOf(testbed, run)) !== "failed"; kills++) {
+      for (; kills < MAX_KILLS && (await statusOf(testbed, run)) !== "failed"; kills++) {
         const lock = await blockReplay(testbed, run);
         if (lock === null) continue;
         fromMs = Date.now();
@@ -56,7 +56,7 @@ export const KILL_CASES: readonly FaultCase[] = [
         await lock.release();
       }
       await waitForStatus(testbed, run, "failed");
-      return { fromMs, seen: `given up after ${kills} workers` };
+      return { fromMs, observed: `given up after ${kills} kills` };
     },
   },
   {
@@ -72,8 +72,8 @@ export const KILL_CASES: readonly FaultCase[] = [
       await lock.release();
       const code = await stopping;
       testbed.workers.splice(0, testbed.workers.length, ...others, await testbed.begin(`worker-${fromMs}`, ["worker"]));
-      if (code !== 0) throw new InvariantViolation(`a worker that was asked to end left with exit code ${code}`);
-      return { fromMs, seen: "left with exit code 0" };
+      if (code !== 0) throw new InvariantViolation(`a worker exited with code ${code} after SIGTERM, expected 0`);
+      return { fromMs, observed: "exit code 0" };
     },
   },
   {
@@ -87,17 +87,17 @@ export const KILL_CASES: readonly FaultCase[] = [
       await api.kill();
       await lock.release();
       while (api.url() === null) await delay(50);
-      return { fromMs, seen: `answers again after ${((Date.now() - fromMs) / 1_000).toFixed(1)} s` };
+      return { fromMs, observed: `responds again after ${((Date.now() - fromMs) / 1_000).toFixed(1)} s` };
     },
   },
 ];
 
-const MOST_KILLS = 8;
+const MAX_KILLS = 8;
 const RUN_TIMEOUT_MS = 120_000;
-/** A run whose worker is gone is taken up again once it was not heard of for a minute. */
+/** A run whose worker was killed is resumed after a minute without a heartbeat. */
 const RESUMED_WITHIN_MS = 180_000;
 
-/** Every worker is killed while at least one of them is in the middle of a step. */
+/** Kills every worker while at least one of them is in the middle of a step. */
 function killMidStep(step: Step, name: string): FaultCase {
   return {
     name,
@@ -115,7 +115,7 @@ async function killAllMidStep({ sql, workers }: Testbed, step: Step): Promise<nu
   return fromMs;
 }
 
-/** Asks, as a person at /ops does, for a replay of all that the first table has. */
+/** Requests a replay of all rounds of the first table, as an operator does at /ops. */
 async function requestReplay({ sql }: Testbed): Promise<string> {
   const [table] = await sql<{ id: number; name: string }[]>`
     select id, house_id || '/' || game || '/' || market as name
@@ -131,11 +131,11 @@ async function requestReplay({ sql }: Testbed): Promise<string> {
     parameters: K7_1,
     thresholds: null,
     outFile: null,
-    order: { by: "faults", why: "to be killed", parent: null },
+    order: { by: "faults", why: "its worker will be killed", parent: null },
   });
 }
 
-/** Null where the run ended before anybody could be stopped in it. */
+/** Blocks the workers in a replay; null if the run ended before. */
 async function blockReplay(testbed: Testbed, run: string) {
   const lock = await blockWriters(testbed.sql, "calibrations", {
     timeoutMs: RESUMED_WITHIN_MS,
@@ -148,7 +148,7 @@ async function blockReplay(testbed: Testbed, run: string) {
 
 async function statusOf({ sql }: Testbed, run: string): Promise<string> {
   const [row] = await sql<{ status: string }[]>`select status from calibration_runs where id = ${run}`;
-  return row?.status ?? "gone";
+  return row?.status ?? "missing";
 }
 
 async function waitForStatus(testbed: Testbed, run: string, expected: string): Promise<void> {
@@ -157,5 +157,5 @@ async function waitForStatus(testbed: Testbed, run: string, expected: string): P
     status = await statusOf(testbed, run);
     if (status === expected) return;
   }
-  throw new InvariantViolation(`run ${run} should have ended as ${expected}, and is ${status}`);
+  throw new InvariantViolation(`expected run ${run} to become ${expected}, found ${status}`);
 }

@@ -2,25 +2,26 @@ import { setTimeout as delay } from "node:timers/promises";
 import pg from "pg";
 import type { Sql, Transaction } from "../../src/db/client.ts";
 
-/** Steps of the way of a round, by the table that each of them writes. */
+/** The steps of processing a round, named by the table that each writes. */
 export type Step = "payloads" | "rounds" | "forecast_sets" | "score_sets" | "calibrations";
 
-/** Somebody stands in the middle of a step, in a transaction that cannot go on until `release`. */
+/** A lock that blocks other transactions until `release`. */
 export interface HeldLock {
   release(): Promise<void>;
 }
 
 const TIMEOUT_MS = 60_000;
 
-/** Nobody came to where the fault was to be: nothing is shown, and nothing is broken. */
+/** The state that a case needs was not reached: the case proves nothing, and no invariant failed. */
 export class NotReached extends Error {
   override name = "NotReached";
 }
 
 /**
- * Blocks writers of a table in the middle of their transactions, and returns once so many statements of workers wait there
- * (`writers`, 1 if not given), or once `isOver` returns true; readers are not blocked. A restart of PostgreSQL ends the hold.
- * @throws NotReached if no worker arrives within a minute, or `patienceMs`, as on a machine too busy to issue forecasts in time
+ * Blocks writers of a table in the middle of their transactions. Returns when `writers` statements of workers (default 1)
+ * wait for the lock, or when `isOver` returns true. Readers are not blocked. A restart of PostgreSQL releases the lock.
+ * @throws NotReached if too few workers wait within `timeoutMs` (default: a minute), such as on a machine that is too busy
+ * to issue forecasts in time
  */
 export function blockWriters(
   sql: Sql,
@@ -29,7 +30,7 @@ export function blockWriters(
 ): Promise<HeldLock> {
   return lock(sql, `a worker that writes ${step}`, timeoutMs, {
     take: (tx) => tx`lock table ${tx(step)} in share mode`,
-    isThere: async () => {
+    isBlocked: async () => {
       if (await isOver()) return true;
       const rows = await sql`
         select
@@ -43,7 +44,7 @@ export function blockWriters(
   });
 }
 
-/** Stops whoever counts calls of an account, and comes back once a batch of the meter stands there. */
+/** Blocks the counting of an account's calls. Returns when a batch of the meter waits for the lock. */
 export function blockMeter(sql: Sql, email: string): Promise<HeldLock> {
   return lock(sql, "a batch of calls", TIMEOUT_MS, {
     take: (tx) => tx`
@@ -52,7 +53,7 @@ export function blockMeter(sql: Sql, email: string): Promise<HeldLock> {
       join accounts a on a.id = q.account_id
       where a.email = ${email}
       for update of q`,
-    isThere: async () => {
+    isBlocked: async () => {
       const rows = await sql`
         select
         from pg_stat_activity
@@ -64,7 +65,7 @@ export function blockMeter(sql: Sql, email: string): Promise<HeldLock> {
   });
 }
 
-/** Locks a house's rows of a table for update in a psql-like session of its own, and leaves its transaction idle. */
+/** Locks a house's rows of a table in a session that looks like psql, and leaves the transaction idle. */
 export async function lockRows(
   databaseUrl: string,
   table: "houses" | "tables" | "feeds" | "table_heads",
@@ -94,7 +95,7 @@ async function lock(
   sql: Sql,
   what: string,
   timeoutMs: number,
-  { take, isThere }: { take: (tx: Transaction) => PromiseLike<unknown>; isThere: () => Promise<boolean> },
+  { take, isBlocked }: { take: (tx: Transaction) => PromiseLike<unknown>; isBlocked: () => Promise<boolean> },
 ): Promise<HeldLock> {
   const taken = Promise.withResolvers<void>();
   const released = Promise.withResolvers<void>();
@@ -105,15 +106,15 @@ async function lock(
       taken.resolve();
       await released.promise;
     })
-    .catch((error: unknown) => taken.reject(error)); // after it was taken: PostgreSQL was restarted
+    .catch((error: unknown) => taken.reject(error)); // no effect once taken: then PostgreSQL was restarted
   const release = async () => {
     released.resolve();
     await ended;
   };
   await taken.promise;
   try {
-    for (const until = Date.now() + timeoutMs; !(await isThere()); await delay(10)) {
-      if (Date.now() > until) throw new NotReached(`expected ${what} within ${timeoutMs / 1_000} s, nobody came`);
+    for (const until = Date.now() + timeoutMs; !(await isBlocked()); await delay(10)) {
+      if (Date.now() > until) throw new NotReached(`expected ${what} within ${timeoutMs / 1_000} s, found none`);
     }
   } catch (error) {
     await release();

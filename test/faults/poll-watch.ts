@@ -1,40 +1,40 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Sql } from "../../src/db/client.ts";
 
-/** How often it is looked; recovery is known to this. */
+/** The resolution of the measured recovery. */
 const CHECK_EVERY_MS = 50;
-/** Houses are polled five times a second: a longer silence than this between two polls is not yet polling again … */
+/** Houses are polled five times a second; a house that was not polled for longer than this has not recovered. */
 const PACE_MS = 2_000;
-/** … but on a machine that is busy with others, where so many times the longest silence before the fault counts. */
-const BUSY = 3;
-/** So many polls at that pace make it polling again, and not the end of one that was under way. */
+/** On a busy machine the pace is this many times the longest silence before the fault. */
+const BUSY_FACTOR = 3;
+/** A house has recovered after this many polls at its pace: a single one may have been running before the fault. */
 const POLLS = 3;
 
-/** A watch over good polls, by database time, which is that of this machine. */
+/** Observes successful polls. Times are those of the database, which uses the clock of this machine. */
 export interface PollWatch {
-  /** Learns from what was polled since a moment what silence is usual on this machine now; gives the longest in seconds. */
+  /** Adapts the pace to the polls since `sinceMs`. Returns the longest silence in seconds. */
   learnPace(sinceMs: number): number;
   /**
-   * Seconds from a moment on until each of the houses was polled at its pace again: the first of three good polls without
-   * a longer silence between them. Null where that is not so within the patience.
+   * Waits until each house is polled at its pace again. Returns the seconds from `fromMs` to the first of three successful
+   * polls at that pace, for the slowest house; null after the timeout.
    */
   waitForRecovery(fromMs: number, timeoutMs: number, houses?: readonly string[]): Promise<number | null>;
   /**
-   * Seconds from `fromMs` to the end of the last silence of any house that was longer than its pace, once polls were watched
-   * for `watchMs` and none is silent; 0 if there was no such silence, null if a house is still silent after `patienceMs`.
-   * `perHouse` names the end of each house's last silence.
+   * Watches polls for at least `watchMs` and until no house is silent. Returns the seconds from `fromMs` to the end of the
+   * last silence longer than the pace: 0 if there was none, null if a house is still silent after `timeoutMs`. `perHouse`
+   * lists the same for each house.
    */
-  settled(
+  waitForLastSilence(
     fromMs: number,
     times: { watchMs: number; timeoutMs: number },
     houses?: readonly string[],
   ): Promise<{ seconds: number | null; perHouse: string }>;
-  /** The longest silence between good polls of any of the houses from one moment to another, in seconds. */
+  /** The longest time between successful polls of any of the houses, in seconds. */
   longestSilence(fromMs: number, toMs: number, houses: readonly string[]): number;
   close(): Promise<void>;
 }
 
-/** Begins to watch. `sql` comes back by itself after an outage; what happened meanwhile is not seen, and was no polling. */
+/** Starts to observe. During an outage of PostgreSQL nothing is observed, but no poll succeeds either. */
 export function watchPolls(sql: Sql, houses: readonly string[]): PollWatch {
   const polls = new Map<string, number[]>(houses.map((house) => [house, []]));
   let isClosed = false;
@@ -59,7 +59,7 @@ export function watchPolls(sql: Sql, houses: readonly string[]): PollWatch {
     return null;
   }
 
-  /** When the last silence longer than the pace ended; `fromMs` if there was none, null if it lasts at `now`. */
+  /** The end of the last silence longer than the pace; `fromMs` if there was none, null if it continues at `now`. */
   function lastSilenceEnd(house: string, fromMs: number, now: number): number | null {
     let [before, end] = [fromMs, fromMs];
     for (const at of (polls.get(house) ?? []).filter((poll) => poll > fromMs)) {
@@ -79,9 +79,9 @@ export function watchPolls(sql: Sql, houses: readonly string[]): PollWatch {
 
   return {
     learnPace(sinceMs) {
-      const usual = longestSilence(sinceMs, Date.now(), houses);
-      paceMs = Math.max(PACE_MS, BUSY * usual * 1_000);
-      return usual;
+      const normal = longestSilence(sinceMs, Date.now(), houses);
+      paceMs = Math.max(PACE_MS, BUSY_FACTOR * normal * 1_000);
+      return normal;
     },
     async waitForRecovery(fromMs, timeoutMs, of = houses) {
       while (Date.now() < fromMs + timeoutMs) {
@@ -91,7 +91,7 @@ export function watchPolls(sql: Sql, houses: readonly string[]): PollWatch {
       }
       return null;
     },
-    async settled(fromMs, { watchMs, timeoutMs }, of = houses) {
+    async waitForLastSilence(fromMs, { watchMs, timeoutMs }, of = houses) {
       for (;;) {
         const now = Date.now();
         const ends = of.map((house) => lastSilenceEnd(house, fromMs, now));
@@ -119,6 +119,6 @@ async function newestPolls(sql: Sql): Promise<{ house: string; at: number | null
       from poll_leases
       group by house_id`;
   } catch {
-    return []; // PostgreSQL is away: that is what some of the cases are about
+    return []; // PostgreSQL is unavailable, as in some of the cases
   }
 }

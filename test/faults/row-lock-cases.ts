@@ -4,7 +4,7 @@ import { PROXIED_HOUSE } from "./testbed.ts";
 
 const LASTS_SECONDS = 60;
 
-/** An operator's psql that holds rows of one house in an idle transaction: the other houses continue to be polled. */
+/** While an idle psql transaction locks rows of one house, the other houses must be polled as before. */
 export const ROW_LOCK_CASES: readonly FaultCase[] = (["houses", "tables", "feeds", "table_heads"] as const).map(
   (table) => ({
     name: `a transaction holds a house's rows of ${table}`,
@@ -20,8 +20,8 @@ export const ROW_LOCK_CASES: readonly FaultCase[] = (["houses", "tables", "feeds
       from pg_stat_activity
       where application_name = 'psql'
         and state = 'idle in transaction'`;
-      if (rows.length !== 1) throw new Error(`expected one idle transaction of psql, found ${rows.length}`);
-      return { fromMs, seen: `held for ${LASTS_SECONDS} s`, end: () => lock.release() };
+      if (rows.length !== 1) throw new Error(`expected 1 idle transaction of psql, found ${rows.length}`);
+      return { fromMs, observed: `held for ${LASTS_SECONDS} s`, end: () => lock.release() };
     },
   }),
 );

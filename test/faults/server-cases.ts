@@ -5,7 +5,7 @@ import { TARGET_SECONDS, type FaultCase } from "./case.ts";
 import { stallCommits } from "../simulate/slow-disk.ts";
 import { blockWriters } from "./locks.ts";
 
-/** PostgreSQL and Redis that are emptied, restarted, frozen, cut off or full. */
+/** PostgreSQL and Redis are emptied, restarted, frozen, disconnected or out of connections. */
 export const SERVER_CASES: readonly FaultCase[] = [
   {
     name: "FLUSHALL",
@@ -39,15 +39,15 @@ export const SERVER_CASES: readonly FaultCase[] = [
     },
   },
   {
-    name: "Redis away for longer than a run's lock, mid-ingest",
+    name: "Redis unavailable for longer than a run's lock, mid-ingest",
     targetSeconds: TARGET_SECONDS.redisEmptied,
     from: "end",
     async run({ sql, servers }) {
       const lock = await blockWriters(sql, "rounds");
-      const away = servers.cut("redis", LONGER_THAN_A_LOCK_MS);
+      const outage = servers.cut("redis", LONGER_THAN_A_LOCK_MS);
       await delay(LONGER_THAN_A_LOCK_MS - 1_000);
-      await lock.release(); // the work is done while nobody can hear of it
-      await away;
+      await lock.release(); // the run completes while its result cannot be reported
+      await outage;
       return { fromMs: Date.now() };
     },
   },
@@ -61,7 +61,7 @@ export const SERVER_CASES: readonly FaultCase[] = [
     },
   },
   {
-    name: "workers cut off from Redis",
+    name: "workers disconnected from Redis",
     targetSeconds: TARGET_SECONDS.redisEmptied,
     from: "end",
     async run({ servers }) {
@@ -92,7 +92,7 @@ export const SERVER_CASES: readonly FaultCase[] = [
     },
   },
   {
-    // what was written under the lease of the killed worker may be committed after another one has taken it over
+    // writes under the lease of the killed worker may commit after another worker has taken it over
     name: "commits stall for 20 s while a worker is killed",
     targetSeconds: TARGET_SECONDS.postgresBack,
     from: "end",
@@ -105,7 +105,7 @@ export const SERVER_CASES: readonly FaultCase[] = [
     },
   },
   {
-    name: "workers and API cut off from PostgreSQL",
+    name: "workers and API disconnected from PostgreSQL",
     targetSeconds: TARGET_SECONDS.postgresBack,
     from: "end",
     async run({ servers }) {
@@ -121,14 +121,14 @@ export const SERVER_CASES: readonly FaultCase[] = [
       const taken = await takeAllConnections(sql, servers.databaseUrl);
       await delay(5_000);
       await Promise.all(taken.map((client) => client.end().catch(() => undefined)));
-      return { fromMs: Date.now(), seen: `${taken.length} connections were taken by others` };
+      return { fromMs: Date.now(), observed: `${taken.length} connections were taken by other clients` };
     },
   },
 ];
 
 const LONGER_THAN_A_LOCK_MS = 13_000; // BullMQ's locks here last 10 s
 
-/** Ends everybody's connections but ours, and takes those that are free, until none is left. */
+/** Closes all connections of Roundhouse, and opens connections until the limit is reached. */
 async function takeAllConnections(sql: Sql, databaseUrl: string): Promise<pg.Client[]> {
   const taken: pg.Client[] = [];
   for (let round = 0; round < 3; round++) {
@@ -143,7 +143,7 @@ async function takeAllConnections(sql: Sql, databaseUrl: string): Promise<pg.Cli
 }
 
 async function takeConnection(databaseUrl: string, taken: pg.Client[]): Promise<boolean> {
-  const client = new pg.Client({ connectionString: databaseUrl, application_name: "somebody else" });
+  const client = new pg.Client({ connectionString: databaseUrl, application_name: "other client" });
   client.on("error", () => undefined);
   try {
     await client.connect();

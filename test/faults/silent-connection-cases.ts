@@ -4,7 +4,7 @@ import type { Testbed } from "./testbed.ts";
 
 const WATCH_SECONDS = 40;
 
-/** Connections that go silent without a reset, while new ones work: as behind a firewall that forgot them. */
+/** Connections on which no byte arrives any more while new ones work, as behind a firewall that dropped its state. */
 export const SILENT_CONNECTION_CASES: readonly FaultCase[] = [
   silentCase("one PostgreSQL connection of each worker goes silent", ({ servers, workers }) => {
     const counts = workers.map((worker) => servers.silenceOneOf("postgres", worker.pid() ?? 0));
@@ -28,7 +28,7 @@ function silentCase(name: string, silence: (testbed: Testbed) => number): FaultC
     async run(testbed) {
       const fromMs = Date.now();
       const count = silence(testbed);
-      return { fromMs, seen: `${count} connections`, end: () => testbed.servers.closeSilenced() };
+      return { fromMs, observed: `${count} connections`, end: () => testbed.servers.closeSilenced() };
     },
   };
 }

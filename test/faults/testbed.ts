@@ -6,7 +6,7 @@ import { migrate } from "../../src/db/migrate.ts";
 import { makeCallers, type Caller } from "../simulate/callers.ts";
 import { runCommand, type CommandContext } from "../simulate/run-command.ts";
 import { startProcess, type ManagedProcess } from "../simulate/processes.ts";
-import { type ServedHouses, serveHouses } from "../simulate/house.ts";
+import { type HouseServer, serveHouses } from "../simulate/house.ts";
 import { houseEntries, type HousesFile, writeHousesFile } from "../simulate/houses-file.ts";
 import { removeFolder } from "../simulate/run-folder.ts";
 import { startSimulatedServers, type SimulatedServers } from "../simulate/servers.ts";
@@ -18,38 +18,38 @@ import { watchPolls, type PollWatch } from "./poll-watch.ts";
 const ROOT = join(import.meta.dirname, "../..");
 const HOUSES = 4;
 const TABLES = 2;
-/** The house behind the door, whose mood a case may change. */
+/** The house behind the proxy, whose responses a case may replace. */
 export const PROXIED_HOUSE = "h0";
 
-/** One PostgreSQL, one Redis, two workers, an API and four houses, all of them real, for all cases after one another. */
+/** One PostgreSQL, one Redis, two workers, an API and four houses, shared by all cases one after another. */
 export interface Testbed {
   servers: SimulatedServers;
   sql: Sql;
   truth: Truth;
   houses: readonly string[];
-  served: ServedHouses;
+  houseServer: HouseServer;
   housesFile: HousesFile;
   services: ExternalServices;
-  /** Workers at work; a case that ends one for good puts another in its place. */
+  /** A case that stops a worker permanently replaces it. */
   workers: ManagedProcess[];
   api: ManagedProcess;
   caller: Caller;
   houseProxy: Awaited<ReturnType<typeof openHouseProxy>>;
   polls: PollWatch;
   folder: string;
-  /** Starts one more process with what all of them are given; the rest of its environment may be added to. */
+  /** Starts another process with the common environment and `env`. */
   begin(name: string, args: readonly string[], env?: Record<string, string>): Promise<ManagedProcess>;
   env: Record<string, string>;
   commandContext: CommandContext;
-  /** Runs a command as an operator does; returns what it prints. */
+  /** Runs a command as an operator does. Returns its standard output. */
   command(args: readonly string[]): Promise<string>;
-  /** What the API responds to a caller of its own with. */
-  ask<Answer>(path: string): Promise<Answer>;
-  /** Ends everything; keeps the logs and names their folder where `isKept`. */
+  /** Requests a path of the API with a key that no case uses. */
+  request<Body>(path: string): Promise<Body>;
+  /** Stops everything. Keeps the logs and returns their folder if `isKept`. */
   close(isKept: boolean): Promise<string | null>;
 }
 
-/** Starts the world. Takes some ten seconds. */
+/** Starts the testbed. Takes about ten seconds. */
 export async function startTestbed(say: (line: string) => void): Promise<Testbed> {
   const folder = await mkdtemp(join(tmpdir(), "roundhouse-faults-"));
   await chmod(folder, 0o711); // PostgreSQL may run as another user
@@ -57,15 +57,15 @@ export async function startTestbed(say: (line: string) => void): Promise<Testbed
   const { sql } = servers;
   const processes: ManagedProcess[] = [];
   const truth = drawTruth(1, { nowMs: Date.now(), houses: HOUSES, tablesPerHouse: TABLES });
-  const served = await serveHouses(truth);
+  const houseServer = await serveHouses(truth);
   const services = await startExternalServices(truth);
-  const houseProxy = await openHouseProxy(served.url);
+  const houseProxy = await openHouseProxy(houseServer.url);
   let polls: PollWatch | undefined;
   async function close(isKept: boolean): Promise<string | null> {
     await polls?.close();
     await Promise.all(processes.map((managed) => managed.stop()));
     houseProxy.close();
-    await served.close();
+    await houseServer.close();
     await services.close();
     await servers.stop();
     if (!isKept) await removeFolder(folder);
@@ -74,7 +74,7 @@ export async function startTestbed(say: (line: string) => void): Promise<Testbed
   try {
     await migrate(servers.databaseUrl);
     const names = [...truth.houseFaults.keys()];
-    const entries = houseEntries(truth, served.url).map((house) =>
+    const entries = houseEntries(truth, houseServer.url).map((house) =>
       house.id === PROXIED_HOUSE ? { ...house, base_url: houseProxy.url } : house,
     );
     const housesFile = await writeHousesFile(sql, join(folder, "houses.yaml"), entries);
@@ -106,10 +106,10 @@ export async function startTestbed(say: (line: string) => void): Promise<Testbed
     const [caller, , reader] = await makeCallers(sql);
     if (caller === undefined || reader === undefined) throw new Error("expected callers, got none");
     const commandContext = { root: ROOT, folder, env };
-    const ask = async <Answer>(path: string) => {
+    const request = async <Body>(path: string) => {
       const response = await fetch(`${api.url()}/api/v1/${path}`, { headers: { "x-api-key": reader.key } });
-      if (!response.ok) throw new Error(`expected ${path} to be served, found ${response.status}`);
-      return (await response.json()) as Answer;
+      if (!response.ok) throw new Error(`expected ${path} to return 200, found ${response.status}`);
+      return (await response.json()) as Body;
     };
     polls = watchPolls(sql, names);
     return {
@@ -117,7 +117,7 @@ export async function startTestbed(say: (line: string) => void): Promise<Testbed
       sql,
       truth,
       houses: names,
-      served,
+      houseServer,
       housesFile,
       services,
       workers,
@@ -129,7 +129,7 @@ export async function startTestbed(say: (line: string) => void): Promise<Testbed
       begin,
       env,
       commandContext,
-      ask,
+      request,
       close,
       command: (args) => runCommand(commandContext, args),
     };

@@ -6,8 +6,8 @@ const TIMEOUT_MS = 120_000;
 const CHECK_EVERY_MS = 250;
 
 /**
- * Waits until nothing is left of an earlier fault: every process responds, each worker is registered and its clock is right,
- * one of them leads, and no alert is open. Returns null, or what is still wrong after two minutes.
+ * Waits until the effects of earlier faults are over: every process responds, each worker is registered with a correct
+ * clock, one of them leads, and no alert is open. Returns null, or the remaining problems after two minutes.
  */
 export async function waitForHealth(testbed: Testbed): Promise<string | null> {
   let wrong: string[] = [];

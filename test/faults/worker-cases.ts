@@ -7,10 +7,10 @@ import { TARGET_SECONDS, type FaultCase } from "./case.ts";
 import type { Testbed } from "./testbed.ts";
 
 const SKEW_MS = 60_000;
-const BEFORE = new URL("../simulate/preload-process.ts", import.meta.url).href;
+const PRELOAD = new URL("../simulate/preload-process.ts", import.meta.url).href;
 const START = join(import.meta.dirname, "../../src/start.js");
 
-/** Workers that are led wrongly: by a clock that is off, or by nobody. */
+/** Workers with a wrong clock, or without a leader. */
 export const WORKER_CASES: readonly FaultCase[] = [
   {
     name: "the leader of two workers is deposed",
@@ -20,7 +20,7 @@ export const WORKER_CASES: readonly FaultCase[] = [
       const fromMs = Date.now();
       await servers.deposeLeader();
       const seconds = await untilLed(sql, fromMs);
-      return { fromMs, seen: `led again after ${seconds.toFixed(1)} s` };
+      return { fromMs, observed: `a new leader after ${seconds.toFixed(1)} s` };
     },
   },
   {
@@ -29,13 +29,13 @@ export const WORKER_CASES: readonly FaultCase[] = [
     from: "beginning",
     async run(testbed) {
       const fromMs = Date.now();
-      const { code, said } = await startAhead(testbed);
-      if (code === 0 || code === null || !said.includes("clock")) {
+      const { code, output } = await startAhead(testbed);
+      if (code === 0 || code === null || !output.includes("clock")) {
         throw new InvariantViolation(
-          `a worker whose clock is 60 s ahead should refuse to start and say so: ${code} ${said}`,
+          `expected a worker whose clock is 60 s ahead to refuse to start, found exit code ${code}: ${output}`,
         );
       }
-      return { fromMs, seen: `it refused with exit code ${code}` };
+      return { fromMs, observed: `it refused with exit code ${code}` };
     },
   },
   {
@@ -49,7 +49,7 @@ export const WORKER_CASES: readonly FaultCase[] = [
       try {
         for (; !(await isNoticed(testbed, worker?.pid() ?? 0)); await delay(250)) {
           if (Date.now() > beganMs + 90_000)
-            throw new InvariantViolation("a clock that is 60 s ahead was not noticed within 90 s");
+            throw new InvariantViolation("a clock that is 60 s ahead was not reported within 90 s");
         }
       } finally {
         worker?.setClock(0);
@@ -59,27 +59,27 @@ export const WORKER_CASES: readonly FaultCase[] = [
       const noticed = ((noticedMs - beganMs) / 1_000).toFixed(0);
       return {
         fromMs: noticedMs,
-        seen: `noticed after ${noticed} s; until then silent for ${silence.toFixed(1)} s at most`,
+        observed: `reported after ${noticed} s; until then silent for ${silence.toFixed(1)} s at most`,
       };
     },
   },
 ];
 
-/** Starts a worker whose clock is ahead, and waits until it has ended. */
-async function startAhead({ folder, env }: Testbed): Promise<{ code: number | null; said: string }> {
+/** Starts a worker whose clock is ahead, and waits until it exits. */
+async function startAhead({ folder, env }: Testbed): Promise<{ code: number | null; output: string }> {
   const { PATH = "", HOME = "" } = process.env;
   const own = { DATA_DIR: join(folder, "ahead"), WORKER_PORT: "0", SIMULATED_CLOCK_MS: String(SKEW_MS) };
-  const started = spawn(process.execPath, ["--import", BEFORE, START, "worker"], {
+  const started = spawn(process.execPath, ["--import", PRELOAD, START, "worker"], {
     cwd: folder,
     env: { PATH, HOME, ...env, ...own },
     stdio: ["ignore", "ignore", "pipe", "ipc"],
   });
-  let said = "";
-  started.stderr?.setEncoding("utf8").on("data", (text: string) => (said += text));
+  let output = "";
+  started.stderr?.setEncoding("utf8").on("data", (text: string) => (output += text));
   const late = setTimeout(() => started.kill("SIGKILL"), 60_000);
   const [code] = (await once(started, "exit")) as [number | null];
   clearTimeout(late);
-  return { code, said };
+  return { code, output };
 }
 
 async function untilLed(sql: Testbed["sql"], fromMs: number): Promise<number> {
@@ -90,7 +90,7 @@ async function untilLed(sql: Testbed["sql"], fromMs: number): Promise<number> {
       where name = 'reconcile'`;
     if (row !== undefined && row.at > fromMs) return (row.at - fromMs) / 1_000;
   }
-  throw new InvariantViolation("60 s after the leader was deposed nobody leads");
+  throw new InvariantViolation("60 s after the leader was deposed no worker leads");
 }
 
 async function isNoticed({ sql }: Testbed, pid: number): Promise<boolean> {

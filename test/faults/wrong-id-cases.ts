@@ -6,12 +6,12 @@ import { NotReached } from "./locks.ts";
 import type { Testbed } from "./testbed.ts";
 
 const LASTS_MS = 40_000;
-const MOST_LATE = 3;
-/** A round may end between the response of the API and the comparison, and another one not be polled yet. */
-const MOST_BEHIND = 2;
+const MAX_LATE = 3;
+/** A round may end between the response of the API and the comparison, and another one may not be polled yet. */
+const MAX_BEHIND = 2;
 const HOUSE = "h1";
 
-/** One response with an id 9,000,000 ahead: the true rounds after it stay the newest. */
+/** After one response with an id 9,000,000 ahead, the true rounds must still be shown as the newest. */
 export const WRONG_ID_CASES: readonly FaultCase[] = [
   {
     name: "one wrong id, 9,000,000 ahead",
@@ -23,7 +23,7 @@ export const WRONG_ID_CASES: readonly FaultCase[] = [
       truth.houseFaults.set(HOUSE, [{ kind: "ahead", number: fromMs, fromMs, toMs: fromMs + LASTS_MS }]);
       await delay(LASTS_MS);
       truth.houseFaults.set(HOUSE, []);
-      const [held] = await sql<{ n: number }[]>`
+      const [quarantined] = await sql<{ n: number }[]>`
         select count(distinct q.table_id)::integer as n
         from quarantine q
         join tables t on t.id = q.table_id
@@ -31,18 +31,18 @@ export const WRONG_ID_CASES: readonly FaultCase[] = [
           and q.code = 'far_ahead'
           and q.first_seen_at > to_timestamp(${fromMs / 1_000}::float8)`;
       const tables = truth.tables.filter(({ house }) => house === HOUSE);
-      if (held?.n !== tables.length) {
-        throw new NotReached(`of ${tables.length} tables ${held?.n ?? 0} were sent a wrong id that was held`);
+      if (quarantined?.n !== tables.length) {
+        throw new NotReached(`${quarantined?.n ?? 0} of ${tables.length} tables quarantined a wrong id`);
       }
       const late = await countLate(testbed, fromMs);
-      if (late > MOST_LATE) throw new InvariantViolation(`${late} rounds of a table were late after one wrong id`);
+      if (late > MAX_LATE) throw new InvariantViolation(`${late} rounds of a table were late after one wrong id`);
       for (const table of tables) await checkShown(testbed, table);
-      return { fromMs, seen: `${late} rounds late at most; the newest true rounds and the next id are shown` };
+      return { fromMs, observed: `${late} rounds late at most; the newest true rounds and the next id are shown` };
     },
   },
 ];
 
-/** The most late rounds of any table of the house since a moment. */
+/** The largest number of late rounds of a table of the house since `fromMs`. */
 async function countLate({ sql }: Testbed, fromMs: number): Promise<number> {
   const [row] = await sql<{ most: number }[]>`
     select coalesce(max(n), 0)::integer as most
@@ -58,36 +58,37 @@ async function countLate({ sql }: Testbed, fromMs: number): Promise<number> {
   return row?.most ?? 0;
 }
 
-/** Compares what callers are shown of a table with what was played. */
+/** Compares what the API shows of a table with the rounds that were played. */
 async function checkShown(testbed: Testbed, table: TrueTable): Promise<void> {
   const { house, game } = table;
   const isOfTable = (one: { house: string; game: string }) => one.house === house && one.game === game;
-  const rounds = (await testbed.ask<RoundsAnswer>("rounds?limit=5")).tables.find(isOfTable);
-  const forecast = (await testbed.ask<ForecastsAnswer>("forecasts")).forecasts.find(isOfTable)?.next_color ?? null;
+  const rounds = (await testbed.request<RoundsResponse>("rounds?limit=5")).tables.find(isOfTable);
+  const forecast =
+    (await testbed.request<ForecastsResponse>("forecasts")).forecasts.find(isOfTable)?.next_color ?? null;
   generateRounds(testbed.truth, table, Date.now());
   const newest = table.rounds.at(-1)?.id ?? 0;
   const shown = Number(rounds?.rounds[0]?.round_id);
-  if (!(shown <= newest && shown >= newest - MOST_BEHIND)) {
-    throw new InvariantViolation(`/rounds shows ${shown} as the newest round of ${house}/${game}, and ${newest} is`, {
+  if (!(shown <= newest && shown >= newest - MAX_BEHIND)) {
+    throw new InvariantViolation(`/rounds shows ${shown} as the newest round of ${house}/${game}, but ${newest} is`, {
       house,
       game,
       round: newest,
     });
   }
-  if (forecast === null) return; // its round is under way
+  if (forecast === null) return; // its round has begun
   const [after, target] = [Number(forecast.after_round_id), Number(forecast.target_round_id)];
-  if (target !== after + 1 || after < newest - MOST_BEHIND || after > newest) {
+  if (target !== after + 1 || after < newest - MAX_BEHIND || after > newest) {
     throw new InvariantViolation(
       `the forecast after round ${after} of ${house}/${game} is of round ${target}; ${newest} is the newest`,
     );
   }
 }
 
-interface RoundsAnswer {
+interface RoundsResponse {
   tables: { house: string; game: string; rounds: { round_id: string }[] }[];
 }
 
-interface ForecastsAnswer {
+interface ForecastsResponse {
   forecasts: {
     house: string;
     game: string;

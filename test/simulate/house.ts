@@ -36,7 +36,7 @@ const LARGE_BYTES = 3_900_000;
 const LARGE_TIMES = 8;
 
 /** The HTTP server of all houses. */
-export interface ServedHouses {
+export interface HouseServer {
   url: string;
   /** Closes every connection, so that workers have to reconnect. */
   endConnections(): void;
@@ -44,7 +44,7 @@ export interface ServedHouses {
 }
 
 /** Serves all houses of a simulation on one port: they list the true rounds, changed by their current faults. */
-export async function serveHouses(truth: Truth): Promise<ServedHouses> {
+export async function serveHouses(truth: Truth): Promise<HouseServer> {
   const byPath = new Map(truth.tables.map((table) => [`/${table.house}/${table.game}/rounds`, [table]]));
   for (const house of truth.houseFaults.keys()) {
     byPath.set(

@@ -7,7 +7,7 @@ import type { Fault } from "./faults.ts";
 import { InvariantViolation } from "./invariant-violation.ts";
 import type { Caller } from "./callers.ts";
 import type { CommandContext } from "./run-command.ts";
-import type { ServedHouses } from "./house.ts";
+import type { HouseServer } from "./house.ts";
 import { extraHouseEntry, type HousesFile } from "./houses-file.ts";
 import { restoreBackup } from "./restore-backup.ts";
 import { pauseRollUp } from "./roll-up.ts";
@@ -25,7 +25,7 @@ export interface FaultTargets {
   workers: readonly ManagedProcess[];
   apis: readonly ManagedProcess[];
   truth: Truth;
-  houses: ServedHouses;
+  houses: HouseServer;
   housesFile: HousesFile;
   services: ExternalServices;
   payments: Payments;
