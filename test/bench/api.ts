@@ -16,7 +16,7 @@ import { migrate } from "../../src/db/migrate.ts";
 import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import { startTestServers } from "../support/servers.ts";
 import { houseEntry, tableEntry } from "../support/houses.ts";
-import type { Bench } from "./measured.ts";
+import type { Bench } from "./bench-result.ts";
 
 const CONNECTIONS = 50;
 const SLICES = 4;

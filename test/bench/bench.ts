@@ -9,7 +9,7 @@ import { availableParallelism, cpus } from "node:os";
 import path from "node:path";
 import { Command } from "commander";
 import { print, printJson, printTable, say } from "../../src/cli/output.ts";
-import type { Bench, Measured } from "./measured.ts";
+import type { Bench, Measured } from "./bench-result.ts";
 import api from "./api.ts";
 import calibrate from "./calibrate.ts";
 import fairness from "./fairness.ts";

@@ -17,7 +17,7 @@ import { multiplierText } from "../../src/rounds/round.ts";
 import { colorOf, trueGames } from "../forecasts/true-games.ts";
 import { makeTable } from "../support/make.ts";
 import { startTestServers } from "../support/servers.ts";
-import type { Bench } from "./measured.ts";
+import type { Bench } from "./bench-result.ts";
 
 /** All games that the anchors reach up to 2,729,956, the length the figure was promised for. */
 const GAMES = 2_729_956;

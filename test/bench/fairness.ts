@@ -9,7 +9,7 @@ import { createProver } from "../../src/houses/fairness/prove.ts";
 import { fairnessSettings } from "../../src/houses/fairness/settings.ts";
 import { walkBackSliced, type ChainStep } from "../../src/houses/fairness/walk.ts";
 import { chainFrom, knownPlaces, PUBLIC_CHAINS } from "../houses/fairness/chains-fixture.ts";
-import type { Bench } from "./measured.ts";
+import type { Bench } from "./bench-result.ts";
 
 /** Ours may cost so much more than the bare loop, for its pauses and its looking at each hash. */
 const LEAST_RATIO = 0.8;

@@ -16,8 +16,8 @@ import { ALARM_FROM, emptyDrift, watchDrift } from "../../src/forecasts/readings
 import { emptyEdgeTest, testEdge } from "../../src/forecasts/readings/edge-test.ts";
 import { BETS_IN_TWENTIETHS, scoreNextColor } from "../../src/forecasts/score/scoring.ts";
 import { trueGames } from "../forecasts/true-games.ts";
-import { chance } from "./chance.ts";
-import type { Bench } from "./measured.ts";
+import { chance } from "./seeded-random.ts";
+import type { Bench } from "./bench-result.ts";
 
 const SIZES = [100, 500, 5_000, 20_000];
 const TABLES = 400;

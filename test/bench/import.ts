@@ -12,8 +12,8 @@ import { migrate } from "../../src/db/migrate.ts";
 import { draw } from "../../src/demo/draw.ts";
 import { makeTable } from "../support/make.ts";
 import { startTestServers } from "../support/servers.ts";
-import { copyAgain, timed } from "./copied.ts";
-import type { Bench } from "./measured.ts";
+import { copyAgain, timed } from "./copy-rounds.ts";
+import type { Bench } from "./bench-result.ts";
 
 const ROUNDS = 1_000_000;
 const SHORT_ROUNDS = 10_000;

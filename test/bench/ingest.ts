@@ -13,8 +13,8 @@ import { testContext } from "../support/context.ts";
 import { feedEntry } from "../support/houses.ts";
 import { makePayload, makeTable } from "../support/make.ts";
 import { startTestServers } from "../support/servers.ts";
-import { copyAgain, timed } from "./copied.ts";
-import type { Bench } from "./measured.ts";
+import { copyAgain, timed } from "./copy-rounds.ts";
+import type { Bench } from "./bench-result.ts";
 
 const ROUNDS = 200_000;
 const SHORT_ROUNDS = 5_000;

@@ -9,7 +9,7 @@ import { migrate } from "../../src/db/migrate.ts";
 import { Meter } from "../../src/usage/meter.ts";
 import { consumeCalls } from "../../src/usage/store.ts";
 import { startTestServers } from "../support/servers.ts";
-import type { Bench } from "./measured.ts";
+import type { Bench } from "./bench-result.ts";
 
 /** Callers who wait for their answer before they call again. */
 const CALLERS = 50;

@@ -12,7 +12,7 @@ import { nextColorPpm } from "../../src/forecasts/model/ppm.ts";
 import { nextColorOf } from "../../src/forecasts/model/table-model.ts";
 import { windowsOf } from "../../src/forecasts/model/windows.ts";
 import { colorOf, trueGames } from "../forecasts/true-games.ts";
-import type { Bench } from "./measured.ts";
+import type { Bench } from "./bench-result.ts";
 import { plainLearn, plainProbabilities, plainTable, plainWindows } from "./pipeline/straightforward-k7.ts";
 
 const COLORS = [0, 1, 2];

@@ -18,8 +18,8 @@ import {
   type References,
 } from "../../src/forecasts/accuracy/figures/references.ts";
 import { trueGames } from "../forecasts/true-games.ts";
-import type { Bench } from "./measured.ts";
-import { MADE_TABLES, trueTable, type MadeRound } from "./tables.ts";
+import type { Bench } from "./bench-result.ts";
+import { MADE_TABLES, trueTable, type MadeRound } from "./synthetic-tables.ts";
 
 /** Nats a round that the model may lose to the oracle on true games, in the unit of the table. */
 const PROMISED = 1.5;

@@ -18,7 +18,7 @@ import { tableEntry } from "../support/houses.ts";
 import { makeHouse } from "../support/make.ts";
 import { givePasses, timesFrom } from "../support/passes.ts";
 import { startTestServers } from "../support/servers.ts";
-import type { Bench } from "./measured.ts";
+import type { Bench } from "./bench-result.ts";
 
 const FULL = { tables: 4, sizes: [50_000, 200_000] };
 const SHORT = { tables: 2, sizes: [400, 800] };

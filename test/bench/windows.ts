@@ -16,7 +16,7 @@ import { scoreWindow } from "../../src/forecasts/score/scoring.ts";
 import { addScore, emptySums, type Sums } from "../../src/forecasts/accuracy/figures/sums.ts";
 import { windowBaselinePpm, windowsOf, type Window } from "../../src/forecasts/model/windows.ts";
 import { colorOf, trueGames } from "../forecasts/true-games.ts";
-import type { Bench } from "./measured.ts";
+import type { Bench } from "./bench-result.ts";
 import { reliabilityPlot } from "./plot.ts";
 
 const COLORS = ["blue", "purple", "pink"] as const;

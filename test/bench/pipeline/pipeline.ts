@@ -17,11 +17,11 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import path from "node:path";
-import type { Bench } from "../measured.ts";
+import type { Bench } from "../bench-result.ts";
 import { measureLog } from "./log.ts";
 import { LISTED } from "./house.ts";
 import { between, startBenchServers, type BenchServers, type Spent } from "./servers.ts";
-import { BARE, openBare, openOurs, openPlain, PLAIN, TABLES_PER_HOUSE, type Side } from "./sides.ts";
+import { BARE, openBare, openOurs, openPlain, PLAIN, TABLES_PER_HOUSE, type Side } from "./designs.ts";
 
 const FULL = {
   tables: 100,

@@ -10,7 +10,7 @@ import { createReconciler } from "../../../src/queue/schedules/reconcile.ts";
 import { inBatches } from "../../../src/queue/schedules/schedulers.ts";
 import { RECONCILER } from "../../../src/queue/store.ts";
 import { houseEntry } from "../../support/houses.ts";
-import { silent, type QueueServers } from "./ours.ts";
+import { silent, type QueueServers } from "./start-worker.ts";
 
 const TICKS = 3;
 

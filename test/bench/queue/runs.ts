@@ -4,7 +4,7 @@ import { z } from "zod";
 import type { Job } from "../../../src/queue/job.ts";
 import { openQueues } from "../../../src/queue/queues.ts";
 import { inBatches } from "../../../src/queue/schedules/schedulers.ts";
-import { silent, startOurs, type QueueServers } from "./ours.ts";
+import { silent, startOurs, type QueueServers } from "./start-worker.ts";
 
 /** So many at once in one process, bare or ours. */
 const CONCURRENCY = 50;

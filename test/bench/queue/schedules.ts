@@ -5,7 +5,7 @@ import { quantile } from "simple-statistics";
 import { z } from "zod";
 import type { Job } from "../../../src/queue/job.ts";
 import { inBatches } from "../../../src/queue/schedules/schedulers.ts";
-import { startOurs, type QueueServers } from "./ours.ts";
+import { startOurs, type QueueServers } from "./start-worker.ts";
 
 const CONCURRENCY = 50;
 const BARE = "bare-schedules";

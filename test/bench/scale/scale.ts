@@ -11,7 +11,7 @@ import { join, resolve } from "node:path";
 import { UsageError } from "../../../src/errors.ts";
 import { startServers } from "../../../src/embedded/servers.ts";
 import type { Manner } from "../load-house.ts";
-import type { Bench } from "../measured.ts";
+import type { Bench } from "../bench-result.ts";
 import { scalePlot } from "./plot.ts";
 import { runStage, WHO, type Found, type Stage } from "./stage.ts";
 

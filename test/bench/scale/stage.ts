@@ -10,10 +10,10 @@ import { applyHouses } from "../../../src/houses-file/apply-store.ts";
 import { listPollSchedules } from "../../../src/houses/store.ts";
 import { feedEntry, houseEntry, tableEntry } from "../../support/houses.ts";
 import { houseName, ODD, type Asked, type Load, type Manner } from "../load-house.ts";
-import { fillHistory } from "./fill.ts";
-import type { Held, Wanted } from "./hold-process.ts";
+import { fillHistory } from "./fill-history.ts";
+import type { Held, Wanted } from "./table-memory-process.ts";
 import { startHelper, startPart, type Helper, type Part } from "./processes.ts";
-import { parentOf, usageOf, usageOfFamily, type Usage } from "./usage.ts";
+import { parentOf, usageOf, usageOfFamily, type Usage } from "./process-usage.ts";
 
 /** One size that is measured. */
 export interface Stage {
@@ -134,9 +134,7 @@ export async function runStage(
     const watched = Math.min(houses, Math.max(1, Math.min(MOST_WATCHED, Math.ceil(200 / tablesPerHouse))));
     const names = Array.from({ length: watched }, (_, n) => houseName(Math.floor((n * houses) / watched)));
     const asking = `${api.url}/api/v1/rounds?limit=3&house=${names.join(",")}`;
-    const caller = running(
-      await startHelper<number[]>("watch-process.ts", { url: asking, key, load, lookMs: LOOK_MS }),
-    );
+    const caller = running(await startHelper<number[]>("lag-process.ts", { url: asking, key, load, lookMs: LOOK_MS }));
     const postgres = await postmasterOf(sql);
     const redisPid = Number(/process_id:(\d+)/.exec(await redis.info("server"))?.[1]);
     const look = async () => ({
@@ -344,7 +342,7 @@ async function measureHeld(sql: Sql, databaseUrl: string): Promise<Held> {
   const tables = await sql<{ id: number }[]>`select table_id as id from table_heads where last_seq > 0 order by 1`;
   const tableIds = tables.map(({ id }) => id);
   const wanted: Wanted = { databaseUrl, tableIds, first: TAKEN_OVER };
-  const holder = await startHelper("hold-process.ts", wanted, ["--expose-gc"]);
+  const holder = await startHelper("table-memory-process.ts", wanted, ["--expose-gc"]);
   await holder.stop();
   return holder.first as Held;
 }

@@ -5,7 +5,7 @@
  * number decides the round.
  */
 import { colorOf } from "../forecasts/true-games.ts";
-import { chance } from "./chance.ts";
+import { chance } from "./seeded-random.ts";
 
 /** A round as it reaches us. */
 export type MadeRound = {

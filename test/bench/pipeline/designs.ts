@@ -11,7 +11,7 @@ import { connect, type Sql } from "../../../src/db/client.ts";
 import { migrate } from "../../../src/db/migrate.ts";
 import { openQueues } from "../../../src/queue/queues.ts";
 import { pathOf, serveLoopHouse, type LoopHouse } from "./house.ts";
-import { ourFacts, plainFacts } from "./facts.ts";
+import { ourFacts, plainFacts } from "./results.ts";
 import type { BenchServers } from "./servers.ts";
 import { BANDS, makePlainTables } from "./straightforward-pipeline.ts";
 
