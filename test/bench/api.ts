@@ -1,8 +1,8 @@
 /**
- * The read API, keyed, limited and exactly metered, against a bare Express app that answers the same bytes by res.json
- * with none of that: 50 connections from a third process, both servers alternating in slices of the same run.
+ * The read API with keys, rate limits and exact metering against a bare Express app that returns the same bytes by
+ * res.json: 50 connections from a third process, with both servers in alternating slices of the same run.
  *
- * Then how it grows: a one-table filter over 10 to 10,000 tables, and memory.
+ * Also: throughput with a one-table filter over 10 to 10,000 tables, and memory.
  */
 import { fork, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
@@ -20,25 +20,25 @@ import type { Bench } from "./bench-result.ts";
 
 const CONNECTIONS = 50;
 const SLICES = 4;
-const PROMISED = { ratio: 0.7, p99: 2.5, unchanged: 1.2, megabytes: 180, kilobytesPerTable: 60 };
-/** A hundred tables to a house, the most there may be in one poll. */
+const TARGETS = { ratio: 0.7, p99: 2.5, unchanged: 1.2, megabytes: 180, kilobytesPerTable: 60 };
+/** The maximum number of tables in one poll. */
 const TABLES_PER_HOUSE = 100;
-/** As the Dockerfile has it: three times as much is set aside for new objects otherwise, of which calls need little. */
-const YOUNG = ["--max-semi-space-size=8"];
-/** As many as a process holds of each table. */
+/** As in the Dockerfile: the default young generation is three times as large, and calls need little of it. */
+const SEMI_SPACE = ["--max-semi-space-size=8"];
+/** As many as a process caches of each table. */
 const ROUNDS = 200;
 
 export default {
   name: "api",
-  about: "requests a second of a keyed, limited and metered call at 50 connections, against a bare Express app",
+  about: "requests per second of a keyed, limited and metered call at 50 connections, against a bare Express app",
   async run({ isShort, directory, say }) {
     const { TEST_SERVERS, DATABASE_URL, REDIS_URL } = process.env;
     const servers = await startTestServers(TEST_SERVERS, { databaseUrl: DATABASE_URL, redisUrl: REDIS_URL });
     const children: ChildProcess[] = [];
     const start = async (file: string, given: string[]) => {
-      // as src/start.js has it: without it the compiler stays in memory, which takes 30 MB
+      // as in src/start.js: without a compile cache the compiler takes 30 MB of memory
       const env = { ...process.env, NODE_COMPILE_CACHE: path.join(directory, "compiled") };
-      const child = fork(new URL(file, import.meta.url), given, { stdio: "inherit", env, execArgv: YOUNG });
+      const child = fork(new URL(file, import.meta.url), given, { stdio: "inherit", env, execArgv: SEMI_SPACE });
       children.push(child);
       const [url] = (await once(child, "message")) as [string];
       return { url, pid: child.pid ?? 0 };
@@ -49,7 +49,7 @@ export default {
       try {
         const key = await makeCaller(sql);
         await start("../api/api-process.ts", [servers.databaseUrl, servers.redisUrl]);
-        for (const child of children.splice(0)) await endWell(child);
+        for (const child of children.splice(0)) await exitNormally(child);
         const results: Row[] = [];
         const failures: string[] = [];
         const growth = isShort ? [10] : [10, 1000, 10_000];
@@ -58,18 +58,19 @@ export default {
           say(`${tables} tables`);
           await makeTables(sql, tables);
           const ours = await start("../api/api-process.ts", [servers.databaseUrl, servers.redisUrl]);
-          const asked = { url: `${ours.url}${PATH}`, pid: ours.pid, headers: { "x-api-key": key } };
-          const answer = await fetch(asked.url, { headers: asked.headers });
-          if (answer.status !== 200) throw new Error(`expected 200, got ${answer.status}: ${await answer.text()}`);
+          const target = { url: `${ours.url}${PATH}`, pid: ours.pid, headers: { "x-api-key": key } };
+          const response = await fetch(target.url, { headers: target.headers });
+          if (response.status !== 200)
+            throw new Error(`expected 200, got ${response.status}: ${await response.text()}`);
           const file = path.join(directory, "api-body.json");
-          writeFileSync(file, await answer.text());
+          writeFileSync(file, await response.text());
           const bare = await start("bare-express.ts", [file]);
           const unchanged = {
-            ...asked,
-            headers: { ...asked.headers, "if-none-match": answer.headers.get("etag") ?? "" },
+            ...target,
+            headers: { ...target.headers, "if-none-match": response.headers.get("etag") ?? "" },
           };
           const loads = await alternate(isShort ? 1 : 5, [
-            asked,
+            target,
             { url: `${bare.url}/api/v1/forecasts`, pid: bare.pid },
             unchanged,
           ]);
@@ -81,14 +82,14 @@ export default {
             rowOf(`${tables} tables: ours, 200`, own, plain, megabytes),
             rowOf(`${tables} tables: ours, 304`, same, plain, megabytes),
           );
-          const most = PROMISED.megabytes + (PROMISED.kilobytesPerTable * tables) / 1000;
+          const most = TARGETS.megabytes + (TARGETS.kilobytesPerTable * tables) / 1000;
           if (megabytes > most) failures.push(`at most ${most.toFixed(0)} MB with ${tables} tables, got ${megabytes}`);
-          if (own.perSecond < PROMISED.ratio * plain.perSecond)
-            failures.push(`${PROMISED.ratio} × the baseline with ${tables} tables, got ${ratioOf(own, plain)}`);
-          if (own.p99Ms > PROMISED.p99 * plain.p99Ms)
-            failures.push(`p99 within ${PROMISED.p99} ×, got ${own.p99Ms} against ${plain.p99Ms} ms`);
-          if (same.perSecond < PROMISED.unchanged * plain.perSecond)
-            failures.push(`304 at ${PROMISED.unchanged} × the baseline, got ${ratioOf(same, plain)}`);
+          if (own.perSecond < TARGETS.ratio * plain.perSecond)
+            failures.push(`${TARGETS.ratio} × the baseline with ${tables} tables, got ${ratioOf(own, plain)}`);
+          if (own.p99Ms > TARGETS.p99 * plain.p99Ms)
+            failures.push(`p99 within ${TARGETS.p99} ×, got ${own.p99Ms} against ${plain.p99Ms} ms`);
+          if (same.perSecond < TARGETS.unchanged * plain.perSecond)
+            failures.push(`304 at ${TARGETS.unchanged} × the baseline, got ${ratioOf(same, plain)}`);
           for (const child of children.splice(0)) child.kill("SIGKILL");
         }
         return {
@@ -97,7 +98,7 @@ export default {
           unit: "requests/s",
           results,
           notes: [
-            `${CONNECTIONS} connections; the answer is ${readFileSync(path.join(directory, "api-body.json")).length} bytes`,
+            `${CONNECTIONS} connections; the response is ${readFileSync(path.join(directory, "api-body.json")).length} bytes`,
           ],
           failures: isShort ? [] : failures,
         };
@@ -111,8 +112,8 @@ export default {
   },
 } satisfies Bench;
 
-/** Lets a process write down what it compiled. */
-async function endWell(child: ChildProcess): Promise<void> {
+/** Lets a process exit normally, so that it writes its compile cache. */
+async function exitNormally(child: ChildProcess): Promise<void> {
   const ended = once(child, "exit");
   child.disconnect();
   await ended;
@@ -121,16 +122,16 @@ async function endWell(child: ChildProcess): Promise<void> {
 const PATH = "/api/v1/forecasts?house=h0&game=g0";
 
 type Row = Record<string, string | number>;
-/** `cpuMicros`: processor time of the server per request, which depends less on the machine's other work than speed. */
+/** `cpuMicros`: CPU time of the server per request, which depends less on other work of the machine than throughput. */
 type Load = { perSecond: number; p50Ms: number; p99Ms: number; cpuMicros: number };
-type Asked = { url: string; pid: number; headers?: Record<string, string> };
+type Target = { url: string; pid: number; headers?: Record<string, string> };
 
-/** Each in turn for so many seconds, several times over, so that what else the machine does meets all of them. */
-async function alternate(seconds: number, asked: readonly Asked[]): Promise<Load[]> {
-  const runs = asked.map((): Load[] => []);
-  for (const one of asked) await press(one, 1); // the code is compiled while it runs
+/** Measures all targets in alternating slices, so that other work of the machine affects all of them. */
+async function alternate(seconds: number, targets: readonly Target[]): Promise<Load[]> {
+  const runs = targets.map((): Load[] => []);
+  for (const one of targets) await measureLoad(one, 1); // warm-up: code is compiled while it runs
   for (let slice = 0; slice < SLICES; slice++) {
-    for (const [index, one] of asked.entries()) runs[index]!.push(await press(one, seconds));
+    for (const [index, one] of targets.entries()) runs[index]!.push(await measureLoad(one, seconds));
   }
   return runs.map((slices) => ({
     perSecond: mean(slices.map(({ perSecond }) => perSecond)),
@@ -140,14 +141,14 @@ async function alternate(seconds: number, asked: readonly Asked[]): Promise<Load
   }));
 }
 
-/** @throws Error where an answer is neither 200 nor 304: then its speed means nothing. */
-async function press({ url, pid, headers = {} }: Asked, duration: number): Promise<Load> {
+/** @throws Error if a response is neither 200 nor 304, since its throughput is then meaningless */
+async function measureLoad({ url, pid, headers = {} }: Target, duration: number): Promise<Load> {
   const cpuBefore = cpuMicros(pid);
   const result = await autocannon({ url, headers, connections: CONNECTIONS, duration });
   const cpu = cpuMicros(pid) - cpuBefore;
-  const strange = result.non2xx - (result.statusCodeStats?.["304"]?.count ?? 0);
-  if (strange > 0 || result.errors > 0)
-    throw new Error(`expected 200 and 304 alone, got ${strange} others and ${result.errors} errors from ${url}`);
+  const unexpected = result.non2xx - (result.statusCodeStats?.["304"]?.count ?? 0);
+  if (unexpected > 0 || result.errors > 0)
+    throw new Error(`expected only 200 and 304, got ${unexpected} others and ${result.errors} errors from ${url}`);
   return {
     perSecond: result.requests.average,
     p50Ms: result.latency.p50,
@@ -172,7 +173,7 @@ function ratioOf(ours: Load, baseline: Load): number {
   return Math.round((ours.perSecond / baseline.perSecond) * 100) / 100;
 }
 
-/** Processor time of a process so far, user and system, in steps of 10 ms. */
+/** CPU time of a process so far, user and system, in steps of 10 ms. */
 function cpuMicros(pid: number): number {
   const [, fields = ""] = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ");
   const [user = 0, system = 0] = fields.split(" ").slice(11, 13).map(Number);
@@ -184,7 +185,7 @@ function residentMegabytes(pid: number): number {
   return Math.round(Number(kilobytes) / 1000);
 }
 
-/** A caller whom no quota or burst stops, so that every call is counted and none refused. */
+/** Creates a caller without an effective quota or rate limit, so that every call is counted and none refused. */
 async function makeCaller(sql: Sql): Promise<string> {
   await sql`
     update plans
@@ -201,7 +202,7 @@ async function makeCaller(sql: Sql): Promise<string> {
   return made.key;
 }
 
-/** So many tables, each with its newest rounds, a forecast and nine open windows published. */
+/** Creates tables, each with its newest rounds, a forecast and nine open windows. */
 async function makeTables(sql: Sql, count: number): Promise<void> {
   const houses = Array.from({ length: Math.ceil(count / TABLES_PER_HOUSE) }, (_, house) =>
     houseEntry({
@@ -228,7 +229,7 @@ async function makeTables(sql: Sql, count: number): Promise<void> {
       on conflict do nothing`;
   }
   await sql.begin(async (tx) => {
-    await tx`set local session_replication_role = replica`; // made up, so that no guard would take it
+    await tx`set local session_replication_role = replica`; // synthetic rows, which the guards would refuse
     await tx`
       insert into forecast_sets (
         table_id, cutoff_seq, cutoff_ordinal, first_seq, issued_at, absent_at, pause_ms, model, cutoff_round_id,
@@ -259,7 +260,7 @@ async function makeTables(sql: Sql, count: number): Promise<void> {
         open_sets = array[${ROUNDS}]::bigint[],
         now_ppm = array_fill(600000, array[9])`;
   });
-  // what PostgreSQL would else do about it while calls are measured
+  // so that autovacuum and checkpoints do not run during the measurement
   await sql`vacuum analyze`;
   await sql`checkpoint`;
 }

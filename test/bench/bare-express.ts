@@ -1,5 +1,5 @@
-// The baseline of `bench api`: a bare Express app that answers the bytes of a file by res.json, with no key, limit or
-// meter: node bare-express.ts FILE; sends its URL.
+// The baseline of `bench api`: a bare Express app that returns the JSON of a file by res.json, without keys, rate limits or
+// metering. Usage: node bare-express.ts FILE; sends its URL to the parent.
 import { readFileSync } from "node:fs";
 import express from "express";
 

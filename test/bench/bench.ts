@@ -1,19 +1,19 @@
 /**
- * `npm run bench -- NAME`: the figures that docs/benchmarks.md and CHANGELOG claim, measured again by anyone.
+ * `npm run bench -- NAME`: measures the figures of docs/benchmarks.md and CHANGELOG.
  *
- * A table for people on stdout, or one JSON object with `--json`; either way the object is also kept below
- * `DATA_DIR/bench`. `--short` runs the same on less, to see that it works: its figures claim nothing.
+ * Prints a table, or one JSON object with `--json`; the object is also stored in `DATA_DIR/bench`. `--short` is a quick
+ * check with less data, whose figures are not representative.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { availableParallelism, cpus } from "node:os";
 import path from "node:path";
 import { Command } from "commander";
 import { print, printJson, printTable, say } from "../../src/cli/output.ts";
-import type { Bench, Measured } from "./bench-result.ts";
+import type { Bench, BenchResult } from "./bench-result.ts";
 import api from "./api.ts";
 import calibrate from "./calibrate.ts";
 import fairness from "./fairness.ts";
-import bringingIn from "./import.ts";
+import importBench from "./import.ts";
 import ingest from "./ingest.ts";
 import honesty from "./honesty.ts";
 import meter from "./meter.ts";
@@ -34,7 +34,7 @@ const BENCHES: readonly Bench[] = [
   windows,
   fairness,
   ingest,
-  bringingIn,
+  importBench,
   meter,
   pipeline,
   queue,
@@ -43,7 +43,7 @@ const BENCHES: readonly Bench[] = [
 ];
 
 const program = new Command("npm run bench --")
-  .description("measure what is claimed, each against a baseline")
+  .description("measure the documented figures, each against a baseline")
   .usage("NAME");
 program.configureOutput({ writeErr: (text) => process.stderr.write(text) }).exitOverride((error) => {
   process.exit(error.exitCode === 0 ? 0 : 2);
@@ -53,7 +53,7 @@ for (const bench of BENCHES) {
     .command(bench.name)
     .description(bench.about)
     .option("--json", "print one JSON object instead of a table")
-    .option("--short", "a small run that shows it works; its figures claim nothing");
+    .option("--short", "a quick check with less data; its figures are not representative");
   for (const [flag, what] of Object.entries(bench.flags ?? {})) command.option(flag, what);
   command.action(({ json = false, short = false, ...given }: Given) => measure(bench, json, short, given));
 }
@@ -72,23 +72,23 @@ async function measure(bench: Bench, asJson: boolean, isShort: boolean, given: R
   const file = path.join(directory, `${bench.name}.json`);
   writeFileSync(file, `${JSON.stringify({ ...jsonOf(bench, measured), short: isShort }, null, 2)}\n`);
   if (asJson) await printJson(jsonOf(bench, measured));
-  else await printForPeople(measured);
-  say(`took ${((performance.now() - startedAt) / 1000).toFixed(0)} s; kept as ${path.relative("", file)}`);
+  else await printResult(measured);
+  say(`took ${((performance.now() - startedAt) / 1000).toFixed(0)} s; stored in ${path.relative("", file)}`);
   if (measured.failures.length > 0) {
-    for (const failure of measured.failures) say(`missed: ${failure}`);
+    for (const failure of measured.failures) say(`target missed: ${failure}`);
     process.exitCode = 1;
   }
 }
 
-function jsonOf({ name }: Bench, { baseline, ours, unit, results, failures }: Measured) {
+function jsonOf({ name }: Bench, { baseline, ours, unit, results, failures }: BenchResult) {
   return { name, ratio: ratioOf({ baseline, ours }), baseline, ours, unit, results, failures };
 }
 
-function ratioOf({ baseline, ours }: Pick<Measured, "baseline" | "ours">): number | null {
+function ratioOf({ baseline, ours }: Pick<BenchResult, "baseline" | "ours">): number | null {
   return baseline === null || ours === null ? null : ours / baseline;
 }
 
-async function printForPeople({ baseline, ours, unit, results, notes, ...measured }: Measured): Promise<void> {
+async function printResult({ baseline, ours, unit, results, notes, ...measured }: BenchResult): Promise<void> {
   const head = [...(measured.shown ?? Object.keys(results[0] ?? {}))];
   await printTable(
     head,

@@ -24,10 +24,10 @@ const COLUMNS = [
 ];
 
 /**
- * Copies the rounds of a table into an empty table of the same columns, checks and indexes: how many, and how long.
- * `rounds` has no trigger and no foreign key, so the baseline writes all that a stored round needs.
+ * Copies the rounds of a table into an empty table with the same columns, checks and indexes. Returns how many and how
+ * long it took. `rounds` has no trigger and no foreign key, so the baseline does all the work of storing a round.
  */
-export async function copyAgain(sql: Sql, tableId: number): Promise<{ copied: number; ms: number }> {
+export async function copyRounds(sql: Sql, tableId: number): Promise<{ copied: number; ms: number }> {
   const lines: Buffer[] = [];
   const rows = await sql`
     copy (
@@ -45,7 +45,7 @@ export async function copyAgain(sql: Sql, tableId: number): Promise<{ copied: nu
   return { copied: row?.n ?? 0, ms };
 }
 
-/** How long something takes, in milliseconds. */
+/** The duration of some work in milliseconds. */
 export async function timed(work: () => Promise<unknown>): Promise<number> {
   const startedAt = performance.now();
   await work();

@@ -1,6 +1,6 @@
 /**
- * Are the published figures honest? On fair tables at most 2.5 % of skill intervals may lie above zero and few readings may
- * raise an alarm; on tables that are not fair both must find it, after so many rounds.
+ * False alarms and power of the published figures: on fair tables at most 2.5 % of skill intervals may lie above zero and
+ * few readings may raise an alarm; on unfair tables both must detect it after a number of rounds.
  *
  * Skill and its interval are those of `/accuracy`, computed from the same sums per outcome. The model is the published one.
  */
@@ -16,7 +16,7 @@ import { ALARM_FROM, emptyDrift, watchDrift } from "../../src/forecasts/readings
 import { emptyEdgeTest, testEdge } from "../../src/forecasts/readings/edge-test.ts";
 import { BETS_IN_TWENTIETHS, scoreNextColor } from "../../src/forecasts/score/scoring.ts";
 import { trueGames } from "../forecasts/true-games.ts";
-import { chance } from "./seeded-random.ts";
+import { seededRandom } from "./seeded-random.ts";
 import type { Bench } from "./bench-result.ts";
 
 const SIZES = [100, 500, 5_000, 20_000];
@@ -26,14 +26,14 @@ const POWER_ROUNDS = 100_000;
 /** Bands by number of colors, in hundredths. */
 const THRESHOLDS = { 2: [200], 3: [200, 1000], 8: [120, 150, 200, 300, 500, 1000, 3000] } as const;
 const EDGE = 0.03;
-/** Fair tables may be above zero in so many percent, plus two standard errors of the simulation. */
+/** The maximum share of fair tables above zero; two standard errors of the simulation are added. */
 const ABOVE_MAX = 0.025;
-const POWER_LEAST = 0.9;
+const MIN_POWER = 0.9;
 /** Evidence for dependence from e = 20 on. */
 const DEPENDENCE_FROM = Math.log(20);
 const SEED = 20_261_123;
 
-/** A round of a table: what it paid in hundredths. */
+/** Draws the result of a round in hundredths. */
 type Draw = (random: () => number, previous: number | null) => number;
 
 /** A table in the bench. */
@@ -43,7 +43,7 @@ interface Scenario {
   /** The edge that the house declares. */
   edge: number;
   draw: Draw;
-  /** What is asked of it: nothing is found, or the interval or a reading finds it. */
+  /** What must be detected: nothing if "fair", otherwise by the skill interval or by this reading. */
   kind: "fair" | "skill" | "edge" | "drift" | "dependence";
 }
 
@@ -54,7 +54,7 @@ const crash =
 
 export default {
   name: "honesty",
-  about: "false alarms of skill, evidence and readings on fair tables, and what they find on others",
+  about: "false alarms of skill, evidence and readings on fair tables, and their power on unfair ones",
   run({ isShort, say }) {
     const tables = isShort ? 40 : TABLES;
     const sizes = isShort ? SIZES.slice(0, 2) : SIZES;
@@ -121,15 +121,15 @@ export default {
       shown: ["table", "rounds", "tables", "above", "below", "off_target", "edge", "drift", "dependence", "delay"],
       notes: [
         `above, below: shares of tables whose 95 % interval of skill lies there; others: shares with that verdict; seed ${SEED}`,
-        "delay: median rounds until the reading that should find it did, of the tables where it did",
-        `fair tables: at most ${ABOVE_MAX * 100} % above zero plus two standard errors; unfair ones: found in ${POWER_LEAST * 100} % at least`,
+        "delay: median number of rounds until the reading detected it, over the tables where it did",
+        `fair tables: at most ${ABOVE_MAX * 100} % above zero plus two standard errors; unfair ones: detected in at least ${MIN_POWER * 100} %`,
       ],
       failures,
     };
   },
 } satisfies Bench;
 
-/** Tables that are not what the house declares. */
+/** Tables that differ from what the house declares. */
 const UNFAIR: readonly Scenario[] = [
   { name: "edge 4 % declared as 1 %", thresholds: THRESHOLDS[3], edge: 0.01, draw: crash(0.04), kind: "edge" },
   {
@@ -155,7 +155,7 @@ const UNFAIR: readonly Scenario[] = [
   },
 ];
 
-/** The color of the round before has its odds multiplied; within a color the crash law holds. */
+/** Multiplies the odds of the previous round's color; within a color the multiplier has the distribution of crash games. */
 function sticky(factor: number): Draw {
   const shares = [1 - (1 - EDGE) / 2, (1 - EDGE) / 2 - (1 - EDGE) / 10, (1 - EDGE) / 10];
   return (random, previous) => {
@@ -172,8 +172,8 @@ function sticky(factor: number): Draw {
   };
 }
 
-/** What was found of a table after some rounds. */
-interface Found {
+/** What was detected on a table after some rounds. */
+interface StageResult {
   low: number | null;
   high: number | null;
   isOff: boolean;
@@ -182,14 +182,14 @@ interface Found {
   dependenceAt: number | null;
 }
 
-/** Plays a table and gives what was published of it after each size. */
+/** Simulates a table. Returns what is published after each number of rounds. */
 function playTable(
   { thresholds, edge, draw, kind }: Scenario,
   sizes: readonly number[],
   seed: number,
   given: readonly number[] | null = null,
-): Map<number, Found> {
-  const random = chance(seed);
+): Map<number, StageResult> {
+  const random = seededRandom(seed);
   const model = createModel({ thresholds: [...thresholds], edge });
   const state = emptyState(model);
   const readings = { edge: emptyEdgeTest(), drift: emptyDrift(model.colors), dependence: emptyDependence(model) };
@@ -201,15 +201,19 @@ function playTable(
     sumLl2: 0n,
   }));
   const lnE = BETS_IN_TWENTIETHS.map(() => 0);
-  const found = new Map<number, Found>();
-  const at: Pick<Found, "edgeAt" | "driftAt" | "dependenceAt"> = { edgeAt: null, driftAt: null, dependenceAt: null };
+  const found = new Map<number, StageResult>();
+  const at: Pick<StageResult, "edgeAt" | "driftAt" | "dependenceAt"> = {
+    edgeAt: null,
+    driftAt: null,
+    dependenceAt: null,
+  };
   const last = Math.max(...sizes);
   let isOff = false;
   let previous: number | null = null;
   for (let round = 1; round <= last; round++) {
     const p = nextColorPpm(probabilities(model, state));
     let hundredths: number = given === null ? draw(random, previous) : given[round - 1]!;
-    // four pinks in ten become something lower, drawn again until it is not pink
+    // 40 % of pink results are drawn again until they are not pink
     if (kind === "drift" && round > last / 5 && hundredths >= 1000 && random() < 0.4) {
       do hundredths = draw(random, previous);
       while (hundredths >= 1000);
@@ -248,8 +252,9 @@ function intervalOf(outcomes: readonly OutcomeSums[]): [number, number] | null {
   return figuresOf("next_color", { ...sums, ...hindsightOf(came) }).skill_interval_95;
 }
 
-function rowOf({ name, kind }: Scenario, rounds: number, found: readonly Found[]) {
-  const share = (is: (one: Found) => boolean) => Math.round((found.filter(is).length / found.length) * 10_000) / 10_000;
+function rowOf({ name, kind }: Scenario, rounds: number, found: readonly StageResult[]) {
+  const share = (is: (one: StageResult) => boolean) =>
+    Math.round((found.filter(is).length / found.length) * 10_000) / 10_000;
   const delays = found
     .map(
       (one) => ({ fair: null, skill: null, edge: one.edgeAt, drift: one.driftAt, dependence: one.dependenceAt })[kind],
@@ -292,10 +297,10 @@ function failuresOf(row: Record<string, string | number | null>): string[] {
     ];
   }
   const found = Number(kind === "skill" ? above : row[String(kind)]);
-  return found < POWER_LEAST ? [`${table} found in ${POWER_LEAST * 100} % of tables, got ${found * 100} %`] : [];
+  return found < MIN_POWER ? [`${table} found in ${MIN_POWER * 100} % of tables, got ${found * 100} %`] : [];
 }
 
-/** Blocks of true games, one after the other. */
+/** Consecutive blocks of real games. */
 function trueBlocks(length: number, count: number): number[][] {
   const games = trueGames(length * count, 2_000_000);
   return Array.from({ length: count }, (_, n) => games.slice(n * length, (n + 1) * length));

@@ -1,7 +1,7 @@
 /**
- * A file of history brought in by `roundhouse import`, as its own process with all that it does: read, checked, ordered,
- * given its place and its history hash, stored. The baseline is COPY of the very same rows, already in that order, into
- * an empty table of the same columns, checks and indexes.
+ * The import of a file of history by `roundhouse import`, in its own process: parsing, checks, order, placement, history
+ * hashes and storage. The baseline is COPY of the same rows, already in that order, into an empty table with the same
+ * columns, checks and indexes.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -12,17 +12,17 @@ import { migrate } from "../../src/db/migrate.ts";
 import { draw } from "../../src/demo/draw.ts";
 import { makeTable } from "../support/make.ts";
 import { startTestServers } from "../support/servers.ts";
-import { copyAgain, timed } from "./copy-rounds.ts";
+import { copyRounds, timed } from "./copy-rounds.ts";
 import type { Bench } from "./bench-result.ts";
 
 const ROUNDS = 1_000_000;
 const SHORT_ROUNDS = 10_000;
-const PROMISED_RATIO = 0.55;
+const TARGET_RATIO = 0.55;
 const START = path.join(import.meta.dirname, "../../src/start.js");
 
 export default {
   name: "import",
-  about: "rows a second of a CSV file brought in by the command, against COPY of the same rows",
+  about: "rows per second of the import of a CSV file, against COPY of the same rows",
   async run({ isShort, directory, say }) {
     const rounds = isShort ? SHORT_ROUNDS : ROUNDS;
     const { TEST_SERVERS, DATABASE_URL, REDIS_URL } = process.env;
@@ -35,10 +35,10 @@ export default {
         const file = path.join(directory, "import.csv");
         say(`writing ${rounds} rows`);
         await writeFile(file, rounds);
-        say("bringing them in");
-        const oursMs = await timed(() => bringIn(table.name, file, servers.databaseUrl, directory));
+        say("importing them");
+        const oursMs = await timed(() => runImport(table.name, file, servers.databaseUrl, directory));
         say("the same rows by COPY");
-        const { copied, ms: copyMs } = await copyAgain(sql, table.id);
+        const { copied, ms: copyMs } = await copyRounds(sql, table.id);
         if (copied !== rounds) throw new Error(`expected ${rounds} rounds to be stored, got ${copied}`);
         const [ours, baseline] = [(rounds / oursMs) * 1_000, (rounds / copyMs) * 1_000];
         const row = (what: string, perSecond: number, ms: number) => ({
@@ -53,10 +53,10 @@ export default {
           ours,
           unit: "rows/s",
           results: [row("COPY of the same rows", baseline, copyMs), row("roundhouse import", ours, oursMs)],
-          notes: ["the command's time includes its start, and the model learns the rounds as they are stored"],
+          notes: ["the time includes the start of the command; the model learns the rounds as they are stored"],
           failures:
-            !isShort && ours < PROMISED_RATIO * baseline
-              ? [`${PROMISED_RATIO} × COPY, got ${(ours / baseline).toFixed(2)}`]
+            !isShort && ours < TARGET_RATIO * baseline
+              ? [`${TARGET_RATIO} × COPY, got ${(ours / baseline).toFixed(2)}`]
               : [],
         };
       } finally {
@@ -79,12 +79,12 @@ async function writeFile(file: string, rounds: number): Promise<void> {
   await once(stream, "close");
 }
 
-async function bringIn(table: string, file: string, databaseUrl: string, directory: string): Promise<void> {
+async function runImport(table: string, file: string, databaseUrl: string, directory: string): Promise<void> {
   const { PATH = "", HOME = "" } = process.env;
   const child = spawn(process.execPath, [START, "import", "--table", table, "--file", file, "--json"], {
     env: { PATH, HOME, DATABASE_URL: databaseUrl, DATA_DIR: directory },
     stdio: ["ignore", "ignore", "inherit"],
   });
   const [code] = (await once(child, "exit")) as [number | null];
-  if (code !== 0) throw new Error(`import ended with exit code ${code}`);
+  if (code !== 0) throw new Error(`expected import to exit with code 0, got ${code}`);
 }

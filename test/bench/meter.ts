@@ -1,7 +1,7 @@
 import { quantile } from "simple-statistics";
 /**
- * Calls admitted exactly: our meter, which sends those that come while a statement is on its way together in the next
- * one, against the same admission with a statement and a commit for each call. Both are durable at the answer.
+ * Exact admission of calls: our meter, which batches the calls that arrive while a statement is running into the next
+ * statement, against one statement and commit per call. Both are durable before the response.
  */
 import { createAccount, createKey } from "../../src/callers/store.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
@@ -11,16 +11,16 @@ import { consumeCalls } from "../../src/usage/store.ts";
 import { startTestServers } from "../support/servers.ts";
 import type { Bench } from "./bench-result.ts";
 
-/** Callers who wait for their answer before they call again. */
+/** Each waits for its response before its next call. */
 const CALLERS = 50;
 const CALLS = 100_000;
 const SHORT_CALLS = 2_000;
-/** One statement a call is slower by far: fewer tell as much. */
-const FEWER = 10;
+/** The baseline is much slower, so a tenth of the calls is enough. */
+const BASELINE_DIVISOR = 10;
 
 export default {
   name: "meter",
-  about: "calls a second that are counted exactly and durably, against one statement and commit a call",
+  about: "calls per second that are counted exactly and durably, against one statement and commit per call",
   async run({ isShort, say }) {
     const { TEST_SERVERS, DATABASE_URL, REDIS_URL } = process.env;
     const servers = await startTestServers(TEST_SERVERS, { databaseUrl: DATABASE_URL, redisUrl: REDIS_URL });
@@ -35,14 +35,14 @@ export default {
           const keys = await makeKeys(sql, accounts);
           say(`${accounts} account${accounts === 1 ? "" : "s"}`);
           const meter = new Meter((batch) => consumeCalls(sql, batch));
-          await press(keys, CALLERS * 4, (keyId) => meter.consume({ keyId, endpoint: "rounds" }));
-          const baseline = await press(keys, calls / FEWER, async (keyId) => {
+          await measureLoad(keys, CALLERS * 4, (keyId) => meter.consume({ keyId, endpoint: "rounds" }));
+          const baseline = await measureLoad(keys, calls / BASELINE_DIVISOR, async (keyId) => {
             await consumeCalls(sql, [{ keyId, endpoint: "rounds" }]);
           });
-          const ours = await press(keys, calls, (keyId) => meter.consume({ keyId, endpoint: "rounds" }));
+          const ours = await measureLoad(keys, calls, (keyId) => meter.consume({ keyId, endpoint: "rounds" }));
           first ??= { ours: ours.perSecond, baseline: baseline.perSecond };
           for (const [what, load] of [
-            ["a statement and a commit a call", baseline],
+            ["a statement and a commit per call", baseline],
             ["ours, group commit", ours],
           ] as const) {
             results.push({
@@ -60,7 +60,7 @@ export default {
           ours: first?.ours ?? null,
           unit: "calls/s",
           results,
-          notes: [`${CALLERS} callers, each waiting for its answer; quotas and facts were found equal at the end`],
+          notes: [`${CALLERS} callers, each waiting for its response; quotas and facts are equal at the end`],
           failures: [],
         };
       } finally {
@@ -84,7 +84,7 @@ async function makeKeys(sql: Sql, count: number): Promise<bigint[]> {
   return keys;
 }
 
-async function press(keys: readonly bigint[], calls: number, count: (keyId: bigint) => Promise<unknown>) {
+async function measureLoad(keys: readonly bigint[], calls: number, count: (keyId: bigint) => Promise<unknown>) {
   let left = calls;
   const tookMs: number[] = [];
   const startedAt = performance.now();
@@ -103,7 +103,7 @@ async function press(keys: readonly bigint[], calls: number, count: (keyId: bigi
   return { perSecond, p50Ms: at(0.5), p99Ms: at(0.99) };
 }
 
-/** @throws Error where what was counted is not what was admitted: then its speed means nothing */
+/** @throws Error if the counted calls are not the admitted ones, since the throughput is then meaningless */
 async function checkSum(sql: Sql): Promise<void> {
   const [row] = await sql<{ quota: number; facts: number }[]>`
     select

@@ -1,8 +1,8 @@
 /**
- * How fast a table's model is: learn the round, the next color, and nine windows, in one core.
+ * The throughput of a table's model on one core: learning a round, the next color and nine windows.
  *
- * The baseline is the same model written straight from its formulas; both must say the same ppm. Memory is taken after
- * ten thousand rounds and after every tenfold.
+ * The baseline is a straightforward implementation of the formulas; both must give the same ppm. Memory is measured after
+ * ten thousand rounds and after each tenfold.
  */
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
@@ -17,19 +17,19 @@ import { plainLearn, plainProbabilities, plainTable, plainWindows } from "./pipe
 
 const COLORS = [0, 1, 2];
 const SAME_ROUNDS = 1000;
-const PROMISED_PER_SECOND = 100_000;
+const TARGET_PER_SECOND = 100_000;
 const FLAT_MEGABYTES = 16;
 
 export default {
   name: "model",
-  about: "rounds a second through learn, next color and nine windows, against a straightforward port",
+  about: "rounds per second through learn, next color and nine windows, against a straightforward implementation",
   run({ isShort, say }) {
     const games = trueGames(isShort ? 20_000 : 250_000, 250_000);
     checkAgreement(games);
     const plainGames = games.slice(0, isShort ? 2_000 : 20_000);
     const baseline = perSecond(plainGames.length, () => runPlain(plainGames));
-    say(`straightforward port: ${Math.round(baseline)} rounds/s`);
-    // what comes first is slower: code is compiled while it runs
+    say(`straightforward implementation: ${Math.round(baseline)} rounds/s`);
+    // the first rounds are slower: code is compiled while it runs
     const oursAtFirst = perSecond(plainGames.length, () => runOurs(plainGames, plainGames.length));
     const results: { rounds: number; rounds_per_second: number; heap_mb: number }[] = [];
     for (const rounds of isShort ? [10_000, 100_000] : [10_000, 100_000, 1_000_000, 10_000_000]) {
@@ -42,7 +42,7 @@ export default {
     const failures = isShort
       ? []
       : [
-          ...(ours < PROMISED_PER_SECOND ? [`${PROMISED_PER_SECOND} rounds/s, got ${ours}`] : []),
+          ...(ours < TARGET_PER_SECOND ? [`${TARGET_PER_SECOND} rounds/s, got ${ours}`] : []),
           ...(growth > FLAT_MEGABYTES ? [`flat memory, grew by ${growth.toFixed(1)} MB`] : []),
         ];
     return {
@@ -63,7 +63,7 @@ function bustabit() {
   return { model, state: emptyState(model) };
 }
 
-/** One table through so many rounds, the games from the start again where they end. */
+/** Runs one table through `rounds` rounds; repeats the games if there are fewer. */
 function runOurs(games: readonly number[], rounds: number): void {
   const { model, state } = bustabit();
   for (let i = 0; i < rounds; i++) {
@@ -83,7 +83,7 @@ function runPlain(games: readonly number[]): void {
   }
 }
 
-/** @throws Error where the two implementations differ by a single ppm: then their speeds do not compare. */
+/** @throws Error if the two implementations differ by a single ppm, since their speeds are then not comparable */
 function checkAgreement(games: readonly number[]): void {
   const { model, state } = bustabit();
   const table = plainTable([200, 1000], 0.01);
@@ -108,7 +108,7 @@ function perSecond(rounds: number, run: () => void): number {
   return (rounds * 1000) / (performance.now() - from);
 }
 
-/** What the heap holds once everything unreachable is gone. */
+/** The size of the heap after a garbage collection. */
 function heapMegabytes(): number {
   setFlagsFromString("--expose-gc");
   (runInNewContext("gc") as () => void)();

@@ -1,4 +1,4 @@
-/** What the programs that Roundhouse is measured against share: the windows that follow from a state, and outcomes. */
+/** Shared by the baseline programs: the windows to issue for a state, and outcomes. */
 import { windowFeature, WINDOW_TARGETS } from "../../src/forecasts/model/features.ts";
 import type { State } from "../../src/forecasts/model/k7.ts";
 import type { Model } from "../../src/forecasts/model/model.ts";
@@ -6,7 +6,7 @@ import type { Band } from "../../src/forecasts/model/table-model.ts";
 import { windowBaselinePpm, windowsOf } from "../../src/forecasts/model/windows.ts";
 import type { Score } from "../../src/forecasts/score/scoring.ts";
 
-/** What a window says when it is issued. */
+/** A window as it is issued. */
 export interface StatedWindow {
   feature: string;
   rounds: number;
@@ -14,7 +14,7 @@ export interface StatedWindow {
   basePpm: number;
 }
 
-/** The windows that follow from a state, without those that are open. */
+/** The windows to issue for a state, without those that are open. */
 export function windowsToIssue(
   model: Model,
   state: State,
@@ -33,7 +33,7 @@ export function windowsToIssue(
   });
 }
 
-/** The outcome of a scored forecast as it is stored: the index of the color that came, of a window 1 or 0. */
+/** The stored outcome of a scored forecast: the index of the color, or 1 or 0 for a window. */
 export function outcomeOf(score: Score): number {
   return score.kind === "window" ? Number(score.hit) : score.outcome;
 }

@@ -1,7 +1,7 @@
 import { parse, View } from "vega";
 import { compile, type TopLevelSpec } from "vega-lite";
 
-/** What the plot needs of a row. */
+/** A row of the plot. */
 export type PlottedWindow = {
   forecaster: string;
   feature: string;
@@ -13,7 +13,7 @@ export type PlottedWindow = {
 };
 
 /**
- * Stated against measured as SVG: a point per window with its 95 % interval, on the line where both are equal.
+ * Stated against measured probability as SVG: a point per window with its 95 % interval, and the diagonal.
  */
 export async function reliabilityPlot(rows: readonly PlottedWindow[]): Promise<string> {
   const share = {
@@ -26,7 +26,7 @@ export async function reliabilityPlot(rows: readonly PlottedWindow[]): Promise<s
     width: 420,
     height: 420,
     background: "white",
-    title: { text: "What was stated, and what came", subtitle: `windows on true bustabit games, ${samples(rows)}` },
+    title: { text: "Stated and measured probability", subtitle: `windows on real bustabit games, ${samples(rows)}` },
     layer: [
       {
         data: { values: [{ p: 0.45 }, { p: 1 }] },
@@ -38,7 +38,7 @@ export async function reliabilityPlot(rows: readonly PlottedWindow[]): Promise<s
         mark: { type: "rule" },
         encoding: {
           x: { field: "stated", ...share, title: "stated probability" },
-          y: { field: "low", ...share, title: "share that came true, with 95 % interval" },
+          y: { field: "low", ...share, title: "share of hits, with 95 % interval" },
           y2: { field: "high" },
           color: forecaster,
         },

@@ -1,8 +1,8 @@
 /**
- * What the model costs against an oracle who knows the odds: mean KL(oracle ‖ forecast) in 1e-5 nats a round.
+ * The regret of the model against an oracle that knows the odds: mean KL(oracle ‖ forecast) in 1e-5 nats per round.
  *
- * On true bustabit-v2 games 1 to 2,500,000 in five blocks, from an empty state each; then on made-up tables. Beside it
- * its own experts alone, what people go by, and a believer in streaks.
+ * On the real bustabit-v2 games 1 to 2,500,000 in five blocks, each from an empty state; then on synthetic tables. For
+ * comparison: single experts of the model, simple references, and a forecaster that expects streaks to continue.
  */
 import { mean } from "simple-statistics";
 import { emptyState, forgetContext, learn, probabilities, type State } from "../../src/forecasts/model/k7.ts";
@@ -19,20 +19,20 @@ import {
 } from "../../src/forecasts/accuracy/figures/references.ts";
 import { trueGames } from "../forecasts/true-games.ts";
 import type { Bench } from "./bench-result.ts";
-import { MADE_TABLES, trueTable, type MadeRound } from "./synthetic-tables.ts";
+import { SYNTHETIC_TABLES, trueTable, type SyntheticRound } from "./synthetic-tables.ts";
 
-/** Nats a round that the model may lose to the oracle on true games, in the unit of the table. */
-const PROMISED = 1.5;
+/** The maximum regret on real games, in 1e-5 nats per round. */
+const MAX_REGRET = 1.5;
 const BLOCK = 500_000;
 const BLOCKS = [500_000, 1_000_000, 1_500_000, 2_000_000, 2_500_000];
 const EXPERTS_SHOWN = ["LR", "TH", "D1000"] as const;
-/** A streak makes its color likelier by a tenth of its odds for each round it has lasted, up to five. */
+/** The streak forecaster increases the odds of a color by a tenth for each round of its streak, up to five. */
 const STREAK_MAX = 5;
 const SEED = 20_261_121;
 
 export default {
   name: "regret",
-  about: "1e-5 nats a round lost to an oracle who knows the odds, on true games and made-up tables",
+  about: "1e-5 nats per round lost to an oracle that knows the odds, on real games and synthetic tables",
   run({ isShort, say }) {
     const results: Record<string, string | number | null>[] = [];
     const failures: string[] = [];
@@ -48,27 +48,27 @@ export default {
       add(`bustabit-v2 games ${last - count + 1} to ${last}`, regrets);
       ours.push(regrets["K7"]!);
       longRun.push(regrets["LR"]!);
-      if (!isShort && regrets["K7"]! > PROMISED)
-        failures.push(`at most ${PROMISED} on every block, got ${regrets["K7"]} up to game ${last}`);
+      if (!isShort && regrets["K7"]! > MAX_REGRET)
+        failures.push(`at most ${MAX_REGRET} on every block, got ${regrets["K7"]} up to game ${last}`);
     }
-    for (const { name, rounds } of MADE_TABLES) {
+    for (const { name, rounds } of SYNTHETIC_TABLES) {
       add(name, regretsOf(rounds(isShort ? 20_000 : BLOCK, SEED), 0.03));
     }
     return {
       baseline: mean(longRun),
       ours: mean(ours),
-      unit: "1e-5 nats a round on true games (long-run shares against K7)",
+      unit: "1e-5 nats per round on real games (long-run shares against K7)",
       results,
       notes: [
-        `made-up tables have ${isShort ? 20_000 : BLOCK} rounds each from seed ${SEED}; the declared edge is 3 %, also where it is not true`,
-        "LR: long-run shares, the published baseline; TH, D1000: those experts alone; last_100, last_20, due: the references beside our accuracy",
+        `synthetic tables have ${isShort ? 20_000 : BLOCK} rounds each from seed ${SEED}; the declared edge is 3 %, also where it is not true`,
+        "LR: long-run shares, the published baseline; TH, D1000: those experts alone; last_100, last_20, due: the published references",
       ],
       failures,
     };
   },
 } satisfies Bench;
 
-function regretsOf(rounds: Iterable<MadeRound>, edge: number): Record<string, number> {
+function regretsOf(rounds: Iterable<SyntheticRound>, edge: number): Record<string, number> {
   const model = createModel({ thresholds: [200, 1000], edge });
   const state = emptyState(model);
   const references = emptyReferences(model.colors);
@@ -76,7 +76,7 @@ function regretsOf(rounds: Iterable<MadeRound>, edge: number): Record<string, nu
   const sums = new Map<string, number>();
   let scored = 0;
   for (const { color, reachedX0, afterGap, odds } of rounds) {
-    // where rounds were lost the one that was meant never came: nothing is scored
+    // after lost rounds the forecast round is unknown: nothing is scored
     const isScored = odds !== null && !afterGap;
     if (isScored) {
       scored += 1;
@@ -97,31 +97,31 @@ function regretsOf(rounds: Iterable<MadeRound>, edge: number): Record<string, nu
   return Object.fromEntries([...sums].map(([name, sum]) => [name, Math.round((sum / scored) * 1e7) / 100]));
 }
 
-/** What each forecaster says of the next round; the views are gone with the next call. */
+/** Calls `add` with each forecaster's probabilities of the next round; the arrays are reused by the next call. */
 function forecasts(
   model: Model,
   state: State,
   references: References,
   streak: { color: number; rounds: number },
-  said: (name: string, p: ArrayLike<number>) => void,
+  add: (name: string, p: ArrayLike<number>) => void,
 ): void {
-  said("K7", probabilities(model, state));
+  add("K7", probabilities(model, state));
   for (const name of EXPERTS_SHOWN) {
     const at = EXPERTS.indexOf(name) * model.colors;
-    said(name, state.experts.subarray(at, at + model.colors));
+    add(name, state.experts.subarray(at, at + model.colors));
   }
   for (const name of REFERENCES.toReversed()) {
-    said(
+    add(
       name,
       referencePpm(references, name).map((p) => p / PPM),
     );
   }
   const boost = 1 + Math.min(streak.rounds, STREAK_MAX) / 10;
   const weights = Array.from({ length: model.colors }, (_, k) => state.experts[k]! * (k === streak.color ? boost : 1));
-  const whole = weights.reduce((a, b) => a + b, 0);
-  said(
+  const total = weights.reduce((a, b) => a + b, 0);
+  add(
     "streak",
-    weights.map((weight) => weight / whole),
+    weights.map((weight) => weight / total),
   );
 }
 

@@ -1,8 +1,8 @@
 /**
  * A reproducible stream of uniform numbers in [0, 1) with 32 bits each: `sfc32` of PractRand (Doty-Humphrey), three
- * words of state and a counter, seeded by one number and run in for fifteen steps.
+ * words of state and a counter, seeded by one number; the first fifteen values are discarded.
  */
-export function chance(seed: number): () => number {
+export function seededRandom(seed: number): () => number {
   let [a, b, c, counter] = [0, seed | 0, (seed ^ 0x5eed5eed) | 0, 1];
   const next = () => {
     const sum = (((a + b) | 0) + counter) | 0;

@@ -1,48 +1,48 @@
 /**
- * Made-up tables whose true odds are known before every round, each with its parameters in its name or beside it.
+ * Synthetic tables whose true odds are known before every round; each has its parameters in its name.
  *
- * Bands are below 2, below 10 and above. A table is told by the probabilities of reaching 1.10, 2 and 10; one uniform
- * number decides the round.
+ * Bands are below 2, below 10 and above. A table is defined by the probabilities of reaching 1.10, 2 and 10; one uniform
+ * random number decides each round.
  */
 import { colorOf } from "../forecasts/true-games.ts";
-import { chance } from "./seeded-random.ts";
+import { seededRandom } from "./seeded-random.ts";
 
-/** A round as it reaches us. */
-export type MadeRound = {
+/** A round as it is received. */
+export type SyntheticRound = {
   color: number;
   reachedX0: boolean;
   /** Rounds before it were lost. */
   afterGap: boolean;
-  /** True odds by color before it; null where it is no outcome of the table, as in a stuck feed. */
+  /** True odds by color; null if the round is a repetition by a stuck feed. */
   odds: readonly number[] | null;
 };
 
 /** A scenario: its name and the rounds in order. */
-export type MadeTable = { name: string; rounds: (count: number, seed: number) => Iterable<MadeRound> };
+export type SyntheticTable = { name: string; rounds: (count: number, seed: number) => Iterable<SyntheticRound> };
 
 /** Probabilities of reaching 1.10, 2 and 10. */
 type Reach = readonly [x0: number, two: number, ten: number];
 
-/** What a table is asked before each round. */
+/** What the odds of a round may depend on. */
 type Now = { index: number; count: number; previous: number; gap: number; random: () => number };
 
 const atEdge = (edge: number): Reach => [(1 - edge) / 1.1, (1 - edge) / 2, (1 - edge) / 10];
 const withTop = ([x0, two]: Reach, top: number): Reach => [x0, two, top];
 
-export const MADE_TABLES: readonly MadeTable[] = [
+export const SYNTHETIC_TABLES: readonly SyntheticTable[] = [
   { name: "same odds, edge 1 %", rounds: from(() => atEdge(0.01)) },
   { name: "same odds, edge 3 %", rounds: from(() => atEdge(0.03)) },
   { name: "same odds, edge 5 %", rounds: from(() => atEdge(0.05)) },
   { name: "same odds, not c/x: pink half as likely", rounds: from(() => withTop(atEdge(0.03), 0.0485)) },
-  // the mass of instant crashes lies between 1.00 and 1.10 and touches nothing above
+  // instant crashes are below 1.10 and do not affect the odds above
   { name: "same odds, no instant crash, edge 3 % from 1.10 on", rounds: from(() => atEdge(0.03)) },
   {
     name: "edge 3 %, 8 % from the middle on",
     rounds: from(({ index, count }) => atEdge(index < count / 2 ? 0.03 : 0.08)),
   },
   {
-    name: "edge anew from 1 to 9 % every 20,000 rounds",
-    rounds: from(anew(20_000, (random) => atEdge(0.01 + 0.08 * random()))),
+    name: "new edge from 1 to 9 % every 20,000 rounds",
+    rounds: from(redrawn(20_000, (random) => atEdge(0.01 + 0.08 * random()))),
   },
   {
     name: "pink 9.7 and 6 % in turn, every 25,000 rounds",
@@ -89,8 +89,8 @@ export const MADE_TABLES: readonly MadeTable[] = [
   },
 ];
 
-/** True games as a table; the oracle knows the house's formula, edge 1 %. */
-export function* trueTable(games: readonly number[]): Generator<MadeRound> {
+/** Real games as a table; the oracle knows the formula of the house, with an edge of 1 %. */
+export function* trueTable(games: readonly number[]): Generator<SyntheticRound> {
   const odds = oddsOf(atEdge(0.01));
   for (const hundredths of games)
     yield { color: colorOf(hundredths), reachedX0: hundredths >= 110, afterGap: false, odds };
@@ -101,9 +101,9 @@ function oddsOf([, two, ten]: Reach): number[] {
 }
 
 function from(reachNow: (now: Now) => Reach) {
-  return function* (count: number, seed: number): Generator<MadeRound> {
-    const random = chance(seed);
-    const now: Now = { index: 0, count, previous: 0, gap: 0, random: chance(seed + 1) };
+  return function* (count: number, seed: number): Generator<SyntheticRound> {
+    const random = seededRandom(seed);
+    const now: Now = { index: 0, count, previous: 0, gap: 0, random: seededRandom(seed + 1) };
     for (; now.index < count; now.index++) {
       const reach = reachNow(now);
       const u = random();
@@ -115,13 +115,13 @@ function from(reachNow: (now: Now) => Reach) {
   };
 }
 
-/** New odds every so many rounds. */
-function anew(every: number, draw: (random: () => number) => Reach): (now: Now) => Reach {
+/** Draws new odds every `every` rounds. */
+function redrawn(every: number, draw: (random: () => number) => Reach): (now: Now) => Reach {
   let reach = atEdge(0.03);
   return ({ index, random }) => (index % every === 0 ? (reach = draw(random)) : reach);
 }
 
-/** Both color thresholds walk by so much a round in log-odds, held back towards their usual odds by a thousandth. */
+/** A random walk of both thresholds in log-odds, by `step` per round, with a mean reversion of a thousandth. */
 function walking(step: number): (now: Now) => Reach {
   let [two, ten] = [0, 0];
   const usual = [Math.log(0.485 / 0.515), Math.log(0.097 / 0.485 / (1 - 0.097 / 0.485))] as const;
@@ -135,17 +135,21 @@ function walking(step: number): (now: Now) => Reach {
   };
 }
 
-/** The color that came last has its odds multiplied, the others share what is left. */
+/** Multiplies the odds of the previous color; the others share the rest. */
 function sticky(previous: number, factor: number): Reach {
   const weights = oddsOf(atEdge(0.03)).map((p, k) => (k === previous ? p * factor : p));
-  const whole = weights.reduce((a, b) => a + b, 0);
-  return [0.97 / 1.1, (weights[1]! + weights[2]!) / whole, weights[2]! / whole];
+  const total = weights.reduce((a, b) => a + b, 0);
+  return [0.97 / 1.1, (weights[1]! + weights[2]!) / total, weights[2]! / total];
 }
 
-/** Rounds that never reach us, singly by color, or in bursts of 20. */
-function losing(inner: MadeTable["rounds"], lossOf: (color: number) => number, burst: number): MadeTable["rounds"] {
+/** Loses rounds: single ones by color, or bursts of 20. */
+function losing(
+  inner: SyntheticTable["rounds"],
+  lossOf: (color: number) => number,
+  burst: number,
+): SyntheticTable["rounds"] {
   return function* (count, seed) {
-    const random = chance(seed + 2);
+    const random = seededRandom(seed + 2);
     let afterGap = false;
     let lostFor = 0;
     for (const round of inner(count, seed)) {
@@ -161,8 +165,8 @@ function losing(inner: MadeTable["rounds"], lossOf: (color: number) => number, b
   };
 }
 
-/** At so many places the newest round comes again and again. */
-function stuck(inner: MadeTable["rounds"], places: number, times: number): MadeTable["rounds"] {
+/** Repeats the newest round `times` times at `places` places. */
+function stuck(inner: SyntheticTable["rounds"], places: number, times: number): SyntheticTable["rounds"] {
   return function* (count, seed) {
     let index = 0;
     for (const round of inner(count, seed)) {

@@ -1,7 +1,7 @@
 /**
- * `verify` of a whole record as the command does it, in a process of its own: rounds with their sets and scores, accuracy, and
- * the transparency log with a statement about every table each time that it grew. The record is made by passes, as polls make
- * it. No baseline: the promise is in seconds per million rounds, with memory that does not grow.
+ * The `verify` command over a complete record, in its own process: rounds with their forecast sets and scores, accuracy, and
+ * the transparency log with a statement about every table at intervals. The record is written by passes, as by polls. There
+ * is no baseline: the target is in seconds per million rounds, with memory that does not grow.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -22,12 +22,12 @@ import type { Bench } from "./bench-result.ts";
 
 const FULL = { tables: 4, sizes: [50_000, 200_000] };
 const SHORT = { tables: 2, sizes: [400, 800] };
-/** The log states every table after so many rounds of each. */
+/** The log has a statement about every table after this many rounds of each. */
 const ROUNDS_PER_STATEMENT = 500;
 const ROUND_MS = 10_000;
-const PROMISED_SECONDS_PER_MILLION = 60;
-const PROMISED_GROWTH = 1.25;
-const LOOK_EVERY_MS = 50;
+const TARGET_SECONDS_PER_MILLION = 60;
+const MAX_GROWTH = 1.25;
+const CHECK_EVERY_MS = 50;
 const START = path.join(import.meta.dirname, "../../src/start.js");
 
 export default {
@@ -56,18 +56,18 @@ export default {
         const perMillion = Number(((1e6 * (most?.seconds ?? 0)) / (most?.rounds ?? 1)).toFixed(1));
         const growth = (most?.peak_mb ?? 0) / (least?.peak_mb ?? 1);
         return {
-          baseline: PROMISED_SECONDS_PER_MILLION,
+          baseline: TARGET_SECONDS_PER_MILLION,
           ours: perMillion,
           unit: "s per million rounds",
           results,
-          notes: ["the seconds of the command, its start included; the memory is that of its process"],
+          notes: ["seconds include the start of the command; memory is that of its process"],
           failures: isShort
             ? []
             : [
-                ...(perMillion > PROMISED_SECONDS_PER_MILLION
-                  ? [`${PROMISED_SECONDS_PER_MILLION} s per million rounds, got ${perMillion}`]
+                ...(perMillion > TARGET_SECONDS_PER_MILLION
+                  ? [`${TARGET_SECONDS_PER_MILLION} s per million rounds, got ${perMillion}`]
                   : []),
-                ...(growth > PROMISED_GROWTH
+                ...(growth > MAX_GROWTH
                   ? [
                       `memory that does not grow, got ${growth.toFixed(2)} × for ${(most?.rounds ?? 0) / (least?.rounds ?? 1)} × the rounds`,
                     ]
@@ -83,7 +83,7 @@ export default {
   },
 } satisfies Bench;
 
-/** Tables without rounds, and what makes them longer. */
+/** Creates tables without rounds, and a function that adds rounds. */
 async function beginRecord(sql: Sql, count: number, folder: string) {
   const made = await makeHouse(sql, {
     tables: Array.from({ length: count }, (_, n) =>
@@ -122,11 +122,11 @@ async function verifyAll(databaseUrl: string, directory: string) {
     stdio: ["ignore", "pipe", "inherit"],
   });
   let peakKb = 0;
-  const watch = setInterval(() => (peakKb = Math.max(peakKb, peakOf(child.pid ?? 0))), LOOK_EVERY_MS);
+  const watch = setInterval(() => (peakKb = Math.max(peakKb, peakOf(child.pid ?? 0))), CHECK_EVERY_MS);
   try {
     const [out, [code]] = await Promise.all([child.stdout.toArray(), once(child, "exit") as Promise<[number]>]);
     const text = Buffer.concat(out as Buffer[]).toString();
-    if (code !== 0) throw new Error(`expected a record that holds, got exit code ${code}: ${text}`);
+    if (code !== 0) throw new Error(`expected verify to exit with code 0, got ${code}: ${text}`);
     const seconds = Number(((performance.now() - startedAt) / 1_000).toFixed(1));
     return { seconds, peak_mb: Math.round(peakKb / 1024), ...checkedSchema.parse(JSON.parse(text)).checked };
   } finally {
@@ -138,7 +138,7 @@ const checkedSchema = z.object({
   checked: z.object({ forecasts: z.number(), scores: z.number(), log_entries: z.number() }),
 });
 
-/** The most memory that a process had so far, in kB; 0 when it is gone. */
+/** The peak memory of a process in kB; 0 if it has exited. */
 function peakOf(pid: number): number {
   try {
     return Number(/^VmHWM:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0);

@@ -1,8 +1,8 @@
 /**
- * Are windows true? Every color and target on true bustabit-v2 games 1,000,001 to 1,300,000 from an empty state, the
- * next window when the last one has ended; stated against measured, and a plot of it.
+ * The reliability of windows: every color and target on the real bustabit-v2 games 1,000,001 to 1,300,000 from an empty
+ * state, each window starting when the previous one has ended; stated against measured probability, with a plot.
  *
- * Beside ours the windows of a forecaster who goes by the last hundred rounds.
+ * For comparison: the windows of a forecaster that uses the shares of the last hundred rounds.
  */
 import { WINDOW_ROUNDS_MAX, WINDOW_TARGETS } from "../../src/forecasts/model/features.ts";
 import { writeFileSync } from "node:fs";
@@ -21,7 +21,7 @@ import { reliabilityPlot } from "./plot.ts";
 
 const COLORS = ["blue", "purple", "pink"] as const;
 const GAMES = 300_000;
-/** Game 1,300,000 is known from the anchor at 1,500,000. */
+/** The game from whose hash the earlier ones are computed. */
 const ANCHOR = 1_500_000;
 const OFF_TARGET = 20;
 
@@ -32,7 +32,7 @@ type Sequence = { sums: Sums; open: Open | null; rounds: number };
 
 export default {
   name: "windows",
-  about: "stated against measured for all nine windows on 300,000 true games",
+  about: "stated against measured probability of all nine windows on 300,000 real games",
   async run({ isShort, directory, say }) {
     const games = isShort ? trueGames(20_000, 1_000_000) : trueGames(500_000, ANCHOR).slice(0, GAMES);
     const { ours, last100 } = play(games);
@@ -51,7 +51,7 @@ export default {
       results,
       notes: [
         `games ${isShort ? "980001 to 1000000" : "1000001 to 1300000"}; rounds: mean length of a window; z: (hits − stated) / standard deviation`,
-        `e_value: evidence against the stated probabilities; ${OFF_TARGET} and more would say off target`,
+        `e_value: evidence against the stated probabilities; ${OFF_TARGET} and more would mean off target`,
       ],
       failures: isShort
         ? []
@@ -75,11 +75,11 @@ function play(games: readonly number[]): { ours: Sequence[][]; last100: Sequence
         start(last100[color]!, constantWindows(share), (rounds) => windowBaselinePpm(model, state, color, rounds));
       }
     }
-    const came = colorOf(hundredths);
-    settle(ours, came);
-    settle(last100, came);
-    learn(model, state, came, hundredths >= model.x0Hundredths);
-    learnReferences(references, came);
+    const outcome = colorOf(hundredths);
+    settle(ours, outcome);
+    settle(last100, outcome);
+    learn(model, state, outcome, hundredths >= model.x0Hundredths);
+    learnReferences(references, outcome);
   }
   return { ours, last100 };
 }
@@ -97,13 +97,13 @@ function start(targets: Sequence[], windows: readonly (Window | null)[], baseOf:
   });
 }
 
-/** A round has come: windows that end with it are scored, also those that were hit before. */
-function settle(all: readonly Sequence[][], came: number): void {
+/** Applies a round: scores the windows that end with it, also those that were hit before. */
+function settle(all: readonly Sequence[][], outcome: number): void {
   all.forEach((targets, color) => {
     for (const sequence of targets) {
       const { open } = sequence;
       if (open === null) continue;
-      open.hit ||= color === came;
+      open.hit ||= color === outcome;
       open.left -= 1;
       if (open.left > 0) continue;
       addScore(sequence.sums, scoreWindow(open.pPpm, open.basePpm, open.hit));
@@ -113,7 +113,7 @@ function settle(all: readonly Sequence[][], came: number): void {
   });
 }
 
-/** The windows of a forecaster who sees the same chance every round. */
+/** The windows of a forecaster with a constant probability per round. */
 function constantWindows(share: number): (Window | null)[] {
   return WINDOW_TARGETS.map((target) => {
     let survival = 1;

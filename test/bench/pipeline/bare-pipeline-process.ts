@@ -20,8 +20,8 @@ import { BANDS, shownOf } from "./straightforward-pipeline.ts";
 
 const [databaseUrl = "", redisUrl = "", houseUrl = ""] = process.argv.slice(2);
 /** No two messages have a table in common. */
-const AT_ONCE = 2;
-const sql = connect(databaseUrl, { name: "bare", max: AT_ONCE, isSteady: true });
+const CONCURRENT = 2;
+const sql = connect(databaseUrl, { name: "bare", max: CONCURRENT, isSteady: true });
 const connection = new Redis(redisUrl, { maxRetriesPerRequest: null });
 const model = modelOf(BANDS, null);
 const colors = BANDS.map(({ name, below }) => ({ name, below }));
@@ -64,7 +64,7 @@ interface Changes {
   shown: object[];
 }
 
-async function takeUp(): Promise<void> {
+async function loadStates(): Promise<void> {
   const tables = await sql<{ table: number; seq: number; newest: number; state: Buffer }[]>`
     select s.table_id as "table", s.learned_seq::integer as seq, r.round_id::integer as newest, s.state
     from model_states s
@@ -115,13 +115,13 @@ function score(table: number, own: Known, one: Waiting, color: string, to: Chang
   one.hit ||= one.feature.split(":")[1] === color;
   if (own.seq < one.cutoff + one.horizon) return;
   own.waiting.delete(one.feature);
-  const judged = isWindow(one.feature)
+  const scored = isWindow(one.feature)
     ? scoreWindow(one.pPpm[0] ?? 0, one.basePpm[0] ?? 0, one.hit)
     : scoreNextColor(one.pPpm, one.basePpm, colorIndex(BANDS, color));
-  const { hit, brier, brierBase: brier_base, rps, rpsBase: rps_base, ll, llBase: ll_base } = judged;
+  const { hit, brier, brierBase: brier_base, rps, rpsBase: rps_base, ll, llBase: ll_base } = scored;
   const figures = { hit, brier, brier_base, rps, rps_base, ll, ll_base };
   const place = { table_id: table, feature: one.feature };
-  to.scores.push({ ...place, cutoff_seq: one.cutoff, outcome: outcomeOf(judged), ...figures });
+  to.scores.push({ ...place, cutoff_seq: one.cutoff, outcome: outcomeOf(scored), ...figures });
   to.sums.push({ ...place, hour: one.hour, ...figures });
 }
 
@@ -217,7 +217,7 @@ async function store({ rounds, states, forecasts, scores, sums, shown }: Changes
   ]);
 }
 
-await takeUp();
+await loadStates();
 const worker = new Worker<{ tables: number[] }>(
   "bare-poll",
   async ({ data: { tables } }) => {
@@ -226,7 +226,7 @@ const worker = new Worker<{ tables: number[] }>(
     for (const [table, listed] of answers) take(table, listed, changes);
     await store(changes);
   },
-  { connection, concurrency: AT_ONCE },
+  { connection, concurrency: CONCURRENT },
 );
 worker.on("failed", (_, error) => process.stderr.write(`the bare design failed: ${error.stack ?? error.message}\n`));
 worker.on("error", (error) => process.stderr.write(`the bare design: ${error.message}\n`));

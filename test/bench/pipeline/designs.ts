@@ -11,12 +11,12 @@ import { connect, type Sql } from "../../../src/db/client.ts";
 import { migrate } from "../../../src/db/migrate.ts";
 import { openQueues } from "../../../src/queue/queues.ts";
 import { pathOf, serveLoopHouse, type LoopHouse } from "./house.ts";
-import { ourFacts, plainFacts } from "./results.ts";
+import { ourResults, plainResults } from "./results.ts";
 import type { BenchServers } from "./servers.ts";
 import { BANDS, makePlainTables } from "./straightforward-pipeline.ts";
 
 /** A design at work on a house of its own: the same tables, the same rounds. */
-export interface Side {
+export interface Design {
   name: string;
   house: LoopHouse;
   /** Starts its process; gives what it can be measured by. */
@@ -26,7 +26,7 @@ export interface Side {
   /** The id of the round of each table after which the newest forecast of the next color was issued. */
   forecast(): Promise<ReadonlyMap<number, number>>;
   /** Is every round stored that was played, and every forecast scored that ended? */
-  isDone(): Promise<boolean>;
+  isComplete(): Promise<boolean>;
   /** What it came to: rounds, forecasts and scores as lines in one order, up to a round of each table. */
   facts(upTo: number): Promise<string[]>;
   /** Size of its database with indexes. */
@@ -53,7 +53,7 @@ export async function openOurs(
   tables: number,
   directory: string,
   tablesPerHouse = TABLES_PER_HOUSE,
-): Promise<Side> {
+): Promise<Design> {
   await migrate(databaseUrl);
   const house = await serveLoopHouse(tables);
   const folder = path.join(directory, "ours");
@@ -95,7 +95,7 @@ export async function openOurs(
       const said = once(child.stdout ?? child, "data").then(() => null);
       const code = await Promise.race([said, ended]);
       if (code !== null)
-        throw new Error(`the worker ended with ${code} before it worked:\n${readFileSync(log, "utf8")}`);
+        throw new Error(`the worker ended with ${code} before it was ready:\n${readFileSync(log, "utf8")}`);
       return {
         pid: child.pid ?? 0,
         async stop() {
@@ -112,7 +112,7 @@ export async function openOurs(
         where h.set_seq is not null`;
       return new Map(rows.map(({ table, after }) => [table, after]));
     },
-    async isDone() {
+    async isComplete() {
       const rows = await sql<NewestRound[]>`
         select /* the bench looks */
           substr(t.game, 2)::integer as "table",
@@ -127,7 +127,7 @@ export async function openOurs(
         join tables t on t.id = h.table_id`;
       return isAllOf(house, rows);
     },
-    facts: (upTo) => ourFacts(sql, upTo),
+    facts: (upTo) => ourResults(sql, upTo),
     storedBytes: () => databaseBytes(sql),
     async close() {
       await Promise.all([house.close(), sql.end({ timeout: 5 }), queues.close()]);
@@ -141,7 +141,7 @@ export async function openPlain(
   databaseUrl: string,
   tables: number,
   commit: "statement" | "round",
-): Promise<Side> {
+): Promise<Design> {
   return openSimple(servers, databaseUrl, tables, {
     name: `${PLAIN}, a commit a ${commit}`,
     file: "straightforward-pipeline-process.ts",
@@ -152,7 +152,7 @@ export async function openPlain(
 }
 
 /** The rows of the baseline and nothing else, with as little work as we found: no answer kept, nothing checked. */
-export async function openBare(servers: BenchServers, databaseUrl: string, tables: number): Promise<Side> {
+export async function openBare(servers: BenchServers, databaseUrl: string, tables: number): Promise<Design> {
   return openSimple(servers, databaseUrl, tables, {
     name: BARE,
     file: "bare-pipeline-process.ts",
@@ -177,7 +177,7 @@ async function openSimple(
     queue: string;
     messages: (asked: readonly number[]) => object[];
   },
-): Promise<Side> {
+): Promise<Design> {
   const sql = connect(databaseUrl, { name: "bench", max: 1 });
   await makePlainTables(sql);
   const connection = new Redis(servers.redisUrl);
@@ -209,7 +209,7 @@ async function openSimple(
         from published`;
       return new Map(rows.map(({ table, after }) => [table, after]));
     },
-    async isDone() {
+    async isComplete() {
       const rows = await sql<NewestRound[]>`
         select /* the bench looks */
           s.table_id as "table",
@@ -224,7 +224,7 @@ async function openSimple(
         from model_states s`;
       return isAllOf(house, rows);
     },
-    facts: (upTo) => plainFacts(sql, upTo),
+    facts: (upTo) => plainResults(sql, upTo),
     storedBytes: () => databaseBytes(sql),
     async close() {
       await Promise.all([house.close(), sql.end({ timeout: 5 }), polls.close()]);

@@ -72,6 +72,6 @@ function bodyOf(table: number, newest: number): Buffer {
 }
 
 /** A fair game with an edge of 1 %: a multiplier of x or more comes with probability 0.99 / x. */
-function multiplierOf(chance: number): number {
-  return Math.max(100, Math.min(1_000_000, Math.floor(99 / (1 - chance)))) / 100;
+function multiplierOf(uniform: number): number {
+  return Math.max(100, Math.min(1_000_000, Math.floor(99 / (1 - uniform)))) / 100;
 }

@@ -21,7 +21,7 @@ import type { Bench } from "../bench-result.ts";
 import { measureLog } from "./log.ts";
 import { LISTED } from "./house.ts";
 import { between, startBenchServers, type BenchServers, type Spent } from "./servers.ts";
-import { BARE, openBare, openOurs, openPlain, PLAIN, TABLES_PER_HOUSE, type Side } from "./designs.ts";
+import { BARE, openBare, openOurs, openPlain, PLAIN, TABLES_PER_HOUSE, type Design } from "./designs.ts";
 
 const FULL = {
   tables: 100,
@@ -34,21 +34,21 @@ const FULL = {
 const SHORT = { tables: 10, warmUpMs: 300, sliceMs: 1_000, slices: 1, steps: [1], paced: { tables: 20, ms: 1_000 } };
 /** Rounds a second of all tables together at the fixed pace: each table of 1,000 plays one every 15 s. */
 const PACE = 67;
-const LOOK_EVERY_MS = 2;
+const CHECK_EVERY_MS = 2;
 /** A round that is stored for so long and not forecast after will not be: its forecast was too late to be committed. */
 const MISSED_AFTER_MS = 2_000;
 /** Without any progress for so long something is broken. */
 const STUCK_MS = 60_000;
 /** By rounds a response: rounds a second next to the straightforward program, milliseconds of processor time a round. */
-const PROMISED = new Map([
+const TARGETS = new Map([
   [1, { ratio: 4, ms: 0.45 }],
   [10, { ratio: 8, ms: 0.12 }],
 ]);
-const PROMISED_WAL_BYTES = 3_000;
+const MAX_WAL_BYTES = 3_000;
 /** The log states what moved at most so often; jobs/publish-log.ts has its schedule. */
 const LOG_EVERY_MS = 10_000;
 /** Of the processor time of the pipeline at the fixed pace. */
-const PROMISED_LOG_SHARE = 0.05;
+const MAX_LOG_SHARE = 0.05;
 
 export default {
   name: "pipeline",
@@ -62,7 +62,7 @@ export default {
       const rows: Row[] = [];
       let compared = 0;
       for (const step of steps) {
-        const sides = await openSides(servers, folder, { tables, step });
+        const sides = await openDesigns(servers, folder, { tables, step });
         try {
           const measured: Slice[] = [];
           for (let slice = 0; slice < slices; slice++) {
@@ -115,18 +115,17 @@ const SHOWN = [
 
 function failuresOf(rows: readonly Row[]): string[] {
   const share = shareOfLog(rows);
-  const log =
-    share <= PROMISED_LOG_SHARE ? [] : [`${PROMISED_LOG_SHARE * 100} % for the log, got ${(share * 100).toFixed(1)} %`];
+  const log = share <= MAX_LOG_SHARE ? [] : [`${MAX_LOG_SHARE * 100} % for the log, got ${(share * 100).toFixed(1)} %`];
   const ours = rows
     .filter(({ side }) => side === "ours")
     .flatMap(({ rounds_at_once: step, ratio, total_ms: ms, wal_bytes: wal }) => {
-      const promised = PROMISED.get(step);
+      const promised = TARGETS.get(step);
       if (promised === undefined) return [];
       const at = `${roundsText(step)} at a time`;
       return [
         ...(ratio < promised.ratio ? [`${promised.ratio} × the baseline ${at}, got ${ratio}`] : []),
         ...(ms > promised.ms ? [`${promised.ms} ms of processor time a round ${at}, got ${ms}`] : []),
-        ...(wal > PROMISED_WAL_BYTES ? [`${PROMISED_WAL_BYTES} bytes of WAL a round ${at}, got ${wal}`] : []),
+        ...(wal > MAX_WAL_BYTES ? [`${MAX_WAL_BYTES} bytes of WAL a round ${at}, got ${wal}`] : []),
       ];
     });
   return [...log, ...ours];
@@ -178,10 +177,10 @@ function shareOfLog(rows: readonly Row[]): number {
   return ms(LOG) / ms("ours");
 }
 
-async function runPacedSlice(side: Side, servers: BenchServers, ms: number): Promise<Slice> {
+async function runPacedSlice(side: Design, servers: BenchServers, ms: number): Promise<Slice> {
   const process = await side.start();
   try {
-    await comeIn(side, 1);
+    await pollFirstRounds(side, 1);
     await settle(side);
     const before = await startMeasuring(side, servers, process.pid);
     let rounds = 0;
@@ -190,7 +189,7 @@ async function runPacedSlice(side: Side, servers: BenchServers, ms: number): Pro
       const tables = Array.from({ length: due - rounds }, (_, n) => (rounds + n) % side.house.tables);
       rounds = due;
       if (tables.length > 0) await play(side, tables, 1);
-      await delay(LOOK_EVERY_MS);
+      await delay(CHECK_EVERY_MS);
     }
     await settle(side);
     return { ...(await before.end()), step: 1, rounds, missed: 0 };
@@ -200,11 +199,11 @@ async function runPacedSlice(side: Side, servers: BenchServers, ms: number): Pro
 }
 
 /** Each on a database of its own for each number of rounds, since what is forecast depends on it. */
-async function openSides(
+async function openDesigns(
   servers: BenchServers,
   folder: string,
   { tables, step }: { tables: number; step: number },
-): Promise<Side[]> {
+): Promise<Design[]> {
   const database = (name: string) => servers.makeDatabase(`${name}_${step}`);
   return [
     await openPlain(servers, await database("statements"), tables, "statement"),
@@ -228,20 +227,20 @@ interface Slice {
 
 /** Starts a design, lets it come up to speed, and measures it. */
 async function runSlice(
-  side: Side,
+  side: Design,
   servers: BenchServers,
   { warmUpMs, sliceMs, step }: { warmUpMs: number; sliceMs: number; step: number },
 ): Promise<Slice> {
   const process = await side.start();
   try {
-    await comeIn(side, step);
+    await pollFirstRounds(side, step);
     await loop(side, warmUpMs, step);
     await settle(side);
-    await foresee(side, step);
+    await waitForForecasts(side, step);
     const measured = await startMeasuring(side, servers, process.pid);
     const played = await loop(side, sliceMs, step);
     await settle(side);
-    const missed = played.missed + (await foresee(side, step));
+    const missed = played.missed + (await waitForForecasts(side, step));
     return { ...(await measured.end()), step, rounds: played.rounds, missed };
   } finally {
     await process.stop();
@@ -249,7 +248,7 @@ async function runSlice(
 }
 
 /** From now until `end`; the slice lacks its rounds. */
-async function startMeasuring(side: Side, servers: BenchServers, pid: number) {
+async function startMeasuring(side: Design, servers: BenchServers, pid: number) {
   const [before, bytes, requests] = [await servers.spent([pid]), await side.storedBytes(), side.house.requests()];
   const startedAt = performance.now();
   return {
@@ -264,13 +263,13 @@ async function startMeasuring(side: Side, servers: BenchServers, pid: number) {
 }
 
 /** Takes in what the house lists before anything is played; after the rounds of a first answer nothing is forecast. */
-async function comeIn(side: Side, step: number): Promise<void> {
+async function pollFirstRounds(side: Design, step: number): Promise<void> {
   const [before, startedAt] = [side.house.requests(), performance.now()];
   await side.poll(tablesOf(side));
   // the poll that brings the next rounds must follow one without them: else the pause before them may be over
   while (side.house.requests() - before < side.house.tables) {
     requireProgress(side, startedAt);
-    await delay(LOOK_EVERY_MS);
+    await delay(CHECK_EVERY_MS);
   }
   await settle(side);
   if (side.house.newest(0) === LISTED) await play(side, tablesOf(side), step);
@@ -280,7 +279,7 @@ async function comeIn(side: Side, step: number): Promise<void> {
  * Plays on each table whose next round is forecast, `step` rounds at a time; gives how many were played, and how often a
  * table was played on without a forecast.
  */
-async function loop(side: Side, forMs: number, step: number): Promise<{ rounds: number; missed: number }> {
+async function loop(side: Design, forMs: number, step: number): Promise<{ rounds: number; missed: number }> {
   const endsAt = performance.now() + forMs;
   let rounds = 0;
   let missed = 0;
@@ -288,7 +287,7 @@ async function loop(side: Side, forMs: number, step: number): Promise<{ rounds: 
   for (;;) {
     const forecast = await side.forecast();
     let ready = tablesOf(side).filter((table) => forecast.get(table) === side.house.newest(table));
-    if (ready.length === 0 && performance.now() - movedAt > MISSED_AFTER_MS && (await side.isDone())) {
+    if (ready.length === 0 && performance.now() - movedAt > MISSED_AFTER_MS && (await side.isComplete())) {
       ready = tablesOf(side);
       missed += ready.length;
     }
@@ -299,52 +298,52 @@ async function loop(side: Side, forMs: number, step: number): Promise<{ rounds: 
     }
     if (performance.now() >= endsAt && rounds > 0) return { rounds, missed };
     requireProgress(side, movedAt);
-    await delay(LOOK_EVERY_MS);
+    await delay(CHECK_EVERY_MS);
   }
 }
 
-async function play(side: Side, tables: readonly number[], step: number): Promise<void> {
+async function play(side: Design, tables: readonly number[], step: number): Promise<void> {
   for (const table of tables) side.house.play(table, step);
   await side.poll(tables);
 }
 
 /** Waits until everything played is stored, and everything that ended is scored. */
-async function settle(side: Side): Promise<void> {
+async function settle(side: Design): Promise<void> {
   const startedAt = performance.now();
-  while (!(await side.isDone())) {
+  while (!(await side.isComplete())) {
     requireProgress(side, startedAt);
-    await delay(LOOK_EVERY_MS);
+    await delay(CHECK_EVERY_MS);
   }
 }
 
 /** Waits until the round after the newest is forecast everywhere; gives how often one was played on without. */
-async function foresee(side: Side, step: number): Promise<number> {
+async function waitForForecasts(side: Design, step: number): Promise<number> {
   let missed = 0;
   for (let startedAt = performance.now(); ;) {
     const forecast = await side.forecast();
     const left = tablesOf(side).filter((table) => forecast.get(table) !== side.house.newest(table));
     if (left.length === 0) return missed;
-    if (performance.now() - startedAt > MISSED_AFTER_MS && (await side.isDone())) {
+    if (performance.now() - startedAt > MISSED_AFTER_MS && (await side.isComplete())) {
       await play(side, left, step);
       missed += left.length;
       startedAt = performance.now();
     }
     requireProgress(side, startedAt);
-    await delay(LOOK_EVERY_MS);
+    await delay(CHECK_EVERY_MS);
   }
 }
 
-function tablesOf({ house }: Side): number[] {
+function tablesOf({ house }: Design): number[] {
   return Array.from({ length: house.tables }, (_, table) => table);
 }
 
-function requireProgress({ name }: Side, movedAt: number): void {
+function requireProgress({ name }: Design, movedAt: number): void {
   if (performance.now() - movedAt > STUCK_MS)
     throw new Error(`expected ${name} to come on, got nothing new for ${STUCK_MS / 1_000} s`);
 }
 
 /** @throws Error where two designs did not come to the same: then their speed means nothing. */
-async function compare(sides: readonly Side[]): Promise<number> {
+async function compare(sides: readonly Design[]): Promise<number> {
   const upTo = Math.min(
     ...sides.flatMap(({ house }) => Array.from({ length: house.tables }, (_, n) => house.newest(n))),
   );
@@ -360,7 +359,7 @@ async function compare(sides: readonly Side[]): Promise<number> {
 
 type Row = ReturnType<typeof rowOf>;
 
-function rowsOf(sides: readonly Side[], step: number, measured: readonly Slice[]): Row[] {
+function rowsOf(sides: readonly Design[], step: number, measured: readonly Slice[]): Row[] {
   const rows = sides.map(({ name }) => {
     const own = measured.filter((slice) => slice.side === name && slice.step === step);
     return rowOf(name, step, own);

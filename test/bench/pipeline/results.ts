@@ -8,7 +8,7 @@ import { scoreNextColor, scoreWindow } from "../../../src/forecasts/score/scorin
  */
 
 /** Rounds, forecasts and scores of ours up to round `upTo` of each table; a score's figures follow from its outcome. */
-export async function ourFacts(sql: Sql, upTo: number): Promise<string[]> {
+export async function ourResults(sql: Sql, upTo: number): Promise<string[]> {
   const rounds = await sql`
     select
       substr(t.game, 2)::integer as "table", r.seq::integer as seq, r.round_id, r.hundredths::integer as hundredths,
@@ -66,7 +66,7 @@ const NOT_SCORED = {
 };
 
 /** The same of the straightforward design. */
-export async function plainFacts(sql: Sql, upTo: number): Promise<string[]> {
+export async function plainResults(sql: Sql, upTo: number): Promise<string[]> {
   const rounds = await sql`
     select
       table_id as "table", seq::integer as seq, round_id::text as round_id, hundredths::integer as hundredths, color

@@ -68,7 +68,7 @@ export async function startBenchServers(directory: string, say: (line: string) =
       const seconds = (name: string) => Number(new RegExp(`^${name}:([0-9.]+)`, "m").exec(info)?.[1] ?? 0);
       return {
         node: await cpuSeconds(pids),
-        postgres: await familySeconds(postmaster),
+        postgres: await cpuSecondsWithChildren(postmaster),
         redis: seconds("used_cpu_sys") + seconds("used_cpu_user"),
         statements: row?.statements ?? 0,
         walBytes: row?.walBytes ?? 0,
@@ -114,7 +114,7 @@ async function cpuSeconds(pids: readonly number[]): Promise<number> {
   return times.reduce((sum, ticks) => sum + ticks, 0) / TICKS_PER_SECOND;
 }
 
-async function familySeconds(pid: number): Promise<number> {
+async function cpuSecondsWithChildren(pid: number): Promise<number> {
   const children = await readFile(`/proc/${pid}/task/${pid}/children`, "utf8");
   return cpuSeconds([pid, ...children.trim().split(/\s+/).filter(Boolean).map(Number)]);
 }

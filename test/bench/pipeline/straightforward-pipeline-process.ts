@@ -4,7 +4,7 @@ import { Queue, Worker } from "bullmq";
 import { Redis } from "ioredis";
 import { connect } from "../../../src/db/client.ts";
 import { pathOf } from "./house.ts";
-import { newestRound, takeRound, type QueuedRound } from "./straightforward-pipeline.ts";
+import { newestRound, processRound, type QueuedRound } from "./straightforward-pipeline.ts";
 
 const [databaseUrl = "", redisUrl = "", houseUrl = "", commit = ""] = process.argv.slice(2);
 /** Requests at once to one house, as ours. */
@@ -41,7 +41,7 @@ async function pollTable(table: number): Promise<void> {
   }
 }
 
-async function inTurn(table: number, work: () => Promise<void>): Promise<void> {
+async function runInOrder(table: number, work: () => Promise<void>): Promise<void> {
   const turn = (lines.get(table) ?? Promise.resolve()).then(work);
   lines.set(
     table,
@@ -57,9 +57,9 @@ const poller = new Worker<{ table: number }>("plain-poll", async ({ data }) => p
 const taker = new Worker<QueuedRound>(
   rounds.name,
   async ({ data }) =>
-    inTurn(data.table, async () => {
-      if (commit === "round") await sql.begin((tx) => takeRound(tx, data));
-      else await takeRound(sql, data);
+    runInOrder(data.table, async () => {
+      if (commit === "round") await sql.begin((tx) => processRound(tx, data));
+      else await processRound(sql, data);
     }),
   { connection, concurrency: CONCURRENCY },
 );

@@ -120,7 +120,7 @@ interface OpenForecast {
  * Takes in one round: stores it, learns it, scores what ended with it, says what comes next, and shows that. The same
  * round again changes nothing. Rounds of a table have to come one after another, in their order.
  */
-export async function takeRound(sql: Queryable, round: QueuedRound): Promise<void> {
+export async function processRound(sql: Queryable, round: QueuedRound): Promise<void> {
   const { table, multiplier } = round;
   const hundredths = Math.round(multiplier * 100);
   const color = colorOf(
@@ -217,27 +217,27 @@ async function score(
   for (const { id, feature, cutoffSeq, horizon, pPpm, basePpm, hit, hour } of waiting) {
     if (seq < cutoffSeq + BigInt(horizon)) continue;
     open.delete(feature);
-    const judged = isWindow(feature)
+    const scored = isWindow(feature)
       ? scoreWindow(pPpm[0] ?? 0, basePpm[0] ?? 0, hit)
       : scoreNextColor(pPpm, basePpm, colorIndex(BANDS, color));
     await sql`
       update forecasts
       set
         scored_at = clock_timestamp(),
-        outcome = ${outcomeOf(judged)},
-        hit = ${judged.hit},
-        brier = ${judged.brier},
-        brier_base = ${judged.brierBase},
-        rps = ${judged.rps},
-        rps_base = ${judged.rpsBase},
-        ll = ${judged.ll},
-        ll_base = ${judged.llBase}
+        outcome = ${outcomeOf(scored)},
+        hit = ${scored.hit},
+        brier = ${scored.brier},
+        brier_base = ${scored.brierBase},
+        rps = ${scored.rps},
+        rps_base = ${scored.rpsBase},
+        ll = ${scored.ll},
+        ll_base = ${scored.llBase}
       where id = ${id}`;
     await sql`
       insert into accuracy as a (table_id, feature, hour, n, hits, brier, brier_base, ll, ll_base)
       values (
-        ${table}, ${feature}, ${hour}::text::timestamptz, 1, ${Number(judged.hit)}, ${judged.brier},
-        ${judged.brierBase}, ${judged.ll}, ${judged.llBase}
+        ${table}, ${feature}, ${hour}::text::timestamptz, 1, ${Number(scored.hit)}, ${scored.brier},
+        ${scored.brierBase}, ${scored.ll}, ${scored.llBase}
       )
       on conflict (table_id, feature, hour) do update
       set

@@ -15,7 +15,7 @@ import { silent, type QueueServers } from "./start-worker.ts";
 const TICKS = 3;
 
 /** What setting every schedule again takes, and what a tick of the reconciler that finds all in order; milliseconds. */
-export interface Reconciled {
+export interface ReconcileCost {
   houses: number;
   setAgainMs: number;
   tickMs: number;
@@ -28,7 +28,7 @@ export async function measureReconcile(
   servers: QueueServers,
   counts: readonly number[],
   say: (line: string) => void,
-): Promise<Reconciled[]> {
+): Promise<ReconcileCost[]> {
   const { sql, redisUrl } = servers;
   const queues = await openQueues(jobs, redisUrl, silent);
   const lease = createLease(sql, { name: RECONCILER, holder: "bench" });
@@ -36,7 +36,7 @@ export async function measureReconcile(
   const periodic = createPeriodicTasks(() => [], { sql, settings, log: silent, published: () => undefined });
   const reconciler = createReconciler({ id: "bench", queues, sql, settings, lease, periodic, log: silent });
   try {
-    const measured: Reconciled[] = [];
+    const measured: ReconcileCost[] = [];
     for (const houses of counts) {
       say(`reconciling ${houses} houses`);
       await applyHouses(

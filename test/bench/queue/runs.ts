@@ -4,7 +4,7 @@ import { z } from "zod";
 import type { Job } from "../../../src/queue/job.ts";
 import { openQueues } from "../../../src/queue/queues.ts";
 import { inBatches } from "../../../src/queue/schedules/schedulers.ts";
-import { silent, startOurs, type QueueServers } from "./start-worker.ts";
+import { silent, startWorker, type QueueServers } from "./start-worker.ts";
 
 /** So many at once in one process, bare or ours. */
 const CONCURRENCY = 50;
@@ -24,7 +24,7 @@ export async function measureRuns(
   servers: QueueServers,
   connection: Redis,
   runs: number,
-): Promise<{ single: Pair; bulk: Pair; worked: Pair }> {
+): Promise<{ single: Pair; bulk: Pair; processed: Pair }> {
   const bare = new Queue<{ house: string }>(BARE, { connection });
   const queues = await openQueues([noop], servers.redisUrl, silent);
   const payloads = Array.from({ length: runs }, (_, n) => ({ house: `h${n}` }));
@@ -43,7 +43,7 @@ export async function measureRuns(
       bare: await paceOf(runs, () => inBatches(payloads, addBare)),
       ours: await paceOf(runs, () => inBatches(payloads, (payload) => queues.enqueue(noop, payload))),
     };
-    const worked = { bare: await workBare(connection, runs), ours: await workOurs(servers, runs) };
+    const processed = { bare: await processBare(connection, runs), ours: await processOurs(servers, runs) };
     const bulk = {
       bare: await paceOf(runs, async () => {
         for (let from = 0; from < runs; from += IN_BULK) {
@@ -54,13 +54,13 @@ export async function measureRuns(
       ours: single.ours, // a sweep sends a hundred at a time, each by itself, so that each can find the one that waits already
     };
     await empty();
-    return { single, bulk, worked };
+    return { single, bulk, processed };
   } finally {
     await Promise.all([bare.close(), queues.close()]);
   }
 }
 
-async function workBare(connection: Redis, runs: number): Promise<Pace> {
+async function processBare(connection: Redis, runs: number): Promise<Pace> {
   return paceOf(runs, async () => {
     const count = counter(runs);
     const worker = new Worker(BARE, async () => Promise.resolve(count.one()), { connection, concurrency: CONCURRENCY });
@@ -69,7 +69,7 @@ async function workBare(connection: Redis, runs: number): Promise<Pace> {
   });
 }
 
-async function workOurs(servers: QueueServers, runs: number): Promise<Pace> {
+async function processOurs(servers: QueueServers, runs: number): Promise<Pace> {
   const count = counter(runs);
   const workers = { stop: async () => undefined as void };
   const pace = await paceOf(runs, async () => {
@@ -77,7 +77,7 @@ async function workOurs(servers: QueueServers, runs: number): Promise<Pace> {
       count.one();
       return Promise.resolve({});
     };
-    workers.stop = await startOurs(servers, { ...noop, run });
+    workers.stop = await startWorker(servers, { ...noop, run });
     await count.reached;
   });
   await workers.stop();

@@ -5,7 +5,7 @@ import { quantile } from "simple-statistics";
 import { z } from "zod";
 import type { Job } from "../../../src/queue/job.ts";
 import { inBatches } from "../../../src/queue/schedules/schedulers.ts";
-import { startOurs, type QueueServers } from "./start-worker.ts";
+import { startWorker, type QueueServers } from "./start-worker.ts";
 
 const CONCURRENCY = 50;
 const BARE = "bare-schedules";
@@ -27,19 +27,19 @@ export interface Punctuality {
 }
 
 /** So many houses, each started this often, and for how long that is watched. */
-export interface Watched {
+export interface ScheduleLoad {
   houses: number;
   everyMs: number;
   forMs: number;
 }
 
 /** Starts are spread evenly over the interval. */
-function offsetOf(house: number, { houses, everyMs }: Watched): number {
+function offsetOf(house: number, { houses, everyMs }: ScheduleLoad): number {
   return Math.floor((house * everyMs) / houses);
 }
 
 /** So many houses by BullMQ's schedulers and worker alone. */
-export async function measureBareSchedules(redis: Redis, watched: Watched): Promise<Punctuality> {
+export async function measureBareSchedules(redis: Redis, watched: ScheduleLoad): Promise<Punctuality> {
   await redis.flushall();
   const queue = new Queue(BARE, { connection: redis });
   const late = lateness(watched);
@@ -70,7 +70,7 @@ export async function measureBareSchedules(redis: Redis, watched: Watched): Prom
 export async function measureOurSchedules(
   servers: QueueServers,
   redis: Redis,
-  watched: Watched,
+  watched: ScheduleLoad,
 ): Promise<{ punctuality: Punctuality; allAgainMs: number }> {
   await redis.flushall();
   const late = lateness(watched);
@@ -95,22 +95,22 @@ export async function measureOurSchedules(
       return Promise.resolve({});
     },
   };
-  const stop = await startOurs(servers, job);
+  const stop = await startWorker(servers, job);
   try {
-    await allRun(late, watched);
+    await waitUntilAllRun(late, watched);
     const punctuality = await watch(redis, late, watched);
     late.forget();
     const emptiedAt = performance.now();
     await redis.flushall();
     late.forget(); // what was under way when it was emptied
-    await allRun(late, watched);
+    await waitUntilAllRun(late, watched);
     return { punctuality, allAgainMs: performance.now() - emptiedAt };
   } finally {
     await stop();
   }
 }
 
-async function allRun(late: Lateness, { houses }: Watched): Promise<void> {
+async function waitUntilAllRun(late: Lateness, { houses }: ScheduleLoad): Promise<void> {
   const startedAt = performance.now();
   while (late.houses() < houses) {
     if (performance.now() - startedAt > GIVE_UP_MS)
@@ -119,7 +119,7 @@ async function allRun(late: Lateness, { houses }: Watched): Promise<void> {
   }
 }
 
-async function watch(redis: Redis, late: Lateness, { houses, everyMs, forMs }: Watched): Promise<Punctuality> {
+async function watch(redis: Redis, late: Lateness, { houses, everyMs, forMs }: ScheduleLoad): Promise<Punctuality> {
   await delay(WARM_UP * everyMs);
   late.forget();
   const [redisBefore, cpuBefore, startedAt] = [await redisSeconds(redis), process.cpuUsage(), performance.now()];
@@ -145,7 +145,7 @@ type Lateness = ReturnType<typeof lateness>;
  * How late each run is against its house's grid. One that is later than the next start cannot be told from a punctual
  * one, but it takes that one's place: it shows in the share of runs.
  */
-function lateness(watched: Watched) {
+function lateness(watched: ScheduleLoad) {
   let seen = new Set<string>();
   let lateMs: number[] = [];
   return {

@@ -16,7 +16,7 @@ export interface QueueServers {
 export const silent = pino({ level: "info" }, { write: () => undefined });
 
 /** Works on one job in this process as `roundhouse worker` does; gives what stops it. */
-export async function startOurs(
+export async function startWorker(
   { sql, redisUrl }: QueueServers,
   job: Job<{ house: string }>,
 ): Promise<() => Promise<void>> {

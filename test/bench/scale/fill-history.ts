@@ -14,9 +14,9 @@ import { multiplierText } from "../../../src/rounds/round.ts";
 import { hundredthsOf, LISTED, newestRound, publishedAtMs, type Load } from "../load-house.ts";
 
 /** Rounds that the model of a table with a history has learned: what it knows is of the same size after any number. */
-const SAMPLE = 500;
+const SAMPLE_ROUNDS = 500;
 /** Statements at once, as the machines that this is for have cores. */
-const AT_ONCE = 2;
+const CONCURRENT = 2;
 /** Rounds of each table that are stored by one transaction. */
 const SLICE = 500;
 /** Rounds of a window; sets, scores and sums are made as if every set had one window of this length. */
@@ -47,7 +47,7 @@ export async function fillHistory(
   });
   const waiting = Array.from({ length: Math.ceil(rounds / SLICE) }, (_, slice) => slice * SLICE);
   await Promise.all(
-    Array.from({ length: AT_ONCE }, async () => {
+    Array.from({ length: CONCURRENT }, async () => {
       for (let from = waiting.shift(); from !== undefined; from = waiting.shift())
         await fillSlice(sql, everyMs, { filled, rounds, from: from + 1, to: Math.min(from + SLICE, rounds) });
     }),
@@ -244,7 +244,7 @@ async function learnSample(sql: Sql, load: Load): Promise<void> {
     references: emptyReferences(bands.length),
     reading: emptyReading(model, { consecutive: true }),
   };
-  const sample = Array.from({ length: SAMPLE }, (_, n) => ({
+  const sample = Array.from({ length: SAMPLE_ROUNDS }, (_, n) => ({
     seq: BigInt(n + 1),
     roundId: String(n + 1),
     hundredths: hundredthsOf(load, 0, n),

@@ -16,7 +16,7 @@ export function usageOf(pid: number): Usage {
 }
 
 /** What a process has used together with its children, those that ended too. */
-export function usageOfFamily(pid: number): Usage {
+export function usageWithChildren(pid: number): Usage {
   const children = childrenOf(pid);
   const sum = children.reduce(
     (total, child) => {

@@ -7,23 +7,23 @@ import { join } from "node:path";
 const ROOT = join(import.meta.dirname, "../../..");
 const READY_MS = 180_000;
 /** As the image and docker-compose.yml start them. */
-const YOUNG = { api: "--max-semi-space-size=8", worker: "--max-semi-space-size=32" };
+const SEMI_SPACE = { api: "--max-semi-space-size=8", worker: "--max-semi-space-size=32" };
 
 /** A process of Roundhouse. */
-export interface Part {
+export interface RoundhouseProcess {
   pid: number;
   url: string;
   stop(): Promise<void>;
 }
 
 /** Starts `roundhouse api` or `roundhouse worker` as people do, and waits until it is ready. */
-export async function startPart(
+export async function startRoundhouse(
   name: string,
   args: readonly string[],
   { folder, env }: { folder: string; env: Record<string, string> },
-): Promise<Part> {
+): Promise<RoundhouseProcess> {
   const { PATH = "", HOME = "" } = process.env;
-  const young = args[0] === "worker" ? YOUNG.worker : YOUNG.api;
+  const young = args[0] === "worker" ? SEMI_SPACE.worker : SEMI_SPACE.api;
   const child = spawn(process.execPath, [young, join(ROOT, "src/start.js"), ...args, "--json"], {
     cwd: folder,
     env: { PATH, HOME, ...env, DATA_DIR: join(folder, name), PORT: "0", WORKER_PORT: "0" },

@@ -10,12 +10,12 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { UsageError } from "../../../src/errors.ts";
 import { startServers } from "../../../src/embedded/servers.ts";
-import type { Manner } from "../load-house.ts";
+import type { HouseBehavior } from "../load-house.ts";
 import type { Bench } from "../bench-result.ts";
 import { scalePlot } from "./plot.ts";
-import { runStage, WHO, type Found, type Stage } from "./stage.ts";
+import { runStage, MEASURED_PROCESSES, type StageResult, type Stage } from "./stage.ts";
 
-const PROMISED = {
+const TARGETS = {
   beyondPollMs: 300,
   lagMs: 5_000,
   latenessMs: 1_000,
@@ -39,19 +39,19 @@ const USUAL = {
   workers: 1,
 };
 /** Healthy and far away. */
-const SLOW: Manner = { latencyMs: [1_000, 1_001], silent: 0, slow: 0 };
+const SLOW: HouseBehavior = { latencyMs: [1_000, 1_001], silent: 0, slow: 0 };
 /** As houses are on a bad day: one response in fifty never comes, one in fifty drop by drop. */
-const UNEVEN: Manner = { latencyMs: [5, 3_000], silent: 0.02, slow: 0.02 };
+const UNEVEN: HouseBehavior = { latencyMs: [5, 3_000], silent: 0.02, slow: 0.02 };
 const QUICK = { warmUpSeconds: 5, seconds: 5 };
 const TABLES = [10, 100, 1_000, 10_000];
 const HISTORIES = [10_000, 1_000_000, 20_000_000];
 /** Tables over which a history is spread. */
-const WITH_HISTORY = 100;
+const HISTORY_TABLES = 100;
 /** Worker processes, and the houses that they share. */
 const WORKERS = [1, 2, 4];
-const WITH_WORKERS = 100;
+const WORKER_HOUSES = 100;
 /** Rounds of a year of ten tables, one every two and a half minutes. */
-const YEAR = 2_102_400;
+const YEAR_ROUNDS = 2_102_400;
 
 export default {
   name: "scale",
@@ -73,7 +73,7 @@ export default {
     const dataDir = mkdtempSync(join(resolve(directory), "scale-"));
     chmodSync(dataDir, 0o711); // PostgreSQL may run as another user
     const servers = await startServers({ dataDir, say, superuser: true });
-    const found: Found[] = [];
+    const found: StageResult[] = [];
     try {
       for (const stage of stages) found.push(await runStage(stage, servers, dataDir, say));
     } finally {
@@ -82,7 +82,7 @@ export default {
     }
     const growth = found.filter(({ stage }) => stage.name.startsWith("tables"));
     const file = join(directory, "scale.svg");
-    if (!isShort) writeFileSync(file, await scalePlot(growth.map(pointOf)));
+    if (!isShort) writeFileSync(file, await scalePlot(growth.map(plotPoint)));
     const [first, last] = [growth[0], growth.at(-1)];
     return {
       baseline: first === undefined ? null : cpuPerRound(first),
@@ -96,7 +96,7 @@ export default {
         ...found.map(capacityNote),
         ...(isShort ? [] : [`plot: ${file}`]),
       ],
-      failures: isShort ? [] : found.flatMap(missedBy(found)),
+      failures: isShort ? [] : found.flatMap(failuresAmong(found)),
     };
   },
 } satisfies Bench;
@@ -117,13 +117,13 @@ function stagesOf(given: Record<string, string>): Stage[] {
   const promised: Stage[] = [
     { ...USUAL, name: "lag: 100 tables every second", houses: 10, pollMs: 1_000 },
     { ...USUAL, name: "punctual: 1000 houses", houses: 1_000, tablesPerHouse: 1 },
-    { ...USUAL, name: "slow: 200 houses of 1 s", houses: 200, tablesPerHouse: 1, manner: SLOW },
+    { ...USUAL, name: "slow: 200 houses of 1 s", houses: 200, tablesPerHouse: 1, behavior: SLOW },
     { ...USUAL, name: "ordinary: 100 houses", houses: 100, tablesPerHouse: 1 },
-    { ...USUAL, name: "mixed: 100 houses beside four odd ones", houses: 100, tablesPerHouse: 1, odd: true },
-    { ...USUAL, name: "uneven: 200 houses of 5 ms to 3 s", houses: 200, tablesPerHouse: 1, manner: UNEVEN },
+    { ...USUAL, name: "mixed: 100 houses beside four odd ones", houses: 100, tablesPerHouse: 1, hasFaultyHouses: true },
+    { ...USUAL, name: "uneven: 200 houses of 5 ms to 3 s", houses: 200, tablesPerHouse: 1, behavior: UNEVEN },
   ];
   return [
-    ...(isWhole ? [...workersOf(WORKERS, WITH_WORKERS), ...yearOf(YEAR)] : []),
+    ...(isWhole ? [...workersOf(WORKERS, WORKER_HOUSES), ...yearOf(YEAR_ROUNDS)] : []),
     ...growthOf(list("tables", given["history"] === undefined ? TABLES : [])),
     ...(isWhole ? promised : []),
     ...historiesOf(list("history", given["tables"] === undefined ? HISTORIES : [])),
@@ -157,7 +157,7 @@ function historiesOf(histories: readonly number[]): Stage[] {
   return histories
     .filter((history) => history > 0)
     .map((history) => {
-      const houses = WITH_HISTORY / USUAL.tablesPerHouse;
+      const houses = HISTORY_TABLES / USUAL.tablesPerHouse;
       return { ...USUAL, name: `history: ${history}`, houses, history };
     });
 }
@@ -169,7 +169,7 @@ function wholeNumber(name: string, text: string): number {
 }
 
 /** Of worker, API, PostgreSQL and Redis together, in milliseconds. */
-function cpuPerRound({ cpu, seconds, rounds }: Found): number {
+function cpuPerRound({ cpu, seconds, rounds }: StageResult): number {
   return ((cpu.worker + cpu.api + cpu.postgres + cpu.redis) * seconds * 1_000) / Math.max(1, rounds);
 }
 
@@ -177,7 +177,7 @@ function tablesOf({ houses, tablesPerHouse }: Stage): number {
   return houses * tablesPerHouse;
 }
 
-function rowOf(found: Found): Record<string, string | number> {
+function rowOf(found: StageResult): Record<string, string | number> {
   const { stage, seconds, rounds, cpu } = found;
   const perRound = (count: number) => round(count / Math.max(1, rounds), 1);
   return {
@@ -192,14 +192,14 @@ function rowOf(found: Found): Record<string, string | number> {
     lag_p99_ms: Math.round(found.lag.p99),
     late_p99_ms: Math.round(found.lateness.p99),
     cpu_ms_per_round: round(cpuPerRound(found), 2),
-    ...Object.fromEntries(WHO.map((who) => [`cpu_${who}`, round(cpu[who], 3)])),
+    ...Object.fromEntries(MEASURED_PROCESSES.map((who) => [`cpu_${who}`, round(cpu[who], 3)])),
     cpu_bare_fetch: round(found.bare.cpu, 3),
     mb_worker: Math.round(found.megabytes.worker),
     mb_api: Math.round(found.megabytes.api),
     mb_postgres: Math.round(found.megabytes.postgres),
     mb_redis: Math.round(found.megabytes.redis),
-    take_over_ms: Math.round(found.held.takeOverMs),
-    kb_per_table: round(found.held.bytesPerTable / 1_024, 1),
+    take_over_ms: Math.round(found.tableMemory.takeOverMs),
+    kb_per_table: round(found.tableMemory.bytesPerTable / 1_024, 1),
     redis_commands_per_second: Math.round(found.redisCommands),
     transactions_per_second: Math.round(found.transactions),
     wal_bytes_per_round: Math.round(perRound(found.walBytes)),
@@ -220,19 +220,19 @@ const SHOWN = [
 ].flatMap((columns) => columns.split(" "));
 
 /** What a size needs, in a line. */
-function capacityNote({ stage, cpu, megabytes, keptBytes, answerBytes, seconds }: Found): string {
+function capacityNote({ stage, cpu, megabytes, keptBytes, answerBytes, seconds }: StageResult): string {
   const cores = cpu.worker + cpu.api + cpu.postgres + cpu.redis;
   const memory = megabytes.worker + megabytes.api + megabytes.postgres + megabytes.redis;
   const perDay = (bytes: number) => `${((bytes / seconds) * 86_400 * 1e-9).toFixed(1)} GB`;
   return `${stage.name}: ${cores.toFixed(2)} cores, ${Math.round(memory)} MB, ${perDay(keptBytes)} a day that stay, ${perDay(answerBytes)} a day of answers that go after two`;
 }
 
-function pointOf(found: Found) {
+function plotPoint(found: StageResult) {
   return { tables: tablesOf(found.stage), cpuMs: cpuPerRound(found), lagMs: found.lag.p99, lateMs: found.lateness.p99 };
 }
 
 /** Promised figures that a stage did not reach. */
-function missedBy(all: readonly Found[]): (found: Found) => string[] {
+function failuresAmong(all: readonly StageResult[]): (found: StageResult) => string[] {
   const least = new Map(all.map((found) => [kindOf(found), found] as const).toReversed());
   return (found) => {
     const { stage, lag, lateness, live } = found;
@@ -244,33 +244,33 @@ function missedBy(all: readonly Found[]): (found: Found) => string[] {
     if (kindOf(found) === "lag") {
       const beyond = lag.p99 - stage.pollMs;
       miss(
-        beyond >= PROMISED.beyondPollMs,
-        `lag p99 within ${PROMISED.beyondPollMs} ms beyond the poll, got ${Math.round(beyond)}`,
+        beyond >= TARGETS.beyondPollMs,
+        `lag p99 within ${TARGETS.beyondPollMs} ms beyond the poll, got ${Math.round(beyond)}`,
       );
     }
     if (kindOf(found) === "tables") {
       miss(
-        found.coverage < PROMISED.coverage,
-        `a forecast set after ${PROMISED.coverage} of all rounds, got ${found.coverage}`,
+        found.coverage < TARGETS.coverage,
+        `a forecast set after ${TARGETS.coverage} of all rounds, got ${found.coverage}`,
       );
-      miss(lag.p99 > PROMISED.lagMs, `lag p99 within ${PROMISED.lagMs} ms, got ${Math.round(lag.p99)}`);
+      miss(lag.p99 > TARGETS.lagMs, `lag p99 within ${TARGETS.lagMs} ms, got ${Math.round(lag.p99)}`);
     }
     if (["tables", "punctual"].includes(kindOf(found))) {
       miss(
-        lateness.p99 >= PROMISED.latenessMs,
-        `turns within ${PROMISED.latenessMs} ms, p99 is ${Math.round(lateness.p99)}`,
+        lateness.p99 >= TARGETS.latenessMs,
+        `turns within ${TARGETS.latenessMs} ms, p99 is ${Math.round(lateness.p99)}`,
       );
     }
     const first = least.get(kindOf(found)) ?? found;
     const grown = cpuPerRound(found) / cpuPerRound(first);
-    const most = { workers: PROMISED.workers, year: PROMISED.year }[kindOf(found)] ?? PROMISED.growth;
+    const most = { workers: TARGETS.workers, year: TARGETS.year }[kindOf(found)] ?? TARGETS.growth;
     miss(grown > most, `the cost of a round at most ${most} × that of ${first.stage.name}, got ${grown.toFixed(2)}`);
-    const { takeOverMs, takenOver } = found.held;
+    const { takeOverMs, takenOver } = found.tableMemory;
     miss(
-      takeOverMs > PROMISED.takeOverMs,
-      `${takenOver} tables taken over within ${PROMISED.takeOverMs} ms, got ${Math.round(takeOverMs)}`,
+      takeOverMs > TARGETS.takeOverMs,
+      `${takenOver} tables taken over within ${TARGETS.takeOverMs} ms, got ${Math.round(takeOverMs)}`,
     );
-    const mostMb = PROMISED.workerMb + (PROMISED.tableKb * tablesOf(stage)) / 1_024;
+    const mostMb = TARGETS.workerMb + (TARGETS.tableKb * tablesOf(stage)) / 1_024;
     if (kindOf(found) === "tables") {
       const mb = Math.round(found.megabytes.worker);
       miss(mb > mostMb, `a worker of at most ${Math.round(mostMb)} MB, got ${mb}`);
@@ -278,14 +278,17 @@ function missedBy(all: readonly Found[]): (found: Found) => string[] {
     const ordinary = least.get("ordinary");
     if (kindOf(found) === "mixed" && ordinary !== undefined) {
       const ratio = lateness.p99 / ordinary.lateness.p99;
-      miss(ratio > PROMISED.mixed, `turns as punctual as without the odd houses, p99 is ${ratio.toFixed(2)} × as late`);
-      miss(found.megabytes.worker > PROMISED.mixedMb, `a worker of at most ${PROMISED.mixedMb} MB`);
+      miss(
+        ratio > TARGETS.mixed,
+        `turns as punctual as without the faulty houses, p99 is ${ratio.toFixed(2)} × as late`,
+      );
+      miss(found.megabytes.worker > TARGETS.mixedMb, `a worker of at most ${TARGETS.mixedMb} MB`);
     }
     return failures;
   };
 }
 
-function kindOf({ stage }: Found): string {
+function kindOf({ stage }: StageResult): string {
   return stage.name.split(":")[0] ?? "";
 }
 

@@ -9,11 +9,11 @@ import { migrate } from "../../../src/db/migrate.ts";
 import { applyHouses } from "../../../src/houses-file/apply-store.ts";
 import { listPollSchedules } from "../../../src/houses/store.ts";
 import { feedEntry, houseEntry, tableEntry } from "../../support/houses.ts";
-import { houseName, ODD, type Asked, type Load, type Manner } from "../load-house.ts";
+import { houseName, FAULTY_HOUSES, type RequestLog, type Load, type HouseBehavior } from "../load-house.ts";
 import { fillHistory } from "./fill-history.ts";
-import type { Held, Wanted } from "./table-memory-process.ts";
-import { startHelper, startPart, type Helper, type Part } from "./processes.ts";
-import { parentOf, usageOf, usageOfFamily, type Usage } from "./process-usage.ts";
+import type { TableMemory, Wanted } from "./table-memory-process.ts";
+import { startHelper, startRoundhouse, type Helper, type RoundhouseProcess } from "./processes.ts";
+import { parentOf, usageOf, usageWithChildren, type Usage } from "./process-usage.ts";
 
 /** One size that is measured. */
 export interface Stage {
@@ -29,12 +29,12 @@ export interface Stage {
   warmUpSeconds: number;
   seconds: number;
   workers: number;
-  manner?: Manner;
-  odd?: boolean;
+  behavior?: HouseBehavior;
+  hasFaultyHouses?: boolean;
 }
 
 /** What a stage came to; times in milliseconds, and what was used per second of the measured time. */
-export interface Found {
+export interface StageResult {
   stage: Stage;
   seconds: number;
   rounds: number;
@@ -47,8 +47,8 @@ export interface Found {
   live: number;
   /** Share of the rounds that came in the measured time after which a forecast set was issued. */
   coverage: number;
-  cpu: Record<(typeof WHO)[number], number>;
-  megabytes: Record<(typeof WHO)[number], number>;
+  cpu: Record<(typeof MEASURED_PROCESSES)[number], number>;
+  megabytes: Record<(typeof MEASURED_PROCESSES)[number], number>;
   redisCommands: number;
   transactions: number;
   walBytes: number;
@@ -57,17 +57,17 @@ export interface Found {
   keptBytes: number;
   answerBytes: number;
   bare: { cpu: number; requests: number };
-  held: Held;
+  tableMemory: TableMemory;
 }
 
 /** Who uses the processors. */
-export const WHO = ["worker", "api", "postgres", "redis", "house", "caller"] as const;
+export const MEASURED_PROCESSES = ["worker", "api", "postgres", "redis", "house", "caller"] as const;
 
 const SEED = 41;
-const MOST_WATCHED = 20;
-const LOOK_MS = 20;
+const MAX_WATCHED = 20;
+const CHECK_EVERY_MS = 20;
 const BARE_SECONDS = 10;
-const TAKEN_OVER = 1_000;
+const TAKE_OVER_TABLES = 1_000;
 
 /** Servers that every stage has for itself alone while it lasts. */
 export interface StageServers {
@@ -81,9 +81,9 @@ export async function runStage(
   servers: StageServers,
   folder: string,
   say: (line: string) => void,
-): Promise<Found> {
-  const { houses, tablesPerHouse, roundMs, manner, odd = false } = stage;
-  const load: Load = { houses, tablesPerHouse, roundMs, seed: SEED, odd, ...(manner && { manner }) };
+): Promise<StageResult> {
+  const { houses, tablesPerHouse, roundMs, behavior, hasFaultyHouses = false } = stage;
+  const load: Load = { houses, tablesPerHouse, roundMs, seed: SEED, hasFaultyHouses, ...(behavior && { behavior }) };
   const database = `scale_${stage.name.replaceAll(/\W/g, "_")}`;
   const databaseUrl = Object.assign(new URL(servers.databaseUrl), { pathname: database }).href;
   const admin = connect(servers.databaseUrl, { name: "scale", max: 1, use: "bulk" });
@@ -100,7 +100,7 @@ export async function runStage(
     await migrate(databaseUrl);
     const sql = connect(databaseUrl, { name: "scale", max: 2, use: "bulk" });
     running({ stop: () => sql.end({ timeout: 5 }) });
-    const house = running(await startHelper<Asked>("house-process.ts", load));
+    const house = running(await startHelper<RequestLog>("house-process.ts", load));
     const url = `http://127.0.0.1:${String(house.first)}`;
     const file = join(folder, "houses.yaml");
     const entries = housesOf(stage, url);
@@ -121,20 +121,22 @@ export async function runStage(
       HOUSES_FILE: file,
       ALLOW_PRIVATE_HOUSES: "1",
     };
-    const api = running(await startPart("api", ["api"], { folder, env }));
-    const workers: Part[] = [];
+    const api = running(await startRoundhouse("api", ["api"], { folder, env }));
+    const workers: RoundhouseProcess[] = [];
     for (let n = 1; n <= stage.workers; n++) {
-      workers.push(running(await startPart(`worker${n}`, ["worker"], { folder, env })));
+      workers.push(running(await startRoundhouse(`worker${n}`, ["worker"], { folder, env })));
     }
-    await allPolled(sql, houses);
+    await waitUntilPolled(sql, houses);
     if (stage.history > 0) {
       say(`${stage.name}: replaying the past once, as after an import`);
-      await allReplayed(sql);
+      await waitUntilReplayed(sql);
     }
-    const watched = Math.min(houses, Math.max(1, Math.min(MOST_WATCHED, Math.ceil(200 / tablesPerHouse))));
+    const watched = Math.min(houses, Math.max(1, Math.min(MAX_WATCHED, Math.ceil(200 / tablesPerHouse))));
     const names = Array.from({ length: watched }, (_, n) => houseName(Math.floor((n * houses) / watched)));
     const asking = `${api.url}/api/v1/rounds?limit=3&house=${names.join(",")}`;
-    const caller = running(await startHelper<number[]>("lag-process.ts", { url: asking, key, load, lookMs: LOOK_MS }));
+    const caller = running(
+      await startHelper<number[]>("lag-process.ts", { url: asking, key, load, lookMs: CHECK_EVERY_MS }),
+    );
     const postgres = await postmasterOf(sql);
     const redisPid = Number(/process_id:(\d+)/.exec(await redis.info("server"))?.[1]);
     const look = async () => ({
@@ -143,7 +145,7 @@ export async function runStage(
       used: {
         worker: sum(workers.map(({ pid }) => usageOf(pid))),
         api: usageOf(api.pid),
-        postgres: usageOfFamily(postgres),
+        postgres: usageWithChildren(postgres),
         redis: usageOf(redisPid),
         house: usageOf(house.pid),
         caller: usageOf(caller.pid),
@@ -165,10 +167,13 @@ export async function runStage(
     const lateness = latenessOf(asked, await listPollSchedules(sql), before.time, after.time);
     for (const part of [caller, api, ...workers]) await part.stop();
     const bare = await measureBare(stage, url, house);
-    const held = await measureHeld(sql, databaseUrl);
+    const tableMemory = await measureTableMemory(sql, databaseUrl);
     const seconds = (after.at - before.at) / 1_000;
-    const each = (of: (who: (typeof WHO)[number]) => number) =>
-      Object.fromEntries(WHO.map((who) => [who, of(who)])) as Record<(typeof WHO)[number], number>;
+    const each = (of: (who: (typeof MEASURED_PROCESSES)[number]) => number) =>
+      Object.fromEntries(MEASURED_PROCESSES.map((who) => [who, of(who)])) as Record<
+        (typeof MEASURED_PROCESSES)[number],
+        number
+      >;
     return {
       stage,
       seconds,
@@ -189,7 +194,7 @@ export async function runStage(
       keptBytes: after.kept - before.kept,
       answerBytes: after.answers - before.answers,
       bare,
-      held,
+      tableMemory,
     };
   } finally {
     for (const one of started.toReversed()) await one.stop();
@@ -199,18 +204,19 @@ export async function runStage(
   }
 }
 
-function housesOf({ houses, tablesPerHouse, pollMs, odd }: Stage, url: string) {
+function housesOf({ houses, tablesPerHouse, pollMs, hasFaultyHouses }: Stage, url: string) {
   const ordinary = Array.from({ length: houses }, () => ({ tables: tablesPerHouse, pollMs }));
-  return [...ordinary, ...(odd === true ? ODD : [])].map(({ tables, pollMs: everyMs, ...one }, house) =>
-    houseEntry({
-      id: houseName(house),
-      name: `House ${house}`,
-      base_url: url,
-      poll_every_ms: everyMs,
-      tables: Array.from({ length: tables }, (__, n) =>
-        tableEntry({ game: `g${n}`, market: "m", feed: feedOf(house, n, "kind" in one) }),
-      ),
-    }),
+  return [...ordinary, ...(hasFaultyHouses === true ? FAULTY_HOUSES : [])].map(
+    ({ tables, pollMs: everyMs, ...one }, house) =>
+      houseEntry({
+        id: houseName(house),
+        name: `House ${house}`,
+        base_url: url,
+        poll_every_ms: everyMs,
+        tables: Array.from({ length: tables }, (__, n) =>
+          tableEntry({ game: `g${n}`, market: "m", feed: feedOf(house, n, "kind" in one) }),
+        ),
+      }),
   );
 }
 
@@ -238,8 +244,8 @@ async function makeCaller(sql: Sql): Promise<string> {
 }
 
 /** Waits until every table was asked and has its first rounds. */
-async function allPolled(sql: Sql, houses: number): Promise<void> {
-  await untilNone("were not polled", async () => {
+async function waitUntilPolled(sql: Sql, houses: number): Promise<void> {
+  await waitUntilEmpty("were not polled", async () => {
     return sql`
       select
       from tables t
@@ -251,8 +257,8 @@ async function allPolled(sql: Sql, houses: number): Promise<void> {
 }
 
 /** Waits until each table's rounds were replayed by its first calibration, which a live one did as they came. */
-async function allReplayed(sql: Sql): Promise<void> {
-  await untilNone("were not replayed", async () => {
+async function waitUntilReplayed(sql: Sql): Promise<void> {
+  await waitUntilEmpty("were not replayed", async () => {
     return sql`
       select
       from table_heads h
@@ -261,13 +267,13 @@ async function allReplayed(sql: Sql): Promise<void> {
   });
 }
 
-async function untilNone(what: string, list: () => Promise<{ length: number }>): Promise<void> {
-  const patienceMs = 1_800_000;
+async function waitUntilEmpty(what: string, list: () => Promise<{ length: number }>): Promise<void> {
+  const timeoutMs = 1_800_000;
   const from = performance.now();
   for (;;) {
     const { length } = await list();
     if (length === 0) return;
-    if (performance.now() - from > patienceMs) throw new Error(`${length} tables ${what} within half an hour`);
+    if (performance.now() - from > timeoutMs) throw new Error(`${length} tables ${what} within half an hour`);
     await delay(500);
   }
 }
@@ -317,7 +323,7 @@ async function findCoverage(sql: Sql, fromMs: number, untilMs: number): Promise<
 
 /** How late each turn of each house came: from when it was to be asked to when it was. */
 function latenessOf(
-  { arrivals }: Asked,
+  { arrivals }: RequestLog,
   schedules: Awaited<ReturnType<typeof listPollSchedules>>,
   fromMs: number,
   untilMs: number,
@@ -325,7 +331,7 @@ function latenessOf(
   const late: number[] = [];
   for (const { payload, everyMs, offsetMs } of schedules) {
     const came = arrivals[Number(payload.house.slice(1))];
-    if (came === undefined) continue; // an odd one
+    if (came === undefined) continue; // an hasFaultyHouses one
     let at = 0;
     for (let turn = Math.ceil((fromMs - offsetMs) / everyMs) * everyMs + offsetMs; turn < untilMs; turn += everyMs) {
       while (at < came.length && (came[at] ?? 0) < turn) at += 1;
@@ -338,21 +344,21 @@ function latenessOf(
 }
 
 /** What a worker needs that takes over every table. */
-async function measureHeld(sql: Sql, databaseUrl: string): Promise<Held> {
+async function measureTableMemory(sql: Sql, databaseUrl: string): Promise<TableMemory> {
   const tables = await sql<{ id: number }[]>`select table_id as id from table_heads where last_seq > 0 order by 1`;
   const tableIds = tables.map(({ id }) => id);
-  const wanted: Wanted = { databaseUrl, tableIds, first: TAKEN_OVER };
+  const wanted: Wanted = { databaseUrl, tableIds, first: TAKE_OVER_TABLES };
   const holder = await startHelper("table-memory-process.ts", wanted, ["--expose-gc"]);
   await holder.stop();
-  return holder.first as Held;
+  return holder.first as TableMemory;
 }
 
 /** The same feeds at the same pace by the least that can do it. */
 async function measureBare(
   { houses, pollMs, seconds }: Stage,
   url: string,
-  house: Helper<Asked>,
-): Promise<Found["bare"]> {
+  house: Helper<RequestLog>,
+): Promise<StageResult["bare"]> {
   const bare = await startHelper<number>("bare-process.ts", { url, houses, pollMs });
   try {
     await delay(pollMs + 2_000);

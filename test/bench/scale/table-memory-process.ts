@@ -6,7 +6,7 @@ import { openPipeline } from "../../../src/db/client.ts";
 import { createPasses, loadStates } from "../../../src/pass/passes.ts";
 
 /** What {@link Wanted} tables cost. */
-export interface Held {
+export interface TableMemory {
   /** Until the states of the first tables were in memory. */
   takeOverMs: number;
   takenOver: number;
@@ -31,8 +31,8 @@ const from = performance.now();
 const { size: takenOver } = await loadStates(passes, tableIds.slice(0, first));
 const takeOverMs = performance.now() - from;
 await loadStates(passes, tableIds.slice(first));
-const held: Held = { takeOverMs, takenOver, bytesPerTable: (memoryNow() - before) / tableIds.length };
-process.send?.(held);
+const tableMemory: TableMemory = { takeOverMs, takenOver, bytesPerTable: (memoryNow() - before) / tableIds.length };
+process.send?.(tableMemory);
 
 function memoryNow(): number {
   globalThis.gc?.();
