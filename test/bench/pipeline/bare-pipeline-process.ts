@@ -1,9 +1,9 @@
-// What `bench pipeline` could come to at most: node bare-pipeline-process.ts DATABASE_URL REDIS_URL HOUSE_URL; sends "ready",
-// and ends with whoever started it.
+// The upper bound of `bench pipeline`. Usage: node bare-pipeline-process.ts DATABASE_URL REDIS_URL HOUSE_URL; sends "ready",
+// and exits with its parent.
 //
-// The rows of the straightforward design with as little work as we found: one process that knows every table's state by
-// heart, asks all tables of a message at once, and stores what came of it in one transaction of six statements, two messages
-// at a time. It keeps no answer, checks nothing, and must be alone; what it leaves out is what one would not do without.
+// Writes the rows of the straightforward design with as little work as we found: one process that has every table's state
+// in memory, polls all tables of a message in parallel, and stores the results in one transaction of six statements, two
+// messages at a time. It stores no payloads, checks nothing and cannot run twice, so it is no design for production.
 import { Worker } from "bullmq";
 import { Redis } from "ioredis";
 import { request } from "undici";
@@ -26,8 +26,8 @@ const connection = new Redis(redisUrl, { maxRetriesPerRequest: null });
 const model = modelOf(BANDS, null);
 const colors = BANDS.map(({ name, below }) => ({ name, below }));
 
-/** A forecast that waits, as it was issued. */
-interface Waiting {
+/** An unscored forecast. */
+interface OpenForecast {
   feature: string;
   cutoff: number;
   horizon: number;
@@ -40,7 +40,7 @@ interface Known {
   seq: number;
   newest: number;
   state: State;
-  waiting: Map<string, Waiting>;
+  open: Map<string, OpenForecast>;
 }
 const known = new Map<number, Known>();
 const knownOf = (table: number): Known => {
@@ -48,13 +48,13 @@ const knownOf = (table: number): Known => {
     seq: 0,
     newest: 0,
     state: emptyState(model),
-    waiting: new Map<string, Waiting>(),
+    open: new Map<string, OpenForecast>(),
   };
   known.set(table, found);
   return found;
 };
 
-/** What one message changes, row by row. */
+/** The rows that one message changes. */
 interface Changes {
   rounds: object[];
   states: object[];
@@ -70,8 +70,8 @@ async function loadStates(): Promise<void> {
     from model_states s
     join rounds r on r.table_id = s.table_id and r.seq = s.learned_seq`;
   for (const { table, state, ...place } of tables)
-    known.set(table, { ...place, state: decodeState(model, state), waiting: new Map<string, Waiting>() });
-  const waiting = await sql<(Waiting & { table: number })[]>`
+    known.set(table, { ...place, state: decodeState(model, state), open: new Map<string, OpenForecast>() });
+  const forecasts = await sql<(OpenForecast & { table: number })[]>`
     select
       table_id as "table", feature, cutoff_seq::integer as cutoff, horizon, p_ppm as "pPpm", base_ppm as "basePpm",
       date_trunc('hour', issued_at, 'UTC')::text as hour,
@@ -84,16 +84,16 @@ async function loadStates(): Promise<void> {
       ) as hit
     from forecasts f
     where scored_at is null`;
-  for (const { table, ...one } of waiting) knownOf(table).waiting.set(one.feature, one);
+  for (const { table, ...one } of forecasts) knownOf(table).open.set(one.feature, one);
 }
 
-async function ask(table: number): Promise<{ id: number; multiplier: number }[]> {
+async function fetchRounds(table: number): Promise<{ id: number; multiplier: number }[]> {
   const response = await request(`${houseUrl}${pathOf(table)}`);
   const body = (await response.body.json()) as { rounds: { id: number; multiplier: number }[] };
   return body.rounds;
 }
 
-function take(table: number, listed: readonly { id: number; multiplier: number }[], to: Changes): void {
+function addRounds(table: number, listed: readonly { id: number; multiplier: number }[], to: Changes): void {
   const own = knownOf(table);
   const isFirst = own.newest === 0;
   const fresh = listed.filter(({ id }) => id > own.newest).toReversed();
@@ -104,17 +104,17 @@ function take(table: number, listed: readonly { id: number; multiplier: number }
     own.newest = id;
     to.rounds.push({ table_id: table, seq: own.seq, round_id: id, hundredths, color });
     learnRounds(model, own.state, BANDS, [{ hundredths, color, afterGap: false }]);
-    for (const one of own.waiting.values()) score(table, own, one, color, to);
+    for (const one of own.open.values()) score(table, own, one, color, to);
   }
   if (fresh.length === 0) return;
   to.states.push({ table_id: table, learned_seq: own.seq, state: encodeState(model, own.state).toString("hex") });
   if (!isFirst) forecast(table, own, to);
 }
 
-function score(table: number, own: Known, one: Waiting, color: string, to: Changes): void {
+function score(table: number, own: Known, one: OpenForecast, color: string, to: Changes): void {
   one.hit ||= one.feature.split(":")[1] === color;
   if (own.seq < one.cutoff + one.horizon) return;
-  own.waiting.delete(one.feature);
+  own.open.delete(one.feature);
   const scored = isWindow(one.feature)
     ? scoreWindow(one.pPpm[0] ?? 0, one.basePpm[0] ?? 0, one.hit)
     : scoreNextColor(one.pPpm, one.basePpm, colorIndex(BANDS, color));
@@ -126,9 +126,9 @@ function score(table: number, own: Known, one: Waiting, color: string, to: Chang
 }
 
 function forecast(table: number, own: Known, to: Changes): void {
-  const said = [
+  const issued = [
     { feature: NEXT_COLOR, horizon: 1, ...nextColorOf(model, own.state) },
-    ...windowsToIssue(model, own.state, BANDS, own.waiting).map(({ feature, rounds: horizon, pPpm, basePpm }) => ({
+    ...windowsToIssue(model, own.state, BANDS, own.open).map(({ feature, rounds: horizon, pPpm, basePpm }) => ({
       feature,
       horizon,
       pPpm: [pPpm],
@@ -136,12 +136,12 @@ function forecast(table: number, own: Known, to: Changes): void {
     })),
   ];
   const hour = `${new Date().toISOString().slice(0, 13)}:00Z`;
-  for (const { feature, horizon, pPpm, basePpm } of said) {
-    own.waiting.set(feature, { feature, cutoff: own.seq, horizon, pPpm, basePpm, hour, hit: false });
+  for (const { feature, horizon, pPpm, basePpm } of issued) {
+    own.open.set(feature, { feature, cutoff: own.seq, horizon, pPpm, basePpm, hour, hit: false });
     to.forecasts.push({ table_id: table, feature, cutoff_seq: own.seq, horizon, p_ppm: pPpm, base_ppm: basePpm });
   }
-  const windows = [...own.waiting.values()].filter(({ feature }) => isWindow(feature)).map(shownOf);
-  to.shown.push({ table_id: table, cutoff_seq: own.seq, forecast: { next_color: said[0], windows } });
+  const windows = [...own.open.values()].filter(({ feature }) => isWindow(feature)).map(shownOf);
+  to.shown.push({ table_id: table, cutoff_seq: own.seq, forecast: { next_color: issued[0], windows } });
 }
 
 async function store({ rounds, states, forecasts, scores, sums, shown }: Changes): Promise<void> {
@@ -221,9 +221,9 @@ await loadStates();
 const worker = new Worker<{ tables: number[] }>(
   "bare-poll",
   async ({ data: { tables } }) => {
-    const answers = await Promise.all(tables.map(async (table) => [table, await ask(table)] as const));
+    const responses = await Promise.all(tables.map(async (table) => [table, await fetchRounds(table)] as const));
     const changes: Changes = { rounds: [], states: [], forecasts: [], scores: [], sums: [], shown: [] };
-    for (const [table, listed] of answers) take(table, listed, changes);
+    for (const [table, listed] of responses) addRounds(table, listed, changes);
     await store(changes);
   },
   { connection, concurrency: CONCURRENT },

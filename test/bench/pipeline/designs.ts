@@ -15,38 +15,38 @@ import { ourResults, plainResults } from "./results.ts";
 import type { BenchServers } from "./servers.ts";
 import { BANDS, makePlainTables } from "./straightforward-pipeline.ts";
 
-/** A design at work on a house of its own: the same tables, the same rounds. */
+/** A design that polls its own house; all houses have the same tables and rounds. */
 export interface Design {
   name: string;
   house: LoopHouse;
-  /** Starts its process; gives what it can be measured by. */
+  /** Starts its process. */
   start(): Promise<{ pid: number; stop(): Promise<void> }>;
-  /** Asks for these tables to be polled, by a message in its queue as its own schedule would send it. */
+  /** Requests the poll of tables, by the queue message that its own schedule would send. */
   poll(tables: readonly number[]): Promise<void>;
   /** The id of the round of each table after which the newest forecast of the next color was issued. */
   forecast(): Promise<ReadonlyMap<number, number>>;
-  /** Is every round stored that was played, and every forecast scored that ended? */
+  /** Whether every played round is stored and every settled forecast scored. */
   isComplete(): Promise<boolean>;
-  /** What it came to: rounds, forecasts and scores as lines in one order, up to a round of each table. */
-  facts(upTo: number): Promise<string[]>;
+  /** Rounds, forecasts and scores up to a round of each table, as lines in a fixed order. */
+  results(upTo: number): Promise<string[]>;
   /** Size of its database with indexes. */
   storedBytes(): Promise<number>;
   close(): Promise<void>;
 }
 
-/** Ours asks them by houses, of so many tables each unless told otherwise. */
+/** Tables per house of Roundhouse, by default. */
 export const TABLES_PER_HOUSE = 25;
 const AN_HOUR_MS = 3_600_000;
 
-/** What the names of the straightforward programs begin with. */
+/** The prefix of the names of the straightforward programs. */
 export const PLAIN = "straightforward";
 
-/** The name of the design that says how far any could come. */
-export const BARE = "those rows and nothing else";
+/** The name of the design that is the upper bound. */
+export const BARE = "only the same rows";
 
 const ROOT = path.resolve(import.meta.dirname, "../../..");
 
-/** Roundhouse as it is run: one `roundhouse worker`. */
+/** Roundhouse as in production: one `roundhouse worker`. */
 export async function openOurs(
   servers: BenchServers,
   databaseUrl: string,
@@ -90,7 +90,7 @@ export async function openOurs(
         stdio: ["ignore", "pipe", logged],
       });
       closeSync(logged);
-      process.once("exit", () => child.kill("SIGKILL")); // whoever stops the bench leaves nothing behind
+      process.once("exit", () => child.kill("SIGKILL")); // also if the bench is interrupted
       const ended = once(child, "exit").then(([code]) => String(code));
       const said = once(child.stdout ?? child, "data").then(() => null);
       const code = await Promise.race([said, ended]);
@@ -127,7 +127,7 @@ export async function openOurs(
         join tables t on t.id = h.table_id`;
       return isAllOf(house, rows);
     },
-    facts: (upTo) => ourResults(sql, upTo),
+    results: (upTo) => ourResults(sql, upTo),
     storedBytes: () => databaseBytes(sql),
     async close() {
       await Promise.all([house.close(), sql.end({ timeout: 5 }), queues.close()]);
@@ -135,7 +135,7 @@ export async function openOurs(
   };
 }
 
-/** The baseline; `commit` says whether each statement is a transaction of its own, or all of a round. */
+/** The baseline; `commit` is whether each statement is a transaction, or all statements of a round. */
 export async function openPlain(
   servers: BenchServers,
   databaseUrl: string,
@@ -151,14 +151,14 @@ export async function openPlain(
   });
 }
 
-/** The rows of the baseline and nothing else, with as little work as we found: no answer kept, nothing checked. */
+/** Only the rows of the baseline, with as little work as we found: no payloads, no checks. */
 export async function openBare(servers: BenchServers, databaseUrl: string, tables: number): Promise<Design> {
   return openSimple(servers, databaseUrl, tables, {
     name: BARE,
     file: "bare-pipeline-process.ts",
     given: [],
     queue: "bare-poll",
-    // two, so that one is asked for while the other is stored
+    // two, so that one is polled while the other is stored
     messages: (asked) =>
       [0, 1]
         .map((half) => ({ tables: asked.filter((_, at) => at % 2 === half) }))
@@ -224,7 +224,7 @@ async function openSimple(
         from model_states s`;
       return isAllOf(house, rows);
     },
-    facts: (upTo) => plainResults(sql, upTo),
+    results: (upTo) => plainResults(sql, upTo),
     storedBytes: () => databaseBytes(sql),
     async close() {
       await Promise.all([house.close(), sql.end({ timeout: 5 }), polls.close()]);
@@ -244,7 +244,7 @@ function entriesOf({ url, tables }: LoopHouse, tablesPerHouse: number) {
     name: id,
     base_url: url,
     private: true,
-    poll_every_ms: AN_HOUR_MS, // the bench says when
+    poll_every_ms: AN_HOUR_MS, // the bench requests polls
     timeout_ms: 5000,
     tables: own.map((table) => ({
       game: `g${table}`,
@@ -258,7 +258,7 @@ function entriesOf({ url, tables }: LoopHouse, tablesPerHouse: number) {
   }));
 }
 
-/** Rounds have the seqs of their ids, since all are on time. */
+/** The seq of a round equals its id, since all are on time. */
 type NewestForecast = { table: number; after: number };
 type NewestRound = { table: number; newest: number; waits: boolean };
 

@@ -2,27 +2,27 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { draw } from "../../../src/demo/draw.ts";
 
-/** Rounds in an answer, as many as houses usually list. */
+/** Rounds in a response, as many as houses usually list. */
 export const LISTED = 20;
 const SEED = 10;
 const PATH = "/tables/";
 
-/** A house that plays a table's next rounds when it is told to, so that nobody is ever ahead of whoever polls it. */
+/** A house that plays the next rounds of a table only on request, so that it is never ahead of its poller. */
 export interface LoopHouse {
   url: string;
   tables: number;
-  /** Plays the next `rounds` of a table at once. */
+  /** Plays the next `rounds` rounds of a table. */
   play(table: number, rounds: number): void;
   /** The id of a table's newest round; ids count from 1. */
   newest(table: number): number;
-  /** Requests answered so far. */
+  /** The number of requests so far. */
   requests(): number;
   close(): Promise<void>;
 }
 
 /**
- * Serves so many tables over HTTP on loopback, each with its newest {@link LISTED} rounds, newest first. Every instance
- * plays the same rounds: what follows is drawn from the table and the id alone.
+ * Serves tables over HTTP on loopback, each with its newest {@link LISTED} rounds, newest first. Every instance plays the
+ * same rounds, since they depend only on table and id.
  */
 export async function serveLoopHouse(tables: number): Promise<LoopHouse> {
   const newest = Array.from({ length: tables }, () => LISTED);
@@ -34,12 +34,12 @@ export async function serveLoopHouse(tables: number): Promise<LoopHouse> {
     if (body === undefined) return void response.writeHead(404).end();
     response.writeHead(200, { "content-type": "application/json", "content-length": body.length }).end(body);
   });
-  // whoever polls is ended between two slices
+  // the poller is stopped between two slices
   server.on("connection", (socket) => socket.on("error", () => undefined));
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("the house has no port");
+  if (address === null || typeof address === "string") throw new Error("expected a port for the house, got none");
   return {
     url: `http://127.0.0.1:${address.port}`,
     tables,
@@ -58,7 +58,7 @@ export async function serveLoopHouse(tables: number): Promise<LoopHouse> {
   };
 }
 
-/** Where a table lists its rounds. */
+/** The path of a table's rounds. */
 export function pathOf(table: number): string {
   return `${PATH}${table}`;
 }
@@ -71,7 +71,7 @@ function bodyOf(table: number, newest: number): Buffer {
   return Buffer.from(JSON.stringify({ rounds }));
 }
 
-/** A fair game with an edge of 1 %: a multiplier of x or more comes with probability 0.99 / x. */
+/** A fair game with an edge of 1 %: the probability of a multiplier of at least x is 0.99 / x. */
 function multiplierOf(uniform: number): number {
   return Math.max(100, Math.min(1_000_000, Math.floor(99 / (1 - uniform)))) / 100;
 }

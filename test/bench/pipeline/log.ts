@@ -4,8 +4,8 @@ import { publishLog } from "../../../src/record/log/publish-log.ts";
 import { between, type BenchServers, type Spent } from "./servers.ts";
 
 /**
- * What publishing the transparency log costs: so many intervals, in each of which so many tables moved. The moves are made
- * by the database itself and not measured.
+ * Measures the cost of publishing the transparency log in a number of intervals, in each of which `moved` tables changed.
+ * The changes are written by SQL and not measured.
  */
 export async function measureLog(
   servers: BenchServers,

@@ -1,18 +1,18 @@
 /**
- * From polling a house to the forecast of the next round issued and everything that ended scored, for 100 tables at once:
- * Roundhouse as it is run, next to straightforward programs that do the same round by round, and next to a program that
- * makes the same rows and nothing else, to see how far any could come.
+ * The pipeline from the poll of a house to the stored forecast of the next round and all scores, for 100 tables in
+ * parallel: Roundhouse as it runs in production, straightforward programs that process round by round, and a program that
+ * only writes the same rows, as an upper bound.
  *
- * The loop is closed, since a forecast is only issued while the next round cannot be known: the house plays the next
- * round of a table as soon as the bench sees its forecast, and asks for the table's poll by a message in the queue that
- * a schedule would send. So nobody polls in vain, and no pause between two rounds counts. The time ends when all rounds
- * are stored, all forecasts that ended are scored and the next round of each table is forecast. All read the same rounds
- * over HTTP, and each is one process with private, durable PostgreSQL and Redis, in slices that take turns.
+ * The loop is closed, because a forecast is only issued before the next round can be known: the bench makes the house play
+ * the next round of a table when it sees the forecast, and requests the poll by the queue message that a schedule would
+ * send. So no poll finds nothing new, and no pause between rounds is measured. The measurement ends when all rounds are
+ * stored, all settled forecasts are scored and the next round of each table is forecast. All designs read the same rounds
+ * over HTTP; each is one process with private, durable PostgreSQL and Redis, in alternating slices.
  *
- * Then the same at a fixed pace over 1,000 houses, where nothing is saturated, and with a year of history.
+ * Then the same at a fixed pace over 1,000 houses, where nothing is saturated.
  *
- * At the end all must have come to the same rounds, probabilities and scores. What else Roundhouse does with a round
- * (payloads, hash chains, readings, references, guards) it does here too.
+ * At the end all designs must have equal rounds, probabilities and scores. Roundhouse also stores payloads, hash chains,
+ * readings and references and checks its guards, as in production.
  */
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
@@ -32,27 +32,27 @@ const FULL = {
   paced: { tables: 1_000, ms: 60_000 },
 };
 const SHORT = { tables: 10, warmUpMs: 300, sliceMs: 1_000, slices: 1, steps: [1], paced: { tables: 20, ms: 1_000 } };
-/** Rounds a second of all tables together at the fixed pace: each table of 1,000 plays one every 15 s. */
+/** Rounds per second of all tables together at the fixed pace: each of 1,000 tables plays one every 15 s. */
 const PACE = 67;
 const CHECK_EVERY_MS = 2;
-/** A round that is stored for so long and not forecast after will not be: its forecast was too late to be committed. */
+/** After this time no forecast follows a stored round any more: it was too late to be committed. */
 const MISSED_AFTER_MS = 2_000;
-/** Without any progress for so long something is broken. */
+/** The bench fails without progress for this long. */
 const STUCK_MS = 60_000;
-/** By rounds a response: rounds a second next to the straightforward program, milliseconds of processor time a round. */
+/** By rounds per response: the ratio to the straightforward program, and milliseconds of CPU time per round. */
 const TARGETS = new Map([
   [1, { ratio: 4, ms: 0.45 }],
   [10, { ratio: 8, ms: 0.12 }],
 ]);
 const MAX_WAL_BYTES = 3_000;
-/** The log states what moved at most so often; jobs/publish-log.ts has its schedule. */
+/** The interval of the log; jobs/publish-log.ts has its schedule. */
 const LOG_EVERY_MS = 10_000;
-/** Of the processor time of the pipeline at the fixed pace. */
+/** Of the CPU time of the pipeline at the fixed pace. */
 const MAX_LOG_SHARE = 0.05;
 
 export default {
   name: "pipeline",
-  about: "rounds a second from a poll to forecast and scores, against a job and a statement for each",
+  about: "rounds per second from a poll to forecast and scores, against one job and statement per row",
   async run({ isShort, directory, say }) {
     const { tables, steps, slices, paced, ...lengths } = isShort ? SHORT : FULL;
     mkdirSync(directory, { recursive: true });
@@ -88,8 +88,8 @@ export default {
         notes: [
           `${tables} tables in houses of ${TABLES_PER_HOUSE}; ${compared} lines of rounds, forecasts and scores are the same`,
           "the baseline is the faster of the two straightforward programs",
-          `"${BARE}" has as little work as we found: everything of a message in one transaction, nothing kept or checked`,
-          `"${PACED}": ${PACE} rounds a second over ${paced.tables} tables in houses of their own; the log takes ${(shareOfLog(rows) * 100).toFixed(1)} % of ours`,
+          `"${BARE}" does as little work as we found: one transaction per message, nothing else stored or checked`,
+          `"${PACED}": ${PACE} rounds per second over ${paced.tables} tables, one per house; the log takes ${(shareOfLog(rows) * 100).toFixed(1)} % of ours`,
         ],
         failures: isShort ? [] : failuresOf(rows),
       };
@@ -101,7 +101,7 @@ export default {
 } satisfies Bench;
 
 const PACED = "at a fixed pace";
-const LOG = "of it the log";
+const LOG = "of that, the log";
 const SHOWN = [
   "side",
   "rounds_at_once",
@@ -115,7 +115,8 @@ const SHOWN = [
 
 function failuresOf(rows: readonly Row[]): string[] {
   const share = shareOfLog(rows);
-  const log = share <= MAX_LOG_SHARE ? [] : [`${MAX_LOG_SHARE * 100} % for the log, got ${(share * 100).toFixed(1)} %`];
+  const log =
+    share <= MAX_LOG_SHARE ? [] : [`at most ${MAX_LOG_SHARE * 100} % for the log, got ${(share * 100).toFixed(1)} %`];
   const ours = rows
     .filter(({ side }) => side === "ours")
     .flatMap(({ rounds_at_once: step, ratio, total_ms: ms, wal_bytes: wal }) => {
@@ -124,14 +125,14 @@ function failuresOf(rows: readonly Row[]): string[] {
       const at = `${roundsText(step)} at a time`;
       return [
         ...(ratio < promised.ratio ? [`${promised.ratio} × the baseline ${at}, got ${ratio}`] : []),
-        ...(ms > promised.ms ? [`${promised.ms} ms of processor time a round ${at}, got ${ms}`] : []),
-        ...(wal > MAX_WAL_BYTES ? [`${MAX_WAL_BYTES} bytes of WAL a round ${at}, got ${wal}`] : []),
+        ...(ms > promised.ms ? [`at most ${promised.ms} ms of CPU time per round ${at}, got ${ms}`] : []),
+        ...(wal > MAX_WAL_BYTES ? [`at most ${MAX_WAL_BYTES} bytes of WAL per round ${at}, got ${wal}`] : []),
       ];
     });
   return [...log, ...ours];
 }
 
-/** The same work at a pace that saturates nothing: what a round costs when work does not come in batches. */
+/** The same at a pace that saturates nothing: the cost of a round when rounds do not arrive in batches. */
 async function runPaced(
   servers: BenchServers,
   folder: string,
@@ -147,7 +148,7 @@ async function runPaced(
   const slices: Slice[] = [];
   try {
     for (const side of sides) {
-      say(`${side.name}, ${PACE} rounds a second over ${tables} tables`);
+      say(`${side.name}, ${PACE} rounds per second over ${tables} tables`);
       slices.push(await runPacedSlice(side, servers, ms));
     }
     slices.push(await runLog(servers, ours, { tables, ms, folder: own }));
@@ -164,14 +165,14 @@ async function runLog(
   { tables, ms, folder }: { tables: number; ms: number; folder: string },
 ): Promise<Slice> {
   const rounds = (PACE * LOG_EVERY_MS) / 1_000;
-  const intervals = Math.ceil((5 * ms) / LOG_EVERY_MS); // more than were played: each takes milliseconds
+  const intervals = Math.ceil((5 * ms) / LOG_EVERY_MS); // more than in the paced run, since each takes only milliseconds
   const moved = Math.min(tables, rounds);
   const { spent, seconds } = await measureLog(servers, databaseUrl, { folder, intervals, moved });
   const none = { step: 1, missed: 0, requests: 0, storedBytes: 0 };
   return { ...none, side: LOG, seconds, rounds: rounds * intervals, spent };
 }
 
-/** Of the processor time per round that ours takes, `log` included, at the fixed pace. */
+/** The share of the log in the CPU time per round of Roundhouse at the fixed pace. */
 function shareOfLog(rows: readonly Row[]): number {
   const ms = (side: string) => rows.find((row) => row.side === `${side}, ${PACED}`)?.total_ms ?? Number.NaN;
   return ms(LOG) / ms("ours");
@@ -198,7 +199,7 @@ async function runPacedSlice(side: Design, servers: BenchServers, ms: number): P
   }
 }
 
-/** Each on a database of its own for each number of rounds, since what is forecast depends on it. */
+/** Each design has its own database for each `step`, since forecasts depend on it. */
 async function openDesigns(
   servers: BenchServers,
   folder: string,
@@ -218,14 +219,14 @@ interface Slice {
   step: number;
   seconds: number;
   rounds: number;
-  /** Of tables that were played on without a forecast. */
+  /** How often a table continued without a forecast. */
   missed: number;
   requests: number;
   spent: Spent;
   storedBytes: number;
 }
 
-/** Starts a design, lets it come up to speed, and measures it. */
+/** Starts a design, warms it up and measures it. */
 async function runSlice(
   side: Design,
   servers: BenchServers,
@@ -247,7 +248,7 @@ async function runSlice(
   }
 }
 
-/** From now until `end`; the slice lacks its rounds. */
+/** Measures from now until `end`, which returns a slice without its rounds. */
 async function startMeasuring(side: Design, servers: BenchServers, pid: number) {
   const [before, bytes, requests] = [await servers.spent([pid]), await side.storedBytes(), side.house.requests()];
   const startedAt = performance.now();
@@ -262,11 +263,11 @@ async function startMeasuring(side: Design, servers: BenchServers, pid: number) 
   };
 }
 
-/** Takes in what the house lists before anything is played; after the rounds of a first answer nothing is forecast. */
+/** Polls the rounds that the house lists at first; no forecast follows the rounds of a first response. */
 async function pollFirstRounds(side: Design, step: number): Promise<void> {
   const [before, startedAt] = [side.house.requests(), performance.now()];
   await side.poll(tablesOf(side));
-  // the poll that brings the next rounds must follow one without them: else the pause before them may be over
+  // a poll without new rounds must precede the one with the next rounds, or their pause may be considered over
   while (side.house.requests() - before < side.house.tables) {
     requireProgress(side, startedAt);
     await delay(CHECK_EVERY_MS);
@@ -276,8 +277,8 @@ async function pollFirstRounds(side: Design, step: number): Promise<void> {
 }
 
 /**
- * Plays on each table whose next round is forecast, `step` rounds at a time; gives how many were played, and how often a
- * table was played on without a forecast.
+ * Plays `step` rounds of each table whose next round is forecast, until the time is over. Returns how many rounds were
+ * played, and how often a table continued without a forecast.
  */
 async function loop(side: Design, forMs: number, step: number): Promise<{ rounds: number; missed: number }> {
   const endsAt = performance.now() + forMs;
@@ -307,7 +308,7 @@ async function play(side: Design, tables: readonly number[], step: number): Prom
   await side.poll(tables);
 }
 
-/** Waits until everything played is stored, and everything that ended is scored. */
+/** Waits until every played round is stored and every settled forecast scored. */
 async function settle(side: Design): Promise<void> {
   const startedAt = performance.now();
   while (!(await side.isComplete())) {
@@ -316,7 +317,7 @@ async function settle(side: Design): Promise<void> {
   }
 }
 
-/** Waits until the round after the newest is forecast everywhere; gives how often one was played on without. */
+/** Waits until each table has a forecast of its next round. Returns how often a table continued without one. */
 async function waitForForecasts(side: Design, step: number): Promise<number> {
   let missed = 0;
   for (let startedAt = performance.now(); ;) {
@@ -339,20 +340,20 @@ function tablesOf({ house }: Design): number[] {
 
 function requireProgress({ name }: Design, movedAt: number): void {
   if (performance.now() - movedAt > STUCK_MS)
-    throw new Error(`expected ${name} to come on, got nothing new for ${STUCK_MS / 1_000} s`);
+    throw new Error(`expected progress of ${name}, got none for ${STUCK_MS / 1_000} s`);
 }
 
-/** @throws Error where two designs did not come to the same: then their speed means nothing. */
+/** @throws Error if two designs have different results, since their speed is then not comparable */
 async function compare(sides: readonly Design[]): Promise<number> {
   const upTo = Math.min(
     ...sides.flatMap(({ house }) => Array.from({ length: house.tables }, (_, n) => house.newest(n))),
   );
-  const [first = [], ...others] = await Promise.all(sides.map((side) => side.facts(upTo)));
+  const [first = [], ...others] = await Promise.all(sides.map((side) => side.results(upTo)));
   if (first.length < 2 * LISTED) throw new Error(`expected rounds and forecasts to compare, got ${first.length}`);
   for (const other of others) {
     const at = first.findIndex((line, place) => line !== other[place]);
     if (at !== -1 || other.length !== first.length)
-      throw new Error(`expected the same of all designs, got ${first[at]} and ${other[at]}`);
+      throw new Error(`expected equal results of all designs, got ${first[at]} and ${other[at]}`);
   }
   return first.length;
 }

@@ -3,11 +3,11 @@ import { isWindow } from "../../../src/forecasts/model/features.ts";
 import { scoreNextColor, scoreWindow } from "../../../src/forecasts/score/scoring.ts";
 
 /*
- * What each design came to, as lines that must be equal: probabilities as issued, in ppm, and scores in the integers
- * that are summed. Times and names differ and are left out.
+ * The results of each design as lines that must be equal: issued probabilities in ppm, and scores as the integers that are
+ * summed. Times and names differ and are omitted.
  */
 
-/** Rounds, forecasts and scores of ours up to round `upTo` of each table; a score's figures follow from its outcome. */
+/** Rounds, forecasts and scores of Roundhouse up to round `upTo` of each table; figures are computed from outcomes. */
 export async function ourResults(sql: Sql, upTo: number): Promise<string[]> {
   const rounds = await sql`
     select
@@ -38,7 +38,7 @@ interface IssuedForecast {
   horizon: number;
   p_ppm: number[];
   base_ppm: number[];
-  /** Null when it is not scored. */
+  /** Null if it is not scored. */
   outcome: number | null;
 }
 

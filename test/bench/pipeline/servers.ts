@@ -6,7 +6,7 @@ import { connect, type Sql } from "../../../src/db/client.ts";
 import { startPostgres } from "../../../src/embedded/postgres.ts";
 import { startRedis } from "../../../src/embedded/redis.ts";
 
-/** What servers and processes have done so far; of two looks only the difference means anything. */
+/** Resource usage of servers and processes so far; only the difference of two readings is meaningful. */
 export interface Spent {
   /** Seconds of user and system time. */
   node: number;
@@ -16,19 +16,18 @@ export interface Spent {
   walBytes: number;
 }
 
-/** PostgreSQL and Redis of a bench, as `npm start` has them: a commit is on the disk before it is answered. */
+/** PostgreSQL and Redis of a bench, with the settings of `npm start`: a commit is durable before it is confirmed. */
 export interface BenchServers {
   redisUrl: string;
   /** A new database on this PostgreSQL. */
   makeDatabase(name: string): Promise<string>;
-  /** What was done since the servers started; `pids` are the processes that count as Node's. */
+  /** The usage since the servers started; `pids` are the Node processes. */
   spent(pids: readonly number[]): Promise<Spent>;
   stop(): Promise<void>;
 }
 
 /**
- * Statements by the bench itself carry this, and are not counted. Its connections take some of PostgreSQL's time, the
- * same for everyone who is measured.
+ * Marks statements of the bench itself, which are not counted. Their CPU time is, equally for every design.
  */
 const NOT_COUNTED = "/* the bench looks */";
 
@@ -83,7 +82,7 @@ export async function startBenchServers(directory: string, say: (line: string) =
   };
 }
 
-/** What was done between two looks. */
+/** The usage between two readings. */
 export function between(before: Spent, after: Spent): Spent {
   return {
     node: after.node - before.node,
@@ -103,7 +102,7 @@ async function once(url: string, work: (sql: Sql) => Promise<unknown>): Promise<
   }
 }
 
-/** User and system time of processes, with that of their children who have ended. */
+/** User and system time of processes, with that of their exited children. */
 async function cpuSeconds(pids: readonly number[]): Promise<number> {
   const times = await Promise.all(
     pids.map(async (pid) => {
@@ -123,7 +122,7 @@ async function parentOf(pid: number): Promise<number> {
   return Number((await statOf(pid))?.[1]);
 }
 
-/** The fields of a process after its name; null where it has ended. */
+/** The fields of /proc/PID/stat after the name; null if the process has exited. */
 async function statOf(pid: number): Promise<string[] | null> {
   const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => null);
   return stat === null ? null : stat.slice(stat.lastIndexOf(")") + 2).split(" ");

@@ -1,6 +1,6 @@
 /**
- * K7 and its windows written down from the formulas with no thought of speed: the baseline that the model is timed
- * against, and a second opinion on what it says.
+ * K7 and its windows implemented directly from the formulas, without optimization: the baseline for the speed of the model,
+ * and an independent check of its results.
  *
  * One object per expert, new arrays every round, every window walked from its first round.
  */
@@ -40,13 +40,13 @@ export function plainTable(thresholds: number[], edge: number): PlainTable {
   };
 }
 
-/** What comes next, by color. */
+/** The probabilities of the next color. */
 export function plainProbabilities(table: PlainTable): number[] {
   const experts = expertsOf(table);
   return table.counts.map((_, k) => total(table.weights.map((weight, i) => weight * experts[i]![k]!)));
 }
 
-/** Smallest number of rounds that reaches each target, with its probability in ppm; each walked on its own. */
+/** The smallest number of rounds that reaches each target, with its probability in ppm; each is computed separately. */
 export function plainWindows(table: PlainTable, color: number): ({ rounds: number; pPpm: number } | null)[] {
   return WINDOW_TARGETS.map((target) => {
     const survivals = survivalsOf(table, color);
@@ -136,7 +136,7 @@ function binOf(gap: number): number {
   return bin === -1 ? gapBinEnds.length : bin;
 }
 
-/** For each expert a walk: every call goes one round further and tells how likely the color has stayed away. */
+/** For each expert a function that advances one round per call and returns the probability that the color has not occurred. */
 function survivalsOf(table: PlainTable, color: number): (() => number)[] {
   const experts = expertsOf(table);
   return EXPERTS.map((name, i) => {

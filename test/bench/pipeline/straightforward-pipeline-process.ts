@@ -1,5 +1,5 @@
-// The baseline of `bench pipeline` at work: node straightforward-pipeline-process.ts DATABASE_URL REDIS_URL HOUSE_URL
-// statement|round; sends "ready", and ends with whoever started it.
+// Runs the baseline of `bench pipeline`. Usage: node straightforward-pipeline-process.ts DATABASE_URL REDIS_URL HOUSE_URL
+// statement|round; sends "ready", and exits with its parent.
 import { Queue, Worker } from "bullmq";
 import { Redis } from "ioredis";
 import { connect } from "../../../src/db/client.ts";
@@ -7,9 +7,9 @@ import { pathOf } from "./house.ts";
 import { newestRound, processRound, type QueuedRound } from "./straightforward-pipeline.ts";
 
 const [databaseUrl = "", redisUrl = "", houseUrl = "", commit = ""] = process.argv.slice(2);
-/** Requests at once to one house, as ours. */
+/** Parallel requests to one house, as in Roundhouse. */
 const PARALLEL = 8;
-/** Rounds at once; more of them only wait for each other on two cores. */
+/** Rounds in parallel; on two cores more of them only wait for each other. */
 const CONCURRENCY = 20;
 
 const sql = connect(databaseUrl, { name: "straightforward", max: CONCURRENCY });
@@ -17,12 +17,12 @@ const connection = new Redis(redisUrl, { maxRetriesPerRequest: null });
 const kept = { removeOnComplete: true, removeOnFail: 1_000 };
 const rounds = new Queue<QueuedRound>("plain-round", { connection });
 
-// left by a process that was stopped: half of them done, the others out of order; the next poll adds what is not stored
+// a stopped process leaves jobs that would run out of order; the next poll adds the rounds that are not stored
 await rounds.obliterate({ force: true });
 
-/** Rounds that are in the queue, by table: who looks again meanwhile shall not add them twice. */
+/** The newest queued round by table, so that the next poll does not add rounds twice. */
 const queued = new Map<number, number>();
-/** The end of each table's line: its rounds go one after another, whatever the concurrency. */
+/** The last promise of each table: its rounds are processed one after another. */
 const lines = new Map<number, Promise<void>>();
 
 async function pollTable(table: number): Promise<void> {

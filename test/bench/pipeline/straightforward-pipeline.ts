@@ -1,9 +1,9 @@
 /**
- * The baseline of `bench pipeline`: what a round goes through in a design that does one thing after another, each with
- * a statement for one row. It is correct, and everything it looks up has an index.
+ * The baseline of `bench pipeline`: processes a round in sequential steps, with one statement per row. It is correct, and
+ * every lookup has an index.
  *
- * It comes to the same rounds, forecasts and scores as we do. It does not keep what houses answered, prove or chain
- * anything, read tables in words or sum its accuracy anew from the facts: it counts up, as most would.
+ * Its rounds, forecasts and scores equal ours. It does not store payloads, prove results, chain hashes or compute readings,
+ * and it increments its accuracy instead of recomputing it from scores.
  */
 import type { Queryable, Sql } from "../../../src/db/client.ts";
 import { NEXT_COLOR, isWindow } from "../../../src/forecasts/model/features.ts";
@@ -22,20 +22,20 @@ export const BANDS: readonly Band[] = [
   { name: "pink", below: null },
 ];
 
-/** A round as it goes through the queue, one job each. */
+/** The payload of a round's job. */
 export interface QueuedRound {
   table: number;
   roundId: number;
   multiplier: number;
-  /** When it was asked for, in milliseconds. */
+  /** When it was requested, in epoch milliseconds. */
   requestedMs: number;
-  /** What comes next cannot be known yet: it is the newest, and rounds were asked for before it. */
+  /** Whether the next round cannot be known yet: this one is the newest, and earlier rounds were polled before it. */
   mayForecast: boolean;
 }
 
 const model: Model = modelOf(BANDS, null);
 
-/** Makes its tables, each with an index for each way it is looked up. */
+/** Creates its tables, with an index for each lookup. */
 export async function makePlainTables(sql: Sql): Promise<void> {
   await sql.unsafe(`
     create table rounds (
@@ -96,7 +96,7 @@ export async function makePlainTables(sql: Sql): Promise<void> {
     )`);
 }
 
-/** The newest round of a table that is stored, 0 where none is. */
+/** The newest stored round of a table; 0 if there is none. */
 export async function newestRound(sql: Sql, table: number): Promise<number> {
   const [row] = await sql<{ newest: number }[]>`
     select coalesce(max(round_id), 0)::integer as newest
@@ -117,8 +117,8 @@ interface OpenForecast {
 }
 
 /**
- * Takes in one round: stores it, learns it, scores what ended with it, says what comes next, and shows that. The same
- * round again changes nothing. Rounds of a table have to come one after another, in their order.
+ * Processes one round: stores it, learns it, scores the forecasts that it settles, issues new ones and publishes them. A
+ * repeated round changes nothing. Rounds of a table must be processed in order.
  */
 export async function processRound(sql: Queryable, round: QueuedRound): Promise<void> {
   const { table, multiplier } = round;
@@ -141,7 +141,7 @@ export async function processRound(sql: Queryable, round: QueuedRound): Promise<
   const state = await learn(sql, table, seq, { hundredths, color });
   const open = await score(sql, table, seq, color);
   if (!round.mayForecast) return;
-  const said = [
+  const issued = [
     { feature: NEXT_COLOR, horizon: 1, ...nextColorOf(model, state) },
     ...windowsToIssue(model, state, BANDS, open).map(({ feature, rounds: horizon, pPpm, basePpm }) => ({
       feature,
@@ -150,7 +150,7 @@ export async function processRound(sql: Queryable, round: QueuedRound): Promise<
       basePpm: [basePpm],
     })),
   ];
-  for (const { feature, horizon, pPpm, basePpm } of said) {
+  for (const { feature, horizon, pPpm, basePpm } of issued) {
     await sql`
       insert into forecasts (table_id, feature, color, cutoff_seq, horizon, p_ppm, base_ppm)
       values (
@@ -158,7 +158,10 @@ export async function processRound(sql: Queryable, round: QueuedRound): Promise<
         ${pPpm}, ${basePpm}
       )`;
   }
-  const shown = sql.json({ next_color: said[0] ?? null, windows: [...open.values(), ...said.slice(1)].map(shownOf) });
+  const shown = sql.json({
+    next_color: issued[0] ?? null,
+    windows: [...open.values(), ...issued.slice(1)].map(shownOf),
+  });
   await sql`
     insert into published (table_id, cutoff_seq, forecast)
     values (${table}, ${seq}, ${shown})
@@ -191,7 +194,7 @@ async function learn(
   return state;
 }
 
-/** Scores what ended with this round, and gives what is still open. */
+/** Scores the forecasts that this round settles. Returns those that are still open. */
 async function score(
   sql: Queryable,
   table: number,
@@ -251,7 +254,7 @@ async function score(
   return open;
 }
 
-/** A window as the table's forecast shows it. */
+/** A window in the published forecast of a table. */
 export function shownOf({ feature, horizon, pPpm }: { feature: string; horizon: number; pPpm: readonly number[] }) {
   return { feature, rounds: horizon, p_ppm: pPpm[0] ?? 0 };
 }

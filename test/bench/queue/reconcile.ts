@@ -14,16 +14,16 @@ import { silent, type QueueServers } from "./start-worker.ts";
 
 const TICKS = 3;
 
-/** What setting every schedule again takes, and what a tick of the reconciler that finds all in order; milliseconds. */
+/** The cost of upserting every schedule, and of a tick of the reconciler that finds no difference, in milliseconds. */
 export interface ReconcileCost {
   houses: number;
   setAgainMs: number;
   tickMs: number;
-  /** Processor time of this process in a tick. */
+  /** CPU time of this process in a tick. */
   tickCpuMs: number;
 }
 
-/** The real jobs with so many houses of one table each: schedules are compared and every sweep is asked. */
+/** Measures the reconciler with the real jobs and houses of one table each. */
 export async function measureReconcile(
   servers: QueueServers,
   counts: readonly number[],
@@ -44,7 +44,7 @@ export async function measureReconcile(
         Array.from({ length: houses }, (_, n) => houseEntry({ id: `h${n}`, name: `House ${n}` })),
       );
       await sql`analyze`;
-      await reconciler.tick(true); // sets what is new
+      await reconciler.tick(true); // adds new schedules
       const set = await cost(async () => {
         const schedules = await listPollSchedules(sql);
         await inBatches(schedules, ({ payload, everyMs, offsetMs }) =>
@@ -57,7 +57,7 @@ export async function measureReconcile(
             ),
         );
       });
-      await reconciler.tick(true); // sets it as it was
+      await reconciler.tick(true); // undoes the changes of the upserts
       const tick = await cost(() => reconciler.tick(true));
       measured.push({ houses, setAgainMs: set.ms, tickMs: tick.ms, tickCpuMs: tick.cpuMs });
     }
@@ -69,7 +69,7 @@ export async function measureReconcile(
 
 async function cost(work: () => Promise<unknown>): Promise<{ ms: number; cpuMs: number }> {
   const [startedAt, before] = [performance.now(), process.cpuUsage()];
-  for (let turn = 0; turn < TICKS; turn++) await work();
+  for (let tick = 0; tick < TICKS; tick++) await work();
   const { user, system } = process.cpuUsage(before);
   return { ms: (performance.now() - startedAt) / TICKS, cpuMs: (user + system) / 1_000 / TICKS };
 }

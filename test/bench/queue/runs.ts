@@ -6,12 +6,12 @@ import { openQueues } from "../../../src/queue/queues.ts";
 import { inBatches } from "../../../src/queue/schedules/schedulers.ts";
 import { silent, startWorker, type QueueServers } from "./start-worker.ts";
 
-/** So many at once in one process, bare or ours. */
+/** Parallel runs in one process, bare or ours. */
 const CONCURRENCY = 50;
 const IN_BULK = 500;
 const BARE = "bare";
 
-/** How fast something was done, and what it cost this process. */
+/** Throughput, and CPU time of this process per run. */
 export interface Pace {
   perSecond: number;
   cpuMicros: number;
@@ -19,7 +19,7 @@ export interface Pace {
 
 type Pair = { bare: Pace; ours: Pace };
 
-/** Runs without work, added one by one, added many at once, and worked off: BullMQ alone, and with all that is ours around it. */
+/** Measures runs that do nothing, added one by one, added in bulk, and processed: by BullMQ alone, and by our queue. */
 export async function measureRuns(
   servers: QueueServers,
   connection: Redis,
@@ -35,7 +35,7 @@ export async function measureRuns(
     await queues.get(noop.name).obliterate({ force: true });
   };
   try {
-    // each once before it counts: the code is compiled while it runs
+    // warm-up: code is compiled while it runs
     await inBatches(payloads.slice(0, 1_000), addBare);
     await inBatches(payloads.slice(0, 1_000), (payload) => queues.enqueue(noop, payload));
     await empty();
@@ -51,7 +51,7 @@ export async function measureRuns(
           await bare.addBulk(some.map((data) => ({ name: BARE, data, opts: options })));
         }
       }),
-      ours: single.ours, // a sweep sends a hundred at a time, each by itself, so that each can find the one that waits already
+      ours: single.ours, // a sweep adds a hundred in parallel, each separately, so that each is deduplicated
     };
     await empty();
     return { single, bulk, processed };

@@ -9,16 +9,16 @@ import { startWorker, type QueueServers } from "./start-worker.ts";
 
 const CONCURRENCY = 50;
 const BARE = "bare-schedules";
-/** Rounds of starts before it counts: until all have begun and the code is compiled. */
+/** Intervals before the measurement, until all houses have started and code is compiled. */
 const WARM_UP = 3;
-/** The reconciler's tick is five seconds; so long after nothing comes back by itself. */
+/** Much longer than the reconciler's tick of five seconds. */
 const GIVE_UP_MS = 60_000;
 
 /** How punctual schedules were, and what they cost. */
 export interface Punctuality {
   p50Ms: number;
   p99Ms: number;
-  /** Of the runs that fell into the time, the share that took place. */
+  /** The share of the due runs that took place. */
   shareRun: number;
   /** Shares of one processor. */
   node: number;
@@ -26,7 +26,7 @@ export interface Punctuality {
   redisMegabytes: number;
 }
 
-/** So many houses, each started this often, and for how long that is watched. */
+/** How many houses are scheduled how often, and for how long that is measured. */
 export interface ScheduleLoad {
   houses: number;
   everyMs: number;
@@ -38,7 +38,7 @@ function offsetOf(house: number, { houses, everyMs }: ScheduleLoad): number {
   return Math.floor((house * everyMs) / houses);
 }
 
-/** So many houses by BullMQ's schedulers and worker alone. */
+/** Measures BullMQ's schedulers and worker alone. */
 export async function measureBareSchedules(redis: Redis, watched: ScheduleLoad): Promise<Punctuality> {
   await redis.flushall();
   const queue = new Queue(BARE, { connection: redis });
@@ -64,8 +64,8 @@ export async function measureBareSchedules(redis: Redis, watched: ScheduleLoad):
 }
 
 /**
- * The same by our worker, which takes its schedules from what a job says and reconciles them every five seconds; then how
- * long all houses take to be started again after Redis has lost everything, in milliseconds.
+ * Measures our worker, which reconciles the schedules of its jobs every five seconds; then the milliseconds until all houses
+ * are started again after Redis has lost everything.
  */
 export async function measureOurSchedules(
   servers: QueueServers,
@@ -102,7 +102,7 @@ export async function measureOurSchedules(
     late.forget();
     const emptiedAt = performance.now();
     await redis.flushall();
-    late.forget(); // what was under way when it was emptied
+    late.forget(); // runs that had started before FLUSHALL
     await waitUntilAllRun(late, watched);
     return { punctuality, allAgainMs: performance.now() - emptiedAt };
   } finally {
@@ -142,8 +142,8 @@ async function watch(redis: Redis, late: Lateness, { houses, everyMs, forMs }: S
 type Lateness = ReturnType<typeof lateness>;
 
 /**
- * How late each run is against its house's grid. One that is later than the next start cannot be told from a punctual
- * one, but it takes that one's place: it shows in the share of runs.
+ * Records how late each run is. A run that is late by more than an interval looks punctual, but replaces the punctual one,
+ * so that it reduces the share of runs.
  */
 function lateness(watched: ScheduleLoad) {
   let seen = new Set<string>();

@@ -5,17 +5,17 @@ import type { Sql } from "../../../src/db/client.ts";
 import type { Job } from "../../../src/queue/job.ts";
 import { startWorkers } from "../../../src/queue/worker.ts";
 
-/** Where ours works. */
+/** The servers of our queue. */
 export interface QueueServers {
   sql: Sql;
   databaseUrl: string;
   redisUrl: string;
 }
 
-/** As a process logs that writes to nowhere: runs without work leave no line at its level either. */
+/** A log at the level of production that discards its lines. */
 export const silent = pino({ level: "info" }, { write: () => undefined });
 
-/** Works on one job in this process as `roundhouse worker` does; gives what stops it. */
+/** Starts workers of one job in this process as `roundhouse worker` does. Returns the function that stops them. */
 export async function startWorker(
   { sql, redisUrl }: QueueServers,
   job: Job<{ house: string }>,
@@ -27,7 +27,7 @@ export async function startWorker(
     redisUrl,
     settings: loadSettings({}),
     variables: () => undefined,
-    http: { fetch: () => Promise.reject(new Error("no house is asked here")), close: () => Promise.resolve() },
+    http: { fetch: () => Promise.reject(new Error("expected no request to a house")), close: () => Promise.resolve() },
     log: silent,
     version: "0.0.0",
     onFatal: (error) => {

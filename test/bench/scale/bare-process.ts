@@ -1,6 +1,6 @@
 /**
- * The least that polling can cost: the same feeds at the same pace over keep-alive connections, with ETags, each body
- * read and forgotten. No lease, no database, no queue.
+ * The minimum cost of polling: the same feeds at the same pace over keep-alive connections, with ETags; bodies are
+ * discarded. No lease, no database, no queue.
  */
 import { Agent, request } from "undici";
 
@@ -21,7 +21,7 @@ process.send?.("ready");
 async function follow(house: number): Promise<void> {
   const dispatcher = new Agent({ connections: 8, pipelining: 1 });
   let tag = "";
-  const ask = async () => {
+  const poll = async () => {
     const { headers, body } = await request(`${url}/h${house}/rounds`, {
       dispatcher,
       headers: { "if-none-match": tag },
@@ -30,12 +30,12 @@ async function follow(house: number): Promise<void> {
     if (typeof headers["etag"] === "string") tag = headers["etag"];
     requests += 1;
   };
-  let isAsking = false;
+  let isPolling = false;
   setInterval(() => {
-    if (isAsking) return;
-    isAsking = true;
-    void ask().finally(() => {
-      isAsking = false;
+    if (isPolling) return;
+    isPolling = true;
+    void poll().finally(() => {
+      isPolling = false;
     });
   }, pollMs);
 }

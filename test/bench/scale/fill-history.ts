@@ -13,22 +13,22 @@ import type { Color } from "../../../src/rounds/colors.ts";
 import { multiplierText } from "../../../src/rounds/round.ts";
 import { hundredthsOf, LISTED, newestRound, publishedAtMs, type Load } from "../load-house.ts";
 
-/** Rounds that the model of a table with a history has learned: what it knows is of the same size after any number. */
+/** Rounds that the model of a table has learned; its state has the same size after any number. */
 const SAMPLE_ROUNDS = 500;
-/** Statements at once, as the machines that this is for have cores. */
+/** Parallel statements, one per core of the usual machine. */
 const CONCURRENT = 2;
-/** Rounds of each table that are stored by one transaction. */
+/** Rounds of each table in one transaction. */
 const SLICE = 500;
-/** Rounds of a window; sets, scores and sums are made as if every set had one window of this length. */
+/** Rounds of a window: every forecast set has one window of this length. */
 const SPAN = 9;
 
 type Filled = { id: number; place: number; rounds: number; firstId: number };
 
 /**
- * Stores so many rounds of the past for all tables together, each with a forecast set and a score set, and their sums by
- * hour, day and period: what there is to look through after months, made by the database itself in minutes. Its results are
- * drawn and its hashes are none, so nothing may be verified of it; only the newest rounds, which the house still lists, are
- * the true ones. The past lasts `lastsMs`, or as long as so many rounds take at the pace of the load.
+ * Stores past rounds of all tables, each with a forecast set and a score set, and their sums by hour, day and period: as
+ * much data as after months, written by SQL in minutes. Results are random and hashes are not real, so `verify` would fail;
+ * only the newest rounds are those that the house still lists. The past lasts `lastsMs`, or as long as the rounds take at
+ * the pace of the load.
  */
 export async function fillHistory(
   sql: Sql,
@@ -61,7 +61,7 @@ export async function fillHistory(
   await sql`checkpoint`;
 }
 
-/** Some rounds of all tables in the order of their times, as they would have been stored. */
+/** Stores a slice of rounds of all tables in the order of time. */
 async function fillSlice(
   sql: Sql,
   everyMs: number,
@@ -78,7 +78,7 @@ async function fillSlice(
     cross join generate_series(${from}::integer, ${to}::integer) as n
     order by n, t.id`;
   await sql.begin(async (tx) => {
-    // the triggers would look each row up
+    // without triggers, which would check each row
     await tx`set local session_replication_role = replica`;
     await tx`
       insert into rounds (
@@ -119,7 +119,7 @@ async function fillSlice(
   });
 }
 
-/** Sums of one kind for every hour, day and period of the past; they are of the size that real ones have. */
+/** Stores equal sums for every hour, day and period of the past, of a realistic size. */
 async function fillAccuracy(sql: Transaction, lastsMs: number): Promise<void> {
   const sums = new Map<number, bigint>();
   for (const key of Object.values(KEY)) sums.set(key, 1_234_567n);
@@ -142,7 +142,7 @@ async function fillAccuracy(sql: Transaction, lastsMs: number): Promise<void> {
     select table_id, model, palette, ${first} from table_heads`;
 }
 
-/** The rounds that a house still lists, as it lists them, up to now. */
+/** Stores the rounds that a house still lists, up to now. */
 async function addListed(sql: Sql, load: Load, filled: readonly Filled[]): Promise<void> {
   const { bands } = await modelNow(sql);
   const now = Date.now();
@@ -177,7 +177,7 @@ async function addListed(sql: Sql, load: Load, filled: readonly Filled[]): Promi
   }
 }
 
-/** Heads after all of it, and marks after what is summed. */
+/** Moves the heads to the newest rounds, and the accuracy marks to what is summed. */
 async function moveHeads(sql: Sql, rounds: number): Promise<void> {
   await sql`
     update table_heads h
@@ -204,7 +204,7 @@ async function moveHeads(sql: Sql, rounds: number): Promise<void> {
     from table_heads`;
 }
 
-/** Gives the newest set of each table its true hashes: a state is not loaded from a set that is damaged. */
+/** Stores real hashes in the newest set of each table, since a state is not loaded from a damaged set. */
 async function hashNewestSets(sql: Sql): Promise<void> {
   const sets = await sql<(StoredSet & { name: string; bands: Color[] })[]>`
     select ${setColumns(sql)}, t.house_id || '/' || t.game || '/' || t.market as name, p.bands
@@ -235,7 +235,7 @@ async function hashNewestSets(sql: Sql): Promise<void> {
   });
 }
 
-/** Gives every table the memory of some rounds as that of all of its rounds. */
+/** Stores the same model state, learned from sample rounds, for every table. */
 async function learnSample(sql: Sql, load: Load): Promise<void> {
   const { bands, name } = await modelNow(sql);
   const model = modelOf(bands, null);
@@ -270,6 +270,6 @@ async function learnSample(sql: Sql, load: Load): Promise<void> {
 async function modelNow(sql: Sql): Promise<{ bands: Color[]; name: string }> {
   const [row] = await sql<{ bands: Color[]; name: string }[]>`
     select p.bands, h.model as name from table_heads h join palettes p on p.id = h.palette limit 1`;
-  if (row === undefined) throw new Error("there is no table to fill");
+  if (row === undefined) throw new Error("expected a table to fill, found none");
   return row;
 }

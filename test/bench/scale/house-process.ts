@@ -1,4 +1,4 @@
-/** The load house as a process of its own, so that what it costs is told apart. */
+/** The load house in its own process, so that its cost is measured separately. */
 import { serveLoad, type Load } from "../load-house.ts";
 
 const house = await serveLoad(JSON.parse(process.argv[2] ?? "") as Load);

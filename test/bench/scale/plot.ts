@@ -1,10 +1,10 @@
 import { parse, View } from "vega";
 import { compile, type TopLevelSpec } from "vega-lite";
 
-/** What the plot needs of a size. */
+/** A point of the plot. */
 export type PlottedSize = { tables: number; cpuMs: number; lagMs: number; lateMs: number };
 
-/** What a round costs, and how late things are, by the number of tables; as SVG. */
+/** Plots the cost of a round and the delays by the number of tables, as SVG. */
 export async function scalePlot(sizes: readonly PlottedSize[]): Promise<string> {
   const x = {
     field: "tables",
@@ -15,7 +15,7 @@ export async function scalePlot(sizes: readonly PlottedSize[]): Promise<string> 
   };
   const times = sizes.flatMap(({ tables, lagMs, lateMs }) => [
     { tables, what: "published to readable at the API", seconds: lagMs / 1_000 },
-    { tables, what: "late for a house's turn", seconds: lateMs / 1_000 },
+    { tables, what: "lateness of a poll", seconds: lateMs / 1_000 },
   ]);
   const panel = { width: 320, height: 240 };
   const mark = { type: "line" as const, point: { filled: true, size: 60 } };
@@ -35,7 +35,7 @@ export async function scalePlot(sizes: readonly PlottedSize[]): Promise<string> 
         mark,
         encoding: {
           x,
-          y: { field: "seconds", type: "quantitative", title: "99 of 100 within, seconds" },
+          y: { field: "seconds", type: "quantitative", title: "99th percentile, seconds" },
           color: {
             field: "what",
             type: "nominal",

@@ -1,21 +1,21 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** What a process, or a server with all of its processes, has used since it began. */
+/** The usage of a process, or of a server with all of its processes, since its start. */
 export interface Usage {
   cpuSeconds: number;
-  /** Resident now; memory that several of them share is counted once. */
+  /** Resident memory now; shared memory is counted once. */
   megabytes: number;
 }
 
-/** `getconf CLK_TCK`, which Linux has fixed at 100 on every machine we run on. */
+/** `getconf CLK_TCK`, which is 100 on Linux. */
 const TICKS_PER_SECOND = 100;
 
-/** What one process has used. @throws Error where there is none. */
+/** The usage of one process. @throws Error if it does not exist */
 export function usageOf(pid: number): Usage {
   return { cpuSeconds: ticksOf(pid).own / TICKS_PER_SECOND, megabytes: residentOf(pid, "VmRSS", "status") };
 }
 
-/** What a process has used together with its children, those that ended too. */
+/** The usage of a process and its children, including exited ones. */
 export function usageWithChildren(pid: number): Usage {
   const children = childrenOf(pid);
   const sum = children.reduce(
@@ -23,7 +23,7 @@ export function usageWithChildren(pid: number): Usage {
       try {
         return { ticks: total.ticks + ticksOf(child).own, mb: total.mb + residentOf(child, "Pss", "smaps_rollup") };
       } catch {
-        return total; // it ended meanwhile: the next look finds it with its parent
+        return total; // it has exited: the next reading counts it with its parent
       }
     },
     { ticks: 0, mb: 0 },
@@ -45,7 +45,7 @@ function ticksOf(pid: number): { own: number; ended: number } {
   return { own: user + system, ended: endedUser + endedSystem };
 }
 
-/** The process that started another one. */
+/** The parent of a process. */
 export function parentOf(pid: number): number {
   return Number(statOf(pid)[1]);
 }

@@ -6,7 +6,7 @@ import { join } from "node:path";
 /** The checkout whose processes are measured. */
 const ROOT = join(import.meta.dirname, "../../..");
 const READY_MS = 180_000;
-/** As the image and docker-compose.yml start them. */
+/** As in the image and docker-compose.yml. */
 const SEMI_SPACE = { api: "--max-semi-space-size=8", worker: "--max-semi-space-size=32" };
 
 /** A process of Roundhouse. */
@@ -16,25 +16,25 @@ export interface RoundhouseProcess {
   stop(): Promise<void>;
 }
 
-/** Starts `roundhouse api` or `roundhouse worker` as people do, and waits until it is ready. */
+/** Starts `roundhouse api` or `roundhouse worker`, and waits until it is ready. */
 export async function startRoundhouse(
   name: string,
   args: readonly string[],
   { folder, env }: { folder: string; env: Record<string, string> },
 ): Promise<RoundhouseProcess> {
   const { PATH = "", HOME = "" } = process.env;
-  const young = args[0] === "worker" ? SEMI_SPACE.worker : SEMI_SPACE.api;
-  const child = spawn(process.execPath, [young, join(ROOT, "src/start.js"), ...args, "--json"], {
+  const semiSpace = args[0] === "worker" ? SEMI_SPACE.worker : SEMI_SPACE.api;
+  const child = spawn(process.execPath, [semiSpace, join(ROOT, "src/start.js"), ...args, "--json"], {
     cwd: folder,
     env: { PATH, HOME, ...env, DATA_DIR: join(folder, name), PORT: "0", WORKER_PORT: "0" },
     stdio: ["ignore", "pipe", openSync(join(folder, `${name}.log`), "a")],
   });
   const ended = once(child, "exit") as Promise<[number | null]>;
-  let said = "";
+  let output = "";
   const ready = Promise.withResolvers<string>();
   child.stdout?.setEncoding("utf8").on("data", (text: string) => {
-    said += text;
-    if (said.includes("\n")) ready.resolve((JSON.parse(said.split("\n")[0] ?? "") as { url: string }).url);
+    output += text;
+    if (output.includes("\n")) ready.resolve((JSON.parse(output.split("\n")[0] ?? "") as { url: string }).url);
   });
   void ended.then(([code]) => ready.reject(new Error(`${name} ended with ${code}; see ${name}.log in ${folder}`)));
   const late = setTimeout(() => ready.reject(new Error(`${name} was not ready within ${READY_MS} ms`)), READY_MS);
@@ -49,22 +49,22 @@ export async function startRoundhouse(
   }
 }
 
-/** A helper of the bench in a process of its own. */
-export interface Helper<Told> {
+/** A helper of the bench in its own process. */
+export interface Helper<Reply> {
   pid: number;
-  /** What it said first. */
+  /** Its first message. */
   first: unknown;
-  /** Asks what there is to tell since it was last asked. */
-  ask(): Promise<Told>;
+  /** Requests its measurements since the previous request. */
+  ask(): Promise<Reply>;
   stop(): Promise<void>;
 }
 
-/** Starts a helper, hands it what it must know, and waits until it is ready. */
-export async function startHelper<Told>(
+/** Starts a helper with a JSON argument, and waits for its first message. */
+export async function startHelper<Reply>(
   file: string,
   given: unknown,
   execArgv: readonly string[] = [],
-): Promise<Helper<Told>> {
+): Promise<Helper<Reply>> {
   const child = fork(new URL(file, import.meta.url), [JSON.stringify(given)], {
     stdio: "inherit",
     execArgv: [...process.execArgv, ...execArgv],
@@ -78,9 +78,9 @@ export async function startHelper<Told>(
     pid: child.pid ?? 0,
     first,
     async ask() {
-      const told = once(child, "message") as Promise<[Told]>;
+      const reply = once(child, "message") as Promise<[Reply]>;
       child.send("now");
-      return (await told)[0];
+      return (await reply)[0];
     },
     stop() {
       isStopping = true;

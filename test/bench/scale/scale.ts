@@ -1,10 +1,10 @@
 /**
- * From ten tables to ten thousand, and from ten thousand rounds stored before to twenty million: what a round costs, how
- * soon it can be read at the API, and how punctually houses are asked. Real processes, on private servers that keep what
- * they are told, polling a load house over HTTP; each process is told apart.
+ * From ten tables to ten thousand, and from ten thousand stored rounds to twenty million: the cost of a round, the lag until
+ * it is readable at the API, and the punctuality of polls. Real processes on private, durable servers poll a load house over
+ * HTTP; each process is measured separately.
  *
- * The cost of a round is the CPU time of worker, API, PostgreSQL and Redis together. Its baseline is that of the fewest
- * tables: growth shows as a ratio above 1. Beside it stands a bare loop that fetches the same feeds and forgets them.
+ * The cost of a round is the CPU time of worker, API, PostgreSQL and Redis together. Its baseline is the cost with the fewest
+ * tables, so growth is a ratio above 1. For comparison: a bare loop that fetches the same feeds and discards them.
  */
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -38,9 +38,9 @@ const USUAL = {
   history: 0,
   workers: 1,
 };
-/** Healthy and far away. */
+/** Slow but healthy houses. */
 const SLOW: HouseBehavior = { latencyMs: [1_000, 1_001], silent: 0, slow: 0 };
-/** As houses are on a bad day: one response in fifty never comes, one in fifty drop by drop. */
+/** Unstable houses: one response in fifty is never sent, one in fifty arrives in pieces. */
 const UNEVEN: HouseBehavior = { latencyMs: [5, 3_000], silent: 0.02, slow: 0.02 };
 const QUICK = { warmUpSeconds: 5, seconds: 5 };
 const TABLES = [10, 100, 1_000, 10_000];
@@ -50,7 +50,7 @@ const HISTORY_TABLES = 100;
 /** Worker processes, and the houses that they share. */
 const WORKERS = [1, 2, 4];
 const WORKER_HOUSES = 100;
-/** Rounds of a year of ten tables, one every two and a half minutes. */
+/** Rounds in a year of ten tables with one round every two and a half minutes. */
 const YEAR_ROUNDS = 2_102_400;
 
 export default {
@@ -58,11 +58,11 @@ export default {
   about: "CPU per round, lag and lateness from 10 to 10,000 tables and over 10 thousand to 20 million rounds",
   flags: {
     "--tables <list>": "sizes to measure instead of 10,100,1000,10000; ten tables to a house",
-    "--history <list>": "rounds stored before, to measure instead of 10000,1000000,20000000; 0 leaves that out",
-    "--seconds <n>": "how long each size is measured, 60 where it is not given",
-    "--workers <n>": "worker processes, 1 where it is not given",
-    "--only <text>": "of all stages those whose name has it, such as punctual or lag",
-    "--warm-up <n>": "seconds before each is measured, in which statements are planned; 20 where it is not given",
+    "--history <list>": "numbers of stored rounds to measure instead of 10000,1000000,20000000; 0 skips that",
+    "--seconds <n>": "seconds of each measurement, default 60",
+    "--workers <n>": "worker processes, default 1",
+    "--only <text>": "only stages whose name contains this text, such as punctual or lag",
+    "--warm-up <n>": "seconds of warm-up before each measurement, default 20",
   },
   async run({ isShort, directory, say, given }) {
     const short = [...growthOf([10]), ...workersOf([2], 2), ...yearOf(10_000).slice(1)].map((stage) => ({
@@ -91,8 +91,8 @@ export default {
       results: found.map(rowOf),
       shown: SHOWN,
       notes: [
-        "cpu_*: cores; lag: from published by the house to readable at the API; late: from a house's turn to its first request",
-        "ratio: of the cost of a round with the most tables to that with the fewest; less than 1 is cheaper",
+        "cpu_*: cores; lag: from published by the house to readable at the API; late: from the scheduled time of a poll to its first request",
+        "ratio: the cost of a round with the most tables / with the fewest; less than 1 is cheaper",
         ...found.map(capacityNote),
         ...(isShort ? [] : [`plot: ${file}`]),
       ],
@@ -119,7 +119,13 @@ function stagesOf(given: Record<string, string>): Stage[] {
     { ...USUAL, name: "punctual: 1000 houses", houses: 1_000, tablesPerHouse: 1 },
     { ...USUAL, name: "slow: 200 houses of 1 s", houses: 200, tablesPerHouse: 1, behavior: SLOW },
     { ...USUAL, name: "ordinary: 100 houses", houses: 100, tablesPerHouse: 1 },
-    { ...USUAL, name: "mixed: 100 houses beside four odd ones", houses: 100, tablesPerHouse: 1, hasFaultyHouses: true },
+    {
+      ...USUAL,
+      name: "mixed: 100 houses with four faulty ones",
+      houses: 100,
+      tablesPerHouse: 1,
+      hasFaultyHouses: true,
+    },
     { ...USUAL, name: "uneven: 200 houses of 5 ms to 3 s", houses: 200, tablesPerHouse: 1, behavior: UNEVEN },
   ];
   return [
@@ -132,12 +138,12 @@ function stagesOf(given: Record<string, string>): Stage[] {
     .map((stage) => ({ ...stage, ...own, ...(given["workers"] === undefined && { workers: stage.workers }) }));
 }
 
-/** The same load shared by more and more workers. */
+/** The same load with different numbers of workers. */
 function workersOf(counts: readonly number[], houses: number): Stage[] {
   return counts.map((workers) => ({ ...USUAL, name: `workers: ${workers}`, houses, workers }));
 }
 
-/** Ten tables that play once a second, without a past and after a year. */
+/** Ten tables with a round per second, without history and with a year of it. */
 function yearOf(history: number): Stage[] {
   const stage = { ...USUAL, houses: 1, pollMs: 500, roundMs: 1_000 };
   return [
@@ -162,13 +168,13 @@ function historiesOf(histories: readonly number[]): Stage[] {
     });
 }
 
-/** @throws UsageError that repeats what came. */
+/** @throws UsageError if the text is not a whole number */
 function wholeNumber(name: string, text: string): number {
   if (/^\d{1,9}$/.test(text)) return Number(text);
   throw new UsageError(`--${name}: expected whole numbers with commas between, got ${JSON.stringify(text)}`);
 }
 
-/** Of worker, API, PostgreSQL and Redis together, in milliseconds. */
+/** The CPU time of worker, API, PostgreSQL and Redis per round, in milliseconds. */
 function cpuPerRound({ cpu, seconds, rounds }: StageResult): number {
   return ((cpu.worker + cpu.api + cpu.postgres + cpu.redis) * seconds * 1_000) / Math.max(1, rounds);
 }
@@ -219,19 +225,19 @@ const SHOWN = [
   "transactions_per_second rows_per_round",
 ].flatMap((columns) => columns.split(" "));
 
-/** What a size needs, in a line. */
+/** The resources that a stage needs, in one line. */
 function capacityNote({ stage, cpu, megabytes, keptBytes, answerBytes, seconds }: StageResult): string {
   const cores = cpu.worker + cpu.api + cpu.postgres + cpu.redis;
   const memory = megabytes.worker + megabytes.api + megabytes.postgres + megabytes.redis;
   const perDay = (bytes: number) => `${((bytes / seconds) * 86_400 * 1e-9).toFixed(1)} GB`;
-  return `${stage.name}: ${cores.toFixed(2)} cores, ${Math.round(memory)} MB, ${perDay(keptBytes)} a day that stay, ${perDay(answerBytes)} a day of answers that go after two`;
+  return `${stage.name}: ${cores.toFixed(2)} cores, ${Math.round(memory)} MB, ${perDay(keptBytes)} per day of permanent data, ${perDay(answerBytes)} per day of payloads that expire after two days`;
 }
 
 function plotPoint(found: StageResult) {
   return { tables: tablesOf(found.stage), cpuMs: cpuPerRound(found), lagMs: found.lag.p99, lateMs: found.lateness.p99 };
 }
 
-/** Promised figures that a stage did not reach. */
+/** The targets that a stage missed. */
 function failuresAmong(all: readonly StageResult[]): (found: StageResult) => string[] {
   const least = new Map(all.map((found) => [kindOf(found), found] as const).toReversed());
   return (found) => {
@@ -258,7 +264,7 @@ function failuresAmong(all: readonly StageResult[]): (found: StageResult) => str
     if (["tables", "punctual"].includes(kindOf(found))) {
       miss(
         lateness.p99 >= TARGETS.latenessMs,
-        `turns within ${TARGETS.latenessMs} ms, p99 is ${Math.round(lateness.p99)}`,
+        `polls late by at most ${TARGETS.latenessMs} ms, p99 is ${Math.round(lateness.p99)}`,
       );
     }
     const first = least.get(kindOf(found)) ?? found;
@@ -280,7 +286,7 @@ function failuresAmong(all: readonly StageResult[]): (found: StageResult) => str
       const ratio = lateness.p99 / ordinary.lateness.p99;
       miss(
         ratio > TARGETS.mixed,
-        `turns as punctual as without the faulty houses, p99 is ${ratio.toFixed(2)} × as late`,
+        `polls as punctual as without the faulty houses, p99 is ${ratio.toFixed(2)} × as late`,
       );
       miss(found.megabytes.worker > TARGETS.mixedMb, `a worker of at most ${TARGETS.mixedMb} MB`);
     }

@@ -15,16 +15,16 @@ import type { TableMemory, Wanted } from "./table-memory-process.ts";
 import { startHelper, startRoundhouse, type Helper, type RoundhouseProcess } from "./processes.ts";
 import { parentOf, usageOf, usageWithChildren, type Usage } from "./process-usage.ts";
 
-/** One size that is measured. */
+/** One load that is measured. */
 export interface Stage {
   name: string;
   houses: number;
   tablesPerHouse: number;
   pollMs: number;
   roundMs: number;
-  /** Rounds stored before. */
+  /** Rounds that are stored before the measurement. */
   history: number;
-  /** How long the past lasted; at the pace of the load when it is left out. */
+  /** The duration of the history; by default at the pace of the load. */
   pastMs?: number;
   warmUpSeconds: number;
   seconds: number;
@@ -33,7 +33,7 @@ export interface Stage {
   hasFaultyHouses?: boolean;
 }
 
-/** What a stage came to; times in milliseconds, and what was used per second of the measured time. */
+/** The result of a stage; times in milliseconds, usage per second of the measured time. */
 export interface StageResult {
   stage: Stage;
   seconds: number;
@@ -43,16 +43,16 @@ export interface StageResult {
   unchangedShare: number;
   lag: { p50: number; p99: number; samples: number };
   lateness: { p50: number; p99: number; samples: number };
-  /** Tables that the API calls live at the end. */
+  /** Tables with the status "live" at the API at the end. */
   live: number;
-  /** Share of the rounds that came in the measured time after which a forecast set was issued. */
+  /** The share of the received rounds after which a forecast set was issued. */
   coverage: number;
   cpu: Record<(typeof MEASURED_PROCESSES)[number], number>;
   megabytes: Record<(typeof MEASURED_PROCESSES)[number], number>;
   redisCommands: number;
   transactions: number;
   walBytes: number;
-  /** Rows written, and bytes that stay for good, and those of answers that go after two days. */
+  /** Written rows, bytes of permanent data, and bytes of payloads, which expire after two days. */
   rows: number;
   keptBytes: number;
   answerBytes: number;
@@ -60,7 +60,7 @@ export interface StageResult {
   tableMemory: TableMemory;
 }
 
-/** Who uses the processors. */
+/** The processes whose usage is measured. */
 export const MEASURED_PROCESSES = ["worker", "api", "postgres", "redis", "house", "caller"] as const;
 
 const SEED = 41;
@@ -69,13 +69,13 @@ const CHECK_EVERY_MS = 20;
 const BARE_SECONDS = 10;
 const TAKE_OVER_TABLES = 1_000;
 
-/** Servers that every stage has for itself alone while it lasts. */
+/** The servers of all stages, which run one after another. */
 export interface StageServers {
   databaseUrl: string;
   redisUrl: string;
 }
 
-/** Runs one stage on an emptied Redis and a database of its own, which is dropped in the end. */
+/** Runs one stage on an emptied Redis and its own database, which is dropped at the end. */
 export async function runStage(
   stage: Stage,
   servers: StageServers,
@@ -226,7 +226,7 @@ function feedOf(house: number, place: number, isOdd: boolean): Record<string, un
   return feedEntry({ path: `/${houseName(house)}/rounds`, items: `g${place}` });
 }
 
-/** A caller whom no quota or burst stops: what looking costs is told apart. */
+/** Creates a caller without an effective quota or rate limit. */
 async function makeCaller(sql: Sql): Promise<string> {
   await sql`
     update plans
@@ -243,7 +243,7 @@ async function makeCaller(sql: Sql): Promise<string> {
   return made.key;
 }
 
-/** Waits until every table was asked and has its first rounds. */
+/** Waits until every table was polled and has its first rounds. */
 async function waitUntilPolled(sql: Sql, houses: number): Promise<void> {
   await waitUntilEmpty("were not polled", async () => {
     return sql`
@@ -256,7 +256,7 @@ async function waitUntilPolled(sql: Sql, houses: number): Promise<void> {
   });
 }
 
-/** Waits until each table's rounds were replayed by its first calibration, which a live one did as they came. */
+/** Waits until the first calibration has replayed each table's rounds; without a history that happens as they arrive. */
 async function waitUntilReplayed(sql: Sql): Promise<void> {
   await waitUntilEmpty("were not replayed", async () => {
     return sql`
@@ -300,13 +300,13 @@ async function readCounters(sql: Sql) {
       where relkind = 'r'
         and relnamespace = 'public'::regnamespace
     ) sizes`;
-  if (row === undefined) throw new Error("the database tells nothing of itself");
+  if (row === undefined) throw new Error("expected a row of counters, got none");
   return row;
 }
 
 async function countLive(url: string, key: string): Promise<number> {
   const response = await fetch(`${url}/api/v1/games`, { headers: { "x-api-key": key } });
-  if (!response.ok) return 0; // the API is too far behind to say
+  if (!response.ok) return 0; // the API is too stale to respond
   const { games } = (await response.json()) as { games: { status: string }[] };
   return games.filter(({ status }) => status === "live").length;
 }
@@ -321,7 +321,7 @@ async function findCoverage(sql: Sql, fromMs: number, untilMs: number): Promise<
   return row?.coverage ?? 0;
 }
 
-/** How late each turn of each house came: from when it was to be asked to when it was. */
+/** The lateness of each poll of each house: from its scheduled time to its request. */
 function latenessOf(
   { arrivals }: RequestLog,
   schedules: Awaited<ReturnType<typeof listPollSchedules>>,
@@ -330,20 +330,20 @@ function latenessOf(
 ): number[] {
   const late: number[] = [];
   for (const { payload, everyMs, offsetMs } of schedules) {
-    const came = arrivals[Number(payload.house.slice(1))];
-    if (came === undefined) continue; // an hasFaultyHouses one
+    const requests = arrivals[Number(payload.house.slice(1))];
+    if (requests === undefined) continue; // a faulty house
     let at = 0;
-    for (let turn = Math.ceil((fromMs - offsetMs) / everyMs) * everyMs + offsetMs; turn < untilMs; turn += everyMs) {
-      while (at < came.length && (came[at] ?? 0) < turn) at += 1;
-      const answered = came[at];
-      if (answered !== undefined) late.push(answered - turn);
-      else if (untilMs - turn > everyMs) late.push(untilMs - turn); // nobody came until the end
+    for (let due = Math.ceil((fromMs - offsetMs) / everyMs) * everyMs + offsetMs; due < untilMs; due += everyMs) {
+      while (at < requests.length && (requests[at] ?? 0) < due) at += 1;
+      const requested = requests[at];
+      if (requested !== undefined) late.push(requested - due);
+      else if (untilMs - due > everyMs) late.push(untilMs - due); // no request until the end
     }
   }
   return late;
 }
 
-/** What a worker needs that takes over every table. */
+/** Measures the memory and time that a worker needs to take over every table. */
 async function measureTableMemory(sql: Sql, databaseUrl: string): Promise<TableMemory> {
   const tables = await sql<{ id: number }[]>`select table_id as id from table_heads where last_seq > 0 order by 1`;
   const tableIds = tables.map(({ id }) => id);
@@ -353,7 +353,7 @@ async function measureTableMemory(sql: Sql, databaseUrl: string): Promise<TableM
   return holder.first as TableMemory;
 }
 
-/** The same feeds at the same pace by the least that can do it. */
+/** Measures a bare loop that polls the same feeds at the same pace. */
 async function measureBare(
   { houses, pollMs, seconds }: Stage,
   url: string,

@@ -1,19 +1,19 @@
 /**
- * What it costs to hold tables: loads the states of some, as a worker does before its first request after a take-over, then
- * of all, and counts its memory. To be run with --expose-gc.
+ * Measures the cost of table states: loads those of some tables, as a worker does before its first request after a
+ * take-over, then of all tables, and measures its memory. Needs --expose-gc.
  */
 import { openPipeline } from "../../../src/db/client.ts";
 import { createPasses, loadStates } from "../../../src/pass/passes.ts";
 
-/** What {@link Wanted} tables cost. */
+/** The cost of the {@link Wanted} tables. */
 export interface TableMemory {
-  /** Until the states of the first tables were in memory. */
+  /** The time to load the states of the first tables. */
   takeOverMs: number;
   takenOver: number;
   bytesPerTable: number;
 }
 
-/** Ids of tables, the first of which are taken over. */
+/** The tables to load; the first ones are timed. */
 export interface Wanted {
   databaseUrl: string;
   tableIds: number[];
@@ -24,7 +24,7 @@ const { databaseUrl, tableIds, first } = JSON.parse(process.argv[2] ?? "") as Wa
 process.on("disconnect", () => process.exit());
 const pipeline = openPipeline(databaseUrl, { name: "hold" });
 const passes = createPasses(pipeline);
-await loadStates(passes, tableIds.slice(0, 1)); // code is compiled and connected
+await loadStates(passes, tableIds.slice(0, 1)); // warm-up: compiles code and connects
 passes.states.drop(tableIds);
 const before = memoryNow();
 const from = performance.now();
