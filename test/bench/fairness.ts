@@ -143,12 +143,12 @@ async function firstProof(roundIds: "consecutive" | "opaque", isShort: boolean) 
   const [id, hash] = isShort ? (known.checkpoints.at(-1) ?? [0, ""]) : [known.known.id, known.known.hash];
   const number = roundIds === "consecutive" ? BigInt(id) : null;
   const claims = [{ number, hash, hundredths: hundredthsOf(chain, hash) }];
-  const turns = watchTicks();
+  const ticks = watchTicks();
   const from = performance.now();
   const fairness = fairnessSettings.parse({ chain: known.key });
   const { verdicts } = await createProver().prove("bench", fairness, { roundIds, points: [], claims });
   const took = seconds(from);
-  const longestMs = turns.end();
+  const longestMs = ticks.end();
   if (verdicts[0]?.ok !== true) throw new Error(`expected a proof of ${hash}`);
   return { links: id, seconds: took, longestMs };
 }
@@ -158,13 +158,13 @@ function watchTicks(): { end(): number } {
   let longest = 0;
   let last = process.threadCpuUsage();
   let isOn = true;
-  const turn = () => {
+  const onTick = () => {
     const { user, system } = process.threadCpuUsage(last);
     longest = Math.max(longest, user + system);
     last = process.threadCpuUsage();
-    if (isOn) setImmediate(turn);
+    if (isOn) setImmediate(onTick);
   };
-  setImmediate(turn);
+  setImmediate(onTick);
   return {
     end() {
       isOn = false;

@@ -78,8 +78,8 @@ export async function openOurs(
   return {
     name: "ours",
     house,
-    async poll(asked) {
-      for (const id of new Set(asked.map((table) => houseOf(table, tablesPerHouse))))
+    async poll(polled) {
+      for (const id of new Set(polled.map((table) => houseOf(table, tablesPerHouse))))
         await queues.enqueue(pollHouse, { house: id, shard: 0 });
     },
     async start() {
@@ -92,8 +92,8 @@ export async function openOurs(
       closeSync(logged);
       process.once("exit", () => child.kill("SIGKILL")); // also if the bench is interrupted
       const ended = once(child, "exit").then(([code]) => String(code));
-      const said = once(child.stdout ?? child, "data").then(() => null);
-      const code = await Promise.race([said, ended]);
+      const ready = once(child.stdout ?? child, "data").then(() => null);
+      const code = await Promise.race([ready, ended]);
       if (code !== null)
         throw new Error(`the worker ended with ${code} before it was ready:\n${readFileSync(log, "utf8")}`);
       return {
@@ -147,7 +147,7 @@ export async function openPlain(
     file: "straightforward-pipeline-process.ts",
     given: [commit],
     queue: "plain-poll",
-    messages: (asked) => asked.map((table) => ({ table })),
+    messages: (polled) => polled.map((table) => ({ table })),
   });
 }
 
@@ -159,9 +159,9 @@ export async function openBare(servers: BenchServers, databaseUrl: string, table
     given: [],
     queue: "bare-poll",
     // two, so that one is polled while the other is stored
-    messages: (asked) =>
+    messages: (polled) =>
       [0, 1]
-        .map((half) => ({ tables: asked.filter((_, at) => at % 2 === half) }))
+        .map((half) => ({ tables: polled.filter((_, at) => at % 2 === half) }))
         .filter(({ tables: own }) => own.length > 0),
   });
 }
@@ -175,7 +175,7 @@ async function openSimple(
     file: string;
     given: readonly string[];
     queue: string;
-    messages: (asked: readonly number[]) => object[];
+    messages: (polled: readonly number[]) => object[];
   },
 ): Promise<Design> {
   const sql = connect(databaseUrl, { name: "bench", max: 1 });
@@ -186,9 +186,9 @@ async function openSimple(
   return {
     name: design.name,
     house,
-    async poll(asked) {
+    async poll(polled) {
       const opts = { removeOnComplete: true };
-      await polls.addBulk(design.messages(asked).map((data) => ({ name: "poll", data, opts })));
+      await polls.addBulk(design.messages(polled).map((data) => ({ name: "poll", data, opts })));
     },
     async start() {
       const file = new URL(design.file, import.meta.url);

@@ -120,12 +120,12 @@ function failuresOf(rows: readonly Row[]): string[] {
   const ours = rows
     .filter(({ side }) => side === "ours")
     .flatMap(({ rounds_at_once: step, ratio, total_ms: ms, wal_bytes: wal }) => {
-      const promised = TARGETS.get(step);
-      if (promised === undefined) return [];
+      const target = TARGETS.get(step);
+      if (target === undefined) return [];
       const at = `${roundsText(step)} at a time`;
       return [
-        ...(ratio < promised.ratio ? [`${promised.ratio} × the baseline ${at}, got ${ratio}`] : []),
-        ...(ms > promised.ms ? [`at most ${promised.ms} ms of CPU time per round ${at}, got ${ms}`] : []),
+        ...(ratio < target.ratio ? [`${target.ratio} × the baseline ${at}, got ${ratio}`] : []),
+        ...(ms > target.ms ? [`at most ${target.ms} ms of CPU time per round ${at}, got ${ms}`] : []),
         ...(wal > MAX_WAL_BYTES ? [`at most ${MAX_WAL_BYTES} bytes of WAL per round ${at}, got ${wal}`] : []),
       ];
     });

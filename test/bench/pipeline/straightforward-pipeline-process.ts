@@ -42,12 +42,12 @@ async function pollTable(table: number): Promise<void> {
 }
 
 async function runInOrder(table: number, work: () => Promise<void>): Promise<void> {
-  const turn = (lines.get(table) ?? Promise.resolve()).then(work);
+  const last = (lines.get(table) ?? Promise.resolve()).then(work);
   lines.set(
     table,
-    turn.catch(() => undefined),
+    last.catch(() => undefined),
   );
-  return turn;
+  return last;
 }
 
 const poller = new Worker<{ table: number }>("plain-poll", async ({ data }) => pollTable(data.table), {
