@@ -130,7 +130,7 @@ describe.each([{ javaScriptEnabled: true }, { javaScriptEnabled: false }])("an o
     await page.getByRole("link", { name: "Retry run" }).click();
     await shoot(page, "retry");
     await page.getByLabel("Reason").fill("the house is back");
-    await page.getByRole("button", { name: "Retry exactly this 1" }).click();
+    await page.getByRole("button", { name: "Retry this run" }).click();
     expect(await toast(page)).toBe("1 run of backfill-gap is retried");
     await eventually(async () => (await queues.get("backfill-gap").getFailedCount()) === 3);
 
@@ -145,7 +145,7 @@ describe.each([{ javaScriptEnabled: true }, { javaScriptEnabled: false }])("an o
     expect(await toast(page)).toBe("2 runs of backfill-gap are discarded");
     await page.getByRole("link", { name: "Retry all 1" }).click();
     await page.getByLabel("Reason").fill("once more");
-    await page.getByRole("button", { name: "Retry exactly this 1" }).click();
+    await page.getByRole("button", { name: "Retry this run" }).click();
     expect(await toast(page)).toBe("1 run of backfill-gap is retried");
     expect(errors).toEqual([]);
     await page.context().close();
@@ -167,7 +167,7 @@ describe.each([{ javaScriptEnabled: true }, { javaScriptEnabled: false }])("an o
     await page.getByRole("link", { name: "Start run now" }).click();
     await shoot(page, "promote");
     await page.getByLabel("Reason").fill("the house is back");
-    await page.getByRole("button", { name: "Start exactly this 1 now" }).click();
+    await page.getByRole("button", { name: "Start this run now" }).click();
     expect(await toast(page)).toBe("1 run of score-accuracy starts now");
     expect(await queues.get("score-accuracy").getWaitingCount()).toBe(1);
     await page.getByRole("link", { name: /^Waiting/ }).click();

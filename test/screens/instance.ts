@@ -36,8 +36,8 @@ export interface Instance {
   /** Signs the operator of this machine in, once. */
   opsUrl: string;
   apiKey: string;
-  /** The connection to its private database. */
-  databaseUrl(): Promise<string>;
+  /** The connections to its private servers. */
+  servers(): Promise<{ database_url: string; redis_url: string }>;
   /** The newest link with this path in a mail that was printed, since nothing sends mails; waits for it at most 20 s. */
   printedLink(path: string): Promise<string>;
   /** Adds a faulty house, and one that never responds, whose table stays without rounds. */
@@ -104,9 +104,9 @@ export async function startInstance(): Promise<Instance> {
       url,
       apiKey,
       opsUrl,
-      async databaseUrl() {
+      async servers() {
         const facts: unknown = JSON.parse(await readFile(join(folder, "run.json"), "utf8"));
-        return z.object({ database_url: z.string() }).parse(facts).database_url;
+        return z.object({ database_url: z.string(), redis_url: z.string() }).parse(facts);
       },
       printedLink: (path) => eventually(() => printed.match(new RegExp(`http\\S*${path}\\S*`, "g"))?.at(-1)),
       async addHouses({ url: at }) {

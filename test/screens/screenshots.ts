@@ -23,6 +23,7 @@ import {
 import {
   decideOnFaults,
   errorScenes,
+  failRun,
   formScenes,
   FRESH_MS,
   signInStaff,
@@ -107,6 +108,7 @@ async function photographOwn(from: Browser, instance: Instance): Promise<void> {
   await decideOnFaults(instance);
   await faulty.close(); // its circuit opens within seconds
   await workAtOps(admin, instance);
+  await failRun(instance);
   await warm;
 
   await camera.shoot(visitor, { ...SITE_PAGES, ...FAULTY_SITE_PAGES, ...CONSOLE_DOORS, ...OPS_DOORS });
@@ -140,14 +142,21 @@ async function shootAll(
   await camera.shoot(page, found.scenes);
 }
 
-/** What is shown after an error that nobody expected: here a table that was lost. */
+/** What is shown after an error that nobody expected, here a table that was lost, and while PostgreSQL refuses connections. */
 async function photographFailures(visitor: Page, admin: Page, instance: Instance): Promise<void> {
-  if (!camera.wants("site-failed", "ops-failed")) return;
-  const sql = postgres(await instance.databaseUrl(), { max: 1 });
+  if (!camera.wants("site-failed", "ops-failed", "ops-unavailable")) return;
+  const { database_url: databaseUrl } = await instance.servers();
+  const sql = postgres(databaseUrl, { max: 1 });
   await sql`alter table notices rename to notices_lost`;
   await camera.shoot(visitor, { "site-failed": "/status" });
   await camera.shoot(admin, { "ops-failed": "/ops/notices" });
   await sql.end();
+  const name = new URL(databaseUrl).pathname.slice(1);
+  const other = postgres(new URL("/postgres", databaseUrl).href, { max: 1 });
+  await other`alter database ${other(name)} with allow_connections false`;
+  await other`select pg_terminate_backend(pid) from pg_stat_activity where datname = ${name}`;
+  await camera.shoot(admin, { "ops-unavailable": "/ops" });
+  await other.end();
 }
 
 /** A page whose browser has the fonts already: the first page of a visit is drawn without those that are late. */

@@ -1,5 +1,8 @@
 import type { Page } from "playwright-core";
 import { z } from "zod";
+import { jobs } from "../../jobs/index.ts";
+import { createLog } from "../../src/log.ts";
+import { openQueues } from "../../src/queue/queues.ts";
 import { eventually } from "../support/eventually.ts";
 import type { Scene } from "./camera.ts";
 import type { Instance } from "./instance.ts";
@@ -50,6 +53,14 @@ export async function decideOnFaults({ command }: Instance): Promise<void> {
   const why = ["--reason", "the house confirmed its mistake"];
   await command(["quarantine", "discard", (await list("quarantine", 2)).at(-1)?.id ?? "", ...why]);
   await command(["conflict", "decide", (await list("conflict", 2)).at(-1)?.id ?? "", "--take", "kept", ...why]);
+}
+
+/** Adds a run that fails, since its payload is of another job. */
+export async function failRun(own: Instance): Promise<void> {
+  const { redis_url: redisUrl } = await own.servers();
+  const queues = await openQueues(jobs, redisUrl, createLog("silent", false));
+  await queues.get("backfill-gap").add("backfill-gap", { house: "airport" }, { attempts: 1 });
+  await queues.close();
 }
 
 /** Notices, a paused queue, a suspended account, manual calibrations and their comparison. */

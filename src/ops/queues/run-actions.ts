@@ -56,7 +56,7 @@ interface RunsAction {
 const RETRY: RunsAction = {
   act: "retry",
   verb: "Retry",
-  effect: "They are queued again with all their attempts. A run that changes before you confirm is left as it is.",
+  effect: "Queued again with all attempts. A run that changes before you confirm is left as it is.",
   outcome: ["is retried", "are retried"],
   isDangerous: false,
   work: (queues, { queue, tokens: chosen }) => retryRuns(queues, queue, chosen),
@@ -65,7 +65,7 @@ const PROMOTE: RunsAction = {
   act: "promote",
   verb: "Start",
   adverb: " now",
-  effect: "They start as soon as a worker is free, instead of when they are due. A schedule keeps its other starts.",
+  effect: "Started as soon as a worker is free, instead of when due. A schedule keeps its other starts.",
   outcome: ["starts now", "start now"],
   isDangerous: false,
   work: (queues, { queue, tokens: chosen }) => promoteRuns(queues, queue, chosen),

@@ -1,6 +1,6 @@
 import { listOperatorChanges, whyNoApproval } from "../../accounts/operators/operator-change-store.ts";
 import type { Transaction } from "../../db/client.ts";
-import { usd } from "../../money.ts";
+import { thousands, usd } from "../../money.ts";
 import { queueMail } from "../../mail/outbox-store.ts";
 import { rejectedLetter } from "../letters.ts";
 import { creditTopup, lockTopup, saveTopupState } from "../topup-store.ts";
@@ -55,7 +55,7 @@ export async function matchLine(tx: Transaction, by: Person, asked: MatchRequest
   return {
     ok: true,
     line,
-    message: `${lineName(line)} is matched with ${reference} of ${target.email}: ${usd(micros)} USD wait for approval`,
+    message: `${lineName(line)} is matched with ${reference} of ${target.email}: ${thousands(usd(micros))} USD await approval`,
     before: { state: line.state },
     after: {
       state: "matched",
