@@ -14,7 +14,7 @@ export interface Load {
   seed: number;
   /** How the houses respond; immediately if not given. */
   behavior?: HouseBehavior;
-  /** Adds one house of each of {@link ODD}, after the others. */
+  /** Adds one house of each of {@link FAULTY_HOUSES}, after the others. */
   hasFaultyHouses?: boolean;
 }
 
@@ -84,7 +84,7 @@ export interface RequestLog {
   arrivals: number[][];
 }
 
-/** All houses on one port: `/h<house>/rounds` lists all tables of a house, and odd houses have `/h<house>/<table>/rounds`. */
+/** All houses on one port: `/h<house>/rounds` lists all tables of a house, and faulty houses have `/h<house>/<table>/rounds`. */
 export interface LoadHouse {
   port: number;
   /** Returns the requests since the last call. */

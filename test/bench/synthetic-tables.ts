@@ -52,7 +52,7 @@ export const SYNTHETIC_TABLES: readonly SyntheticTable[] = [
     name: "edge drifts 1 to 9 % and back, one wave in all",
     rounds: from(({ index, count }) => atEdge(0.05 - 0.04 * Math.cos((2 * Math.PI * index) / count))),
   },
-  { name: "odds walk at random, 0.005 a round in log-odds", rounds: from(walking(0.005)) },
+  { name: "odds walk at random, 0.005 per round in log-odds", rounds: from(walking(0.005)) },
   { name: "Markov: 1.1 × the odds of the color before", rounds: from(({ previous }) => sticky(previous, 1.1)) },
   { name: "weak Markov: 1.03 × the odds of the color before", rounds: from(({ previous }) => sticky(previous, 1.03)) },
   {
@@ -68,7 +68,7 @@ export const SYNTHETIC_TABLES: readonly SyntheticTable[] = [
     rounds: from(({ index }) => atEdge(0.05 - 0.04 * Math.cos((2 * Math.PI * index) / 1500))),
   },
   {
-    name: "pity timer: pink 7.5 %, after 10 rounds 0.5 points more a round",
+    name: "pity timer: pink 7.5 %, after 10 rounds 0.5 points more per round",
     rounds: from(({ gap }) => withTop(atEdge(0.03), Math.min(0.4, 0.075 + 0.005 * Math.max(0, gap - 10)))),
   },
   {

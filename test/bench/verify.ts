@@ -94,7 +94,7 @@ async function beginRecord(sql: Sql, count: number, folder: string) {
   const startMs = Date.now() - 30 * 86_400_000;
   let rounds = 0;
   return {
-    /** Grows each table to so many rounds. */
+    /** Adds rounds until each table has `size`. */
     async growTo(size: number): Promise<void> {
       while (rounds < size) {
         const next = Array.from({ length: Math.min(ROUNDS_PER_STATEMENT, size - rounds) }, (_, n) => rounds + n + 1);

@@ -30,7 +30,7 @@ const BURSTS = 0.2;
 const BURST = 3;
 /**
  * When at most `NEAR_END` calls of the quota are left, the caller sends `BURST_AT_END` of them together to one API, so
- * that the quota admits only a part of the batch. Before that it waits until its rate limit allows so many.
+ * that the quota admits only a part of the batch. Before that it waits until its rate limit allows the batch.
  */
 const NEAR_END = 4;
 const BURST_AT_END = 8;

@@ -143,7 +143,7 @@ export async function openPlain(
   commit: "statement" | "round",
 ): Promise<Design> {
   return openSimple(servers, databaseUrl, tables, {
-    name: `${PLAIN}, a commit a ${commit}`,
+    name: `${PLAIN}, a commit per ${commit}`,
     file: "straightforward-pipeline-process.ts",
     given: [commit],
     queue: "plain-poll",
