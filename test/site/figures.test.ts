@@ -87,7 +87,7 @@ describe("/accuracy", () => {
   it("draws of one table its rates over time, what was stated against what was observed, and popular rules", async () => {
     const text = await eventually(async () => {
       const shown = await ask(`/accuracy?of=${encodeURIComponent(CRASH)}`);
-      return shown.text.includes("<svg") && shown.text;
+      return shown.text.includes('<svg role="img"') && shown.text;
     });
     const facts = await fromApi("?feature=next_color");
     expect(text).toContain("<h1>Measured accuracy: alpha/crash/global</h1>");
