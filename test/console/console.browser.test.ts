@@ -43,22 +43,22 @@ async function look(page: Page, name: string): Promise<void> {
   await page.setViewportSize(wide);
 }
 
-/** A window whose holder is signed in; what the content policy refuses is said to its console. */
+/** A window whose holder is signed in; what the content policy refuses is logged to its console. */
 async function openPage(
   { email }: Holding,
   options: { javaScriptEnabled?: boolean; address: string },
-): Promise<{ page: Page; said: string[] }> {
+): Promise<{ page: Page; errors: string[] }> {
   const { address, ...context } = options;
   const opened = await browser.newContext({ ...context, extraHTTPHeaders: { "x-forwarded-for": address } });
   const page = await opened.newPage();
-  const said: string[] = [];
-  page.on("console", (message) => message.type() === "error" && said.push(message.text()));
-  page.on("pageerror", (error) => said.push(String(error)));
+  const errors: string[] = [];
+  page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
+  page.on("pageerror", (error) => errors.push(String(error)));
   await page.goto(`${world.url}/console`);
   await page.getByLabel("E-mail").fill(email);
   await page.getByLabel("Password").fill(PASSWORD);
   await page.getByRole("button", { name: "Sign in" }).click();
-  return { page, said };
+  return { page, errors };
 }
 
 const nameOf = (path: string) => path.replaceAll(/[^a-z]+/g, "-").replaceAll(/^-|-$/g, "") || "dashboard";
@@ -75,7 +75,7 @@ describe("a holder in a browser", () => {
       await eve.post(`/console/keys/${(await world.giveKey(eve.accountId, "old")).id}/rotate`, { overlap: "24h" });
       await eve.post(`/console/keys/${(await world.giveKey(eve.accountId, "gone")).id}/revoke`);
       for (let n = 0; n < 3; n += 1) await fetch(`${world.url}/api/v1/games`, { headers: { "x-api-key": key } });
-      const { page, said } = await openPage(eve, { address: "203.0.113.1" });
+      const { page, errors } = await openPage(eve, { address: "203.0.113.1" });
       for (const { path } of pages) {
         if (/\.(?:csv|json)$/.test(path)) continue;
         let filled = path;
@@ -85,15 +85,15 @@ describe("a holder in a browser", () => {
           if (id === undefined) throw new Error(`no sample for ${place}: add one to test/console/samples.ts`);
           filled = filled.replace(`:${name}`, id);
         }
-        const answer = await page.goto(`${world.url}/console${filled === "/" ? "" : filled}`);
-        expect([path, answer?.status()]).toEqual([path, 200]);
+        const response = await page.goto(`${world.url}/console${filled === "/" ? "" : filled}`);
+        expect([path, response?.status()]).toEqual([path, 200]);
         await look(page, nameOf(path));
       }
       for (const own of ["security", "terms"]) {
         await page.goto(`${world.url}/console/${own}`);
         await look(page, own);
       }
-      expect(said).toEqual([]);
+      expect(errors).toEqual([]);
       await page.goto(`${world.url}/console/nothing`);
       await look(page, "trouble");
       await page.context().close();
@@ -102,7 +102,7 @@ describe("a holder in a browser", () => {
 
   it("accepts new terms, makes the key that was asked for, copies it, and calls with it from the console", async () => {
     const amy = await world.makeHolder("amy@example.com", { hasAgreed: false });
-    const { page, said } = await openPage(amy, { address: "203.0.113.2" });
+    const { page, errors } = await openPage(amy, { address: "203.0.113.2" });
     await look(page, "newcomer");
     await world.givePlan(amy.accountId, "Starter", 30);
     await page.getByRole("link", { name: "Create a key" }).click();
@@ -120,7 +120,7 @@ describe("a holder in a browser", () => {
     await look(page, "key-once");
     await page.getByRole("link", { name: "Back to keys" }).click();
     await page.getByRole("heading", { name: "Active keys" }).waitFor();
-    await expect(page.goBack()).rejects.toThrow("ERR_CACHE_MISS"); // nobody keeps that page, so there is no way back to it
+    await expect(page.goBack()).rejects.toThrow("ERR_CACHE_MISS"); // that page is not cached, so there is no way back to it
     await page.waitForURL("chrome-error://chromewebdata/");
     await page.goto(`${world.url}/console/first-call`);
     await page.getByLabel("Key", { exact: true }).fill(key);
@@ -131,7 +131,7 @@ describe("a holder in a browser", () => {
     await page.getByLabel("Key", { exact: true }).fill("rh_live_none");
     await page.getByRole("button", { name: "Make call" }).click();
     expect(await page.getByRole("alert").textContent()).toContain("not a key of your account");
-    expect(said).toEqual([expect.stringContaining("403")]); // the terms that came first
+    expect(errors).toEqual([expect.stringContaining("403")]); // the terms that came first
     await page.context().close();
   });
 });

@@ -60,7 +60,7 @@ const paramsOf = (path: string) => [...path.matchAll(/:(\w+)/g)].map(([, name]) 
 const named = (list: readonly ConsoleAction[]) => list.map((action) => [action.name, action] as const);
 const byPath = (list: readonly ConsolePage[]) => list.map((page) => [page.path, page] as const);
 
-/** Asks each table with something of somebody's for all of it, in one statement: `$1` is their account, `$2` who they are. */
+/** Reads all rows of an account from each table in one statement: `$1` is the account, `$2` its user. */
 async function ownedStatement(): Promise<string> {
   const tables = await world.sql<{ table: string; column: string }[]>`
     select table_schema || '.' || table_name as table, column_name as column
@@ -74,7 +74,7 @@ async function ownedStatement(): Promise<string> {
   return tables
     .map(
       ({ table, column }) => `
-        select '${table}' || (to_jsonb(t) - 'seen_at')::text as row -- that somebody looked is noted there
+        select '${table}' || (to_jsonb(t) - 'seen_at')::text as row -- it changes with each visit
         from ${table} t
         where ${column}::text = ${column === "user_id" ? "$2" : "$1"}`,
     )
@@ -107,13 +107,10 @@ describe("every action", () => {
     for (const { name } of actions) expect(name).toMatch(/^[a-z]+(-[a-z]+)*(\.[a-z]+(-[a-z]+)*)+$/);
   });
 
-  it.each(named(actions))(
-    "is refused to whoever is not signed in, and to those without an account: %s",
-    async (_, action) => {
-      expect((await world.stranger().post(filled(action.path))).status).toBe(401);
-      expect((await (await withoutAccount()).post(filled(action.path))).status).toBe(401);
-    },
-  );
+  it.each(named(actions))("is refused without a sign-in, and without an account: %s", async (_, action) => {
+    expect((await world.stranger().post(filled(action.path))).status).toBe(401);
+    expect((await (await withoutAccount()).post(filled(action.path))).status).toBe(401);
+  });
 
   it.each(named(actions))("is not sent by a page of another site, nor asked for with GET: %s", async (_, { path }) => {
     for (const headers of [
@@ -130,7 +127,7 @@ describe("every action", () => {
   });
 
   it.each(named(actions.filter(({ needs }) => needs.includes("terms"))))(
-    "that wants the terms asks whoever has not agreed, keeps the form, and goes through with it: %s",
+    "that requires the terms asks for them, keeps the form, and then does what it states: %s",
     async (_, { path }) => {
       const tom = await freshHolder({ hasAgreed: false });
       const before = await everythingOf(tom);
@@ -187,7 +184,7 @@ describe("every action", () => {
 });
 
 describe("every page", () => {
-  it.each(byPath(pages))("brings whoever is not signed in there after the sign-in: %s", async (path) => {
+  it.each(byPath(pages))("is shown after the sign-in if it needs one: %s", async (path) => {
     const asked = `${filled(path)}?days=2`;
     const response = await world.stranger().get(asked);
     expect([response.status, response.headers.get("location")]).toEqual([
@@ -238,7 +235,7 @@ describe("every page", () => {
 
 describe("[API1][V8] the data of another account", () => {
   const items = [...pages, ...actions].map((item) => ["needs" in item ? item.name : item.path, item] as const);
-  /** Parameters of a path that name something of somebody's. */
+  /** Parameters of a path that name something of an account. */
   const ownParams = (path: string) => paramsOf(path).filter((name) => !(`${path} ${name}` in SHARED));
 
   /** The ids of a path, all of them of the same holder. */
@@ -258,7 +255,7 @@ describe("[API1][V8] the data of another account", () => {
     fields: Record<string, string> = {},
   ) {
     const path = filled(item.path, ids);
-    await ann.get("/console/usage"); // takes what the last action left to say
+    await ann.get("/console/usage"); // shows the notice of the last action
     const response =
       "needs" in item
         ? await ann.post(path, { ...(await FORMS[item.name]?.(ann)), ...fields })
@@ -269,15 +266,15 @@ describe("[API1][V8] the data of another account", () => {
     ids.reduce((left, id) => left.replaceAll(id, "ID"), text).replaceAll(/req_\w+/g, "REQUEST");
 
   it.each(items.filter(([, { path }]) => ownParams(path).length > 0))(
-    "is answered as what is not there, and stays as it is: %s",
+    "gets the response of what does not exist, and stays unchanged: %s",
     async (_, item) => {
       const theirs = await idsOf(item.path, bob);
-      const nobodys = Object.fromEntries(ownParams(item.path).map((name) => [name, "987654321"]));
+      const unknown = Object.fromEntries(ownParams(item.path).map((name) => [name, "987654321"]));
       const before = await everythingOf(bob);
       const ofBob = await asAnn(item, theirs);
-      const ofNobody = await asAnn(item, { ...theirs, ...nobodys });
-      expect([ofBob.status, ofNobody.status]).toEqual([404, 404]);
-      expect(masked(ofBob.text, Object.values(theirs))).toBe(masked(ofNobody.text, Object.values(nobodys)));
+      const ofUnknown = await asAnn(item, { ...theirs, ...unknown });
+      expect([ofBob.status, ofUnknown.status]).toEqual([404, 404]);
+      expect(masked(ofBob.text, Object.values(theirs))).toBe(masked(ofUnknown.text, Object.values(unknown)));
       expect(ofBob.text).not.toContain("bob");
       expect(await everythingOf(bob)).toBe(before);
       // it is the id that was refused: one of her own is found
@@ -305,17 +302,17 @@ describe("[API1][V8] the data of another account", () => {
       const aimed = { id, userId, user_id: userId, accountId: String(accountId), account_id: String(accountId) };
       const fields = { ...aimed, email, address: email, password: PASSWORD, code: "123456", terms: "on", adult: "on" };
       const before = await everythingOf(bob);
-      const answer = method === "GET" ? await zoe.get(path) : await zoe.post(path, fields);
-      const text = await answer.text();
-      expect(answer.status).toBeLessThan(500);
+      const response = method === "GET" ? await zoe.get(path) : await zoe.post(path, fields);
+      const text = await response.text();
+      expect(response.status).toBeLessThan(500);
       expect(await everythingOf(bob)).toBe(before);
       expect((await bob.get("/console/keys")).status).toBe(200);
       if (method === "GET") expect(text).not.toContain("bob");
       if (sample === null) return;
-      const ofNobody = await zoe.post(path, { ...fields, id: "987654321" });
-      expect([answer.status, masked(text, [id])]).toEqual([
-        ofNobody.status,
-        masked(await ofNobody.text(), ["987654321"]),
+      const ofUnknown = await zoe.post(path, { ...fields, id: "987654321" });
+      expect([response.status, masked(text, [id])]).toEqual([
+        ofUnknown.status,
+        masked(await ofUnknown.text(), ["987654321"]),
       ]);
     },
   );
@@ -369,7 +366,7 @@ describe("a request", () => {
         checkHeaders(refused);
       }
     }
-    expect((await ann.get("/console")).status).toBe(200); // nobody was signed out
+    expect((await ann.get("/console")).status).toBe(200); // no session was ended
   });
 
   it("for an unknown path is 404, with another method 405 and the allowed ones", async () => {
@@ -438,7 +435,7 @@ describe("while PostgreSQL is unavailable", () => {
       }
       const sent = await ann.post("/console/keys", { name: "while away" });
       expect([sent.status, (await world.stranger().get("/console/sign-in")).status]).toEqual([503, 200]);
-      const refused = await call(); // what cannot be counted is not answered: the page says the same
+      const refused = await call(); // a call that cannot be counted gets no data: the page states the same
       expect([refused.status, await refused.text()]).toEqual([503, expect.stringContaining("temporarily_unavailable")]);
       expect((await fetch(`${world.url}/healthz`)).status).toBe(200);
     } finally {
@@ -482,7 +479,7 @@ describe("the words of the console", () => {
 
 const holders = new Map<string, Promise<CookieClient & Holding>>();
 
-/** Somebody with an account of their own, made when first asked for. */
+/** A client with its own account, made when first requested. */
 function holder(name: string, options: { hasAgreed?: boolean } = {}): Promise<CookieClient & Holding> {
   const known = holders.get(name);
   if (known !== undefined) return known;
@@ -497,7 +494,7 @@ function holder(name: string, options: { hasAgreed?: boolean } = {}): Promise<Co
 
 let fresh = 0;
 
-/** Somebody new, to whom anything may be done. */
+/** A new client, which tests may change. */
 function freshHolder(options: { hasAgreed?: boolean } = {}): Promise<CookieClient & Holding> {
   fresh += 1;
   return holder(`fresh${fresh}`, options);

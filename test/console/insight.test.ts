@@ -40,7 +40,7 @@ async function call(key: string, times = 1, path = "/api/v1/games"): Promise<voi
 }
 
 describe("the dashboard", () => {
-  it("warns from 80 % of a limit, turns red at 100 %, and shows refused calls by reason within seconds", async () => {
+  it("warns from 80 % of a limit, is red at 100 %, and shows refused calls by reason within seconds", async () => {
     const ulf = await world.as("ulf");
     await world.givePlan(ulf.accountId, "Starter", 30);
     const { key } = await world.giveKey(ulf.accountId, "server");

@@ -40,7 +40,7 @@ export function tokenOf(link: string): string {
   return new URL(link, "http://here").searchParams.get("token") ?? "";
 }
 
-/** An answer without what differs from request to request. */
+/** A response without what differs from request to request. */
 export async function plain(response: Response): Promise<string> {
   return (await response.text()).replaceAll(/req_\w+/g, "").replaceAll(/[\w.-]+@example\.com/g, "");
 }

@@ -16,17 +16,17 @@ import { makeTable } from "../support/make.ts";
 
 /** Blocks that confirm a deposit here. */
 export const CONFIRMATIONS = 4;
-/** The chain is looked at four times a second, so that nobody waits for the ten seconds that it takes otherwise. */
+/** The chain is read four times per second, instead of every ten seconds. */
 const LOOK_MS = 250;
 const SECRET = "a secret of a test, 32 characters at least";
 
-/** All of it at once: the site, the console, `/ops` and the API in front, workers, a mail server and a chain behind. */
+/** All of it together: the site, the console, `/ops` and the API in front, workers, a mail server and a chain behind. */
 export interface NewcomerWorld {
   sql: Sql;
   url: string;
   mail: TestMailServer;
   chain: TestChain;
-  /** Makes somebody who signs in at `/ops` and works at the bank desk. */
+  /** Makes a member of staff who works at the bank desk. */
   makeOperator(email: string, password: string): Promise<void>;
   close(): Promise<void>;
 }

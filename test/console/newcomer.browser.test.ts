@@ -22,16 +22,16 @@ afterAll(async () => {
   await world.close();
 });
 
-/** A window of somebody's own at the first page; what is refused or fails is said to its console. */
+/** A new window at the first page; what is refused or fails is logged to its console. */
 async function openWindow(
   options: { javaScriptEnabled?: boolean } = {},
-): Promise<{ page: Page; said: string[]; click: Click }> {
+): Promise<{ page: Page; errors: string[]; click: Click }> {
   const page = await (await browser.newContext(options)).newPage();
-  const said: string[] = [];
-  page.on("console", (message) => message.type() === "error" && said.push(message.text()));
-  page.on("pageerror", (error) => said.push(String(error)));
+  const errors: string[] = [];
+  page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
+  page.on("pageerror", (error) => errors.push(String(error)));
   await page.goto(world.url);
-  return { page, said, click: clicker(page) };
+  return { page, errors, click: clicker(page) };
 }
 
 /** Clicks the link or button of a name, in the navigation or in the page itself. */
@@ -48,7 +48,7 @@ async function shoot(page: Page, name: string): Promise<void> {
   if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/${name}.png`, fullPage: true });
 }
 
-/** The mail with a subject that came to an address. */
+/** The mail with a subject that an address received. */
 function mailWith(subject: string, address: string) {
   return eventually(() =>
     world.mail.received.find(({ to, headers }) => to.includes(address) && headers.get("subject") === subject),
@@ -72,7 +72,7 @@ async function signUp(page: Page, click: Click, email: string): Promise<void> {
   await page.getByRole("heading", { name: "Dashboard" }).waitFor();
 }
 
-/** Buys a plan from the balance by the plans' page, and gives what the receipt says. */
+/** Buys a plan from the balance by the plans' page, and returns the text of the receipt. */
 async function buy(page: Page, click: Click, email: string, plan: { name: string; price: string }): Promise<string> {
   await click("link", "Plans", "navigation");
   await click("link", `Buy ${plan.name}`);
@@ -102,14 +102,14 @@ async function callTwice(page: Page, click: Click): Promise<void> {
   await click("link", "Back to keys");
   expect(await page.content()).not.toContain(key);
   await click("link", "First call", "navigation");
-  const answer = page.getByLabel("body of the response");
+  const body = page.getByLabel("body of the response");
   await eventually(async () => {
     await page.getByLabel("Key", { exact: true }).fill(key);
     await click("button", "Make call");
     // on a busy machine a new key may not be found in time, which the API reports and does not count
-    return (await answer.textContent())?.includes("temporarily_unavailable") === false;
+    return (await body.textContent())?.includes("temporarily_unavailable") === false;
   });
-  expect(await answer.textContent()).toContain('"house": "alpha"');
+  expect(await body.textContent()).toContain('"house": "alpha"');
   await shoot(page, "first-call");
   expect(await callsToday(page, click)).toMatch(/^1 of /);
   const called = await fetch(`${world.url}/api/v1/rounds`, { headers: { "X-Api-Key": key } });
@@ -123,7 +123,7 @@ async function callsToday(page: Page, click: Click): Promise<string> {
   return (await card.locator("p").first().textContent()) ?? "";
 }
 
-/** Somebody of the bank desk, signed in with the second factor that approving wants, in a window of their own. */
+/** A member of staff at the bank desk, signed in with the second factor that approving requires, in a new window. */
 async function openOperator(email: string): Promise<{ page: Page; click: Click }> {
   await world.makeOperator(email, PASSWORD);
   const page = await (await browser.newContext()).newPage();
@@ -146,7 +146,7 @@ async function openOperator(email: string): Promise<{ page: Page; click: Click }
 describe("a newcomer", () => {
   it("goes without JavaScript from the first page by a bank transfer, which two people credit, to calls that are paid", async () => {
     const email = "nina@example.com";
-    const [{ page, said, click }, ann, ben] = await Promise.all([
+    const [{ page, errors, click }, ann, ben] = await Promise.all([
       openWindow({ javaScriptEnabled: false }),
       openOperator("ann@example.com"),
       openOperator("ben@example.com"),
@@ -201,14 +201,14 @@ describe("a newcomer", () => {
     await callTwice(page, click);
     expect(await page.getByRole("main").textContent()).toMatch(/Balance\s*21\.00 USD/);
     await shoot(page, "dashboard");
-    expect(said).toEqual([]);
+    expect(errors).toEqual([]);
     for (const window of [page, ann.page, ben.page]) await window.context().close();
   });
 
   it("watches a deposit being confirmed, sees a reorganisation take it back, gets it once, and calls with what it paid for", async () => {
     const email = "olga@example.com";
     const { chain } = world;
-    const { page, said, click } = await openWindow();
+    const { page, errors, click } = await openWindow();
     await signUp(page, click, email);
     await click("link", "Top up your balance");
     await click("link", "Top up by USDT on-chain");
@@ -251,7 +251,7 @@ describe("a newcomer", () => {
     expect(await page.getByRole("main").textContent()).toMatch(/Balance\s*1\.00\s*USD/);
     expect((await checkLedger(world.sql)).differences).toEqual([]);
     await shoot(page, "statement");
-    expect(said).toEqual([]);
+    expect(errors).toEqual([]);
     await page.context().close();
   });
 });

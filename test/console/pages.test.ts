@@ -32,7 +32,7 @@ const pageOf = async (client: CookieClient, path: string) => {
   return response.text();
 };
 const call = (key: string, path = "/api/v1/games") => fetch(world.url + path, { headers: { "x-api-key": key } });
-/** What a page says, without its markup. */
+/** The text of a page, without its markup. */
 const words = (text: string) =>
   text
     .slice(text.indexOf("<main"))
@@ -149,7 +149,7 @@ describe("keys", () => {
     expect(audit?.all).not.toMatch(new RegExp(`${key}|example.com|Server`));
   });
 
-  it("have names of their own, so that a form that is sent twice makes one", async () => {
+  it("have unique names, so that a form that is sent twice makes one", async () => {
     const again = await kim.post("/console/keys", { name: "Server <1>" });
     expect([again.status, await again.text()]).toEqual([
       422,
@@ -200,7 +200,7 @@ describe("keys", () => {
     ["24h", 24],
     ["7d", 168],
   ] as const)(
-    "are rotated with an overlap of %s: the new one answers at once, the old one for as long",
+    "are rotated with an overlap of %s: the new one works immediately, the old one for as long",
     async (overlap, hours) => {
       const rob = await world.as(`rob${overlap}`);
       await world.givePlan(rob.accountId, "Pro", 20);
@@ -268,7 +268,7 @@ describe("usage", () => {
     expect(lines[5]).toContain(",accuracy,7");
     for (const days of ["0", "93", "x", "1.5"])
       expect([days, (await uma.get(`/console/usage?days=${days}`)).status]).toEqual([days, 400]);
-    // another's calls are in nobody else's list
+    // calls of another account are not in the list
     expect(await pageOf(await world.as("uno"), "/console/usage?days=92")).not.toContain("…" + one.key.slice(-4));
   });
 
@@ -355,7 +355,7 @@ describe("a page that is read", () => {
     }
     const usage = await pageOf(lea, "/console/usage");
     expect(usage).toContain("No calls in these days");
-    expect(usage).not.toContain('class="plot'); // an empty plot says nothing
+    expect(usage).not.toContain('class="plot'); // an empty plot shows nothing
   });
 });
 
@@ -367,9 +367,9 @@ describe("the first call", () => {
     expect(words(await pageOf(fay, "/console/first-call"))).toContain(
       `curl -H "X-Api-Key: rh_live_YOUR_KEY" "${world.url}/api/v1/games"`,
     );
-    const answered = await fay.post("/console/first-call", { endpoint: "games", secret_key: ` ${key} ` });
-    const text = await answered.text();
-    expect(answered.status).toBe(200);
+    const called = await fay.post("/console/first-call", { endpoint: "games", secret_key: ` ${key} ` });
+    const text = await called.text();
+    expect(called.status).toBe(200);
     expect(text).toContain('<span class="badge good">200</span>');
     expect(words(text)).toContain('"plan" : "Pro"');
     for (const name of ["ratelimit", "x-quota-month-remaining", "x-request-id"])
@@ -397,7 +397,7 @@ describe("the first call", () => {
     expect(world.lines.filter((line) => line.includes("/api/v1/")).length).toBe(before);
   });
 
-  it("of every endpoint that is offered is answered", async () => {
+  it("of every endpoint that is offered works", async () => {
     const all = await world.as("all");
     await world.givePlan(all.accountId, "Max", 20);
     const { key } = await world.giveKey(all.accountId, "server");

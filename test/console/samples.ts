@@ -3,7 +3,7 @@ import { XPUB } from "../support/chain.ts";
 import type { CookieClient } from "../support/cookie-client.ts";
 import type { ConsoleWorld, Holding } from "./world.ts";
 
-/** Makes something of a holder's and gives the id that stands for it in a path, a form or a query. */
+/** Makes an object of a holder and returns the id that names it in a path, a form or a query. */
 export type Sample = (world: ConsoleWorld, holder: CookieClient & Holding) => Promise<string>;
 
 let made = 0;
@@ -28,14 +28,14 @@ async function buy(holder: CookieClient): Promise<{ form: Record<string, string>
   const form = await orderForm(holder);
   const done = await holder.post("/console/plans/Pro/buy", form);
   const purchase = /^\/console\/purchases\/(\d+)$/.exec(done.headers.get("location") ?? "")?.[1];
-  if (purchase === undefined) throw new Error(`buying a plan was answered ${done.status}: ${await done.text()}`);
+  if (purchase === undefined) throw new Error(`buying a plan returned ${done.status}: ${await done.text()}`);
   return { form, purchase };
 }
 
 const transfer: Sample = async (_, holder) => {
   const done = await holder.post("/console/top-up/bank", { amount: "100.00", currency: "USD" });
   const id = /^\/console\/top-up\/bank\/(\d+)$/.exec(done.headers.get("location") ?? "")?.[1];
-  if (id === undefined) throw new Error(`announcing a transfer was answered ${done.status}: ${await done.text()}`);
+  if (id === undefined) throw new Error(`announcing a transfer returned ${done.status}: ${await done.text()}`);
   return id;
 };
 
@@ -46,12 +46,12 @@ export const EVERY_METHOD: Readonly<Record<string, string>> = {
   BINANCE_PAY_KEY: "a merchant of a test",
   BINANCE_PAY_SECRET: "a secret of a merchant of a test",
   USDT_XPUB: XPUB,
-  USDT_RPC_URLS: "http://127.0.0.1:9", // nobody asks it: no worker runs
+  USDT_RPC_URLS: "http://127.0.0.1:9", // it gets no request: no worker runs
 };
 
 /**
- * What stands in the paths of pages and actions: `PATH PARAMETER`. A page with a parameter that is not listed fails the
- * test, since nobody would know whether it shows what belongs to somebody else.
+ * Values for the paths of pages and actions: `PATH PARAMETER`. A page with a parameter that is not listed fails the
+ * test, since it would be unknown whether it shows another account's data.
  */
 export const PATH_SAMPLES: Readonly<Record<string, Sample>> = {
   "/keys/:key/rotate key": key,
@@ -61,13 +61,13 @@ export const PATH_SAMPLES: Readonly<Record<string, Sample>> = {
   "/top-up/binance-pay/:id id": async (_, holder) => {
     const done = await holder.post("/console/top-up/binance-pay", { amount: "25.00" });
     const id = /^\/console\/top-up\/binance-pay\/(\d+)$/.exec(done.headers.get("location") ?? "")?.[1];
-    if (id === undefined) throw new Error(`beginning an order was answered ${done.status}: ${await done.text()}`);
+    if (id === undefined) throw new Error(`beginning an order returned ${done.status}: ${await done.text()}`);
     return id;
   },
   "/purchases/:purchase purchase": async (_, holder) => (await buy(holder)).purchase,
 };
 
-/** Parameters of paths that name what everybody may see: `PATH PARAMETER`, with one that there is. */
+/** Parameters of paths that name what all may see: `PATH PARAMETER`, with one that there is. */
 export const SHARED: Readonly<Record<string, string>> = {
   "/plans/:plan/buy plan": "Pro",
 };
@@ -93,7 +93,7 @@ export const OWN_SAMPLES: Readonly<Record<string, Sample>> = {
   },
 };
 
-/** Fields that take any text or number and name nothing that somebody has: `ACTION FIELD` or `PATH ?PARAMETER`. */
+/** Fields that take any text or number and name no object of an account: `ACTION FIELD` or `PATH ?PARAMETER`. */
 export const NO_IDS: ReadonlySet<string> = new Set([
   "key.create name",
   "call.try secret_key",

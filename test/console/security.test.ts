@@ -197,7 +197,7 @@ describe("another e-mail address", () => {
     expect(await (await cas.get(link)).text()).not.toContain('name="password"');
     const token = tokenOf(link);
     expect((await world.stranger().post("/console/new-email", { token, password: "wrong one" })).status).toBe(401);
-    const eve = await world.as("eve2"); // signed in as somebody else is nobody
+    const eve = await world.as("eve2"); // signed in as another account
     expect((await eve.post("/console/new-email", { token })).status).toBe(401);
     expect((await world.stranger().post("/console/new-email", { token, password: PASSWORD })).status).toBe(303);
     const rows = await world.sql`

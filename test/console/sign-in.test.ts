@@ -71,7 +71,7 @@ describe("[API2][V6] signing in at the console", () => {
   it("does not reveal who is known: unknown, wrong, unproven and no address get the same response", async () => {
     await world.makeHolder("unproven@example.com");
     await world.sql`update auth.users set email_verified = false where email = 'unproven@example.com'`;
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       [
         ["nobody@example.com", PASSWORD],
         ["ann@example.com", "not the password"],
@@ -84,8 +84,8 @@ describe("[API2][V6] signing in at the console", () => {
         return { status: response.status, text, cookies: client.cookies.size };
       }),
     );
-    for (const answer of answers) expect(answer).toEqual(answers[0]);
-    expect(answers[0]).toMatchObject({ status: 401, cookies: 0 });
+    for (const each of responses) expect(each).toEqual(responses[0]);
+    expect(responses[0]).toMatchObject({ status: 401, cookies: 0 });
   });
 
   it("is refused for a while after a few wrong tries, from there", async () => {
@@ -184,17 +184,17 @@ describe("[V6] a forgotten password", () => {
     expect(rows).not.toContain(token);
   });
 
-  it("is answered the same whether the address is known, unknown or an operator's, who gets no link", async () => {
+  it("gets the same response whether the address is known, unknown or an operator's, who gets no link", async () => {
     await world.makeHolder("known@example.com");
     await makeOperator("boss@example.com");
-    const answers: unknown[] = [];
+    const responses: unknown[] = [];
     for (const email of ["known@example.com", "unknown@example.com", "boss@example.com"]) {
       const client = world.stranger();
       const response = await client.post("/console/forgot", { email });
-      answers.push({ status: response.status, text: await plain(response), cookies: client.cookies.size });
+      responses.push({ status: response.status, text: await plain(response), cookies: client.cookies.size });
     }
-    expect(answers[1]).toEqual(answers[0]);
-    expect(answers[2]).toEqual(answers[0]);
+    expect(responses[1]).toEqual(responses[0]);
+    expect(responses[2]).toEqual(responses[0]);
     await eventually(async () => (await mailsTo(world.sql, "known@example.com")).length === 1);
     expect(await mailsTo(world.sql, "boss@example.com")).toEqual([]); // an admin resets an operator's password
     expect(await mailsTo(world.sql, "unknown@example.com")).toEqual([]);

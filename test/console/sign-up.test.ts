@@ -45,8 +45,8 @@ describe("signing up", () => {
 
     const { client, response } = await signUp(" Ann@Example.com ");
     expect(response.status).toBe(200);
-    expect([...client.cookies.keys()]).toEqual(["rh_console_sign_up"]); // which signs nobody in
-    expect(await countUsers("ann@example.com")).toBe(0); // nothing is there for an address that nobody proved
+    expect([...client.cookies.keys()]).toEqual(["rh_console_sign_up"]); // which is no sign-in
+    expect(await countUsers("ann@example.com")).toBe(0); // nothing is stored for an unproven address
 
     const link = await linkTo(world.sql, "ann@example.com", "confirm");
     const page = await client.get(link);
@@ -82,14 +82,14 @@ describe("signing up", () => {
 
   it.each([
     ["without the terms", { adult: "on" }, PASSWORD, "terms are not accepted"],
-    ["by nobody who is 18", { terms: "on" }, PASSWORD, "18 or older"],
+    ["without the age of 18", { terms: "on" }, PASSWORD, "18 or older"],
     ["with a short password", BOTH, "kettles", "at least 10 characters"],
     ["with a password that is easy to guess", BOTH, "password123", "easy to guess"],
-  ])("is refused %s", async (_, boxes, password, said) => {
+  ])("is refused %s", async (_, boxes, password, problem) => {
     const { response } = await signUp("refused@example.com", password, boxes);
     expect(response.status).toBe(422);
     const text = await response.text();
-    expect(text).toContain(said);
+    expect(text).toContain(problem);
     expect(text).toContain('value="refused@example.com"');
     const ticked = [...text.matchAll(/name="(\w+)" value="on" required checked/g)].map(([, name]) => name);
     expect(ticked).toEqual(Object.keys(BOTH).filter((name) => name in boxes));
@@ -107,13 +107,13 @@ describe("signing up", () => {
     await world.sql.begin((tx) =>
       insertOperator(tx, { email: "boss@example.com", role: "admin", passwordHash: null, by: "test" }),
     );
-    const answers: unknown[] = [];
+    const responses: unknown[] = [];
     for (const email of ["known@example.com", "unknown@example.com", "boss@example.com"]) {
       const { client, response } = await signUp(email, "another good password");
-      answers.push({ status: response.status, text: await plain(response), cookies: [...client.cookies.keys()] });
+      responses.push({ status: response.status, text: await plain(response), cookies: [...client.cookies.keys()] });
     }
-    expect(answers[1]).toEqual(answers[0]);
-    expect(answers[2]).toEqual(answers[0]);
+    expect(responses[1]).toEqual(responses[0]);
+    expect(responses[2]).toEqual(responses[0]);
     const kinds = async (email: string) => (await mailsTo(world.sql, email)).map(({ kind }) => kind);
     expect(await kinds("known@example.com")).toEqual(["sign-up-of-known"]);
     expect(await kinds("boss@example.com")).toEqual(["confirm-address"]); // the console does not know operators
@@ -135,7 +135,7 @@ describe("signing up", () => {
     const refused = await victim.post("/console/confirm", { token: tokenOf(link), password: PASSWORD });
     expect(refused.status).toBe(401);
     expect(await countUsers("victim@example.com")).toBe(0);
-    await join("victim@example.com"); // the owner signs up meanwhile, with a link of their own
+    await join("victim@example.com"); // the owner signs up meanwhile, with their own link
     const late = await world
       .stranger()
       .post("/console/confirm", { token: tokenOf(link), password: "the attacker's password" });
@@ -283,7 +283,7 @@ describe("a person who lost their account", () => {
 });
 
 describe("the terms", () => {
-  it("are there for everybody to read, with their version and who offers them", async () => {
+  it("are public, with their version and who offers them", async () => {
     const response = await world.stranger().get("/console/terms");
     const text = await response.text();
     expect(response.status).toBe(200);
@@ -333,7 +333,7 @@ describe("a demo without a mail server", () => {
       const done = await client.post("/console/confirm", { token: tokenOf(link ?? "") });
       expect(done.headers.get("location")).toBe("/console");
       expect((await sign("new@example.com")).link).toBeNull();
-      await createAccount(demo.sql, "made@example.com"); // at the command line: its keys are not for whoever signs up
+      await createAccount(demo.sql, "made@example.com"); // at the command line: its keys are not for new sign-ups
       expect((await sign("made@example.com")).link).toBeNull();
     } finally {
       await demo.close();

@@ -21,14 +21,14 @@ import { openCookieClient, type CookieClient } from "../support/cookie-client.ts
 /** The password of every holder of a world. */
 export const PASSWORD = "five rare green kettles";
 
-/** Somebody who holds an account. */
+/** The holder of an account. */
 export interface Holding {
   email: string;
   userId: string;
   accountId: bigint;
 }
 
-/** A server with `/console`, over a database of its own. */
+/** A server with `/console`, on its own database. */
 export interface ConsoleWorld {
   sql: Sql;
   databaseUrl: string;
@@ -37,15 +37,15 @@ export interface ConsoleWorld {
   url: string;
   /** Log lines. */
   lines: string[];
-  /** Every method and path that is answered below `/console`: `POST /console/keys`. */
+  /** Every method and path of a route below `/console`: `POST /console/keys`. */
   routes: string[];
-  /** Somebody who is not signed in. */
+  /** A client that is not signed in. */
   stranger(): CookieClient;
   /** The holder `NAME@example.com`, made where there is none yet, signed in by password. */
   as(name: string): Promise<CookieClient & Holding>;
-  /** Makes an account whose holder signs in with {@link PASSWORD} and agreed to the terms, unless told otherwise. */
+  /** Makes an account whose holder signs in with {@link PASSWORD} and agreed to the terms, unless set otherwise. */
   makeHolder(email: string, options?: { hasAgreed?: boolean }): Promise<Holding>;
-  /** Signs somebody in. */
+  /** Signs a new client in. */
   signIn(email: string, password?: string): Promise<{ client: CookieClient; response: Response }>;
   /** Gives an account money, as a bank transfer that was credited. */
   giveMoney(accountId: bigint, micros: bigint): Promise<void>;
@@ -57,7 +57,7 @@ export interface ConsoleWorld {
 }
 
 interface Options {
-  /** Variables of the environment beside those that every world has. */
+  /** Variables of the environment in addition to those of every world. */
   variables?: Record<string, string>;
   /** Fills the database before anything is started on it. */
   before?: (sql: Sql) => Promise<void>;
@@ -167,7 +167,7 @@ export async function openConsoleWorld(options: Options = {}): Promise<ConsoleWo
       const email = `${name}@example.com`;
       const holding = await makeHolder(email);
       const { client, response } = await signIn(email);
-      if (response.status !== 303) throw new Error(`signing in ${email} was answered ${response.status}`);
+      if (response.status !== 303) throw new Error(`signing in ${email} returned ${response.status}`);
       const both = Object.assign(client, holding);
       signedIn.set(name, both);
       return both;
@@ -208,7 +208,7 @@ export async function countFromFar(sql: Sql): Promise<void> {
   }
 }
 
-/** What an app answers, by its router. One that holds routers of its own would hide what is in them, so that fails. */
+/** The routes of an app, by its router. Nested routers would hide their routes, so they fail. */
 function routesOf({ router }: Express): string[] {
   return router.stack.flatMap(({ name, route }) => {
     if (name === "router") throw new Error("expected the console to have one router, found one within it");

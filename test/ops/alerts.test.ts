@@ -91,7 +91,7 @@ describe("an alert", () => {
     expect(await textOf("/ops/alerts")).toContain("it differs");
   });
 
-  it("of more equal problems than a form takes says how many of them it snoozes", async () => {
+  it("of more equal problems than a form takes shows how many of them it snoozes", async () => {
     await world.sql`
       insert into alerts (kind, subject, text)
       select 'disk', 'crowd-' || n, 'the disk is 97 % full' from generate_series(1, 501) n`;

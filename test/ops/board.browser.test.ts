@@ -131,21 +131,21 @@ async function look(page: Page, name: string): Promise<void> {
 async function openAs(email: string, options: { javaScriptEnabled?: boolean } = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
   const page = await context.newPage();
-  const said: string[] = [];
-  page.on("console", (message) => message.type() === "error" && said.push(message.text()));
-  page.on("pageerror", (error) => said.push(String(error)));
+  const errors: string[] = [];
+  page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
+  page.on("pageerror", (error) => errors.push(String(error)));
   await page.goto(`${world.url}/ops`);
   await page.getByLabel("E-mail").fill(email);
   await page.getByLabel("Password").fill(PASSWORD);
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByRole("heading", { level: 1, name: "Board" }).waitFor();
-  return { page, said };
+  return { page, errors };
 }
 
 describe("an operator in a browser", () => {
   it("sees what is wrong, follows it, acts on a house, and finds it in the audit log", async () => {
     await world.makeOperator("ann@example.com", "operator");
-    const { page, said } = await openAs("ann@example.com");
+    const { page, errors } = await openAs("ann@example.com");
     await look(page, "board");
     const first = page.getByRole("list", { name: "open problems" }).getByRole("listitem").first();
     expect(await first.textContent()).toMatch(/beta[\s\S]*answered 503[\s\S]*circuit open: probe 3 in 3 min/);
@@ -153,7 +153,7 @@ describe("an operator in a browser", () => {
     await look(page, "house");
     await page.getByRole("link", { name: "Probe now" }).click();
     await look(page, "act");
-    await page.getByLabel("Reason").fill("they say they are back");
+    await page.getByLabel("Reason").fill("they report they are back");
     await page.getByRole("button", { name: "Probe beta" }).click();
     expect(await page.getByRole("status").textContent()).toBe("beta is probed with its next poll");
     await page.goto(`${world.url}/ops/tables/alpha/crash/global`);
@@ -161,7 +161,7 @@ describe("an operator in a browser", () => {
 
     await page.getByRole("link", { name: "Workers", exact: true }).click();
     await look(page, "workers");
-    expect(said).toEqual([]);
+    expect(errors).toEqual([]);
 
     const [audit] = await world.sql<{ actions: string[] }[]>`
       select array_agg(action order by seq) as actions from audit_log where actor = 'ann@example.com' and action !~ '^session'`;
@@ -182,8 +182,8 @@ describe("without JavaScript", () => {
     const shown = [...paths].filter((href) => /^\/ops(\?|$|\/(houses|tables|gaps|quarantine|conflicts))/.test(href));
     expect(shown.length).toBeGreaterThan(10);
     for (const href of shown) {
-      const answer = await page.request.get(world.url + href, { maxRedirects: 0 });
-      expect([href, answer.status()]).toEqual([href, 200]);
+      const response = await page.request.get(world.url + href, { maxRedirects: 0 });
+      expect([href, response.status()]).toEqual([href, 200]);
     }
     await page.goto(`${world.url}/ops/houses/beta`);
     expect(await page.getByRole("link", { name: "Pause" }).count()).toBe(0);

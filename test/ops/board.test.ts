@@ -75,8 +75,8 @@ async function tableId(name: string): Promise<number> {
 
 async function page(path: string, who = viewer): Promise<string> {
   const response = await who.get(path);
-  const trouble = response.status === 500 ? (world.lines.findLast((line) => line.includes(`"level":50`)) ?? "") : "";
-  expect(`${path} ${response.status} ${trouble}`).toBe(`${path} 200 `);
+  const failure = response.status === 500 ? (world.lines.findLast((line) => line.includes(`"level":50`)) ?? "") : "";
+  expect(`${path} ${response.status} ${failure}`).toBe(`${path} 200 `);
   return (await response.text()).replaceAll(/\s+/g, " ");
 }
 
@@ -228,7 +228,7 @@ describe("the board", () => {
     const summed = await sql<{ n: number }[]>`
       select sum(n)::integer as n from round_cells, unnest(rounds) as cell (n) where table_id = ${await tableId("alpha/crash/global")}`;
     expect(summed[0]?.n).toBe(4); // the fifth item was refused
-    // hours before there was the table say nothing of what it usually brings
+    // hours before the table existed do not count towards its usual rate
     expect(await page("/ops?q=alpha")).toContain("usual not known");
     await sql`update tables set created_at = created_at - interval '2 days'`;
     const html = await page("/ops?q=alpha");
@@ -338,7 +338,7 @@ describe("a house", () => {
 
   it("with an open circuit is requested again at its next poll, and its opening and closing are recorded", async () => {
     expect(await page("/ops/houses/beta", operator)).toContain("act?do=probe");
-    const probed = await operator.post("/ops/houses/beta/probe", { reason: "they say they are back" });
+    const probed = await operator.post("/ops/houses/beta/probe", { reason: "they report they are back" });
     expect(probed.status).toBe(303);
     expect(
       await sql`select circuit, next_allowed_at::text as at from poll_leases where house_id = 'beta'`,
@@ -393,7 +393,7 @@ describe("a table", () => {
   });
 });
 
-it("figures hold as their examples say", () => {
+it("figures equal their examples", () => {
   const examples = ["latency", "rows", "strip", "house-problem"].flatMap((name) =>
     listExamples(`src/ops/board/${name}.ts`),
   );
@@ -407,9 +407,9 @@ describe("a house that is killed", () => {
     const { log } = readableLog();
     let house = await startBadHouse();
     let newest = 100;
-    const answer = () =>
+    const respond = () =>
       house.on("/rounds", (request, response) => respondWith(rounds((newest += 1)))(request, response));
-    answer();
+    respond();
     const entry = {
       id: "demo",
       name: "Demo",
@@ -455,7 +455,7 @@ describe("a house that is killed", () => {
       expect(open).toMatch(/Next: circuit open: probe \d+ (now|in \d+ s)/);
 
       house = await startBadHouse(Number(port));
-      answer();
+      respond();
       expect((await operator.post("/ops/houses/demo/probe", { reason: "it is back" })).status).toBe(303);
       await eventually(async () => (await problem()) === undefined);
       expect(namesOf(await live())).toContain("demo/crash/global");

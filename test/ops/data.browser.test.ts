@@ -47,7 +47,7 @@ async function look(page: Page, name: string): Promise<void> {
   await page.setViewportSize(wide);
 }
 
-/** Somebody who has signed in, in a window whose console must stay silent. */
+/** A person who is signed in, in a window whose console must stay silent. */
 async function enter(role: "data" | "operator", path: string, options: { javaScriptEnabled: boolean }) {
   people += 1;
   const email = `${role}-${people}@example.com`;
@@ -56,18 +56,18 @@ async function enter(role: "data" | "operator", path: string, options: { javaScr
   const context = await browser.newContext({ ...options, extraHTTPHeaders: { "x-forwarded-for": address } });
   const page = await context.newPage();
   page.setDefaultTimeout(20_000);
-  const said: string[] = [];
-  page.on("console", (message) => message.type() === "error" && said.push(message.text()));
-  page.on("pageerror", (error) => said.push(String(error)));
+  const errors: string[] = [];
+  page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
+  page.on("pageerror", (error) => errors.push(String(error)));
   await page.goto(`${world.url}${path}`);
   await page.getByLabel("E-mail").fill(email);
   await page.getByLabel("Password").fill(PASSWORD);
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByRole("button", { name: email }).waitFor();
-  return { page, said, email };
+  return { page, errors, email };
 }
 
-/** Lets runs give twenty signs of life and holds them at the next, until they are let go. */
+/** Lets runs send twenty heartbeats and holds them at the next, until they are released. */
 async function holdRuns({ sql, databaseUrl }: OpsWorld): Promise<() => Promise<void>> {
   await sql.unsafe(`
     create sequence signs_of_life;
@@ -89,7 +89,7 @@ const numberIn = (text: string, before: string) => new RegExp(`${before}(\\d+)`)
 
 describe("data staff in a browser", () => {
   it("start, cancel, resume, compare and promote a run, and the audit log has each action", async () => {
-    const { page, said, email } = await enter("data", "/ops/calibrations", { javaScriptEnabled: true });
+    const { page, errors, email } = await enter("data", "/ops/calibrations", { javaScriptEnabled: true });
     await page.getByRole("link", { name: "Start run" }).click();
     await look(page, "run-new");
     await page.getByLabel("Table").fill(table.name);
@@ -100,7 +100,7 @@ describe("data staff in a browser", () => {
     const run = numberIn(page.url(), "runs/");
     await look(page, "run-queued");
 
-    // it goes on until somebody stops it, as with millions of rounds
+    // it runs until it is stopped, as with millions of rounds
     const letGo = await holdRuns(world);
     const signal = new AbortController().signal;
     const steps = { roundsPerChunk: 1, roundsPerCheckpoint: 500 };
@@ -153,18 +153,18 @@ describe("data staff in a browser", () => {
     await look(page, "runs");
 
     await page.goto(`${world.url}/ops/audit?actor=${encodeURIComponent(email)}`);
-    const told = (await page.locator("main").textContent()) ?? "";
+    const log = (await page.locator("main").textContent()) ?? "";
     for (const action of ["start", "cancel", "resume", "compare", "promote"])
-      expect(told).toContain(`calibration.${action}`);
+      expect(log).toContain(`calibration.${action}`);
     for (const reason of ["last week's, with a larger share", "the wrong range?", "no, the right one"])
-      expect(told).toContain(reason);
-    expect(told).toContain("it fits the changed table");
-    expect(said.filter((line) => !line.includes("403"))).toEqual([]);
+      expect(log).toContain(reason);
+    expect(log).toContain("it fits the changed table");
+    expect(errors.filter((line) => !line.includes("403"))).toEqual([]);
     await page.context().close();
   }, 180_000);
 
   it("read the accuracy of a feature, and keep its numbers", async () => {
-    const { page, said } = await enter("data", "/ops/accuracy?period=24h", { javaScriptEnabled: true });
+    const { page, errors } = await enter("data", "/ops/accuracy?period=24h", { javaScriptEnabled: true });
     await look(page, "accuracy");
     await page.getByRole("link", { name: new RegExp(`^${table.name}`) }).click();
     await page.getByRole("img", { name: "Reliability", exact: true }).waitFor();
@@ -178,14 +178,14 @@ describe("data staff in a browser", () => {
     await look(page, "callers");
     await page.getByRole("link", { name: "ann@callers.example" }).click();
     await look(page, "caller");
-    expect(said).toEqual([]);
+    expect(errors).toEqual([]);
     await page.context().close();
   }, 120_000);
 });
 
 describe("an operator without JavaScript", () => {
   it("finds a caller, suspends and restores it", async () => {
-    const { page, said } = await enter("operator", "/ops/callers", { javaScriptEnabled: false });
+    const { page, errors } = await enter("operator", "/ops/callers", { javaScriptEnabled: false });
     await page.getByLabel(/^E-mail, id/).fill("ann@");
     await page.getByRole("button", { name: "Filter" }).click();
     await page.getByRole("link", { name: "ann@callers.example" }).click();
@@ -198,7 +198,7 @@ describe("an operator without JavaScript", () => {
     await page.getByLabel("Reason", { exact: true }).fill("the key was replaced");
     await page.getByRole("button", { name: "Restore account" }).click();
     expect(await page.getByRole("status").textContent()).toContain("is restored");
-    expect(said).toEqual([]);
+    expect(errors).toEqual([]);
     await page.context().close();
   }, 120_000);
 });

@@ -42,7 +42,7 @@ const page = async (path: string, as: CookieClient = viewer) => {
 };
 const going = (response: Response) => [response.status, response.headers.get("location")];
 
-/** What the audit log says of an action, newest last. */
+/** The entries of the audit log of an action, newest last. */
 const audited = (action: string) =>
   world.sql<{ actor: string; target: string; before: unknown; after: unknown; reason: string | null }[]>`
     select actor, target, before, after, reason
@@ -197,7 +197,7 @@ describe("a run that is asked for in a browser", () => {
       from calibrations
       where table_id = ${table.id}`;
     await data.post("/ops/calibrations/compare", { id: [a, b] });
-    for (let turn = 1; turn <= 4; turn++) {
+    for (let attempt = 1; attempt <= 4; attempt++) {
       expect(await claimManualRun(sql, run, "worker")).not.toBeNull();
       // nothing of the last 1 h is known of its worker, as after a kill
       await sql`update calibration_runs set heartbeat_at = heartbeat_at - interval '1 hour' where id = ${run}`;
@@ -225,13 +225,13 @@ describe("a run that is asked for in a browser", () => {
 
   it("that gets on before each of its workers is lost is not given up", async () => {
     const run = await start();
-    for (let turn = 1; turn <= 6; turn++) {
+    for (let attempt = 1; attempt <= 6; attempt++) {
       expect(await giveUpLostRun(world.sql, run)).toBeNull();
       const stopped = new AbortController();
       const ended = runWaitingCalibration(world.sql, run, {
         signal: stopped.signal,
         steps: { roundsPerChunk: 50, roundsPerCheckpoint: 50 },
-        progress: (done) => done > 50 * turn && stopped.abort(new Error("killed")),
+        progress: (done) => done > 50 * attempt && stopped.abort(new Error("killed")),
       });
       await expect(ended).rejects.toThrow("killed");
       // as if it had been killed rather than stopped
@@ -262,7 +262,7 @@ describe("a run that is asked for in a browser", () => {
     expect(await compareCalibrations.sweep?.(context)).toEqual([]);
   });
 
-  it("is asked for again from the one before, which both pages say", async () => {
+  it("is requested again from the one before, which both pages show", async () => {
     const first = await start({ to: String(FIRST_ID + 99) });
     const form = await page(`/ops/calibrations/new?parent=${first}`, data);
     expect(form).toContain(`name="parent" value="${first}"`);
@@ -424,7 +424,7 @@ describe("a run over several tables", () => {
     expect(await world.sql`select id from calibration_runs`).toHaveLength(before.length);
 
     const response = await data.post("/ops/calibrations/new", {
-      table: `${table.name}, ${other.house}`, // a house stands for all of its tables
+      table: `${table.name}, ${other.house}`, // a house selects all of its tables
       model: "k7@1",
       tags: "both",
       reason: "both",
@@ -458,19 +458,19 @@ describe("a promotion", () => {
     expect(form).toContain("changes from k7@1-7262526239ae to k7@1+");
     expect(form).toContain('name="expected" value="0"');
     const admin = await world.as("admin");
-    const answers = await Promise.all([
+    const responses = await Promise.all([
       data.post(`/ops/calibrations/${a}/promote`, { reason: "it fits better", expected: "0" }),
       admin.post(`/ops/calibrations/${b}/promote`, { reason: "as it was", expected: "0" }),
     ]);
-    expect(answers.map(({ status }) => status).toSorted((x, y) => x - y)).toEqual([303, 422]);
-    const told = await Promise.all(answers.filter(({ status }) => status === 422).map(text));
-    expect(told[0]).toMatch(/(data|admin)@example\.com promoted calibration \d+ of .* meanwhile/);
+    expect(responses.map(({ status }) => status).toSorted((x, y) => x - y)).toEqual([303, 422]);
+    const texts = await Promise.all(responses.filter(({ status }) => status === 422).map(text));
+    expect(texts[0]).toMatch(/(data|admin)@example\.com promoted calibration \d+ of .* meanwhile/);
     const entries = await audited("calibration.promote");
     expect(entries).toHaveLength(1);
     const [row] = await world.sql<{ by: string }[]>`
       select decided_by as by from calibrations where kind = 'promoted' and table_id = ${table.id}`;
     expect(row?.by).toBe(entries[0]?.actor);
-    const to = answers.find(({ status }) => status === 303)?.headers.get("location") ?? "";
+    const to = responses.find(({ status }) => status === 303)?.headers.get("location") ?? "";
     expect(await page(to)).toContain("live");
     // back to what it was, with what the newest form holds
     const [newest] = await world.sql<
@@ -583,7 +583,7 @@ describe("a caller", () => {
     expect((await viewer.get("/ops/callers/999")).status).toBe(404);
   });
 
-  it("is refused from the next call on when suspended, and answered again when restored", async () => {
+  it("is refused from the next call on when suspended, and served again when restored", async () => {
     const { id, key } = await makeCaller("cid@callers.example");
     expect(await call(key)).toEqual([200, undefined]);
     const suspended = await operator.post(`/ops/callers/${id}/suspend`, { reason: "its key is on a public page" });

@@ -21,7 +21,7 @@ beforeAll(async () => {
   [world, browser] = await Promise.all([openOpsWorld(), openBrowser()]);
   const table = await makeTable(world.sql);
   tableId = table.id;
-  // more than one page of answers, with everything that an operator has to look at
+  // more than one page of payloads, with everything that an operator has to check
   for (let second = 0; second < 55; second++) {
     receivedAt = await makePayload(world.sql, table, { second, items: [makeItem(2 + second, 1.5 + second / 100)] });
   }

@@ -42,8 +42,8 @@ afterAll(async () => {
 
 async function page(path: string, who = viewer): Promise<string> {
   const response = await who.get(path);
-  const trouble = response.status === 500 ? (world.lines.at(-1) ?? "") : "";
-  expect(`${path} ${response.status} ${trouble}`).toBe(`${path} 200 `);
+  const failure = response.status === 500 ? (world.lines.at(-1) ?? "") : "";
+  expect(`${path} ${response.status} ${failure}`).toBe(`${path} 200 `);
   return response.text();
 }
 
@@ -129,9 +129,9 @@ describe("payloads", () => {
     expect((await viewer.post("/ops/payloads/reread", { ...range, reason: "because" })).status).toBe(403);
     await act("/ops/payloads/reread", { ...range, after: "", reason: "instant crashes were refused" });
     expect(await lastAudit()).toMatchObject({ action: "payload.reread", reason: "instant crashes were refused" });
-    const told =
+    const states =
       await world.sql`select after ->> 'state' as state from audit_log where action = 'payload.reread' order by seq`;
-    expect(told).toEqual([{ state: "began" }, { state: "done" }]);
+    expect(states).toEqual([{ state: "began" }, { state: "done" }]);
     expect(await page(look)).toMatch(/New rounds \(late\)<\/dt><dd>0</);
     expect((await operator.post("/ops/payloads/reread", { ...range, from: "", reason: "because" })).status).toBe(422);
   });

@@ -98,7 +98,7 @@ const ofDemo = (page: Page) =>
 describe("a house that stops responding", () => {
   it.each([
     ["hangs", true, badResponses.silence],
-    ["fails, for somebody without JavaScript", false, respondWith("no", {}, 503)],
+    ["fails, without JavaScript", false, respondWith("no", {}, 503)],
   ])(
     "%s is led from the board to its cause and to the action in at most four clicks",
     async (_, hasScript, fault) => {
@@ -127,7 +127,7 @@ describe("a house that stops responding", () => {
       const failures = page.getByRole("region", { name: "failed polls" });
       expect(await failures.textContent()).toMatch(hasScript ? /timeout|no response|200 ms|time/i : /503/); // the cause
       await click("link", "Probe now"); // the action
-      await page.getByLabel("Reason").fill("the house says it is repaired");
+      await page.getByLabel("Reason").fill("the house reports it is repaired");
       respond(); // it is
       await click("button", "Probe demo");
       expect(await page.getByRole("status").textContent()).toContain("demo is probed with its next poll");

@@ -36,7 +36,7 @@ describe("every action", () => {
   });
 
   it.each(allActions.map((action) => [action.name, action] as const))(
-    "[API5][V8] is refused to whoever is not signed in, and to every role that may not: %s",
+    "[API5][V8] is refused without a sign-in, and to every role without the right: %s",
     async (_, action) => {
       expect((await world.stranger().post(filled(action.path))).status).toBe(401);
       for (const role of ROLES.filter((one) => !mayDo(action, one))) {
@@ -252,7 +252,7 @@ describe("a request", () => {
     expect(await (await admin.get("/ops/people")).text()).not.toContain("cannot sign in any more");
   });
 
-  it("is answered with the stylesheet and the script, which a browser keeps", async () => {
+  it("returns the stylesheet and the script, which a browser caches", async () => {
     const text = await (await admin.get("/ops/people")).text();
     for (const [, path] of text.matchAll(/(?:href|src)="(\/ops\.(?:css|js)\?v=\w+)"/g)) {
       const response = await world.stranger().get(path!);
@@ -381,7 +381,7 @@ describe("the frame", () => {
       },
     });
     const page: OpsPage = {
-      path: "/trouble",
+      path: "/failing",
       query: z.object({}),
       show: () => Promise.reject(new Error("a fault with secrets in it")),
     };
@@ -404,12 +404,12 @@ describe("the frame", () => {
       expect(other.lines.join("")).toContain("left nothing in the audit log");
       const noted = await operator.post("/ops/test.noted");
       expect([noted.status, noted.headers.get("location")]).toEqual([303, "/ops"]);
-      const trouble = await operator.get("/ops/trouble");
-      expect([trouble.status, await trouble.text()]).toEqual([500, expect.not.stringContaining("secrets")]);
+      const failing = await operator.get("/ops/failing");
+      expect([failing.status, await failing.text()]).toEqual([500, expect.not.stringContaining("secrets")]);
       const tooMuch = await operator.get("/ops/slow");
       expect([tooMuch.status, await tooMuch.text()]).toEqual([504, expect.stringContaining("Select less")]);
-      expect((await operator.post("/ops/trouble")).status).toBe(405);
-      expect((await other.stranger().get("/ops/trouble")).status).toBe(302);
+      expect((await operator.post("/ops/failing")).status).toBe(405);
+      expect((await other.stranger().get("/ops/failing")).status).toBe(302);
 
       const name = new URL(other.databaseUrl).pathname.slice(1);
       const admin = connect(inject("databaseUrl"), { name: "test", max: 1 });

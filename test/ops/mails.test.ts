@@ -67,7 +67,7 @@ describe("mails", () => {
       expect(await page(other, "/ops/mails/1")).not.toContain("token");
     }
     const read = await world.sql`select actor, target from audit_log where action = 'mail.read'`;
-    expect(read).toEqual([{ actor: admin?.email, target: "mail 1" }]); // its link opens somebody's account
+    expect(read).toEqual([{ actor: admin?.email, target: "mail 1" }]); // its link opens a caller's account
     await write("ben@example.com");
     await giveUp(2);
     for (const path of ["/ops/mails/1", "/ops/mails/2"]) expect(await page(admin, path)).not.toContain("token");
@@ -95,9 +95,9 @@ describe("mails", () => {
       where given_up_at is null and body is not null and next_try_at <= clock_timestamp()
       order by id`;
     expect(waiting).toEqual([1, 2, 3].map((id) => ({ id, attempts: 0 })));
-    const told = await world.sql`
+    const entries = await world.sql`
       select action, target, reason from audit_log where action like 'mail.retry%' order by seq`;
-    expect(told).toEqual([
+    expect(entries).toEqual([
       { action: "mail.retry", target: "mail 1", reason },
       { action: "mail.retry-all", target: "mail 2", reason },
     ]);

@@ -15,7 +15,7 @@ const { SHOTS } = process.env;
 let world: OpsWorld;
 let browser: Browser;
 
-/** A page that says how often it was asked for, and asks for itself every second. */
+/** A page that shows how often it was requested, and reloads itself every second. */
 let shown = 0;
 const livePage: OpsPage = {
   path: "/counter",
@@ -57,17 +57,17 @@ async function look(page: Page, name: string): Promise<void> {
   await page.setViewportSize(wide);
 }
 
-/** A new window whose console must stay silent: what the content policy refuses is said there. */
+/** A new window whose console must stay silent: what the content policy refuses is logged there. */
 async function openPage(options: {
   javaScriptEnabled?: boolean;
   address: string;
-}): Promise<{ page: Page; said: string[] }> {
+}): Promise<{ page: Page; errors: string[] }> {
   const context = await browser.newContext({ ...options, extraHTTPHeaders: { "x-forwarded-for": options.address } });
   const page = await context.newPage();
-  const said: string[] = [];
-  page.on("console", (message) => message.type() === "error" && said.push(message.text()));
-  page.on("pageerror", (error) => said.push(String(error)));
-  return { page, said };
+  const errors: string[] = [];
+  page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
+  page.on("pageerror", (error) => errors.push(String(error)));
+  return { page, errors };
 }
 
 async function signIn(page: Page, email: string): Promise<void> {
@@ -79,12 +79,12 @@ async function signIn(page: Page, email: string): Promise<void> {
 describe("an admin in a browser", () => {
   it("signs in, makes and changes an operator, is asked again, and finds all of it in the audit log", async () => {
     await world.makeOperator("ann@example.com", "admin");
-    const { page, said } = await openPage({ address: "203.0.113.1" });
+    const { page, errors } = await openPage({ address: "203.0.113.1" });
     await page.goto(`${world.url}/ops/people`);
     await look(page, "sign-in");
     await signIn(page, "ann@example.com");
     expect(page.url()).toBe(`${world.url}/ops/people`);
-    expect(said).toEqual([]);
+    expect(errors).toEqual([]);
 
     await page.getByLabel("E-mail").fill("bob@example.com");
     await page.getByLabel("Role").selectOption("operator");
@@ -135,7 +135,7 @@ describe("an admin in a browser", () => {
     await page.goBack();
     await page.reload();
     expect(page.url()).toContain("/ops/sign-in");
-    expect(said.filter((line) => !/40[013]|422/.test(line))).toEqual([]);
+    expect(errors.filter((line) => !/40[013]|422/.test(line))).toEqual([]);
     await page.context().close();
   });
 });
@@ -143,7 +143,7 @@ describe("an admin in a browser", () => {
 describe("a page that is live", () => {
   it("shows what is new by itself, waits while something is opened or selected, and signs out with the sign-in", async () => {
     await world.makeOperator("eva@example.com", "viewer");
-    const { page, said } = await openPage({ address: "203.0.113.4" });
+    const { page, errors } = await openPage({ address: "203.0.113.4" });
     await page.goto(`${world.url}/ops/counter`);
     await signIn(page, "eva@example.com");
     const first = await page.locator("main p").first().textContent();
@@ -159,7 +159,7 @@ describe("a page that is live", () => {
     expect(await accessibilityFaults(page)).toEqual([]);
     await world.sql`delete from auth.sessions where user_id = (select id from auth.users where email = 'eva@example.com')`;
     await page.waitForURL(/sign-in\?to=%2Fops%2Fcounter/);
-    expect(said.filter((line) => !line.includes("401"))).toEqual([]);
+    expect(errors.filter((line) => !line.includes("401"))).toEqual([]);
     await page.context().close();
   });
 });
@@ -195,7 +195,7 @@ describe("without JavaScript", () => {
 
   it("the pages of one's own are without a fault for a screen reader", async () => {
     await world.makeOperator("lee@example.com", "viewer");
-    const { page, said } = await openPage({ address: "203.0.113.3" });
+    const { page, errors } = await openPage({ address: "203.0.113.3" });
     await page.goto(`${world.url}/ops/me`);
     await signIn(page, "lee@example.com");
     await look(page, "me");
@@ -203,7 +203,7 @@ describe("without JavaScript", () => {
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "Turn on two-factor authentication" }).waitFor();
     await look(page, "enroll");
-    expect(said).toEqual([]);
+    expect(errors).toEqual([]);
     await page.context().close();
   });
 });

@@ -85,7 +85,7 @@ describe("every page of operations", () => {
       const response = await page.goto(world.url + address);
       const status = response?.status() ?? 0;
       if (status >= 400) {
-        // a page of another object, or one that requires a query: it says so, without a table
+        // a page of another object, or one that requires a query: it states this, without a table
         expect([path, status >= 500]).toEqual([path, false]);
         return;
       }

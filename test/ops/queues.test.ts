@@ -76,8 +76,8 @@ function connectTo({ databaseUrl }: OpsWorld): Sql {
 
 async function page(path: string, who = viewer): Promise<string> {
   const response = await who.get(path);
-  const trouble = response.status === 500 ? (world.lines.at(-1) ?? "") : "";
-  expect(`${path} ${response.status} ${trouble}`).toBe(`${path} 200 `);
+  const failure = response.status === 500 ? (world.lines.at(-1) ?? "") : "";
+  expect(`${path} ${response.status} ${failure}`).toBe(`${path} 200 `);
   return (await response.text()).replaceAll(/\s+/g, " ");
 }
 

@@ -76,7 +76,7 @@ describe("[API2][V6] signing in", () => {
     await world.sql.begin((tx) => changeDisabled(tx, { email: "gone@example.com" }, true));
     await world.makeOperator("caller@example.com", "viewer");
     await world.sql`delete from operators where user_id = (select id from auth.users where email = 'caller@example.com')`;
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       [
         ["nobody@example.com", PASSWORD],
         ["ann@example.com", "not the password"],
@@ -91,9 +91,9 @@ describe("[API2][V6] signing in", () => {
         return { status: response.status, text, cookies: client.cookies.size };
       }),
     );
-    for (const answer of answers) expect(answer).toEqual(answers[0]);
-    expect(answers[0]).toMatchObject({ status: 401, cookies: 0 });
-    expect(answers[0]!.text).toContain("the e-mail or the password is not right");
+    for (const each of responses) expect(each).toEqual(responses[0]);
+    expect(responses[0]).toMatchObject({ status: 401, cookies: 0 });
+    expect(responses[0]!.text).toContain("the e-mail or the password is not right");
     await eventually(async () => (await audited("session.refused", "ann@example.com")) > 0);
     await eventually(async () => (await audited("session.refused", "gone@example.com")) === 1);
   });
@@ -110,7 +110,7 @@ describe("[API2][V6] signing in", () => {
     await held.promise;
     const before = await audited("session.refused", "gone@example.com");
     const { response } = await world.signIn("gone@example.com");
-    expect(response.status).toBe(401); // nobody waits for the log
+    expect(response.status).toBe(401); // no request waits for the log
     holding.resolve();
     await busy;
     await eventually(async () => (await audited("session.refused", "gone@example.com")) === before + 1);
@@ -172,7 +172,7 @@ describe("[API2][V6] signing in", () => {
       });
       expect([origin, response.status]).toEqual([origin, 403]);
     }
-    // an older browser, or one that comes by plain http, says no more than this
+    // an older browser, or one over plain http, sends no more than this
     const { status } = await fetch(`${world.url}/ops/sign-in`, {
       method: "POST",
       body: new URLSearchParams(form),
@@ -418,7 +418,7 @@ describe("the one-time link", () => {
   });
 });
 
-describe("behind https, with a second factor for everybody", () => {
+describe("behind https, with required two-factor authentication", () => {
   it("cookies are of this very host and for https, and only one's own page opens before a factor is on", async () => {
     const strict = await openOpsWorld({ settings: { PUBLIC_URL: "https://ops.example" }, requireTwoFactor: true });
     try {

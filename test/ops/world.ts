@@ -19,7 +19,7 @@ export const PASSWORD = "five rare green kettles";
 
 export type { CookieClient };
 
-/** A server with `/ops`, over a database of its own. */
+/** A server with `/ops`, on its own database. */
 export interface OpsWorld {
   sql: Sql;
   databaseUrl: string;
@@ -29,13 +29,13 @@ export interface OpsWorld {
   lines: string[];
   /** Times that a new one-time link was asked for. */
   links: number;
-  /** Somebody who is not signed in. */
+  /** A client that is not signed in. */
   stranger(): CookieClient;
   /** An operator with a role, made where there is none yet, signed in by password: `ROLE@example.com`. */
   as(role: OperatorRole): Promise<CookieClient>;
   /** Makes an operator who signs in with {@link PASSWORD}; gives the id. */
   makeOperator(email: string, role: OperatorRole): Promise<string>;
-  /** Signs somebody in. */
+  /** Signs a new client in. */
   signIn(email: string, password?: string): Promise<{ client: CookieClient; response: Response }>;
   close(): Promise<void>;
 }
@@ -137,7 +137,7 @@ export async function openOpsWorld(options: Options = {}): Promise<OpsWorld> {
       const email = `${role}@example.com`;
       await makeOperator(email, role);
       const { client, response } = await signIn(email);
-      if (response.status !== 303) throw new Error(`signing in ${email} was answered ${response.status}`);
+      if (response.status !== 303) throw new Error(`signing in ${email} returned ${response.status}`);
       signedIn.set(role, client);
       return client;
     },
