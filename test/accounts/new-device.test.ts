@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import sendMail from "../../jobs/send-mail.ts";
 import { changeRole, createOperator, resetTwoFactor } from "../../src/accounts/operators/manage.ts";
-import * as newDevice from "../../src/accounts/identity/new-device.ts";
+import * as browserName from "../../src/accounts/identity/browser-name.ts";
 import type { Sql } from "../../src/db/client.ts";
 import { type ConsoleWorld, openConsoleWorld, PASSWORD } from "../console/world.ts";
 import { openOpsWorld, type OpsWorld } from "../ops/world.ts";
@@ -142,8 +142,8 @@ describe("changes of staff", () => {
 });
 
 it("names browsers as its examples do", () => {
-  const claims = listExamples("src/accounts/identity/new-device.ts").flatMap((example) =>
-    runExample(example, { ...newDevice }),
+  const claims = listExamples("src/accounts/identity/browser-name.ts").flatMap((example) =>
+    runExample(example, { ...browserName }),
   );
   expect(claims.length).toBeGreaterThan(2);
   for (const { actual, expected, line } of claims) expect(actual, line).toEqual(expected);

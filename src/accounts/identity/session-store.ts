@@ -1,7 +1,7 @@
 import type { Queryable, Sql, Transaction } from "../../db/client.ts";
+import { browserName } from "./browser-name.ts";
 import type { IdentitySurface } from "./identity.ts";
 import type { OperatorRole } from "../operators/roles.ts";
-import { browserName } from "./new-device.ts";
 
 /** Interval between updates of `seen_at`: small against an idle limit of an hour, and few writes. */
 const NOTED_EVERY_SECONDS = 30;
