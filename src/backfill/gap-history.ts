@@ -84,7 +84,7 @@ export async function readHistory(
     before = await nextBefore(sql, gap, next.before);
     if (before === null) break;
     if (counts.pages >= MOST_PAGES || client.pauseMs > LONGEST_PAUSE_MS) {
-      // numbered pages, or pages of one round each, have an end of their own
+      // numbered pages, or pages of one round each, have their own end
       const inCircles = counts.rounds === 0 && adapter.paging === "id" && adapter.rounds === "list";
       return { ...counts, end: { kind: "later", at: placeOf(before), inCircles } };
     }

@@ -158,7 +158,7 @@ export async function listSequences(sql: Queryable): Promise<SequencePlace[]> {
     order by 1`;
 }
 
-/** Sets a sequence to where it stood. */
+/** Sets a sequence to its stored position. */
 export async function setSequence(tx: Transaction, { name, value, isUsed }: SequencePlace): Promise<void> {
   await tx`select setval(${name}::text::regclass, ${value}::bigint, ${isUsed})`;
 }

@@ -30,7 +30,7 @@ function arrayOf(parse: Parse): Parse {
 }
 
 /**
- * Reads an array of whole numbers. Nested ones, and those with bounds of their own, are split by the driver, which costs five
+ * Reads an array of whole numbers. Nested ones, and those with explicit bounds, are split by the driver, which costs five
  * times as much.
  */
 function numbersOf(parse: Parse): Parse {

@@ -2,7 +2,7 @@ import type { DemoResponse } from "./response.ts";
 import { LAST_GAME } from "./bustabit-v2.ts";
 import { SIMULATED_GAMES } from "./simulated-games.ts";
 
-/** Answers `/`: what is served here, in plain words. */
+/** The response of `/`: what is served here, in plain words. */
 export function describeDemoHouse(state: { speed: number; newestGame: number; seed: number }): DemoResponse {
   const { speed, newestGame, seed } = state;
   const seconds = (ms: number): string => `${Number((ms / 1000 / speed).toFixed(3))} s`;

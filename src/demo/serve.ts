@@ -8,7 +8,7 @@ const REQUEST_TIMEOUT_MS = 10_000;
 const LOOK_EACH_MS = 2_000;
 /** Longer than any poll interval that is likely, so that a poller keeps its connection. */
 const KEEP_ALIVE_MS = 65_000;
-/** Answers in flight when it is closed get this long. */
+/** Responses in flight when it is closed get this long. */
 const CLOSING_MS = 1_000;
 
 /** A demo house that listens. */

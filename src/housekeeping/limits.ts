@@ -25,7 +25,7 @@ export const OPEN_QUARANTINE_PER_TABLE = 10_000;
 export const CALIBRATIONS_KEPT = { newest: 8, days: 30 } as const;
 /** A rolling calibration that did not meet the live state is what a person looks into. */
 export const DIFFERENCES_KEPT_DAYS = 90;
-/** Rolling runs that ended without a record of their own: nothing was learned, failed, called off. */
+/** Rolling runs that ended without their own record: nothing was learned, failed, called off. */
 export const RUNS_KEPT_DAYS = 7;
 /** Calls by day: a year, and the month in which its last bill may be disputed. */
 export const USAGE_DAYS_KEPT_DAYS = 400;

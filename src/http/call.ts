@@ -39,7 +39,7 @@ export interface Call {
   content: Content;
   /** encode */
   body: Body;
-  /** answerErrors: the error that was returned. */
+  /** The error handler: the error that was returned. */
   refusal?: ErrorCode;
 }
 

@@ -51,8 +51,8 @@ function checkRevision(
 ): Wrong | null {
   if (stored === null) return { expected: "a stored round with its id and seq", found: "none" };
   const before = standing.get(stored.roundId);
-  const stood = before === undefined ? BigInt(stored.hundredths) : before;
-  if (from !== stood) return { expected: `from ${textOf(stood)}`, found: `from ${textOf(from)}` };
+  const current = before === undefined ? BigInt(stored.hundredths) : before;
+  if (from !== current) return { expected: `from ${textOf(current)}`, found: `from ${textOf(from)}` };
   const expectedColor = to === null ? null : colorOf(Number(to), bands);
   if (color !== expectedColor)
     return { expected: `color ${expectedColor ?? "none"}`, found: `color ${color ?? "none"}` };

@@ -10,7 +10,7 @@ import { promisesIn } from "../forecasts/words.ts";
 import { eventually } from "../support/eventually.ts";
 import type { CookieClient } from "../support/cookie-client.ts";
 import {
-  DOORS,
+  SIGN_IN_ROUTES,
   EVERY_METHOD,
   FIELD_SAMPLES,
   FORMS,
@@ -286,7 +286,7 @@ describe("[API1][V8] the data of another account", () => {
     const listed = [
       ...pages.map(({ path }) => `GET ${filledNot(path)}`),
       ...[...actions, forgets].map(({ path }) => `POST ${filledNot(path)}`),
-      ...DOORS,
+      ...SIGN_IN_ROUTES,
       ...Object.keys(OWN_ROUTES),
     ];
     expect(world.routes.toSorted(), "add what is new to test/console/samples.ts").toEqual(listed.toSorted());

@@ -117,10 +117,10 @@ export const FORMS: Readonly<Record<string, (holder: CookieClient) => Promise<Re
 };
 
 /**
- * Routes that are neither a page nor an action, and know people by an address, a password or a link: whoever knows these
- * is who they say. What they answer and do is in sign-in.test.ts and sign-up.test.ts.
+ * Routes that are neither a page nor an action, and identify people by an address, a password or a link. Their responses
+ * are tested in sign-in.test.ts and sign-up.test.ts.
  */
-export const DOORS: ReadonlySet<string> = new Set([
+export const SIGN_IN_ROUTES: ReadonlySet<string> = new Set([
   ...["sign-up", "sign-up/resend", "confirm", "sign-in", "sign-in/code", "forgot", "reset", "new-email"].flatMap(
     (path) => [`GET /console/${path}`, `POST /console/${path}`],
   ),
@@ -129,8 +129,8 @@ export const DOORS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Routes that are neither, and are about whoever is signed in: what a form of theirs would name somebody else by, beside
- * what is tried at all of them. A route that is not listed anywhere fails the test.
+ * Routes that are neither, and concern the current account, each with a sample of another account's id that its form could
+ * name; all are also tried with the parameters of every route. A route that is not listed anywhere fails the test.
  */
 export const OWN_ROUTES: Readonly<Record<string, Sample | null>> = {
   "POST /console/terms": null,

@@ -257,7 +257,7 @@ describe("the board", () => {
       values
         ('scoring', 'alpha/crash/global', 'its forecasts cannot be scored'),
         ('usdt', 'endpoint 1', 'BNB Smart Chain cannot be read'),
-        ('payment-app', 'orders not reported', 'it did not answer')`;
+        ('payment-app', 'orders not reported', 'it did not respond')`;
     const html = await page("/ops/alerts");
     const problems = problemsOf(html).join("\n");
     expect(problems).toMatch(

@@ -72,7 +72,7 @@ async function unpack(): Promise<string> {
   try {
     const { default: chromium, inflate } = await import("@sparticuz/chromium");
     await chromium.executablePath();
-    // the libraries that it needs beside those of every system (NSS, expat), which it unpacks by itself only at Amazon's
+    // the libraries that it needs in addition to those of every system (NSS, expat), which it unpacks by itself only at Amazon's
     await inflate(join(packageFolder, "bin/al2023.tar.br"));
     // the package's own looks for its fonts elsewhere, and a browser that finds none at all ends
     await writeFile(join(draft, "fonts/fonts.conf"), fontsIn(join(folder, "fonts")));

@@ -38,7 +38,7 @@ export async function startTestServers(
       return startContainersWithin(containersWithinMs);
     case undefined:
     case "":
-      if (!(await engineAnswers())) return startPrivate();
+      if (!(await engineResponds())) return startPrivate();
       try {
         return await startContainersWithin(containersWithinMs);
       } catch (error) {
@@ -68,7 +68,7 @@ async function startPrivate(): Promise<TestServers> {
 }
 
 /** Takes milliseconds, also without an engine. */
-async function engineAnswers(): Promise<boolean> {
+async function engineResponds(): Promise<boolean> {
   const { getContainerRuntimeClient } = await import("testcontainers");
   return within(ENGINE_WITHIN_MS, "a container engine", getContainerRuntimeClient()).then(
     () => true,

@@ -43,7 +43,7 @@ export const GRANTS: Record<string, Grants> = {
   circuit_changes: { ops: "rad", worker: "rad", read: "r" },
   payloads: {
     api: "r(table_id,received_at,requested_at,state)",
-    // a re-read gives tables that share a response rows of their own
+    // a re-read gives tables that share a response their own rows
     ops: "ra w(state,read_at,refused_reason,error,items,new_rounds,quarantined,reread_at)",
     read: "r",
   },

@@ -43,7 +43,7 @@ export interface WireFormat {
   feed?: readonly string[];
   /** The lines that houses.yaml needs under `headers:` of the house, if any. */
   headers?: readonly string[];
-  /** Answers a request to one of its paths; null if nothing is served there. */
+  /** The response to a request for one of its paths; null if nothing is served there. */
   respond(request: WireRequest, published: PublishedRounds): DemoResponse | null;
 }
 

@@ -161,7 +161,7 @@ async function skip(attempt: Attempt): Promise<void> {
   if (!attempt.isTick) throw await delayRun(attempt, BUSY_WAIT_MS);
 }
 
-/** The facts for the log. Names of payloads that do not fit into one line get lines of their own. */
+/** The facts for the log. Names of payloads that do not fit into one line get their own lines. */
 function factsOf({ number, startedAt, log }: Attempt, [traces, ...more]: string[][]): Facts {
   for (const names of more) log.info({ traces: names }, "the run that ends with the next line is also about these");
   const ms = Math.round(performance.now() - startedAt);
