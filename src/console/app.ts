@@ -13,7 +13,7 @@ import { findSignedIn, type Guard, requireSignedIn, type RouteParts, setSignedIn
 const SURFACE: Surface = {
   base: "/console",
   folder: "console",
-  away: "Our database does not answer, so nothing can be looked up or changed here now. Calls with your keys cannot be counted meanwhile, so they are answered with temporarily_unavailable (503) and cost nothing. Nothing that you did before is lost. Try again in a moment.",
+  away: "Our database does not respond, so nothing can be looked up or changed here now. Calls with your keys cannot be counted meanwhile, so they get temporarily_unavailable (503) and cost nothing. Nothing that you did before is lost. Try again in a moment.",
 };
 
 /** Parts of `/console`. */

@@ -57,7 +57,9 @@ beforeAll(async () => {
   await publishLog(sql, { folder, publicUrl: undefined, witnesses: [] }, new AbortController().signal);
   await rm(folder, { recursive: true });
   await sql`select pg_notify('roundhouse_published', '')`;
-  await eventually(async () => (await (await fetch(`${world.url}/accuracy?of=acme`)).text()).includes("<svg"));
+  await eventually(async () =>
+    (await (await fetch(`${world.url}/accuracy?of=acme`)).text()).includes('<svg role="img"'),
+  );
   if (SHOTS !== undefined) mkdirSync(SHOTS, { recursive: true });
 }, 90_000);
 afterAll(async () => {
