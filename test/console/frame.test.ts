@@ -431,7 +431,7 @@ describe("while PostgreSQL is unavailable", () => {
         expect([path, away.status, away.headers.get("retry-after")]).toEqual([path, 503, "5"]);
         const text = await away.text();
         checkPage(text);
-        expect(text).toContain("answered with temporarily_unavailable (503) and cost nothing");
+        expect(text).toContain("get temporarily_unavailable (503) and cost nothing");
       }
       const sent = await ann.post("/console/keys", { name: "while away" });
       expect([sent.status, (await world.stranger().get("/console/sign-in")).status]).toEqual([503, 200]);
