@@ -3,7 +3,6 @@ const LABELS: Readonly<Record<string, string>> = {
   of: "House or table",
   from: "From (UTC)",
   to: "To (UTC)",
-  params: "Changed parameters, as YAML",
   until: "End (UTC)",
   price: "Price, USD",
   days: "Days that a purchase lasts",

@@ -91,9 +91,10 @@ describe("data staff in a browser", () => {
   it("start, cancel, resume, compare and promote a run, and the audit log has each action", async () => {
     const { page, errors, email } = await enter("data", "/ops/calibrations", { javaScriptEnabled: true });
     await page.getByRole("link", { name: "Start run" }).click();
+    await page.getByText("Change parameters of the model").click();
     await look(page, "run-new");
     await page.getByLabel("Table").fill(table.name);
-    await page.getByLabel("Changed parameters, as YAML").fill("share: 0.0001");
+    await page.getByLabel("Share").fill("0.0001");
     await page.getByLabel("Reason").fill("last week's, with a larger share");
     await page.getByRole("button", { name: "Start run" }).click();
     await page.getByRole("heading", { name: /^Run \d+$/ }).waitFor();

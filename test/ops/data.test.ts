@@ -99,8 +99,9 @@ describe("a run that is asked for in a browser", () => {
       "from: expected a time such as 2026-11-21T04:00, found 0000-01-01",
     ],
     ["a model that is not there", { model: "k8" }, "there is no model k8; known are k7@1"],
-    ["a parameter that is not there", { params: "half_life: 3" }, "half_life: there is no such parameter; there are"],
-    ["a number that no model can have", { params: "share: 2" }, "share: "],
+    ["what is no number", { recent_prior: "many" }, "recent_prior: expected numbers such as 25, found many"],
+    ["too few weights", { prior_weights: "1, 2" }, "prior_weights: expected 7 numbers, found 2"],
+    ["a number that no model can have", { share: "2" }, "share: "],
     ["no reason", { reason: " " }, "reason: expected a reason"],
   ])("is refused with what was typed and what to do: %s", async (_, fields, problem) => {
     const before = await world.sql`select id from calibration_runs`;
@@ -113,7 +114,7 @@ describe("a run that is asked for in a browser", () => {
   });
 
   it("takes times for its ends, and parameters that differ, under another name", async () => {
-    const run = await start({ from: "2020-01-01T00:00", params: "share: 0.0001\nx0: 1.5" });
+    const run = await start({ from: "2020-01-01T00:00", share: "0.0001", x0: "1.5" });
     const [row] = await world.sql<{ model: string; from: string; to: string }[]>`
       select model, from_seq::text as "from", to_seq::text as "to" from calibration_runs where id = ${run}`;
     expect(row).toEqual({
@@ -283,7 +284,7 @@ function cellsOf(body: string, head: string): string[] {
 describe("calibrations that are compared", () => {
   it("stand side by side with the best marked and differences from the first, and are compared on the same rounds by a worker", async () => {
     const ids = [];
-    for (const params of ["", "share: 0.001", "share: 0.01"]) ids.push(await calibrationOf(await start({ params })));
+    for (const share of ["", "0.001", "0.01"]) ids.push(await calibrationOf(await start({ share })));
     const [a = "", b = "", c = ""] = ids;
     const path = `/ops/calibrations/compare?id=${a}&id=${b}&id=${c}`;
     const before = await page(path, data);
@@ -320,7 +321,7 @@ describe("calibrations that are compared", () => {
   });
 
   it("are computed again if a stored difference cannot be read", async () => {
-    const [a, b] = [await calibrationOf(await start()), await calibrationOf(await start({ params: "share: 0.002" }))];
+    const [a, b] = [await calibrationOf(await start()), await calibrationOf(await start({ share: "0.002" }))];
     const path = `/ops/calibrations/compare?id=${a}&id=${b}`;
     await data.post("/ops/calibrations/compare", { id: [a, b] });
     await work(world.sql);
@@ -333,11 +334,11 @@ describe("calibrations that are compared", () => {
 
   it("that share no bands or rounds show why, and the rest is compared", async () => {
     const whole = await calibrationOf(await start());
-    const bands = await calibrationOf(await start({ params: "thresholds: [1.5, 3, 20]" }));
+    const bands = await calibrationOf(await start({ thresholds: "1.5, 3, 20" }));
     expect(await page(`/ops/calibrations/compare?id=${whole}&id=${bands}`)).toContain("have different colors");
     const response = await data.post("/ops/calibrations/compare", { id: [whole, bands] });
     expect(response.status).toBe(422);
-    const other = await calibrationOf(await start({ params: "share: 0.003" }));
+    const other = await calibrationOf(await start({ share: "0.003" }));
     expect((await data.post("/ops/calibrations/compare", { id: [whole, bands, other] })).status).toBe(303);
     expect((await audited("calibration.compare")).at(-1)).toMatchObject({ after: { requested: [other] } });
     await work(world.sql);
@@ -452,7 +453,7 @@ describe("a run over several tables", () => {
 
 describe("a promotion", () => {
   it("names what will change, is made by one of two concurrent requests, and shows the other who was first", async () => {
-    const [a, b] = [await calibrationOf(await start({ params: "share: 0.0002" })), await calibrationOf(await start())];
+    const [a, b] = [await calibrationOf(await start({ share: "0.0002" })), await calibrationOf(await start())];
     const form = await page(`/ops/calibrations/${a}/promote`, data);
     expect(form).toContain(`The live state of <strong>${table.name}</strong>`);
     expect(form).toContain("changes from k7@1-7262526239ae to k7@1+");

@@ -72,10 +72,10 @@ export async function workAtOps(page: Page, own: Instance): Promise<void> {
   await command(["account", "create", "bob@example.org"]);
   await command(["key", "create", "--account", "bob@example.org", "--plan", "Pro", "--name", "crawler"]);
   await command(["account", "suspend", "bob@example.org", "--reason", "its key was published"]);
-  for (const params of ["", "share: 0.001\n", "theory_half_lives: [100, 1000]\n"]) {
-    await startRun(page, url, { params, tables: "bustabit/crash/global" });
+  for (const changed of [{}, { Share: "0.001" }, { "Theory half-lives": "100, 1000" }]) {
+    await startRun(page, url, { changed, tables: "bustabit/crash/global" });
   }
-  await startRun(page, url, { params: "", tables: "demo-simulated" });
+  await startRun(page, url, { changed: {}, tables: "demo-simulated" });
   await eventually(
     async () => {
       await page.goto(url + MANUAL);
@@ -88,12 +88,13 @@ export async function workAtOps(page: Page, own: Instance): Promise<void> {
 async function startRun(
   page: Page,
   url: string,
-  { params, tables }: { params: string; tables: string },
+  { changed, tables }: { changed: Record<string, string>; tables: string },
 ): Promise<void> {
   const main = page.getByRole("main");
   await page.goto(`${url}/ops/calibrations/new`);
   await main.getByLabel("Tables").fill(tables);
-  await main.getByLabel("Changed parameters").fill(params);
+  await main.getByText("Change parameters of the model").click();
+  for (const [label, value] of Object.entries(changed)) await main.getByLabel(label).fill(value);
   await main.getByLabel("Tags").fill("edge-2026");
   await main.getByLabel("Reason").fill("Compare half-lives before the next release");
   await main.getByRole("button", { name: "Start run" }).click();

@@ -3,6 +3,7 @@ import { appendAudit } from "../../audit/store.ts";
 import { UsageError } from "../../errors.ts";
 import { listParameterNames } from "../../calibration/runs/manual-run-store.ts";
 import { findRequestedModel, type NamedTable, requestRuns } from "../../calibration/runs/request-runs.ts";
+import { PARAMETER_FIELDS, parameterFileOf, type ParameterName } from "../../forecasts/model/parameter-fields.ts";
 import { parameterSetOf } from "../../forecasts/model/model-name.ts";
 import { K7_1 } from "../../forecasts/model/parameters.ts";
 import { findRun, MOST_OF_BATCH } from "../../calibration/runs/run-list-store.ts";
@@ -38,7 +39,8 @@ export const newRunPage: OpsPage<z.infer<typeof newQuery>> = {
       table: parent?.table ?? query.table,
       mostTables: MOST_OF_BATCH,
       tags: parent?.tags.join(", ") ?? "",
-      params: thresholds === null ? "" : `thresholds: [${thresholds.join(", ")}]\n`,
+      parameters: PARAMETER_FIELDS,
+      thresholds: thresholds?.join(", ") ?? "",
     };
     const crumbs = [{ label: "Calibrations", href: CALIBRATIONS }];
     const title = parent === null ? "Start run" : `Repeat run ${parent.id}`;
@@ -53,7 +55,13 @@ const end = z
   .default("")
   .transform((text) => (text === "" ? undefined : text));
 
+/** Fields of parameters; an empty one keeps the model's value. */
+const parameterFields = Object.fromEntries(
+  PARAMETER_FIELDS.map(({ name }) => [name, z.string().trim().max(1_000).default("")]),
+) as Record<ParameterName, z.ZodDefault<z.ZodString>>;
+
 const form = z.object({
+  ...parameterFields,
   table: z
     .string()
     .trim()
@@ -68,7 +76,6 @@ const form = z.object({
     .default("")
     .transform((text) => (text === "" ? undefined : text)),
   model: z.string().trim().min(1, "expected the name of a model").max(80),
-  params: z.string().max(20_000, "expected at most 20,000 characters of YAML").default(""),
   parent: z
     .string()
     .regex(/^\d{0,18}$/)
@@ -94,7 +101,7 @@ export const startAction: OpsAction<Form> = {
         return { ok: false, problem: `table: expected at most ${MOST_OF_BATCH} tables, found ${tables.length}` };
       if (parent !== null && (await findRun(sql, parent)) === null)
         return { ok: false, problem: `parent: there is no run ${parent}` };
-      const changes = given.params.trim() === "" ? null : given.params;
+      const changes = parameterFileOf(given);
       const { parameters, thresholds } = await findRequestedModel(sql, given.model, { option: "model", changes });
       const runs = await sql.begin(async (tx) => {
         const requested = await requestRuns(tx, tables, {
