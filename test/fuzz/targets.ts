@@ -51,6 +51,23 @@ function house(name: AdapterName, seeds: string[], options: object = {}, at?: st
   };
 }
 
+function statement(name: string, seeds: string[]): Target {
+  return {
+    name,
+    seeds: seeds.map(fixture),
+    run(text) {
+      const read = parseStatement(text, { bank: "main", currencies: ["EUR", "USD"] });
+      if (!read.ok) return;
+      for (const { line } of read.statement.lines) {
+        bounded(line.bankRef, 100);
+        bounded(line.sender, 140);
+        bounded(line.remittance, 1_000);
+        if (line.amountMinor < 1n || line.amountMinor > 1_000_000_000_000n) throw new Error(`${line.amountMinor}`);
+      }
+    },
+  };
+}
+
 /** A text that a column takes. */
 function bounded(text: string, most: number): void {
   if (text.length > most) throw new Error(`a text of ${text.length} characters, where ${most} fit`);
@@ -118,20 +135,8 @@ export const TARGETS: readonly Target[] = [
     run: (text) =>
       void jsonLinesReader(PLAIN_FORMAT).read(text.split("\n").map((one, at) => ({ line: at + 1, text: one }))),
   },
-  {
-    name: "bank CSV and camt",
-    seeds: ["bank/semicolons.csv", "bank/camt054-prefixed.xml", "bank/camt053-two-accounts.xml"].map(fixture),
-    run(text) {
-      const read = parseStatement(text, { bank: "main", currencies: ["EUR", "USD"] });
-      if (!read.ok) return;
-      for (const { line } of read.statement.lines) {
-        bounded(line.bankRef, 100);
-        bounded(line.sender, 140);
-        bounded(line.remittance, 1_000);
-        if (line.amountMinor < 1n || line.amountMinor > 1_000_000_000_000n) throw new Error(`${line.amountMinor}`);
-      }
-    },
-  },
+  statement("bank CSV", ["bank/semicolons.csv"]),
+  statement("bank camt", ["bank/camt054-prefixed.xml", "bank/camt053-two-accounts.xml"]),
   {
     name: "notices and responses of the payment app",
     seeds: [

@@ -41,7 +41,19 @@ const FILLERS = [
     'W/"a", ',
     "*, ",
   ],
-  ["<a>", "<a b='", "</a>", "<a/>", "&amp;", "<!DOCTYPE a [", "<Ntry>", "<Ntry><Amt>1</Amt></Ntry>", "<TxDtls>"],
+  [
+    "<a>",
+    "<a b='",
+    "</a>",
+    "<a/>",
+    "&amp;",
+    "<!DOCTYPE a [",
+    "<!a",
+    "<!--",
+    "<Ntry>",
+    "<Ntry><Amt>1</Amt></Ntry>",
+    "<TxDtls>",
+  ],
   ['{"a":[', '{"a":1},', "[1],", "1.10,", '{"round_id":1,"multiplier":1.10}\n', "1,1.5\n", '"0x', "\\u0061"],
 ]
   .flat()

@@ -17,6 +17,14 @@ export interface XmlElement {
 /** One import has up to 500 lines: about 20,000 elements and 750,000 characters of camt, nested 16 levels deep. */
 const LIMITS = { characters: 1_000_000, elements: 50_000, levels: 32, attributes: 16 };
 
+/**
+ * The parser checks its buffers after each write, and refuses a tag, comment or declaration above this many characters. It
+ * copies a declaration for each of its characters: one of 50,000 took 5 s.
+ */
+const BUFFER = 8_192;
+const CHUNK = 1_024;
+Object.assign(sax, { MAX_BUFFER_LENGTH: BUFFER });
+
 /** Only the five entities of XML: by default the parser also accepts those of HTML. */
 const OPTIONS = { xmlns: true, strictEntities: true };
 
@@ -68,7 +76,9 @@ export function parseXml(text: string): Parsed<XmlElement> {
   };
 
   try {
-    parser.write(text.trim()).close();
+    const document = text.trim();
+    for (let at = 0; at < document.length; at += CHUNK) parser.write(document.slice(at, at + CHUNK));
+    parser.close();
   } catch (error) {
     if (error instanceof Refusal) return { ok: false, problem: error.message };
     const [reason = ""] = error instanceof Error ? error.message.split("\n") : [];
