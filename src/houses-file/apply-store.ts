@@ -22,9 +22,10 @@ export async function applyHouses(
   return sql.begin(async (transaction) => {
     await transaction`select pg_advisory_xact_lock(${APPLY_LOCK})`;
     let changes = changesOf(entries, await listKnownTables(transaction));
-    if (changes.newKinds.length > 0) {
-      // their first round must not be stored between this check and the change
-      await lockHeads(transaction, changes.newKinds);
+    if (changes.changed.length > 0) {
+      // their first round must not be stored between this check and the change; locked in id order before any other of
+      // their rows, as passes do, so that neither waits for the other
+      await lockHeads(transaction, changes.changed);
       changes = changesOf(entries, await listKnownTables(transaction));
     }
     if (changes.problems.length > 0) throw new UsageError("the houses file cannot be applied:", changes.problems);
@@ -49,6 +50,7 @@ async function listKnownTables(sql: Transaction): Promise<KnownTable[]> {
       t.market,
       t.round_ids,
       t.colors,
+      t.pause_ms,
       h.last_seq > 0 as "hasRounds",
       t.settings,
       o.base_url as "baseUrl"

@@ -20,6 +20,7 @@ export interface KnownTable {
   market: string;
   round_ids: string;
   colors: StoredColor[];
+  pause_ms: number;
   hasRounds: boolean;
   settings: Record<string, unknown>;
   baseUrl: string | null;
@@ -55,8 +56,8 @@ interface Changes {
   tables: TableRow[];
   /** Ids of tables with another feed than before: the state of the old feed's newest response does not apply. */
   newFeeds: number[];
-  /** Ids of tables with another palette or kind of round ids than before; only a table without rounds may change these. */
-  newKinds: number[];
+  /** Ids of stored tables whose head may change: another feed, palette, pause or other setting than before. */
+  changed: number[];
   problems: Problem[];
 }
 
@@ -66,7 +67,7 @@ interface Changes {
  * this.
  */
 export function changesOf(entries: readonly HouseEntry[], known: readonly KnownTable[]): Changes {
-  const changes: Changes = { houses: [], tables: [], newFeeds: [], newKinds: [], problems: [] };
+  const changes: Changes = { houses: [], tables: [], newFeeds: [], changed: [], problems: [] };
   const before = new Map(known.map((table) => [nameOf(table.house, table), table]));
   entries.forEach(({ settings, entry }, houseAt) => {
     changes.houses.push({
@@ -100,11 +101,11 @@ export function changesOf(entries: readonly HouseEntry[], known: readonly KnownT
       const old = before.get(nameOf(settings.id, table));
       if (old === undefined) return;
       const fixed = fixedProblems(row, old, `houses[${houseAt}].tables[${position}]`);
-      if (fixed.length > 0) changes.newKinds.push(old.id);
       if (old.hasRounds) changes.problems.push(...fixed);
-      if (!isSameFeed(row, old, settings.demo ? old.baseUrl : textOrNull(entry["base_url"]))) {
-        changes.newFeeds.push(old.id);
-      }
+      const isNewFeed = !isSameFeed(row, old, settings.demo ? old.baseUrl : textOrNull(entry["base_url"]));
+      if (isNewFeed) changes.newFeeds.push(old.id);
+      const isOther = row.pause_ms !== old.pause_ms || !isDeepStrictEqual(row.settings, old.settings);
+      if (isNewFeed || isOther || fixed.length > 0) changes.changed.push(old.id);
     });
   });
   return changes;

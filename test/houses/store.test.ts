@@ -161,6 +161,23 @@ describe("applying a houses file", () => {
     expect(await applied).toMatch(/the palette is fixed because .* has rounds/);
   });
 
+  test("takes the locks of a table with another feed in the order of a pass, so that neither is refused", async () => {
+    await applyHouses(sql, [houseEntry()]);
+    let applied: Promise<unknown> | undefined;
+    await sql.begin(async (pass) => {
+      await pass`select from table_heads for no key update`;
+      applied = applyHouses(sql, [houseEntry({ base_url: "http://127.0.0.1:2" })]).catch(reasonOf);
+      await eventually(async () => {
+        const waiting = await sql`
+          select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
+        return waiting.length === 1;
+      });
+      await pass`update feeds set etag = 'a'`;
+    });
+    expect(await applied).toMatchObject({ tables: 1 });
+    expect((await facts()).feeds).toMatchObject([{ etag: null }]);
+  });
+
   test("takes another palette for a table without rounds", async () => {
     await applyHouses(sql, [houseEntry()]);
     await applyHouses(sql, [houseEntry({ tables: [tableEntry({ colors: TWO_COLORS })] })]);
