@@ -86,19 +86,24 @@ export async function addRounds(
 const COPIED_FROM = 500;
 
 /**
- * Writes a pass, in a transaction of its own or one that has the table's head locked, and revises scores of rounds that
+ * Writes a pass that added rounds, in a transaction that has the table's head locked, and revises scores of rounds that
  * now have two results; the returned state has the revised head.
  */
 export async function writeAddition(tx: Transaction, result: PassResult): Promise<PassResult> {
   const { rows, state } = result;
+  await writePass(tx, rows);
+  if (rows.conflicts.length === 0) return result;
+  const { head } = await reviseScores(tx, rows.tableId);
+  return { ...result, state: { ...state, version: head.version, head: { ...state.head, scoreHash: head.scoreHash } } };
+}
+
+/** Writes a pass in its own transaction: locks the head and checks its version first. Many rounds are copied. */
+export async function writePass(tx: Transaction, rows: PassResult["rows"]): Promise<void> {
   const isCopied = rows.rounds.length >= COPIED_FROM;
   const [lock, ...others] = passStatements(tx, [isCopied ? { ...rows, rounds: [] } : rows], []);
   await lock;
   if (isCopied) await copyRounds(tx, rows.tableId, rows.rounds);
   for (const statement of others) await statement;
-  if (rows.conflicts.length === 0) return result;
-  const { head } = await reviseScores(tx, rows.tableId);
-  return { ...result, state: { ...state, version: head.version, head: { ...state.head, scoreHash: head.scoreHash } } };
 }
 
 /** The response with what is stored of its rounds, since a state forgets older ones, and of `more`. */

@@ -4,7 +4,7 @@ import type { Sql } from "../db/client.ts";
 import { isConnectionError } from "../db/errors.ts";
 import { settingsOf, type House } from "../houses/house.ts";
 import { readBody, isOwnFault, ownFault } from "../rounds/read-response.ts";
-import { writeAddition } from "./add.ts";
+import { writePass } from "./add.ts";
 import { joinPasses } from "./compute/join.ts";
 import { pass } from "./compute/pass.ts";
 import { loadStates, type Passes } from "./passes.ts";
@@ -65,9 +65,9 @@ export async function processUnread(
       // all together: a thread responds after a millisecond or two
       const unpacked = unread.map((payload) => unpack(house, state, payload, signal));
       const result = await processEach(state, unread, (before, place) => read(before, unpacked[place]), timeNow);
-      const written = await sql.begin((tx) => writeAddition(tx, result));
-      passes.states.keep(written.state);
-      return written;
+      await sql.begin((tx) => writePass(tx, result.rows));
+      passes.states.keep(result.state);
+      return result;
     } catch (error) {
       passes.states.drop([tableId]);
       if (tries === MOST_TRIES || isConnectionError(error) || !isOwnFault(error)) throw error;
@@ -99,14 +99,18 @@ async function processEach(
     const earlier = results.at(-1);
     const followsUseless = earlier === undefined ? payload.followsUseless : earlier.rows.marks.every(isUseless);
     const response = responseOf({ ...payload, followsUseless }, await read(state, place), payload.isFollowed);
-    const isFollowed = place + 1 < unread.length;
-    const result = pass(state, response, { ...timeNow(), isFollowed });
+    const result = pass(state, response, { ...timeNow(), ...placeInBatch(results, place + 1 < unread.length) });
     results.push(result);
     ({ state } = result);
   }
   const [first, ...others] = results;
   if (first === undefined) throw new Error("expected an unread payload, found none");
   return joinPasses([first, ...others]);
+}
+
+function placeInBatch(earlier: readonly PassResult[], isFollowed: boolean): Pick<PassTime, "batch"> {
+  if (isFollowed) return { batch: "more" };
+  return earlier.some(({ rows }) => rows.rounds.length > 0) ? { batch: "last" } : {};
 }
 
 /** Whether a payload proves nothing about any round, as its row will state. */

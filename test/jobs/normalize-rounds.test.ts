@@ -86,6 +86,14 @@ describe("normalize-rounds", () => {
     ]);
   });
 
+  it("makes a snapshot of its rounds although the newest payload brings none", async () => {
+    const table = await makeTable(sql);
+    await makePayload(sql, table, { second: 0, items: items(100, 1) });
+    await makePayload(sql, table, { second: 1, items: items(100, 1) });
+    await normalize();
+    expect(await sql`select seq::integer from model_snapshots where table_id = ${table.id}`).toEqual([{ seq: 100 }]);
+  });
+
   it("a round keeps the times of its response, to the microsecond, and when it was still absent", async () => {
     const table = await makeTable(sql);
     await makePayload(sql, table, { second: 0, items: items(1, 1) });

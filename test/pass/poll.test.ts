@@ -212,6 +212,18 @@ describe("while a queue is paused", () => {
     expect(await poll(7)).toMatchObject({ rounds: 1 });
   });
 
+  it("no score is revised by stored payloads while scoring is paused", async () => {
+    await makeOne();
+    for (const newest of [3, 4, 5, 6]) await poll(newest);
+    await pause("normalize-rounds");
+    await pause("score-accuracy");
+    const rounds = [7, 6, 5].map((id) => ({ id, multiplier: id === 6 ? 180 : 1 + ((id * 37) % 190) / 100 }));
+    house.on("/0", respondWith(JSON.stringify({ rounds })));
+    await run(pollHouse);
+    expect(await run(normalizeRounds)).toMatchObject({ conflicts: 1 });
+    expect(await sql`select from score_revisions`).toHaveLength(0);
+  });
+
   it("score-accuracy: what ended waits to be settled, until it is resumed", async () => {
     await makeOne();
     await poll(3);

@@ -62,12 +62,12 @@ interface Learned extends Memories {
   snapshot: SnapshotRow | null;
 }
 
-function learnPlaced(state: PassState, placed: Placed, { isFollowed = false }: PassTime): Learned | null {
+function learnPlaced(state: PassState, placed: Placed, { batch }: PassTime): Learned | null {
   const { rounds } = placed.rows;
-  if (rounds.length === 0) return null;
+  if (rounds.length === 0 && batch !== "last") return null;
   const memories = copyMemories(state);
   const audits = learnRounds(memories, state.model, state.table.bands, rounds);
-  return { ...memories, audits, snapshot: isFollowed ? null : dueSnapshot(state, placed.state.head, memories) };
+  return { ...memories, audits, snapshot: batch === "more" ? null : dueSnapshot(state, placed.state.head, memories) };
 }
 
 /** The set of a pass, and every forecast that is open after it. */
@@ -124,7 +124,7 @@ function showToCallers(
     : head.nowPpm;
   return {
     head: { ...head, nowPpm },
-    reading: at.isFollowed === true ? null : dueReading(state, head, learned, at),
+    reading: at.batch === "more" ? null : dueReading(state, head, learned, at),
   };
 }
 

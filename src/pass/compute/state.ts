@@ -204,8 +204,11 @@ export interface PassTime {
   maySettle: boolean;
   /** Why no set may be issued; null if one may. `refused`: the database refused it as late. */
   noSet: "paused" | "refused" | null;
-  /** A later pass of the same transaction follows, which makes the snapshot and the reading. */
-  isFollowed?: boolean;
+  /**
+   * Of several passes in one transaction only the last makes a snapshot and a reading: `more` if another one follows,
+   * `last` if rounds of earlier ones are not in a snapshot or a reading yet.
+   */
+  batch?: "more" | "last";
 }
 
 /** Why no set follows a round. */
