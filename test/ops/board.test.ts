@@ -343,7 +343,7 @@ describe("a house", () => {
     expect(
       await sql`select circuit, next_allowed_at::text as at from poll_leases where house_id = 'beta'`,
     ).toMatchObject([{ circuit: "open", at: "-infinity" }]);
-    expect((await operator.post("/ops/houses/beta/close", { reason: "begin anew" })).status).toBe(303);
+    expect((await operator.post("/ops/houses/beta/close", { reason: "begin again" })).status).toBe(303);
     const none = await operator.post("/ops/houses/beta/probe", { reason: "once more" });
     expect(none.status).toBe(422);
     expect(await none.text()).toContain("its circuit is closed");

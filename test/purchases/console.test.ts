@@ -138,13 +138,13 @@ describe("nothing is bought", () => {
       expect(fieldsOf(answer)["key"]).not.toBe(fields["key"]);
     }
     await setPlan(world.sql, "Pro", { priceMicros: 98n * USD });
-    const anew = await text(await send(gus, "Pro", fields));
-    expect(anew).toContain(
+    const again = await text(await send(gus, "Pro", fields));
+    expect(again).toContain(
       "Nothing was bought: the offer has changed since you opened the page. The current offer is below",
     );
-    expect(anew).toContain("<button><span>Pay 98.00 USD");
+    expect(again).toContain("<button><span>Pay 98.00 USD");
     await setPlan(world.sql, "Pro", { priceMicros: 99_000_001n });
-    expect(await text(await send(gus, "Pro", fieldsOf(anew)))).toContain("you need 0.000001 USD more");
+    expect(await text(await send(gus, "Pro", fieldsOf(again)))).toContain("you need 0.000001 USD more");
     const missing = await page(gus, "/console/plans/Pro/buy");
     expect(missing).toContain('href="/console/top-up">Top up</a>');
     expect(missing).not.toContain("<button><span>Pay");
