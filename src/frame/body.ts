@@ -28,8 +28,11 @@ export interface FileInput {
   maxBytes: number;
 }
 
+/** What reading a form needs of a request. */
+type FormRequest = Pick<IncomingMessage, "headers"> & AsyncIterable<Buffer>;
+
 /** Whether a form was sent in parts. It is sent again the same way: urlencoded, its file's text could exceed the limit. */
-export function isMultipart(request: IncomingMessage): boolean {
+export function isMultipart(request: Pick<IncomingMessage, "headers">): boolean {
   return typeOf(request) === "multipart/form-data";
 }
 
@@ -37,7 +40,7 @@ export function isMultipart(request: IncomingMessage): boolean {
  * Reads the form of a request: urlencoded, or multipart if it may have a file.
  * @throws PageError if it is no form, larger than 64 KiB (with a file: than its limit), or not text.
  */
-export async function readForm(request: IncomingMessage, file: FileInput | null = null): Promise<Typed> {
+export async function readForm(request: FormRequest, file: FileInput | null = null): Promise<Typed> {
   const limit = LARGEST_FORM + (file?.maxBytes ?? 0);
   const body = await readBody(request, { limit, mostReceived: file === null ? limit : MOST_RECEIVED });
   if (file !== null && isMultipart(request)) {
@@ -49,18 +52,18 @@ export async function readForm(request: IncomingMessage, file: FileInput | null 
   return typed(new URLSearchParams(body.toString("utf8")));
 }
 
-function typeOf({ headers }: IncomingMessage): string {
+function typeOf({ headers }: Pick<IncomingMessage, "headers">): string {
   const [type = ""] = (headers["content-type"] ?? "").split(";");
   return type.trim().toLowerCase();
 }
 
 async function readBody(
-  request: IncomingMessage,
+  request: FormRequest,
   { limit, mostReceived }: { limit: number; mostReceived: number },
 ): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
+  for await (const chunk of request) {
     size += chunk.length;
     if (size <= limit) chunks.push(chunk);
     if (size > mostReceived) break;

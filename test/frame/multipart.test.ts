@@ -1,13 +1,12 @@
-import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
 import { describe, expect, it } from "vitest";
 import { readForm } from "../../src/frame/body.ts";
 
 const FILE = { field: "statement", maxBytes: 1_048_576 };
 
-function requestOf(body: string): IncomingMessage {
+function requestOf(body: string) {
   const headers = { "content-type": "multipart/form-data; boundary=cut" };
-  return Object.assign(Readable.from([Buffer.from(body)]), { headers }) as unknown as IncomingMessage;
+  return Object.assign(Readable.from([Buffer.from(body)]), { headers });
 }
 
 const part = (headers: string, content: string) => `--cut\r\n${headers}\r\n\r\n${content}\r\n`;

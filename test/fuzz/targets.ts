@@ -1,5 +1,4 @@
 import { readFileSync } from "node:fs";
-import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
 import path from "node:path";
 import { csvReader } from "../../src/cli/import/csv-rows.ts";
@@ -161,7 +160,7 @@ export const TARGETS: readonly Target[] = [
     ],
     async run(text) {
       const headers = { "content-type": "multipart/form-data; boundary=cut" };
-      const request = Object.assign(Readable.from([Buffer.from(text)]), { headers }) as unknown as IncomingMessage;
+      const request = Object.assign(Readable.from([Buffer.from(text)]), { headers });
       try {
         const form = await readForm(request, { field: "statement", maxBytes: 1_048_576 });
         for (const value of Object.values(form).flat()) bounded(value, text.length);
