@@ -19,9 +19,10 @@ export function share(value: number | null, count = 2): string {
  * @example
  * periodLabel("24h"); // => "24 hours"
  * periodLabel("30d"); // => "30 days"
- * periodLabel("all"); // => "all"
+ * periodLabel("all"); // => "all time"
  */
 export function periodLabel(period: string): string {
+  if (period === "all") return "all time";
   return period.replace(/(?<=\d)h$/, " hours").replace(/(?<=\d)d$/, " days");
 }
 

@@ -147,8 +147,8 @@ describe("an operator", () => {
     const tokens = seen.map(({ token }) => token);
     expect(await discardRuns(queues, { queue: "fragile", state: "failed", tokens })).toEqual({ done: 1, changed: 1 });
     expect(await listFailed(queues, { queue: "fragile", limit: 10 })).toMatchObject([{ id: seen[0]?.id }]);
-    const { failed } = await readRates(queues, "fragile", 5, Date.now() + 60_000);
-    expect(failed.reduce((sum, n) => sum + n, 0)).toBe(3); // two, and one of them again
+    const { failed } = await readRates(queues, "fragile", 5, Date.now());
+    expect(failed.total).toBe(3); // in the running minute too: two, and one of them again
   });
 
   it("sees of a run each failed attempt with its time, error and stack, and no secret", async () => {

@@ -26,8 +26,6 @@ const LATE_LISTED = 10;
 export interface QueueRow extends QueueState {
   /** Runs by minute, oldest first. */
   rates: Rates;
-  done: number;
-  failedAttempts: number;
   groups: FailureGroup[];
 }
 
@@ -88,15 +86,9 @@ async function withRates(queues: Queues, state: QueueState, now: number): Promis
   ]);
   return {
     ...state,
-    rates: { done: rates.done.toReversed(), failed: rates.failed.toReversed() },
-    done: sumOf(rates.done),
-    failedAttempts: sumOf(rates.failed),
+    rates,
     groups: groupFailures(failed),
   };
-}
-
-function sumOf(counts: readonly number[]): number {
-  return counts.reduce((total, count) => total + count, 0);
 }
 
 function isPaused(pauses: readonly Pause[], { queue }: ScheduleState): boolean {

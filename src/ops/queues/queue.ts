@@ -65,7 +65,7 @@ export const queuePage: OpsPage<z.infer<typeof query>> = {
       data: {
         queue,
         state,
-        rates: { done: rates.done.toReversed(), failed: rates.failed.toReversed() },
+        rates,
         filter,
         filterText: filterText(filter),
         isFiltered: isFiltered(filter),

@@ -6,7 +6,7 @@ import { listHitRates } from "../../forecasts/accuracy/rates-store.ts";
 import { reasonOf } from "../../errors.ts";
 import type { Log } from "../../log.ts";
 import { listTableModels, type TableModel } from "../../forecasts/model/models-store.ts";
-import { byOf, ratesOf, share } from "../../frame/accuracy-format.ts";
+import { byOf, periodLabel, ratesOf, share } from "../../frame/accuracy-format.ts";
 import { within } from "../../http/within.ts";
 import type { SitePage } from "../send-page.ts";
 import { timedCache } from "../timed-cache.ts";
@@ -19,14 +19,6 @@ import { lineOf, linesOfHouse, linesOfTable, type Measured } from "./lines.ts";
 import { factsOf, referencesOf, reliabilityOf, skillsOf, type ToDraw } from "./plots.ts";
 import { LEAST, skillSentence } from "./skill.ts";
 
-/** Periods in the menu. */
-const PERIOD_NAMES: Readonly<Record<(typeof PERIODS)[number], string>> = {
-  "24h": "24 hours",
-  "7d": "7 days",
-  "30d": "30 days",
-  "90d": "90 days",
-  all: "All time",
-};
 /** Lines per page: with its plots a page stays below 100 KB. */
 const LINES_PER_PAGE = 25;
 /** Skills in one plot. */
@@ -126,7 +118,7 @@ function pageOf(
       problem: problem?.text ?? null,
       features: featuresOf(chosen.tables, asked),
       periods: PERIODS,
-      periodNames: PERIOD_NAMES,
+      periodLabel,
       lines: found.lines.map((line) => lineOf(line, found.total)),
       total: found.total,
       perPage: LINES_PER_PAGE,
