@@ -7,7 +7,7 @@ import { createTrueChain } from "../../src/demo/true-chain.ts";
 import { createProver } from "../../src/houses/fairness/prove.ts";
 import { settingsOf } from "../../src/houses/house.ts";
 import { loadHouse } from "../../src/houses/store.ts";
-import { copyToStaging, createStaging, dropStaging } from "../../src/import/store.ts";
+import { copyToStaging, createStaging, dropStaging, stagingText } from "../../src/import/store.ts";
 import { multiplierShape } from "../../src/cli/import/values.ts";
 import { createPlanner } from "../../src/import/plan.ts";
 import { importRounds, type Imported, type ImportOptions } from "../../src/import/import.ts";
@@ -52,15 +52,14 @@ async function importRows(
   if (settings === null) throw new Error("the table has no settings");
   const staging = await createStaging(sql);
   try {
-    const lines = rows.map((row, place) =>
-      [place + 2, ...Array.from({ length: 4 }, (_, n) => row[n] ?? "\\N")].join("\t"),
-    );
-    await pipeline(Readable.from([lines.map((line) => `${line}\n`).join("")]), await copyToStaging(sql, staging));
+    const staged = rows.map(([roundId, multiplier, occurredAt = null, hash = null], place) => {
+      return { line: place + 2, roundId, multiplier, occurredAt, hash };
+    });
+    await pipeline(Readable.from([stagingText(staged)]), await copyToStaging(sql, staging));
     const signal = new AbortController().signal;
     const read = { settings, now: Date.parse("2026-11-21T04:00:00Z"), ...changed };
     const planner = createPlanner(read);
-    for (const [place, [roundId, multiplier, occurredAt = null, hash = null]] of rows.entries())
-      planner.add({ line: place + 2, roundId, multiplier, occurredAt, hash });
+    for (const row of staged) planner.add(row);
     return await importRounds(sql, table.id, staging, {
       planner,
       prover: createProver(),
