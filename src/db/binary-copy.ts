@@ -11,7 +11,7 @@ const NULL = -1;
 const MOST_TIMES = 1_000;
 
 /**
- * Rows in PostgreSQL's binary format of COPY, in one buffer: per row of an import, Node takes 0.8 µs less than with text,
+ * Rows in PostgreSQL's binary format of COPY: per row of an import, Node takes 0.8 µs less than with text,
  * and the server 0.6. Call {@link BinaryCopy.row}, then one method per field in the order of the columns.
  */
 export class BinaryCopy {
@@ -70,10 +70,18 @@ export class BinaryCopy {
     this.#end += this.#bytes.write(value, this.#end, "hex");
   }
 
-  /** All that was written, complete. */
+  /** What was written since the last call. */
+  take(): Buffer {
+    const taken = this.#bytes.subarray(0, this.#end);
+    this.#bytes = Buffer.allocUnsafe(this.#bytes.length);
+    this.#end = 0;
+    return taken;
+  }
+
+  /** What was written since {@link BinaryCopy.take}, and the end. */
   finish(): Buffer {
     this.row(TRAILER);
-    return this.#bytes.subarray(0, this.#end);
+    return this.take();
   }
 
   #null(): void {

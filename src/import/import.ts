@@ -6,6 +6,7 @@ import { findTime } from "../pass/stores/payload-store.ts";
 import type { AddedRounds, PassResult, PassState } from "../pass/compute/state.ts";
 import { fromDatabase } from "../pass/compute/times.ts";
 import { type EarlierRounds, rememberEarlier } from "./earlier.ts";
+import { createFillWriter } from "./fill-writer.ts";
 import { type ImportPlan, type Planner, type PlanOptions, ROWS_AT_ONCE } from "./plan.ts";
 import { type LineProofs, proveLines } from "./proofs.ts";
 import { readRow } from "./row.ts";
@@ -110,8 +111,8 @@ async function store(sql: Sql, work: ImportWork): Promise<void> {
 }
 
 /**
- * Stores all lines in a table that is empty and stays locked: the known rounds are those of this file. While a batch is
- * written, the next one is computed, and the one after it is read.
+ * Stores all lines in a table that is empty and stays locked: the known rounds are those of this file. While PostgreSQL
+ * stores a batch, the next one is computed, and the one after it is read.
  */
 async function fillTable(
   sql: Sql,
@@ -122,9 +123,10 @@ async function fillTable(
 ): Promise<void> {
   const { tableId, lines, options } = work;
   const timeNow = await clockOfAdditions(tx);
+  const writer = createFillWriter(tx, tableId, (result) => writeItems(tx, work, result));
   let state = empty;
   let done = 0;
-  let written: Promise<PassResult | null> = Promise.resolve(null);
+  let written = Promise.resolve();
   try {
     for await (const items of listAhead(sql, work)) {
       options.signal.throwIfAborted();
@@ -135,14 +137,20 @@ async function fillTable(
       ({ state } = result);
       await written;
       if (done > 0) options.progress?.(done, lines.length);
-      written = writeItems(tx, work, result);
+      written = writer.add(result);
       written.catch(() => undefined); // the next `await` gets the error
-      if (result.rows.conflicts.length > 0) state = (await written)?.state ?? state;
+      if (result.rows.conflicts.length > 0) {
+        await written;
+        state = (await writer.end())?.state ?? state;
+      }
       done += items.length;
     }
     await written;
-  } finally {
-    await written.catch(() => undefined); // the transaction can only end after its statements
+    await writer.end();
+  } catch (error) {
+    await written.catch(() => undefined);
+    await writer.abort(error);
+    throw error;
   }
   if (lines.length > ROWS_AT_ONCE) options.progress?.(lines.length, lines.length);
   await refreshNoticesWithin(tx, [tableId]);

@@ -39,7 +39,7 @@ export async function createStaging(sql: Sql): Promise<string> {
     create unlogged table ${sql(name)} (
       first_line integer primary key,
       last_line integer not null,
-      lines json not null,
+      lines json,
       round_ids json,
       multipliers json,
       times json,
@@ -61,10 +61,12 @@ export function stagingText(rows: readonly StagedRow[]): string {
     const block = rows.slice(from, from + ROWS_OF_BLOCK);
     const column = (valueOf: (row: StagedRow) => string | null) =>
       block.some((row) => valueOf(row) !== null) ? copyField(JSON.stringify(block.map(valueOf))) : "\\N";
+    const [first = 0, last = 0] = [block.at(0)?.line, block.at(-1)?.line];
+    const isWhole = last - first === block.length - 1;
     const fields = [
-      block.at(0)?.line,
-      block.at(-1)?.line,
-      JSON.stringify(block.map(({ line }) => line)),
+      first,
+      last,
+      isWhole ? "\\N" : JSON.stringify(block.map(({ line }) => line)),
       column(({ roundId }) => roundId),
       column(({ multiplier }) => multiplier),
       column(({ occurredAt }) => occurredAt),
@@ -87,7 +89,7 @@ export async function listStagedLines(sql: Queryable, staging: string, lines: In
   const last = lines.reduce((high, line) => Math.max(high, line), 0);
   const isRange = last - first < lines.length * 2; // nearly always: a file is in playing order or reversed
   const blocks = await sql<StagedBlock[]>`
-    select lines, round_ids as "roundIds", multipliers, times, hashes
+    select first_line as "firstLine", last_line as "lastLine", lines, round_ids as "roundIds", multipliers, times, hashes
     from ${sql(staging)}
     where ${
       isRange
@@ -98,19 +100,24 @@ export async function listStagedLines(sql: Queryable, staging: string, lines: In
           )`
     }`;
   const places = new Map(Array.from(lines, (line, place) => [line, place]));
-  const rows = new Array<StagedRow | undefined>(lines.length).fill(undefined);
+  const rows = Array.from(lines, (): StagedRow | null => null);
   for (const block of blocks) {
-    for (const [at, line] of block.lines.entries()) {
-      const place = places.get(line);
-      if (place !== undefined) rows[place] = rowAt(block, line, at);
+    const { firstLine, lastLine } = block;
+    for (let at = 0; at <= lastLine - firstLine; at++) {
+      const line = block.lines === null ? firstLine + at : block.lines[at];
+      const place = line === undefined ? undefined : places.get(line);
+      if (line !== undefined && place !== undefined) rows[place] = rowAt(block, line, at);
     }
   }
-  return rows.filter((row) => row !== undefined);
+  return rows.filter((row) => row !== null);
 }
 
 /** Rows that are staged together, a list per column; a column without any value is null. */
 interface StagedBlock {
-  lines: number[];
+  firstLine: number;
+  lastLine: number;
+  /** Null if it has all lines from the first to the last. */
+  lines: number[] | null;
   roundIds: (string | null)[] | null;
   multipliers: (string | null)[] | null;
   times: (string | null)[] | null;
@@ -130,7 +137,12 @@ function rowAt({ roundIds, multipliers, times, hashes }: StagedBlock, line: numb
 /** The staged rows as a table of the columns `line`, `round_id`, `multiplier`, `occurred_at` and `hash`. */
 function stagedRows(sql: Sql, staging: string) {
   return sql`(
-    select r.line::integer, r.round_id, r.multiplier, r.occurred_at, r.hash
+    select
+      coalesce(r.line::integer, b.first_line + r.place::integer - 1) as line,
+      r.round_id,
+      r.multiplier,
+      r.occurred_at,
+      r.hash
     from ${sql(staging)} b
     cross join lateral rows from (
       json_array_elements_text(b.lines),
@@ -138,7 +150,7 @@ function stagedRows(sql: Sql, staging: string) {
       json_array_elements_text(b.multipliers),
       json_array_elements_text(b.times),
       json_array_elements_text(b.hashes)
-    ) as r (line, round_id, multiplier, occurred_at, hash)
+    ) with ordinality as r (line, round_id, multiplier, occurred_at, hash, place)
   )`;
 }
 

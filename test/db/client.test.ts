@@ -2,9 +2,10 @@ import { once } from "node:events";
 import { createConnection, createServer, type AddressInfo, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { connect, type Queryable, type Sql, type Transaction } from "../../src/db/client.ts";
-import { copyField, copyLines } from "../../src/db/copy.ts";
+import { copyField } from "../../src/db/copy.ts";
 import { ConnectionLostError, isConnectionError, violatedConstraint } from "../../src/db/errors.ts";
 import { openTestDatabase } from "../support/database.ts";
+import { copyText } from "../support/copy-text.ts";
 import { eventually } from "../support/eventually.ts";
 
 const { sql, url: databaseUrl } = await openTestDatabase({ max: 1 });
@@ -253,10 +254,10 @@ describe("a COPY", () => {
     await sql`create table copied (n integer primary key)`;
     const copyTwice = sql.begin(async (tx) => {
       await tx`insert into copied values (1)`;
-      await copyLines(await tx`copy copied from stdin`.writable(), "2\n2\n");
+      await copyText(await tx`copy copied from stdin`.writable(), "2\n2\n");
     });
     await expect(copyTwice).rejects.toMatchObject({ code: "23505" });
-    await copyLines(await sql`copy copied from stdin`.writable(), `3\n${copyField("4")}\n`);
+    await copyText(await sql`copy copied from stdin`.writable(), `3\n${copyField("4")}\n`);
     expect(await sql`select n from copied order by n`).toEqual([{ n: 3 }, { n: 4 }]);
   });
 
@@ -360,7 +361,7 @@ describe("when connections go silent without a reset", () => {
         for await (const _ of readable);
       };
       const refused = { status: "rejected", reason: { message: expect.stringContaining("no progress") as string } };
-      expect(await Promise.allSettled([copyLines(writable, "1\n"), read()])).toMatchObject([refused, refused]);
+      expect(await Promise.allSettled([copyText(writable, "1\n"), read()])).toMatchObject([refused, refused]);
       expect(await pool`select 1 as n`).toEqual([{ n: 1 }]);
     } finally {
       await pool.end({ timeout: 1 });

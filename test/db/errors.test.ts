@@ -4,8 +4,8 @@ import { finished } from "node:stream/promises";
 import { queryObjects } from "node:v8";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { connect, type Sql, type Transaction } from "../../src/db/client.ts";
-import { copyLines } from "../../src/db/copy.ts";
 import { createDatabase } from "../support/database.ts";
+import { copyText } from "../support/copy-text.ts";
 import { eventually } from "../support/eventually.ts";
 
 let database: Awaited<ReturnType<typeof createDatabase>>;
@@ -67,7 +67,7 @@ describe("a transaction", () => {
         for await (const _ of tx`select 1 / (n - 2) from generate_series(1, 3) n`.cursor(1));
       },
     ],
-    ["COPY from the client", async (tx: Transaction) => copyLines(await tx`copy kept from stdin`.writable(), "x\n")],
+    ["COPY from the client", async (tx: Transaction) => copyText(await tx`copy kept from stdin`.writable(), "x\n")],
     [
       "COPY to the client",
       async (tx: Transaction) => {
@@ -217,12 +217,12 @@ describe("a COPY that the server refuses", () => {
   it("rejects a writer that writes later", async () => {
     const copy = await sql`copy missing from stdin`.writable();
     await sql`select 1`;
-    expect(await caught(copyLines(copy, "1\n"))).toMatchObject({ code: "42P01" });
+    expect(await caught(copyText(copy, "1\n"))).toMatchObject({ code: "42P01" });
     const second = await sql`copy kept from stdin`.writable();
     second.write("x\n");
     second.write(Buffer.alloc(100_000, "1\n"));
     await once(second, "error");
-    expect(await caught(copyLines(second, "1\n"))).toMatchObject({ code: "22P02" });
+    expect(await caught(copyText(second, "1\n"))).toMatchObject({ code: "22P02" });
     expect(await caught(finished(second))).toMatchObject({ code: "22P02" });
   });
 });

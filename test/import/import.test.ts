@@ -154,6 +154,14 @@ describe("an import into an empty table", () => {
     expect(await storedRounds(sql, table)).toEqual([]);
     expect(await followChain(sql, table)).toBe(0);
   });
+
+  it("goes on after a conflict", async () => {
+    const table = await makeTable(sql);
+    const rows = rowsOf(...Array.from({ length: 12_000 }, (_, n) => n + 1));
+    rows.splice(10, 0, ["5", "77.77"]);
+    expect(await importRows(table, rows)).toMatchObject({ inserted: 12_000, conflicts: 1, skipped: 0 });
+    expect(await followChain(sql, table)).toBe(12_000);
+  });
 });
 
 describe("an id that many rows have", () => {
