@@ -19,7 +19,18 @@ it("drops the states of tables that were not polled for ten minutes, such as rem
 });
 
 it("drops the least recently used state when it holds as many as it may", () => {
-  const states = new States(2, () => 0);
-  for (const tableId of [1, 2, 1, 3]) states.keep(stateOf(tableId));
+  let minutes = 0;
+  const states = new States(2, () => minutes * 60_000);
+  for (const tableId of [1, 2, 1, 3]) {
+    minutes += 1;
+    states.keep(stateOf(tableId));
+  }
   expect(held(states, [1, 2, 3])).toEqual([1, 3]);
+});
+
+it("holds the newest state of a table, however soon it follows the last", () => {
+  const states = new States(2, () => 0);
+  const newest = { ...stateOf(1), version: 7n };
+  for (const state of [stateOf(1), newest]) states.keep(state);
+  expect(states.get(1)).toBe(newest);
 });
