@@ -5,12 +5,12 @@ import { type RoundsCopy, startRoundsCopy } from "../pass/stores/copy-rounds-sto
 /** Passes whose rounds go into one COPY: a hundred thousand rounds. */
 const PASSES_OF_COPY = 20;
 
-/** Writes passes of one table, in order. */
+/** Writes passes of one table, in order. Its table was empty, so no score depends on a round that has two results. */
 export interface FillWriter {
   /** Sends the rounds of a pass; call it again, or `end`, when it has resolved. */
   add(result: PassResult): Promise<void>;
-  /** Writes everything that was added. The result is that of the last pass since the last `end`, null if there is none. */
-  end(): Promise<PassResult | null>;
+  /** Writes everything that was added. */
+  end(): Promise<void>;
   /** Gives up after an error, so that the transaction can be rolled back. */
   abort(error: unknown): Promise<void>;
 }
@@ -22,17 +22,15 @@ export interface FillWriter {
 export function createFillWriter(
   tx: Transaction,
   tableId: number,
-  writeRest: (result: PassResult) => Promise<PassResult>,
+  writeRest: (result: PassResult) => Promise<void>,
 ): FillWriter {
   let copy: RoundsCopy | null = null;
   let rests: PassResult[] = [];
   const end = async () => {
     await copy?.end();
     copy = null;
-    let last: PassResult | null = null;
-    for (const rest of rests) last = await writeRest(rest);
+    for (const rest of rests) await writeRest(rest);
     rests = [];
-    return last;
   };
   return {
     async add(result) {

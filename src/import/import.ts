@@ -139,10 +139,6 @@ async function fillTable(
       if (done > 0) options.progress?.(done, lines.length);
       written = writer.add(result);
       written.catch(() => undefined); // the next `await` gets the error
-      if (result.rows.conflicts.length > 0) {
-        await written;
-        state = (await writer.end())?.state ?? state;
-      }
       done += items.length;
     }
     await written;
@@ -182,13 +178,12 @@ async function storeItems(
   await writeItems(tx, work, result);
 }
 
-async function writeItems(tx: Transaction, { tableId, options }: ImportWork, result: PassResult): Promise<PassResult> {
-  const after = await writeAddition(tx, result);
+async function writeItems(tx: Transaction, { tableId, options }: ImportWork, result: PassResult): Promise<void> {
+  await writeAddition(tx, result);
   if (options.settings.fairness === undefined) {
     const beforeRoundIds = result.rows.gaps.map(({ beforeRoundId }) => beforeRoundId);
     await giveUpGaps(tx, tableId, beforeRoundIds, "the imported file does not have them");
   }
-  return after;
 }
 
 /** Does in memory what storing would do; of earlier lines it keeps only those that may be repeated. */
