@@ -39,6 +39,11 @@ export class UsageError extends Error {
   }
 }
 
+/** Anything thrown as an Error. */
+export function asError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
+}
+
 /** The text of anything thrown, with its causes, on one line. */
 export function reasonOf(thrown: unknown): string {
   if (!(thrown instanceof Error)) return String(thrown);

@@ -81,7 +81,7 @@ export class BinaryCopy {
   /** What was written since {@link BinaryCopy.take}, and the end. */
   finish(): Buffer {
     this.row(TRAILER);
-    return this.take();
+    return this.#bytes.subarray(0, this.#end);
   }
 
   #null(): void {

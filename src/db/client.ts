@@ -1,6 +1,7 @@
 import pg from "pg";
 import { Connection } from "./connection.ts";
 import { ConnectionLostError, isStalePlan } from "./errors.ts";
+import { asError } from "../errors.ts";
 import { type Executor, Query, type Rows, type StatementKind } from "./query.ts";
 import { createStatementNames, Session } from "./session.ts";
 import {
@@ -514,8 +515,4 @@ function isTemplate(given: TemplateStringsArray | string | readonly string[]): g
 function asConnection(client: pg.ClientBase): Connection {
   if (client instanceof Connection) return client;
   throw new TypeError("expected a connection of this pool");
-}
-
-function asError(thrown: unknown): Error {
-  return thrown instanceof Error ? thrown : new Error(String(thrown));
 }

@@ -7,6 +7,7 @@ import { from as copyFrom, to as copyTo } from "pg-copy-streams";
 import pg from "pg";
 import type { Connection } from "./connection.ts";
 import { ConnectionLostError, isConnectionClosing } from "./errors.ts";
+import { asError } from "../errors.ts";
 import type { Rows, StatementKind } from "./query.ts";
 import { rowTypes } from "./row-types.ts";
 import type { CompiledStatement } from "./statement.ts";
@@ -279,10 +280,6 @@ export class Session {
     if (this.#isStreaming)
       throw new Error("expected the cursor or COPY of this transaction to be read to its end first");
   }
-}
-
-function asError(thrown: unknown): Error {
-  return thrown instanceof Error ? thrown : new Error(String(thrown));
 }
 
 function rowsOf(result: pg.QueryResult<object> | undefined): Rows<object[]> {

@@ -1,4 +1,5 @@
 import type { Transaction } from "../db/client.ts";
+import { asError } from "../errors.ts";
 import type { PassResult } from "../pass/compute/state.ts";
 import { type RoundsCopy, startRoundsCopy } from "../pass/stores/copy-rounds-store.ts";
 
@@ -41,7 +42,7 @@ export function createFillWriter(
     },
     end,
     async abort(error) {
-      await copy?.abort(error instanceof Error ? error : new Error(String(error)));
+      await copy?.abort(asError(error));
     },
   };
 }

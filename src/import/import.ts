@@ -37,7 +37,7 @@ export interface ImportOptions extends PlanOptions {
   signal: AbortSignal;
   /** Computes everything and stores nothing. */
   dryRun: boolean;
-  /** Called now and then with the number of rows stored, and their total. */
+  /** Called now and then with the number of rows sent to PostgreSQL, and their total. */
   progress?: (done: number, of: number) => void;
 }
 

@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { Writable } from "node:stream";
 import type { Queryable, Sql } from "../db/client.ts";
-import { copyField } from "../db/copy.ts";
 
 /** A row of a file, each field trimmed; null if it is empty or its column is missing. */
 export interface StagedRow {
@@ -12,8 +11,7 @@ export interface StagedRow {
   hash: string | null;
 }
 
-/** Rows that are staged together: PostgreSQL stores and reads them as one row, which takes it a tenth of the time. */
-const ROWS_OF_BLOCK = 64;
+type StagedField = Exclude<keyof StagedRow, "line">;
 
 /** The next import drops staging tables of killed imports after this time. */
 const LEFT_OVER_HOURS = 24;
@@ -37,44 +35,21 @@ export async function createStaging(sql: Sql): Promise<string> {
   const name = `import_${clock?.seconds ?? "0000000000"}_${randomBytes(6).toString("hex")}`;
   await sql`
     create unlogged table ${sql(name)} (
-      first_line integer primary key,
-      last_line integer not null,
-      lines json,
-      round_ids json,
-      multipliers json,
-      times json,
-      hashes json
+      line integer primary key,
+      round_id text,
+      multiplier text,
+      occurred_at text,
+      hash text
     )`;
   return name;
 }
 
-/** The stream that fills a staging table with the texts of {@link stagingText}. */
+/**
+ * The stream that fills a staging table: rows in PostgreSQL's text format of COPY, with the columns of {@link
+ * StagedRow} in their order.
+ */
 export async function copyToStaging(sql: Sql, staging: string): Promise<Writable> {
-  const columns = sql`first_line, last_line, lines, round_ids, multipliers, times, hashes`;
-  return sql`copy ${sql(staging)} (${columns}) from stdin`.writable();
-}
-
-/** Rows in the order of their lines as PostgreSQL's COPY text for a staging table, in blocks with a list per column. */
-export function stagingText(rows: readonly StagedRow[]): string {
-  let text = "";
-  for (let from = 0; from < rows.length; from += ROWS_OF_BLOCK) {
-    const block = rows.slice(from, from + ROWS_OF_BLOCK);
-    const column = (valueOf: (row: StagedRow) => string | null) =>
-      block.some((row) => valueOf(row) !== null) ? copyField(JSON.stringify(block.map(valueOf))) : "\\N";
-    const [first = 0, last = 0] = [block.at(0)?.line, block.at(-1)?.line];
-    const isWhole = last - first === block.length - 1;
-    const fields = [
-      first,
-      last,
-      isWhole ? "\\N" : JSON.stringify(block.map(({ line }) => line)),
-      column(({ roundId }) => roundId),
-      column(({ multiplier }) => multiplier),
-      column(({ occurredAt }) => occurredAt),
-      column(({ hash }) => hash),
-    ];
-    text += `${fields.join("\t")}\n`;
-  }
-  return text;
+  return sql`copy ${sql(staging)} (line, round_id, multiplier, occurred_at, hash) from stdin`.writable();
 }
 
 /** Drops a staging table; does nothing if it does not exist. */
@@ -82,87 +57,49 @@ export async function dropStaging(sql: Sql, staging: string): Promise<void> {
   await sql`drop table if exists ${sql(staging)}`;
 }
 
-/** The staged rows of these lines, in the requested order. */
+/**
+ * The staged rows of these lines, in the requested order. They are read as one array per column, which costs the driver
+ * fewer objects than rows. Adjacent lines, which nearly all are, are read as one range, in a third of the time of single
+ * look-ups.
+ */
 export async function listStagedLines(sql: Queryable, staging: string, lines: Int32Array): Promise<StagedRow[]> {
-  if (lines.length === 0) return [];
   const first = lines.reduce((low, line) => Math.min(low, line), Infinity);
   const last = lines.reduce((high, line) => Math.max(high, line), 0);
-  const isRange = last - first < lines.length * 2; // nearly always: a file is in playing order or reversed
-  const blocks = await sql<StagedBlock[]>`
-    select first_line as "firstLine", last_line as "lastLine", lines, round_ids as "roundIds", multipliers, times, hashes
-    from ${sql(staging)}
-    where ${
-      isRange
-        ? sql`last_line >= ${first} and first_line <= ${last}`
-        : sql`first_line in (
-            select (select max(b.first_line) from ${sql(staging)} b where b.first_line <= wanted.line)
-            from unnest(${[...lines]}::integer[]) as wanted (line)
-          )`
-    }`;
-  const places = new Map(Array.from(lines, (line, place) => [line, place]));
-  const rows = Array.from(lines, (): StagedRow | null => null);
-  for (const block of blocks) {
-    const { firstLine, lastLine } = block;
-    for (let at = 0; at <= lastLine - firstLine; at++) {
-      const line = block.lines === null ? firstLine + at : block.lines[at];
-      const place = line === undefined ? undefined : places.get(line);
-      if (line !== undefined && place !== undefined) rows[place] = rowAt(block, line, at);
-    }
-  }
-  return rows.filter((row) => row !== null);
-}
-
-/** Rows that are staged together, a list per column; a column without any value is null. */
-interface StagedBlock {
-  firstLine: number;
-  lastLine: number;
-  /** Null if it has all lines from the first to the last. */
-  lines: number[] | null;
-  roundIds: (string | null)[] | null;
-  multipliers: (string | null)[] | null;
-  times: (string | null)[] | null;
-  hashes: (string | null)[] | null;
-}
-
-function rowAt({ roundIds, multipliers, times, hashes }: StagedBlock, line: number, at: number): StagedRow {
-  return {
-    line,
-    roundId: roundIds?.[at] ?? null,
-    multiplier: multipliers?.[at] ?? null,
-    occurredAt: times?.[at] ?? null,
-    hash: hashes?.[at] ?? null,
-  };
-}
-
-/** The staged rows as a table of the columns `line`, `round_id`, `multiplier`, `occurred_at` and `hash`. */
-function stagedRows(sql: Sql, staging: string) {
-  return sql`(
+  if (lines.length === 0) return [];
+  const isRange = last - first < lines.length * 2;
+  const [columns] = await sql<({ line: number[] | null } & Record<StagedField, (string | null)[]>)[]>`
     select
-      coalesce(r.line::integer, b.first_line + r.place::integer - 1) as line,
-      r.round_id,
-      r.multiplier,
-      r.occurred_at,
-      r.hash
-    from ${sql(staging)} b
-    cross join lateral rows from (
-      json_array_elements_text(b.lines),
-      json_array_elements_text(b.round_ids),
-      json_array_elements_text(b.multipliers),
-      json_array_elements_text(b.times),
-      json_array_elements_text(b.hashes)
-    ) with ordinality as r (line, round_id, multiplier, occurred_at, hash, place)
-  )`;
+      array_to_json(array_agg(line)) as line,
+      array_to_json(array_agg(round_id)) as "roundId",
+      array_to_json(array_agg(multiplier)) as multiplier,
+      array_to_json(array_agg(occurred_at)) as "occurredAt",
+      array_to_json(array_agg(hash)) as hash
+    from ${sql(staging)}
+    where ${isRange ? sql`line between ${first} and ${last}` : sql`line = any(${[...lines]}::integer[])`}`;
+  if (columns?.line == null) return [];
+  const { roundId, multiplier, occurredAt, hash } = columns;
+  const places = new Map(columns.line.map((line, place) => [line, place]));
+  return Array.from(lines).flatMap((line) => {
+    const at = places.get(line);
+    if (at === undefined) return [];
+    return {
+      line,
+      roundId: roundId[at] ?? null,
+      multiplier: multiplier[at] ?? null,
+      occurredAt: occurredAt[at] ?? null,
+      hash: hash[at] ?? null,
+    };
+  });
 }
 
 /** Lines of ids that more than one row has, by id and line, some thousand at a time. */
 export function listRepeats(sql: Sql, staging: string): AsyncIterable<{ line: number; round_id: string }[]> {
   return sql<{ line: number; round_id: string }[]>`
-    with staged as materialized (select line, round_id from ${stagedRows(sql, staging)} as s)
     select line, round_id
-    from staged
+    from ${sql(staging)}
     where round_id in (
       select round_id
-      from staged
+      from ${sql(staging)}
       group by round_id
       having count(*) > 1
     )
@@ -172,12 +109,11 @@ export function listRepeats(sql: Sql, staging: string): AsyncIterable<{ line: nu
 /** Staged rows whose hash other ids of the file have too, by hash and line, some thousand at a time. */
 export function listSharedHashes(sql: Sql, staging: string): AsyncIterable<StagedRow[]> {
   return sql<StagedRow[]>`
-    with staged as materialized (select * from ${stagedRows(sql, staging)} as s)
     select line, round_id as "roundId", multiplier, occurred_at as "occurredAt", lower(hash) as hash
-    from staged
+    from ${sql(staging)}
     where lower(hash) in (
       select lower(hash)
-      from staged
+      from ${sql(staging)}
       group by lower(hash)
       having count(distinct round_id) > 1
     )
@@ -192,7 +128,7 @@ export function listStoredHashes(
 ): AsyncIterable<(StagedRow & { owner: string })[]> {
   return sql<(StagedRow & { owner: string })[]>`
     select s.line, s.round_id as "roundId", s.multiplier, s.occurred_at as "occurredAt", s.hash, r.round_id as owner
-    from ${stagedRows(sql, staging)} s
+    from ${sql(staging)} s
     join rounds r on r.table_id = ${tableId} and r.proof_hash = case when s.hash ~ '^[0-9a-fA-F]{64}$' then decode(s.hash, 'hex') end`.cursor(
     5_000,
   );

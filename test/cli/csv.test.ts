@@ -176,6 +176,15 @@ describe("JSON lines", () => {
     expect(read(text)).toEqual({ ok: false, line: 1, reason });
   });
 
+  it("are refused if PostgreSQL cannot store a field of them", () => {
+    for (const escape of ["\\u0000", "\\ud83d"]) {
+      expect(read(`{"round_id":"7${escape}","multiplier":2}`)).toMatchObject({
+        ok: false,
+        reason: expect.stringMatching(/^expected characters of Unicode other than NUL as round_id, came/),
+      });
+    }
+  });
+
   it("that are empty are no rows", () => {
     expect(jsonLinesReader(PLAIN_FORMAT).read([{ line: 1, text: "  " }])).toEqual([]);
   });

@@ -7,7 +7,7 @@ import { createTrueChain } from "../../src/demo/true-chain.ts";
 import { createProver } from "../../src/houses/fairness/prove.ts";
 import { settingsOf } from "../../src/houses/house.ts";
 import { loadHouse } from "../../src/houses/store.ts";
-import { copyToStaging, createStaging, dropStaging, stagingText } from "../../src/import/store.ts";
+import { copyToStaging, createStaging, dropStaging } from "../../src/import/store.ts";
 import { multiplierShape } from "../../src/cli/import/values.ts";
 import { createPlanner } from "../../src/import/plan.ts";
 import { importRounds, type Imported, type ImportOptions } from "../../src/import/import.ts";
@@ -52,14 +52,15 @@ async function importRows(
   if (settings === null) throw new Error("the table has no settings");
   const staging = await createStaging(sql);
   try {
-    const staged = rows.map(([roundId, multiplier, occurredAt = null, hash = null], place) => {
-      return { line: place + 2, roundId, multiplier, occurredAt, hash };
-    });
-    await pipeline(Readable.from([stagingText(staged)]), await copyToStaging(sql, staging));
+    const lines = rows.map((row, place) =>
+      [place + 2, ...Array.from({ length: 4 }, (_, n) => row[n] ?? "\\N")].join("\t"),
+    );
+    await pipeline(Readable.from([lines.map((line) => `${line}\n`).join("")]), await copyToStaging(sql, staging));
     const signal = new AbortController().signal;
     const read = { settings, now: Date.parse("2026-11-21T04:00:00Z"), ...changed };
     const planner = createPlanner(read);
-    for (const row of staged) planner.add(row);
+    for (const [place, [roundId, multiplier, occurredAt = null, hash = null]] of rows.entries())
+      planner.add({ line: place + 2, roundId, multiplier, occurredAt, hash });
     return await importRounds(sql, table.id, staging, {
       planner,
       prover: createProver(),
@@ -153,6 +154,21 @@ describe("an import into an empty table", () => {
     await expect(importRows(table, rows, { signal: stop.signal, progress })).rejects.toThrow("interrupted");
     expect(await storedRounds(sql, table)).toEqual([]);
     expect(await followChain(sql, table)).toBe(0);
+  });
+
+  it("says that its connection was lost, and stores nothing", async () => {
+    const table = await makeTable(sql);
+    const rows = rowsOf(...Array.from({ length: 30_000 }, (_, n) => n + 1));
+    const ended: Promise<unknown>[] = [];
+    const progress = () => {
+      const query = sql`select pg_terminate_backend(pid) from pg_stat_activity where query like '%copy rounds%' and pid <> pg_backend_pid()`;
+      ended.push(query.catch(() => undefined));
+    };
+    await expect(importRows(table, rows, { progress })).rejects.toThrow(
+      /connection to PostgreSQL was lost|terminating connection/,
+    );
+    await Promise.all(ended);
+    expect(await storedRounds(sql, table)).toEqual([]);
   });
 
   it("takes more rounds than one COPY, and goes on after a conflict in its last pass", async () => {

@@ -1,9 +1,10 @@
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
+import { copyField } from "../../db/copy.ts";
 import { type Line, readLines } from "./csv-lines.ts";
 import { csvReader } from "./csv-rows.ts";
 import type { FileFormat } from "./format.ts";
-import { type StagedRow, stagingText } from "../../import/store.ts";
+import type { StagedRow } from "../../import/store.ts";
 import type { FileItem, FileReader } from "./item.ts";
 import { jsonLinesReader } from "./jsonl.ts";
 
@@ -30,7 +31,7 @@ export async function* stagedText(
   { onRow, progress }: { onRow: (row: StagedRow) => void; progress: (done: number, of: number) => void },
 ): AsyncGenerator<string> {
   const toCopy = (items: FileItem[]): string => {
-    const rows: StagedRow[] = [];
+    let text = "";
     for (const item of items) {
       findings.total += 1;
       if (!item.ok) {
@@ -39,9 +40,9 @@ export async function* stagedText(
       }
       if (format.rowNumbers !== null) item.row.roundId = String(findings.total);
       onRow(item.row);
-      rows.push(item.row);
+      text += copyLine(item.row);
     }
-    return stagingText(rows);
+    return text;
   };
   try {
     const { size } = await stat(file);
@@ -89,4 +90,8 @@ async function* countBytes(
     bytes += chunk.length;
     progress(bytes, size);
   }
+}
+
+function copyLine({ line, roundId, multiplier, occurredAt, hash }: StagedRow): string {
+  return `${line}\t${copyField(roundId)}\t${copyField(multiplier)}\t${copyField(occurredAt)}\t${copyField(hash)}\n`;
 }

@@ -46,6 +46,14 @@ function readLine({ line, text }: Line, fields: readonly Field[]): FileItem {
       if (typeof found !== "string" && typeof found !== "number" && !(found instanceof WireNumber)) {
         return { ok: false, line, reason: `expected a text or a number as ${name}, came ${describe(found)}` };
       }
+      // PostgreSQL stores neither
+      if (typeof found === "string" && (found.includes("\0") || !found.isWellFormed())) {
+        return {
+          ok: false,
+          line,
+          reason: `expected characters of Unicode other than NUL as ${name}, came ${describe(found)}`,
+        };
+      }
       texts.push(String(found).trim());
     }
     row[field] = texts.filter((one) => one !== "").join(" ") || null;

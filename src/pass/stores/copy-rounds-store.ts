@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { finished } from "node:stream/promises";
 import { BinaryCopy } from "../../db/binary-copy.ts";
 import type { Transaction } from "../../db/client.ts";
+import { ConnectionLostError, isConnectionError } from "../../db/errors.ts";
 import type { RoundRow } from "../compute/rows.ts";
 
 /** A COPY of rounds into a table. Until it ends, its transaction can run nothing else. */
@@ -31,13 +32,17 @@ export async function startRoundsCopy(tx: Transaction, tableId: number): Promise
       table_id, seq, ordinal, round_id, hundredths, raw_value, palette, color, source, requested_at, received_at,
       occurred_at, absent_at, after_gap, late, verified, proof_hash, history_hash
     ) from stdin (format binary)`.writable();
-  const stored = finished(copy);
+  const stored = finished(copy).catch((error: unknown) => {
+    if (!isConnectionError(error)) throw error;
+    throw new ConnectionLostError("the connection to PostgreSQL was lost during a COPY", { cause: error });
+  });
   stored.catch(() => undefined); // `add` and `end` throw it
   const rows = new BinaryCopy();
   return {
     async add(rounds) {
       for (const round of rounds) addRow(rows, tableId, round);
-      if (!copy.write(rows.take())) await Promise.race([once(copy, "drain"), stored]);
+      // an error is that of `stored`, whose text is clearer
+      if (!copy.write(rows.take())) await Promise.race([once(copy, "drain").catch(() => stored), stored]);
     },
     async end() {
       copy.end(rows.finish());

@@ -9,7 +9,7 @@ import { loadHouse } from "../../../src/houses/store.ts";
 import { hundredthsOf } from "../../../src/houses/fairness/outcome.ts";
 import { fairnessSettings } from "../../../src/houses/fairness/settings.ts";
 import { createPasses, type Passes } from "../../../src/pass/passes.ts";
-import { copyToStaging, createStaging, dropStaging, stagingText } from "../../../src/import/store.ts";
+import { copyToStaging, createStaging, dropStaging } from "../../../src/import/store.ts";
 import { createPlanner } from "../../../src/import/plan.ts";
 import { importRounds } from "../../../src/import/import.ts";
 import { proveStored, type ProvenRange } from "../../../src/rounds/proofs/prove-stored.ts";
@@ -77,14 +77,13 @@ async function importRows(table: MadeTable, rows: readonly { id: string; multipl
   const settings = house === null ? null : settingsOf(house, { game: "crash", market: "global" });
   if (settings === null) throw new Error("the table has no settings");
   const staging = await createStaging(sql);
-  const staged = rows.map(({ id, multiplier, hash }, at) => {
-    return { line: at + 2, roundId: id, multiplier: String(multiplier), occurredAt: null, hash };
-  });
-  await streamTo(Readable.from([stagingText(staged)]), await copyToStaging(sql, staging));
+  const lines = rows.map(({ id, multiplier, hash }, at) => `${at + 2}\t${id}\t${multiplier}\t\\N\t${hash}\n`);
+  await streamTo(Readable.from(lines), await copyToStaging(sql, staging));
   const { signal } = new AbortController();
   const read = { settings, now: Date.now() };
   const planner = createPlanner(read);
-  for (const row of staged) planner.add(row);
+  for (const [at, { id, multiplier, hash }] of rows.entries())
+    planner.add({ line: at + 2, roundId: id, multiplier: String(multiplier), occurredAt: null, hash });
   const options = { ...read, planner, prover: createProver(), dryRun: false, signal };
   try {
     return await importRounds(sql, table.id, staging, options);
