@@ -16,8 +16,8 @@ export interface Payments {
   /** Environment variables that make processes use them. */
   env: Record<string, string>;
   /**
-   * Creates orders, then makes the payment app unavailable, pays one of the orders, and waits until workers have requested
-   * the status of all of them.
+   * Waits until earlier orders are decided, creates others, makes the payment app unavailable, pays one of them, and waits
+   * until workers have requested the status of each.
    */
   stopApp(sql: Sql): Promise<void>;
   /** Lets the payment app respond again. */
@@ -67,6 +67,10 @@ export async function startPayments(): Promise<Payments> {
     env,
     async stopApp(sql) {
       const accountId = await accountOf(sql);
+      await waitUntil("an order of the payment app is not decided", WITHIN_MS, async () => {
+        await makeOrdersDue(sql);
+        return !(await hasOpenOrder(sql)); // an account may have few that are open
+      });
       const ids: bigint[] = [];
       for (let n = 0; n < ORDERS; n++) {
         const order = await sql.begin((tx) => beginOrder(tx, { accountId, micros: ORDER_MICROS }));
@@ -89,10 +93,9 @@ export async function startPayments(): Promise<Payments> {
       paid.status = "PAID";
       paidMicros += ORDER_MICROS;
       for (const order of unpaid) if (order !== undefined) order.status = "EXPIRED";
-      const before = app.calls.length;
-      await waitUntil("no worker requested the orders of the unavailable payment app", WITHIN_MS, async () => {
+      await waitUntil("no worker requested an order of the unavailable payment app", WITHIN_MS, async () => {
         await makeOrdersDue(sql);
-        return app.calls.length >= before + ORDERS;
+        return (await countRequested(sql, ids)) === ORDERS;
       });
     },
     resumeApp() {
@@ -139,11 +142,23 @@ async function makeOrdersDue(sql: Sql): Promise<void> {
   await sql`update payment_app_orders set ask_at = clock_timestamp() where ask_at is not null`;
 }
 
+/** How many of these orders were requested in vain since they were made, or are closed. */
+async function countRequested(sql: Sql, ids: readonly bigint[]): Promise<number> {
+  const rows = await sql`
+    select topup_id
+    from payment_app_orders
+    where topup_id = any(${ids.map(String)}::bigint[])
+      and (last_error is not null or state = 'closed')`;
+  return rows.length;
+}
+
 /** Whether an order or a deposit is not decided yet. */
 async function hasOpen(sql: Sql): Promise<boolean> {
-  const [row] = await sql<{ open: boolean }[]>`
-    select
-      exists (select from payment_app_orders where state in ('new', 'open', 'strange'))
-      or exists (select from chain_deposits where state = 'pending') as open`;
-  return row?.open === true;
+  const deposits = await sql`select 1 as one from chain_deposits where state = 'pending' limit 1`;
+  return deposits.length > 0 || (await hasOpenOrder(sql));
+}
+
+async function hasOpenOrder(sql: Sql): Promise<boolean> {
+  const orders = await sql`select 1 as one from payment_app_orders where state in ('new', 'open', 'strange') limit 1`;
+  return orders.length > 0;
 }
