@@ -40,13 +40,14 @@ import {
   listIncidents,
   listPollSuccess,
   listSiteHouses,
+  listSiteNotices,
   listUptime,
   readBriefly,
   readPastForecast,
   readTableFacts,
   readWork,
 } from "./site-store.ts";
-import { INCIDENTS_SHOWN, statusFeed, statusPage, UPTIME_OF } from "./status/status.ts";
+import { statusFeed, statusPage, UPTIME_OF } from "./status/status.ts";
 import { UPTIME_DAYS } from "./uptime.ts";
 
 /** Prices and limits are changed manually. */
@@ -61,6 +62,8 @@ const LOG_CACHED_MS = 5_000;
 const RECORD_CACHED_MS = 5_000;
 /** Home page loads per client address: far above what a person needs, and programs have the API. */
 const FIRST_PAGE: Size = { points: 120, seconds: 60 };
+const NOTICES_SHOWN = 20;
+const INCIDENTS_SHOWN = 20;
 const HOUSES_WITH_HISTORY = 30;
 const INCIDENTS_OF_ONE = 20;
 /** History changes every few minutes. */
@@ -140,6 +143,7 @@ function loadsOf({ sql, log }: SiteParts) {
     houses: load("the houses", HOUSES_CACHED_MS, listSiteHouses),
     work: load("the state of the workers", WORK_CACHED_MS, readWork),
     polls: load("the results of polls", POLLS_CACHED_MS, listPollSuccess),
+    notices: load("the notices", WORK_CACHED_MS, (tx) => listSiteNotices(tx, NOTICES_SHOWN)),
     publicLog: load("the public log", LOG_CACHED_MS, readShownLog),
     incidents: load("the incidents", HISTORY_CACHED_MS, (tx) => listIncidents(tx, { limit: INCIDENTS_SHOWN })),
     uptime: each("the history of availability", HISTORY_CACHED_MS, (tx, of) =>
@@ -217,15 +221,16 @@ function mainPages(parts: SiteParts, { loads, draw, readingOf }: Shared): Record
 async function loadStatusPage({ memory, version }: SiteParts, loads: Shared["loads"]): Promise<SitePage> {
   const ids = memory.tables.byHouse.keys().take(HOUSES_WITH_HISTORY);
   const components = [...Object.values(UPTIME_OF), ...ids.map((id) => `house:${id}`)].join(" ");
-  const [houses, polls, work, uptime, incidents] = await Promise.all([
+  const [houses, polls, work, notices, uptime, incidents] = await Promise.all([
     loads.houses(),
     loads.polls(),
     loads.work(),
+    loads.notices(),
     loads.uptime(components),
     loads.incidents(),
   ]);
   const [ageSeconds, { liveWindowMs }] = [memory.ageSeconds(), memory.clock()];
-  return statusPage({ version, ageSeconds, liveWindowMs, houses, polls, work, uptime, incidents });
+  return statusPage({ version, ageSeconds, liveWindowMs, houses, polls, work, notices, uptime, incidents });
 }
 
 function guides(site: () => string): Record<string, Page> {

@@ -1,4 +1,5 @@
 import type { Sql, Transaction } from "../db/client.ts";
+import { NOTICE_ORDER } from "../rounds/notices/notices.ts";
 import { PART_TIMEOUT_MS } from "./loader.ts";
 
 /** More than any instance has; a page shows fewer. */
@@ -132,6 +133,45 @@ export async function readWork(tx: Transaction): Promise<Work> {
   return work;
 }
 
+/** An open notice about a table, as callers get it. */
+export interface OpenNotice {
+  table: string;
+  simulated: boolean;
+  text: string;
+}
+
+/** Returns the open continuity notices, at most `limit`, and their total. */
+export async function listSiteNotices(
+  tx: Transaction,
+  limit: number,
+): Promise<{ notices: OpenNotice[]; total: number }> {
+  const rows = await tx<(OpenNotice & { total: number })[]>`
+    select
+      t.house_id || '/' || t.game || '/' || t.market as table,
+      h.simulated,
+      open.text,
+      count(*) over ()::integer as total
+    from (
+      select
+        table_id,
+        string_agg(
+          upper(left(text, 1)) || substr(text, 2), '. '
+          order by array_position(${[...NOTICE_ORDER]}::text[], kind)
+        ) as text
+      from notices
+      where closed_at is null
+      group by table_id
+    ) open
+    join tables t on t.id = open.table_id
+    join houses h on h.id = t.house_id
+    order by t.house_id, t.position, t.id
+    limit ${limit}`;
+  return {
+    total: rows[0]?.total ?? 0,
+    notices: rows.map(({ table, simulated, text }) => ({ table, simulated, text })),
+  };
+}
+
 /**
  * One day of a component: its successful minutes or polls, and their total. `component` is `polling` or `house:<id>`.
  */
@@ -165,7 +205,7 @@ export interface Incident {
   closedAt: Date | null;
 }
 
-/** Returns the open notices and those opened within 90 days, open ones first, newest first; of one house or table if given. */
+/** Returns the newest notices, open or closed within 90 days, newest first; of one house or table if given. */
 export async function listIncidents(
   tx: Transaction,
   { limit, house = null, tableId = null }: { limit: number; house?: string | null; tableId?: number | null },
@@ -183,10 +223,10 @@ export async function listIncidents(
     from notices n
     join tables t on t.id = n.table_id
     join houses h on h.id = t.house_id
-    where (n.closed_at is null or n.opened_at > now() - interval '90 days')
+    where n.opened_at > now() - interval '90 days'
       and (${house}::text is null or t.house_id = ${house})
       and (${tableId}::integer is null or n.table_id = ${tableId})
-    order by n.closed_at is not null, n.opened_at desc, n.id desc
+    order by n.opened_at desc, n.id desc
     limit ${limit}`;
 }
 

@@ -259,7 +259,7 @@ describe("/status", () => {
         '<td class="num nowrap" data-name="Good responses, 1 h">99.9 % of 1,000</td><td class="num nowrap" data-name="24 h">74.9 % of 2,000</td>',
       );
       expect(text).toContain('data-name="24 h">none asked</td>');
-      expect(text).toContain("No notices in the last 90 days.");
+      expect(text).toContain("No open notices: nothing is known to be missing.");
       expect(text).not.toMatch(/secret-host|4711|9\.9\.9|w1/);
     } finally {
       await far.close();
@@ -274,8 +274,8 @@ describe("/status", () => {
       where house_id = 'beta'`;
     const far = await makeWorld({}, { on: world });
     try {
-      expect((await ask("/status", far)).text).toMatch(
-        /<strong>beta\/crash\/eu<\/strong><span class="badge info">simulated<\/span><span class="badge warn">open<\/span><\/p>\s*<p>3 rounds are missing/,
+      expect((await ask("/status", far)).text).toContain(
+        '<strong>beta/crash/eu</strong><span class="badge info">simulated</span>3 rounds are missing',
       );
     } finally {
       await far.close();

@@ -1,7 +1,7 @@
 import type { SitePage } from "../send-page.ts";
 import { type ShownHouse, shownHouse } from "../home/houses.ts";
 import { atom } from "../atom.ts";
-import type { Incident, ListedHouse, PollSuccess, UptimeDay, Work } from "../site-store.ts";
+import type { Incident, ListedHouse, OpenNotice, PollSuccess, UptimeDay, Work } from "../site-store.ts";
 import { shownUptime } from "../uptime.ts";
 
 /** A worker reports every few seconds, the scheduler every five: this is twelve missed reports. */
@@ -13,8 +13,6 @@ const OLD_SECONDS = 15;
 
 /** A page stays below 100 KB, however long the names of houses are. */
 const HOUSES_SHOWN = 30;
-/** Incidents on the page and in the feed. */
-export const INCIDENTS_SHOWN = 20;
 
 /** The measured component of each part that the page names. */
 export const UPTIME_OF: Readonly<Record<string, string>> = {
@@ -32,6 +30,7 @@ export interface StatusParts {
   houses: { houses: ListedHouse[]; total: number } | null;
   polls: readonly PollSuccess[] | null;
   work: Work | null;
+  notices: { notices: OpenNotice[]; total: number } | null;
   uptime: readonly UptimeDay[] | null;
   incidents: readonly Incident[] | null;
 }
@@ -46,7 +45,7 @@ export interface PartState {
 
 /** The status page, from our own rows. It shows only what callers and visitors may know. */
 export function statusPage(parts: StatusParts): SitePage {
-  const { version, liveWindowMs, houses, polls, uptime, incidents } = parts;
+  const { version, liveWindowMs, houses, polls, notices, uptime, incidents } = parts;
   const states = [apiState(parts), ...workStates(parts.work)];
   const uptimeOf = (component: string) =>
     uptime &&
@@ -80,7 +79,7 @@ export function statusPage(parts: StatusParts): SitePage {
       counted: all && countedBy(all),
       arePollsKnown: polls !== null,
       liveSeconds: liveWindowMs / 1_000,
-      mostIncidents: INCIDENTS_SHOWN,
+      notices,
     },
   };
 }
