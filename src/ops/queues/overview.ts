@@ -24,7 +24,6 @@ const LATE_LISTED = 10;
 
 /** A queue with its rates over the last hour and the reasons of its failed runs. */
 export interface QueueRow extends QueueState {
-  /** Runs by minute, oldest first. */
   rates: Rates;
   groups: FailureGroup[];
 }

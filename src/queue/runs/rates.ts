@@ -1,7 +1,7 @@
 import type { Queues } from "../queues.ts";
 
-/** Runs that ended in a span of whole minutes and the running one. */
-export interface EndedRuns {
+/** Attempts that ended in a span of whole minutes and the running one. */
+export interface EndedAttempts {
   total: number;
   /** The whole minutes, oldest first. */
   byMinute: number[];
@@ -9,8 +9,8 @@ export interface EndedRuns {
 
 /** Attempts of a queue that ended, by result. */
 export interface Rates {
-  done: EndedRuns;
-  failed: EndedRuns;
+  done: EndedAttempts;
+  failed: EndedAttempts;
 }
 
 const MINUTE_MS = 60_000;
@@ -28,9 +28,9 @@ export async function readRates(queues: Queues, queue: string, minutes: number, 
 }
 
 /**
- * Aligns counts by minute with the present, the running minute first. BullMQ stores a minute when the first run of a later minute ends, so the counts
- * of an idle queue are old: `data[0]` belongs to the minute before `newestAt`, and `pending` is the count of the minute of
- * `newestAt` so far.
+ * Aligns counts by minute with the present, the running minute first. BullMQ stores a minute when the first run of a later
+ * minute ends, so the counts of an idle queue are old: `data[0]` belongs to the minute before `newestAt`, and `pending` is
+ * the count of the minute of `newestAt` so far.
  *
  * @example
  * alignMinutes([5, 4], { newestAt: 600_000, pending: 3, now: 730_000, minutes: 6 }); // => [0, 0, 3, 5, 4, 0]
