@@ -3,7 +3,7 @@ import type { PassState } from "./compute/state.ts";
 
 /** Tables whose states a process holds: some 25 kB each. */
 const MOST_STATES = 12_000;
-/** A state that no poll used for this long is dropped: its table was removed, or another process polls it. */
+/** A state that no poll used for nine to ten minutes is dropped: its table was removed, or another process polls it. */
 const IDLE_MS = 600_000;
 /** A state that was kept this recently stays at its place in the order: moving it each time took 2 % of a busy worker. */
 const ORDERED_WITHIN_MS = 60_000;

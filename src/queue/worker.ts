@@ -104,7 +104,7 @@ interface WorkerParts {
 }
 
 /**
- * Starts a worker process: a BullMQ worker for each queue, and a tick every five seconds in which the process reports
+ * Starts a worker process: BullMQ workers for each queue, and a tick every five seconds in which the process reports
  * itself, reconciles the queues if it leads, and looks for stuck queues. Once a minute it compares clocks; while its own is
  * wrong, it takes no work and does not lead.
  * @throws UsageError if Redis would lose work, a queue is not known, or the clock of this machine is wrong.

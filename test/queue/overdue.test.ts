@@ -1,25 +1,35 @@
 import { NO_PASSES } from "../support/context.ts";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { Worker } from "bullmq";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type Consumer, startConsumer } from "../../src/queue/consumer.ts";
 import { createOverdueWatch } from "../../src/queue/schedules/overdue.ts";
 import type { Queues } from "../../src/queue/queues.ts";
 import { connectConsumer } from "../../src/queue/redis.ts";
-import { createRunner, WAKE } from "../../src/queue/runs/run.ts";
+import { createRunner, type Runner, WAKE } from "../../src/queue/runs/run.ts";
 import { loadSettings } from "../../src/config/environment.ts";
 import { eventually } from "../support/eventually.ts";
-import { createWorld, makeJob, type World } from "./world.ts";
+import { createWorld, gate, makeJob, type World } from "./world.ts";
 
 let runs = 0;
 const job = makeJob({ name: "sleepy", run: async () => ({ runs: ++runs }) });
+let door = gate();
+const wide = makeJob({
+  name: "wide",
+  concurrency: 300,
+  timeoutMs: 60_000,
+  run: async () => door.passed.then(() => ({})),
+});
 
 let world: World;
 let queues: Queues;
 let consumer: Consumer;
+let start: (started: typeof job) => { consumer: Consumer; runner: Runner };
 let close: () => Promise<void>;
 beforeEach(async () => {
   runs = 0;
+  door = gate();
   world = await createWorld();
-  queues = await world.open([job]);
+  queues = await world.open([job, wide]);
   const redis = await connectConsumer(world.redisUrl, world.log);
   const { sql, log } = world;
   const context = {
@@ -31,10 +41,17 @@ beforeEach(async () => {
     enqueue: () => Promise.reject(new Error("nothing is handed over here")),
     published: () => undefined,
   };
-  const runner = createRunner({ job, context, log, stop: new AbortController().signal });
-  consumer = startConsumer({ job, runner, redis, log });
+  const started: Consumer[] = [];
+  start = (one) => {
+    const runner = createRunner({ job: one, context, log, stop: new AbortController().signal });
+    const its = startConsumer({ job: one, runner, redis, log });
+    started.push(its);
+    return { consumer: its, runner };
+  };
+  ({ consumer } = start(job));
   close = async () => {
-    await consumer.close();
+    door.open();
+    await Promise.all(started.map((one) => one.close()));
     redis.disconnect();
   };
 });
@@ -87,6 +104,25 @@ describe("a queue whose runs are not taken", () => {
       await watch(consumer);
     }
     expect(fatal).toMatchObject([{ message: expect.stringContaining("it must start again") }]);
+  });
+
+  it("by one of its workers, while another has a run, gets another for that one", async () => {
+    const opened = vi.spyOn(Worker.prototype, "run");
+    const { consumer: many, runner } = start(wide);
+    const watch = createOverdueWatch({ queues, log: world.log, onFatal: () => undefined });
+    const workers = opened.mock.contexts.length;
+    expect(workers).toBeGreaterThan(1);
+    await (opened.mock.contexts[0] as Worker).pause(true); // simulates one whose loop ended
+    await queues.get("wide").add("wide", { house: "alpha" });
+    await eventually(() => runner.active() === 1);
+    for (let look = 0; look < 4; look++) await watch(many);
+    expect(many.isTaking()).toBe(true);
+    expect(opened.mock.contexts).toHaveLength(workers + 1);
+    expect(runner.active()).toBe(1);
+    door.open();
+    await eventually(() => runner.active() === 0);
+    expect(await queues.get("wide").getFailedCount()).toBe(0);
+    opened.mockRestore();
   });
 
   it("because an operator paused it is let be", async () => {

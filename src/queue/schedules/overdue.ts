@@ -13,8 +13,8 @@ const REPLACED_IN_VAIN = 3;
 /**
  * Finds queues that are stuck although they have work and a worker: delayed runs that are overdue, runs that wait while
  * none is active, or a worker whose loop has ended (taskforcesh/bullmq#3516, #3185). First any new run wakes such a queue;
- * if that fails and no run is active, our worker starts again on a new connection; after three such restarts `onFatal` is
- * called, since only a new process helps.
+ * if that fails, workers that stopped are replaced, or, if none did and no run is active, all on new connections; after
+ * three times `onFatal` is called, since only a new process helps.
  */
 export function createOverdueWatch(options: {
   queues: Queues;
@@ -39,7 +39,7 @@ export function createOverdueWatch(options: {
       const once = { deduplication: { id: WAKE }, removeOnComplete: true, removeOnFail: true };
       await queue.add(WAKE, {}, once);
     }
-    if (state.checks < CHECKS_TO_REPLACE || consumer.runner.active() > 0) return;
+    if (state.checks < CHECKS_TO_REPLACE || (consumer.isTaking() && consumer.runner.active() > 0)) return;
     if (state.replaced === REPLACED_IN_VAIN) {
       onFatal(
         new Error(`queue ${consumer.queue} has work, and no worker of this process gets any; it must start again`),
