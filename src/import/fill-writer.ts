@@ -3,7 +3,7 @@ import { asError } from "../errors.ts";
 import type { PassResult } from "../pass/compute/state.ts";
 import { type RoundsCopy, startRoundsCopy } from "../pass/stores/copy-rounds-store.ts";
 
-/** Passes whose rounds go into one COPY: a hundred thousand rounds. */
+/** Passes whose rounds go into one COPY, a hundred thousand rounds: what else they change waits in memory. */
 const PASSES_OF_COPY = 20;
 
 /** Writes passes of one table, in order. Its table was empty, so no score depends on a round that has two results. */

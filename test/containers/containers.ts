@@ -11,7 +11,7 @@ import type { World } from "./world.ts";
 
 const options = new Command("npm run containers --")
   .description(
-    "run docker-compose.yml and Dockerfile with a real engine; where no engine responds and none can be started (root on " +
+    "run docker-compose.yml and Dockerfile with a real engine; if no engine responds and this cannot start one (root on " +
       "Debian 12), print why not",
   )
   .option("--all", "end with 1 if there is no engine", false)

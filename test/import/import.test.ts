@@ -156,7 +156,7 @@ describe("an import into an empty table", () => {
     expect(await followChain(sql, table)).toBe(0);
   });
 
-  it("says that its connection was lost, and stores nothing", async () => {
+  it("reports that its connection was lost, and stores nothing", async () => {
     const table = await makeTable(sql);
     const rows = rowsOf(...Array.from({ length: 30_000 }, (_, n) => n + 1));
     const ended: Promise<unknown>[] = [];
@@ -171,7 +171,7 @@ describe("an import into an empty table", () => {
     expect(await storedRounds(sql, table)).toEqual([]);
   });
 
-  it("takes more rounds than one COPY, and goes on after a conflict in its last pass", async () => {
+  it("stores more rounds than one COPY has, also if the last pass of a COPY has a conflict", async () => {
     const table = await makeTable(sql, { round_ids: "opaque" });
     const rows = rowsOf(...Array.from({ length: 105_000 }, (_, n) => n + 1));
     rows.splice(99_000, 1, ["5", "77.77"]);
