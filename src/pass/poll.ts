@@ -5,7 +5,7 @@ import { reasonOf } from "../errors.ts";
 import { afterPoll } from "../houses/polling/circuit.ts";
 import { waitForTomorrow } from "../houses/polling/day-budget.ts";
 import type { House } from "../houses/house.ts";
-import type { Lease } from "../houses/polling/lease-store.ts";
+import type { Lease, LeasedTable } from "../houses/polling/lease-store.ts";
 import type { EndedPoll, FeedChange } from "../houses/polling/poll-store.ts";
 import { summarizePoll, type RequestedTable } from "../houses/polling/poll-summary.ts";
 import { isOwnFault, ownFault } from "../rounds/read-response.ts";
@@ -64,6 +64,16 @@ export async function prepareStates(passes: Passes, { tables }: Lease): Promise<
   });
   const ids = stale.map(({ tableId }) => tableId);
   if (ids.length > 0) await loadStates(passes, ids);
+  for (const table of tables) takeResponseOfOther(passes, table);
+}
+
+/** Takes over the time of the newest response if another process received it: it had nothing new, so no version moved. */
+function takeResponseOfOther({ states }: Passes, { tableId, respondedAt }: LeasedTable): void {
+  const state = states.get(tableId);
+  if (respondedAt === null || state === undefined || state.head.respondedAt === null) return;
+  const stored = fromDatabase(respondedAt);
+  if (stored <= state.head.respondedAt) return;
+  states.keep({ ...state, head: { ...state.head, respondedAt: stored } }, states.partOf(tableId));
 }
 
 /**
@@ -195,6 +205,8 @@ interface ReadOne {
   response: PolledResponse;
   /** The part for this table, if other tables share the response. */
   part: SharedPart | null;
+  /** Another process polls the table too: it must find each response, also one with nothing new. */
+  hasOther: boolean;
 }
 
 async function readWave(
@@ -227,7 +239,7 @@ async function readWave(
     const given = body !== null && { body: body.bytes, now: receivedAt, path: asked.path, kind: "poll" as const };
     const read = isRead && given ? await readInTime(reader, house, before, given, { signal, all: lookUpAll }) : null;
     const response = await polledResponse(received, read, { isRepeat: isEqual || isAsBefore, served: own });
-    all.push({ received, before, response, part });
+    all.push({ received, before, response, part, hasOther: lease.hasOther });
   }
   return all;
 }
@@ -352,21 +364,21 @@ async function writeEnd(passes: Passes, poll: Poll, taken: readonly ComputedPass
 }
 
 /** Whether a response repeats the table's part, and the database need not learn of it yet. */
-function isQuietRepeat({ before, received, response }: ReadOne, states: Passes["states"]): boolean {
-  const last = states.partOf(before.table.tableId);
-  return response.isRepeat && last !== null && !isNoteDue(last, received.requestedAt);
+function isQuietRepeat(one: ReadOne, states: Passes["states"]): boolean {
+  const last = states.partOf(one.before.table.tableId);
+  return one.response.isRepeat && last !== null && !mustNote(one, last);
+}
+
+function mustNote({ received, hasOther }: ReadOne, last: SharedPart): boolean {
+  return hasOther || isNoteDue(last, received.requestedAt);
 }
 
 /** A table's shared part after a pass: unchanged while nothing new must be stored. */
-function partAfter(
-  { received, part, response }: ReadOne,
-  last: SharedPart | null,
-  isQuiet: boolean,
-): SharedPart | null {
+function partAfter(one: ReadOne, last: SharedPart | null, isQuiet: boolean): SharedPart | null {
+  const { received, part, response } = one;
   if (!response.isRepeat) return response.read?.ok === true ? part : null;
   if (last === null) return part;
-  const { requestedAt } = received;
-  return isQuiet && !isNoteDue(last, requestedAt) ? last : { ...last, notedAt: requestedAt };
+  return isQuiet && !mustNote(one, last) ? last : { ...last, notedAt: received.requestedAt };
 }
 
 function endOf({ lease, asked, jitter }: Poll, taken: readonly ComputedPass[]): EndedPoll {

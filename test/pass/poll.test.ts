@@ -101,6 +101,18 @@ describe("a poll", () => {
     expect(await followChain(sql, table)).toBe(5);
   });
 
+  it("knows the newest response with nothing new that another worker received", async () => {
+    await makeOne();
+    const other = createPasses(pipeline);
+    await poll(3);
+    await poll(3, 1, other);
+    await poll(3);
+    const [head] = await sql`select responded_at::text from table_heads`;
+    await poll(4, 1, other);
+    const [round] = await sql`select absent_at::text from rounds where round_id = '4'`;
+    expect(round?.["absent_at"]).toBe(head?.["responded_at"]);
+  });
+
   it("that finds nothing new moves when the house was asked, and no version", async () => {
     await makeOne();
     await poll(3);

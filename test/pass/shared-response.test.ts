@@ -136,6 +136,22 @@ describe("tables with the same request", () => {
     expect(rows).toEqual([{ same: true }]);
   });
 
+  it("know since when a round was absent from responses that another worker received, too", async () => {
+    const other = createPasses(pipeline);
+    await poll([3, 3, 3]);
+    await poll([4, 3, 3], {}, other);
+    await poll([5, 3, 3]);
+    await poll([6, 3, 3]);
+    const [absent] = await sql`select max(requested_at)::text as at from payloads`;
+    await poll([6, 3, 4], {}, other);
+    const [round] = await sql`
+      select r.absent_at::text as at
+      from rounds r
+      join tables t on t.id = r.table_id and t.market = 'm2'
+      where r.round_id = '4'`;
+    expect(round?.["at"]).toBe(absent?.["at"]);
+  });
+
   it("are asked with one condition, and a 304 counts for all", async () => {
     house.on("/all", respondWith(listOf([3, 13, 23]), { etag: '"a"' }));
     await run();

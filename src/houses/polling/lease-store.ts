@@ -18,6 +18,8 @@ export interface Lease {
   now: string;
   /** The local `performance.now()` at or after that time, so durations from it are at most too short. */
   takenAt: number;
+  /** Another process polled the shard in the last minute, and may poll it next. */
+  hasOther: boolean;
   circuit: Circuit;
   /** Bytes of its responses on this UTC day. */
   bytesToday: number;
@@ -34,6 +36,8 @@ export interface LeasedTable {
   market: string;
   /** Of its head. */
   version: bigint;
+  /** Of its head, as PostgreSQL writes it in UTC. */
+  respondedAt: string | null;
   etag: string | null;
   lastModified: string | null;
   /** The newest stored payload could not be read. */
@@ -60,6 +64,9 @@ interface LeaseRequest {
 /** Leases that one transaction takes. */
 const LEASES_AT_ONCE = 100;
 
+/** For so long after a poll by another process the next one may be its too. */
+const OTHER_MS = 60_000;
+
 /**
  * Takes the lease of a house's shard by the database's clock. Null if it must not be polled now: another worker polls it, the
  * house asked to wait, its circuit is open, it is paused or disabled. An open circuit whose wait is over becomes half open:
@@ -69,10 +76,21 @@ export type TakeLease = (request: LeaseRequest) => Promise<Lease | null>;
 
 /** Takes leases for polls of this process, those that wait together in one transaction. */
 export function createLeaseTaker(pipeline: Pipeline): TakeLease {
-  return batched((requests) => takeLeases(pipeline, requests), LEASES_AT_ONCE);
+  const own = new Map<string, OwnLease>();
+  return batched((requests) => takeLeases(pipeline, requests, own), LEASES_AT_ONCE);
 }
 
-async function takeLeases(pipeline: Pipeline, requests: readonly LeaseRequest[]): Promise<(Lease | null)[]> {
+/** The last lease of a shard that this process had, and when it last found that another process had one since. */
+interface OwnLease {
+  epoch: bigint;
+  otherAt: number;
+}
+
+async function takeLeases(
+  pipeline: Pipeline,
+  requests: readonly LeaseRequest[],
+  own: Map<string, OwnLease>,
+): Promise<(Lease | null)[]> {
   const [taken, listed] = await pipeline.transact([
     takeFree(pipeline, requests),
     listLeasedTables(pipeline, requests),
@@ -85,6 +103,9 @@ async function takeLeases(pipeline: Pipeline, requests: readonly LeaseRequest[])
     if (row === undefined) return null;
     rows.delete(nameOf(row)); // for the first of equal requests
     const { epoch, isAfterExpiry, now, paused, bytesToday, ...circuit } = row;
+    const last = own.get(nameOf(row));
+    const otherAt = last === undefined || last.epoch + 1n === epoch ? (last?.otherAt ?? -Infinity) : takenAt;
+    own.set(nameOf(row), { epoch, otherAt });
     return {
       house,
       shard,
@@ -92,6 +113,7 @@ async function takeLeases(pipeline: Pipeline, requests: readonly LeaseRequest[])
       isAfterExpiry,
       now,
       takenAt,
+      hasOther: takenAt - otherAt < OTHER_MS,
       circuit,
       bytesToday,
       paused,
@@ -160,6 +182,7 @@ function listLeasedTables(sql: Queryable, requests: readonly LeaseRequest[]) {
       t.game,
       t.market,
       h.version,
+      h.responded_at::text as "respondedAt",
       f.etag,
       f.last_modified as "lastModified",
       f.refused_since is not null as refused,

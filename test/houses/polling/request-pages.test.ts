@@ -11,6 +11,7 @@ const TABLE: LeasedTable = {
   etag: null,
   lastModified: null,
   version: 1n,
+  respondedAt: null,
   refused: false,
   badResponses: 0,
   fullIsDue: true,
