@@ -1,4 +1,4 @@
-import type { z } from "zod";
+import { z } from "zod";
 import type { Settings } from "../config/environment.ts";
 import type { Sql } from "../db/client.ts";
 import type { Shown } from "../frame/view.ts";
@@ -45,6 +45,13 @@ export interface ConsolePage<Query = unknown> {
   ): Promise<Shown | null>;
 }
 
+/** A page for the list of all pages; `query` of its `show` has the type of its schema. Without one it takes no parameters. */
+export function consolePage<Query>(
+  page: Omit<ConsolePage<Query>, "query"> & { query?: z.ZodType<Query> },
+): ConsolePage {
+  return { query: z.object({}), ...page };
+}
+
 /** What an action requires. The form is kept and sent again once the requirement is met. */
 export type Need =
   /** The current terms are accepted, before or with this form. */
@@ -68,6 +75,13 @@ export interface ConsoleAction<Form = unknown> {
     parts: ConsoleParts,
     sent: { holder: Holder; params: Readonly<Record<string, string>>; form: Form },
   ): Promise<ConsoleDone>;
+}
+
+/** An action for the list of all actions; `form` of its `run` has the type of its schema. Without one it takes no fields. */
+export function consoleAction<Form>(
+  action: Omit<ConsoleAction<Form>, "form"> & { form?: z.ZodType<Form> },
+): ConsoleAction {
+  return { form: z.object({}), ...action };
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { z } from "zod";
+import { z } from "zod";
 import type { Settings } from "../config/environment.ts";
 import type { Sql } from "../db/client.ts";
 import type { FileInput } from "../frame/body.ts";
@@ -48,6 +48,11 @@ export interface OpsPage<Query = unknown> {
   show(parts: OpsParts, request: PageRequest<Query>): Promise<Shown | null>;
 }
 
+/** A page for the list of all pages; `query` of its `show` has the type of its schema. Without one it takes no parameters. */
+export function opsPage<Query>(page: Omit<OpsPage<Query>, "query"> & { query?: z.ZodType<Query> }): OpsPage {
+  return { query: z.object({}), ...page };
+}
+
 /** A request for a page: `params` are of its path. */
 export interface PageRequest<Query> {
   visitor: Visitor;
@@ -73,6 +78,11 @@ export interface OpsAction<Form = unknown> {
   /** The text file that its form may have; none if not given. */
   file?: FileInput;
   run(parts: OpsParts, sent: Sent<Form>): Promise<Done>;
+}
+
+/** An action for the list of all actions; `form` of its `run` has the type of its schema. Without one it takes no fields. */
+export function opsAction<Form>(action: Omit<OpsAction<Form>, "form"> & { form?: z.ZodType<Form> }): OpsAction {
+  return { form: z.object({}), ...action };
 }
 
 /** A form from a person whose role permits the action. */

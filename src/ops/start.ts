@@ -7,11 +7,9 @@ import type { SharedParts } from "../serve/server.ts";
 import { isOperator } from "../accounts/operators/operator-store.ts";
 import type { Settings } from "../config/environment.ts";
 import { openOps } from "./app.ts";
-import { auditPages } from "./audit/pages.ts";
 import type { OpsAction, OpsPage, OpsParts } from "./contract.ts";
 import { actions, pages } from "./index.ts";
 import { addAccountRoutes } from "./me/account-routes.ts";
-import { peopleActions, peoplePages } from "./people/people.ts";
 import { addPublicRoutes, type PrintLink } from "./sign-in/public-routes.ts";
 import { openOpsGuard } from "./sign-in/guard.ts";
 import { SESSION_SECONDS } from "./sign-in/limits.ts";
@@ -38,15 +36,8 @@ export interface Ops {
   close: () => Promise<void>;
 }
 
-/** Every action there is; also for tests that try each of them. */
-export const allActions: readonly OpsAction[] = [...actions, ...peopleActions];
-/** Every page there is. */
-export const allPages: readonly OpsPage[] = [...pages, ...peoplePages, ...auditPages];
-
-const ALL = { pages: allPages, actions: allActions };
-
 /** Opens `/ops`. The server passes the shared parts to `listener`. */
-export function startOps({ parts, directUrl, secret, settings, printLink, lists = ALL }: StartOps): Ops {
+export function startOps({ parts, directUrl, secret, settings, printLink, lists = { pages, actions } }: StartOps): Ops {
   const { sql, log } = parts;
   const isSecure = settings.PUBLIC_URL?.startsWith("https:") === true;
   const identity: Identity = openIdentity({

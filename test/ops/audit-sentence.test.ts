@@ -2,7 +2,7 @@ import { globSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { KeptEntry } from "../../src/audit/store.ts";
 import { diffOf, maskedText } from "../../src/ops/audit/diff.ts";
-import { allPages } from "../../src/ops/start.ts";
+import { pages } from "../../src/ops/index.ts";
 import { linksOf } from "../../src/ops/audit/links.ts";
 import { PHRASES, sentenceOf } from "../../src/ops/audit/sentence.ts";
 
@@ -83,7 +83,7 @@ describe("a sentence of the audit log", () => {
   });
 
   it("links each kind of object to a page that exists", () => {
-    const paths = allPages.map(({ path }) => new RegExp(`^/ops${path.replaceAll(/:\w+/g, "[^/]+")}$`));
+    const paths = pages.map(({ path }) => new RegExp(`^/ops${path.replaceAll(/:\w+/g, "[^/]+")}$`));
     const targets = [
       "house a",
       "table a/b/c",

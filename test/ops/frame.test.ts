@@ -12,7 +12,7 @@ import * as csv from "../../src/csv.ts";
 import * as format from "../../src/frame/format.ts";
 import * as paths from "../../src/http/paths.ts";
 import { mayDo } from "../../src/ops/routes.ts";
-import { allActions, allPages } from "../../src/ops/start.ts";
+import { actions, pages } from "../../src/ops/index.ts";
 import { eventually } from "../support/eventually.ts";
 import { listExamples, runExample } from "../support/examples.ts";
 import { openOpsWorld, type OpsWorld, PASSWORD, type CookieClient } from "./world.ts";
@@ -31,11 +31,11 @@ const auditEntries = async () => (await world.sql<[{ n: bigint }]>`select seq as
 
 describe("every action", () => {
   it("has a separate path, and the name that the audit log uses", () => {
-    expect(new Set(allActions.map(({ path }) => path)).size).toBe(allActions.length);
-    for (const { name } of allActions) expect(name).toMatch(/^[a-z]+(\.[a-z]+(-[a-z]+)*)+$/);
+    expect(new Set(actions.map(({ path }) => path)).size).toBe(actions.length);
+    for (const { name } of actions) expect(name).toMatch(/^[a-z]+(\.[a-z]+(-[a-z]+)*)+$/);
   });
 
-  it.each(allActions.map((action) => [action.name, action] as const))(
+  it.each(actions.map((action) => [action.name, action] as const))(
     "[API5][V8] is refused without a sign-in, and to every role without the right: %s",
     async (_, action) => {
       expect((await world.stranger().post(filled(action.path))).status).toBe(401);
@@ -50,13 +50,13 @@ describe("every action", () => {
     },
   );
 
-  it.each(allActions.map((action) => [action.name, action] as const))(
+  it.each(actions.map((action) => [action.name, action] as const))(
     "is not sent by a page of another site, nor asked for with GET: %s",
     async (_, { path }) => {
       const admin = await world.as("admin");
       const headers = { "sec-fetch-site": "cross-site", origin: "https://evil.example" };
       expect((await admin.post(filled(path), {}, headers)).status).toBe(403);
-      if (allPages.some((page) => page.path === path)) return;
+      if (pages.some((page) => page.path === path)) return;
       const { status } = await admin.get(filled(path));
       expect([404, 405]).toContain(status);
     },
@@ -64,7 +64,7 @@ describe("every action", () => {
 });
 
 describe("every page", () => {
-  it.each(allPages.filter(({ path }) => !path.includes(":")).map((page) => [page.path, page] as const))(
+  it.each(pages.filter(({ path }) => !path.includes(":")).map((page) => [page.path, page] as const))(
     "[API8] is shown to a viewer, with headers that let nothing else in: %s",
     async (path, { query, roles }) => {
       const viewer = await world.as("viewer");
@@ -87,7 +87,7 @@ describe("every page", () => {
     },
   );
 
-  it.each(allPages.filter(({ path }) => path.includes(":")).map(({ path }) => path))(
+  it.each(pages.filter(({ path }) => path.includes(":")).map(({ path }) => path))(
     "about something that is not there is not found: %s",
     async (path) => {
       const unknown = `/ops${path.replaceAll(/:\w+/g, "987654321")}`;
@@ -101,7 +101,7 @@ describe("every page", () => {
   it("is served to every permitted role, and to no one else: no path writes on GET", async () => {
     const before = await auditEntries();
     const viewer = await world.as("viewer");
-    for (const { path } of allPages) await viewer.get(filled(path));
+    for (const { path } of pages) await viewer.get(filled(path));
     expect(await auditEntries()).toBe(before);
   });
 });

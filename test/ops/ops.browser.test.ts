@@ -3,7 +3,7 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import type { OpsPage } from "../../src/ops/contract.ts";
-import { allActions, allPages } from "../../src/ops/start.ts";
+import { actions, pages } from "../../src/ops/index.ts";
 import { eventually } from "../support/eventually.ts";
 import { accessibilityFaults, openBrowser, overflow } from "../support/browser.ts";
 import { totp } from "./totp.ts";
@@ -32,7 +32,7 @@ const livePage: OpsPage = {
 };
 
 beforeAll(async () => {
-  const lists = { pages: [...allPages, livePage], actions: allActions };
+  const lists = { pages: [...pages, livePage], actions };
   [world, browser] = await Promise.all([openOpsWorld({ lists }), openBrowser()]);
   if (SHOTS !== undefined) mkdirSync(SHOTS, { recursive: true });
 });

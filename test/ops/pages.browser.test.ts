@@ -2,7 +2,7 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import normalizeRounds from "../../jobs/normalize-rounds.ts";
 import { createAccount, createKey } from "../../src/callers/store.ts";
-import { allPages } from "../../src/ops/start.ts";
+import { pages } from "../../src/ops/index.ts";
 import { accessibilityFaults, openBrowser, overflow } from "../support/browser.ts";
 import { testContext } from "../support/context.ts";
 import { makeGap, makeItem, makePayload, makeTable } from "../support/make.ts";
@@ -75,7 +75,7 @@ const CUT_TABLES = `[...document.querySelectorAll("main table")].flatMap((table)
 })`;
 
 describe("every page of operations", () => {
-  it.each(allPages.map(({ path }) => path))(
+  it.each(pages.map(({ path }) => path))(
     "shows whole tables or a cue at 1280 px, fits 320 px, and has no fault for a screen reader: %s",
     async (path) => {
       const address = addressOf(path);

@@ -4,7 +4,7 @@ import { parseArgs } from "node:util";
 import postgres from "postgres";
 import type { Browser, Page } from "playwright-core";
 import { pages as consolePages } from "../../src/console/index.ts";
-import { allPages } from "../../src/ops/start.ts";
+import { pages as opsPages } from "../../src/ops/index.ts";
 import { openBrowser } from "../support/browser.ts";
 import { createCamera } from "./camera.ts";
 import { findPages } from "./found-pages.ts";
@@ -90,7 +90,7 @@ async function photographGiven(from: Browser): Promise<void> {
   await camera.shoot(page, { ...SITE_PAGES, ...CONSOLE_DOORS, ...OPS_DOORS });
   if (opsUrl === undefined) return;
   await page.goto(opsUrl);
-  await shootAll(page, "/ops", allPages);
+  await shootAll(page, "/ops", opsPages);
 }
 
 async function photographOwn(from: Browser, instance: Instance): Promise<void> {
@@ -112,7 +112,7 @@ async function photographOwn(from: Browser, instance: Instance): Promise<void> {
   await warm;
 
   await camera.shoot(visitor, { ...SITE_PAGES, ...FAULTY_SITE_PAGES, ...CONSOLE_DOORS, ...OPS_DOORS });
-  await shootAll(admin, "/ops", allPages, Object.values(OPS_VIEWS));
+  await shootAll(admin, "/ops", opsPages, Object.values(OPS_VIEWS));
   await camera.shoot(admin, { ...OPS_VIEWS, ...formScenes(url, reference) });
   await shootAll(holder, "/console", consolePages);
   await camera.shoot(holder, CONSOLE_VIEWS);

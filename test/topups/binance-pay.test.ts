@@ -4,7 +4,7 @@ import path from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { loadSettings } from "../../src/config/environment.ts";
-import { binancePayPages } from "../../src/console/top-up/binance-pay.ts";
+import { binancePayOrderPage, binancePayPage } from "../../src/console/top-up/binance-pay.ts";
 import { notifySurface } from "../../src/console/top-up/notify.ts";
 import { checkLedger } from "../../src/ledger/check.ts";
 import * as answers from "../../src/topups/binance-pay/responses.ts";
@@ -325,7 +325,7 @@ describe("without a configured payment app", () => {
   const settings = loadSettings({});
   it("is not offered, its pages are not found, and nothing is taken", async () => {
     expect(configuredMethods(settings).map(({ id }) => id)).not.toContain("binance-pay");
-    for (const page of binancePayPages) {
+    for (const page of [binancePayPage, binancePayOrderPage]) {
       const parts = { sql: world.sql, settings } as Parameters<typeof page.show>[0];
       const holder = await world.as("ana");
       const asked = { holder, params: { id: "1" }, query: {} } as unknown as Parameters<typeof page.show>[1];

@@ -12,7 +12,7 @@ import { usdtPage } from "../../src/console/top-up/usdt.ts";
 import { renderPage } from "../../src/frame/render.ts";
 import type { Shown } from "../../src/frame/view.ts";
 import type { OpsParts, Visitor } from "../../src/ops/contract.ts";
-import { depositActions, depositPages } from "../../src/ops/deposits/deposits.ts";
+import { depositAddressesPage, depositsPage, readDepositsAgainAction } from "../../src/ops/deposits/deposits.ts";
 import { NodeRefusal, OTHER_SENDER, type Proxy, XPUB } from "../support/chain.ts";
 import { testContext } from "../support/context.ts";
 import { makeVictims, type Victim } from "./usdt-killed.ts";
@@ -233,10 +233,9 @@ describe("a reorganisation after the credit", () => {
     await chain.reorg(CONFIRMATIONS + 1);
     expect(await look()).toMatchObject({ gone: 1, credited: 0 });
     const shown = async () => {
-      const [page] = depositPages;
-      const found = await page!.show(
+      const found = await depositsPage.show(
         { sql, settings: world.settings } as OpsParts,
-        { query: page!.query.parse({ account: String(id) }) } as never,
+        { query: depositsPage.query.parse({ account: String(id) }) } as never,
       );
       return (found as unknown as { data: unknown }).data as {
         rows: { state: string; missingSince: Date | null }[];
@@ -510,9 +509,8 @@ describe("endpoints", () => {
     expect([await settle(), await states(id)]).toMatchObject([{ found: 0, unread: 0 }, []]);
     const visitor = { email: "op@example.com", role: "operator", address: "127.0.0.1", requestId: "r-1" } as Visitor;
     const readAgain = (typed: string) => {
-      const [action] = depositActions;
-      const sent = { visitor, params: {}, form: action!.form.parse({ block: typed }) };
-      return action!.run({ sql, settings } as OpsParts, sent);
+      const sent = { visitor, params: {}, form: readDepositsAgainAction.form.parse({ block: typed }) };
+      return readDepositsAgainAction.run({ sql, settings } as OpsParts, sent);
     };
     expect(await readAgain(String(block))).toMatchObject({ ok: true });
     expect(await sql`select after from audit_log where action = 'deposits.read-again'`).toMatchObject([
@@ -687,7 +685,7 @@ describe("the pages", () => {
     return usdtPage.show(parts, { holder: { accountId } as Holder, params: {}, query: {} });
   };
   const atOps = async (path: string, query: Record<string, string> = {}, settings = world.settings) => {
-    const found = depositPages.find((one) => one.path === path)!;
+    const found = [depositsPage, depositAddressesPage].find((one) => one.path === path)!;
     const parts = { sql: world.sql, settings } as OpsParts;
     return page(
       "ops",

@@ -10,14 +10,12 @@ import { walletMicros } from "../../ledger/store.ts";
 import { listPurchases } from "../../purchases/history-store.ts";
 import { listTopups } from "../../topups/topup-store.ts";
 import { listEndpointDays } from "../../usage/daily-store.ts";
-import type { ConsoleAction, ConsolePage } from "../contract.ts";
+import { consoleAction, consolePage } from "../contract.ts";
 
 /** Above what any account has. A file that reaches it has `is_whole: false`. */
 const MOST = 50_000;
 /** Longer than daily usage is kept. */
 const DAYS = 3_660;
-const nothing = z.object({});
-
 const LABELS: Readonly<Record<string, string>> = {
   terms: "Terms",
   adult: "18 or older",
@@ -25,10 +23,9 @@ const LABELS: Readonly<Record<string, string>> = {
   "no-withdrawal": "Right of withdrawal ends",
 };
 
-const accountPage: ConsolePage = {
+export const accountPage = consolePage({
   path: "/account",
   nav: { label: "Account", order: 40, group: "Settings" },
-  query: nothing,
   async show({ sql }, { holder: { accountId, userId, email } }) {
     const [account, agreed, balance, plans, person] = await Promise.all([
       findAccount(sql, { id: accountId }),
@@ -49,11 +46,10 @@ const accountPage: ConsolePage = {
     };
     return { template: "account/account", title: "Account", data };
   },
-};
+});
 
-const dataFile: ConsolePage = {
+export const accountDataFile = consolePage({
   path: "/account/data.json",
-  query: nothing,
   async show({ sql }, { holder: { accountId, userId } }) {
     const [own, days, statement, purchases, topups] = await Promise.all([
       readOwnData(sql, { accountId, userId }),
@@ -74,12 +70,12 @@ const dataFile: ConsolePage = {
     const text = JSON.stringify(data, (_, value: unknown) => (typeof value === "bigint" ? String(value) : value), 2);
     return { file: `roundhouse-account-${accountId}.json`, type: "application/json", text: `${text}\n` };
   },
-};
+});
 
 const mailsForm = z.object({ quota_mails: z.enum(["yes"]).optional() });
 
 /** Turns the mails about used calls on or off. */
-const mailsAction: ConsoleAction<z.infer<typeof mailsForm>> = {
+export const mailsAction = consoleAction({
   name: "account.mails",
   path: "/account/mails",
   needs: [],
@@ -93,10 +89,4 @@ const mailsAction: ConsoleAction<z.infer<typeof mailsForm>> = {
     const message = isOn ? "Mails about used calls are on." : "Mails about used calls are off.";
     return { ok: true, message, location: "/console/account" };
   },
-};
-
-/** Actions of the account page. */
-export const accountActions = [mailsAction] as readonly ConsoleAction[];
-
-/** The account page, and the download of all stored data of an account as JSON. */
-export const accountPages: readonly ConsolePage[] = [accountPage, dataFile];
+});

@@ -1,4 +1,3 @@
-import { z } from "zod";
 import { type Account, findAccount, listHeldPlans } from "../../callers/account-store.ts";
 import { listOwnKeys } from "../../callers/holder-key-store.ts";
 import { listPlans } from "../../callers/plan-store.ts";
@@ -10,7 +9,7 @@ import { configuredMethods } from "../../topups/methods.ts";
 import { listPendingTopups } from "../../topups/topup-store.ts";
 import { listRefusals } from "../../usage/call-minute-store.ts";
 import { readUsage, type UsageFacts } from "../../usage/store.ts";
-import type { ConsolePage } from "../contract.ts";
+import { consolePage } from "../contract.ts";
 import { outcomeOf } from "../outcomes.ts";
 import { topupRow } from "../top-up/topup-row.ts";
 import { type LimitBar, limitBars } from "./limits.ts";
@@ -20,13 +19,10 @@ const DAYS_SHOWN = 31;
 const REFRESH_SECONDS = 10;
 const MOST_PENDING = 10;
 
-const query = z.object({});
-
 /** The state of an account: plan, calls, balance, keys, and the next steps of a newcomer. */
-export const dashboardPage: ConsolePage<z.infer<typeof query>> = {
+export const dashboardPage = consolePage({
   path: "/",
   nav: { label: "Dashboard", order: 10, group: "" },
-  query,
   async show({ sql, settings }, { holder: { accountId } }) {
     const account = await findAccount(sql, { id: accountId });
     if (account === null) return null;
@@ -72,7 +68,7 @@ export const dashboardPage: ConsolePage<z.infer<typeof query>> = {
     };
     return { template: "dashboard/dashboard", title: "Dashboard", data, refreshSeconds: REFRESH_SECONDS };
   },
-};
+});
 
 interface Facts {
   account: Account;

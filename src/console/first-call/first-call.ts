@@ -1,20 +1,17 @@
 import { z } from "zod";
 import { findOwnKey, listOwnKeys } from "../../callers/holder-key-store.ts";
 import { reasonOf } from "../../errors.ts";
-import type { ConsoleAction, ConsolePage, ConsoleParts, Holder } from "../contract.ts";
+import { consoleAction, consolePage, type ConsoleParts, type Holder } from "../contract.ts";
 import type { Shown } from "../../frame/view.ts";
 import { callWithKey, type LiveResponse } from "./call-with-key.ts";
 import { ENDPOINTS_TO_TRY } from "./endpoints.ts";
 
-const query = z.object({});
-
 /** How to make a call: a command to paste, and a form that sends it from here. */
-export const firstCallPage: ConsolePage<z.infer<typeof query>> = {
+export const firstCallPage = consolePage({
   path: "/first-call",
   nav: { label: "First call", order: 23, group: "API" },
-  query,
   show: (parts, { holder }) => page(parts, holder, { endpoint: "games", problem: null, response: null }),
-};
+});
 
 const names = ENDPOINTS_TO_TRY.map(({ name }) => name);
 const form = z.object({
@@ -27,7 +24,7 @@ const form = z.object({
  * Calls our own API with a pasted key and shows the response. The key must belong to the account. It is sent with this
  * call only: it is not stored, logged or shown again.
  */
-export const firstCallAction: ConsoleAction<z.infer<typeof form>> = {
+export const firstCallAction = consoleAction({
   name: "call.try",
   path: "/first-call",
   needs: [],
@@ -55,7 +52,7 @@ export const firstCallAction: ConsoleAction<z.infer<typeof form>> = {
       return done("The API did not respond in time. Try again in a moment.", null);
     }
   },
-};
+});
 
 async function page(
   { sql, site }: ConsoleParts,

@@ -6,7 +6,7 @@ import { createOwnKey, revokeOwnKey, rotateOwnKey } from "../../callers/holder-k
 import { OVERLAPS, type Overlap } from "../../callers/rotation-store.ts";
 import { queueMail } from "../../mail/outbox-store.ts";
 import type { Shown } from "../../frame/view.ts";
-import type { ConsoleAction } from "../contract.ts";
+import { consoleAction } from "../contract.ts";
 
 const KEYS = "/console/keys";
 const crumbs = [{ label: "Keys", href: KEYS }];
@@ -25,7 +25,7 @@ const createForm = z.object({
 });
 
 /** Creates a key and shows it once. */
-export const createKeyAction: ConsoleAction<z.infer<typeof createForm>> = {
+export const createKeyAction = consoleAction({
   name: "key.create",
   title: "Create key",
   path: "/keys",
@@ -44,12 +44,12 @@ export const createKeyAction: ConsoleAction<z.infer<typeof createForm>> = {
     const once = shownOnce("Your new key", { key: made.key, name, replaced: null, site: parts.site() });
     return { ok: true, message: "", location: KEYS, once };
   },
-};
+});
 
 const rotateForm = z.object({ overlap: z.enum(Object.keys(OVERLAPS) as [Overlap, ...Overlap[]]) });
 
 /** Creates a key that replaces another one; the old key works until the chosen overlap ends. */
-export const rotateKeyAction: ConsoleAction<z.infer<typeof rotateForm>> = {
+export const rotateKeyAction = consoleAction({
   name: "key.rotate",
   title: "Rotate key",
   path: "/keys/:key/rotate",
@@ -78,10 +78,10 @@ export const rotateKeyAction: ConsoleAction<z.infer<typeof rotateForm>> = {
     const once = shownOnce("Your new key", { key: made.key, name: made.name, replaced, site: parts.site() });
     return { ok: true, message: "", location: KEYS, once };
   },
-};
+});
 
 /** Revokes a key permanently. */
-export const revokeKeyAction: ConsoleAction<Record<string, never>> = {
+export const revokeKeyAction = consoleAction({
   name: "key.revoke",
   path: "/keys/:key/revoke",
   needs: [],
@@ -103,7 +103,7 @@ export const revokeKeyAction: ConsoleAction<Record<string, never>> = {
     const message = `Key …${done.last4} ${outcome}`;
     return { ok: true, message, location: KEYS, ...(done.wasRevoked && { didNothing: true }) };
   },
-};
+});
 
 function shownOnce(title: string, data: object): Shown {
   return { template: "keys/once", title, data, crumbs };

@@ -1,8 +1,7 @@
-import { z } from "zod";
 import { listOwnKeys } from "../../callers/holder-key-store.ts";
 import type { Overlap } from "../../callers/rotation-store.ts";
 import { ACTIVE_KEYS } from "../../callers/store.ts";
-import type { ConsolePage } from "../contract.ts";
+import { consolePage } from "../contract.ts";
 
 /** Expired and revoked keys in the list. */
 const ENDED_SHOWN = 20;
@@ -18,13 +17,10 @@ const OVERLAP_LABELS: Readonly<Record<Overlap, string>> = {
   "7d": "expires in 7 days",
 };
 
-const query = z.object({});
-
 /** The keys of an account, each by its last four characters: the rest is not stored. */
-export const keysPage: ConsolePage<z.infer<typeof query>> = {
+export const keysPage = consolePage({
   path: "/keys",
   nav: { label: "Keys", order: 20, group: "API" },
-  query,
   async show({ sql }, { holder }) {
     const keys = await listOwnKeys(sql, holder.accountId, ENDED_SHOWN);
     const data = {
@@ -37,4 +33,4 @@ export const keysPage: ConsolePage<z.infer<typeof query>> = {
     const lead = "Programs send a key with each call, in the header X-Api-Key. It is shown once, when it is created.";
     return { template: "keys/keys", title: "Keys", data, header: { lead }, refreshSeconds: REFRESH_SECONDS };
   },
-};
+});

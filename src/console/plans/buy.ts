@@ -4,17 +4,14 @@ import { purchase } from "../../purchases/purchase-store.ts";
 import { quoteOf, quoteText, readQuote } from "../../purchases/quote.ts";
 import { readBuyer } from "../../purchases/state-store.ts";
 import type { Shown } from "../../frame/view.ts";
-import type { ConsoleAction, ConsolePage, ConsoleParts, Holder } from "../contract.ts";
+import { consoleAction, consolePage, type ConsoleParts, type Holder } from "../contract.ts";
 import { planView } from "./plan-view.ts";
 
-const query = z.object({});
-
 /** The order: plan, price and the two texts to agree to. Nothing is bought before this form is sent. */
-export const buyPage: ConsolePage<z.infer<typeof query>> = {
+export const buyPage = consolePage({
   path: "/plans/:plan/buy",
-  query,
   show: (parts, { holder, params }) => showOrder(parts, { holder, plan: params["plan"] ?? "", problem: null }),
-};
+});
 
 const form = z.object({
   key: z.uuid("expected the form as it was shown; open the page of the plan again"),
@@ -25,7 +22,7 @@ const form = z.object({
 });
 
 /** Buys a plan. If the offer has changed since it was shown, nothing is bought and the current offer is shown. */
-export const buyAction: ConsoleAction<z.infer<typeof form>> = {
+export const buyAction = consoleAction({
   name: "plan.buy",
   path: "/plans/:plan/buy",
   needs: ["terms"],
@@ -55,7 +52,7 @@ export const buyAction: ConsoleAction<z.infer<typeof form>> = {
     if (done.reason === "other-request") return { ok: false, problem: done.message };
     return showAgain(`Nothing was bought: ${done.message}. The current offer is below`);
   },
-};
+});
 
 const OUTCOMES = { buy: "active", renew: "renewed", upgrade: "active", downgrade: "bought for later" } as const;
 

@@ -1,17 +1,13 @@
-import { z } from "zod";
 import { listPlans } from "../../callers/plan-store.ts";
 import { readBuyer } from "../../purchases/state-store.ts";
-import type { ConsolePage } from "../contract.ts";
+import { consolePage } from "../contract.ts";
 import { listHousesNow } from "./house-store.ts";
 import { planView } from "./plan-view.ts";
 
-const query = z.object({});
-
 /** All plans with their limits and the holder's price. Plans that are off sale appear only if the account has them. */
-export const plansPage: ConsolePage<z.infer<typeof query>> = {
+export const plansPage = consolePage({
   path: "/plans",
   nav: { label: "Plans", order: 31, group: "Billing" },
-  query,
   async show({ sql }, { holder: { accountId, isSuspended } }) {
     const [buyer, listed, houses] = await Promise.all([readBuyer(sql, accountId), listPlans(sql), listHousesNow(sql)]);
     if (buyer === null) return null;
@@ -36,4 +32,4 @@ export const plansPage: ConsolePage<z.infer<typeof query>> = {
     };
     return { template: "plans/plans", title: "Plans", data };
   },
-};
+});

@@ -4,14 +4,14 @@ import { listOwnKeys } from "../../callers/holder-key-store.ts";
 import { walletMicros } from "../../ledger/store.ts";
 import { findPurchase, listPurchases, type Purchase } from "../../purchases/history-store.ts";
 import { KIND_WORDS } from "../../purchases/receipt.ts";
-import type { ConsolePage } from "../contract.ts";
+import { consolePage } from "../contract.ts";
 
 const PER_PAGE = 50;
 
 const query = z.object({ page: z.coerce.number().int().min(1).max(100_000).default(1) });
 
 /** Purchases of the account, newest first. */
-export const purchasesPage: ConsolePage<z.infer<typeof query>> = {
+export const purchasesPage = consolePage({
   path: "/purchases",
   nav: { label: "Purchases", order: 32, group: "Billing" },
   query,
@@ -20,14 +20,11 @@ export const purchasesPage: ConsolePage<z.infer<typeof query>> = {
     const data = { rows: rows.map(purchaseView), total, page, perPage: PER_PAGE };
     return { template: "plans/purchases", title: "Purchases", data };
   },
-};
-
-const none = z.object({});
+});
 
 /** One purchase as on its receipt. An account without a key creates its first one here. */
-export const purchasePage: ConsolePage<z.infer<typeof none>> = {
+export const purchasePage = consolePage({
   path: "/purchases/:purchase",
-  query: none,
   async show({ sql }, { holder: { accountId, email, isSuspended }, params }) {
     const id = /^\d{1,18}$/.test(params["purchase"] ?? "") ? BigInt(params["purchase"] ?? "") : null;
     const made = id === null ? null : await findPurchase(sql, accountId, id);
@@ -42,7 +39,7 @@ export const purchasePage: ConsolePage<z.infer<typeof none>> = {
     const crumbs = [{ label: "Purchases", href: "/console/purchases" }];
     return { template: "plans/purchase", title: `Purchase ${made.id}`, data, crumbs };
   },
-};
+});
 
 function purchaseView({ listedMicros, discountMicros, paidMicros, ...made }: Purchase) {
   return {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { ENDPOINTS_TO_TRY } from "../first-call/endpoints.ts";
 import { type CallKind, type CallsOfMinute, listCallKinds, listCallMinutes } from "../../usage/call-minute-store.ts";
-import type { ConsolePage } from "../contract.ts";
+import { consolePage } from "../contract.ts";
 import { outcomeOf } from "../outcomes.ts";
 import { buckets, sumKinds } from "./sums.ts";
 
@@ -25,7 +25,7 @@ const query = z.object({
 });
 
 /** The requests of the last hours by minute, key, endpoint and status, with why some were refused. */
-export const requestsPage: ConsolePage<z.infer<typeof query>> = {
+export const requestsPage = consolePage({
   path: "/requests",
   nav: { label: "Requests", order: 21, group: "API" },
   query,
@@ -51,7 +51,7 @@ export const requestsPage: ConsolePage<z.infer<typeof query>> = {
     };
     return { template: "requests/requests", title: "Requests", data, header, refreshSeconds: REFRESH_SECONDS };
   },
-};
+});
 
 function groupsOf(kinds: readonly CallKind[]) {
   const outcomes = sumKinds(kinds, ({ outcome }) => outcome).map((one) => ({ ...one, ...outcomeOf(one.name) }));

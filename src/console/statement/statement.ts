@@ -6,7 +6,7 @@ import { usd } from "../../money.ts";
 import { listStatement, type StatementEntry } from "../../ledger/statement-store.ts";
 import { walletMicros } from "../../ledger/store.ts";
 import { statementText } from "../../ledger/statement-text.ts";
-import type { ConsolePage } from "../contract.ts";
+import { consolePage } from "../contract.ts";
 
 const PER_PAGE = 50;
 /** One file holds at most so many entries: more are asked for year by year. */
@@ -21,7 +21,7 @@ const query = z.object({
 });
 
 /** Everything that moved money on the account's balance, newest first. */
-const statementPage: ConsolePage<z.infer<typeof query>> = {
+const statementPage = consolePage({
   path: "/statement",
   nav: { label: "Statement", order: 33, group: "Billing" },
   query,
@@ -52,29 +52,30 @@ const statementPage: ConsolePage<z.infer<typeof query>> = {
       },
     };
   },
-};
+});
 
 const whichYear = z.object({ year: z.coerce.number().int().min(2000).max(9999).optional() });
 
 /** The statement as one file; refused where it is more than a file holds, so that none is missing unseen. */
-export const statementFile = (mostEntries: number): ConsolePage<z.infer<typeof whichYear>> => ({
-  path: "/statement/statement.csv",
-  query: whichYear,
-  async show({ sql }, { holder: { accountId }, query: { year = null } }) {
-    const entries = await listStatement(sql, accountId, { year, limit: mostEntries + 1 });
-    if (entries.length > mostEntries) {
-      throw new PageError(
-        422,
-        `expected at most ${mostEntries} entries in a file, found more; add ?year=2026 for one year`,
-      );
-    }
-    const name = year === null ? "statement.csv" : `statement-${year}.csv`;
-    return { file: name, type: "text/csv", text: csvText([COLUMNS, ...entries.map((entry) => cellsOf(entry))]) };
-  },
-});
+export const statementFile = (mostEntries: number) =>
+  consolePage({
+    path: "/statement/statement.csv",
+    query: whichYear,
+    async show({ sql }, { holder: { accountId }, query: { year = null } }) {
+      const entries = await listStatement(sql, accountId, { year, limit: mostEntries + 1 });
+      if (entries.length > mostEntries) {
+        throw new PageError(
+          422,
+          `expected at most ${mostEntries} entries in a file, found more; add ?year=2026 for one year`,
+        );
+      }
+      const name = year === null ? "statement.csv" : `statement-${year}.csv`;
+      return { file: name, type: "text/csv", text: csvText([COLUMNS, ...entries.map((entry) => cellsOf(entry))]) };
+    },
+  });
 
 /** What moved money, to look at and to keep. */
-export const statementPages = [statementPage, statementFile(MOST_IN_FILE)] as readonly ConsolePage[];
+export const statementPages = [statementPage, statementFile(MOST_IN_FILE)];
 
 const COLUMNS = ["entry", "time_utc", "kind", "what", "reference", "amount_usd", "balance_after_usd"];
 

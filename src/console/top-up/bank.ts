@@ -9,16 +9,14 @@ import { inFours } from "../../config/iban.ts";
 import { announcedLetter } from "../../topups/letters.ts";
 import { type BankSettings, hasBank } from "../../topups/bank/method.ts";
 import { countExpected, findTopup, lockTopup, saveTopupState } from "../../topups/topup-store.ts";
-import type { ConsoleAction, ConsolePage } from "../contract.ts";
+import { consoleAction, consolePage } from "../contract.ts";
 import { STATES } from "./states.ts";
 
 const crumbs = [{ label: "Top up", href: "/console/top-up" }];
-const nothing = z.object({});
 
 /** The form for the amount of a bank transfer. */
-export const bankFormPage: ConsolePage<z.infer<typeof nothing>> = {
+export const bankFormPage = consolePage({
   path: "/top-up/bank",
-  query: nothing,
   async show({ sql, settings }, { holder }) {
     if (!hasBank(settings)) return null;
     const open = await countExpected(sql, holder.accountId, "bank");
@@ -30,7 +28,7 @@ export const bankFormPage: ConsolePage<z.infer<typeof nothing>> = {
     };
     return { template: "top-up/bank-form", title: "Bank transfer", data, crumbs };
   },
-};
+});
 
 const announceForm = z.object({
   amount: z.string().max(60),
@@ -38,7 +36,7 @@ const announceForm = z.object({
 });
 
 /** Announces a transfer and creates its reference. */
-export const announceAction: ConsoleAction<z.infer<typeof announceForm>> = {
+export const announceAction = consoleAction({
   name: "topup.bank.announce",
   path: "/top-up/bank",
   needs: ["terms"],
@@ -68,12 +66,11 @@ export const announceAction: ConsoleAction<z.infer<typeof announceForm>> = {
     const message = "Use the reference below. The bank details are on their way to you by mail too.";
     return { ok: true, message, location: `/console/top-up/bank/${made.id}` };
   },
-};
+});
 
 /** Transfer details to copy, and the status. */
-export const bankTransferPage: ConsolePage<z.infer<typeof nothing>> = {
+export const bankTransferPage = consolePage({
   path: "/top-up/bank/:topup",
-  query: nothing,
   async show({ sql, settings }, { holder, params }) {
     const id = idOf(params["topup"]);
     const topup = !hasBank(settings) || id === null ? null : await findTopup(sql, holder.accountId, id);
@@ -92,14 +89,13 @@ export const bankTransferPage: ConsolePage<z.infer<typeof nothing>> = {
     };
     return { template: "top-up/bank", title: `Transfer ${inFours(topup.reference)}`, data, crumbs };
   },
-};
+});
 
 /** Cancels an announced transfer. Money that still arrives is checked like any other. */
-export const cancelTransferAction: ConsoleAction<z.infer<typeof nothing>> = {
+export const cancelTransferAction = consoleAction({
   name: "topup.bank.cancel",
   path: "/top-up/bank/:topup/cancel",
   needs: [],
-  form: nothing,
   async run({ sql, settings }, { holder, params }) {
     const id = idOf(params["topup"]);
     if (!hasBank(settings) || id === null) return { ok: false, missing: true };
@@ -121,7 +117,7 @@ export const cancelTransferAction: ConsoleAction<z.infer<typeof nothing>> = {
       return { ok: true, message: "The transfer is cancelled.", location: "/console/top-up" } as const;
     });
   },
-};
+});
 
 function bankDetails({ BANK_BENEFICIARY, BANK_IBAN, BANK_BIC, BANK_NAME }: BankSettings) {
   return {

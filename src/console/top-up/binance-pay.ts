@@ -7,18 +7,16 @@ import { beginOrder } from "../../topups/binance-pay/begin.ts";
 import { binancePay, ORDER_MICROS, ORDER_MINUTES } from "../../topups/binance-pay/method.ts";
 import { findOrder } from "../../topups/binance-pay/order-store.ts";
 import { findTopup, listTopups } from "../../topups/topup-store.ts";
-import type { ConsoleAction, ConsolePage, ConsoleParts } from "../contract.ts";
+import { consoleAction, consolePage, type ConsoleParts } from "../contract.ts";
 import { STATES } from "./states.ts";
 
 const MOST_LISTED = 50;
 const PATH = "/top-up/binance-pay";
 const crumbs = [{ label: "Top up", href: "/console/top-up" }];
-const nothing = z.object({});
 
 /** The form for the amount of an order, and earlier orders. */
-const binancePayPage: ConsolePage<z.infer<typeof nothing>> = {
+export const binancePayPage = consolePage({
   path: PATH,
-  query: nothing,
   async show({ sql, settings }, { holder: { accountId } }) {
     if (!binancePay.isConfigured(settings)) return null;
     const topups = await listTopups(sql, accountId, MOST_LISTED);
@@ -32,12 +30,11 @@ const binancePayPage: ConsolePage<z.infer<typeof nothing>> = {
     };
     return { template: "top-up/binance-pay", title: "Top up with Binance Pay", data, crumbs };
   },
-};
+});
 
 /** One order: how to pay it, and its status. */
-const orderPage: ConsolePage<z.infer<typeof nothing>> = {
+export const binancePayOrderPage = consolePage({
   path: `${PATH}/:id`,
-  query: nothing,
   async show({ sql, settings }, { holder: { accountId }, params }) {
     const id = params["id"] ?? "";
     if (!binancePay.isConfigured(settings) || !/^\d{1,18}$/.test(id)) return null;
@@ -63,14 +60,14 @@ const orderPage: ConsolePage<z.infer<typeof nothing>> = {
       ...(refreshSeconds !== undefined && { refreshSeconds }),
     };
   },
-};
+});
 
 const form = z.object({
   amount: z.string().trim().max(20),
 });
 
 /** Creates an order. The holder pays it in the app, or lets it expire. */
-const beginAction: ConsoleAction<z.infer<typeof form>> = {
+export const beginBinancePayAction = consoleAction({
   name: "topup.binance-pay",
   path: PATH,
   needs: ["terms"],
@@ -102,10 +99,4 @@ const beginAction: ConsoleAction<z.infer<typeof form>> = {
     const message = "Your order is being created. This page shows where to pay it in a few seconds.";
     return { ok: true, message, location: `/console${PATH}/${begun.topupId}` };
   },
-};
-
-/** Pages of Binance Pay. */
-export const binancePayPages = [binancePayPage, orderPage] as readonly ConsolePage[];
-
-/** Actions of Binance Pay. */
-export const binancePayActions = [beginAction] as readonly ConsoleAction[];
+});

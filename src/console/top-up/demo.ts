@@ -6,10 +6,9 @@ import { listHeldPlans } from "../../callers/account-store.ts";
 import { parseUsd, thousands, usd } from "../../money.ts";
 import { creditDemoMoney, hasOnlyDemoHouses } from "../../topups/demo/demo-store.ts";
 import { DEMO_MICROS } from "../../topups/demo/method.ts";
-import type { ConsoleAction, ConsolePage } from "../contract.ts";
+import { consoleAction, consolePage } from "../contract.ts";
 
 const crumbs = [{ label: "Top up", href: "/console/top-up" }];
-const nothing = z.object({});
 const DIGITS = 12;
 
 /** A new reference, so that a form that is sent twice credits once. */
@@ -18,14 +17,13 @@ export function demoReference(): string {
 }
 
 /** The form of the demo payment; the top-up page has it too. */
-export const demoPage: ConsolePage<z.infer<typeof nothing>> = {
+export const demoPage = consolePage({
   path: "/top-up/demo",
-  query: nothing,
   show: ({ isDemo }) =>
     Promise.resolve(
       isDemo ? { template: "top-up/demo", title: "Demo payment", data: { reference: demoReference() }, crumbs } : null,
     ),
-};
+});
 
 const form = z.object({
   amount: z.string().trim().max(20),
@@ -33,7 +31,7 @@ const form = z.object({
 });
 
 /** Credits demo money. Responds 404 unless the instance is a demo. */
-export const demoAction: ConsoleAction<z.infer<typeof form>> = {
+export const demoAction = consoleAction({
   name: "topup.demo",
   path: "/top-up/demo",
   needs: ["terms"],
@@ -65,4 +63,4 @@ export const demoAction: ConsoleAction<z.infer<typeof form>> = {
     const location = held.length === 0 ? "/console/plans" : "/console/top-up";
     return { ok: true, message: `${thousands(usd(micros))} USD of demo money were added to your balance.`, location };
   },
-};
+});

@@ -1,21 +1,18 @@
-import { z } from "zod";
 import { walletMicros } from "../../ledger/store.ts";
 import { configuredMethods } from "../../topups/methods.ts";
 import { listTopups } from "../../topups/topup-store.ts";
-import type { ConsolePage } from "../contract.ts";
+import { consolePage } from "../contract.ts";
 import { demoReference } from "./demo.ts";
 import { topupRow } from "./topup-row.ts";
 
 const MOST_TOPUPS = 200;
 /** Reload interval while a top-up is pending. */
 const REFRESH_SECONDS = 15;
-const nothing = z.object({});
 
 /** The configured payment methods, and earlier top-ups. */
-export const topUpPage: ConsolePage<z.infer<typeof nothing>> = {
+export const topUpPage = consolePage({
   path: "/top-up",
   nav: { label: "Top up", order: 30, group: "Billing" },
-  query: nothing,
   async show({ sql, settings, isDemo }, { holder }) {
     const [topups, balance] = await Promise.all([
       listTopups(sql, holder.accountId, MOST_TOPUPS),
@@ -38,4 +35,4 @@ export const topUpPage: ConsolePage<z.infer<typeof nothing>> = {
       ...(data.isPending && { refreshSeconds: REFRESH_SECONDS }),
     };
   },
-};
+});

@@ -1,5 +1,4 @@
 import { toString as toSvg } from "qrcode";
-import { z } from "zod";
 import { thousands, usd } from "../../money.ts";
 import { addressOf } from "../../topups/usdt/address.ts";
 import { chainOfId } from "../../config/usdt-chains.ts";
@@ -7,19 +6,17 @@ import { type Deposit, listDeposits, smallMicros } from "../../topups/usdt/depos
 import { type EndpointState, listEndpoints } from "../../topups/usdt/endpoints/endpoint-store.ts";
 import { confirmationsOf } from "../../topups/usdt/endpoints/ranges.ts";
 import { type Usdt, usdtOf } from "../../config/usdt.ts";
-import type { ConsolePage } from "../contract.ts";
+import { consolePage } from "../contract.ts";
 
 const MOST_DEPOSITS = 50;
 const REFRESH_SECONDS = 10;
 /** One failed query is repeated soon; the page reports a failure that lasts longer. */
 const AWAY_MS = 60_000;
 const crumbs = [{ label: "Top up", href: "/console/top-up" }];
-const nothing = z.object({});
 
 /** The holder's USDT address, and deposits to it with their confirmations. */
-export const usdtPage: ConsolePage<z.infer<typeof nothing>> = {
+export const usdtPage = consolePage({
   path: "/top-up/usdt",
-  query: nothing,
   async show({ sql, settings, log }, { holder: { accountId } }) {
     const usdt = usdtOf(settings);
     if (usdt === null) return null;
@@ -45,7 +42,7 @@ export const usdtPage: ConsolePage<z.infer<typeof nothing>> = {
     };
     return { template: "top-up/usdt", title: "USDT on-chain", data, crumbs, refreshSeconds: REFRESH_SECONDS };
   },
-};
+});
 
 /** Encodes the address only: all wallets read it, few read a payment URI. */
 async function qrOf(address: string): Promise<string> {

@@ -4,7 +4,7 @@ import { PageError } from "../../frame/errors.ts";
 import { callsFigure } from "../../frame/figure.ts";
 import { listKeyDays } from "../../usage/by-key-store.ts";
 import { readUsage } from "../../usage/store.ts";
-import type { ConsolePage } from "../contract.ts";
+import { consolePage } from "../contract.ts";
 import { sumByEndpoint, sumByKey, total } from "./sums.ts";
 
 /** Rows of the largest table on the page; a file has all of them. */
@@ -18,10 +18,9 @@ const LIMITS = "expected 1 to 92 days";
 const query = z.object({
   days: z.coerce.number("expected a number of days").int().min(1, LIMITS).max(92, LIMITS).default(31),
 });
-type Query = z.infer<typeof query>;
 
 /** What was called: by day, by key and by endpoint, of up to 92 UTC days. */
-export const usagePage: ConsolePage<Query> = {
+export const usagePage = consolePage({
   path: "/usage",
   nav: { label: "Usage", order: 22, group: "API" },
   query,
@@ -47,10 +46,10 @@ export const usagePage: ConsolePage<Query> = {
     };
     return { template: "usage/usage", title: "Usage", data, header };
   },
-};
+});
 
 /** The same as a file, a row for each day, key and endpoint. */
-export const usageFile: ConsolePage<Query> = {
+export const usageFile = consolePage({
   path: "/usage/usage.csv",
   query,
   async show({ sql }, { holder: { accountId }, query: { days } }) {
@@ -71,4 +70,4 @@ export const usageFile: ConsolePage<Query> = {
     ]);
     return { file: "usage.csv", type: "text/csv", text: csvText([head, ...lines]) };
   },
-};
+});

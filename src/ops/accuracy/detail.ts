@@ -6,7 +6,7 @@ import { listHitRates, type RateSums } from "../../forecasts/accuracy/rates-stor
 import { type Measured, measure } from "../../forecasts/accuracy/measure.ts";
 import { findTablesOf } from "../../rounds/lists/table-filter-store.ts";
 import type { Log } from "../../log.ts";
-import type { OpsPage } from "../contract.ts";
+import { opsPage } from "../contract.ts";
 import { csvText } from "../../csv.ts";
 import { type Figure, figureOf } from "../../frame/figure.ts";
 import { featureText } from "./list.ts";
@@ -23,7 +23,7 @@ const query = z.object({
 type Query = z.infer<typeof query>;
 
 /** All that is known of one feature of a table, or of the tables of a house together. */
-export const accuracyDetailPage: OpsPage<Query> = {
+export const accuracyDetailPage = opsPage({
   path: "/accuracy/detail",
   query,
   async show(parts, { query: asked }) {
@@ -50,10 +50,10 @@ export const accuracyDetailPage: OpsPage<Query> = {
     const crumbs = [{ label: "Accuracy", href: `/ops/accuracy?period=${asked.period}` }];
     return { template: "accuracy/detail", title, data, crumbs };
   },
-};
+});
 
 /** The same as a file: one line for each number on the page, formatted as on the page. */
-export const accuracyDetailFile: OpsPage<Query> = {
+export const accuracyDetailFile = opsPage({
   path: "/accuracy/detail.csv",
   query,
   async show({ sql }, { query: asked }) {
@@ -72,7 +72,7 @@ export const accuracyDetailFile: OpsPage<Query> = {
     const text = csvText([head, ...lines.map((line) => [...same, ...line])]);
     return { file: `accuracy-${asked.of}-${asked.feature}-${asked.period}.csv`, type: "text/csv", text };
   },
-};
+});
 
 async function read(sql: Sql, { of, feature, period, model }: Query) {
   const chosen = await findTablesOf(sql, of);

@@ -3,7 +3,7 @@ import { type DamagedRow, listMeasuredOrDamaged, type MeasuredRow } from "../../
 import { PERIODS } from "../../forecasts/accuracy/periods.ts";
 import { figuresOf } from "../../forecasts/accuracy/figures/figures.ts";
 import { verdictOf } from "../../forecasts/accuracy/figures/verdict.ts";
-import type { OpsPage, OpsParts } from "../contract.ts";
+import { opsPage, type OpsParts } from "../contract.ts";
 import { csvText } from "../../csv.ts";
 import { PageError } from "../../frame/errors.ts";
 import type { Tone } from "../../frame/format.ts";
@@ -32,7 +32,7 @@ const query = z.object({
 type Query = z.infer<typeof query>;
 
 /** What was measured of issued forecasts, a feature of a table on a line. */
-export const accuracyPage: OpsPage<Query> = {
+export const accuracyPage = opsPage({
   path: "/accuracy",
   nav: { label: "Accuracy", order: 26, group: "Data" },
   query,
@@ -41,10 +41,10 @@ export const accuracyPage: OpsPage<Query> = {
     const data = { ...found, query: asked, periods: PERIODS, periodLabel, perPage: PER_PAGE };
     return { template: "accuracy/list", title: "Accuracy", data };
   },
-};
+});
 
 /** The same list as a file: all of its pages, and more decimals for calculations. */
-export const accuracyFile: OpsPage<Query> = {
+export const accuracyFile = opsPage({
   path: "/accuracy/list.csv",
   query,
   async show(parts, { query: asked }) {
@@ -56,7 +56,7 @@ export const accuracyFile: OpsPage<Query> = {
     const text = csvText([COLUMNS.map(([, label]) => label), ...rows]);
     return { file: `accuracy-${asked.period}.csv`, type: "text/csv", text };
   },
-};
+});
 
 /** The cells of a line, in the order of the page. */
 const COLUMNS = [

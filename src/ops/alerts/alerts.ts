@@ -5,7 +5,7 @@ import { readBoard } from "../board/facts.ts";
 import { findProblems, groupProblems, type Problem } from "../board/problems.ts";
 import { maySnooze, MOST_SNOOZED, problemKey, SNOOZES, splitSnoozed } from "../board/snooze.ts";
 import { deleteSnooze, listClosedAlerts, saveSnoozes } from "../board/snooze-store.ts";
-import type { OpsAction, OpsPage } from "../contract.ts";
+import { opsAction, opsPage } from "../contract.ts";
 import { PER_PAGE, reason } from "../payloads/listing.ts";
 
 const LIST = "/ops/alerts";
@@ -17,7 +17,7 @@ const query = z.object({
 });
 
 /** Everything that is wrong now, what staff have snoozed, and the alerts that are over. */
-export const alertsPage: OpsPage<z.infer<typeof query>> = {
+export const alertsPage = opsPage({
   path: "/alerts",
   nav: { label: "Alerts", order: 10.5, group: "Live" },
   query,
@@ -45,7 +45,7 @@ export const alertsPage: OpsPage<z.infer<typeof query>> = {
     };
     return { template: "alerts/alerts", title: "Alerts", data, header: { tabs }, refreshSeconds: 10 };
   },
-};
+});
 
 const key = z
   .string()
@@ -62,7 +62,7 @@ const snoozeForm = z.object({
 });
 
 /** Hides problems from the board for some time, with a reason. They stay on the page of alerts. */
-export const snoozeAction: OpsAction<z.infer<typeof snoozeForm>> = {
+export const snoozeAction = opsAction({
   name: "alert.snooze",
   path: "/alerts/snooze",
   roles: ROLES,
@@ -85,12 +85,12 @@ export const snoozeAction: OpsAction<z.infer<typeof snoozeForm>> = {
     const message = `Snoozed ${problems.length === 1 ? "1 problem" : `${problems.length} problems`} ${how}.`;
     return { ok: true, message, location: form.back === "board" ? "/ops" : LIST };
   },
-};
+});
 
 const endForm = z.object({ problem: key });
 
 /** Ends a snooze: the problem is on the board again. */
-export const endSnoozeAction: OpsAction<z.infer<typeof endForm>> = {
+export const endSnoozeAction = opsAction({
   name: "alert.end-snooze",
   path: "/alerts/end-snooze",
   roles: ROLES,
@@ -109,7 +109,7 @@ export const endSnoozeAction: OpsAction<z.infer<typeof endForm>> = {
     if (!ended) return { ok: true, message: "This snooze has ended already.", location, didNothing: true };
     return { ok: true, message: "The problem is open again.", location };
   },
-};
+});
 
 /** The target of an audit entry: the first problems, and how many more. */
 function targetOf(problems: readonly Pick<Problem, "kind" | "subject">[]): string {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { type AuditSearch, type KeptEntry, listAuditFacets, searchAudit } from "../../audit/store.ts";
 import { csvText } from "../../csv.ts";
-import type { OpsPage } from "../contract.ts";
+import { type OpsPage, opsPage } from "../contract.ts";
 import { PageError } from "../../frame/errors.ts";
 import { diffOf, maskedText } from "./diff.ts";
 import { sentenceOf } from "./sentence.ts";
@@ -37,9 +37,7 @@ const searchPage = search.extend({
     .default(""),
 });
 
-type SearchQuery = z.infer<typeof search>;
-
-const auditPage: OpsPage<z.infer<typeof searchPage>> = {
+const auditPage = opsPage({
   path: "/audit",
   nav: { label: "Audit log", order: 42, group: "Administration" },
   query: searchPage,
@@ -59,28 +57,29 @@ const auditPage: OpsPage<z.infer<typeof searchPage>> = {
     const data = { rows, ...facets, next, before, perPage: PER_PAGE };
     return { template: "audit/audit", title: "Audit log", data };
   },
-};
+});
 
 /** The matching entries as a file; refused if there are more than it holds, so that none is missing unnoticed. */
-export const auditFile = (mostEntries: number): OpsPage<SearchQuery> => ({
-  path: "/audit/audit.csv",
-  query: search,
-  async show({ sql }, { query }) {
-    const found: KeptEntry[] = [];
-    let before: bigint | null = null;
-    do {
-      const { entries, next } = await searchAudit(sql, query, { before, limit: mostEntries - found.length + 1 });
-      found.push(...entries);
-      if (found.length > mostEntries)
-        throw new PageError(
-          422,
-          `expected at most ${mostEntries} entries in a file, found more; choose a shorter time`,
-        );
-      before = next;
-    } while (before !== null);
-    return { file: "audit.csv", type: "text/csv", text: csvOf(found) };
-  },
-});
+export const auditFile = (mostEntries: number) =>
+  opsPage({
+    path: "/audit/audit.csv",
+    query: search,
+    async show({ sql }, { query }) {
+      const found: KeptEntry[] = [];
+      let before: bigint | null = null;
+      do {
+        const { entries, next } = await searchAudit(sql, query, { before, limit: mostEntries - found.length + 1 });
+        found.push(...entries);
+        if (found.length > mostEntries)
+          throw new PageError(
+            422,
+            `expected at most ${mostEntries} entries in a file, found more; choose a shorter time`,
+          );
+        before = next;
+      } while (before !== null);
+      return { file: "audit.csv", type: "text/csv", text: csvOf(found) };
+    },
+  });
 
 /** The search in the audit log, as a page and as a file. */
 export const auditPages: readonly OpsPage[] = [auditPage, auditFile(MOST_IN_FILE)];

@@ -5,15 +5,12 @@ import { checkLine } from "../../topups/bank/check-line.ts";
 import { lineName } from "../../topups/bank/line.ts";
 import { saveLines } from "../../topups/bank/line-store.ts";
 import { auditEntry } from "../audit-entry.ts";
-import type { OpsAction, OpsPage } from "../contract.ts";
+import { opsAction, opsPage } from "../contract.ts";
 import { roles } from "./decide.ts";
 
-const nothing = z.object({});
-
 /** A form for one line of a statement. */
-export const entryPage: OpsPage<z.infer<typeof nothing>> = {
+export const bankEntryPage = opsPage({
   path: "/bank/lines/new",
-  query: nothing,
   show({ settings }, { visitor }) {
     const data = {
       currencies: settings.BANK_CURRENCIES,
@@ -24,7 +21,7 @@ export const entryPage: OpsPage<z.infer<typeof nothing>> = {
     const crumbs = [{ label: "Bank transfers", href: "/ops/bank" }];
     return Promise.resolve({ template: "bank/entry", title: "Enter a transfer", data, crumbs });
   },
-};
+});
 
 const field = z.string().max(1_200);
 const form = z.object({
@@ -38,7 +35,7 @@ const form = z.object({
 });
 
 /** Stores one line of a statement. */
-export const entryAction: OpsAction<z.infer<typeof form>> = {
+export const addLineAction = opsAction({
   name: "bank.line.add",
   path: "/bank/lines/new",
   roles,
@@ -62,4 +59,4 @@ export const entryAction: OpsAction<z.infer<typeof form>> = {
       return { ok: true, message: `${lineName(line)} is entered`, location: `/ops/bank/lines/${line.id}` } as const;
     });
   },
-};
+});

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { parseRate } from "../../topups/bank/statements/amount.ts";
 import { approveReturn, requestReturn, holdLine, stopReturn } from "../../topups/bank/hold.ts";
 import { findLine } from "../../topups/bank/line-store.ts";
-import type { OpsAction } from "../contract.ts";
+import { opsAction } from "../contract.ts";
 import { reason } from "../payloads/listing.ts";
 import { decide, roles } from "./decide.ts";
 
@@ -14,7 +14,7 @@ const id = z
 const holdForm = z.object({ rate: z.string().trim().max(40).default(""), reason });
 
 /** Puts a line into suspense. */
-export const holdAction: OpsAction<z.infer<typeof holdForm>> = {
+export const holdLineAction = opsAction({
   name: "bank.line.hold",
   path: "/bank/lines/:id/hold",
   roles,
@@ -31,12 +31,12 @@ export const holdAction: OpsAction<z.infer<typeof holdForm>> = {
         return read.ok ? holdLine(tx, by, { lineId, rateE8: read.value, reason: why }) : read;
       },
     }),
-};
+});
 
 const askForm = z.object({ reason });
 
 /** Records that the bank returned the money of a line; another person has to confirm it. */
-export const requestReturnAction: OpsAction<z.infer<typeof askForm>> = {
+export const requestReturnAction = opsAction({
   name: "bank.return.ask",
   path: "/bank/lines/:id/return",
   roles,
@@ -48,12 +48,12 @@ export const requestReturnAction: OpsAction<z.infer<typeof askForm>> = {
       reason: sent.form.reason,
       work: (tx, by, lineId, { reason: why }) => requestReturn(tx, by, { lineId, reason: why }),
     }),
-};
+});
 
 const approveForm = z.object({ return: id });
 
 /** Confirms a return that another person recorded. */
-export const approveReturnAction: OpsAction<z.infer<typeof approveForm>> = {
+export const approveReturnAction = opsAction({
   name: "bank.return.approve",
   title: "Approve return",
   path: "/bank/lines/:id/return/approve",
@@ -67,12 +67,12 @@ export const approveReturnAction: OpsAction<z.infer<typeof approveForm>> = {
       work: (tx, by, lineId, form) =>
         approveReturn(tx, by, { lineId, returnId: form.return, isOnePerson: parts.settings.BANK_ONE_PERSON }),
     }),
-};
+});
 
 const stopForm = z.object({ return: id, reason });
 
 /** Cancels a return: the money was not sent. */
-export const stopReturnAction: OpsAction<z.infer<typeof stopForm>> = {
+export const stopReturnAction = opsAction({
   name: "bank.return.stop",
   path: "/bank/lines/:id/return/stop",
   roles,
@@ -84,4 +84,4 @@ export const stopReturnAction: OpsAction<z.infer<typeof stopForm>> = {
       reason: sent.form.reason,
       work: (tx, by, lineId, form) => stopReturn(tx, by, { lineId, returnId: form.return, reason: form.reason }),
     }),
-};
+});

@@ -9,7 +9,7 @@ import { saveLines } from "../../topups/bank/line-store.ts";
 import { countRows, isImported, previewStatement } from "../../topups/bank/statements/preview.ts";
 import { readStatement } from "../../topups/bank/statements/statement.ts";
 import { auditEntry } from "../audit-entry.ts";
-import type { OpsAction, OpsPage } from "../contract.ts";
+import { opsAction, opsPage } from "../contract.ts";
 import { idOf } from "../payloads/listing.ts";
 import { roles } from "./decide.ts";
 
@@ -17,16 +17,14 @@ import { roles } from "./decide.ts";
 const LARGEST_FILE = 1_048_576;
 const LONGEST_FILE_NAME = 200;
 
-const nothing = z.object({});
 const crumbs = [
   { label: "Bank transfers", href: "/ops/bank" },
   { label: "Import a statement", href: "/ops/bank/import" },
 ];
 
 /** A form for a statement: a file, or its text. */
-export const importPage: OpsPage<z.infer<typeof nothing>> = {
+export const bankImportPage = opsPage({
   path: "/bank/import",
-  query: nothing,
   show({ settings }, { visitor }) {
     const data = {
       bank: settings.BANK_NAME ?? "",
@@ -35,7 +33,7 @@ export const importPage: OpsPage<z.infer<typeof nothing>> = {
     };
     return Promise.resolve({ template: "bank/import", title: "Import a statement", data, crumbs: crumbs.slice(0, 1) });
   },
-};
+});
 
 const previewForm = z
   .object({
@@ -56,7 +54,7 @@ const previewForm = z
   });
 
 /** Stores a statement as it was sent and leads to its preview; nothing is imported yet. */
-export const previewAction: OpsAction<z.infer<typeof previewForm>> = {
+export const previewImportAction = opsAction({
   name: "bank.import.preview",
   path: "/bank/import",
   roles,
@@ -83,12 +81,11 @@ export const previewAction: OpsAction<z.infer<typeof previewForm>> = {
     });
     return { ok: true, message: "", location: `/ops/bank/imports/${id}` };
   },
-};
+});
 
 /** Every row of a statement, and what importing it would do. */
-export const importPreviewPage: OpsPage<z.infer<typeof nothing>> = {
+export const bankImportPreviewPage = opsPage({
   path: "/bank/imports/:id",
-  query: nothing,
   async show({ sql, settings }, { visitor, params }) {
     const id = idOf(params["id"]);
     const stored = id === null ? null : await findImport(sql, id);
@@ -111,18 +108,17 @@ export const importPreviewPage: OpsPage<z.infer<typeof nothing>> = {
     };
     return { template: "bank/import-preview", title: `Statement ${stored.id}`, data, crumbs };
   },
-};
+});
 
 /**
  * Imports the lines of a statement; stored lines are not changed. A statement that was imported before leads to its lines
  * and changes nothing.
  */
-export const importAction: OpsAction<z.infer<typeof nothing>> = {
+export const runImportAction = opsAction({
   name: "bank.import.run",
   path: "/bank/imports/:id/import",
   roles,
   isDangerous: false,
-  form: nothing,
   async run({ sql, settings }, { visitor, params }) {
     const id = idOf(params["id"]);
     const stored = id === null ? null : await findImport(sql, id);
@@ -150,7 +146,7 @@ export const importAction: OpsAction<z.infer<typeof nothing>> = {
       return { ok: true, message: resultText(after), location } as const;
     });
   },
-};
+});
 
 /** The outcome of an import, in the words of its preview. */
 function resultText({

@@ -9,7 +9,7 @@ import { findLine, listTwins } from "../../topups/bank/line-store.ts";
 import { listMatches } from "../../topups/bank/match-store.ts";
 import { listReturns } from "../../topups/bank/return-store.ts";
 import { findTarget, type Target } from "../../topups/bank/target-store.ts";
-import type { OpsPage } from "../contract.ts";
+import { opsPage } from "../contract.ts";
 import { idOf } from "../payloads/listing.ts";
 
 const querySchema = z.object({
@@ -19,7 +19,7 @@ const querySchema = z.object({
 });
 
 /** One line: its facts, the top-ups that it may belong to, and the decisions on it. */
-export const linePage: OpsPage<z.infer<typeof querySchema>> = {
+export const bankLinePage = opsPage({
   path: "/bank/lines/:id",
   query: querySchema,
   async show({ sql, settings }, { visitor, params, query }) {
@@ -58,7 +58,7 @@ export const linePage: OpsPage<z.infer<typeof querySchema>> = {
     const crumbs = [{ label: "Bank transfers", href: "/ops/bank" }];
     return { template: "bank/line", title: `${line.bank} ${line.bankRef}`, data, crumbs };
   },
-};
+});
 
 /** What a match would credit, or the problem with what was typed. */
 type Preview = { ok: true; target: Target; micros: bigint; rate: string } | { ok: false; problem: string };

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { parseRate } from "../../topups/bank/statements/amount.ts";
 import { findLine } from "../../topups/bank/line-store.ts";
 import { approveMatch, matchLine, rejectMatch, takeBackMatch } from "../../topups/bank/match.ts";
-import type { OpsAction } from "../contract.ts";
+import { opsAction } from "../contract.ts";
 import { reason } from "../payloads/listing.ts";
 import { decide, roles } from "./decide.ts";
 
@@ -21,7 +21,7 @@ const matchForm = z.object({
 });
 
 /** Matches a line with an account. */
-export const matchAction: OpsAction<z.infer<typeof matchForm>> = {
+export const matchLineAction = opsAction({
   name: "bank.line.match",
   path: "/bank/lines/:id/match",
   roles,
@@ -39,12 +39,12 @@ export const matchAction: OpsAction<z.infer<typeof matchForm>> = {
         return matchLine(tx, by, { lineId, to, accountId: account, rateE8: read.value, note });
       },
     }),
-};
+});
 
 const approveForm = z.object({ match: id });
 
 /** Credits what another person matched. */
-export const approveAction: OpsAction<z.infer<typeof approveForm>> = {
+export const approveMatchAction = opsAction({
   name: "bank.match.approve",
   title: "Approve transfer",
   path: "/bank/lines/:id/approve",
@@ -58,13 +58,12 @@ export const approveAction: OpsAction<z.infer<typeof approveForm>> = {
       work: (tx, by, lineId, { match }) =>
         approveMatch(tx, by, { lineId, matchId: match, isOnePerson: parts.settings.BANK_ONE_PERSON }),
     }),
-};
+});
 
 const reasonForm = z.object({ match: id, reason });
-type ReasonForm = z.infer<typeof reasonForm>;
 
 /** Withdraws a match that is not approved. */
-export const takeBackAction: OpsAction<ReasonForm> = {
+export const takeBackMatchAction = opsAction({
   name: "bank.match.take-back",
   path: "/bank/lines/:id/unmatch",
   roles,
@@ -76,10 +75,10 @@ export const takeBackAction: OpsAction<ReasonForm> = {
       reason: sent.form.reason,
       work: (tx, by, lineId, { match, reason: why }) => takeBackMatch(tx, by, { lineId, matchId: match, reason: why }),
     }),
-};
+});
 
 /** Rejects a transfer. */
-export const rejectAction: OpsAction<ReasonForm> = {
+export const rejectMatchAction = opsAction({
   name: "bank.match.reject",
   path: "/bank/lines/:id/reject",
   roles,
@@ -91,4 +90,4 @@ export const rejectAction: OpsAction<ReasonForm> = {
       reason: sent.form.reason,
       work: (tx, by, lineId, { match, reason: why }) => rejectMatch(tx, by, { lineId, matchId: match, reason: why }),
     }),
-};
+});

@@ -5,7 +5,7 @@ import { listExpected } from "../../topups/bank/expected-store.ts";
 import { inFours } from "../../config/iban.ts";
 import { countLines, listLines } from "../../topups/bank/line-store.ts";
 import { hasBank } from "../../topups/bank/method.ts";
-import type { OpsPage } from "../contract.ts";
+import { opsPage } from "../contract.ts";
 import { transfersText } from "./imports.ts";
 import { idOf, PER_PAGE } from "../payloads/listing.ts";
 
@@ -20,7 +20,7 @@ const querySchema = z.object({
 });
 
 /** Lines of bank statements and what waits for whom, and the transfers that were announced. */
-export const bankPage: OpsPage<z.infer<typeof querySchema>> = {
+export const bankPage = opsPage({
   path: "/bank",
   nav: { label: "Bank", order: 30, group: "Money" },
   query: querySchema,
@@ -61,4 +61,4 @@ export const bankPage: OpsPage<z.infer<typeof querySchema>> = {
       : {};
     return { template: "bank/queue", title: "Bank transfers", data, header };
   },
-};
+});

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { STATUSES } from "../../houses/status.ts";
-import type { OpsPage, OpsParts } from "../contract.ts";
+import { opsPage, type OpsParts } from "../contract.ts";
 import { readBoard } from "./facts.ts";
 import { heatRow, heatStart } from "./heat.ts";
 import { listCells, listGapMarks } from "./heat-store.ts";
@@ -29,7 +29,7 @@ const querySchema = z.object({
 });
 
 /** Every house and table at a glance: what is wrong first, then all tables, then how fresh they were in the last day. */
-export const boardPage: OpsPage<z.infer<typeof querySchema>> = {
+export const boardPage = opsPage({
   path: "/",
   nav: { label: "Board", order: 10, group: "Live" },
   query: querySchema,
@@ -71,7 +71,7 @@ export const boardPage: OpsPage<z.infer<typeof querySchema>> = {
     };
     return { template: "board/board", title: "Board", data, refreshSeconds: 5 };
   },
-};
+});
 
 /** The rows of the requested page, with how their houses' polls went. */
 async function pageOfRows(

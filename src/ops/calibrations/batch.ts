@@ -1,16 +1,12 @@
-import { z } from "zod";
 import { listRunsOfBatch } from "../../calibration/runs/run-list-store.ts";
-import type { OpsPage } from "../contract.ts";
+import { opsPage } from "../contract.ts";
 import { idOf } from "../payloads/listing.ts";
 import { MOST_COMPARED } from "./compare-view.ts";
 import { CALIBRATIONS, runView } from "./run-view.ts";
 
-const nothing = z.object({});
-
 /** Runs that were requested together, one a table: the progress of each and of all. */
-export const batchPage: OpsPage<z.infer<typeof nothing>> = {
+export const batchPage = opsPage({
   path: "/calibrations/batches/:batch",
-  query: nothing,
   async show({ sql }, { params }) {
     const id = idOf(params["batch"]);
     const runs = id === null ? [] : (await listRunsOfBatch(sql, String(id))).map(runView);
@@ -33,4 +29,4 @@ export const batchPage: OpsPage<z.infer<typeof nothing>> = {
     const refresh = runs.some(({ isOpen }) => isOpen) ? { refreshSeconds: 2 } : {};
     return { template: "calibrations/batch", title: `Batch ${id}`, data, crumbs, ...refresh };
   },
-};
+});

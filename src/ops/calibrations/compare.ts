@@ -16,7 +16,7 @@ import { type Figure, figureOf } from "../../frame/figure.ts";
 import { BIN_COLUMNS, binRow, pointOf } from "../../frame/accuracy-format.ts";
 import type { Log } from "../../log.ts";
 import { auditEntry } from "../audit-entry.ts";
-import type { OpsAction, OpsPage } from "../contract.ts";
+import { opsAction, opsPage } from "../contract.ts";
 import { idsOf } from "../payloads/listing.ts";
 import {
   type ComparedSide,
@@ -34,10 +34,9 @@ const query = z.object({
     "select at least two calibrations",
   ),
 });
-type Query = z.infer<typeof query>;
 
 /** Calibrations side by side, and their paired differences from the first once a worker has computed them. */
-export const comparePage: OpsPage<Query> = {
+export const compareCalibrationsPage = opsPage({
   path: "/calibrations/compare",
   query,
   async show({ sql, log }, { query: { id: ids } }) {
@@ -66,7 +65,7 @@ export const comparePage: OpsPage<Query> = {
     const title = `Calibrations ${listOf(names)}`;
     return { template: "calibrations/compare", title, data, crumbs, ...refresh };
   },
-};
+});
 
 /** The records in the order of their ids; null if one is missing. */
 async function findAll(sql: Queryable, ids: readonly bigint[]): Promise<WholeCalibration[] | null> {
@@ -164,7 +163,7 @@ function problemOf(a: WholeCalibration, b: WholeCalibration): string | null {
 }
 
 /** Requests the comparison of each calibration with the first on the rounds that both cover. */
-export const compareAction: OpsAction<Query> = {
+export const compareCalibrationsAction = opsAction({
   name: "calibration.compare",
   path: "/calibrations/compare",
   roles: ["data"],
@@ -201,7 +200,7 @@ export const compareAction: OpsAction<Query> = {
       count === 0 ? "Already requested" : `${count === 1 ? "1 comparison" : `${count} comparisons`} queued`;
     return { ok: true, message, location: linkTo(names) };
   },
-};
+});
 
 /** The page that compares these calibrations; differences are from the first. */
 export function linkTo(ids: readonly string[]): string {

@@ -3,7 +3,7 @@ import { appendAudit } from "../../audit/store.ts";
 import { labelRun } from "../../calibration/runs/run-list-store.ts";
 import { PageError } from "../../frame/errors.ts";
 import { auditEntry } from "../audit-entry.ts";
-import type { OpsAction } from "../contract.ts";
+import { opsAction } from "../contract.ts";
 import { idOf } from "../payloads/listing.ts";
 import { CALIBRATIONS } from "./run-view.ts";
 
@@ -60,7 +60,7 @@ const form = z.object({
 });
 
 /** Sets the note and the tags of a run. */
-export const labelAction: OpsAction<z.infer<typeof form>> = {
+export const labelRunAction = opsAction({
   name: "calibration.label",
   path: "/calibrations/runs/:run/labels",
   roles: ["data"],
@@ -86,4 +86,4 @@ export const labelAction: OpsAction<z.infer<typeof form>> = {
     if (!isFound) throw new PageError(404, "there is no such run");
     return { ok: true, message: `Note and tags of run ${id} saved`, location: `${CALIBRATIONS}/runs/${id}` };
   },
-};
+});

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { listCalibrations, LOOKED_AT, type RecordSort } from "../../calibration/calibration-list-store.ts";
 import { countRuns, listRuns, listTags } from "../../calibration/runs/run-list-store.ts";
 import type { PageHeader } from "../../frame/view.ts";
-import type { OpsPage, Visitor } from "../contract.ts";
+import { opsPage, type Visitor } from "../contract.ts";
 import { choose, PER_PAGE } from "../payloads/listing.ts";
 import { MOST_COMPARED } from "./compare-view.ts";
 import { tagFilter } from "./labels.ts";
@@ -23,7 +23,7 @@ const records = z.object({
 });
 
 /** Open runs, and the calibrations that replays created. */
-export const calibrationsPage: OpsPage<z.infer<typeof records>> = {
+export const calibrationsPage = opsPage({
   path: "/calibrations",
   nav: { label: "Calibrations", order: 25, group: "Data" },
   query: records,
@@ -65,7 +65,7 @@ export const calibrationsPage: OpsPage<z.infer<typeof records>> = {
     const header = { ...startHeader(visitor), more: [{ label: "All runs", href: `${CALIBRATIONS}/runs` }] };
     return { template: "calibrations/list", title: "Calibrations", data, header };
   },
-};
+});
 
 /** The primary action of both lists, for staff who may take it. */
 function startHeader({ role }: Visitor): PageHeader {
@@ -80,7 +80,7 @@ const runs = z.object({
 });
 
 /** Manual runs of every requester and status. */
-export const runsPage: OpsPage<z.infer<typeof runs>> = {
+export const runsPage = opsPage({
   path: "/calibrations/runs",
   query: runs,
   async show({ sql }, { query, visitor }) {
@@ -100,4 +100,4 @@ export const runsPage: OpsPage<z.infer<typeof runs>> = {
     const header = startHeader(visitor);
     return { template: "calibrations/runs", title: "Manual runs", data, crumbs, header, refreshSeconds: 5 };
   },
-};
+});

@@ -8,7 +8,7 @@ import { notLive, promoteCalibration } from "../../calibration/promote.ts";
 import { findNewestPromotion, readTable, type NewestPromotion } from "../../calibration/promotion-store.ts";
 import { promotionReport } from "../../calibration/promotion-report.ts";
 import { auditEntry } from "../audit-entry.ts";
-import type { OpsAction, OpsPage } from "../contract.ts";
+import { opsAction, opsPage } from "../contract.ts";
 import { PageError } from "../../frame/errors.ts";
 import { idOf, reason, tellReaders } from "../payloads/listing.ts";
 import { CALIBRATIONS } from "./run-view.ts";
@@ -18,12 +18,9 @@ const MOST_ROUNDS = 300_000n;
 /** A chunk takes about 10 ms, since this process also serves callers. */
 const ROUNDS_PER_CHUNK = 2000;
 
-const nothing = z.object({});
-
 /** What a promotion would change, with the form that promotes. */
-export const promotePage: OpsPage<z.infer<typeof nothing>> = {
+export const promoteCalibrationPage = opsPage({
   path: "/calibrations/:id/promote",
-  query: nothing,
   async show({ sql }, { params }) {
     const id = idOf(params["id"]);
     const row = id === null ? null : await findCalibration(sql, String(id));
@@ -50,7 +47,7 @@ export const promotePage: OpsPage<z.infer<typeof nothing>> = {
     ];
     return { template: "calibrations/promote", title: `Promote calibration ${row.id}`, data, crumbs };
   },
-};
+});
 
 function problemOf(row: WholeCalibration, newestSeq: bigint): string | null {
   const behind = newestSeq - row.toSeq;
@@ -73,7 +70,7 @@ class PromotedMeanwhile extends Error {
 }
 
 /** Makes a calibration the live state of its table. */
-export const promoteAction: OpsAction<z.infer<typeof form>> = {
+export const promoteCalibrationAction = opsAction({
   name: "calibration.promote",
   title: "Promote calibration",
   path: "/calibrations/:id/promote",
@@ -114,7 +111,7 @@ export const promoteAction: OpsAction<z.infer<typeof form>> = {
       throw error;
     }
   },
-};
+});
 
 function meanwhile(table: string, newest: NewestPromotion | null): string {
   if (newest === null) return `the promotions of ${table} have changed since this form was loaded; reload it`;

@@ -1,4 +1,3 @@
-import { z } from "zod";
 import { fullWidth } from "../../charts/draw.ts";
 import { reliabilityPlot } from "../../charts/reliability.ts";
 import { waitsPlot } from "../../charts/waits.ts";
@@ -7,19 +6,16 @@ import { detailOf } from "../../calibration/calibration-view.ts";
 import { findLiveRecord } from "../../calibration/runs/manual-run-store.ts";
 import { findRunOf } from "../../calibration/runs/run-list-store.ts";
 import { BIN_COLUMNS, binRow, digits, pointOf } from "../../frame/accuracy-format.ts";
-import type { OpsPage } from "../contract.ts";
+import { opsPage } from "../contract.ts";
 import { figureOf } from "../../frame/figure.ts";
 import { idOf } from "../payloads/listing.ts";
 import { linkTo } from "./compare.ts";
 import { windowRows, WINDOW_COLUMNS } from "./windows.ts";
 import { CALIBRATIONS } from "./run-view.ts";
 
-const nothing = z.object({});
-
 /** One calibration: its state, how well it fits, and who requested it. */
-export const recordPage: OpsPage<z.infer<typeof nothing>> = {
+export const calibrationPage = opsPage({
   path: "/calibrations/:id",
-  query: nothing,
   async show({ sql, log }, { params, visitor }) {
     const id = idOf(params["id"]);
     const row = id === null ? null : await findCalibration(sql, String(id));
@@ -74,4 +70,4 @@ export const recordPage: OpsPage<z.infer<typeof nothing>> = {
     };
     return { template: "calibrations/record", title: `Calibration ${row.id}`, data, crumbs, header };
   },
-};
+});

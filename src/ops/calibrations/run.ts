@@ -10,17 +10,14 @@ import {
   type RunChange,
 } from "../../calibration/runs/run-list-store.ts";
 import { auditEntry } from "../audit-entry.ts";
-import type { Done, OpsAction, OpsPage, OpsParts, Sent } from "../contract.ts";
+import { type Done, opsAction, opsPage, type OpsParts, type Sent } from "../contract.ts";
 import { PageError } from "../../frame/errors.ts";
 import { idOf, reason } from "../payloads/listing.ts";
 import { CALIBRATIONS, runView } from "./run-view.ts";
 
-const nothing = z.object({});
-
 /** One manual run: its progress and rate, who requested it and why, its labels, and the runs before and after it. */
-export const runPage: OpsPage<z.infer<typeof nothing>> = {
+export const runPage = opsPage({
   path: "/calibrations/runs/:run",
-  query: nothing,
   async show({ sql }, { params }) {
     const id = idOf(params["run"]);
     const run = id === null ? null : await findRun(sql, String(id));
@@ -35,13 +32,13 @@ export const runPage: OpsPage<z.infer<typeof nothing>> = {
     const header = { badges: [{ text: data.run.shownStatus, tone: data.run.tone }] };
     return { template: "calibrations/run", title: `Run ${run.id}`, data, crumbs, header, ...refresh };
   },
-};
+});
 
 const form = z.object({ reason });
 type Form = z.infer<typeof form>;
 
 /** Stops a run at its next chunk. */
-export const cancelAction: OpsAction<Form> = {
+export const cancelRunAction = opsAction({
   name: "calibration.cancel",
   path: "/calibrations/runs/:run/cancel",
   roles: ["data"],
@@ -53,10 +50,10 @@ export const cancelAction: OpsAction<Form> = {
       work: cancelRun,
       message: ({ id, isStopping }) => (isStopping ? `Run ${id} stops at its next chunk` : `Run ${id} cancelled`),
     }),
-};
+});
 
 /** Queues a run that was cancelled or has failed. */
-export const resumeAction: OpsAction<Form> = {
+export const resumeRunAction = opsAction({
   name: "calibration.resume",
   path: "/calibrations/runs/:run/resume",
   roles: ["data"],
@@ -68,7 +65,7 @@ export const resumeAction: OpsAction<Form> = {
       work: resumeRun,
       message: ({ id }) => `Run ${id} queued; it resumes from its last checkpoint`,
     }),
-};
+});
 
 async function change(
   { sql }: OpsParts,

@@ -9,7 +9,7 @@ import { K7_1 } from "../../forecasts/model/parameters.ts";
 import { findRun, MOST_OF_BATCH } from "../../calibration/runs/run-list-store.ts";
 import { listTableNames } from "../../rounds/lists/export-store.ts";
 import { auditEntry } from "../audit-entry.ts";
-import type { OpsAction, OpsPage } from "../contract.ts";
+import { opsAction, opsPage } from "../contract.ts";
 import { reason } from "../payloads/listing.ts";
 import { tagList } from "./labels.ts";
 import { CALIBRATIONS } from "./run-view.ts";
@@ -23,7 +23,7 @@ const newQuery = z.object({
 });
 
 /** The form that requests runs; with `parent` it starts with the values of that run. */
-export const newRunPage: OpsPage<z.infer<typeof newQuery>> = {
+export const newRunPage = opsPage({
   path: "/calibrations/new",
   query: newQuery,
   async show({ sql }, { query }) {
@@ -46,7 +46,7 @@ export const newRunPage: OpsPage<z.infer<typeof newQuery>> = {
     const title = parent === null ? "Start run" : `Repeat run ${parent.id}`;
     return { template: "calibrations/new", title, data, crumbs, width: "reading" };
   },
-};
+});
 
 const end = z
   .string()
@@ -83,10 +83,9 @@ const form = z.object({
   tags: tagList,
   reason,
 });
-type Form = z.infer<typeof form>;
 
 /** Requests a run for each table, all or none. A run is a row, which a worker finds within seconds. */
-export const startAction: OpsAction<Form> = {
+export const startRunAction = opsAction({
   name: "calibration.start",
   path: "/calibrations/new",
   roles: ["data"],
@@ -131,7 +130,7 @@ export const startAction: OpsAction<Form> = {
       throw error;
     }
   },
-};
+});
 
 /**
  * The tables with these names; a house's name selects all of its tables.

@@ -6,7 +6,7 @@ import { listKeys, type Outcome, revokeKey } from "../../callers/store.ts";
 import type { Transaction } from "../../db/client.ts";
 import { nested } from "../../db/nested.ts";
 import { auditEntry } from "../audit-entry.ts";
-import type { Done, OpsAction, OpsParts, Sent } from "../contract.ts";
+import { type Done, opsAction, type OpsParts, type Sent } from "../contract.ts";
 import { PageError } from "../../frame/errors.ts";
 import { idOf, reason } from "../payloads/listing.ts";
 
@@ -16,7 +16,7 @@ type Form = z.infer<typeof form>;
 const roles = ["operator"] as const;
 
 /** Suspends an account: its keys are refused until it is restored. */
-export const suspendAction: OpsAction<Form> = {
+export const suspendAccountAction = opsAction({
   name: "account.suspend",
   title: "Suspend account",
   path: "/callers/:id/suspend",
@@ -29,10 +29,10 @@ export const suspendAction: OpsAction<Form> = {
       message: "is suspended: its keys are refused from the next call on",
       work: (tx, id) => suspendAccount(tx, id, { by: sent.visitor.email, reason: sent.form.reason }),
     }),
-};
+});
 
 /** Restores a suspended account. */
-export const restoreAction: OpsAction<Form> = {
+export const restoreAccountAction = opsAction({
   name: "account.restore",
   title: "Restore account",
   path: "/callers/:id/restore",
@@ -45,10 +45,10 @@ export const restoreAction: OpsAction<Form> = {
       message: "is restored: its keys work again",
       work: restoreAccount,
     }),
-};
+});
 
 /** Turns off the second factor of a holder who lost it. An admin has to verify the identity in another way. */
-export const dropFactorAction: OpsAction<Form> = {
+export const resetTwoFactorAction = opsAction({
   name: "account.reset-two-factor",
   title: "Turn off two-factor authentication",
   path: "/callers/:id/reset-two-factor",
@@ -61,10 +61,10 @@ export const dropFactorAction: OpsAction<Form> = {
       message: "has no second factor any more and is signed out everywhere",
       work: removeHolderTwoFactor,
     }),
-};
+});
 
 /** Revokes one key of an account permanently. */
-export const revokeAction: OpsAction<Form> = {
+export const revokeKeyAction = opsAction({
   name: "key.revoke",
   title: "Revoke key",
   path: "/callers/:id/keys/:key/revoke",
@@ -98,7 +98,7 @@ export const revokeAction: OpsAction<Form> = {
     const message = `key ${key} (…${outcome.last4}) is revoked from the next call on`;
     return { ok: true, message, location: `/ops/callers/${account.id}` };
   },
-};
+});
 
 async function decide(
   { sql }: OpsParts,

@@ -6,7 +6,7 @@ import { listKeys } from "../../callers/store.ts";
 import { walletMicros } from "../../ledger/store.ts";
 import { listEndpointDays } from "../../usage/daily-store.ts";
 import { readUsage } from "../../usage/store.ts";
-import type { OpsPage } from "../contract.ts";
+import { opsPage } from "../contract.ts";
 import { callsFigure } from "../../frame/figure.ts";
 import { idOf, PER_PAGE } from "../payloads/listing.ts";
 
@@ -18,7 +18,7 @@ const querySchema = z.object({
 });
 
 /** Accounts by address, id or the last four of a key. A whole key is not looked up, since it would be in the URL. */
-export const callersPage: OpsPage<z.infer<typeof querySchema>> = {
+export const callersPage = opsPage({
   path: "/callers",
   nav: { label: "Callers", order: 35, group: "Money" },
   query: querySchema,
@@ -39,12 +39,12 @@ export const callersPage: OpsPage<z.infer<typeof querySchema>> = {
     const data = { rows, total, query: { ...query, q, page }, isKey, perPage: PER_PAGE };
     return { template: "callers/callers", title: "Callers", data };
   },
-};
+});
 
 const days = z.object({ days: z.coerce.number().int().min(1).max(92).default(31) });
 
 /** One account: its plan, what it calls, its keys without their secret. */
-export const callerPage: OpsPage<z.infer<typeof days>> = {
+export const callerPage = opsPage({
   path: "/callers/:id",
   query: days,
   async show({ sql, log }, { params, query }) {
@@ -75,4 +75,4 @@ export const callerPage: OpsPage<z.infer<typeof days>> = {
     const crumbs = [{ label: "Callers", href: "/ops/callers" }];
     return { template: "callers/caller", title: account.email, data, crumbs };
   },
-};
+});

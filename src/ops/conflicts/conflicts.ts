@@ -4,7 +4,7 @@ import { countTouched, findListedConflict, listConflicts } from "../../rounds/li
 import { decideConflict, resultText, type Revised, type Voided } from "../../corrections/revision.ts";
 import { findStanding, listRevisions } from "../../corrections/revision-store.ts";
 import { auditEntry } from "../audit-entry.ts";
-import type { OpsAction, OpsPage, OpsParts } from "../contract.ts";
+import { opsAction, opsPage, type OpsParts } from "../contract.ts";
 import { choose, idOf, listing, pageOf, PER_PAGE, reason, tellReaders } from "../payloads/listing.ts";
 
 const MOST_REVISIONS = 50;
@@ -16,7 +16,7 @@ const listQuery = z.object({
 });
 
 /** Rounds that came with two results. */
-export const conflictsPage: OpsPage<z.infer<typeof listQuery>> = {
+export const conflictsPage = opsPage({
   path: "/conflicts",
   nav: { label: "Conflicts", order: 22, group: "Data" },
   query: listQuery,
@@ -32,14 +32,11 @@ export const conflictsPage: OpsPage<z.infer<typeof listQuery>> = {
     const data = { rows, next, perPage: PER_PAGE, query, problem, resultText };
     return { template: "conflicts/conflicts", title: "Conflicts", data };
   },
-};
-
-const nothing = z.object({});
+});
 
 /** Both results of a round, the payloads they were read from, and what a decision would change. */
-export const conflictPage: OpsPage<z.infer<typeof nothing>> = {
+export const conflictPage = opsPage({
   path: "/conflicts/:id",
-  query: nothing,
   async show({ sql }, { params }) {
     const id = idOf(params["id"]);
     const conflict = id === null ? null : await findListedConflict(sql, id);
@@ -54,12 +51,12 @@ export const conflictPage: OpsPage<z.infer<typeof nothing>> = {
     const data = { conflict, standing, revisions, touched, resultText };
     return { template: "conflicts/conflict", title: `Conflict ${conflict.id}`, data, crumbs };
   },
-};
+});
 
 const form = z.object({ take: z.enum(["kept", "other"]), reason });
 
 /** Decides which result of a round is right. */
-export const decideConflictAction: OpsAction<z.infer<typeof form>> = {
+export const decideConflictAction = opsAction({
   name: "conflict.decide",
   path: "/conflicts/:id/decide",
   roles: ["operator"],
@@ -91,7 +88,7 @@ export const decideConflictAction: OpsAction<z.infer<typeof form>> = {
       location: `/ops/conflicts/${id}`,
     };
   },
-};
+});
 
 /** Notifies the API processes of decisions, and returns their result as text. */
 export async function tellDecided(

@@ -3,7 +3,7 @@ import { appendAudit } from "../../audit/store.ts";
 import { listConflicts, listConflictsById } from "../../rounds/lists/conflict-list-store.ts";
 import { decideConflicts, MOST_CONFLICTS, resultText } from "../../corrections/revision.ts";
 import { auditEntry } from "../audit-entry.ts";
-import type { OpsAction, OpsPage } from "../contract.ts";
+import { opsAction, opsPage } from "../contract.ts";
 import { choose, idsOf, reason } from "../payloads/listing.ts";
 import { tellDecided } from "./conflicts.ts";
 
@@ -15,7 +15,7 @@ const query = z.object({
 });
 
 /** Conflicts that were chosen, both results of each and how many they are, before they are decided in the same way. */
-export const decideSelectedPage: OpsPage<z.infer<typeof query>> = {
+export const decideConflictsPage = opsPage({
   path: "/conflicts/decide",
   query,
   async show({ sql }, { query: given }) {
@@ -49,12 +49,12 @@ export const decideSelectedPage: OpsPage<z.infer<typeof query>> = {
       resultText,
     });
   },
-};
+});
 
 const form = z.object({ ids, take: z.enum(["kept", "other"]), reason });
 
 /** Decides several conflicts in the same way, all of them or none. */
-export const decideSelectedAction: OpsAction<z.infer<typeof form>> = {
+export const decideConflictsAction = opsAction({
   name: "conflict.decide",
   path: "/conflicts/decide",
   roles: ["operator"],
@@ -89,4 +89,4 @@ export const decideSelectedAction: OpsAction<z.infer<typeof form>> = {
     const message = `${count === 1 ? "1 conflict is" : `${count} conflicts are`} decided; ${touched}`;
     return { ok: true, message, location: "/ops/conflicts?state=decided" };
   },
-};
+});

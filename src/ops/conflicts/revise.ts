@@ -5,7 +5,7 @@ import { reviseRound, resultText } from "../../corrections/revision.ts";
 import { findStanding, listRevisions } from "../../corrections/revision-store.ts";
 import { findTablesOf } from "../../rounds/lists/table-filter-store.ts";
 import { auditEntry } from "../audit-entry.ts";
-import type { OpsAction, OpsPage } from "../contract.ts";
+import { opsAction, opsPage } from "../contract.ts";
 import { reason } from "../payloads/listing.ts";
 import { tellDecided } from "./conflicts.ts";
 
@@ -16,7 +16,7 @@ const round = z.string().trim().max(128);
 const query = z.object({ table: table.default(""), round: round.default("") });
 
 /** One round with its current result and earlier decisions, to be corrected manually. */
-export const revisePage: OpsPage<z.infer<typeof query>> = {
+export const reviseRoundPage = opsPage({
   path: "/conflicts/revise",
   query,
   async show({ sql }, { query: given }) {
@@ -35,7 +35,7 @@ export const revisePage: OpsPage<z.infer<typeof query>> = {
     const data = { query: given, standing, revisions, problem, resultText };
     return { template: "conflicts/revise", title: "Correct a round", data, crumbs };
   },
-};
+});
 
 const form = z.object({
   table,
@@ -57,7 +57,7 @@ const form = z.object({
 });
 
 /** Corrects the result of a round, or declares it void. */
-export const reviseAction: OpsAction<z.infer<typeof form>> = {
+export const reviseRoundAction = opsAction({
   name: "round.revise",
   title: "Revise round",
   path: "/conflicts/revise",
@@ -92,7 +92,7 @@ export const reviseAction: OpsAction<z.infer<typeof form>> = {
     const place = new URLSearchParams({ table: given.table, round: given.round });
     return { ok: true, message, location: `/ops/conflicts/revise?${place.toString()}` };
   },
-};
+});
 
 async function findOne(sql: Parameters<typeof findTablesOf>[0], name: string): Promise<number | null> {
   if (name.split("/").length !== 3) return null;

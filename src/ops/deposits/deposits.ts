@@ -9,7 +9,7 @@ import { findUsdtProblems } from "../../topups/usdt/problem-store.ts";
 import { type Usdt, usdtOf } from "../../config/usdt.ts";
 import { xpubFingerprint } from "../../config/xpub.ts";
 import { auditEntry } from "../audit-entry.ts";
-import type { OpsAction, OpsPage } from "../contract.ts";
+import { opsAction, opsPage } from "../contract.ts";
 import { idOf, pageOf, PER_PAGE } from "../payloads/listing.ts";
 
 const REFRESH_SECONDS = 10;
@@ -21,7 +21,7 @@ const listQuery = z.object({
 });
 
 /** USDT deposits, and the state of the endpoints. */
-const depositsPage: OpsPage<z.infer<typeof listQuery>> = {
+export const depositsPage = opsPage({
   path: "/deposits",
   nav: { label: "Deposits", order: 32, group: "Money" },
   query: listQuery,
@@ -53,12 +53,12 @@ const depositsPage: OpsPage<z.infer<typeof listQuery>> = {
     };
     return { template: "deposits/deposits", title: "Deposits", data, refreshSeconds: REFRESH_SECONDS };
   },
-};
+});
 
 const addressQuery = z.object({ after: place });
 
 /** The addresses of accounts, with their indexes. */
-const addressesPage: OpsPage<z.infer<typeof addressQuery>> = {
+export const depositAddressesPage = opsPage({
   path: "/deposits/addresses",
   query: addressQuery,
   async show({ sql }, { query }) {
@@ -69,7 +69,7 @@ const addressesPage: OpsPage<z.infer<typeof addressQuery>> = {
     const crumbs = [{ label: "Deposits", href: "/ops/deposits" }];
     return { template: "deposits/addresses", title: "Deposit addresses", data, crumbs };
   },
-};
+});
 
 const againForm = z.object({
   block: z
@@ -80,7 +80,7 @@ const againForm = z.object({
 });
 
 /** Rereads blocks from which an endpoint may have omitted a deposit. */
-const readAgainAction: OpsAction<z.infer<typeof againForm>> = {
+export const readDepositsAgainAction = opsAction({
   name: "deposits.read-again",
   path: "/deposits/read-again",
   roles: ["operator"],
@@ -99,13 +99,7 @@ const readAgainAction: OpsAction<z.infer<typeof againForm>> = {
     if (endpoints === 0) return { ok: false, problem: `block ${block} has not been read yet; it is read next` };
     return { ok: true, message: `The blocks from ${block} on are read again.`, location: "/ops/deposits" };
   },
-};
-
-/** Deposits on a chain. */
-export const depositPages = [depositsPage, addressesPage] as readonly OpsPage[];
-
-/** The actions on deposits. */
-export const depositActions = [readAgainAction] as readonly OpsAction[];
+});
 
 function setupOf({ chain, xpub, minMicros, rpcUrls }: Usdt) {
   return { chain, fingerprint: xpubFingerprint(xpub), least: usd(minMicros), isCompared: rpcUrls.length > 1 };

@@ -5,7 +5,7 @@ import { giveUpGap, openGapAgain, type GapOutcome } from "../../corrections/clos
 import { countGaps, listGaps } from "../../rounds/gaps/gap-list-store.ts";
 import { MOST_ATTEMPTS } from "../../backfill/gap-plan.ts";
 import { auditEntry } from "../audit-entry.ts";
-import type { Done, OpsAction, OpsPage, OpsParts, Sent } from "../contract.ts";
+import { type Done, opsAction, opsPage, type OpsParts, type Sent } from "../contract.ts";
 import { choose, idOf, listing, pageOf, PER_PAGE, reason, tellReaders } from "../payloads/listing.ts";
 
 const listQuery = z.object({
@@ -15,7 +15,7 @@ const listQuery = z.object({
 });
 
 /** Rounds that are missing, what was tried for them, and when it is tried next. */
-export const gapsPage: OpsPage<z.infer<typeof listQuery>> = {
+export const gapsPage = opsPage({
   path: "/gaps",
   nav: { label: "Gaps", order: 23, group: "Data" },
   query: listQuery,
@@ -34,7 +34,7 @@ export const gapsPage: OpsPage<z.infer<typeof listQuery>> = {
     const data = { rows, counts, next, perPage: PER_PAGE, query, problem, mostAttempts: MOST_ATTEMPTS };
     return { template: "gaps/gaps", title: "Gaps", data, refreshSeconds: 10 };
   },
-};
+});
 
 const form = z.object({ reason });
 type Form = z.infer<typeof form>;
@@ -42,7 +42,7 @@ type Form = z.infer<typeof form>;
 const roles = ["operator"] as const;
 
 /** Closes an open gap manually. */
-export const closeGapAction: OpsAction<Form> = {
+export const closeGapAction = opsAction({
   name: "gap.close",
   path: "/gaps/:id/close",
   roles,
@@ -50,17 +50,17 @@ export const closeGapAction: OpsAction<Form> = {
   form,
   run: (parts, sent) =>
     act(parts, sent, "gap.close", (tx, id) => giveUpGap(tx, id, { by: sent.visitor.email, reason: sent.form.reason })),
-};
+});
 
 /** Opens a gap again that was given up. */
-export const openGapAction: OpsAction<Form> = {
+export const openGapAction = opsAction({
   name: "gap.open",
   path: "/gaps/:id/open",
   roles,
   isDangerous: false,
   form,
   run: (parts, sent) => act(parts, sent, "gap.open", openGapAgain),
-};
+});
 
 async function act(
   parts: OpsParts,

@@ -3,7 +3,7 @@ import { appendAudit } from "../../audit/store.ts";
 import type { Transaction } from "../../db/client.ts";
 import { askHouseNow, type HouseOutcome, startHouse, stopHouse } from "../../houses/polling/control-store.ts";
 import { auditEntry } from "../audit-entry.ts";
-import type { Done, OpsAction, OpsParts, Sent } from "../contract.ts";
+import { type Done, opsAction, type OpsParts, type Sent } from "../contract.ts";
 import { PageError } from "../../frame/errors.ts";
 import { reason, tellReaders } from "../payloads/listing.ts";
 import { resetNewestNumber, resetAuditEntry } from "../../corrections/reset-newest.ts";
@@ -15,7 +15,7 @@ const resumeForm = z.object({ reason, version: z.string().max(60).default("") })
 type Form = z.infer<typeof form>;
 
 /** Stops polling a house. */
-export const pauseHouseAction: OpsAction<Form> = {
+export const pauseHouseAction = opsAction({
   name: "house.pause",
   path: "/houses/:house/pause",
   roles,
@@ -27,10 +27,10 @@ export const pauseHouseAction: OpsAction<Form> = {
       message: "is paused",
       work: (tx, house) => stopHouse(tx, { house, by: sent.visitor.email, reason: sent.form.reason }),
     }),
-};
+});
 
 /** Polls a paused house again. */
-export const resumeHouseAction: OpsAction<z.infer<typeof resumeForm>> = {
+export const resumeHouseAction = opsAction({
   name: "house.resume",
   path: "/houses/:house/resume",
   roles,
@@ -42,10 +42,10 @@ export const resumeHouseAction: OpsAction<z.infer<typeof resumeForm>> = {
       message: "is polled again",
       work: (tx, house) => startHouse(tx, { house, version: sent.form.version || null }),
     }),
-};
+});
 
 /** Probes an open circuit with the next poll. */
-export const probeHouseAction: OpsAction<Form> = {
+export const probeHouseAction = opsAction({
   name: "house.probe",
   path: "/houses/:house/probe",
   roles,
@@ -57,10 +57,10 @@ export const probeHouseAction: OpsAction<Form> = {
       message: "is probed with its next poll",
       work: (tx, house) => askHouseNow(tx, { house, forget: false }),
     }),
-};
+});
 
 /** Closes an open circuit. */
-export const closeCircuitAction: OpsAction<Form> = {
+export const closeCircuitAction = opsAction({
   name: "house.close-circuit",
   path: "/houses/:house/close",
   roles,
@@ -72,7 +72,7 @@ export const closeCircuitAction: OpsAction<Form> = {
       message: "is polled as if nothing had failed",
       work: (tx, house) => askHouseNow(tx, { house, forget: true }),
     }),
-};
+});
 
 const resetForm = z.object({
   reason,
@@ -83,7 +83,7 @@ const resetForm = z.object({
 });
 
 /** Sets the newest number of a table back. */
-export const resetNewestAction: OpsAction<z.infer<typeof resetForm>> = {
+export const resetNewestAction = opsAction({
   name: "table.reset-newest",
   path: "/tables/:house/:game/:market/reset-newest",
   roles,
@@ -104,7 +104,7 @@ export const resetNewestAction: OpsAction<z.infer<typeof resetForm>> = {
     const message = `the newest number of ${outcome.table} is ${outcome.after}, it was ${outcome.before}`;
     return { ok: true, message, location: `/ops/tables/${outcome.table}` };
   },
-};
+});
 
 async function act<Facts>(
   parts: OpsParts,

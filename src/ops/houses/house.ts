@@ -8,7 +8,7 @@ import { listStatuses } from "../board/polls-store.ts";
 import { findProblems } from "../board/problems.ts";
 import { boardRows, evidenceText } from "../board/rows.ts";
 import { CLASS_TEXT, codeText, statusStrip } from "../board/strip.ts";
-import type { OpsPage } from "../contract.ts";
+import { opsPage } from "../contract.ts";
 import {
   findHouseDetail,
   listCircuitChanges,
@@ -18,14 +18,12 @@ import {
   type PollMinute,
 } from "./house-store.ts";
 
-const querySchema = z.object({});
 const STRIP = { hours: 24, cellMinutes: 15, count: 96 } as const;
 const MINUTES_SHOWN = 60;
 
 /** One house: its polls and their responses, failures, and its tables. */
-export const housePage: OpsPage<z.infer<typeof querySchema>> = {
+export const housePage = opsPage({
   path: "/houses/:house",
-  query: querySchema,
   async show(parts, { visitor, params }) {
     const { sql } = parts;
     const id = params["house"] ?? "";
@@ -71,7 +69,7 @@ export const housePage: OpsPage<z.infer<typeof querySchema>> = {
       crumbs: [{ label: "Board", href: "/ops" }],
     };
   },
-};
+});
 
 /** What staff can do with a house in its current state: at most one action is the primary one. */
 function actionsOf({ id, circuit, pausedAt }: HouseFacts) {
@@ -87,7 +85,7 @@ function actionsOf({ id, circuit, pausedAt }: HouseFacts) {
 const confirmQuery = z.object({ do: z.enum(["pause", "resume", "probe", "close"]) });
 
 /** Requests the reason of an action on a house, and shows what it will do to the house in its current state. */
-export const houseActPage: OpsPage<z.infer<typeof confirmQuery>> = {
+export const houseActPage = opsPage({
   path: "/houses/:house/act",
   query: confirmQuery,
   async show({ sql, liveWindowSeconds }, { params, query }) {
@@ -117,7 +115,7 @@ export const houseActPage: OpsPage<z.infer<typeof confirmQuery>> = {
       ],
     };
   },
-};
+});
 
 const TITLES = { pause: "Pause", resume: "Resume", probe: "Probe", close: "Close circuit of" } as const;
 const TEXTS = {

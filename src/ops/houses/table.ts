@@ -6,7 +6,7 @@ import { listCells, listGapMarks } from "../board/heat-store.ts";
 import { findProblems } from "../board/problems.ts";
 import { boardRows, evidenceText, tableName, withHits } from "../board/rows.ts";
 import { readHits, readTable } from "../board/table-facts-store.ts";
-import type { OpsPage } from "../contract.ts";
+import { opsPage } from "../contract.ts";
 import { findTableSettings, listAuditHours, listNewestForecasts, listNewestRounds } from "./table-store.ts";
 
 const querySchema = z.object({ rounds: z.coerce.number().int().min(10).max(500).default(25) });
@@ -14,7 +14,7 @@ const FORECASTS = 20;
 const AUDIT_HOURS = 24;
 
 /** One table: its newest rounds and forecasts, what is open, and what its rounds prove of the house. */
-export const tablePage: OpsPage<z.infer<typeof querySchema>> = {
+export const tablePage = opsPage({
   path: "/tables/:house/:game/:market",
   query: querySchema,
   async show(parts, { params, query }) {
@@ -63,4 +63,4 @@ export const tablePage: OpsPage<z.infer<typeof querySchema>> = {
       ],
     };
   },
-};
+});

@@ -5,14 +5,14 @@ import { PageError } from "../../frame/errors.ts";
 import { decideReversal, proposeReversal } from "../../ledger/reversal-store.ts";
 import { personOf } from "../acting-person.ts";
 import { auditEntry } from "../audit-entry.ts";
-import type { Done, OpsAction, OpsParts, Sent } from "../contract.ts";
+import { type Done, opsAction, type OpsParts, type Sent } from "../contract.ts";
 import { idOf, reason } from "../payloads/listing.ts";
 
 const form = z.object({ reason });
 type Form = z.infer<typeof form>;
 
 /** Proposes the reversal of a transaction. Nothing moves until another person approves it. */
-const proposeAction: OpsAction<Form> = {
+export const proposeReversalAction = opsAction({
   name: "reversal.propose",
   title: "Propose reversal",
   path: "/ledger/transactions/:id/reversal",
@@ -35,10 +35,10 @@ const proposeAction: OpsAction<Form> = {
     const message = "Reversal proposed; nothing moves until another person approves it";
     return { ok: true, message, location: `/ops/ledger/transactions/${transactionId}` };
   },
-};
+});
 
 /** Approves the reversal of a transaction and posts it. */
-const approveAction: OpsAction<Form> = {
+export const approveReversalAction = opsAction({
   name: "reversal.approve",
   title: "Approve reversal",
   path: "/ledger/proposals/:id/approve",
@@ -47,20 +47,17 @@ const approveAction: OpsAction<Form> = {
   needsTwoFactor: true,
   form,
   run: (parts, sent) => decide(parts, sent, true),
-};
+});
 
 /** Declines a proposal; nothing moves. */
-const declineAction: OpsAction<Form> = {
+export const declineReversalAction = opsAction({
   name: "reversal.decline",
   path: "/ledger/proposals/:id/decline",
   roles: ["operator"],
   isDangerous: false,
   form,
   run: (parts, sent) => decide(parts, sent, false),
-};
-
-/** Correcting the ledger, by two people. */
-export const ledgerActions = [proposeAction, approveAction, declineAction] as readonly OpsAction[];
+});
 
 async function decide(
   { sql }: OpsParts,

@@ -4,7 +4,7 @@ import { sumMicros, thousands, usd } from "../../money.ts";
 import type { LedgerSide, Posting } from "../../ledger/posting.ts";
 import { listProposals } from "../../ledger/reversal-store.ts";
 import { minus } from "../../frame/format.ts";
-import type { OpsPage } from "../contract.ts";
+import { opsPage } from "../contract.ts";
 import { idOf, PER_PAGE } from "../payloads/listing.ts";
 
 const MOST_PROPOSALS = 100;
@@ -23,7 +23,7 @@ const id = z
 const query = z.object({ kind: z.enum(["", ...KINDS]).default(""), owner: id, before: id });
 
 /** What all sides hold, what waits for a second person, and what moved last. */
-const ledgerPage: OpsPage<z.infer<typeof query>> = {
+export const ledgerPage = opsPage({
   path: "/ledger",
   nav: { label: "Ledger", order: 33, group: "Money" },
   query,
@@ -53,12 +53,12 @@ const ledgerPage: OpsPage<z.infer<typeof query>> = {
     };
     return { template: "ledger/ledger", title: "Ledger", data };
   },
-};
+});
 
 const paged = z.object({ page: z.coerce.number().int().min(1).max(100_000).default(1) });
 
 /** Wallets, the fullest first. */
-const walletsPage: OpsPage<z.infer<typeof paged>> = {
+export const walletsPage = opsPage({
   path: "/ledger/wallets",
   query: paged,
   async show({ sql }, { query: { page: wanted } }) {
@@ -66,14 +66,11 @@ const walletsPage: OpsPage<z.infer<typeof paged>> = {
     const data = { rows, paging: { page, perPage: PER_PAGE, total } };
     return { template: "ledger/wallets", title: "Wallets", data, crumbs };
   },
-};
-
-const nothing = z.object({});
+});
 
 /** One transaction: its entries, what is known of it, and taking it back. */
-const transactionPage: OpsPage<z.infer<typeof nothing>> = {
+export const transactionPage = opsPage({
   path: "/ledger/transactions/:id",
-  query: nothing,
   async show({ sql }, { visitor, params }) {
     const wanted = idOf(params["id"]);
     const one = wanted === null ? null : await findTransaction(sql, wanted);
@@ -91,10 +88,7 @@ const transactionPage: OpsPage<z.infer<typeof nothing>> = {
     };
     return { template: "ledger/transaction", title: `Transaction ${one.id}`, data, crumbs };
   },
-};
-
-/** Looking at the ledger. */
-export const ledgerPages = [ledgerPage, walletsPage, transactionPage] as readonly OpsPage[];
+});
 
 const LABELS: Record<LedgerSide["kind"], string> = {
   cash_bank: "Cash: bank",

@@ -12,7 +12,7 @@ import {
 import { unsealText } from "../../mail/seal.ts";
 import { audited } from "../../audit/store.ts";
 import { auditEntry } from "../audit-entry.ts";
-import type { OpsPage, Visitor } from "../contract.ts";
+import { opsPage, type Visitor } from "../contract.ts";
 import { excerptOf, idOf, listing, pageOf, PER_PAGE } from "../payloads/listing.ts";
 import { MOST_RETRIED } from "./retry.ts";
 
@@ -33,7 +33,7 @@ const listQuery = z.object({
 });
 
 /** Mails to people and their states. Their texts are not shown. */
-export const mailsPage: OpsPage<z.infer<typeof listQuery>> = {
+export const mailsPage = opsPage({
   path: "/mails",
   nav: { label: "Mails", order: 41, group: "Administration" },
   query: listQuery,
@@ -65,17 +65,14 @@ export const mailsPage: OpsPage<z.infer<typeof listQuery>> = {
     };
     return { template: "mails/mails", title: "Mails", data };
   },
-};
-
-const nothing = z.object({});
+});
 
 /**
  * One mail. An admin also sees its text if no mail server is set that could deliver it. Reading it is recorded, since a link
  * in it may grant access to an account.
  */
-export const mailPage: OpsPage<z.infer<typeof nothing>> = {
+export const mailPage = opsPage({
   path: "/mails/:id",
-  query: nothing,
   async show({ sql, settings, mailKeys }, { params, visitor }) {
     const id = idOf(params["id"]);
     const mail = id === null ? null : await findMail(sql, id);
@@ -97,7 +94,7 @@ export const mailPage: OpsPage<z.infer<typeof nothing>> = {
       crumbs: [{ label: "Mails", href: "/ops/mails" }],
     };
   },
-};
+});
 
 function whyHidden({ state }: ListedMail, { role }: Visitor, hasServer: boolean): string {
   if (state === "sent") return "The text was deleted when the mail was sent.";

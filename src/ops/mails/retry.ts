@@ -2,7 +2,7 @@ import { z } from "zod";
 import { appendAudit } from "../../audit/store.ts";
 import { retryMails } from "../../mail/list-store.ts";
 import { auditEntry } from "../audit-entry.ts";
-import type { Done, OpsAction, OpsParts, Sent } from "../contract.ts";
+import { type Done, opsAction, type OpsParts, type Sent } from "../contract.ts";
 import { idsOf, reason } from "../payloads/listing.ts";
 
 /** The most mails that one click retries. */
@@ -12,24 +12,24 @@ const chosen = z.object({ ids: idsOf(MOST_RETRIED, "choose at least one mail"), 
 const all = z.object({ reason });
 
 /** Retries the selected mails that were given up. */
-export const retryMailsAction: OpsAction<z.infer<typeof chosen>> = {
+export const retryMailsAction = opsAction({
   name: "mail.retry",
   path: "/mails/retry",
   roles: ["operator"],
   isDangerous: false,
   form: chosen,
   run: (parts, sent) => retry(parts, sent, "mail.retry", sent.form.ids),
-};
+});
 
 /** Retries all of them, as after an outage of the mail server. */
-export const retryAllMailsAction: OpsAction<z.infer<typeof all>> = {
+export const retryAllMailsAction = opsAction({
   name: "mail.retry-all",
   path: "/mails/retry-all",
   roles: ["operator"],
   isDangerous: false,
   form: all,
   run: (parts, sent) => retry(parts, sent, "mail.retry-all", null),
-};
+});
 
 async function retry(
   { sql }: OpsParts,

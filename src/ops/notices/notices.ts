@@ -5,7 +5,7 @@ import { endNotice, LONGEST_NOTICE, writeNotice } from "../../corrections/operat
 import { listNotices } from "../../corrections/operator-notice-store.ts";
 import { findTablesOf } from "../../rounds/lists/table-filter-store.ts";
 import { auditEntry } from "../audit-entry.ts";
-import type { OpsAction, OpsPage } from "../contract.ts";
+import { opsAction, opsPage } from "../contract.ts";
 import { choose, idOf, listing, pageOf, PER_PAGE, reason, tellReaders } from "../payloads/listing.ts";
 
 const listQuery = z.object({
@@ -16,7 +16,7 @@ const listQuery = z.object({
 });
 
 /** Notices to callers about tables. */
-export const noticesPage: OpsPage<z.infer<typeof listQuery>> = {
+export const noticesPage = opsPage({
   path: "/notices",
   nav: { label: "Notices", order: 24, group: "Data" },
   query: listQuery,
@@ -32,13 +32,13 @@ export const noticesPage: OpsPage<z.infer<typeof listQuery>> = {
     const data = { rows, next, perPage: PER_PAGE, query, problem, kinds: NOTICE_ORDER, longest: LONGEST_NOTICE };
     return { template: "notices/notices", title: "Notices", data };
   },
-};
+});
 
 const of = z.string().trim().min(1, "expected a house, or house/game/market").max(200);
 const writing = z.object({ of, text: z.string().trim().min(1).max(LONGEST_NOTICE), reason });
 
 /** Publishes a notice about a table, or about all tables of a house. */
-export const writeNoticeAction: OpsAction<z.infer<typeof writing>> = {
+export const writeNoticeAction = opsAction({
   name: "notice.write",
   path: "/notices/write",
   roles: ["operator"],
@@ -60,12 +60,12 @@ export const writeNoticeAction: OpsAction<z.infer<typeof writing>> = {
     const message = `published for ${tables.length === 1 ? tables[0] : `${tables.length} tables of ${choice.house}`}`;
     return { ok: true, message, location: "/ops/notices?kind=operator" };
   },
-};
+});
 
 const ending = z.object({ of, reason });
 
 /** Closes an operator's notice of a table. */
-export const endNoticeAction: OpsAction<z.infer<typeof ending>> = {
+export const endNoticeAction = opsAction({
   name: "notice.end",
   path: "/notices/end",
   roles: ["operator"],
@@ -86,4 +86,4 @@ export const endNoticeAction: OpsAction<z.infer<typeof ending>> = {
     await tellReaders(parts);
     return { ok: true, message: `the notice of ${given.of} is closed`, location: "/ops/notices" };
   },
-};
+});

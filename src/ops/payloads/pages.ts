@@ -8,7 +8,7 @@ import {
   type PayloadKey,
 } from "../../rounds/lists/payload-list-store.ts";
 import { listItemsOf } from "../../rounds/lists/quarantine-list-store.ts";
-import type { OpsPage } from "../contract.ts";
+import { opsPage } from "../contract.ts";
 import { bodyFile, showBody } from "./body.ts";
 import { choose, cursorText, listing, pageOf, PER_PAGE, readCursor, time } from "./listing.ts";
 
@@ -23,7 +23,7 @@ const listQuery = z.object({
 });
 
 /** Stored payloads, with those that are kept after their day has expired. */
-export const payloadsPage: OpsPage<z.infer<typeof listQuery>> = {
+export const payloadsPage = opsPage({
   path: "/payloads",
   nav: { label: "Payloads", order: 20, group: "Data" },
   query: listQuery,
@@ -40,9 +40,8 @@ export const payloadsPage: OpsPage<z.infer<typeof listQuery>> = {
     const data = { rows, next, perPage: PER_PAGE, query, problem };
     return { template: "payloads/payloads", title: "Payloads", data };
   },
-};
+});
 
-const nothing = z.object({});
 const crumbs = [{ label: "Payloads", href: "/ops/payloads" }];
 
 /** Whether a text is a time as payloads have it, of a day that exists. */
@@ -58,9 +57,8 @@ function keyOf({ table = "", at = "" }: Readonly<Record<string, string>>): Paylo
 }
 
 /** One payload: what was requested, what was received, and what was read from it. */
-export const payloadPage: OpsPage<z.infer<typeof nothing>> = {
+export const payloadPage = opsPage({
   path: "/payloads/:table/:at",
-  query: nothing,
   async show({ sql }, { params }) {
     const key = keyOf(params);
     const payload = key === null ? null : await findPayload(sql, key);
@@ -81,7 +79,7 @@ export const payloadPage: OpsPage<z.infer<typeof nothing>> = {
       crumbs,
     };
   },
-};
+});
 
 /** The minute of a payload, to reread it with its neighbors. */
 function aroundOf(requestedAt: string): { from: string; to: string } {
@@ -91,12 +89,11 @@ function aroundOf(requestedAt: string): { from: string; to: string } {
 }
 
 /** The whole body of a payload as a file. */
-export const payloadFile: OpsPage<z.infer<typeof nothing>> = {
+export const payloadFile = opsPage({
   path: "/payloads/:table/:at/body",
-  query: nothing,
   async show({ sql }, { params }) {
     const key = keyOf(params);
     const payload = key === null ? null : await findPayload(sql, key);
     return payload === null ? null : bodyFile(payload.body, payload.receivedAt);
   },
-};
+});

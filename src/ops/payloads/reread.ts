@@ -10,7 +10,7 @@ import { placeText, readPlace, type Reread } from "../../reread/reread-report.ts
 import { countToReread, type RereadRange } from "../../reread/reread-store.ts";
 import { findTablesOf } from "../../rounds/lists/table-filter-store.ts";
 import { auditEntry } from "../audit-entry.ts";
-import type { OpsAction, OpsPage, OpsParts } from "../contract.ts";
+import { opsAction, opsPage, type OpsParts } from "../contract.ts";
 import { listing, reason, tellReaders, time } from "./listing.ts";
 
 /** One for the process: it caches failed walks along a chain. */
@@ -34,7 +34,7 @@ const form = z.object({ ...asked, reason });
 type Asked = z.infer<typeof query>;
 
 /** Preview of re-reading a range of payloads. */
-export const rereadPage: OpsPage<Asked> = {
+export const rereadPage = opsPage({
   path: "/payloads/reread",
   query,
   async show(parts, { query: given }) {
@@ -56,10 +56,10 @@ export const rereadPage: OpsPage<Asked> = {
     };
     return page({ query: { ...given, ...found.range }, problem: null, preview });
   },
-};
+});
 
 /** Rereads a range of payloads, within the limits of one request. */
-export const rereadAction: OpsAction<z.infer<typeof form>> = {
+export const rereadAction = opsAction({
   name: "payload.reread",
   path: "/payloads/reread",
   roles: ["operator"],
@@ -101,7 +101,7 @@ export const rereadAction: OpsAction<z.infer<typeof form>> = {
       location: `/ops/payloads/reread?${place.toString()}`,
     };
   },
-};
+});
 
 interface Found {
   house: House;

@@ -3,7 +3,7 @@ import { appendAudit } from "../../audit/store.ts";
 import { binancePayOf } from "../../config/binance-pay.ts";
 import { scheduleQuery, findKeyFacts, listOrders } from "../../topups/binance-pay/order-list-store.ts";
 import { auditEntry } from "../audit-entry.ts";
-import type { OpsAction, OpsPage } from "../contract.ts";
+import { opsAction, opsPage } from "../contract.ts";
 import { idOf, PER_PAGE } from "../payloads/listing.ts";
 
 const STATES = ["new", "open", "paid", "strange", "closed"] as const;
@@ -18,7 +18,7 @@ const query = z.object({
 });
 
 /** Orders at the payment app, with its last response for each. */
-const ordersPage: OpsPage<z.infer<typeof query>> = {
+export const ordersPage = opsPage({
   path: "/payment-app",
   nav: { label: "Payment app", order: 31, group: "Money" },
   query,
@@ -34,17 +34,14 @@ const ordersPage: OpsPage<z.infer<typeof query>> = {
     const crumbs = [{ label: "Ledger", href: "/ops/ledger" }];
     return { template: "payment-app/orders", title: "Payment app", data, crumbs };
   },
-};
-
-const nothing = z.object({});
+});
 
 /** Queries an order immediately. */
-const askAction: OpsAction<z.infer<typeof nothing>> = {
+export const checkOrderAction = opsAction({
   name: "order.ask",
   path: "/payment-app/:topup/ask",
   roles: ["operator"],
   isDangerous: false,
-  form: nothing,
   async run({ sql }, { visitor, params }) {
     const topupId = idOf(params["topup"]);
     const isAsked = await sql.begin(async (tx) => {
@@ -59,10 +56,4 @@ const askAction: OpsAction<z.infer<typeof nothing>> = {
       location: LOCATION,
     };
   },
-};
-
-/** The pages of the payment app. */
-export const paymentAppPages = [ordersPage] as readonly OpsPage[];
-
-/** Its actions. */
-export const paymentAppActions = [askAction] as readonly OpsAction[];
+});

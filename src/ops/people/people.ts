@@ -14,7 +14,7 @@ import { OPERATOR_ROLES } from "../../accounts/operators/roles.ts";
 import { appendAudit } from "../../audit/store.ts";
 import type { Transaction } from "../../db/client.ts";
 import { auditEntry } from "../audit-entry.ts";
-import type { Done, OpsAction, OpsPage, Sent, Visitor } from "../contract.ts";
+import { type Done, type OpsAction, opsAction, type OpsPage, opsPage, type Sent, type Visitor } from "../contract.ts";
 import { PageError } from "../../frame/errors.ts";
 
 const LIST = "/ops/people";
@@ -25,7 +25,7 @@ const nothing = z.strictObject({});
 const reason = z.string().trim().min(3, "expected a reason of at least 3 characters").max(500);
 const withReason = z.strictObject({ reason });
 
-const peoplePage: OpsPage = {
+const peoplePage = opsPage({
   path: "/people",
   nav: { label: "People", order: 40, group: "Administration" },
   query: nothing,
@@ -33,9 +33,9 @@ const peoplePage: OpsPage = {
     const data = { operators: await listOperators(sql), roles: GIVEN_ROLES };
     return { template: "people/people", title: "People", data };
   },
-};
+});
 
-const personPage: OpsPage = {
+const personPage = opsPage({
   path: "/people/:id",
   query: nothing,
   async show({ sql }, { params }) {
@@ -44,9 +44,9 @@ const personPage: OpsPage = {
     const crumbs = [{ label: "People", href: LIST }];
     return { template: "people/person", title: operator.email, data: { operator, roles: GIVEN_ROLES }, crumbs };
   },
-};
+});
 
-const create: OpsAction<{ email: string; role: (typeof OPERATOR_ROLES)[number] }> = {
+const create: OpsAction = opsAction({
   name: "operator.create",
   title: "Add member of staff",
   path: "/people",
@@ -64,9 +64,9 @@ const create: OpsAction<{ email: string; role: (typeof OPERATOR_ROLES)[number] }
     const message = `${made.email} is ${form.role} now`;
     return { ok: true, message, location: LIST, once: shownOnce(made.email, password) };
   },
-};
+});
 
-const role: OpsAction<{ role: (typeof OPERATOR_ROLES)[number]; was: string; reason: string }> = {
+const role: OpsAction = opsAction({
   name: "operator.role",
   title: "Change role",
   path: "/people/:id/role",
@@ -79,7 +79,7 @@ const role: OpsAction<{ role: (typeof OPERATOR_ROLES)[number]; was: string; reas
       outcome: `is ${sent.form.role} now`,
       change: (tx, who, by) => changeRole(tx, who, { role: sent.form.role, was: sent.form.was, by }),
     }),
-};
+});
 
 const disable = simple(
   { name: "operator.disable", title: "Disable sign-in", path: "disable", outcome: "cannot sign in any more" },
@@ -103,7 +103,7 @@ const dropFactor = simple(
   resetTwoFactor,
 );
 
-const newPassword: OpsAction<{ reason: string }> = {
+const newPassword: OpsAction = opsAction({
   name: "operator.reset-password",
   title: "Reset password",
   path: "/people/:id/reset-password",
@@ -124,7 +124,7 @@ const newPassword: OpsAction<{ reason: string }> = {
     });
     return done.ok ? { ...done, once: shownOnce(email, password) } : done;
   },
-};
+});
 
 /** Pages about operators. */
 export const peoplePages: readonly OpsPage[] = [peoplePage, personPage];

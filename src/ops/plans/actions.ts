@@ -2,14 +2,14 @@ import { appendAudit } from "../../audit/store.ts";
 import { setPlan } from "../../callers/plan-store.ts";
 import { nested } from "../../db/nested.ts";
 import { auditEntry } from "../audit-entry.ts";
-import type { OpsAction } from "../contract.ts";
+import { opsAction } from "../contract.ts";
 import { reason } from "../payloads/listing.ts";
-import { changesOf, planFields, type PlanFields } from "./fields.ts";
+import { changesOf, planFields } from "./fields.ts";
 
 const form = planFields.extend({ reason });
 
 /** Changes a plan, for those who have it too. Refused where the form was made from another than what is stored. */
-export const setPlanAction: OpsAction<PlanFields & { reason: string }> = {
+export const setPlanAction = opsAction({
   name: "plan.set",
   title: "Set plan",
   path: "/plans/:plan",
@@ -31,4 +31,4 @@ export const setPlanAction: OpsAction<PlanFields & { reason: string }> = {
     const message = `${plan.name} is changed, for those who have it too, from their next call on`;
     return { ok: true, message, location: `/ops/plans/${encodeURIComponent(plan.name)}` };
   },
-};
+});

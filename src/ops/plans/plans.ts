@@ -1,32 +1,28 @@
-import { z } from "zod";
 import { listPlanSettings } from "../../callers/plan-store.ts";
 import { usd } from "../../money.ts";
-import type { OpsPage } from "../contract.ts";
+import { opsPage } from "../contract.ts";
 import { planFields, differencesOf, type PlanFields } from "./fields.ts";
 import { countBeyond, countHolders, listHolders } from "./holder-store.ts";
 import { listHouseIds } from "./house-store.ts";
 
 const HOLDERS_SHOWN = 50;
-const none = z.object({});
 
 /** All plans, and how many have them. */
-export const plansPage: OpsPage<z.infer<typeof none>> = {
+export const plansPage = opsPage({
   path: "/plans",
   nav: { label: "Plans", order: 34, group: "Money" },
-  query: none,
   async show({ sql }) {
     const [plans, holders] = await Promise.all([listPlanSettings(sql), countHolders(sql)]);
     const rows = plans.map((plan) => ({ ...plan, holders: holders.get(plan.name) ?? { now: 0, later: 0 } }));
     return { template: "plans/plans", title: "Plans", data: { rows } };
   },
-};
+});
 
 const crumbs = [{ label: "Plans", href: "/ops/plans" }];
 
 /** One plan: who has it, and for an admin the form that changes it. */
-export const planPage: OpsPage<z.infer<typeof none>> = {
+export const planPage = opsPage({
   path: "/plans/:plan",
-  query: none,
   async show({ sql }, { params }) {
     const name = params["plan"] ?? "";
     const plan = (await listPlanSettings(sql)).find((one) => one.name === name);
@@ -39,10 +35,10 @@ export const planPage: OpsPage<z.infer<typeof none>> = {
     const data = { plan, houses, holders, counts: counted.get(name) ?? { now: 0, later: 0 } };
     return { template: "plans/plan", title: name, data, crumbs };
   },
-};
+});
 
 /** The changes of a form and the accounts that they affect, before they are applied. */
-export const planPreviewPage: OpsPage<PlanFields> = {
+export const planPreviewPage = opsPage({
   path: "/plans/:plan/preview",
   query: planFields,
   async show({ sql }, { params, query }) {
@@ -62,7 +58,7 @@ export const planPreviewPage: OpsPage<PlanFields> = {
     const here = [...crumbs, { label: name, href: `/ops/plans/${encodeURIComponent(name)}` }];
     return { template: "plans/preview", title: `Change ${name}?`, data, crumbs: here };
   },
-};
+});
 
 /** Houses that holders would no longer see; null where they are all of those that are not named. */
 function lostHouses(before: readonly string[] | null, { houses, house }: PlanFields): string[] | null {

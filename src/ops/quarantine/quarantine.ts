@@ -3,7 +3,7 @@ import { appendAudit } from "../../audit/store.ts";
 import { decideOnItems, MOST_ITEMS, RELEASABLE } from "../../corrections/quarantine-decisions.ts";
 import { countItems, findItem, listItems } from "../../rounds/lists/quarantine-list-store.ts";
 import { auditEntry } from "../audit-entry.ts";
-import type { OpsAction, OpsPage } from "../contract.ts";
+import { opsAction, opsPage } from "../contract.ts";
 import {
   choose,
   cursorText,
@@ -28,7 +28,7 @@ const listQuery = z.object({
 });
 
 /** Quarantined items, each with its reason. */
-export const quarantinePage: OpsPage<z.infer<typeof listQuery>> = {
+export const quarantinePage = opsPage({
   path: "/quarantine",
   nav: { label: "Quarantine", order: 21, group: "Data" },
   query: listQuery,
@@ -53,14 +53,11 @@ export const quarantinePage: OpsPage<z.infer<typeof listQuery>> = {
     const data = { rows: items, counts, next, perPage: PER_PAGE, query, problem };
     return { template: "quarantine/quarantine", title: "Quarantine", data };
   },
-};
-
-const nothing = z.object({});
+});
 
 /** One quarantined item as received, and why. */
-export const itemPage: OpsPage<z.infer<typeof nothing>> = {
+export const itemPage = opsPage({
   path: "/quarantine/:id",
-  query: nothing,
   async show({ sql }, { params }) {
     const id = idOf(params["id"]);
     const item = id === null ? null : await findItem(sql, id);
@@ -72,13 +69,13 @@ export const itemPage: OpsPage<z.infer<typeof nothing>> = {
     };
     return { template: "quarantine/item", title: `Item ${item.id}`, data, crumbs };
   },
-};
+});
 
 const ids = idsOf(MOST_ITEMS, "select at least one item");
 const form = z.object({ ids, state: z.enum(["released", "discarded"]), reason });
 
 /** Discards items, or releases those that the next re-read stores. */
-export const decideItemsAction: OpsAction<z.infer<typeof form>> = {
+export const decideItemsAction = opsAction({
   name: "quarantine.decide",
   path: "/quarantine/decide",
   roles: ["operator"],
@@ -104,4 +101,4 @@ export const decideItemsAction: OpsAction<z.infer<typeof form>> = {
     const message = `${count === 1 ? "1 item" : `${count} items`} ${given.state}`;
     return { ok: true, message, location: "/ops/quarantine" };
   },
-};
+});

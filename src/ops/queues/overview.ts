@@ -1,4 +1,3 @@
-import { z } from "zod";
 import {
   allFailed,
   type FailureGroup,
@@ -13,10 +12,10 @@ import {
   readRates,
   type ScheduleState,
 } from "../../queue/runs/inspect.ts";
-import type { OpsPage } from "../contract.ts";
+import { opsPage } from "../contract.ts";
 import { mayDo } from "../routes.ts";
 import { orUnavailable, queuesProblem } from "./access.ts";
-import { pauseAction } from "./pause.ts";
+import { pauseQueueAction } from "./pause.ts";
 import { LATE_MS } from "./schedules.ts";
 
 const RATE_MINUTES = 60;
@@ -28,13 +27,10 @@ export interface QueueRow extends QueueState {
   groups: FailureGroup[];
 }
 
-const nothing = z.object({});
-
 /** All queues: what waits, runs and fails, and which schedules start late. */
-export const overviewPage: OpsPage<z.infer<typeof nothing>> = {
+export const overviewPage = opsPage({
   path: "/queues",
   nav: { label: "Queues", order: 11, group: "Live" },
-  query: nothing,
   async show(parts, { visitor }) {
     const { sql, queues } = parts;
     const shown = {
@@ -50,7 +46,7 @@ export const overviewPage: OpsPage<z.infer<typeof nothing>> = {
         ],
       },
     };
-    const mayAct = mayDo(pauseAction, visitor.role);
+    const mayAct = mayDo(pauseQueueAction, visitor.role);
     const problem = queuesProblem(parts);
     const pauses = await listPauses(sql); // before Redis is read, so that an error names the right server
     if (queues === null || problem !== null) {
@@ -76,7 +72,7 @@ export const overviewPage: OpsPage<z.infer<typeof nothing>> = {
     };
     return { ...shown, data };
   },
-};
+});
 
 async function withRates(queues: Queues, state: QueueState, now: number): Promise<QueueRow> {
   const [rates, failed] = await Promise.all([

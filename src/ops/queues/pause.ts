@@ -10,7 +10,7 @@ import {
   resumeQueue,
 } from "../../queue/runs/inspect.ts";
 import { auditEntry } from "../audit-entry.ts";
-import type { PageRequest, Done, OpsAction, OpsPage, OpsParts } from "../contract.ts";
+import { type Done, opsAction, opsPage, type OpsParts, type PageRequest } from "../contract.ts";
 import { reason, time } from "../payloads/listing.ts";
 import { mayDo } from "../routes.ts";
 import { requireQueue } from "./access.ts";
@@ -26,13 +26,10 @@ const LENGTH_OPTIONS = [
   { value: "1d", label: "1 day" },
 ];
 
-const nothing = z.object({});
-type Nothing = z.infer<typeof nothing>;
-
 const pauseForm = z.object({ reason, until: time, lasts: z.enum(["", "15m", "1h", "4h", "12h", "1d"]).default("") });
 
 /** Pauses a queue, until a time or until it is resumed. */
-export const pauseAction: OpsAction<z.infer<typeof pauseForm>> = {
+export const pauseQueueAction = opsAction({
   name: "queue.pause",
   path: "/queues/:queue/pause",
   roles: ["operator"],
@@ -56,12 +53,12 @@ export const pauseAction: OpsAction<z.infer<typeof pauseForm>> = {
     const message = until === null ? `${queue} is paused` : `${queue} is paused until ${until.slice(0, 16)}Z`;
     return doneOf(queue, outcome, message);
   },
-};
+});
 
 const resumeForm = z.object({ reason, version: z.string().max(60).default("") });
 
 /** Resumes a paused queue. */
-export const resumeAction: OpsAction<z.infer<typeof resumeForm>> = {
+export const resumeQueueAction = opsAction({
   name: "queue.resume",
   path: "/queues/:queue/resume",
   roles: ["operator"],
@@ -76,35 +73,33 @@ export const resumeAction: OpsAction<z.infer<typeof resumeForm>> = {
     });
     return doneOf(queue, outcome, `${queue} is resumed`);
   },
-};
+});
 
 /** The form that pauses a queue. */
-export const pausePage: OpsPage<Nothing> = {
-  path: pauseAction.path,
-  query: nothing,
+export const pauseQueuePage = opsPage({
+  path: pauseQueueAction.path,
   show: (parts, asked) => showForm(parts, asked, "pause"),
-};
+});
 
 /** The form that resumes a queue. */
-export const resumePage: OpsPage<Nothing> = {
-  path: resumeAction.path,
-  query: nothing,
+export const resumeQueuePage = opsPage({
+  path: resumeQueueAction.path,
   show: (parts, asked) => showForm(parts, asked, "resume"),
-};
+});
 
 /** The pause of a queue; null if it is not paused. */
 async function findQueuePause(sql: Sql, queue: string): Promise<Pause | null> {
   return (await listPauses(sql)).find((pause) => pause.queue === queue) ?? null;
 }
 
-async function showForm(parts: OpsParts, { visitor, params }: PageRequest<Nothing>, act: "pause" | "resume") {
+async function showForm(parts: OpsParts, { visitor, params }: PageRequest<unknown>, act: "pause" | "resume") {
   const { queue } = requireQueue(parts, params);
   const paused = await findQueuePause(parts.sql, queue);
   return {
     template: "queues/pause",
     title: `${act === "pause" ? "Pause" : "Resume"} ${queue}`,
     width: "reading" as const,
-    data: { queue, act, paused, lengths: LENGTH_OPTIONS, mayAct: mayDo(pauseAction, visitor.role) },
+    data: { queue, act, paused, lengths: LENGTH_OPTIONS, mayAct: mayDo(pauseQueueAction, visitor.role) },
     crumbs: [
       { label: "Queues", href: "/ops/queues" },
       { label: queue, href: `/ops/queues/${queue}` },

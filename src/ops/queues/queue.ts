@@ -8,10 +8,10 @@ import {
   readRates,
   RUN_STATES,
 } from "../../queue/runs/inspect.ts";
-import type { OpsPage } from "../contract.ts";
+import { opsPage } from "../contract.ts";
 import { mayDo } from "../routes.ts";
 import { orUnavailable, requireReadableQueue } from "./access.ts";
-import { pauseAction } from "./pause.ts";
+import { pauseQueueAction } from "./pause.ts";
 import { actsFor, AGE_OPTIONS, filterText, findRuns, isFiltered, rowOf, runFilter } from "./run-filter.ts";
 
 const PER_PAGE = 50;
@@ -20,7 +20,7 @@ const RATE_MINUTES = 60;
 const query = runFilter.extend({ page: z.coerce.number().int().min(1).max(100_000).default(1) });
 
 /** A queue: its rates, and its runs in one state. */
-export const queuePage: OpsPage<z.infer<typeof query>> = {
+export const queuePage = opsPage({
   path: "/queues/:queue",
   query,
   async show(parts, { visitor, params, query: filter }) {
@@ -39,7 +39,7 @@ export const queuePage: OpsPage<z.infer<typeof query>> = {
         : all.slice(from, from + PER_PAGE);
     const unfiltered = { ...filter, q: "", group: "", older: "" as const };
     const groups = runState === "failed" ? groupFailures(await findRuns({ queue, queues }, unfiltered, now)) : [];
-    const mayAct = mayDo(pauseAction, visitor.role);
+    const mayAct = mayDo(pauseQueueAction, visitor.role);
     const isPaused = state.paused !== null;
     return {
       template: "queues/queue",
@@ -79,4 +79,4 @@ export const queuePage: OpsPage<z.infer<typeof query>> = {
       },
     };
   },
-};
+});

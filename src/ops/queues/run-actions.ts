@@ -81,15 +81,15 @@ const DISCARD: RunsAction = {
 };
 
 /** Queues failed runs again: exactly those that are named, unless they have changed. */
-export const retryAction = actionOf(RETRY);
+export const retryRunsAction = actionOf(RETRY);
 /** Starts delayed runs now: exactly those that are named, unless they have changed. */
-export const promoteAction = actionOf(PROMOTE);
+export const promoteRunsAction = actionOf(PROMOTE);
 /** Removes runs that are not active: exactly those that are named, unless they have changed. */
-export const discardAction = actionOf(DISCARD);
+export const discardRunsAction = actionOf(DISCARD);
 
-export const retryPage = previewOf(RETRY, retryAction);
-export const promotePage = previewOf(PROMOTE, promoteAction);
-export const discardPage = previewOf(DISCARD, discardAction);
+export const retryRunsPage = previewOf(RETRY, retryRunsAction);
+export const promoteRunsPage = previewOf(PROMOTE, promoteRunsAction);
+export const discardRunsPage = previewOf(DISCARD, discardRunsAction);
 
 function actionOf({ act, verb, outcome, isDangerous, work }: RunsAction): OpsAction<RunsForm> {
   return {

@@ -1,22 +1,18 @@
-import { z } from "zod";
 import { findRun, type RunDetail } from "../../queue/runs/inspect.ts";
 import type { Tone } from "../../frame/format.ts";
-import type { OpsPage } from "../contract.ts";
+import { opsPage } from "../contract.ts";
 import { mayDo } from "../routes.ts";
 import { orUnavailable, requireReadableQueue } from "./access.ts";
-import { pauseAction } from "./pause.ts";
+import { pauseQueueAction } from "./pause.ts";
 import { actsFor, runPath } from "./run-filter.ts";
 
 const TONES: Partial<Record<string, Tone>> = { active: "good", failed: "bad", delayed: "warn", waiting: "info" };
 /** Fields of payloads that name something with its own page. */
 const PAGES_OF_FIELDS = { house: "/ops/houses/", run: "/ops/calibrations/runs/" } as const;
 
-const nothing = z.object({});
-
 /** Everything about one run: its payload, times, failed attempts, log and options. */
-export const runPage: OpsPage<z.infer<typeof nothing>> = {
+export const queueRunPage = opsPage({
   path: "/queues/:queue/runs/:run",
-  query: nothing,
   async show(parts, { visitor, params }) {
     const { queue, queues } = requireReadableQueue(parts, params);
     const run = await orUnavailable(findRun(queues, queue, params["run"] ?? ""));
@@ -41,12 +37,12 @@ export const runPage: OpsPage<z.infer<typeof nothing>> = {
         times: timesOf(run),
         links: linksOf(run.payload),
         attemptsAllowed: queues.jobs.find(({ name }) => name === queue)?.retry.attempts ?? 1,
-        acts: mayDo(pauseAction, visitor.role) ? acts : [],
+        acts: mayDo(pauseQueueAction, visitor.role) ? acts : [],
         runPath,
       },
     };
   },
-};
+});
 
 /** Seconds that the run waited for its newest attempt, and that this attempt took; null if unknown. */
 function timesOf({ addedAt, startedAt, finishedAt }: RunDetail) {

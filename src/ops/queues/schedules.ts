@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { listSchedules } from "../../queue/runs/inspect.ts";
-import type { OpsPage } from "../contract.ts";
+import { opsPage } from "../contract.ts";
 import { orUnavailable, queuesProblem } from "./access.ts";
 import { listLastPolls } from "./last-polls-store.ts";
 
@@ -14,7 +14,7 @@ const query = z.object({
 });
 
 /** The next start of every schedule, and how late it is. */
-export const schedulesPage: OpsPage<z.infer<typeof query>> = {
+export const schedulesPage = opsPage({
   path: "/queues/schedules",
   query,
   async show(parts, { query: asked }) {
@@ -42,4 +42,4 @@ export const schedulesPage: OpsPage<z.infer<typeof query>> = {
       crumbs: [{ label: "Queues", href: "/ops/queues" }],
     };
   },
-};
+});

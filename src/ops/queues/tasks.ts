@@ -1,13 +1,9 @@
-import { z } from "zod";
 import { findHeartbeat } from "../../queue/runs/inspect.ts";
-import type { OpsPage } from "../contract.ts";
-
-const nothing = z.object({});
+import { opsPage } from "../contract.ts";
 
 /** The periodic tasks of the leading worker: their intervals and last runs. */
-export const tasksPage: OpsPage<z.infer<typeof nothing>> = {
+export const tasksPage = opsPage({
   path: "/queues/tasks",
-  query: nothing,
   async show({ sql }) {
     const heartbeat = await findHeartbeat(sql);
     return {
@@ -19,4 +15,4 @@ export const tasksPage: OpsPage<z.infer<typeof nothing>> = {
       data: { tasks: heartbeat?.tasks ?? [], leader: heartbeat?.leader ?? null },
     };
   },
-};
+});

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { SETTING_GROUPS } from "../../config/settings-text.ts";
 import type { Sql } from "../../db/client.ts";
-import type { OpsPage, OpsParts, Role } from "../contract.ts";
+import { opsPage, type OpsParts, type Role } from "../contract.ts";
 import { findJobs } from "./jobs.ts";
 import {
   type Find,
@@ -76,7 +76,7 @@ const query = z.object({ q: z.string().trim().max(LONGEST_TEXT).default("") });
  * Finds houses, tables, callers, keys, money, calibrations, payloads, jobs and mails by id, name, address or reference.
  * If exactly one of them is named by the whole text, it redirects to its page.
  */
-export const searchPage: OpsPage<z.infer<typeof query>> = {
+export const searchPage = opsPage({
   path: "/search",
   query,
   async show(parts, { visitor, query: { q } }) {
@@ -89,7 +89,7 @@ export const searchPage: OpsPage<z.infer<typeof query>> = {
     const data = { q: term.text, groups: found, isWholeKey: term.isWholeKey };
     return { template: "search/search", title: "Search", data };
   },
-};
+});
 
 /** Searches each kind in turn, so that a search takes one connection and not all of them. */
 async function search({ sql, queues }: OpsParts, term: SearchTerm, role: Role): Promise<Group[]> {

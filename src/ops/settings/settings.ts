@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { listSettingsInForce } from "../../config/setting-sources.ts";
-import type { OpsPage } from "../contract.ts";
+import { opsPage } from "../contract.ts";
 
 const query = z.object({ q: z.string().trim().max(100).default("") });
 
 /** The settings of the process that serves this page, with their sources. Secrets are never shown. */
-export const settingsPage: OpsPage<z.infer<typeof query>> = {
+export const settingsPage = opsPage({
   path: "/settings",
   nav: { label: "Settings", order: 45, group: "Administration" },
   roles: ["admin"],
@@ -21,4 +21,4 @@ export const settingsPage: OpsPage<z.infer<typeof query>> = {
     const header = { lead: "In force in the process that serves this page. Workers on other machines have their own." };
     return Promise.resolve({ template: "settings/settings", title: "Settings", data: { q, groups }, header });
   },
-};
+});

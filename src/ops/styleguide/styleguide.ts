@@ -2,12 +2,12 @@ import { z } from "zod";
 import { figureOf } from "../../frame/figure.ts";
 import { callsPlot } from "../../charts/over-time.ts";
 import { servesThisMachineAlone } from "../../this-machine.ts";
-import type { OpsPage } from "../contract.ts";
+import { opsPage } from "../contract.ts";
 
 const query = z.object({ tab: z.string().max(40).optional(), page: z.string().max(10).optional() });
 
 /** Every component of the design system, to be looked at by those who build pages: only where the server is local. */
-export const styleguidePage: OpsPage<z.infer<typeof query>> = {
+export const styleguidePage = opsPage({
   path: "/styleguide",
   query,
   async show({ settings, log }) {
@@ -30,4 +30,4 @@ export const styleguidePage: OpsPage<z.infer<typeof query>> = {
       data: { figure: await figureOf(log, callsPlot("Calls by day", days), numbers) },
     };
   },
-};
+});

@@ -1,15 +1,11 @@
-import { z } from "zod";
 import { inFours } from "../../config/iban.ts";
 import { findTopupDetail } from "../../topups/topup-detail-store.ts";
-import type { OpsPage } from "../contract.ts";
+import { opsPage } from "../contract.ts";
 import { idOf } from "../payloads/listing.ts";
 
-const nothing = z.object({});
-
 /** One top-up by whichever method: its state, its account, and where its money is decided on. */
-export const topupPage: OpsPage<z.infer<typeof nothing>> = {
+export const topupPage = opsPage({
   path: "/top-ups/:id",
-  query: nothing,
   async show({ sql }, { params }) {
     const id = idOf(params["id"]);
     const topup = id === null ? null : await findTopupDetail(sql, id);
@@ -26,7 +22,7 @@ export const topupPage: OpsPage<z.infer<typeof nothing>> = {
       crumbs,
     };
   },
-};
+});
 
 /** The page on which staff decide on money of a method. */
 const METHODS = {

@@ -1,17 +1,14 @@
-import { z } from "zod";
 import { findHeartbeat, listWorkers } from "../../queue/runs/inspect.ts";
 import { readAlerts } from "../board/open-store.ts";
-import type { OpsPage } from "../contract.ts";
+import { opsPage } from "../contract.ts";
 
-const query = z.object({});
 /** Processes report every five seconds. */
 const SILENT_SECONDS = 20;
 
 /** The processes that do the work, the one that leads, and the alerts that are open. */
-export const workersPage: OpsPage<z.infer<typeof query>> = {
+export const workersPage = opsPage({
   path: "/workers",
   nav: { label: "Workers", order: 12, group: "Live" },
-  query,
   async show({ sql }) {
     const [workers, heartbeat, alerts] = await Promise.all([listWorkers(sql), findHeartbeat(sql), readAlerts(sql)]);
     const now = Date.now();
@@ -23,4 +20,4 @@ export const workersPage: OpsPage<z.infer<typeof query>> = {
     const data = { rows, heartbeat, alerts, versions: [...versions], now };
     return { template: "workers/workers", title: "Workers", data, refreshSeconds: 5 };
   },
-};
+});
