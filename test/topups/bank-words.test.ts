@@ -84,6 +84,16 @@ describe("a statement", () => {
     expect(amounts(entry(several))).toEqual(["500.00 EUR", "485.00 EUR"]);
   });
 
+  it("in CSV has at most 500 rows, not counting empty ones", () => {
+    const csvOf = (rows: number) =>
+      [
+        "ref;date;amount;currency;payer",
+        ...Array.from({ length: rows }, (_, n) => `A${n};2026-11-20;10,00;EUR;Ann\n\n;;;;`),
+      ].join("\n");
+    expect(amounts(csvOf(500))).toHaveLength(500);
+    expect(amounts(csvOf(501))).toBe("expected at most 500 lines in one import, got more; import them in parts");
+  });
+
   it("of whatever text is read or refused, and never breaks the reader", () => {
     const piece = fc.constantFrom(
       "<Ntry>",

@@ -31,15 +31,11 @@ export interface StatementOptions {
 /** Parses a bank statement: ISO 20022 XML if it begins with `<`, else CSV with a header. */
 export function parseStatement(text: string, { bank, currencies }: StatementOptions): ReadStatement {
   const isXml = text.trimStart().startsWith("<");
-  const read: Parsed<{ rows: RawRow[]; skipped: number }> = isXml ? readCamt(text) : readCsv(text);
+  const read: Parsed<{ rows: RawRow[]; skipped: number }> = isXml ? readCamt(text) : readCsv(text, MOST_LINES + 1);
   if (!read.ok) return read;
   const { rows, skipped } = read.value;
-  if (rows.length > MOST_LINES) {
-    return {
-      ok: false,
-      problem: `expected at most ${MOST_LINES} lines in one import, got ${rows.length}; import them in parts`,
-    };
-  }
+  if (rows.length > MOST_LINES)
+    return { ok: false, problem: `expected at most ${MOST_LINES} lines in one import, got more; import them in parts` };
   const statement: Statement = { format: isXml ? "camt" : "CSV", lines: [], refused: [], skipped };
   const seen = new Map<string, number>();
   for (const { at, fields, problem } of rows) {
