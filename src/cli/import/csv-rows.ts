@@ -1,4 +1,4 @@
-import { type CsvFormat, fieldsOf, layoutOf } from "./csv-layout.ts";
+import { type CsvFormat, fieldsOf, hasOpenQuote, layoutOf } from "./csv-layout.ts";
 import type { Line } from "./csv-lines.ts";
 import { PLAIN_FORMAT } from "./format.ts";
 import type { StagedRow } from "../../import/store.ts";
@@ -40,12 +40,12 @@ export function csvReader(start: Line, format: CsvFormat = PLAIN_FORMAT): FileRe
       if (text.trim() === "") return [];
       const fields = fieldsOf(text, delimiter);
       if (fields !== null) return [toItem(line, fields)];
-      if (isBalanced(text)) return [refuse(line, "a quote is opened or closed in the wrong place")];
+      if (!hasOpenQuote(text)) return [refuse(line, "a quote is opened or closed in the wrong place")];
       open = [{ line, text }];
       return [];
     }
     open.push({ line, text });
-    if (isBalanced(text)) return open.length < MOST_LINES_IN_A_RECORD ? [] : giveUp();
+    if (!hasOpenQuote(text)) return open.length < MOST_LINES_IN_A_RECORD ? [] : giveUp();
     const fields = fieldsOf(open.map((one) => one.text).join("\n"), delimiter);
     const first = open[0];
     if (fields === null || fields.length !== count || first === undefined) return giveUp();
@@ -68,8 +68,4 @@ function textAt(fields: readonly string[], at: readonly number[]): string | null
   if (at.length === 1) return fields[at[0] ?? 0] || null;
   const texts = at.map((one) => fields[one] ?? "").filter((text) => text !== "");
   return texts.length === 0 ? null : texts.join(" ");
-}
-
-function isBalanced(text: string): boolean {
-  return (text.split('"').length - 1) % 2 === 0;
 }
