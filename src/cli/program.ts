@@ -36,22 +36,33 @@ async function makeProgram(words: readonly string[], isJson: boolean): Promise<C
         "with --json an error is one line of JSON there. Exit codes: 0 done, 1 failed, 2 wrong usage.\n" +
         "Completion: `roundhouse complete bash|zsh|fish` prints a script for your shell.",
     );
-  const [asked = ""] = words;
-  const isKnown = Object.values(COMMANDS).some((commands) => Object.hasOwn(commands, asked));
   for (const [purpose, commands] of Object.entries(COMMANDS)) {
     program.commandsGroup(purpose);
     for (const [name, load] of Object.entries(commands)) {
-      if (!isKnown || name === asked) program.addCommand(await load());
+      if (needsCommand(words, name)) program.addCommand(await load());
     }
   }
   program.commandsGroup("This program:");
-  if (!isKnown) (await import("@bomb.sh/tab/commander")).default(program);
+  if (!isKnown(words[0])) (await import("@bomb.sh/tab/commander")).default(program);
   addHelp(program);
   for (const command of allCommands(program)) {
     command.exitOverride().showHelpAfterError("(add --help to see how it is used)");
     if (isJson) command.configureOutput({ writeErr: () => undefined }); // printed as JSON instead
   }
   return program;
+}
+
+function isKnown(name = ""): boolean {
+  return Object.values(COMMANDS).some((commands) => Object.hasOwn(commands, name));
+}
+
+/** Whether a call needs this command. Loading all of them takes half a second, which each Tab would wait for. */
+function needsCommand([asked = "", second = "", third = "", ...rest]: readonly string[], name: string): boolean {
+  if (isKnown(asked)) return name === asked;
+  if (["-V", "--version"].includes(asked) || (asked === "complete" && second !== "--")) return false;
+  if (asked === "help" && isKnown(second)) return name === second;
+  if (asked === "complete" && rest.length > 0 && isKnown(third)) return name === third;
+  return true;
 }
 
 function exitCodeFor(thrown: unknown, isJson: boolean): number {

@@ -67,15 +67,23 @@ describe("the program", () => {
     expect(stdout).toContain("Usage: roundhouse house pause");
   });
 
-  it.each(["bash", "zsh", "fish"])("completes in %s", async (shell) => {
+  it.each(["bash", "zsh", "fish"])("prints the completion script of %s", async (shell) => {
     const script = await startRoundhouse(["complete", shell]).ended;
     expect({ code: script.code, stderr: script.stderr }).toEqual({ code: 0, stderr: "" });
     expect(script.stdout).toContain("roundhouse");
-    const words = await startRoundhouse(["complete", "--", "house", "pa"]).ended;
-    expect(words.stdout).toMatch(/^pause\b/m);
-    expect((await startRoundhouse(["complete", "--", "queue", "pause", "backf"]).ended).stdout).toMatch(
-      /^backfill-gap\b/m,
-    );
+  });
+
+  it.each([
+    [["ba"], ["backup"]],
+    [
+      ["house", ""],
+      ["list", "pause", "resume"],
+    ],
+    [["house", "pa"], ["pause"]],
+    [["queue", "pause", "backf"], ["backfill-gap"]],
+  ])("completes %j", async (words, completions) => {
+    const { stdout } = await startRoundhouse(["complete", "--", ...words]).ended;
+    for (const completion of completions) expect(stdout).toMatch(new RegExp(`^${completion}\\b`, "m"));
   });
 
   it("lists every wrong variable together, without their values", async () => {
