@@ -1,7 +1,7 @@
 import sendMail from "../../jobs/send-mail.ts";
 import watchDeposits from "../../jobs/watch-deposits.ts";
 import { insertOperator } from "../../src/accounts/operators/operator-store.ts";
-import { hashPassword } from "../../src/accounts/identity/password.ts";
+import { hashForTests } from "../support/password-hash.ts";
 import { startApi } from "../../src/serve/server.ts";
 import { loadSettings } from "../../src/config/environment.ts";
 import { startConsole } from "../../src/console/start.ts";
@@ -73,7 +73,7 @@ export async function openNewcomerWorld(): Promise<NewcomerWorld> {
     mail,
     chain,
     async makeOperator(email, password) {
-      const passwordHash = await hashPassword(password);
+      const passwordHash = await hashForTests(password);
       await sql.begin((tx) => insertOperator(tx, { email, role: "operator", passwordHash, by: "test" }));
     },
     async close() {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createOperator } from "../../src/accounts/operators/manage.ts";
 import { insertOperator } from "../../src/accounts/operators/operator-store.ts";
-import { hashPassword } from "../../src/accounts/identity/password.ts";
+import { hashForTests } from "../support/password-hash.ts";
 import { saveAddress } from "../../src/accounts/holders/person-store.ts";
 import { eventually } from "../support/eventually.ts";
 import type { CookieClient } from "../support/cookie-client.ts";
@@ -20,7 +20,7 @@ afterAll(() => world.close());
 const isIn = async (client: CookieClient) => (await client.get("/console/security")).status === 200;
 
 async function makeOperator(email: string): Promise<void> {
-  const passwordHash = await hashPassword(PASSWORD);
+  const passwordHash = await hashForTests(PASSWORD);
   await world.sql.begin((tx) => insertOperator(tx, { email, role: "admin", passwordHash, by: "test" }));
 }
 

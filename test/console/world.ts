@@ -4,7 +4,7 @@ import type { Express } from "express";
 import pino from "pino";
 import { saveConsent } from "../../src/accounts/holders/consent-store.ts";
 import { savePassword } from "../../src/accounts/operators/operator-store.ts";
-import { hashPassword } from "../../src/accounts/identity/password.ts";
+import { hashForTests } from "../support/password-hash.ts";
 import { startApi, type Api, type ApiParts } from "../../src/serve/server.ts";
 import { createOwnKey } from "../../src/callers/holder-key-store.ts";
 import { loadSettings, type Settings } from "../../src/config/environment.ts";
@@ -125,7 +125,7 @@ export async function openConsoleWorld(options: Options = {}): Promise<ConsoleWo
   const signedIn = new Map<string, CookieClient & Holding>();
 
   async function makeHolder(email: string, { hasAgreed = true } = {}): Promise<Holding> {
-    hashed ??= hashPassword(PASSWORD);
+    hashed ??= hashForTests(PASSWORD);
     const passwordHash = await hashed;
     return sql.begin(async (tx) => {
       const userId = randomUUID();

@@ -1,6 +1,6 @@
 import pino from "pino";
 import { insertOperator } from "../../src/accounts/operators/operator-store.ts";
-import { hashPassword } from "../../src/accounts/identity/password.ts";
+import { hashForTests } from "../support/password-hash.ts";
 import type { OperatorRole } from "../../src/accounts/operators/roles.ts";
 import { startApi, type Api } from "../../src/serve/server.ts";
 import { loadSettings, type Settings } from "../../src/config/environment.ts";
@@ -110,7 +110,7 @@ export async function openOpsWorld(options: Options = {}): Promise<OpsWorld> {
   const signedIn = new Map<string, CookieClient>();
 
   async function makeOperator(email: string, role: OperatorRole): Promise<string> {
-    hashed ??= hashPassword(PASSWORD);
+    hashed ??= hashForTests(PASSWORD);
     const passwordHash = await hashed;
     const made = await sql.begin((tx) => insertOperator(tx, { email, role, passwordHash, by: "test" }));
     if (made === null) throw new Error(`${email} is an operator already`);
