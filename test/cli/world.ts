@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmod, readdir, readFile, readlink, rm, writeFile } from "node:fs/promises";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { chmod, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { runProgram } from "../../src/cli/program.ts";
@@ -118,19 +119,27 @@ export async function untilReady(started: ReturnType<typeof startRoundhouse>): P
 }
 
 /** Processes that show a folder in their command line, environment or working directory: what a start left behind. */
-export async function processesOf(folder: string): Promise<string[]> {
-  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid);
-  const found = await Promise.all(
-    pids.map(async (pid) => {
-      const texts = await Promise.all([
-        readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => ""),
-        readFile(`/proc/${pid}/environ`, "utf8").catch(() => ""),
-        readlink(`/proc/${pid}/cwd`).catch(() => ""),
-      ]);
-      return texts.some((text) => text.includes(folder)) ? [`${pid} ${texts[0].replaceAll("\0", " ")}`] : [];
-    }),
-  );
-  return found.flat();
+export function processesOf(folder: string): string[] {
+  const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid);
+  return pids.flatMap((pid) => {
+    // synchronous: the files are in memory, and a test that waits reads hundreds of them every 25 ms
+    const command = orEmpty(() => readFileSync(`/proc/${pid}/cmdline`, "utf8"));
+    const shows = [
+      () => command,
+      () => readFileSync(`/proc/${pid}/environ`, "utf8"),
+      () => readlinkSync(`/proc/${pid}/cwd`),
+    ].some((read) => orEmpty(read).includes(folder));
+    return shows ? [`${pid} ${command.replaceAll("\0", " ")}`] : [];
+  });
+}
+
+/** The text of a file of a process, empty if the process has ended. */
+function orEmpty(read: () => string): string {
+  try {
+    return read();
+  } catch {
+    return "";
+  }
 }
 
 /** Asks the API of a started instance. */
