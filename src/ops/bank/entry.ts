@@ -1,12 +1,11 @@
 import { z } from "zod";
-import { appendAudit } from "../../audit/store.ts";
 import { amountText } from "../../topups/bank/statements/amount.ts";
 import { checkLine } from "../../topups/bank/check-line.ts";
 import { lineName } from "../../topups/bank/line.ts";
 import { saveLines } from "../../topups/bank/line-store.ts";
-import { auditEntry } from "../audit-entry.ts";
-import { opsAction, opsPage } from "../contract.ts";
-import { roles } from "./decide.ts";
+import { auditedAction } from "../audited-action.ts";
+import { opsPage } from "../contract.ts";
+import { roles } from "./line-action.ts";
 
 /** A form for one line of a statement. */
 export const bankEntryPage = opsPage({
@@ -35,28 +34,29 @@ const form = z.object({
 });
 
 /** Stores one line of a statement. */
-export const addLineAction = opsAction({
+export const addLineAction = auditedAction({
   name: "bank.line.add",
   path: "/bank/lines/new",
   roles,
   isDangerous: false,
   form,
-  async run({ sql, settings }, { visitor, form: given }) {
+  async change(tx, { visitor, form: given }, { settings }) {
     const { bank_ref: bankRef, value_date: valueDate, ...rest } = given;
     const checked = checkLine({ bankRef, valueDate, ...rest }, settings.BANK_CURRENCIES);
     if (!checked.ok) return checked;
-    return sql.begin(async (tx) => {
-      const [saved] = await saveLines(tx, [checked.value], { by: visitor.operatorId, importId: null });
-      if (saved?.is !== "new" || saved.id === null) {
-        const how = saved?.is === "other" ? `, with another ${saved.differs.join(", ")}` : "";
-        const problem = `${given.bank} ${bankRef} is here already: line ${saved?.id ?? "?"}${how}`;
-        return { ok: false, problem } as const;
-      }
-      const line = { id: saved.id, ...checked.value };
+    const [saved] = await saveLines(tx, [checked.value], { by: visitor.operatorId, importId: null });
+    if (saved?.is !== "new" || saved.id === null) {
+      const how = saved?.is === "other" ? `, with another ${saved.differs.join(", ")}` : "";
+      return { ok: false, problem: `${given.bank} ${bankRef} is here already: line ${saved?.id ?? "?"}${how}` };
+    }
+    const line = { id: saved.id, ...checked.value };
+    return {
+      ok: true,
+      target: lineName(line),
       // without the sender's name and text: the audit log cannot delete them
-      const after = { value_date: line.valueDate, amount: amountText(line.amountMinor, line.currency) };
-      await appendAudit(tx, auditEntry(visitor, { action: "bank.line.add", target: lineName(line), after }));
-      return { ok: true, message: `${lineName(line)} is entered`, location: `/ops/bank/lines/${line.id}` } as const;
-    });
+      after: { value_date: line.valueDate, amount: amountText(line.amountMinor, line.currency) },
+      message: `${lineName(line)} is entered`,
+      location: `/ops/bank/lines/${line.id}`,
+    };
   },
 });

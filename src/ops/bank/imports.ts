@@ -11,7 +11,7 @@ import { readStatement } from "../../topups/bank/statements/statement.ts";
 import { auditEntry } from "../audit-entry.ts";
 import { opsAction, opsPage } from "../contract.ts";
 import { idOf } from "../payloads/listing.ts";
-import { roles } from "./decide.ts";
+import { roles } from "./line-action.ts";
 
 /** The largest statement, in bytes and characters; the table holds no longer text. */
 const LARGEST_FILE = 1_048_576;

@@ -2,9 +2,8 @@ import { z } from "zod";
 import { parseRate } from "../../topups/bank/statements/amount.ts";
 import { findLine } from "../../topups/bank/line-store.ts";
 import { approveMatch, matchLine, rejectMatch, takeBackMatch } from "../../topups/bank/match.ts";
-import { opsAction } from "../contract.ts";
 import { reason } from "../payloads/listing.ts";
-import { decide, roles } from "./decide.ts";
+import { lineAction } from "./line-action.ts";
 
 const id = z
   .string()
@@ -21,73 +20,50 @@ const matchForm = z.object({
 });
 
 /** Matches a line with an account. */
-export const matchLineAction = opsAction({
+export const matchLineAction = lineAction({
   name: "bank.line.match",
   path: "/bank/lines/:id/match",
-  roles,
   isDangerous: false,
   form: matchForm,
-  run: (parts, sent) =>
-    decide(parts, sent, {
-      name: "bank.line.match",
-      async work(tx, by, lineId, { to, account, rate, note }) {
-        const line = await findLine(tx, lineId);
-        if (line === null) return { ok: false, problem: `there is no bank line ${lineId}` };
-        const read =
-          line.rateE8 === null ? parseRate(rate, line.currency) : ({ ok: true, value: line.rateE8 } as const);
-        if (!read.ok) return read;
-        return matchLine(tx, by, { lineId, to, accountId: account, rateE8: read.value, note });
-      },
-    }),
+  async decide(tx, by, lineId, { to, account, rate, note }) {
+    const line = await findLine(tx, lineId);
+    if (line === null) return { ok: false, problem: `there is no bank line ${lineId}` };
+    const read = line.rateE8 === null ? parseRate(rate, line.currency) : ({ ok: true, value: line.rateE8 } as const);
+    if (!read.ok) return read;
+    return matchLine(tx, by, { lineId, to, accountId: account, rateE8: read.value, note });
+  },
 });
 
 const approveForm = z.object({ match: id });
 
 /** Credits what another person matched. */
-export const approveMatchAction = opsAction({
+export const approveMatchAction = lineAction({
   name: "bank.match.approve",
   title: "Approve transfer",
   path: "/bank/lines/:id/approve",
-  roles,
   isDangerous: true,
   needsTwoFactor: true,
   form: approveForm,
-  run: (parts, sent) =>
-    decide(parts, sent, {
-      name: "bank.match.approve",
-      work: (tx, by, lineId, { match }) =>
-        approveMatch(tx, by, { lineId, matchId: match, isOnePerson: parts.settings.BANK_ONE_PERSON }),
-    }),
+  decide: (tx, by, lineId, { match }, { settings }) =>
+    approveMatch(tx, by, { lineId, matchId: match, isOnePerson: settings.BANK_ONE_PERSON }),
 });
 
 const reasonForm = z.object({ match: id, reason });
 
 /** Withdraws a match that is not approved. */
-export const takeBackMatchAction = opsAction({
+export const takeBackMatchAction = lineAction({
   name: "bank.match.take-back",
   path: "/bank/lines/:id/unmatch",
-  roles,
   isDangerous: false,
   form: reasonForm,
-  run: (parts, sent) =>
-    decide(parts, sent, {
-      name: "bank.match.take-back",
-      reason: sent.form.reason,
-      work: (tx, by, lineId, { match, reason: why }) => takeBackMatch(tx, by, { lineId, matchId: match, reason: why }),
-    }),
+  decide: (tx, by, lineId, { match, reason: why }) => takeBackMatch(tx, by, { lineId, matchId: match, reason: why }),
 });
 
 /** Rejects a transfer. */
-export const rejectMatchAction = opsAction({
+export const rejectMatchAction = lineAction({
   name: "bank.match.reject",
   path: "/bank/lines/:id/reject",
-  roles,
   isDangerous: false,
   form: reasonForm,
-  run: (parts, sent) =>
-    decide(parts, sent, {
-      name: "bank.match.reject",
-      reason: sent.form.reason,
-      work: (tx, by, lineId, { match, reason: why }) => rejectMatch(tx, by, { lineId, matchId: match, reason: why }),
-    }),
+  decide: (tx, by, lineId, { match, reason: why }) => rejectMatch(tx, by, { lineId, matchId: match, reason: why }),
 });

@@ -1,5 +1,5 @@
 import { listMeasuredOrDamaged } from "../../forecasts/accuracy/measured-store.ts";
-import type { Sql } from "../../db/client.ts";
+import type { Queryable, Sql } from "../../db/client.ts";
 
 /** A table as the board lists it; ages and rates by the database's clock. */
 export interface TableFacts {
@@ -54,7 +54,7 @@ export async function readTables(sql: Sql): Promise<TableFacts[]> {
 
 /** One table; null where there is none of this name. */
 export async function readTable(
-  sql: Sql,
+  sql: Queryable,
   { house, game, market }: { house: string; game: string; market: string },
 ): Promise<TableFacts | null> {
   const [row] = await sql<TableFacts[]>`
@@ -79,7 +79,7 @@ export async function readHits(sql: Sql, tableIds: readonly number[] | null): Pr
   });
 }
 
-function tableColumns(sql: Sql) {
+function tableColumns(sql: Queryable) {
   return sql`
     t.id,
     t.house_id as house,
@@ -105,7 +105,7 @@ function tableColumns(sql: Sql) {
     utc_text(c.created_at) as "calibratedAt"`;
 }
 
-function tableJoins(sql: Sql) {
+function tableJoins(sql: Queryable) {
   return sql`
     join table_heads d on d.table_id = t.id
     left join forecast_sets f on f.table_id = t.id and f.cutoff_seq = d.set_seq

@@ -1,9 +1,7 @@
 import { z } from "zod";
-import { appendAudit } from "../../audit/store.ts";
 import { labelRun } from "../../calibration/runs/run-list-store.ts";
 import { PageError } from "../../frame/errors.ts";
-import { auditEntry } from "../audit-entry.ts";
-import { opsAction } from "../contract.ts";
+import { auditedAction } from "../audited-action.ts";
 import { idOf } from "../payloads/listing.ts";
 import { CALIBRATIONS } from "./run-view.ts";
 
@@ -60,30 +58,24 @@ const form = z.object({
 });
 
 /** Sets the note and the tags of a run. */
-export const labelRunAction = opsAction({
+export const labelRunAction = auditedAction({
   name: "calibration.label",
   path: "/calibrations/runs/:run/labels",
   roles: ["data"],
   isDangerous: false,
   form,
-  async run({ sql }, { visitor, params, form: labels }) {
+  async change(tx, { params, form: labels }) {
     const id = idOf(params["run"]);
-    const isFound =
-      id !== null &&
-      (await sql.begin(async (tx) => {
-        const done = await labelRun(tx, String(id), labels);
-        if (done === null) return false;
-        const { before, after } = done;
-        const entry = {
-          action: "calibration.label",
-          target: `run ${id} of ${after.table}`,
-          before: { note: before.note, tags: before.tags },
-          after: { note: after.note, tags: after.tags },
-        };
-        await appendAudit(tx, auditEntry(visitor, entry));
-        return true;
-      }));
-    if (!isFound) throw new PageError(404, "there is no such run");
-    return { ok: true, message: `Note and tags of run ${id} saved`, location: `${CALIBRATIONS}/runs/${id}` };
+    const done = id === null ? null : await labelRun(tx, String(id), labels);
+    if (done === null) throw new PageError(404, "there is no such run");
+    const { before, after } = done;
+    return {
+      ok: true,
+      target: `run ${id} of ${after.table}`,
+      before: { note: before.note, tags: before.tags },
+      after: { note: after.note, tags: after.tags },
+      message: `Note and tags of run ${id} saved`,
+      location: `${CALIBRATIONS}/runs/${id}`,
+    };
   },
 });

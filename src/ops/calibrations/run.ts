@@ -1,6 +1,4 @@
 import { z } from "zod";
-import { appendAudit } from "../../audit/store.ts";
-import type { Transaction } from "../../db/client.ts";
 import {
   cancelRun,
   type ListedRun,
@@ -9,8 +7,8 @@ import {
   resumeRun,
   type RunChange,
 } from "../../calibration/runs/run-list-store.ts";
-import { auditEntry } from "../audit-entry.ts";
-import { type Done, opsAction, opsPage, type OpsParts, type Sent } from "../contract.ts";
+import { auditedAction, type Change } from "../audited-action.ts";
+import { opsPage } from "../contract.ts";
 import { PageError } from "../../frame/errors.ts";
 import { idOf, reason } from "../payloads/listing.ts";
 import { CALIBRATIONS, runView } from "./run-view.ts";
@@ -35,65 +33,50 @@ export const runPage = opsPage({
 });
 
 const form = z.object({ reason });
-type Form = z.infer<typeof form>;
 
 /** Stops a run at its next chunk. */
-export const cancelRunAction = opsAction({
+export const cancelRunAction = auditedAction({
   name: "calibration.cancel",
   path: "/calibrations/runs/:run/cancel",
   roles: ["data"],
   isDangerous: false,
   form,
-  run: (parts, sent) =>
-    change(parts, sent, {
-      name: "calibration.cancel",
-      work: cancelRun,
-      message: ({ id, isStopping }) => (isStopping ? `Run ${id} stops at its next chunk` : `Run ${id} cancelled`),
-    }),
+  change: (tx, { params }) =>
+    changeRun(
+      params["run"],
+      (id) => cancelRun(tx, id),
+      ({ id, isStopping }) => (isStopping ? `Run ${id} stops at its next chunk` : `Run ${id} cancelled`),
+    ),
 });
 
 /** Queues a run that was cancelled or has failed. */
-export const resumeRunAction = opsAction({
+export const resumeRunAction = auditedAction({
   name: "calibration.resume",
   path: "/calibrations/runs/:run/resume",
   roles: ["data"],
   isDangerous: false,
   form,
-  run: (parts, sent) =>
-    change(parts, sent, {
-      name: "calibration.resume",
-      work: resumeRun,
-      message: ({ id }) => `Run ${id} queued; it resumes from its last checkpoint`,
-    }),
+  change: (tx, { params }) =>
+    changeRun(
+      params["run"],
+      (id) => resumeRun(tx, id),
+      ({ id }) => `Run ${id} queued; it resumes from its last checkpoint`,
+    ),
 });
 
-async function change(
-  { sql }: OpsParts,
-  { visitor, params, form: given }: Sent<Form>,
-  act: {
-    name: string;
-    work(tx: Transaction, id: string): Promise<RunChange | null>;
-    message(run: ListedRun): string;
-  },
-): Promise<Done> {
-  const id = idOf(params["run"]);
+async function changeRun(
+  text: string | undefined,
+  work: (id: string) => Promise<RunChange | null>,
+  messageOf: (run: ListedRun) => string,
+): Promise<Change> {
+  const id = idOf(text);
   if (id === null) throw new PageError(404, "there is no such run");
-  const outcome = await sql.begin(async (tx) => {
-    const done = await act.work(tx, String(id));
-    if (done?.ok !== true) return done;
-    const entry = {
-      action: act.name,
-      target: `run ${id} of ${done.after.table}`,
-      before: factsOf(done.before),
-      after: factsOf(done.after),
-      reason: given.reason,
-    };
-    await appendAudit(tx, auditEntry(visitor, entry));
-    return done;
-  });
-  if (outcome === null) throw new PageError(404, `there is no manual run ${id}`);
-  if (!outcome.ok) return { ok: false, problem: outcome.reason };
-  return { ok: true, message: act.message(outcome.after), location: `${CALIBRATIONS}/runs/${id}` };
+  const done = await work(String(id));
+  if (done === null) throw new PageError(404, `there is no manual run ${id}`);
+  if (!done.ok) return { ok: false, problem: done.reason };
+  const [before, after] = [factsOf(done.before), factsOf(done.after)];
+  const [target, location] = [`run ${id} of ${done.after.table}`, `${CALIBRATIONS}/runs/${id}`];
+  return { ok: true, target, before, after, message: messageOf(done.after), location };
 }
 
 function factsOf({ status, isStopping, atSeq }: ListedRun) {

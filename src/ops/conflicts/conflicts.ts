@@ -1,11 +1,10 @@
 import { z } from "zod";
-import { appendAudit } from "../../audit/store.ts";
 import { countTouched, findListedConflict, listConflicts } from "../../rounds/lists/conflict-list-store.ts";
 import { decideConflict, resultText, type Revised, type Voided } from "../../corrections/revision.ts";
 import { findStanding, listRevisions } from "../../corrections/revision-store.ts";
-import { auditEntry } from "../audit-entry.ts";
-import { opsAction, opsPage, type OpsParts } from "../contract.ts";
-import { choose, idOf, listing, pageOf, PER_PAGE, reason, tellReaders } from "../payloads/listing.ts";
+import { auditedAction } from "../audited-action.ts";
+import { opsPage } from "../contract.ts";
+import { choose, idOf, listing, pageOf, PER_PAGE, reason } from "../payloads/listing.ts";
 
 const MOST_REVISIONS = 50;
 
@@ -56,48 +55,33 @@ export const conflictPage = opsPage({
 const form = z.object({ take: z.enum(["kept", "other"]), reason });
 
 /** Decides which result of a round is right. */
-export const decideConflictAction = opsAction({
+export const decideConflictAction = auditedAction({
   name: "conflict.decide",
   path: "/conflicts/:id/decide",
   roles: ["operator"],
   isDangerous: false,
   form,
-  async run(parts, { visitor, params, form: given }) {
+  isPublished: true,
+  async change(tx, { visitor, params, form: given }) {
     const id = idOf(params["id"]);
     if (id === null) return { ok: false, problem: "expected the id of a conflict" };
-    const outcome = await parts.sql.begin(async (tx) => {
-      const done = await decideConflict(tx, id, { take: given.take, by: visitor.email, reason: given.reason });
-      if (!done.ok) return done;
-      const { roundId, table, from, to } = done.revised;
-      await appendAudit(
-        tx,
-        auditEntry(visitor, {
-          action: "conflict.decide",
-          target: `conflict ${id}: round ${roundId} of ${table}`,
-          before: resultText(from),
-          after: resultText(to),
-          reason: given.reason,
-        }),
-      );
-      return done;
-    });
-    if (!outcome.ok) return outcome;
+    const done = await decideConflict(tx, id, { take: given.take, by: visitor.email, reason: given.reason });
+    if (!done.ok) return done;
+    const { roundId, table, from, to } = done.revised;
     return {
       ok: true,
-      message: await tellDecided(parts, [outcome.revised], outcome),
+      target: `conflict ${id}: round ${roundId} of ${table}`,
+      before: resultText(from),
+      after: resultText(to),
+      message: decidedText([done.revised], done),
       location: `/ops/conflicts/${id}`,
     };
   },
 });
 
-/** Notifies the API processes of decisions, and returns their result as text. */
-export async function tellDecided(
-  parts: OpsParts,
-  decided: readonly Revised[],
-  { voided, windows }: Voided,
-): Promise<string> {
+/** The result of decisions as text. */
+export function decidedText(decided: readonly Revised[], { voided, windows }: Voided): string {
   const touched = `${voided} scored forecasts became void, ${windows} of them windows`;
-  await tellReaders(parts);
   const [only] = decided;
   return decided.length === 1 && only !== undefined ? `${decisionText(only)}; ${touched}` : touched;
 }

@@ -1,11 +1,10 @@
 import { z } from "zod";
-import { appendAudit } from "../../audit/store.ts";
 import { listConflicts, listConflictsById } from "../../rounds/lists/conflict-list-store.ts";
 import { decideConflicts, MOST_CONFLICTS, resultText } from "../../corrections/revision.ts";
-import { auditEntry } from "../audit-entry.ts";
-import { opsAction, opsPage } from "../contract.ts";
+import { auditedAction } from "../audited-action.ts";
+import { opsPage } from "../contract.ts";
 import { choose, idsOf, reason } from "../payloads/listing.ts";
-import { tellDecided } from "./conflicts.ts";
+import { decidedText } from "./conflicts.ts";
 
 const ids = idsOf(MOST_CONFLICTS, "choose at least one conflict");
 const query = z.object({
@@ -54,39 +53,28 @@ export const decideConflictsPage = opsPage({
 const form = z.object({ ids, take: z.enum(["kept", "other"]), reason });
 
 /** Decides several conflicts in the same way, all of them or none. */
-export const decideConflictsAction = opsAction({
+export const decideConflictsAction = auditedAction({
   name: "conflict.decide",
   path: "/conflicts/decide",
   roles: ["operator"],
   isDangerous: false,
   form,
-  async run(parts, { visitor, form: given }) {
-    const outcome = await parts.sql.begin(async (tx) => {
-      const done = await decideConflicts(tx, given.ids, { take: given.take, by: visitor.email, reason: given.reason });
-      if (!done.ok) return done;
-      const tables = [...new Set(done.revised.map(({ table }) => table))];
-      const decisions = done.revised.map(({ conflictId, table, roundId, from, to }) => ({
-        conflict: String(conflictId),
-        table,
-        round: roundId,
-        before: resultText(from),
-        after: resultText(to),
-      }));
-      await appendAudit(
-        tx,
-        auditEntry(visitor, {
-          action: "conflict.decide",
-          target: `conflicts (${done.revised.length}) of ${tables.join(", ")}`,
-          before: decisions.map(({ conflict, table, round, before }) => ({ conflict, table, round, result: before })),
-          after: decisions.map(({ conflict, after }) => ({ conflict, result: after })),
-          reason: given.reason,
-        }),
-      );
-      return done;
-    });
-    if (!outcome.ok) return outcome;
-    const [count, touched] = [outcome.revised.length, await tellDecided(parts, outcome.revised, outcome)];
-    const message = `${count === 1 ? "1 conflict is" : `${count} conflicts are`} decided; ${touched}`;
-    return { ok: true, message, location: "/ops/conflicts?state=decided" };
+  isPublished: true,
+  async change(tx, { visitor, form: given }) {
+    const done = await decideConflicts(tx, given.ids, { take: given.take, by: visitor.email, reason: given.reason });
+    if (!done.ok) return done;
+    const { revised } = done;
+    const tables = [...new Set(revised.map(({ table }) => table))];
+    const count = revised.length === 1 ? "1 conflict is" : `${revised.length} conflicts are`;
+    return {
+      ok: true,
+      target: `conflicts (${revised.length}) of ${tables.join(", ")}`,
+      before: revised.map(({ conflictId, table, roundId, from }) => {
+        return { conflict: String(conflictId), table, round: roundId, result: resultText(from) };
+      }),
+      after: revised.map(({ conflictId, to }) => ({ conflict: String(conflictId), result: resultText(to) })),
+      message: `${count} decided; ${decidedText(revised, done)}`,
+      location: "/ops/conflicts?state=decided",
+    };
   },
 });

@@ -1,13 +1,12 @@
 import { z } from "zod";
-import { appendAudit } from "../../audit/store.ts";
 import { parseMultiplier } from "../../houses/reading/multiplier.ts";
 import { reviseRound, resultText } from "../../corrections/revision.ts";
 import { findStanding, listRevisions } from "../../corrections/revision-store.ts";
 import { findTablesOf } from "../../rounds/lists/table-filter-store.ts";
-import { auditEntry } from "../audit-entry.ts";
-import { opsAction, opsPage } from "../contract.ts";
+import { auditedAction } from "../audited-action.ts";
+import { opsPage } from "../contract.ts";
 import { reason } from "../payloads/listing.ts";
-import { tellDecided } from "./conflicts.ts";
+import { decidedText } from "./conflicts.ts";
 
 const MOST_REVISIONS = 100;
 
@@ -57,40 +56,29 @@ const form = z.object({
 });
 
 /** Corrects the result of a round, or declares it void. */
-export const reviseRoundAction = opsAction({
+export const reviseRoundAction = auditedAction({
   name: "round.revise",
   title: "Revise round",
   path: "/conflicts/revise",
   roles: ["operator"],
   isDangerous: true,
   form,
-  async run(parts, { visitor, form: given }) {
-    const tableId = await findOne(parts.sql, given.table);
-    if (tableId === null) return { ok: false, problem: `there is no table ${given.table}` };
-    const outcome = await parts.sql.begin(async (tx) => {
-      const done = await reviseRound(
-        tx,
-        { tableId, roundId: given.round },
-        { to: given.to, by: visitor.email, reason: given.reason, seen: given.seen },
-      );
-      if (!done.ok) return done;
-      const { roundId, table: name, from, to } = done.revised;
-      await appendAudit(
-        tx,
-        auditEntry(visitor, {
-          action: "round.revise",
-          target: `round ${roundId} of ${name}`,
-          before: resultText(from),
-          after: resultText(to),
-          reason: given.reason,
-        }),
-      );
-      return done;
-    });
-    if (!outcome.ok) return outcome;
-    const message = await tellDecided(parts, [outcome.revised], outcome);
-    const place = new URLSearchParams({ table: given.table, round: given.round });
-    return { ok: true, message, location: `/ops/conflicts/revise?${place.toString()}` };
+  isPublished: true,
+  async change(tx, { visitor, form: { table: name, round: roundId, to, reason: why, seen } }) {
+    const tableId = await findOne(tx, name);
+    if (tableId === null) return { ok: false, problem: `there is no table ${name}` };
+    const done = await reviseRound(tx, { tableId, roundId }, { to, by: visitor.email, reason: why, seen });
+    if (!done.ok) return done;
+    const { revised } = done;
+    const place = new URLSearchParams({ table: name, round: roundId });
+    return {
+      ok: true,
+      target: `round ${revised.roundId} of ${revised.table}`,
+      before: resultText(revised.from),
+      after: resultText(revised.to),
+      message: decidedText([revised], done),
+      location: `/ops/conflicts/revise?${place.toString()}`,
+    };
   },
 });
 

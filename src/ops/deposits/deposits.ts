@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { appendAudit } from "../../audit/store.ts";
 import { usd } from "../../money.ts";
 import { keyProblem } from "../../topups/usdt/ready.ts";
 import { chainOfId } from "../../config/usdt-chains.ts";
@@ -8,8 +7,8 @@ import { type EndpointState, listEndpoints, readAgainFrom } from "../../topups/u
 import { findUsdtProblems } from "../../topups/usdt/problem-store.ts";
 import { type Usdt, usdtOf } from "../../config/usdt.ts";
 import { xpubFingerprint } from "../../config/xpub.ts";
-import { auditEntry } from "../audit-entry.ts";
-import { opsAction, opsPage } from "../contract.ts";
+import { auditedAction } from "../audited-action.ts";
+import { opsPage } from "../contract.ts";
 import { idOf, pageOf, PER_PAGE } from "../payloads/listing.ts";
 
 const REFRESH_SECONDS = 10;
@@ -80,24 +79,24 @@ const againForm = z.object({
 });
 
 /** Rereads blocks from which an endpoint may have omitted a deposit. */
-export const readDepositsAgainAction = opsAction({
+export const readDepositsAgainAction = auditedAction({
   name: "deposits.read-again",
   path: "/deposits/read-again",
   roles: ["operator"],
   isDangerous: false,
   form: againForm,
-  async run({ sql, settings }, { visitor, form: { block } }) {
+  async change(tx, { form: { block } }, { settings }) {
     const usdt = usdtOf(settings);
     if (usdt === null) return { ok: false, problem: "USDT is not offered, so no chain is read" };
-    const endpoints = await sql.begin(async (tx) => {
-      const moved = await readAgainFrom(tx, usdt, block);
-      const entry = { action: "deposits.read-again", target: `chain ${usdt.chain.id}` };
-      if (moved > 0)
-        await appendAudit(tx, auditEntry(visitor, { ...entry, after: { block: String(block), endpoints: moved } }));
-      return moved;
-    });
+    const endpoints = await readAgainFrom(tx, usdt, block);
     if (endpoints === 0) return { ok: false, problem: `block ${block} has not been read yet; it is read next` };
-    return { ok: true, message: `The blocks from ${block} on are read again.`, location: "/ops/deposits" };
+    return {
+      ok: true,
+      target: `chain ${usdt.chain.id}`,
+      after: { block: String(block), endpoints },
+      message: `The blocks from ${block} on are read again.`,
+      location: "/ops/deposits",
+    };
   },
 });
 

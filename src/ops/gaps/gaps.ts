@@ -1,12 +1,10 @@
 import { z } from "zod";
-import { appendAudit } from "../../audit/store.ts";
-import type { Transaction } from "../../db/client.ts";
 import { giveUpGap, openGapAgain, type GapOutcome } from "../../corrections/close-gap.ts";
 import { countGaps, listGaps } from "../../rounds/gaps/gap-list-store.ts";
 import { MOST_ATTEMPTS } from "../../backfill/gap-plan.ts";
-import { auditEntry } from "../audit-entry.ts";
-import { type Done, opsAction, opsPage, type OpsParts, type Sent } from "../contract.ts";
-import { choose, idOf, listing, pageOf, PER_PAGE, reason, tellReaders } from "../payloads/listing.ts";
+import { auditedAction, type Change } from "../audited-action.ts";
+import { opsPage } from "../contract.ts";
+import { choose, idOf, listing, pageOf, PER_PAGE, reason } from "../payloads/listing.ts";
 
 const listQuery = z.object({
   ...listing,
@@ -37,50 +35,38 @@ export const gapsPage = opsPage({
 });
 
 const form = z.object({ reason });
-type Form = z.infer<typeof form>;
-
 const roles = ["operator"] as const;
 
 /** Closes an open gap manually. */
-export const closeGapAction = opsAction({
+export const closeGapAction = auditedAction({
   name: "gap.close",
   path: "/gaps/:id/close",
   roles,
   isDangerous: false,
   form,
-  run: (parts, sent) =>
-    act(parts, sent, "gap.close", (tx, id) => giveUpGap(tx, id, { by: sent.visitor.email, reason: sent.form.reason })),
+  isPublished: true,
+  change: (tx, { visitor, params, form: given }) =>
+    changeGap(params["id"], (id) => giveUpGap(tx, id, { by: visitor.email, reason: given.reason })),
 });
 
 /** Opens a gap again that was given up. */
-export const openGapAction = opsAction({
+export const openGapAction = auditedAction({
   name: "gap.open",
   path: "/gaps/:id/open",
   roles,
   isDangerous: false,
   form,
-  run: (parts, sent) => act(parts, sent, "gap.open", openGapAgain),
+  isPublished: true,
+  change: (tx, { params }) => changeGap(params["id"], (id) => openGapAgain(tx, id)),
 });
 
-async function act(
-  parts: OpsParts,
-  { visitor, params, form: given }: Sent<Form>,
-  action: string,
-  work: (tx: Transaction, id: bigint) => Promise<GapOutcome>,
-): Promise<Done> {
-  const id = idOf(params["id"]);
+async function changeGap(text: string | undefined, work: (id: bigint) => Promise<GapOutcome>): Promise<Change> {
+  const id = idOf(text);
   if (id === null) return { ok: false, problem: "expected the id of a gap" };
-  const outcome = await parts.sql.begin(async (tx) => {
-    const done = await work(tx, id);
-    if (!done.ok) return done;
-    const { table, before, after } = done;
-    const entry = { action, target: `gap ${id} of ${table}`, before, after, reason: given.reason };
-    await appendAudit(tx, auditEntry(visitor, entry));
-    return done;
-  });
-  if (!outcome.ok) return outcome;
-  await tellReaders(parts);
-  const { state } = outcome.after;
-  const message = `gap ${id} of ${outcome.table} is ${state === "open" ? "open again" : "given up"}`;
-  return { ok: true, message, location: `/ops/gaps?state=${state}` };
+  const done = await work(id);
+  if (!done.ok) return done;
+  const { table, before, after } = done;
+  const target = `gap ${id} of ${table}`;
+  const message = `${target} is ${after.state === "open" ? "open again" : "given up"}`;
+  return { ok: true, target, before, after, message, location: `/ops/gaps?state=${after.state}` };
 }

@@ -1,12 +1,11 @@
 import { z } from "zod";
-import { appendAudit } from "../../audit/store.ts";
 import { NOTICE_ORDER } from "../../rounds/notices/notices.ts";
 import { endNotice, LONGEST_NOTICE, writeNotice } from "../../corrections/operator-notice.ts";
 import { listNotices } from "../../corrections/operator-notice-store.ts";
 import { findTablesOf } from "../../rounds/lists/table-filter-store.ts";
-import { auditEntry } from "../audit-entry.ts";
-import { opsAction, opsPage } from "../contract.ts";
-import { choose, idOf, listing, pageOf, PER_PAGE, reason, tellReaders } from "../payloads/listing.ts";
+import { auditedAction } from "../audited-action.ts";
+import { opsPage } from "../contract.ts";
+import { choose, idOf, listing, pageOf, PER_PAGE, reason } from "../payloads/listing.ts";
 
 const listQuery = z.object({
   ...listing,
@@ -38,52 +37,42 @@ const of = z.string().trim().min(1, "expected a house, or house/game/market").ma
 const writing = z.object({ of, text: z.string().trim().min(1).max(LONGEST_NOTICE), reason });
 
 /** Publishes a notice about a table, or about all tables of a house. */
-export const writeNoticeAction = opsAction({
+export const writeNoticeAction = auditedAction({
   name: "notice.write",
   path: "/notices/write",
   roles: ["operator"],
   isDangerous: false,
   form: writing,
-  async run(parts, { visitor, form: given }) {
-    const choice = await findTablesOf(parts.sql, given.of);
+  isPublished: true,
+  async change(tx, { visitor, form: given }) {
+    const choice = await findTablesOf(tx, given.of);
     if (choice === null) return { ok: false, problem: `there is no house or table ${given.of}` };
-    const outcome = await parts.sql.begin(async (tx) => {
-      const done = await writeNotice(tx, choice.ids, { text: given.text, by: visitor.email });
-      if (!done.ok) return done;
-      const entry = { action: "notice.write", target: done.tables.join(", "), before: done.before, after: given.text };
-      await appendAudit(tx, auditEntry(visitor, { ...entry, reason: given.reason }));
-      return done;
-    });
-    if (!outcome.ok) return outcome;
-    await tellReaders(parts);
-    const { tables } = outcome;
+    const done = await writeNotice(tx, choice.ids, { text: given.text, by: visitor.email });
+    if (!done.ok) return done;
+    const { tables, before } = done;
     const message = `published for ${tables.length === 1 ? tables[0] : `${tables.length} tables of ${choice.house}`}`;
-    return { ok: true, message, location: "/ops/notices?kind=operator" };
+    const location = "/ops/notices?kind=operator";
+    return { ok: true, target: tables.join(", "), before, after: given.text, message, location };
   },
 });
 
 const ending = z.object({ of, reason });
 
 /** Closes an operator's notice of a table. */
-export const endNoticeAction = opsAction({
+export const endNoticeAction = auditedAction({
   name: "notice.end",
   path: "/notices/end",
   roles: ["operator"],
   isDangerous: false,
   form: ending,
-  async run(parts, { visitor, form: given }) {
-    const choice = given.of.includes("/") ? await findTablesOf(parts.sql, given.of) : null;
+  isPublished: true,
+  async change(tx, { visitor, form: given }) {
+    const choice = given.of.includes("/") ? await findTablesOf(tx, given.of) : null;
     const tableId = choice?.ids[0];
     if (tableId === undefined) return { ok: false, problem: `there is no table ${given.of}` };
-    const outcome = await parts.sql.begin(async (tx) => {
-      const done = await endNotice(tx, tableId, { by: visitor.email });
-      if (!done.ok) return done;
-      const entry = { action: "notice.end", target: given.of, before: done.before[0], reason: given.reason };
-      await appendAudit(tx, auditEntry(visitor, entry));
-      return done;
-    });
-    if (!outcome.ok) return outcome;
-    await tellReaders(parts);
-    return { ok: true, message: `the notice of ${given.of} is closed`, location: "/ops/notices" };
+    const done = await endNotice(tx, tableId, { by: visitor.email });
+    if (!done.ok) return done;
+    const message = `the notice of ${given.of} is closed`;
+    return { ok: true, target: given.of, before: done.before[0], message, location: "/ops/notices" };
   },
 });

@@ -1,9 +1,8 @@
 import { z } from "zod";
-import { appendAudit } from "../../audit/store.ts";
 import { binancePayOf } from "../../config/binance-pay.ts";
 import { scheduleQuery, findKeyFacts, listOrders } from "../../topups/binance-pay/order-list-store.ts";
-import { auditEntry } from "../audit-entry.ts";
-import { opsAction, opsPage } from "../contract.ts";
+import { auditedAction } from "../audited-action.ts";
+import { opsPage } from "../contract.ts";
 import { idOf, PER_PAGE } from "../payloads/listing.ts";
 
 const STATES = ["new", "open", "paid", "strange", "closed"] as const;
@@ -37,23 +36,17 @@ export const ordersPage = opsPage({
 });
 
 /** Queries an order immediately. */
-export const checkOrderAction = opsAction({
+export const checkOrderAction = auditedAction({
   name: "order.ask",
   path: "/payment-app/:topup/ask",
   roles: ["operator"],
   isDangerous: false,
-  async run({ sql }, { visitor, params }) {
+  async change(tx, { params }) {
     const topupId = idOf(params["topup"]);
-    const isAsked = await sql.begin(async (tx) => {
-      if (topupId === null || !(await scheduleQuery(tx, topupId))) return false;
-      await appendAudit(tx, auditEntry(visitor, { action: "order.ask", target: `top-up ${topupId}` }));
-      return true;
-    });
-    if (!isAsked) return { ok: false, problem: "there is no such order that was created and is not credited" };
-    return {
-      ok: true,
-      message: "The order is checked within seconds. Reload this page to see the result.",
-      location: LOCATION,
-    };
+    if (topupId === null || !(await scheduleQuery(tx, topupId))) {
+      return { ok: false, problem: "there is no such order that was created and is not credited" };
+    }
+    const message = "The order is checked within seconds. Reload this page to see the result.";
+    return { ok: true, target: `top-up ${topupId}`, message, location: LOCATION };
   },
 });

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import {
-  type Change,
+  type Change as OperatorChange,
   changeDisabled,
   changeRole,
   createOperator,
@@ -11,10 +11,9 @@ import {
 } from "../../accounts/operators/manage.ts";
 import { findOperator, listOperators } from "../../accounts/operators/operator-store.ts";
 import { OPERATOR_ROLES } from "../../accounts/operators/roles.ts";
-import { appendAudit } from "../../audit/store.ts";
 import type { Transaction } from "../../db/client.ts";
-import { auditEntry } from "../audit-entry.ts";
-import { type Done, type OpsAction, opsAction, type OpsPage, opsPage, type Sent, type Visitor } from "../contract.ts";
+import { auditedAction, type Change } from "../audited-action.ts";
+import { type OpsAction, type OpsPage, opsPage } from "../contract.ts";
 import { PageError } from "../../frame/errors.ts";
 
 const LIST = "/ops/people";
@@ -46,39 +45,32 @@ const personPage = opsPage({
   },
 });
 
-const create: OpsAction = opsAction({
+const create = auditedAction({
   name: "operator.create",
   title: "Add member of staff",
   path: "/people",
   roles: [],
   isDangerous: true,
   form: z.strictObject({ email: z.email().max(254), role: givenRole }),
-  async run({ sql }, { visitor, form }) {
+  async change(tx, { visitor, form }) {
     const { password, passwordHash } = await makeHashedPassword();
-    const made = await sql.begin(async (tx) => {
-      const change = await createOperator(tx, { ...form, passwordHash, by: visitor.email });
-      await note(tx, visitor, create.name, change, null);
-      return change;
-    });
-    if (!made.ok) return { ok: false, problem: made.reason };
-    const message = `${made.email} is ${form.role} now`;
-    return { ok: true, message, location: LIST, once: shownOnce(made.email, password) };
+    const done = await createOperator(tx, { ...form, passwordHash, by: visitor.email });
+    const change = changeOf(done, `is ${form.role} now`, LIST);
+    return change.ok && done.ok ? { ...change, once: shownOnce(done.email, password) } : change;
   },
 });
 
-const role: OpsAction = opsAction({
+const role = auditedAction({
   name: "operator.role",
   title: "Change role",
   path: "/people/:id/role",
   roles: [],
   isDangerous: true,
   form: z.strictObject({ role: givenRole, was: z.string().max(20), reason }),
-  run: (parts, sent) =>
-    changing(parts, sent, {
-      name: role.name,
-      outcome: `is ${sent.form.role} now`,
-      change: (tx, who, by) => changeRole(tx, who, { role: sent.form.role, was: sent.form.was, by }),
-    }),
+  async change(tx, { visitor, params: { id = "" }, form }) {
+    const done = await changeRole(tx, { id }, { role: form.role, was: form.was, by: visitor.email });
+    return changeOf(done, `is ${form.role} now`, pageOf(id));
+  },
 });
 
 const disable = simple(
@@ -103,26 +95,18 @@ const dropFactor = simple(
   resetTwoFactor,
 );
 
-const newPassword: OpsAction = opsAction({
+const newPassword = auditedAction({
   name: "operator.reset-password",
   title: "Reset password",
   path: "/people/:id/reset-password",
   roles: [],
   isDangerous: true,
   form: withReason,
-  async run(parts, sent) {
+  async change(tx, { visitor, params: { id = "" } }) {
     const { password, passwordHash } = await makeHashedPassword();
-    let email = "";
-    const done = await changing(parts, sent, {
-      name: newPassword.name,
-      outcome: "has a new password",
-      async change(tx, who, by) {
-        const change = await resetPassword(tx, who, passwordHash, by);
-        if (change.ok) email = change.email;
-        return change;
-      },
-    });
-    return done.ok ? { ...done, once: shownOnce(email, password) } : done;
+    const done = await resetPassword(tx, { id }, passwordHash, visitor.email);
+    const change = changeOf(done, "has a new password", pageOf(id));
+    return change.ok && done.ok ? { ...change, once: shownOnce(done.email, password) } : change;
   },
 });
 
@@ -137,38 +121,29 @@ function shownOnce(email: string, password: string) {
 
 function simple(
   { path, outcome, ...named }: { name: string; title: string; path: string; outcome: string },
-  change: (tx: Transaction, who: { id: string }, by: string) => Promise<Change>,
-): OpsAction<{ reason: string }> {
-  return {
+  work: (tx: Transaction, who: { id: string }, by: string) => Promise<OperatorChange>,
+): OpsAction {
+  return auditedAction({
     ...named,
     path: `/people/:id/${path}`,
     roles: [],
     isDangerous: true,
     form: withReason,
-    run: (parts, sent) => changing(parts, sent, { name: named.name, outcome, change }),
-  };
-}
-
-/** Changes the operator that the path names, and adds the audit entry in the same transaction. */
-async function changing(
-  { sql }: { sql: Parameters<OpsAction["run"]>[0]["sql"] },
-  { visitor, params, form }: Sent<{ reason: string }>,
-  act: { name: string; outcome: string; change(tx: Transaction, who: { id: string }, by: string): Promise<Change> },
-): Promise<Done> {
-  const id = params["id"] ?? "";
-  const change = await sql.begin(async (tx) => {
-    const outcome = await act.change(tx, { id }, visitor.email);
-    await note(tx, visitor, act.name, outcome, form.reason);
-    return outcome;
+    async change(tx, { visitor, params: { id = "" } }) {
+      return changeOf(await work(tx, { id }, visitor.email), outcome, pageOf(id));
+    },
   });
-  if (change.ok)
-    return { ok: true, message: `${change.email} ${act.outcome}`, location: `${LIST}/${encodeURIComponent(id)}` };
-  if (change.reason === "there is no such operator") throw new PageError(404, change.reason);
-  return { ok: false, problem: change.reason };
 }
 
-async function note(tx: Transaction, visitor: Visitor, action: string, change: Change, why: string | null) {
-  if (!change.ok) return;
-  const { email, before, after } = change;
-  await appendAudit(tx, auditEntry(visitor, { action, target: `operator ${email}`, before, after, reason: why }));
+function changeOf(done: OperatorChange, outcome: string, location: string): Change {
+  if (done.ok) {
+    const { email, before, after } = done;
+    return { ok: true, target: `operator ${email}`, before, after, message: `${email} ${outcome}`, location };
+  }
+  if (done.reason === "there is no such operator") throw new PageError(404, done.reason);
+  return { ok: false, problem: done.reason };
+}
+
+function pageOf(id: string): string {
+  return `${LIST}/${encodeURIComponent(id)}`;
 }

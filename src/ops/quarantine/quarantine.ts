@@ -1,9 +1,8 @@
 import { z } from "zod";
-import { appendAudit } from "../../audit/store.ts";
 import { decideOnItems, MOST_ITEMS, RELEASABLE } from "../../corrections/quarantine-decisions.ts";
 import { countItems, findItem, listItems } from "../../rounds/lists/quarantine-list-store.ts";
-import { auditEntry } from "../audit-entry.ts";
-import { opsAction, opsPage } from "../contract.ts";
+import { auditedAction } from "../audited-action.ts";
+import { opsPage } from "../contract.ts";
 import {
   choose,
   cursorText,
@@ -16,7 +15,6 @@ import {
   PER_PAGE,
   readCursor,
   reason,
-  tellReaders,
 } from "../payloads/listing.ts";
 import { itemReason } from "./reason.ts";
 
@@ -75,30 +73,24 @@ const ids = idsOf(MOST_ITEMS, "select at least one item");
 const form = z.object({ ids, state: z.enum(["released", "discarded"]), reason });
 
 /** Discards items, or releases those that the next re-read stores. */
-export const decideItemsAction = opsAction({
+export const decideItemsAction = auditedAction({
   name: "quarantine.decide",
   path: "/quarantine/decide",
   roles: ["operator"],
   isDangerous: false,
   form,
-  async run(parts, { visitor, form: given }) {
-    const outcome = await parts.sql.begin(async (tx) => {
-      const done = await decideOnItems(tx, given.ids, { state: given.state, by: visitor.email, reason: given.reason });
-      if (!done.ok) return done;
-      const entry = {
-        action: given.state === "released" ? "quarantine.release" : "quarantine.discard",
-        target: `items ${given.ids.join(", ")} of ${done.tables.join(", ")}`,
-        before: "open",
-        after: given.state,
-        reason: given.reason,
-      };
-      await appendAudit(tx, auditEntry(visitor, entry));
-      return done;
-    });
-    if (!outcome.ok) return outcome;
-    await tellReaders(parts);
-    const count = outcome.ids.length;
-    const message = `${count === 1 ? "1 item" : `${count} items`} ${given.state}`;
-    return { ok: true, message, location: "/ops/quarantine" };
+  isPublished: true,
+  async change(tx, { visitor, form: { ids: chosen, state, reason: why } }) {
+    const done = await decideOnItems(tx, chosen, { state, by: visitor.email, reason: why });
+    if (!done.ok) return done;
+    return {
+      ok: true,
+      action: state === "released" ? "quarantine.release" : "quarantine.discard",
+      target: `items ${chosen.join(", ")} of ${done.tables.join(", ")}`,
+      before: "open",
+      after: state,
+      message: `${done.ids.length === 1 ? "1 item" : `${done.ids.length} items`} ${state}`,
+      location: "/ops/quarantine",
+    };
   },
 });

@@ -1,0 +1,55 @@
+import { appendAudit } from "../audit/store.ts";
+import type { Transaction } from "../db/client.ts";
+import { type AuditedAction, auditEntry } from "./audit-entry.ts";
+import { type Done, type OpsAction, opsAction, type OpsParts, type Sent } from "./contract.ts";
+import { tellReaders } from "./payloads/listing.ts";
+
+/** What an action changed, for the audit log and for the person: or that there was nothing to change, or the problem. */
+export type Change =
+  | (Extract<Done, { ok: true; didNothing?: true }> & { didNothing: true })
+  | (Extract<Done, { ok: true }> & Partial<AuditedAction> & Pick<AuditedAction, "target">)
+  | (Extract<Done, { ok: false }> & {
+      /** The target of an entry that records the refusal; none is written if it is not given. */
+      refused?: string;
+    });
+
+type Declared<Form> = Omit<OpsAction<Form>, "form" | "run"> & {
+  form?: OpsAction<Form>["form"];
+  /** Whether the API processes are notified, since what they publish changes. */
+  isPublished?: true;
+  /** Makes the change. What it throws undoes it. */
+  change: (tx: Transaction, sent: Sent<Form>, parts: OpsParts) => Promise<Change>;
+};
+
+/**
+ * An action whose change and audit entry are in one transaction. The entry has the action's name and the reason of the
+ * form, unless the change states others.
+ */
+export function auditedAction<Form>({ change, isPublished, ...action }: Declared<Form>): OpsAction {
+  return opsAction<Form>({
+    ...action,
+    async run(parts, sent) {
+      const done = await parts.sql.begin(async (tx) => {
+        const made = await change(tx, sent, parts);
+        const entry = entryOf(action.name, sent.form, made);
+        if (entry !== null) await appendAudit(tx, auditEntry(sent.visitor, entry));
+        return made;
+      });
+      if (done.ok && isPublished === true) await tellReaders(parts);
+      return done;
+    },
+  });
+}
+
+function entryOf(action: string, form: unknown, made: Change): AuditedAction | null {
+  if (!made.ok) {
+    if (made.refused === undefined) return null;
+    return { action: `${action}.refused`, target: made.refused, reason: made.problem };
+  }
+  return "target" in made ? { action, reason: reasonOf(form), ...made } : null;
+}
+
+function reasonOf(form: unknown): string | null {
+  if (typeof form !== "object" || form === null || !("reason" in form)) return null;
+  return typeof form.reason === "string" ? form.reason : null;
+}
