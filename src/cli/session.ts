@@ -1,7 +1,8 @@
 import { loadSettings, type Settings } from "../config/environment.ts";
-import { connect, type Sql } from "../db/client.ts";
+import type { Sql } from "../db/client.ts";
 import { requireSchema } from "../db/migrate.ts";
 import { requireSession } from "../db/pooler.ts";
+import { withConnections } from "../db/with-connections.ts";
 import { readRunFile, type RunFacts } from "../embedded/run-file.ts";
 import { UsageError } from "../errors.ts";
 import { withoutPassword } from "../log.ts";
@@ -56,17 +57,11 @@ export async function withDatabase<Result>(
   const { DATABASE_DIRECT_URL: directUrl } = settings;
   const patient = options.patient === true;
   // the pooler decides the statement timeout, so long statements bypass it
-  const sql = connect(patient ? (directUrl ?? databaseUrl) : databaseUrl, {
-    name: "command",
-    max: 2,
-    use: patient ? "bulk" : "long",
-    pooled: !patient && directUrl !== undefined,
-  });
-  try {
-    return await work({ sql, settings, databaseUrl, redisUrl });
-  } finally {
-    await sql.end({ timeout: 5 });
-  }
+  return withConnections(
+    patient ? (directUrl ?? databaseUrl) : databaseUrl,
+    { name: "command", max: 2, use: patient ? "bulk" : "long", pooled: !patient && directUrl !== undefined },
+    (sql) => work({ sql, settings, databaseUrl, redisUrl }),
+  );
 }
 
 /** The Redis of a session. @throws Error if there is none. */

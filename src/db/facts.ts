@@ -1,4 +1,5 @@
-import { connect, type Sql } from "./client.ts";
+import type { Sql } from "./client.ts";
+import { withConnections } from "./with-connections.ts";
 
 /** The facts of a database server. */
 export interface DatabaseFacts {
@@ -11,8 +12,7 @@ export interface DatabaseFacts {
 
 /** Reads the facts of a database server. @throws the driver's error if it cannot be reached. */
 export async function readDatabaseFacts(url: string): Promise<DatabaseFacts> {
-  const sql = connect(url, { name: "doctor", max: 1 });
-  try {
+  return withConnections(url, { name: "doctor", max: 1 }, async (sql) => {
     const [facts] = await sql<DatabaseFacts[]>`
       select
         current_setting('server_version_num')::integer / 10000 as version,
@@ -21,21 +21,16 @@ export async function readDatabaseFacts(url: string): Promise<DatabaseFacts> {
         current_setting('max_connections')::integer as "mostConnections"`;
     if (facts === undefined) throw new Error("the database returned no row");
     return facts;
-  } finally {
-    await sql.end({ timeout: 5 });
-  }
+  });
 }
 
 /** The number of the cluster that a server and all its replicas share. @throws the driver's error if it cannot be reached. */
 export async function clusterOf(url: string): Promise<string> {
-  const sql = connect(url, { name: "replica", max: 1 });
-  try {
+  return withConnections(url, { name: "replica", max: 1 }, async (sql) => {
     const [row] = await sql<{ id: string }[]>`select system_identifier::text as id from pg_control_system()`;
     if (row === undefined) throw new Error("the database returned no row");
     return row.id;
-  } finally {
-    await sql.end({ timeout: 5 });
-  }
+  });
 }
 
 /** Whether the database responds. @throws the driver's error if it does not. */

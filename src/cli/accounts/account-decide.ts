@@ -15,7 +15,7 @@ import { walletMicros } from "../../ledger/store.ts";
 import { listPurchases, type Purchase } from "../../purchases/history-store.ts";
 import { readUsage } from "../../usage/store.ts";
 import { emailAddress, examples, someText } from "../arguments.ts";
-import { audited } from "../audited.ts";
+import { auditedOrThrow } from "../audited.ts";
 import { operator } from "../operator.ts";
 import { paint, print, printJson, printTable, shortTime } from "../output.ts";
 import { withDatabase } from "../session.ts";
@@ -83,14 +83,11 @@ function decide<Decision extends { email: string; before: object; after: object 
 ): Promise<void> {
   return withDatabase(async ({ sql }) => {
     const account = await required(sql, which);
-    const outcome = await audited(
+    const { email, after } = await auditedOrThrow(
       sql,
       (tx) => work(tx, account.id),
-      (done) =>
-        done.ok ? { action, target: `account ${account.id}`, before: done.before, after: done.after, reason } : null,
+      (done) => ({ action, target: `account ${account.id}`, before: done.before, after: done.after, reason }),
     );
-    if (!outcome.ok) throw new Error(outcome.reason);
-    const { email, after } = outcome;
     if (json) return printJson({ id: account.id, email, ...after });
     await print(`${email} ${doneText}`);
   });

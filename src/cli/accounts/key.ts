@@ -3,7 +3,7 @@ import { type Overlap, OVERLAPS, rotateKey } from "../../callers/rotation-store.
 import { createKey, type ListedKey, listKeys, revokeKey } from "../../callers/store.ts";
 import { nested } from "../../db/nested.ts";
 import { emailAddress, examples, someText, wholeNumber } from "../arguments.ts";
-import { audited } from "../audited.ts";
+import { auditedOrThrow } from "../audited.ts";
 import { paint, print, printJson, printTable, say, shortTime } from "../output.ts";
 import { withDatabase } from "../session.ts";
 
@@ -32,17 +32,15 @@ function addCreate(command: Command): void {
     .action((options: { account: string; plan: string; name: string; days?: number; json: boolean }) =>
       withDatabase(async ({ sql }) => {
         const { account, plan, name, days = null, json } = options;
-        const outcome = await audited(
+        const made = await auditedOrThrow(
           sql,
           (tx) => createKey(nested(tx), { email: account, plan, name, days }),
-          (made) =>
-            made.ok ? { action: "key.create", target: `key ${made.id}`, after: { name, plan: made.plan, days } } : null,
+          (done) => ({ action: "key.create", target: `key ${done.id}`, after: { name, plan: done.plan, days } }),
         );
-        if (!outcome.ok) throw new Error(outcome.reason);
-        const { id, key } = outcome;
-        if (json) return printJson({ id, key, account, plan: outcome.plan, name });
+        const { id, key } = made;
+        if (json) return printJson({ id, key, account, plan: made.plan, name });
         await print(key);
-        say(`key ${id} of ${account}, plan ${outcome.plan}: keep it well, it is not shown again`);
+        say(`key ${id} of ${account}, plan ${made.plan}: keep it well, it is not shown again`);
       }),
     );
 }
@@ -74,20 +72,15 @@ function addRotate(command: Command): void {
     .addHelpText("after", examples("key rotate 42", "key rotate x9Qz --overlap 7d"))
     .action((which: string, { overlap, json }: { overlap: Overlap; json: boolean }) =>
       withDatabase(async ({ sql }) => {
-        const outcome = await audited(
+        const { id, key, account, name, replaced } = await auditedOrThrow(
           sql,
           (tx) => rotateKey(nested(tx), which, overlap),
-          (made) =>
-            made.ok
-              ? {
-                  action: "key.rotate",
-                  target: `key ${made.replaced.id}`,
-                  after: { replaced_by: made.id, expires_at: made.replaced.expires_at },
-                }
-              : null,
+          (made) => ({
+            action: "key.rotate",
+            target: `key ${made.replaced.id}`,
+            after: { replaced_by: made.id, expires_at: made.replaced.expires_at },
+          }),
         );
-        if (!outcome.ok) throw new Error(outcome.reason);
-        const { id, key, account, name, replaced } = outcome;
         if (json) return printJson({ id, key, account, name, replaced });
         await print(key);
         say(`key ${id} of ${account} replaces key ${replaced.id} (…${replaced.last4}): it is not shown again`);
@@ -105,13 +98,11 @@ function addRevoke(command: Command): void {
     .addHelpText("after", examples("key revoke 42", "key revoke x9Qz"))
     .action((which: string, { json }: { json: boolean }) =>
       withDatabase(async ({ sql }) => {
-        const outcome = await audited(
+        const { id, last4 } = await auditedOrThrow(
           sql,
           (tx) => revokeKey(nested(tx), which),
-          (done) => (done.ok ? { action: "key.revoke", target: `key ${done.id}`, after: { last4: done.last4 } } : null),
+          (done) => ({ action: "key.revoke", target: `key ${done.id}`, after: { last4: done.last4 } }),
         );
-        if (!outcome.ok) throw new Error(outcome.reason);
-        const { id, last4 } = outcome;
         return json ? printJson({ id, last4, state: "revoked" }) : print(`revoked key ${id} (…${last4})`);
       }),
     );

@@ -15,7 +15,7 @@ import { OPERATOR_ROLES, type OperatorRole } from "../../accounts/operators/role
 import type { Sql, Transaction } from "../../db/client.ts";
 import { UsageError } from "../../errors.ts";
 import { emailAddress, examples, someText } from "../arguments.ts";
-import { audited, type CommandAudit } from "../audited.ts";
+import { auditedOrThrow } from "../audited.ts";
 import { operator } from "../operator.ts";
 import { paint, print, printJson, printTable, say, shortTime } from "../output.ts";
 import { askPassword } from "./ask-password.ts";
@@ -189,17 +189,10 @@ async function change(
 }
 
 /** Makes a change and its audit entry in one transaction. @throws Error with the reason when nothing was changed. */
-async function withAudit<Done extends Change>(
-  sql: Sql,
-  action: string,
-  reason: string | null,
-  work: (tx: Transaction) => Promise<Done>,
-): Promise<Extract<Done, { ok: true }>> {
-  const describe = (done: Change): CommandAudit | null =>
-    done.ok ? { action, target: `operator ${done.email}`, before: done.before, after: done.after, reason } : null;
-  const done = await audited(sql, work, describe);
-  if (!done.ok) throw new Error(done.reason);
-  return done as Extract<Done, { ok: true }>;
+function withAudit(sql: Sql, action: string, reason: string | null, work: (tx: Transaction) => Promise<Change>) {
+  return auditedOrThrow(sql, work, ({ email, before, after }) => {
+    return { action, target: `operator ${email}`, before, after, reason };
+  });
 }
 
 async function newPassword(email: string, generate: boolean): Promise<{ password: string; passwordHash: string }> {

@@ -4,7 +4,7 @@ import { nested } from "../../db/nested.ts";
 import { UsageError } from "../../errors.ts";
 import { parseUsd } from "../../money.ts";
 import { commaList, examples, wholeNumber } from "../arguments.ts";
-import { audited } from "../audited.ts";
+import { auditedOrThrow } from "../audited.ts";
 import { printJson, printTable } from "../output.ts";
 import { withDatabase } from "../session.ts";
 
@@ -66,16 +66,12 @@ function addSet(command: Command): void {
       return withDatabase(async ({ sql }) => {
         const { day, month, ceiling } = changes;
         const limits = { day: limitOf(day), month: limitOf(month), ceiling: limitOf(ceiling) };
-        const outcome = await audited(
+        const { plan } = await auditedOrThrow(
           sql,
           (tx) => setPlan(nested(tx), name, { ...changes, ...limits, priceMicros }),
-          (done) =>
-            done.ok
-              ? { action: "plan.set", target: `plan ${done.plan.name}`, before: done.before, after: done.plan }
-              : null,
+          (done) => ({ action: "plan.set", target: `plan ${done.plan.name}`, before: done.before, after: done.plan }),
         );
-        if (!outcome.ok) throw new Error(outcome.reason);
-        return json ? printJson(outcome.plan) : showPlans([outcome.plan]);
+        return json ? printJson(plan) : showPlans([plan]);
       });
     });
 }

@@ -8,11 +8,10 @@ import { announce } from "../announce.ts";
 import { appendCommandAudit } from "../audited.ts";
 import { showComparison, showDetail, showList } from "./calibration-text.ts";
 import { comparisonOf, detailOf, summaryOf } from "../../calibration/calibration-view.ts";
-import { listenForInterruption } from "../interruption.ts";
+import { withProgress } from "../long-work.ts";
 import { operator } from "../operator.ts";
 import { print, printJson } from "../output.ts";
 import { promotionReport } from "../../calibration/promotion-report.ts";
-import { runProgress } from "../run-progress.ts";
 import { withDatabase } from "../session.ts";
 import { findTableByName } from "../table-name.ts";
 
@@ -79,17 +78,11 @@ function calibrationId(text: string): string {
 async function compare(a: string, b: string, { json }: { json: boolean }): Promise<void> {
   await withDatabase(
     async ({ sql }) => {
-      const interruption = listenForInterruption("interrupted");
-      const progress = runProgress("replaying");
-      try {
-        const found = await compareCalibrations(sql, [a, b], { signal: interruption.signal, progress: progress.show });
-        progress.end();
-        const comparison = comparisonOf(found);
-        await (json ? printJson(comparison) : showComparison(comparison));
-      } finally {
-        progress.end();
-        interruption.end();
-      }
+      const found = await withProgress({ title: "replaying", interrupted: "interrupted" }, (given) =>
+        compareCalibrations(sql, [a, b], given),
+      );
+      const comparison = comparisonOf(found);
+      await (json ? printJson(comparison) : showComparison(comparison));
     },
     { patient: true },
   );
@@ -98,28 +91,22 @@ async function compare(a: string, b: string, { json }: { json: boolean }): Promi
 async function promote(id: string, given: { reason: string; by?: string; json: boolean }): Promise<void> {
   await withDatabase(
     async ({ sql, settings }) => {
-      const interruption = listenForInterruption("interrupted before anything was switched");
-      const progress = runProgress("rolling forward");
-      try {
-        const decision = { by: given.by ?? operator(), reason: given.reason };
-        const promoted = await promoteCalibration(sql, id, decision, {
-          signal: interruption.signal,
-          progress: progress.show,
+      const decision = { by: given.by ?? operator(), reason: given.reason };
+      const texts = { title: "rolling forward", interrupted: "interrupted before anything was switched" };
+      const promoted = await withProgress(texts, (steps) =>
+        promoteCalibration(sql, id, decision, {
+          ...steps,
           also: (tx, done) => appendCommandAudit(tx, promotionReport(done)),
-        });
-        progress.end();
-        await announce(sql, settings.LOG_LEVEL);
-        const { calibration_id, table, model, version, to_seq, state_hash } = promoted;
-        await (given.json
-          ? printJson(promoted)
-          : print(
-              `calibration ${calibration_id} is live on ${table}: ${model} version ${version}, up to seq ${to_seq}\n` +
-                `state ${state_hash}; made from calibration ${promoted.promoted_from}, which stays`,
-            ));
-      } finally {
-        progress.end();
-        interruption.end();
-      }
+        }),
+      );
+      await announce(sql, settings.LOG_LEVEL);
+      const { calibration_id, table, model, version, to_seq, state_hash } = promoted;
+      await (given.json
+        ? printJson(promoted)
+        : print(
+            `calibration ${calibration_id} is live on ${table}: ${model} version ${version}, up to seq ${to_seq}\n` +
+              `state ${state_hash}; made from calibration ${promoted.promoted_from}, which stays`,
+          ));
     },
     { patient: true },
   );

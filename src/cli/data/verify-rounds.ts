@@ -7,9 +7,8 @@ import { findSeq, type PlaceRange } from "../../rounds/proofs/proof-range-store.
 import { proveStored, type ProvenRange } from "../../rounds/proofs/prove-stored.ts";
 import { numberOf } from "../../rounds/round.ts";
 import { examples, someText, tableName } from "../arguments.ts";
-import { listenForInterruption } from "../interruption.ts";
+import { withProgress } from "../long-work.ts";
 import { print, printJson, say } from "../output.ts";
-import { runProgress } from "../run-progress.ts";
 import { withDatabase } from "../session.ts";
 import { findTableByName } from "../table-name.ts";
 import { findTableSettings } from "../houses/table-settings.ts";
@@ -52,22 +51,13 @@ async function verifyRounds(sql: Sql, given: VerifyRoundsArguments): Promise<voi
     throw new UsageError(`${table.name} has no \`fairness\` in the houses file, so its rounds cannot be proven`);
   }
   const range = await rangeOf(sql, table.id, roundIds, given);
-  const interruption = listenForInterruption(
-    "interrupted; nothing was changed, and a new start begins from the first round",
-  );
-  const progress = runProgress(`proving ${table.name}`);
   say(`proving ${table.name}, first back to the published end of its chain`);
-  try {
-    const { show } = progress;
-    const work = { table, roundIds, fairness, range };
-    const result = await proveStored(sql, createProver(), work, { signal: interruption.signal, progress: show });
-    progress.end();
-    await (given.json ? printJson({ table: table.name, ...result }) : print(sentence(table.name, result)));
-    if (!result.ok) process.exitCode = 1;
-  } finally {
-    progress.end();
-    interruption.end();
-  }
+  const interrupted = "interrupted; nothing was changed, and a new start begins from the first round";
+  const result = await withProgress({ title: `proving ${table.name}`, interrupted }, (steps) =>
+    proveStored(sql, createProver(), { table, roundIds, fairness, range }, steps),
+  );
+  await (given.json ? printJson({ table: table.name, ...result }) : print(sentence(table.name, result)));
+  if (!result.ok) process.exitCode = 1;
 }
 
 async function rangeOf(

@@ -3,7 +3,7 @@ import { constants } from "node:fs";
 import { access } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { type Settings, variablesOf } from "../../config/environment.ts";
-import { connect } from "../../db/client.ts";
+import { withConnections } from "../../db/with-connections.ts";
 import { readDatabaseFacts } from "../../db/facts.ts";
 import { schemaState } from "../../db/migrate.ts";
 import { codeOf, reasonOf, UsageError } from "../../errors.ts";
@@ -16,15 +16,9 @@ import { findHeartbeat } from "../../queue/store.ts";
 import { checkPooler } from "./pooler.ts";
 import { slowPolls } from "../run/poll-rate.ts";
 import type { Found } from "../session.ts";
+import { fail, type Finding, ok, warn } from "./finding.ts";
 
-/** The finding of one check; `advice` is the remedy when the status is not ok. */
-export interface Finding {
-  check: string;
-  status: "ok" | "warn" | "fail";
-  found: string;
-  advice: string | null;
-}
-
+const CONNECTION = { name: "doctor", max: 1 } as const;
 const OLDEST_POSTGRES = 15;
 /** The reconciler beats every 5 s; the alert has the same limit. */
 const SILENT_MS = 60_000;
@@ -76,9 +70,9 @@ export function checkHousesFile(settings: Settings): { findings: Finding[]; hous
     const slow = slowPolls(houses.map((house) => house.settings));
     const findings = [
       ok(check, `${settings.HOUSES_FILE}: ${houses.length} houses, ${tables} tables`),
-      ...slow.map((sentence): Finding => {
+      ...slow.map((sentence) => {
         const [what = "", advice = ""] = sentence.split("; ");
-        return { check: "poll rate", status: "warn", found: what, advice };
+        return warn("poll rate", what, advice);
       }),
     ];
     return { findings, houses: houses.flatMap(({ settings: { id, enabled } }) => (enabled ? [id] : [])) };
@@ -86,12 +80,8 @@ export function checkHousesFile(settings: Settings): { findings: Finding[]; hous
     if (!(error instanceof UsageError)) throw error;
     const [first = "", ...problems] = error.message.split("\n");
     const text = problems.map((problem) => problem.trim()).join("; ");
-    return { findings: [{ check, status: "fail", found: first, advice: text || "correct the file" }], houses: [] };
+    return { findings: [fail(check, first, text || "correct the file")], houses: [] };
   }
-}
-
-function ok(check: string, found: string): Finding {
-  return { check, status: "ok", found, advice: null };
 }
 
 function usableUrl({ status }: Finding, url: string | undefined): string | null {
@@ -104,19 +94,13 @@ async function checkFolder(dataDir: string): Promise<Finding[]> {
     await access(folder, constants.W_OK | constants.X_OK);
   } catch (error) {
     const advice = `make ${folder} writable for user ${process.getuid?.()}, or set DATA_DIR to another folder`;
-    return [{ check: "data folder", status: "fail", found: `${folder} cannot be written (${codeOf(error)})`, advice }];
+    return [fail("data folder", `${folder} cannot be written (${codeOf(error)})`, advice)];
   }
   const { free, total } = await readDisk(folder);
+  const found = `${((free / total) * 100).toFixed(0)} % free, ${(free / 1e9).toFixed(1)} GB`;
+  const advice = "make room, lower PAYLOAD_RETENTION_HOURS, or move DATA_DIR to a larger disk";
   const isLow = diskProblem(folder, { free, total }) !== null;
-  return [
-    ok("data folder", resolve(dataDir)),
-    {
-      check: "disk",
-      status: isLow ? "warn" : "ok",
-      found: `${((free / total) * 100).toFixed(0)} % free, ${(free / 1e9).toFixed(1)} GB`,
-      advice: isLow ? "make room, lower PAYLOAD_RETENTION_HOURS, or move DATA_DIR to a larger disk" : null,
-    },
-  ];
+  return [ok("data folder", resolve(dataDir)), isLow ? warn("disk", found, advice) : ok("disk", found)];
 }
 
 /** The folder, or its nearest existing ancestor. */
@@ -132,36 +116,29 @@ async function nearestFolder(folder: string): Promise<string> {
 
 async function checkPostgres(url: string | undefined): Promise<Finding> {
   const check = "postgres";
-  if (url === undefined) return { check, status: "fail", found: "nothing is running here", advice: START_ADVICE };
+  if (url === undefined) return fail(check, "nothing is running here", START_ADVICE);
   try {
     const { version, versionText, connections, mostConnections } = await readDatabaseFacts(url);
     const found = `${versionText}, ${connections} of ${mostConnections} connections, ${withoutPassword(url)}`;
-    if (version < OLDEST_POSTGRES) {
-      return { check, status: "fail", found, advice: `use PostgreSQL ${OLDEST_POSTGRES} or newer` };
-    }
+    if (version < OLDEST_POSTGRES) return fail(check, found, `use PostgreSQL ${OLDEST_POSTGRES} or newer`);
     const isFull = connections > mostConnections * 0.8;
     return isFull
-      ? { check, status: "warn", found, advice: "raise max_connections, or put a pooler between (DATABASE_DIRECT_URL)" }
+      ? warn(check, found, "raise max_connections, or put a pooler between (DATABASE_DIRECT_URL)")
       : ok(check, found);
   } catch (error) {
     const found = `${withoutPassword(url)} cannot be used: ${reasonOf(error)}`;
-    return { check, status: "fail", found, advice: "start it, or set DATABASE_URL to one that runs" };
+    return fail(check, found, "start it, or set DATABASE_URL to one that runs");
   }
 }
 
 async function checkRedisServer(url: string | undefined): Promise<Finding> {
   const check = "redis";
-  if (url === undefined) return { check, status: "fail", found: "nothing is running here", advice: START_ADVICE };
+  if (url === undefined) return fail(check, "nothing is running here", START_ADVICE);
   try {
     const { version, nodes } = await checkRedis(url);
     return ok(check, `${version}, ${nodes > 1 ? `${nodes} nodes, ` : ""}noeviction, ${withoutPassword(url)}`);
   } catch (error) {
-    return {
-      check,
-      status: "fail",
-      found: reasonOf(error),
-      advice: "start or configure it as described, or set REDIS_URL to another",
-    };
+    return fail(check, reasonOf(error), "start or configure it as described, or set REDIS_URL to another");
   }
 }
 
@@ -170,65 +147,53 @@ async function checkMigrations(url: string): Promise<Finding> {
   const { pending, other } = await schemaState(url);
   if (other !== null) return { check, status: "fail", ...other };
   return pending.length > 0
-    ? { check, status: "fail", found: `missing: ${pending.join(", ")}`, advice: "run `roundhouse migrate`" }
+    ? fail(check, `missing: ${pending.join(", ")}`, "run `roundhouse migrate`")
     : ok(check, "up to date");
 }
 
 async function checkClocks(databaseUrl: string, redisUrl: string): Promise<Finding> {
-  const sql = connect(databaseUrl, { name: "doctor", max: 1 });
   const redis = await connectProducer(redisUrl, createLog("silent", false));
   try {
-    const readings = await readClocks(sql, redis, Date.now);
+    const readings = await withConnections(databaseUrl, CONNECTION, (sql) => readClocks(sql, redis, Date.now));
     const problem = clockProblem(readings);
     const found = readings.map(({ server, skewMs }) => `${Math.round(skewMs)} ms from ${server}`).join(", ");
     return problem === null
       ? ok("clocks", found)
-      : { check: "clocks", status: "fail", found: problem.split("; ")[0] ?? found, advice: "set the clocks by NTP" };
+      : fail("clocks", problem.split("; ")[0] ?? found, "set the clocks by NTP");
   } finally {
     redis.disconnect();
-    await sql.end({ timeout: 5 });
   }
 }
 
 async function checkWorkers(databaseUrl: string): Promise<Finding> {
   const check = "workers";
-  const sql = connect(databaseUrl, { name: "doctor", max: 1 });
-  try {
-    const beat = await findHeartbeat(sql);
-    const advice = "start a worker with `npm start` or `roundhouse worker`, and read its log";
-    if (beat === null) return { check, status: "warn", found: "none has worked yet", advice };
-    const age = `${Math.round(beat.ageMs / 1000)} s ago`;
-    if (beat.ageMs > SILENT_MS) return { check, status: "fail", found: `the last one was seen ${age}`, advice };
-    const problems = Object.entries(beat.failures).map(([part, problem]) => `${part}: ${problem}`);
-    const found = `the leader ${beat.leader} was seen ${age}`;
-    return problems.length === 0
-      ? ok(check, found)
-      : { check, status: "warn", found: `${found}; ${problems.join("; ")}`, advice: "read the workers' logs" };
-  } finally {
-    await sql.end({ timeout: 5 });
-  }
+  const beat = await withConnections(databaseUrl, CONNECTION, findHeartbeat);
+  const advice = "start a worker with `npm start` or `roundhouse worker`, and read its log";
+  if (beat === null) return warn(check, "none has worked yet", advice);
+  const age = `${Math.round(beat.ageMs / 1000)} s ago`;
+  if (beat.ageMs > SILENT_MS) return fail(check, `the last one was seen ${age}`, advice);
+  const problems = Object.entries(beat.failures).map(([part, problem]) => `${part}: ${problem}`);
+  const found = `the leader ${beat.leader} was seen ${age}`;
+  return problems.length === 0
+    ? ok(check, found)
+    : warn(check, `${found}; ${problems.join("; ")}`, "read the workers' logs");
 }
 
 /** Checks the polled houses by the stored results of their polls; sends no request. */
 async function checkHouses(databaseUrl: string, liveWindowSeconds: number): Promise<Finding> {
   const check = "houses";
-  const sql = connect(databaseUrl, { name: "doctor", max: 1 });
-  try {
-    const polled = (await listHouses(sql, liveWindowSeconds)).filter((house) => house.next_poll_at !== null);
-    const failing = polled.flatMap((house) => {
-      const problem = problemOf(house);
-      return problem === null ? [] : [`${house.house}: ${problem}`];
-    });
-    if (failing.length === 0)
-      return ok(check, polled.length === 0 ? "none is polled" : `${polled.length} polled, all well`);
-    const named = failing.slice(0, MOST_NAMED).join("; ");
-    const more = failing.length > MOST_NAMED ? `; and ${failing.length - MOST_NAMED} more` : "";
-    const found = `${failing.length} of ${polled.length} failing: ${named}${more}`;
-    const advice = "see `roundhouse house list`, and look closer with `roundhouse house check ID --explain`";
-    return { check, status: "warn", found, advice };
-  } finally {
-    await sql.end({ timeout: 5 });
-  }
+  const houses = await withConnections(databaseUrl, CONNECTION, (sql) => listHouses(sql, liveWindowSeconds));
+  const polled = houses.filter((house) => house.next_poll_at !== null);
+  const failing = polled.flatMap((house) => {
+    const problem = problemOf(house);
+    return problem === null ? [] : [`${house.house}: ${problem}`];
+  });
+  if (failing.length === 0)
+    return ok(check, polled.length === 0 ? "none is polled" : `${polled.length} polled, all well`);
+  const named = failing.slice(0, MOST_NAMED).join("; ");
+  const more = failing.length > MOST_NAMED ? `; and ${failing.length - MOST_NAMED} more` : "";
+  const found = `${failing.length} of ${polled.length} failing: ${named}${more}`;
+  return warn(check, found, "see `roundhouse house list`, and look closer with `roundhouse house check ID --explain`");
 }
 
 /** The problem of a polled house; null if there is none. */

@@ -1,19 +1,20 @@
-import { connect, type Sql } from "../../db/client.ts";
+import type { Sql } from "../../db/client.ts";
+import { withConnections } from "../../db/with-connections.ts";
 import { listFailedPayloads, listMissingPartitions, listStrayHeads } from "../../housekeeping/health-store.ts";
 import { listUnscored } from "../../forecasts/score/unscored-store.ts";
-import type { Finding } from "./checks.ts";
+import { type Finding, ok } from "./finding.ts";
 
 /** One line names at most this many tables; more are counted. */
 const MOST_NAMED = 5;
 
 /** Checks that heads match their rows, stored payloads are readable, partitions exist and ended forecasts are scored. Reads only. */
 export async function checkData(databaseUrl: string): Promise<Finding[]> {
-  const sql = connect(databaseUrl, { name: "doctor", max: 1 });
-  try {
-    return [await checkHeads(sql), await checkPayloads(sql), await checkPartitions(sql), await checkScores(sql)];
-  } finally {
-    await sql.end({ timeout: 5 });
-  }
+  return withConnections(databaseUrl, { name: "doctor", max: 1 }, async (sql) => [
+    await checkHeads(sql),
+    await checkPayloads(sql),
+    await checkPartitions(sql),
+    await checkScores(sql),
+  ]);
 }
 
 async function checkHeads(sql: Sql): Promise<Finding> {
@@ -66,6 +67,6 @@ function finding(
   given: { problems: string[]; more?: number; fine: string; status: "warn" | "fail"; advice: string },
 ): Finding {
   const { problems, more = 0, fine, status, advice } = given;
-  if (problems.length === 0) return { check, status: "ok", found: fine, advice: null };
+  if (problems.length === 0) return ok(check, fine);
   return { check, status, found: [...problems, ...(more > 0 ? [`and ${more} more`] : [])].join("; "), advice };
 }

@@ -1,7 +1,7 @@
 import { findNewestBackup } from "../../backup/store.ts";
-import { connect } from "../../db/client.ts";
+import { withConnections } from "../../db/with-connections.ts";
 import { readRoles } from "../../db/roles/roles.ts";
-import type { Finding } from "./checks.ts";
+import { type Finding, ok, warn } from "./finding.ts";
 import { checkData } from "./data.ts";
 import type { Found } from "../session.ts";
 
@@ -30,23 +30,18 @@ async function checkRoles(url: string, isPrivate: boolean): Promise<Finding> {
   if (missing.length > 0) {
     const statements = missing.map((role) => `create role ${role} nologin`).join("; ");
     const advice = `let an administrator run: ${statements}; and grant each to the user that migrates; then \`roundhouse migrate\``;
-    return {
-      check,
-      status: "warn",
-      found: `the server lacks ${missing.join(", ")}: every part may do everything`,
-      advice,
-    };
+    return warn(check, `the server lacks ${missing.join(", ")}: every part may do everything`, advice);
   }
   const wrong = [...lacking, ...beyond].map(({ role, privilege, object }) => `${privilege} on ${object} of ${role}`);
   if (wrong.length + rowRules.length + notOwned.length > 0) {
     const named = [...wrong, ...rowRules, ...notOwned.map((table) => `the owner of ${table}`)];
     const found = `${named.length} grants are not as they should be: ${named.slice(0, 5).join(", ")}`;
-    return { check, status: "warn", found, advice: "run `roundhouse migrate`, and read its output" };
+    return warn(check, found, "run `roundhouse migrate`, and read its output");
   }
   const whole = logins.filter(({ isSuperuser, ownsTables }) => isSuperuser || ownsTables);
   const parts = logins.map(({ part, user }) => `${part} as ${user}`).join(", ");
   const text = `granted as listed${parts === "" ? "" : `; logged in now: ${parts}`}`;
-  if (whole.length === 0 || isPrivate) return { check, status: "ok", found: text, advice: null };
+  if (whole.length === 0 || isPrivate) return ok(check, text);
   return {
     check,
     status: "ok",
@@ -58,20 +53,12 @@ async function checkRoles(url: string, isPrivate: boolean): Promise<Finding> {
 
 async function checkBackups(url: string): Promise<Finding> {
   const check = "backup";
-  const sql = connect(url, { name: "doctor", max: 1 });
-  try {
-    const newest = await findNewestBackup(sql);
-    const found = newest === null ? "none was made" : `the newest is of ${newest.snapshotAt}, ${newest.bytes} bytes`;
-    const isOld = newest === null || newest.ageHours > OLD_HOURS;
-    if (!isOld) return { check, status: "ok", found, advice: null };
-    return {
-      check,
-      status: "warn",
-      found,
-      advice:
-        "run `roundhouse backup --to FOLDER` each day, and keep the file elsewhere; backups by pg_dump or pgBackRest are not known here (docs/self-hosting.md, Backup and restore, lists when to use which)",
-    };
-  } finally {
-    await sql.end({ timeout: 5 });
-  }
+  const newest = await withConnections(url, { name: "doctor", max: 1 }, findNewestBackup);
+  const found = newest === null ? "none was made" : `the newest is of ${newest.snapshotAt}, ${newest.bytes} bytes`;
+  if (newest !== null && newest.ageHours <= OLD_HOURS) return ok(check, found);
+  return warn(
+    check,
+    found,
+    "run `roundhouse backup --to FOLDER` each day, and keep the file elsewhere; backups by pg_dump or pgBackRest are not known here (docs/self-hosting.md, Backup and restore, lists when to use which)",
+  );
 }

@@ -1,7 +1,8 @@
 import { Command } from "commander";
 import { reasonOf } from "../../errors.ts";
 import { examples } from "../arguments.ts";
-import { checkHere, checkHousesFile, checkServers, type Finding } from "./checks.ts";
+import { checkHere, checkHousesFile, checkServers } from "./checks.ts";
+import { fail, type Finding, ok } from "./finding.ts";
 import { checkDatabase } from "./database.ts";
 import { checkMail } from "./mail.ts";
 import { checkUsdt } from "./usdt.ts";
@@ -29,10 +30,10 @@ export function doctorCommand(): Command {
         ...fileFindings,
         ...(ask ? await Promise.all(houses.map((house) => askHouse(found, house))) : []),
       ];
-      const ok = findings.every(({ status }) => status !== "fail");
-      if (json) await printJson({ ok, checks: findings });
-      else await show(findings, ok);
-      if (!ok) process.exitCode = 1;
+      const isGood = findings.every(({ status }) => status !== "fail");
+      if (json) await printJson({ ok: isGood, checks: findings });
+      else await show(findings, isGood);
+      if (!isGood) process.exitCode = 1;
     });
 }
 
@@ -41,18 +42,18 @@ async function askHouse(found: Found, house: string): Promise<Finding> {
   const advice = `look closer with \`roundhouse house check ${house} --explain\``;
   try {
     const tables = await checkHouse(found, house);
-    const bad = tables.filter(({ ok }) => !ok);
+    const bad = tables.filter((table) => !table.ok);
     const slowest = Math.max(...tables.map(({ elapsed_ms }) => elapsed_ms));
     if (bad.length === 0) {
-      return { check, status: "ok", found: `${tables.length} tables responded within ${slowest} ms`, advice: null };
+      return ok(check, `${tables.length} tables responded within ${slowest} ms`);
     }
-    return { check, status: "fail", found: bad.map(({ table, reason }) => `${table}: ${reason}`).join("; "), advice };
+    return fail(check, bad.map(({ table, reason }) => `${table}: ${reason}`).join("; "), advice);
   } catch (error) {
-    return { check, status: "fail", found: reasonOf(error), advice };
+    return fail(check, reasonOf(error), advice);
   }
 }
 
-async function show(findings: Finding[], ok: boolean): Promise<void> {
+async function show(findings: Finding[], isGood: boolean): Promise<void> {
   await printTable(
     ["", "check", "found"],
     findings.map(({ status, check, found }) => [MARKS[status], check, found]),
@@ -64,7 +65,7 @@ async function show(findings: Finding[], ok: boolean): Promise<void> {
     );
   }
   const warnings = findings.some(({ status }) => status === "warn");
-  await print(`\n${ok ? (warnings ? "it works; see the warnings" : "all is well") : "something is wrong"}`);
+  await print(`\n${isGood ? (warnings ? "it works; see the warnings" : "all is well") : "something is wrong"}`);
 }
 
 const MARKS: Record<Finding["status"], string> = {

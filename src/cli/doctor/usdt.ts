@@ -1,9 +1,9 @@
-import { connect } from "../../db/client.ts";
+import { withConnections } from "../../db/with-connections.ts";
 import { reasonOf } from "../../errors.ts";
 import { checkEndpoints, keyProblem, settingProblem } from "../../topups/usdt/ready.ts";
 import { findUsdtProblems } from "../../topups/usdt/problem-store.ts";
 import { type Usdt, usdtOf } from "../../config/usdt.ts";
-import type { Finding } from "./checks.ts";
+import { fail, type Finding, ok, warn } from "./finding.ts";
 import type { Found } from "../session.ts";
 
 const ADVICE = {
@@ -19,7 +19,7 @@ export async function checkUsdt({ settings, databaseUrl }: Found): Promise<Findi
   const usdt = usdtOf(settings);
   if (usdt === null) return [];
   const problem = await settingProblem(usdt);
-  if (problem !== null) return [{ check: "usdt", status: "fail", found: problem, advice: "correct the setting" }];
+  if (problem !== null) return [fail("usdt", problem, "correct the setting")];
   const checked = await checkEndpoints(usdt);
   return [
     ...checked.map(({ host, state, text }): Finding => {
@@ -32,18 +32,17 @@ export async function checkUsdt({ settings, databaseUrl }: Found): Promise<Findi
 
 async function checkWatch(usdt: Usdt, databaseUrl: string): Promise<Finding> {
   const check = "usdt watch";
-  const sql = connect(databaseUrl, { name: "doctor", max: 1 });
   try {
-    const wrongKey = await keyProblem(sql, usdt);
-    if (wrongKey !== null) return { check, status: "fail", found: wrongKey, advice: "set the former key again" };
-    const problems = await findUsdtProblems(sql, usdt);
-    return problems.length === 0
-      ? { check, status: "ok", found: "read up to now, no deposit disputed", advice: null }
-      : { check, status: "fail", found: problems.map(({ text }) => text).join("; "), advice: "see /ops/deposits" };
+    return await withConnections(databaseUrl, { name: "doctor", max: 1 }, async (sql) => {
+      const wrongKey = await keyProblem(sql, usdt);
+      if (wrongKey !== null) return fail(check, wrongKey, "set the former key again");
+      const problems = await findUsdtProblems(sql, usdt);
+      return problems.length === 0
+        ? ok(check, "read up to now, no deposit disputed")
+        : fail(check, problems.map(({ text }) => text).join("; "), "see /ops/deposits");
+    });
   } catch (error) {
     // an unreachable PostgreSQL or an old schema is reported by another check
-    return { check, status: "warn", found: `not looked at: ${reasonOf(error)}`, advice: "see the findings above" };
-  } finally {
-    await sql.end({ timeout: 5 });
+    return warn(check, `not looked at: ${reasonOf(error)}`, "see the findings above");
   }
 }

@@ -3,7 +3,7 @@ import { giveUpGap, openGapAgain, type GapOutcome } from "../../corrections/clos
 import { listGaps, type GapState } from "../../rounds/gaps/gap-list-store.ts";
 import { announce } from "../announce.ts";
 import { examples, houseId, someText, tableName, wholeNumber } from "../arguments.ts";
-import { audited } from "../audited.ts";
+import { auditedOrThrow } from "../audited.ts";
 import { type Chosen, chosenTables } from "./chosen-tables.ts";
 import { oneId } from "../ids.ts";
 import { operator } from "../operator.ts";
@@ -98,13 +98,12 @@ async function change(
   { id, action, reason, json }: { id: bigint; action: string; reason: string; json: boolean },
   work: (tx: Parameters<typeof giveUpGap>[0]) => Promise<GapOutcome>,
 ): Promise<void> {
-  const outcome = await audited(sql, work, (done) =>
-    done.ok ? { action, target: `gap ${id} of ${done.table}`, before: done.before, after: done.after, reason } : null,
-  );
-  if (!outcome.ok) throw new Error(outcome.problem);
+  const done = await auditedOrThrow(sql, work, ({ table, before, after }) => {
+    return { action, target: `gap ${id} of ${table}`, before, after, reason };
+  });
   await announce(sql, settings.LOG_LEVEL);
-  const state = outcome.after.state;
+  const { table, after } = done;
   await (json
-    ? printJson({ id, table: outcome.table, state })
-    : print(`gap ${id} of ${outcome.table} is ${state.replace("_", " ")}`));
+    ? printJson({ id, table, state: after.state })
+    : print(`gap ${id} of ${table} is ${after.state.replace("_", " ")}`));
 }

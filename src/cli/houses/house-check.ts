@@ -1,7 +1,7 @@
 import { expandVariables } from "../../houses/settings/expand-variables.ts";
 import { loadHouses } from "../../houses-file/load.ts";
 import { type Variables, variablesOf } from "../../config/environment.ts";
-import { connect } from "../../db/client.ts";
+import { withConnections } from "../../db/with-connections.ts";
 import { UsageError } from "../../errors.ts";
 import type { HouseClient, HouseRequest } from "../../houses/polling/client.ts";
 import type { HouseItem, HouseRound } from "../../houses/contract.ts";
@@ -160,27 +160,19 @@ async function findNewest(
 ): Promise<Map<TableSettings, bigint | null>> {
   const paged = tables.filter((table) => adapterOf(table).rounds === "page");
   if (url === undefined || paged.length === 0) return new Map();
-  const sql = connect(url, { name: "command", max: 1 });
-  try {
+  return withConnections(url, { name: "command", max: 1 }, async (sql) => {
     const found = new Map<TableSettings, bigint | null>();
     for (const table of paged) {
       const newest = await findNewestNumber(sql, house.id, table);
       found.set(table, newest === null ? null : newest - 1n);
     }
     return found;
-  } finally {
-    await sql.end({ timeout: 5 });
-  }
+  });
 }
 
 async function loadStored(url: string | undefined, variables: Variables, id: string): Promise<House | null> {
   if (url === undefined) return null;
-  const sql = connect(url, { name: "command", max: 1 });
-  try {
-    return await loadHouse(sql, variables, id);
-  } finally {
-    await sql.end({ timeout: 5 });
-  }
+  return withConnections(url, { name: "command", max: 1 }, (sql) => loadHouse(sql, variables, id));
 }
 
 /** A disabled house may have unset variables; a request needs them. */

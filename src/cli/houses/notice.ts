@@ -5,7 +5,7 @@ import { endNotice, LONGEST_NOTICE, writeNotice } from "../../corrections/operat
 import { listNotices } from "../../corrections/operator-notice-store.ts";
 import { announce } from "../announce.ts";
 import { examples, houseId, someText, tableName, wholeNumber } from "../arguments.ts";
-import { audited } from "../audited.ts";
+import { auditedOrThrow } from "../audited.ts";
 import { type Chosen, chosenTables } from "./chosen-tables.ts";
 import { operator } from "../operator.ts";
 import { print, printJson, printTable, shortTime } from "../output.ts";
@@ -89,17 +89,14 @@ function addWrite(command: Command): void {
       return withDatabase(async ({ sql, settings }) => {
         const tableIds = (await chosenTables(sql, given)) ?? [];
         const { reason } = given;
-        const outcome = await audited(
+        const { tables } = await auditedOrThrow(
           sql,
           (tx) => writeNotice(tx, tableIds, { text, by: operator() }),
-          (done) =>
-            done.ok
-              ? { action: "notice.write", target: done.tables.join(", "), before: done.before, after: text, reason }
-              : null,
+          (done) => {
+            return { action: "notice.write", target: done.tables.join(", "), before: done.before, after: text, reason };
+          },
         );
-        if (!outcome.ok) throw new Error(outcome.problem);
         await announce(sql, settings.LOG_LEVEL);
-        const { tables } = outcome;
         await (given.json ? printJson({ tables, text }) : print(`${tables.join(", ")}: ${text}`));
       });
     });
@@ -116,15 +113,13 @@ function addEnd(command: Command): void {
     .action(({ table: name, reason, json }: { table: string; reason: string; json: boolean }) =>
       withDatabase(async ({ sql, settings }) => {
         const table = await findTableByName(sql, name);
-        const outcome = await audited(
+        const { before } = await auditedOrThrow(
           sql,
           (tx) => endNotice(tx, table.id, { by: operator() }),
-          (done) =>
-            done.ok ? { action: "notice.end", target: name, before: done.before[0], after: null, reason } : null,
+          (done) => ({ action: "notice.end", target: name, before: done.before[0], reason }),
         );
-        if (!outcome.ok) throw new Error(outcome.problem);
         await announce(sql, settings.LOG_LEVEL);
-        await (json ? printJson({ table: name, ended: outcome.before[0] }) : print(`the notice of ${name} has ended`));
+        await (json ? printJson({ table: name, ended: before[0] }) : print(`the notice of ${name} has ended`));
       }),
     );
 }

@@ -13,11 +13,10 @@ import { announce } from "../announce.ts";
 import { examples, houseId, someText, tableName, wholeNumber } from "../arguments.ts";
 import { appendCommandAudit } from "../audited.ts";
 import { type Chosen, chosenTables } from "./chosen-tables.ts";
-import { listenForInterruption } from "../interruption.ts";
+import { withProgress } from "../long-work.ts";
 import { moment } from "../time-argument.ts";
 import { operator } from "../operator.ts";
 import { print, printJson, printTable } from "../output.ts";
-import { runProgress } from "../run-progress.ts";
 import { type Session, withDatabase } from "../session.ts";
 import { findTableByName } from "../table-name.ts";
 
@@ -182,10 +181,6 @@ async function reread({ sql, settings }: Session, given: RereadArguments): Promi
     to: given.to === "now" ? moment("now") : given.to,
     state: given.state ?? null,
   };
-  const interruption = listenForInterruption(
-    "interrupted; what is stored stays, and reading again adds what is missing",
-  );
-  const progress = runProgress("reading again");
   // the batches have their own transactions, so the audit entry is written first, whatever happens to this process
   const appendResult = (after: object) =>
     sql.begin((tx) =>
@@ -197,28 +192,25 @@ async function reread({ sql, settings }: Session, given: RereadArguments): Promi
         reason: given.reason ?? null,
       }),
     );
-  try {
-    if (!given.dryRun) await appendResult({ state: "began" });
-    const of = Math.min(await countToReread(sql, range, given.limit), given.limit);
-    const report = await rereadRange(sql, house, createProver(), range, {
+  if (!given.dryRun) await appendResult({ state: "began" });
+  const of = Math.min(await countToReread(sql, range, given.limit), given.limit);
+  const interrupted = "interrupted; what is stored stays, and reading again adds what is missing";
+  const report = await withProgress({ title: "reading again", interrupted }, ({ signal, progress }) =>
+    rereadRange(sql, house, createProver(), range, {
       dryRun: given.dryRun,
       by: operator(),
       most: given.limit,
       after: given.after ?? null,
-      signal: interruption.signal,
-      progress: (done) => progress.show(done, of),
-    });
-    progress.end();
-    if (!given.dryRun) {
-      const { next, ...counts } = report;
-      await appendResult({ state: next === null ? "done" : "done in part", ...counts });
-      await announce(sql, settings.LOG_LEVEL);
-    }
-    await printReport(report, given);
-  } finally {
-    progress.end();
-    interruption.end();
+      signal,
+      progress: (done) => progress(done, of),
+    }),
+  );
+  if (!given.dryRun) {
+    const { next, ...counts } = report;
+    await appendResult({ state: next === null ? "done" : "done in part", ...counts });
+    await announce(sql, settings.LOG_LEVEL);
   }
+  await printReport(report, given);
 }
 
 async function printReport(report: Reread, { dryRun, json }: RereadArguments): Promise<void> {

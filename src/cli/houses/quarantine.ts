@@ -4,7 +4,7 @@ import { decideOnItems } from "../../corrections/quarantine-decisions.ts";
 import { findItem, listItems, type ItemState, type ListedItem } from "../../rounds/lists/quarantine-list-store.ts";
 import { announce } from "../announce.ts";
 import { examples, houseId, someText, tableName, wholeNumber } from "../arguments.ts";
-import { audited } from "../audited.ts";
+import { auditedOrThrow } from "../audited.ts";
 import { type Chosen, chosenTables } from "./chosen-tables.ts";
 import { manyIds, oneId } from "../ids.ts";
 import { operator } from "../operator.ts";
@@ -98,24 +98,15 @@ function decision(name: "discard" | "release", state: "discarded" | "released", 
     .addHelpText("after", examples(`quarantine ${name} 12 13 --reason "the house confirmed it"`))
     .action((ids: bigint[], { reason, json }: { reason: string; json: boolean }) =>
       withDatabase(async ({ sql, settings }) => {
-        const outcome = await audited(
+        const target = `items ${ids.join(", ")}`;
+        const decided = await auditedOrThrow(
           sql,
           (tx) => decideOnItems(tx, ids, { state, by: operator(), reason }),
-          (done) =>
-            done.ok
-              ? {
-                  action: `quarantine.${name}`,
-                  target: `items ${ids.join(", ")}`,
-                  before: "open",
-                  after: state,
-                  reason,
-                }
-              : null,
+          () => ({ action: `quarantine.${name}`, target, before: "open", after: state, reason }),
         );
-        if (!outcome.ok) throw new Error(outcome.problem);
         await announce(sql, settings.LOG_LEVEL);
-        if (json) return printJson({ state, ids: outcome.ids });
-        await print(`${outcome.ids.length} items of ${outcome.tables.join(", ")} are ${state}`);
+        if (json) return printJson({ state, ids: decided.ids });
+        await print(`${decided.ids.length} items of ${decided.tables.join(", ")} are ${state}`);
       }),
     );
 }

@@ -1,7 +1,7 @@
 import type { Sql, Transaction } from "../../db/client.ts";
 import { resultText, type Outcome, type Revised, type Voided } from "../../corrections/revision.ts";
 import { announce } from "../announce.ts";
-import { audited } from "../audited.ts";
+import { auditedOrThrow } from "../audited.ts";
 
 /** The result of a decision on a round. */
 export type Decided = Revised & Voided;
@@ -15,20 +15,15 @@ export async function applyDecision(
   { action, reason }: { action: string; reason: string },
   decide: (tx: Transaction) => Promise<Outcome>,
 ): Promise<Decided> {
-  const outcome = await audited(sql, decide, (done) =>
-    done.ok
-      ? {
-          action,
-          target: `round ${done.revised.roundId} of ${done.revised.table}`,
-          before: resultText(done.revised.from),
-          after: resultText(done.revised.to),
-          reason,
-        }
-      : null,
+  const { revised, voided, windows } = await auditedOrThrow(
+    sql,
+    decide,
+    ({ revised: { roundId, table, from, to } }) => {
+      const target = `round ${roundId} of ${table}`;
+      return { action, target, before: resultText(from), after: resultText(to), reason };
+    },
   );
-  if (!outcome.ok) throw new Error(outcome.problem);
   await announce(sql, level);
-  const { revised, voided, windows } = outcome;
   return { ...revised, voided, windows };
 }
 

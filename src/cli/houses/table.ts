@@ -9,7 +9,7 @@ import { closeDamageAlert } from "../../pass/damage.ts";
 import { repairTable } from "../../verify/repair.ts";
 import { announce } from "../announce.ts";
 import { examples, someText, tableName } from "../arguments.ts";
-import { audited } from "../audited.ts";
+import { auditedOrThrow } from "../audited.ts";
 import { operator } from "../operator.ts";
 import { coloredStatus, print, printJson, printTable, shortTime } from "../output.ts";
 import { progressBar } from "../progress.ts";
@@ -116,14 +116,12 @@ async function repair(name: string, { reason, json }: { reason: string; json: bo
   await withDatabase(async ({ sql, settings }) => {
     const { id } = await findTableByName(sql, name);
     const bar = progressBar();
-    const outcome = await audited(
+    const { table, rounds, forecasts, isAccuracyRebuilt } = await auditedOrThrow(
       sql,
       (tx) => repairTable(tx, id, (done, total) => bar.show(name, done, total)),
-      (done) => (done.ok ? { action: "table.repair", target: `table ${name}`, reason } : null),
+      () => ({ action: "table.repair", target: `table ${name}`, reason }),
     ).finally(() => bar.end());
-    if (!outcome.ok) throw new Error(outcome.problem);
     await closeDamageAlert(sql, createLog(settings.LOG_LEVEL, process.stderr.isTTY), name);
-    const { table, rounds, forecasts, isAccuracyRebuilt } = outcome;
     if (json) return printJson({ table, rounds, forecasts, accuracy_rebuilt: isAccuracyRebuilt });
     await print(`${table} is rebuilt from ${rounds} rounds and ${forecasts} forecasts`);
     if (isAccuracyRebuilt) await print("its accuracy was wrong and is recomputed");
@@ -142,14 +140,12 @@ async function resetNewest(
 ): Promise<void> {
   await withDatabase(async ({ sql, settings }) => {
     const { id } = await findTableByName(sql, name);
-    const outcome = await audited(
+    const { table, before, after } = await auditedOrThrow(
       sql,
       (tx) => resetNewestNumber(tx, id, { to: to ?? null, by: operator(), reason }),
-      (done) => (done.ok ? resetAuditEntry(done, reason) : null),
+      (done) => resetAuditEntry(done, reason),
     );
-    if (!outcome.ok) throw new Error(outcome.problem);
     await announce(sql, settings.LOG_LEVEL);
-    const { table, before, after } = outcome;
     return json
       ? printJson({ table, before, after })
       : print(`the newest number of ${table} is ${after}, it was ${before}`);

@@ -5,7 +5,8 @@ import { checkBackup } from "../../backup/read.ts";
 import { restoreRows } from "../../backup/restore.ts";
 import { createDatabase, findInTheWay, listMigrations } from "../../backup/store.ts";
 import { loadSettings, type Settings } from "../../config/environment.ts";
-import { connect, type Sql } from "../../db/client.ts";
+import type { Sql } from "../../db/client.ts";
+import { withConnections } from "../../db/with-connections.ts";
 import { migrate, migrationNames } from "../../db/migrate.ts";
 import { requireSession } from "../../db/pooler.ts";
 import { claimDataDir } from "../../embedded/lock.ts";
@@ -93,12 +94,10 @@ async function targetOf(into: string, configured: string | undefined): Promise<s
     throw new UsageError(`expected a URL or the name of a database for --into, found ${JSON.stringify(into)}`);
   }
   if (configured === undefined) throw new UsageError("a name for --into needs DATABASE_URL, which names the server");
-  const sql = connect(configured, { name: "restore", max: 1 });
-  try {
-    if (await reaching(configured, () => createDatabase(sql, into))) say(`made the database ${into}`);
-  } finally {
-    await sql.end({ timeout: 5 });
-  }
+  const isMade = await withConnections(configured, { name: "restore", max: 1 }, (sql) =>
+    reaching(configured, () => createDatabase(sql, into)),
+  );
+  if (isMade) say(`made the database ${into}`);
   return Object.assign(new URL(configured), { pathname: into }).href;
 }
 
@@ -115,8 +114,7 @@ async function restore(url: string, { from, verify: checks, json }: Given, signa
     );
   }
   await reaching(url, () => requireSession(url));
-  const sql = connect(url, { name: "restore", max: 2, use: "bulk" });
-  try {
+  await withConnections(url, { name: "restore", max: 2, use: "bulk" }, async (sql) => {
     await reaching(url, () => refuseUsed(sql, url, header.migrations));
     await migrate(url, say, { upTo: header.migrations });
     await restoreRows(sql, file, { header, rows: end.rows, signal, progress: (...state) => progress.show(...state) });
@@ -132,9 +130,7 @@ async function restore(url: string, { from, verify: checks, json }: Given, signa
     const ok = found === null || found.ok;
     await (json ? printJson({ ok, ...facts, verify: found }) : print(sentence(facts, found)));
     if (!ok) process.exitCode = 1;
-  } finally {
-    await sql.end({ timeout: 5 });
-  }
+  });
 }
 
 /** @throws UsageError if the database is not empty, or its schema differs from the backup's. */
