@@ -3,7 +3,7 @@ import { withPlaceholders } from "../src/houses-file/placeholders.ts";
 import { listComparisonSchedules, loadHouse } from "../src/houses/store.ts";
 import { afterCommit, countPasses } from "../src/pass/after-commit.ts";
 import { comparePayload } from "../src/pass/compare.ts";
-import { isQueuePaused, listHousesToNormalize, listUnreadTables } from "../src/pass/stores/payload-store.ts";
+import { listHousesToNormalize, listUnreadTables } from "../src/pass/stores/payload-store.ts";
 import { processUnread } from "../src/pass/unread-payloads.ts";
 import { job } from "../src/queue/job.ts";
 import backfillGap from "./backfill-gap.ts";
@@ -32,11 +32,7 @@ export default job({
     const counts = { payloads: 0, refused: 0, ...countPasses([]) };
     const fill = async (gap: bigint) => enqueue(backfillGap, { gap: String(gap) });
     for (const tableId of await listUnreadTables(sql, id)) {
-      for (;;) {
-        signal.throwIfAborted();
-        const maySettle = !(await isQueuePaused(sql, "score-accuracy"));
-        const result = await processUnread({ sql, passes }, house, tableId, { maySettle, signal });
-        if (result === null) break;
+      for await (const result of processUnread({ sql, passes, house, signal }, tableId)) {
         follow(result.rows.marks.map(({ receivedAt }) => receivedAt));
         await afterCommit(id, [result], { sql, log, published, fill });
         const done = countPasses([result]);

@@ -9,7 +9,7 @@ import type { House } from "../houses/house.ts";
 import { listStored } from "./stores/known-store.ts";
 import { listHashOwners } from "../rounds/proofs/proof-range-store.ts";
 import { checkProofs } from "../rounds/proofs/proofs.ts";
-import { ownFault, readBody } from "../rounds/read-response.ts";
+import { ownFault, readBody, type ReadResponse as ReadItems } from "../rounds/read-response.ts";
 import type { KnownRound } from "../rounds/round.ts";
 import { idsToLookUp, knownAmong } from "./compute/known-rounds.ts";
 import type { HeadRow } from "./compute/rows.ts";
@@ -21,8 +21,6 @@ export interface ResponseBody {
   now: string;
   path: string;
   kind: "poll" | "history";
-  /** The adapter's result, if parsing was started earlier. */
-  read?: ReturnType<typeof readBody>;
 }
 
 /** The dependencies of reading, besides the state. */
@@ -49,16 +47,32 @@ const NOTHING_KNOWN: ReadonlyMap<string, KnownRound> = new Map();
  * @throws the signal's reason when it is aborted; the database's errors
  */
 export async function readResponse(
-  { sql, prover }: Reader,
+  reader: Reader,
   house: House,
   state: PassState,
   response: ResponseBody,
+  options: ReadOptions,
+): Promise<ReadResponse> {
+  const { name } = state.table;
+  const read = await readBody(house, { name, ...gameOf(state) }, response, options);
+  return checkItems(reader, state, read, options);
+}
+
+/** The game and the market of a table, by its name. */
+export function gameOf({ table: { name } }: PassState): { game: string; market: string } {
+  const [, game = "", market = ""] = name.split("/");
+  return { game, market };
+}
+
+/** Checks the proofs of a response that its adapter read, as {@link readResponse} does. */
+export async function checkItems(
+  { sql, prover }: Reader,
+  state: PassState,
+  read: ReadItems,
   { signal, all = false, pointsNear = () => Promise.resolve([]) }: ReadOptions,
 ): Promise<ReadResponse> {
-  const { tableId, name, roundIds } = state.table;
-  const [, game = "", market = ""] = name.split("/");
-  const read = await (response.read ?? readBody(house, { name, game, market }, response, { signal }));
   if (!read.ok) return read;
+  const { tableId, name, roundIds } = state.table;
   const listed = read.items.flatMap((item) => (item.ok ? item.round.roundId : (item.roundId ?? [])));
   const ids = all ? [...new Set(listed)] : idsToLookUp(state, read.items);
   const lookedUp = ids.length === 0 ? undefined : await listStored(sql, tableId, ids);

@@ -1,15 +1,19 @@
-import { gunzipSync } from "node:zlib";
-import { hash } from "node:crypto";
 import type { Sql } from "../db/client.ts";
 import { isConnectionError } from "../db/errors.ts";
 import { settingsOf, type House } from "../houses/house.ts";
-import { readBody, isOwnFault, ownFault } from "../rounds/read-response.ts";
+import {
+  isOwnFault,
+  ownFault,
+  readStored,
+  type PackedBody,
+  type ReadResponse as ReadItems,
+} from "../rounds/read-response.ts";
 import { writePass } from "./add.ts";
 import { joinPasses } from "./compute/join.ts";
 import { pass } from "./compute/pass.ts";
 import { loadStates, type Passes } from "./passes.ts";
-import { findTime, listUnread, type UnreadPayload } from "./stores/payload-store.ts";
-import { readResponse, type Reader, type ResponseBody } from "./read.ts";
+import { findTime, isQueuePaused, listUnread, type UnreadPayload } from "./stores/payload-store.ts";
+import { checkItems, gameOf, type Reader } from "./read.ts";
 import type { PassResult, PassState, PassTime, PayloadMark, ReadResponse, StoredResponse } from "./compute/state.ts";
 import { fromDatabase, laterBy } from "./compute/times.ts";
 import { refusalOf } from "./stores/write-store.ts";
@@ -18,94 +22,173 @@ import { refusalOf } from "./stores/write-store.ts";
 const MOST_TRIES = 5;
 /**
  * Payloads of a table per transaction: a round of payloads of fifty takes 61 µs of processor time with twenty, 46 with a
- * hundred. Only one if rounds are looked up by hash: that finds stored rounds only, not those of a payload in the same
- * transaction.
+ * hundred.
  */
-const AT_ONCE = 100;
+const PER_TRANSACTION = 100;
+/** Payloads of a table per list, at most; their bytes are bounded too. */
+const PER_LIST = 1_000;
+
+/** How the next payloads are processed, after what failed. */
+interface Attempt {
+  tries: number;
+  /** Only the oldest payload. */
+  isAlone: boolean;
+  noSet: PassTime["noSet"];
+  /** Every listed round is looked up. */
+  all: boolean;
+  /** Why the payload is refused. */
+  failure: unknown;
+}
+
+const FIRST_ATTEMPT: Attempt = { tries: 1, isAlone: false, noSet: null, all: false, failure: null };
+
+/** The next attempt after an error. @throws the error, if there is none */
+function nextAttempt(attempt: Attempt, error: unknown): Attempt {
+  if (attempt.tries === MOST_TRIES || isConnectionError(error) || !isOwnFault(error)) throw error;
+  const refusal = refusalOf(error);
+  if (refusal === "moved") return attempt; // another process was first, perhaps with these payloads
+  const next = { ...attempt, tries: attempt.tries + 1 };
+  if (refusal === "late") return { ...next, noSet: "refused" };
+  if (!attempt.isAlone) return { ...attempt, isAlone: true };
+  return { ...next, all: true, failure: attempt.all ? error : null };
+}
+
+/** The dependencies of passes on stored payloads. */
+interface Processing {
+  sql: Sql;
+  passes: Passes;
+  house: House;
+  signal: AbortSignal;
+}
 
 /**
- * Processes the oldest unread payloads of a table as their polls would have, in one transaction; null if there is none.
- * If that fails, the oldest is tried alone. A payload that cannot be read or processed is marked refused with the
- * reason, kept, and can be read again.
+ * Processes the unread payloads of a table as their polls would have, oldest first, and yields the result of each
+ * transaction after its commit. If one fails, its oldest payload is tried alone. A payload that cannot be read or processed
+ * is marked refused with the reason, kept, and can be read again.
  *
  * @throws the signal's reason; the database's error if it is unreachable or full
  */
-export async function processUnread(
-  { sql, passes }: { sql: Sql; passes: Passes },
-  house: House,
-  tableId: number,
-  { maySettle, signal }: { maySettle: boolean; signal: AbortSignal },
-): Promise<PassResult | null> {
-  const tables = await passes.countTables();
-  let failure: unknown = null;
-  let all = false;
-  let noSet: PassTime["noSet"] = null;
-  let atOnce = AT_ONCE;
-  for (let tries = 1; ; tries += 1) {
+export async function* processUnread(work: Processing, tableId: number): AsyncGenerator<PassResult> {
+  const { passes, house, signal } = work;
+  let attempt = FIRST_ATTEMPT;
+  for (;;) {
     signal.throwIfAborted();
     const state = (await loadStates(passes, [tableId])).get(tableId);
-    if (state === undefined) return null;
-    if (isLookedUpByHash(house, state)) atOnce = 1;
-    const unread = await listUnread(passes.pipeline, tableId, atOnce);
-    if (unread.length === 0) return null;
-    const reader = { sql: passes.pipeline, prover: passes.prover };
-    const read = async (before: PassState, unpacked: Unpacked | undefined): Promise<ReadResponse> => {
-      if (failure !== null || unpacked === undefined) return { ok: false, reason: ownFault(failure) };
-      return unpacked.ok ? readResponse(reader, house, before, unpacked.given, { signal, all }) : unpacked;
-    };
-    const { now, takenAt } = await findTime(passes.pipeline);
-    const timeNow = (): PassTime => ({
-      issuedAt: laterBy(fromDatabase(now), performance.now() - takenAt),
-      tables,
-      mayRead: true,
-      maySettle,
-      noSet,
-    });
+    if (state === undefined) return;
+    // a look-up by hash finds stored rounds only, not those of a payload in the same transaction
+    if (isLookedUpByHash(house, state)) attempt = { ...attempt, isAlone: true };
+    const unread = await listUnread(passes.pipeline, tableId, attempt.isAlone ? 1 : PER_LIST);
+    if (unread.length === 0) return;
     try {
-      // all together: a thread responds after a millisecond or two
-      const unpacked = unread.map((payload) => unpack(house, state, payload, signal));
-      const result = await processEach(state, unread, (before, place) => read(before, unpacked[place]), timeNow);
-      await sql.begin((tx) => writePass(tx, result.rows));
-      passes.states.keep(result.state);
-      return result;
+      for await (const result of processListed(work, state, unread, attempt)) {
+        attempt = FIRST_ATTEMPT;
+        yield result;
+      }
     } catch (error) {
       passes.states.drop([tableId]);
-      if (tries === MOST_TRIES || isConnectionError(error) || !isOwnFault(error)) throw error;
-      const refusal = refusalOf(error);
-      if (refusal === "late") noSet = "refused";
-      if (refusal === "moved") tries -= 1; // another process was first, perhaps with this payload: retry
-      if (refusal === "moved" || refusal === "late") continue;
-      if (atOnce > 1) {
-        atOnce = 1;
-        tries -= 1;
-        continue;
-      }
-      if (all) failure = error;
-      all = true;
+      attempt = nextAttempt(attempt, error);
     }
   }
 }
 
-/** One pass for each payload, joined. */
-async function processEach(
-  before: PassState,
+/**
+ * Processes payloads in their order, some per transaction: while PostgreSQL stores some, the next ones are computed, and a
+ * thread reads those after them.
+ */
+async function* processListed(
+  { sql, passes, house, signal }: Processing,
+  first: PassState,
   unread: readonly UnreadPayload[],
-  read: (state: PassState, place: number) => Promise<ReadResponse>,
-  timeNow: () => PassTime,
+  attempt: Attempt,
+): AsyncGenerator<PassResult> {
+  const table = { name: first.table.name, ...gameOf(first) };
+  const read = (from: number) => {
+    const items = readStored(house, table, unread.slice(from, from + PER_TRANSACTION), signal);
+    items.catch(() => undefined); // aborted: its `await` throws the reason
+    return items;
+  };
+  let state = first;
+  let before: PayloadMark | null = null;
+  let next = read(0);
+  let writing: Promise<PassResult> | null = null;
+  let computing: Promise<PassResult> | null = null;
+  try {
+    for (let from = 0; from < unread.length; from += PER_TRANSACTION) {
+      signal.throwIfAborted();
+      const items = await next;
+      next = read(from + PER_TRANSACTION);
+      const payloads = unread.slice(from, from + PER_TRANSACTION);
+      // a set may follow the newest payload, and the database refuses a set that waited a second
+      if (payloads.at(-1)?.isFollowed === false && writing !== null) {
+        yield await writing;
+        writing = null;
+      }
+      computing = compute({ passes, signal }, state, { payloads, items, before }, attempt);
+      computing.catch(() => undefined); // awaited below
+      if (writing !== null) yield await writing;
+      const result: PassResult = await computing;
+      writing = write({ sql, passes }, result);
+      writing.catch(() => undefined); // awaited with the next ones
+      ({ state } = result);
+      before = result.rows.marks.at(-1) ?? null;
+    }
+    if (writing !== null) yield await writing;
+  } finally {
+    await Promise.allSettled([computing, writing]);
+  }
+}
+
+/** Writes a pass; its state counts from the commit on. */
+async function write({ sql, passes }: Pick<Processing, "sql" | "passes">, result: PassResult): Promise<PassResult> {
+  await sql.begin((tx) => writePass(tx, result.rows));
+  passes.states.keep(result.state);
+  return result;
+}
+
+/** Payloads that are read, and the result of the one before them if that is not stored yet. */
+interface ReadPayloads {
+  payloads: readonly UnreadPayload[];
+  items: readonly ReadItems[];
+  before: PayloadMark | null;
+}
+
+/** One pass for each payload, joined. */
+async function compute(
+  { passes, signal }: Pick<Processing, "passes" | "signal">,
+  first: PassState,
+  { payloads, items, before }: ReadPayloads,
+  { noSet, all, failure }: Attempt,
 ): Promise<PassResult> {
+  const reader: Reader = { sql: passes.pipeline, prover: passes.prover };
+  const { now, takenAt } = await findTime(passes.pipeline);
+  const circumstances = {
+    tables: await passes.countTables(),
+    mayRead: true,
+    maySettle: !(await isQueuePaused(passes.pipeline, "score-accuracy")),
+    noSet,
+  };
   const results: PassResult[] = [];
-  let state = before;
-  for (const [place, payload] of unread.entries()) {
-    const earlier = results.at(-1);
-    const followsUseless = earlier === undefined ? payload.followsUseless : earlier.rows.marks.every(isUseless);
-    const response = responseOf({ ...payload, followsUseless }, await read(state, place), payload.isFollowed);
-    const result = pass(state, response, { ...timeNow(), ...placeInBatch(results, place + 1 < unread.length) });
+  let state = first;
+  let mark = before;
+  for (const [place, payload] of payloads.entries()) {
+    const found = items[place];
+    const read: ReadResponse =
+      failure !== null || found === undefined
+        ? { ok: false, reason: ownFault(failure) }
+        : await checkItems(reader, state, found, { signal, all });
+    const followsUseless = mark === null ? payload.followsUseless : isUseless(mark);
+    const result = pass(state, responseOf({ ...payload, followsUseless }, read), {
+      ...circumstances,
+      issuedAt: laterBy(fromDatabase(now), performance.now() - takenAt),
+      ...placeInBatch(results, place + 1 < payloads.length),
+    });
     results.push(result);
     ({ state } = result);
+    mark = result.rows.marks.at(-1) ?? null;
   }
-  const [first, ...others] = results;
-  if (first === undefined) throw new Error("expected an unread payload, found none");
-  return joinPasses([first, ...others]);
+  const [oldest, ...others] = results;
+  if (oldest === undefined) throw new Error("expected an unread payload, found none");
+  return joinPasses([oldest, ...others]);
 }
 
 function placeInBatch(earlier: readonly PassResult[], isFollowed: boolean): Pick<PassTime, "batch"> {
@@ -123,30 +206,12 @@ export async function readPayload(
   reader: Reader,
   house: House,
   state: PassState,
-  payload: PackedPayload,
+  payload: PackedBody,
   options: { signal: AbortSignal; all?: boolean },
 ): Promise<ReadResponse> {
-  const unpacked = unpack(house, state, payload, options.signal);
-  return unpacked.ok ? readResponse(reader, house, state, unpacked.given, options) : unpacked;
-}
-
-type PackedPayload = Pick<UnreadPayload, "body" | "sha256" | "receivedAt" | "path">;
-type Unpacked = { ok: true; given: ResponseBody } | { ok: false; reason: string };
-
-/** The body of a stored payload, which a thread begins to read, or why it cannot be read. */
-function unpack(house: House, state: PassState, payload: PackedPayload, signal: AbortSignal): Unpacked {
-  let body: Buffer;
-  try {
-    body = gunzipSync(payload.body);
-  } catch (error) {
-    return { ok: false, reason: ownFault(error) };
-  }
-  if (hash("sha256", body) !== payload.sha256)
-    return { ok: false, reason: "the stored payload differs from what was received (its hash does not match)" };
-  const given: ResponseBody = { body, now: payload.receivedAt, path: payload.path, kind: "poll" };
-  const read = readBody(house, { name: state.table.name, ...gameOf(state) }, given, { signal, isSuspect: true });
-  read.catch(() => undefined); // aborted: its caller gets the error
-  return { ok: true, given: { ...given, read } };
+  const table = { name: state.table.name, ...gameOf(state) };
+  const [items] = await readStored(house, table, [payload], options.signal);
+  return items === undefined ? { ok: false, reason: ownFault("no result") } : checkItems(reader, state, items, options);
 }
 
 /** Whether the ids of a table give no position of a proven round, so that only its hash identifies an old one. */
@@ -154,13 +219,8 @@ function isLookedUpByHash(house: House, state: PassState): boolean {
   return state.table.roundIds === "opaque" && settingsOf(house, gameOf(state))?.fairness !== undefined;
 }
 
-function gameOf({ table: { name } }: PassState): { game: string; market: string } {
-  const [, game = "", market = ""] = name.split("/");
-  return { game, market };
-}
-
-function responseOf(payload: UnreadPayload, read: ReadResponse, isMoreUnread: boolean): StoredResponse {
-  const { requestedAt, receivedAt, sha256, previousRequestedAt, followsUseless } = payload;
+function responseOf(payload: UnreadPayload, read: ReadResponse): StoredResponse {
+  const { requestedAt, receivedAt, sha256, previousRequestedAt, followsUseless, isFollowed } = payload;
   return {
     from: "stored",
     requestedAt,
@@ -168,7 +228,7 @@ function responseOf(payload: UnreadPayload, read: ReadResponse, isMoreUnread: bo
     sha256,
     absentAt: followsUseless ? null : previousRequestedAt,
     manner: "poll",
-    isMoreUnread,
+    isMoreUnread: isFollowed,
     read,
   };
 }

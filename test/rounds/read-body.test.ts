@@ -1,8 +1,10 @@
+import { hash } from "node:crypto";
+import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { houseSettings } from "../../src/houses/settings/settings.ts";
 import type { House } from "../../src/houses/house.ts";
-import { readBody, type ReceivedBody } from "../../src/rounds/read-response.ts";
-import { QuarantinedItem, quarantinedItem } from "../../src/rounds/lists/quarantined-item.ts";
+import { readBody, readStored, type PackedBody, type ReceivedBody } from "../../src/rounds/read-response.ts";
+import { quarantinedItem } from "../../src/rounds/lists/quarantined-item.ts";
 import { feedEntry, houseEntry, tableEntry } from "../support/houses.ts";
 import { countTicks } from "../support/ticks.ts";
 
@@ -21,46 +23,81 @@ function received(body: string, path = "/rounds"): ReceivedBody {
   return { body: Buffer.from(body), now: "2026-11-21T04:00:12.1234560Z", path, kind: "poll" };
 }
 
+function packed(body: string): PackedBody {
+  const bytes = Buffer.from(body);
+  return {
+    body: gzipSync(bytes),
+    sha256: hash("sha256", bytes),
+    receivedAt: "2026-11-21T04:00:12.1234560Z",
+    path: "/",
+  };
+}
+
+const readable = (id: number) => packed(`{"rounds":[{"id":${id},"multiplier":1.10}]}`);
+const roundOf = (id: number) => ({ ok: true, items: [{ ok: true, round: { roundId: String(id), hundredths: 110 } }] });
+
 /** Reads a body, and counts the ticks of the event loop meanwhile. */
-async function readWatched(house: House, given: ReceivedBody, options: { isSuspect?: boolean } = {}) {
-  const { result: read, ticks } = await countTicks(() => readBody(house, NAME, given, { signal, ...options }));
+async function readWatched(house: House, given: ReceivedBody) {
+  const { result: read, ticks } = await countTicks(() => readBody(house, NAME, given, { signal }));
   return { read, ticks };
 }
 
-describe("a stored payload", () => {
+describe("stored payloads", () => {
   const house = houseOf({});
-  it("is read in a thread, whatever it contains", async () => {
-    const good = await readWatched(house, received('{"rounds":[{"id":1,"multiplier":1.10}]}'), { isSuspect: true });
-    expect(good.read).toMatchObject({ ok: true, items: [{ ok: true, round: { roundId: "1", hundredths: 110 } }] });
-    expect(good.ticks).toBeGreaterThan(0);
-    const bad = await readWatched(house, received("<html>"), { isSuspect: true });
-    expect(bad.read).toMatchObject({ ok: false, reason: expect.stringContaining("HTML") });
+  it("are read together in a thread, in their order", async () => {
+    const given = [readable(1), packed("<html>"), readable(2)];
+    const { result: read, ticks } = await countTicks(() => readStored(house, NAME, given, signal));
+    const refused = { ok: false, reason: expect.stringContaining("HTML") };
+    expect(read).toMatchObject([roundOf(1), refused, roundOf(2)]);
+    expect(ticks).toBeGreaterThan(0);
   });
 
-  it("on which its reader fails reports it, and the next is read", async () => {
+  it("are refused when their bytes are not what was received, and the others are read", async () => {
+    const [changed, broken] = [
+      { ...readable(1), sha256: "0".repeat(64) },
+      { ...readable(2), body: Buffer.from("x") },
+    ];
+    expect(await readStored(house, NAME, [changed, broken, readable(3)], signal)).toMatchObject([
+      { ok: false, reason: expect.stringContaining("its hash does not match") },
+      { ok: false, reason: expect.stringMatching(/^our own code failed/) },
+      roundOf(3),
+    ]);
+  });
+
+  it("report that their reader failed, and the next are read", async () => {
     const broken = houseOf({});
     Object.assign(broken.settings.tables[0]!, { adapter: "none" });
-    const read = await readBody(broken, NAME, received("{}"), { signal, isSuspect: true });
+    const [read] = await readStored(broken, NAME, [readable(1)], signal);
     expect(read).toMatchObject({ ok: false, reason: expect.stringMatching(/^our own code failed/) });
-    expect((await readBody(house, NAME, received('{"rounds":[]}'), { signal, isSuspect: true })).ok).toBe(true);
+    expect(await readStored(house, NAME, [readable(1)], signal)).toMatchObject([roundOf(1)]);
   });
 
-  it("is abandoned when its reader is aborted", async () => {
+  it("are read one by one when their thread ends: only the one that ends it is refused", async () => {
+    // more than the 512 MB of the thread as an object
+    const bomb = packed(`{"rounds":[${"{},".repeat(60_000)}{"id":1,"x":"${"é".repeat((600 << 20) >> 1)}"}]}`);
+    const read = await readStored(house, NAME, [readable(1), bomb, readable(2)], signal);
+    expect(read).toMatchObject([roundOf(1), { ok: false, reason: /./ }, roundOf(2)]);
+  });
+
+  it("are abandoned when their reader is aborted", async () => {
     const stopped = AbortSignal.abort(new Error("stopped"));
-    await expect(readBody(house, NAME, received("{}"), { signal: stopped, isSuspect: true })).rejects.toThrow(
-      "stopped",
-    );
+    await expect(readStored(house, NAME, [readable(1)], stopped)).rejects.toThrow("stopped");
   });
 
-  it("gives raw items as quarantine keeps them, the same from a thread", async () => {
-    const body = received(`{"rounds":[{"id":1,"multiplier":0.10},{"id":2,"multiplier":"${"x".repeat(20_000)}"}]}`);
-    const [there, here] = await Promise.all([
-      readBody(house, NAME, body, { signal, isSuspect: true }),
-      readBody(house, NAME, body, { signal }),
+  it("have raw items as quarantine stores them, the same as of a body", async () => {
+    const body = `{"rounds":[{"id":1,"multiplier":0.10},{"id":2,"multiplier":"${"x".repeat(20_000)}"}]}`;
+    const [[there], here] = await Promise.all([
+      readStored(house, NAME, [packed(body)], signal),
+      readBody(house, NAME, received(body), { signal }),
     ]);
-    if (!there.ok || !here.ok) throw new Error("expected both to be read");
-    for (const item of there.items) expect(item.raw).toBeInstanceOf(QuarantinedItem);
-    expect(there.items.map(({ raw }) => raw)).toEqual(here.items.map(({ raw }) => quarantinedItem(raw)));
+    if (there?.ok !== true || !here.ok) throw new Error("expected both to be read");
+    const rawOf = ({ raw }: { raw: unknown }) => {
+      const { item, itemSha256 } = quarantinedItem(raw);
+      return { item, itemSha256 };
+    };
+    expect(there.items.map(rawOf)).toEqual(here.items.map(rawOf));
+    const [, long] = JSON.parse(body).rounds as unknown[];
+    expect(there.items.map(rawOf)[1]?.itemSha256).toBe(hash("sha256", JSON.stringify(long)));
   });
 });
 

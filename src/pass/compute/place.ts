@@ -152,13 +152,10 @@ export function placeResponse(state: PassState, response: PassResponse): Placed 
       payloads: storedPayload(state, response, { state: "read", ...outcome }),
       marks: markOf(response, { state: "read", ...outcome }),
       rounds,
-      quarantine: refused.map(({ code, reason, roundId, raw }) => ({
-        payloadReceivedAt,
-        code,
-        reason,
-        roundId,
-        ...quarantinedItem(raw),
-      })),
+      quarantine: refused.map(({ code, reason, roundId, raw }) => {
+        const { item, itemSha256 } = quarantinedItem(raw);
+        return { payloadReceivedAt, code, reason, roundId, item, itemSha256 };
+      }),
       conflicts: taken.conflicts.map(({ roundId, kept, other, otherRaw }) => ({
         payloadReceivedAt,
         roundId,
