@@ -1,0 +1,107 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { loadHouse } from "../../src/houses/store.ts";
+import { createPasses } from "../../src/pass/passes.ts";
+import { processUnread } from "../../src/pass/unread-payloads.ts";
+import { openTestDatabase } from "../support/database.ts";
+import { forgetHouses } from "../support/houses.ts";
+import { followChain, makeItem, makePayload, makeTable, storedRounds, type MadeTable } from "../support/make.ts";
+
+const { sql, pipeline } = await openTestDatabase();
+beforeEach(() => forgetHouses(sql));
+
+/** Payloads of one round each, by number; those in `broken` cannot be read. Three transactions store 250 of them. */
+async function makeBacklog(payloads: number, broken: readonly number[] = []): Promise<MadeTable> {
+  const table = await makeTable(sql);
+  for (let second = 1; second <= payloads; second += 1) {
+    const items = [makeItem(second, 1 + (second % 90) / 100)];
+    await makePayload(sql, table, { second, ...(broken.includes(second) ? { body: "<html>" } : { items }) });
+  }
+  return table;
+}
+
+/** Processes a table as one worker does; each call is another worker. */
+async function start(table: MadeTable) {
+  const house = await loadHouse(sql, () => undefined, table.house);
+  if (house === null) throw new Error("the house was made before");
+  const { signal } = new AbortController();
+  return processUnread({ sql, passes: createPasses(pipeline), house, signal }, table.id);
+}
+
+/** Processes what is left, and returns how many payloads each transaction stored. */
+async function finish(work: Awaited<ReturnType<typeof start>>): Promise<number[]> {
+  const stored: number[] = [];
+  for await (const { rows } of work) stored.push(rows.marks.length);
+  return stored;
+}
+
+async function expectAll(table: MadeTable, rounds: number): Promise<void> {
+  const ids = (await storedRounds(sql, table)).map(({ id }) => id);
+  expect(ids).toEqual(Array.from({ length: rounds }, (_, place) => String(place + 1)));
+  expect(await followChain(sql, table)).toBe(rounds);
+  const left = await sql`select state, count(*)::integer from payloads where table_id = ${table.id} group by state`;
+  expect(left).toEqual([{ state: "read", count: rounds }]);
+}
+
+describe("a backlog of payloads", () => {
+  it("is stored in several transactions, in order, with one chain", async () => {
+    const table = await makeBacklog(250);
+    expect(await finish(await start(table))).toEqual([100, 100, 50]);
+    await expectAll(table, 250);
+  });
+
+  it("is stored once when another process stores it while the next payloads are computed", async () => {
+    const table = await makeBacklog(250);
+    const slow = await start(table);
+    expect((await slow.next()).value).toMatchObject({ rows: { marks: { length: 100 } } });
+    expect(await finish(await start(table))).toEqual([100, 50]);
+    expect(await finish(slow)).toEqual([]);
+    await expectAll(table, 250);
+  });
+
+  it("is continued by another process when one ends while the next payloads are computed", async () => {
+    const table = await makeBacklog(250);
+    const killed = await start(table);
+    await killed.next();
+    await killed.return(undefined);
+    expect((await finish(await start(table))).reduce((all, stored) => all + stored, 0)).toBe(150);
+    await expectAll(table, 250);
+  });
+
+  it("knows that the last payload of the transaction before proves nothing", async () => {
+    const table = await makeBacklog(102, [100]);
+    await finish(await start(table));
+    const absences = await sql<{ id: string; known: boolean }[]>`
+      select round_id as id, absent_at is not null as known
+      from rounds
+      where table_id = ${table.id}
+        and seq >= 99
+      order by seq`;
+    expect(absences).toEqual([
+      { id: "99", known: true },
+      { id: "101", known: false },
+      { id: "102", known: true },
+    ]);
+  });
+
+  it("has one refused payload when PostgreSQL refuses its round in the second transaction", async () => {
+    const table = await makeBacklog(250);
+    await sql.unsafe(`
+      create function refuse_round() returns trigger language plpgsql as $$ begin raise exception 'refused'; end $$;
+      create trigger refuse_round before insert on rounds for each row when (new.round_id = '150') execute function refuse_round()`);
+    try {
+      await finish(await start(table));
+    } finally {
+      await sql.unsafe("drop trigger refuse_round on rounds; drop function refuse_round()");
+    }
+    const refused = await sql<{ reason: string }[]>`
+      select refused_reason as reason
+      from payloads
+      where table_id = ${table.id}
+        and state <> 'read'`;
+    expect(refused).toEqual([{ reason: expect.stringContaining("our own code failed") }]);
+    const ids = (await storedRounds(sql, table)).map(({ id }) => Number(id));
+    expect(ids).toHaveLength(249);
+    expect(ids).not.toContain(150);
+    expect(await followChain(sql, table)).toBe(249);
+  });
+});
