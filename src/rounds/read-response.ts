@@ -62,7 +62,7 @@ export async function readBody(
   if (settings === null) return unknownTable(table);
   const options = { path, ...(kind === "history" ? { oldest: OLDEST } : {}) };
   if (body.length > LARGEST_HERE) {
-    const task = { bytes: body, length: body.length, packedSha256: null, now, options };
+    const task = { bytes: body, body: { length: body.length, packedSha256: null, now, options } };
     const [read] = await readThere(house, settings, [task], signal);
     return read ?? refused(house, ownFault("no result"));
   }
@@ -92,10 +92,7 @@ export async function readStored(
   if (settings === null) return payloads.map(() => unknownTable(table));
   const tasks = payloads.map(({ body, sha256, receivedAt, path }) => ({
     bytes: body,
-    length: body.length,
-    packedSha256: sha256,
-    now: receivedAt,
-    options: { path },
+    body: { length: body.length, packedSha256: sha256, now: receivedAt, options: { path } },
   }));
   return readThere(house, settings, tasks, signal);
 }
@@ -112,11 +109,11 @@ function refused(house: House, reason: string): ReadResponse {
 async function readThere(
   house: House,
   settings: TableSettings,
-  tasks: readonly (BodyTask & { bytes: Buffer })[],
+  tasks: readonly { bytes: Buffer; body: BodyTask }[],
   signal: AbortSignal,
 ): Promise<ReadResponse[]> {
   const { adapter, feed } = settings;
-  const bodies = tasks.map(({ bytes: _, ...task }) => task);
+  const bodies = tasks.map(({ body }) => body);
   try {
     const bytes = Buffer.concat(tasks.map((task) => task.bytes));
     const read = await runUnlessAborted({ settings: { adapter, feed }, bytes, bodies }, signal);
