@@ -1,5 +1,3 @@
-import { hash } from "node:crypto";
-
 /**
  * The rights of each part of the program on each table.
  *
@@ -206,10 +204,10 @@ export const GRANTS: Record<string, Grants> = {
 };
 
 /** Sequences that a statement of ours asks by name; those of identity columns need no grant. Functions use this one. */
-const SEQUENCE_GRANTS: Record<string, readonly Part[]> = { usage_batches: [] };
+export const SEQUENCE_GRANTS: Record<string, readonly Part[]> = { usage_batches: [] };
 
 /** Functions that run with the rights of the owner of the schema, by signature, and the parts that may call them. */
-const FUNCTION_GRANTS: Record<string, readonly Part[]> = {
+export const FUNCTION_GRANTS: Record<string, readonly Part[]> = {
   "consume_calls(bigint[], text[], integer[], timestamp with time zone)": ["api"],
   "consume_runs(bigint[], text[], integer[], timestamp with time zone)": ["api"],
   "count_console_sessions(text)": ["ops"],
@@ -222,89 +220,6 @@ const FUNCTION_GRANTS: Record<string, readonly Part[]> = {
   "refuse_undocumented()": [],
   "sessions()": ["api", "ops", "worker"],
   "take_off_second_factor(text)": ["ops"],
-};
-
-/** Rows that a role may touch in a table with row security; for a part and command that is not here there are none. */
-export interface RowRule {
-  part: Part;
-  command: "select" | "insert" | "update" | "delete" | "all";
-  /** Rows that it sees; not of an insert. */
-  using?: string;
-  /** Rows that it may leave behind; as `using` where not given. */
-  check?: string;
-}
-
-const ownPerson = (part: "console" | "ops", column: string): RowRule => ({
-  part,
-  command: "all",
-  using: `exists (select from auth.users u where u.id = ${column} and u.surface = '${part}')`,
-});
-const ownSurface: RowRule[] = (["console", "ops"] as const).map((part) => ({
-  part,
-  command: "all",
-  using: `surface = '${part}'`,
-}));
-const readBy = (...parts: Part[]): RowRule[] => parts.map((part) => ({ part, command: "select", using: "true" }));
-const ended: RowRule[] = (["select", "delete"] as const).map((command) => ({
-  part: "worker",
-  command,
-  using: "expires_at < clock_timestamp()",
-}));
-/** The console and operators may end a plan earlier, and no role later. */
-const shortening: Omit<RowRule, "part"> = {
-  command: "update",
-  using: "true",
-  check: "coalesce(ends_at, 'infinity') <= entitlement_end(id)",
-};
-
-/**
- * Row security: the rows that a role may access, if not all. The console accesses only account holders, the operations
- * pages only operators; no role extends what was bought, and each writes into the audit log in its own name. The owner of
- * the schema is exempt.
- */
-const ROWS: Record<string, readonly RowRule[]> = {
-  "auth.users": [
-    { part: "console", command: "all", using: "surface = 'console'" },
-    ...readBy("ops"),
-    { part: "ops", command: "insert", check: "surface = 'ops'" },
-    { part: "ops", command: "update", using: "surface = 'ops'" },
-  ],
-  "auth.accounts": [ownPerson("console", "user_id"), ownPerson("ops", "user_id")],
-  "auth.two_factors": [ownPerson("console", "user_id"), ownPerson("ops", "user_id")],
-  "auth.used_codes": [ownPerson("console", "user_id"), ownPerson("ops", "user_id")],
-  "auth.verifications": [...ownSurface, ...ended],
-  "auth.sessions": [...ownSurface, ...ended],
-  operators: [
-    ...readBy("ops"),
-    { part: "ops", command: "insert", check: "role <> 'admin'" },
-    { part: "ops", command: "update", using: "true", check: "role <> 'admin' or is_admin(user_id)" },
-  ],
-  entitlements: [
-    ...readBy("api", "console", "ops", "worker"),
-    { part: "console", command: "insert", check: "purchase_id is not null" },
-    { part: "console", ...shortening },
-    { part: "console", command: "delete", using: "true" },
-    { part: "ops", ...shortening },
-    { part: "worker", command: "update", using: "true" },
-  ],
-  quotas: [
-    ...readBy("api", "console", "ops", "worker"),
-    {
-      part: "worker",
-      command: "delete",
-      using: "length(period) = 10 and period < to_char(now() - interval '60 days', 'YYYY-MM-DD')",
-    },
-  ],
-  usage_counts: [
-    ...readBy("api", "console", "ops", "worker"),
-    { part: "worker", command: "delete", using: "day < current_date - 60" },
-  ],
-  audit_log: [
-    { part: "console", command: "all", using: "surface = 'console'" },
-    ...readBy("ops"),
-    { part: "ops", command: "insert", check: "surface = 'ops'" },
-    { part: "worker", command: "all", using: "surface = 'system'" },
-  ],
 };
 
 /** Columns with which a reader could sign in, call, or impersonate a person; workers have no access. */
@@ -328,71 +243,7 @@ export const SECRETS: readonly (readonly [table: string, column: string])[] = [
   ["keys", "sha256"],
 ];
 
-const PRIVILEGES = { r: "SELECT", a: "INSERT", w: "UPDATE", d: "DELETE" } as const;
-
-/** Something that a role may do: a privilege on a table, on one of its columns, on a sequence or on a function. */
-export interface Grant {
-  role: string;
-  kind: "table" | "sequence" | "function";
-  /** With its schema. */
-  object: string;
-  column: string | null;
-  privilege: string;
-}
-
-/** The whole list as single grants. */
-export function wantedGrants(): Grant[] {
-  const tables = Object.entries(GRANTS).flatMap(([table, grants]) =>
-    Object.entries(grants).flatMap(([part, text]) =>
-      privilegesOf(text).map(({ privilege, column }): Grant => {
-        return { role: ROLES[part as Part], kind: "table", object: withSchema(table), column, privilege };
-      }),
-    ),
-  );
-  const given = (kind: "sequence" | "function", privilege: string, list: Record<string, readonly Part[]>) =>
-    Object.entries(list).flatMap(([object, parts]) =>
-      parts.map((part): Grant => {
-        return { role: ROLES[part], kind, object: withSchema(object), column: null, privilege };
-      }),
-    );
-  return [...tables, ...given("sequence", "USAGE", SEQUENCE_GRANTS), ...given("function", "EXECUTE", FUNCTION_GRANTS)];
-}
-
-/** Sequences and functions that are listed, with their schema. */
-export const LISTED_OTHERS = [...Object.keys(SEQUENCE_GRANTS), ...Object.keys(FUNCTION_GRANTS)].map(withSchema);
-
 /** A table's, sequence's or function's name with its schema. */
 export function withSchema(name: string): string {
   return name.includes(".") ? name : `public.${name}`;
-}
-
-function privilegesOf(text: string): { privilege: string; column: string | null }[] {
-  return [...text.matchAll(/([rawd]+)(?:\(([a-z0-9_,]+)\))?/g)].flatMap(([, letters = "", columns]) =>
-    [...letters].flatMap((letter) =>
-      (columns?.split(",") ?? [null]).map((column) => ({ privilege: PRIVILEGES[letter as "r"], column })),
-    ),
-  );
-}
-
-/** A row rule as PostgreSQL keeps it; the name carries a hash of the rule, so that a changed one has another name. */
-export interface Policy {
-  table: string;
-  name: string;
-  statement: string;
-}
-
-/** The policies of {@link ROWS}. */
-export function wantedPolicies(): Policy[] {
-  return Object.entries(ROWS).flatMap(([name, rules]) =>
-    rules.map(({ part, command, using, check }): Policy => {
-      const table = withSchema(name);
-      const rule = [
-        `for ${command} to ${ROLES[part]}`,
-        ...(using === undefined ? [] : [`using (${using})`]),
-        ...(check === undefined ? [] : [`with check (${check})`]),
-      ].join(" ");
-      const policy = `${part}_${command}_${hash("sha256", rule).slice(0, 8)}`;
-      return { table, name: policy, statement: `create policy ${policy} on ${table} ${rule}` };
-    }),
-  );
 }

@@ -3,16 +3,9 @@ import { reasonOf } from "../../errors.ts";
 import { whileInUse } from "../while-in-use.ts";
 import { withPgClient } from "../pg-client.ts";
 import { listLogins, type Login, quoted, takingOf } from "./take-role.ts";
-import {
-  type Grant,
-  GRANTS,
-  LISTED_OTHERS,
-  OWNED_BY_WORKERS,
-  ROLES,
-  wantedGrants,
-  wantedPolicies,
-  withSchema,
-} from "./role-grants.ts";
+import { GRANTS, OWNED_BY_WORKERS, ROLES, withSchema } from "./role-grants.ts";
+import { wantedPolicies } from "./row-rules.ts";
+import { type Grant, LISTED_OTHERS, wantedGrants } from "./wanted-grants.ts";
 
 /** Codes of PostgreSQL: not allowed to; and a role that someone else made at the same moment. */
 const NOT_ALLOWED = "42501";
