@@ -1,10 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { compareCalibrations } from "../../src/calibration/compare.ts";
-import {
-  requestManualRun,
-  runManualCalibration,
-  type ManualRequest,
-} from "../../src/calibration/manual-calibration.ts";
+import { requestManualRun, type ManualRequest } from "../../src/calibration/manual-request.ts";
+import { runManualCalibration } from "../../src/calibration/manual-calibration.ts";
 import { promoteCalibration } from "../../src/calibration/promote.ts";
 import { emptyState } from "../../src/forecasts/model/k7.ts";
 import { createModel } from "../../src/forecasts/model/model.ts";

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { requestManualRun } from "../../src/calibration/manual-calibration.ts";
+import { requestManualRun } from "../../src/calibration/manual-request.ts";
 import { K7_1 } from "../../src/forecasts/model/parameters.ts";
 import { InvariantViolation } from "../simulate/invariant-violation.ts";
 import { TARGET_SECONDS, type FaultCase } from "./case.ts";

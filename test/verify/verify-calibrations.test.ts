@@ -1,7 +1,8 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { runRollingCalibration } from "../../src/calibration/calibrate.ts";
 import { findCalibration, recordHash, type WholeCalibration } from "../../src/calibration/calibration-store.ts";
-import { requestManualRun, runManualCalibration } from "../../src/calibration/manual-calibration.ts";
+import { requestManualRun } from "../../src/calibration/manual-request.ts";
+import { runManualCalibration } from "../../src/calibration/manual-calibration.ts";
 import { K7_1 } from "../../src/forecasts/model/parameters.ts";
 import { stateHash } from "../../src/forecasts/model/state.ts";
 import { verify } from "../../src/verify/verify.ts";

@@ -1,8 +1,7 @@
 import type { Queryable, Sql } from "../../db/client.ts";
 import { asJson, insertCalibration, type NewCalibration } from "../calibration-store.ts";
 import { finishRun } from "./rolling-run-store.ts";
-import { storedParameters, valuesOf } from "../../forecasts/model/parameter-set.ts";
-import { parameterSetOf } from "../../forecasts/model/model-name.ts";
+import { valuesOf } from "../../forecasts/model/parameter-set.ts";
 import { K7_1, type Parameters } from "../../forecasts/model/parameters.ts";
 import type { ReplayRange } from "../backtest/range-store.ts";
 import type { Seen } from "../backtest/replay-store.ts";
@@ -60,27 +59,6 @@ export async function createManualRun(sql: Sql, run: NewManualRun): Promise<stri
     if (row === undefined) throw new Error("expected the stored run, found none");
     return row.id;
   });
-}
-
-/** The parameter set of this name, or of the model of this name; null if it was not used before. */
-export async function findParameters(sql: Queryable, setOrModel: string): Promise<Parameters | null> {
-  const name = parameterSetOf(setOrModel);
-  if (name === K7_1.name) return K7_1;
-  const [row] = await sql<{ parameters: unknown }[]>`
-    select parameters
-    from model_parameters
-    where name = ${name}`;
-  return row === undefined ? null : storedParameters(name, row.parameters);
-}
-
-/** Names of the parameter sets that were used before, newest first. */
-export async function listParameterNames(sql: Queryable): Promise<string[]> {
-  const rows = await sql<{ name: string }[]>`
-    select name
-    from model_parameters
-    order by first_used_at desc
-    limit 50`;
-  return rows.map(({ name }) => name);
 }
 
 /** A manual run. */
@@ -283,42 +261,4 @@ export async function finishManualRun(sql: Sql, attempt: Attempt, calibration: N
     await tx`delete from backtest_checkpoints where run_id = ${attempt.run}`;
     return id;
   });
-}
-
-/** The live record of a table, and the live state if its seq is the given one. */
-export interface LiveRecord {
-  id: string;
-  model: string;
-  version: number;
-  toSeq: bigint;
-  rounds: bigint;
-  stateHash: string;
-  sums: unknown;
-}
-
-/** The newest record of a table's live model; null before the first. */
-export async function findLiveRecord(sql: Queryable, tableId: number): Promise<LiveRecord | null> {
-  const [row] = await sql<LiveRecord[]>`
-    select c.id::text as id, c.model, c.version, c.to_seq as "toSeq", c.rounds, c.state_hash as "stateHash", c.sums
-    from calibrations c
-    join table_heads h on h.table_id = c.table_id and h.model = c.model
-    where c.table_id = ${tableId}
-      and c.kind <> 'manual'
-    order by c.version desc
-    limit 1`;
-  return row ?? null;
-}
-
-/** Hash of a model's snapshot if its seq is the given one, else null. */
-export async function findLiveHash(
-  sql: Queryable,
-  { tableId, model, seq }: { tableId: number; model: string; seq: bigint },
-): Promise<string | null> {
-  const [row] = await sql<{ stateHash: string }[]>`
-    select encode(state_hash, 'hex') as "stateHash"
-    from model_snapshots
-    where table_id = ${tableId}
-      and model = ${model}
-      and seq = ${seq}`;
-  return row?.stateHash ?? null;
 }

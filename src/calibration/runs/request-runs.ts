@@ -3,9 +3,9 @@ import { nested } from "../../db/nested.ts";
 import { UsageError } from "../../errors.ts";
 import { type RequestedModel, readParameterFile } from "../../forecasts/model/parameter-file.ts";
 import { K7_1 } from "../../forecasts/model/parameters.ts";
-import { type ManualRequest, requestManualRun } from "../manual-calibration.ts";
-import { findParameters, listParameterNames } from "./manual-run-store.ts";
-import { joinBatch, labelRun } from "./run-list-store.ts";
+import { type ManualRequest, requestManualRun } from "../manual-request.ts";
+import { findParameters, listParameterNames } from "./parameter-set-store.ts";
+import { joinBatch, labelRun } from "./run-change-store.ts";
 
 /** A table by its id and its name, house/game/market. */
 export interface NamedTable {

@@ -3,7 +3,8 @@ import { resolve as resolvePath } from "node:path";
 import { Command, InvalidArgumentError, Option } from "commander";
 import type { Sql } from "../../db/client.ts";
 import { reasonOf, UsageError } from "../../errors.ts";
-import { runManualCalibration, type ManualResult } from "../../calibration/manual-calibration.ts";
+import { runManualCalibration } from "../../calibration/manual-calibration.ts";
+import { type ManualResult } from "../../calibration/manual-result.ts";
 import { findManualRun } from "../../calibration/runs/manual-run-store.ts";
 import { MOST_STRETCHES, orderOf, type ReplayOrder } from "../../calibration/backtest/range-store.ts";
 import {

@@ -4,7 +4,7 @@ import { sideOf } from "../../calibration/calibration-view.ts";
 import { findCalibration, type WholeCalibration } from "../../calibration/calibration-store.ts";
 import { commonRange, comparedOf, type Comparison } from "../../calibration/compare.ts";
 import { requestComparison, type RequestedComparison, findComparison } from "../../calibration/comparison-store.ts";
-import { findLiveRecord } from "../../calibration/runs/manual-run-store.ts";
+import { findLiveRecord } from "../../calibration/runs/live-record-store.ts";
 import { betterOf, pairOf, readPaired } from "../../calibration/requested-comparison.ts";
 import { findLabels } from "../../calibration/runs/run-list-store.ts";
 import { fullWidth } from "../../charts/draw.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { labelRun } from "../../calibration/runs/run-list-store.ts";
+import { labelRun } from "../../calibration/runs/run-change-store.ts";
 import { PageError } from "../../frame/errors.ts";
 import { auditedAction } from "../audited-action.ts";
 import { idOf } from "../payloads/listing.ts";

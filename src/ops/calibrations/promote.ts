@@ -3,7 +3,7 @@ import { appendAudit } from "../../audit/store.ts";
 import { UsageError } from "../../errors.ts";
 import { findCalibration, type WholeCalibration } from "../../calibration/calibration-store.ts";
 import { summaryOf } from "../../calibration/calibration-view.ts";
-import { findLiveRecord } from "../../calibration/runs/manual-run-store.ts";
+import { findLiveRecord } from "../../calibration/runs/live-record-store.ts";
 import { notLive, promoteCalibration } from "../../calibration/promote.ts";
 import { findNewestPromotion, readTable, type NewestPromotion } from "../../calibration/promotion-store.ts";
 import { promotionReport } from "../../calibration/promotion-report.ts";

@@ -3,7 +3,7 @@ import { reliabilityPlot } from "../../charts/reliability.ts";
 import { waitsPlot } from "../../charts/waits.ts";
 import { findCalibration } from "../../calibration/calibration-store.ts";
 import { detailOf } from "../../calibration/calibration-view.ts";
-import { findLiveRecord } from "../../calibration/runs/manual-run-store.ts";
+import { findLiveRecord } from "../../calibration/runs/live-record-store.ts";
 import { findRunOf } from "../../calibration/runs/run-list-store.ts";
 import { BIN_COLUMNS, binRow, digits, pointOf } from "../../frame/accuracy-format.ts";
 import { opsPage } from "../contract.ts";

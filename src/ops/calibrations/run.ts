@@ -1,12 +1,6 @@
 import { z } from "zod";
-import {
-  cancelRun,
-  type ListedRun,
-  findRun,
-  listChildRuns,
-  resumeRun,
-  type RunChange,
-} from "../../calibration/runs/run-list-store.ts";
+import { cancelRun, resumeRun, type RunChange } from "../../calibration/runs/run-change-store.ts";
+import { type ListedRun, findRun, listChildRuns } from "../../calibration/runs/run-list-store.ts";
 import { auditedAction, type Change } from "../audited-action.ts";
 import { opsPage } from "../contract.ts";
 import { PageError } from "../../frame/errors.ts";

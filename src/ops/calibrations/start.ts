@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { appendAudit } from "../../audit/store.ts";
 import { UsageError } from "../../errors.ts";
-import { listParameterNames } from "../../calibration/runs/manual-run-store.ts";
+import { listParameterNames } from "../../calibration/runs/parameter-set-store.ts";
 import { findRequestedModel, type NamedTable, requestRuns } from "../../calibration/runs/request-runs.ts";
 import { PARAMETER_FIELDS, parameterFileOf, type ParameterName } from "../../forecasts/model/parameter-fields.ts";
 import { parameterSetOf } from "../../forecasts/model/model-name.ts";

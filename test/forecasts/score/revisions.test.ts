@@ -3,7 +3,8 @@ import { listPublished } from "../../../src/forecasts/accuracy/published-store.t
 import { voidsOf } from "../../../src/forecasts/accuracy/figures/sums.ts";
 import { runRollingCalibration } from "../../../src/calibration/calibrate.ts";
 import { compareCalibrations } from "../../../src/calibration/compare.ts";
-import { requestManualRun, runManualCalibration } from "../../../src/calibration/manual-calibration.ts";
+import { requestManualRun } from "../../../src/calibration/manual-request.ts";
+import { runManualCalibration } from "../../../src/calibration/manual-calibration.ts";
 import { K7_1 } from "../../../src/forecasts/model/parameters.ts";
 import { promoteCalibration } from "../../../src/calibration/promote.ts";
 import { verify } from "../../../src/verify/verify.ts";
