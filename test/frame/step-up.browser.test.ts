@@ -4,21 +4,21 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { accessibilityFaults, openBrowser, overflow } from "../support/browser.ts";
 import { type ConsoleWorld, openConsoleWorld, PASSWORD } from "../console/world.ts";
 import { totp } from "../ops/totp.ts";
-import { type Desk, openDesk } from "../topups/desk.ts";
+import { type BankWorld, openBankWorld } from "../topups/bank-world.ts";
 
 /** A folder for screenshots, to be looked at; none are made without it. */
 const { SHOTS } = process.env;
 
-let desk: Desk;
+let bank: BankWorld;
 let holders: ConsoleWorld;
 let browser: Browser;
 beforeAll(async () => {
-  [desk, holders, browser] = await Promise.all([openDesk(), openConsoleWorld(), openBrowser()]);
+  [bank, holders, browser] = await Promise.all([openBankWorld(), openConsoleWorld(), openBrowser()]);
   if (SHOTS !== undefined) mkdirSync(SHOTS, { recursive: true });
 });
 afterAll(async () => {
   await browser.close();
-  await Promise.all([desk.world.close(), holders.close()]);
+  await Promise.all([bank.world.close(), holders.close()]);
 });
 
 let pages = 0;
@@ -60,7 +60,7 @@ async function look(page: Page, name: string, hasScript = true): Promise<void> {
   await page.setViewportSize({ width: 1280, height: 800 });
 }
 
-const ageSessions = (sql: Desk["sql"], email: string) => sql`
+const ageSessions = (sql: BankWorld["sql"], email: string) => sql`
   update auth.sessions
   set created_at = created_at - interval '11 minutes', confirmed_at = null
   where user_id = (select id from auth.users where email = ${email})`;
@@ -75,7 +75,7 @@ describe.each(BOTH)("$name, an action that requires the password again", ({ hasS
 
   it("asks for it, keeps what was typed through a wrong one, and is done once", async () => {
     const name = hasScript ? "script" : "plain";
-    const { world, sql } = desk;
+    const { world, sql } = bank;
     const id = await world.makeOperator(`moved-${name}@example.com`, "operator");
     await world.makeOperator(`admin-${name}@example.com`, "admin");
     const path = `${world.url}/ops/people/${id}`;
@@ -129,7 +129,7 @@ describe.each(BOTH)("$name, an action that requires the password again", ({ hasS
 
 describe("with JavaScript, the dialog", () => {
   it("is cancelled by its button and by Escape, and leaves the form as it was typed", async () => {
-    const { world, sql } = desk;
+    const { world, sql } = bank;
     const id = await world.makeOperator("kept@example.com", "operator");
     await world.makeOperator("undecided@example.com", "admin");
     const { page } = await openAt(`${world.url}/ops/people/${id}`, "undecided@example.com", true);
@@ -154,7 +154,7 @@ describe("with JavaScript, the dialog", () => {
 
 describe("with JavaScript, a form whose check fails", () => {
   it("is sent, and the server's page asks instead", async () => {
-    const { world, sql } = desk;
+    const { world, sql } = bank;
     const id = await world.makeOperator("offline@example.com", "operator");
     await world.makeOperator("cut-off@example.com", "admin");
     const { page } = await openAt(`${world.url}/ops/people/${id}`, "cut-off@example.com", true);
@@ -176,11 +176,11 @@ describe("with JavaScript, a form whose check fails", () => {
 describe.each(BOTH)("$name, approving without two-factor authentication", ({ hasScript }) => {
   it("leads to turning it on and back to the transfer, and approves it with the next click, once", async () => {
     const name = hasScript ? "cara" : "carl";
-    const { world, sql } = desk;
-    const account = await desk.account(`payer-${name}@example.com`);
-    const topup = await desk.announce(account);
-    const path = await desk.enter({ remittance: topup.reference });
-    await desk.match(path, topup.reference, account);
+    const { world, sql } = bank;
+    const account = await bank.account(`payer-${name}@example.com`);
+    const topup = await bank.announce(account);
+    const path = await bank.enter({ remittance: topup.reference });
+    await bank.match(path, topup.reference, account);
     await world.makeOperator(`${name}@example.com`, "operator");
     const { page, faults } = await openAt(world.url + path, `${name}@example.com`, hasScript);
     await page.getByRole("button", { name: /^Approve/ }).click();
@@ -200,9 +200,9 @@ describe.each(BOTH)("$name, approving without two-factor authentication", ({ has
     await page.getByRole("button", { name: "Try again" }).click();
     await page.waitForURL(world.url + path);
     expect(await page.getByRole("status").textContent()).toContain("Two-factor authentication is on");
-    expect(await desk.stateOf(path)).toBe("matched");
+    expect(await bank.stateOf(path)).toBe("matched");
     await page.getByRole("button", { name: /^Approve/ }).click();
-    await expect.poll(() => desk.stateOf(path)).toBe("credited");
+    await expect.poll(() => bank.stateOf(path)).toBe("credited");
     const entries = await sql`
       select action from audit_log where actor = ${`${name}@example.com`} and action like 'bank.%'`;
     expect([...entries]).toEqual([{ action: "bank.match.approve" }]);

@@ -5,7 +5,7 @@ import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import type { Problem } from "../../src/ops/board/problems.ts";
 import { type Snooze, splitSnoozed } from "../../src/ops/board/snooze.ts";
 import { houseEntry } from "../support/houses.ts";
-import { problemOf } from "../topups/desk.ts";
+import { problemOf } from "../topups/bank-world.ts";
 import { openOpsWorld, type OpsWorld, type CookieClient } from "./world.ts";
 
 let world: OpsWorld;

@@ -5,14 +5,14 @@ import { findWithin } from "../../src/ops/search/search-store.ts";
 import * as term from "../../src/ops/search/term.ts";
 import { openQueues, type Queues } from "../../src/queue/queues.ts";
 import { makeJob, readableLog } from "../queue/world.ts";
-import { openDesk, type Desk } from "../topups/desk.ts";
+import { openBankWorld, type BankWorld } from "../topups/bank-world.ts";
 import { createRedis } from "../support/database.ts";
 import { listExamples, runExample } from "../support/examples.ts";
 import { houseEntry } from "../support/houses.ts";
 import { makeItem, makePayload } from "../support/make.ts";
 import type { CookieClient } from "./world.ts";
 
-let desk: Desk;
+let bank: BankWorld;
 let queues: Queues;
 let viewer: CookieClient;
 let admin: CookieClient;
@@ -27,8 +27,8 @@ beforeAll(async () => {
     redis.url,
     readableLog().log,
   );
-  desk = await openDesk({ queues });
-  const { sql, world } = desk;
+  bank = await openBankWorld({ queues });
+  const { sql, world } = bank;
   [viewer, admin] = [await world.as("viewer"), await world.as("admin")];
   await applyHouses(sql, [houseEntry(), houseEntry({ id: "beta", name: "Beta & <Sons>" })]);
   await createAccount(sql, "cleo@example.com");
@@ -42,7 +42,7 @@ beforeAll(async () => {
   receivedAt = payload!.at;
 });
 afterAll(async () => {
-  await desk.world.close();
+  await bank.world.close();
   await queues.close();
 });
 
@@ -74,19 +74,19 @@ describe("the search of the ops pages", () => {
     expect(await search("Cleo@Example.com")).toBe(`/ops/callers/${account}`);
     expect(await search(`account ${account}`)).toBe(`/ops/callers/${account}`);
     expect(await search(`${tableId}/${receivedAt}`)).toBe(`/ops/payloads/${tableId}/${receivedAt}`);
-    expect(await search(`${desk.world.url}/ops/payloads/${tableId}/${receivedAt}`)).toBe(
+    expect(await search(`${bank.world.url}/ops/payloads/${tableId}/${receivedAt}`)).toBe(
       `/ops/payloads/${tableId}/${receivedAt}`,
     );
     expect(await search(`f${tableId}-9`)).toBe("/ops/tables/alpha/crash/global#forecasts");
-    const { id, reference } = await desk.announce(account);
+    const { id, reference } = await bank.announce(account);
     const typed = reference.toLowerCase().replaceAll(/(.{4})/g, "$1 ");
     expect(await search(typed)).toBe(`/ops/top-ups/${id}`);
     const page = await (await viewer.get(`/ops/top-ups/${id}`)).text();
     expect(page).toContain(reference);
     expect(page).toContain("cleo@example.com");
-    const line = await desk.enter({ bank_ref: "BANK-77" });
+    const line = await bank.enter({ bank_ref: "BANK-77" });
     expect(await search("bank-77")).toBe(line);
-    const [run] = await desk.sql<{ id: bigint }[]>`
+    const [run] = await bank.sql<{ id: bigint }[]>`
       insert into calibration_runs (table_id, kind, model, from_seq, to_seq)
       values (${tableId}, 'manual', 'k7@1', 1, 1)
       returning id`;
@@ -97,11 +97,11 @@ describe("the search of the ops pages", () => {
     expect(await search("lph")).toMatchObject({ groups: ["Houses", "Tables"] });
     expect(await search("cleo")).toMatchObject({ groups: ["Callers", "Keys"] });
     expect(await search("robot")).toMatchObject({ groups: ["Keys"], links: [`/ops/callers/${account}`] });
-    const [key] = await desk.sql<{ last4: string }[]>`select last4 from keys`;
+    const [key] = await bank.sql<{ last4: string }[]>`select last4 from keys`;
     expect(await search(key!.last4)).toMatchObject({ groups: ["Keys"] });
-    const { id, reference } = await desk.announce(account);
+    const { id, reference } = await bank.announce(account);
     expect(await search(reference.slice(0, 6))).toMatchObject({ groups: ["Top-ups"] });
-    await desk.sql`insert into calibration_runs (id, table_id, kind, model, from_seq, to_seq)
+    await bank.sql`insert into calibration_runs (id, table_id, kind, model, from_seq, to_seq)
       overriding system value values (${id}, ${tableId}, 'manual', 'k7@1', 1, 1) on conflict do nothing`;
     const several = await search(String(id));
     expect(several).toMatchObject({
@@ -134,7 +134,7 @@ describe("the search of the ops pages", () => {
   });
 
   it("shows eight rows of a kind, and a link to all of them", async () => {
-    await desk.sql`insert into accounts (email) select 'many-' || n || '@example.com' from generate_series(1, 20) n`;
+    await bank.sql`insert into accounts (email) select 'many-' || n || '@example.com' from generate_series(1, 20) n`;
     const found = await search("many-");
     expect(found).toMatchObject({ groups: ["Callers"] });
     expect((found as { links: string[] }).links).toHaveLength(8);
@@ -142,7 +142,7 @@ describe("the search of the ops pages", () => {
   });
 
   it("stops a search that takes too long and reports it as not done", async () => {
-    const found = await findWithin(desk.sql, (sql) => sql<never[]>`select pg_sleep(60)`, term.readTerm("x"), 1);
+    const found = await findWithin(bank.sql, (sql) => sql<never[]>`select pg_sleep(60)`, term.readTerm("x"), 1);
     expect(found).toBeNull();
   });
 

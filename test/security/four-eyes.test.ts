@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { noteOperatorChange, type OperatorChange } from "../../src/accounts/operators/operator-change-store.ts";
-import { type Desk, openDesk, problemOf } from "../topups/desk.ts";
+import { type BankWorld, openBankWorld, problemOf } from "../topups/bank-world.ts";
 import type { CookieClient } from "../support/cookie-client.ts";
 
-let desk: Desk;
+let bank: BankWorld;
 beforeAll(async () => {
-  desk = await openDesk();
+  bank = await openBankWorld();
 });
-afterAll(() => desk?.world.close());
+afterAll(() => bank?.world.close());
 
 interface Person extends CookieClient {
   id: string;
@@ -19,15 +19,15 @@ let people = 0;
 async function person({ hasTwoFactor = true } = {}): Promise<Person> {
   people += 1;
   const email = `person-${people}@example.com`;
-  const id = await desk.world.makeOperator(email, people % 2 === 0 ? "operator" : "admin");
-  const { client } = await desk.world.signIn(email);
-  if (hasTwoFactor) await desk.sql`update auth.users set two_factor_enabled = true where id = ${id}`;
+  const id = await bank.world.makeOperator(email, people % 2 === 0 ? "operator" : "admin");
+  const { client } = await bank.world.signIn(email);
+  if (hasTwoFactor) await bank.sql`update auth.users set two_factor_enabled = true where id = ${id}`;
   return Object.assign(client, { id });
 }
 
 /** Records a change of a person's sign-in, that many hours ago. */
 async function changed(of: Person, what: OperatorChange, by: string, hours: number): Promise<void> {
-  const { sql } = desk;
+  const { sql } = bank;
   await sql.begin((tx) => noteOperatorChange(tx, { userId: of.id, email: of.email, what, by }));
   await sql`alter table operator_changes disable trigger operator_change_is_never_changed`;
   await sql`
@@ -48,8 +48,8 @@ let works = 0;
 async function line(author: CookieClient) {
   works += 1;
   const email = `holder-${works}@example.com`;
-  const account = await desk.account(email);
-  const topup = await desk.announce(account);
+  const account = await bank.account(email);
+  const topup = await bank.announce(account);
   const entered = await author.post("/ops/bank/lines/new", {
     bank: "Main",
     bank_ref: `work-${works}`,
@@ -69,29 +69,29 @@ const WORK: Record<string, (author: CookieClient) => Promise<Work>> = {
   async credit(author) {
     const { path, match } = await line(author);
     await match(author);
-    const id = await desk.matchId(path);
+    const id = await bank.matchId(path);
     return { approve: (as) => as.post(`${path}/approve`, { match: id }) };
   },
   async return(author) {
     const { path } = await line(author);
     await author.post(`${path}/hold`, { reason: "unknown" });
     await author.post(`${path}/return`, { reason: "sent back" });
-    const [asked] = await desk.sql<{ id: string }[]>`select max(id)::text as id from bank_returns`;
+    const [asked] = await bank.sql<{ id: string }[]>`select max(id)::text as id from bank_returns`;
     return { approve: (as) => as.post(`${path}/return/approve`, { return: asked!.id }) };
   },
   async reversal(author) {
-    const { path, match } = await line(desk.ann);
-    await match(desk.ann);
-    await desk.ben.post(`${path}/approve`, { match: await desk.matchId(path) });
-    const [credited] = await desk.sql<{ id: string }[]>`select max(id)::text as id from ledger_transactions`;
+    const { path, match } = await line(bank.ann);
+    await match(bank.ann);
+    await bank.ben.post(`${path}/approve`, { match: await bank.matchId(path) });
+    const [credited] = await bank.sql<{ id: string }[]>`select max(id)::text as id from ledger_transactions`;
     await author.post(`/ops/ledger/transactions/${credited!.id}/reversal`, { reason: "credited twice" });
-    const [proposal] = await desk.sql<{ id: string }[]>`select max(id)::text as id from reversal_proposals`;
+    const [proposal] = await bank.sql<{ id: string }[]>`select max(id)::text as id from reversal_proposals`;
     const reason = "looked at the bank's line";
     return { approve: (as) => as.post(`/ops/ledger/proposals/${proposal!.id}/approve`, { reason }) };
   },
 };
 
-const moved = async () => (await desk.sql<[{ n: bigint }]>`select count(*) as n from ledger_transactions`)[0].n;
+const moved = async () => (await bank.sql<[{ n: bigint }]>`select count(*) as n from ledger_transactions`)[0].n;
 
 describe.each(Object.entries(WORK))("[FOUR-EYES] a %s", (_, work) => {
   /** Refused with these words, without a movement of money. */
@@ -128,12 +128,12 @@ describe.each(Object.entries(WORK))("[FOUR-EYES] a %s", (_, work) => {
     const done = await work(author);
     await changed(other, what, "chief@example.com", 23);
     await expectRefusal(done, other, /by chief@example\.com; you can approve from/);
-    const [{ n }] = await desk.sql<[{ n: bigint }]>`
+    const [{ n }] = await bank.sql<[{ n: bigint }]>`
       select count(*) as n from audit_log where actor = ${other.email} and action like '%.refused'`;
     expect(n).toBe(1n);
-    await desk.sql`alter table operator_changes disable trigger operator_change_is_never_changed`;
-    await desk.sql`update operator_changes set made_at = made_at - interval '90 minutes' where user_id = ${other.id}`;
-    await desk.sql`alter table operator_changes enable trigger operator_change_is_never_changed`;
+    await bank.sql`alter table operator_changes disable trigger operator_change_is_never_changed`;
+    await bank.sql`update operator_changes set made_at = made_at - interval '90 minutes' where user_id = ${other.id}`;
+    await bank.sql`alter table operator_changes enable trigger operator_change_is_never_changed`;
     expect((await done.approve(other)).status).toBe(303);
   });
 

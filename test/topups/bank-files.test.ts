@@ -2,17 +2,17 @@ import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { accessibilityFaults, openBrowser, overflow } from "../support/browser.ts";
 import { PASSWORD } from "../ops/world.ts";
-import { openDesk, problemOf, type Desk } from "./desk.ts";
+import { openBankWorld, problemOf, type BankWorld } from "./bank-world.ts";
 
-let desk: Desk;
+let bank: BankWorld;
 let browser: Browser;
 
 beforeAll(async () => {
-  [desk, browser] = await Promise.all([openDesk(), openBrowser()]);
+  [bank, browser] = await Promise.all([openBankWorld(), openBrowser()]);
 });
 afterAll(async () => {
   await browser.close();
-  await desk.world.close();
+  await bank.world.close();
 });
 
 const HEADER = "Bank reference;Date;Amount;Currency;Payer;Purpose";
@@ -29,7 +29,7 @@ function formOf(
 }
 
 /** Uploads a file; returns the path of its preview. */
-async function upload(content: string | Uint8Array<ArrayBuffer>, as = desk.ann): Promise<string> {
+async function upload(content: string | Uint8Array<ArrayBuffer>, as = bank.ann): Promise<string> {
   const response = await as.upload("/ops/bank/import", formOf(content));
   const location = response.headers.get("location");
   if (location === null) throw new Error(`${response.status}: ${await problemOf(response)}`);
@@ -37,16 +37,16 @@ async function upload(content: string | Uint8Array<ArrayBuffer>, as = desk.ann):
 }
 
 const textOf = async (path: string) =>
-  (await (await desk.ann.get(path)).text()).replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ");
-const count = async () => (await desk.sql<{ n: number }[]>`select count(*)::integer as n from bank_lines`)[0]!.n;
+  (await (await bank.ann.get(path)).text()).replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ");
+const count = async () => (await bank.sql<{ n: number }[]>`select count(*)::integer as n from bank_lines`)[0]!.n;
 
 describe("an uploaded bank file", () => {
   it("shows for each row what importing would do, and imports what it announced", async () => {
-    const cleo = await desk.account("cleo@example.com");
-    const gone = await desk.account("gone@example.com");
-    const [known, typo, closed] = [await desk.announce(cleo), await desk.announce(cleo), await desk.announce(gone)];
-    await desk.sql`update accounts set closed_at = now(), email = 'closed' || id || '@example.invalid' where id = ${gone}`;
-    await desk.enter({ bank_ref: "dup", amount: "5.00", sender: "Dora", remittance: "", value_date: "2026-11-20" });
+    const cleo = await bank.account("cleo@example.com");
+    const gone = await bank.account("gone@example.com");
+    const [known, typo, closed] = [await bank.announce(cleo), await bank.announce(cleo), await bank.announce(gone)];
+    await bank.sql`update accounts set closed_at = now(), email = 'closed' || id || '@example.invalid' where id = ${gone}`;
+    await bank.enter({ bank_ref: "dup", amount: "5.00", sender: "Dora", remittance: "", value_date: "2026-11-20" });
     const mistyped = typo.reference.replace(/(.)(.)$/, "$2$1");
     const before = await count();
     const file = [
@@ -77,14 +77,14 @@ describe("an uploaded bank file", () => {
     expect(preview).toContain("Import 5 transfers");
     expect(await count()).toBe(before);
 
-    const done = await desk.ann.post(`${path}/import`);
+    const done = await bank.ann.post(`${path}/import`);
     const list = done.headers.get("location") ?? "";
     const shown = await textOf(list);
     expect(shown).toContain("Imported 5 transfers. Left out: 1 duplicate, 2 refused rows.");
     expect(shown).toContain("5 transfers of statement");
     expect(shown).toContain("1–5 of 5");
     expect(await count()).toBe(before + 5);
-    const entries = await desk.sql`
+    const entries = await bank.sql`
       select action, actor, after ->> 'duplicates' as duplicates from audit_log
       where action like 'bank.import.%' order by seq`;
     expect(entries).toEqual([
@@ -98,11 +98,11 @@ describe("an uploaded bank file", () => {
     const path = await upload(file);
     expect(await upload(file)).toBe(path);
     const before = await count();
-    const both = await Promise.all([desk.ann.post(`${path}/import`), desk.ann.post(`${path}/import`)]);
+    const both = await Promise.all([bank.ann.post(`${path}/import`), bank.ann.post(`${path}/import`)]);
     expect(both.map(({ status }) => status)).toEqual([303, 303]);
     expect(await count()).toBe(before + 1);
-    expect(await upload(file, desk.ben)).toBe(path);
-    const imports = await desk.sql`select action from audit_log where target = ${`bank import ${path.slice(18)}`}`;
+    expect(await upload(file, bank.ben)).toBe(path);
+    const imports = await bank.sql`select action from audit_log where target = ${`bank import ${path.slice(18)}`}`;
     expect(imports).toEqual([{ action: "bank.import.preview" }, { action: "bank.import.run" }]);
   });
 
@@ -116,7 +116,7 @@ describe("an uploaded bank file", () => {
 
   it("is refused if it is too large, binary, missing, in another field, or sent together with a pasted text", async () => {
     const refused = async (form: FormData) => {
-      const response = await desk.ann.upload("/ops/bank/import", form);
+      const response = await bank.ann.upload("/ops/bank/import", form);
       return `${response.status} ${await problemOf(response)}`;
     };
     expect(await refused(formOf("x".repeat(1_048_577)))).toBe("413 expected a file of at most 1024 KiB");
@@ -131,30 +131,30 @@ describe("an uploaded bank file", () => {
     const form = formOf("a;b\n1;2");
     form.append("file", new Blob(["a;b\n3;4"]), "second.csv");
     expect(await refused(form)).toContain("expected one file");
-    const broken = await fetch(`${desk.world.url}/ops/bank/import`, {
+    const broken = await fetch(`${bank.world.url}/ops/bank/import`, {
       method: "POST",
       body: "--b\r\nno form",
       headers: {
         "content-type": "multipart/form-data; boundary=b",
-        origin: desk.world.url,
-        cookie: [...desk.ann.cookies].map(([name, value]) => `${name}=${value}`).join("; "),
+        origin: bank.world.url,
+        cookie: [...bank.ann.cookies].map(([name, value]) => `${name}=${value}`).join("; "),
       },
     });
     expect([broken.status, await problemOf(broken)]).toEqual([400, "expected a complete multipart form"]);
-    expect((await (await desk.world.as("viewer")).upload("/ops/bank/import", formOf("a"))).status).toBe(403);
+    expect((await (await bank.world.as("viewer")).upload("/ops/bank/import", formOf("a"))).status).toBe(403);
   });
 
   it("can be sent again from the page of a problem, as a pasted text of almost 1 MiB", async () => {
     const statement = "a;b\n1;2\n".repeat(100_000);
-    const response = await desk.ann.upload("/ops/bank/import", formOf("", { statement }));
+    const response = await bank.ann.upload("/ops/bank/import", formOf("", { statement }));
     expect(response.status).toBe(422);
     expect(await response.text()).toContain('action="/ops/bank/import" enctype="multipart/form-data"');
-    const urlencoded = await desk.ann.post("/ops/bank/import", { bank: "Main", statement });
+    const urlencoded = await bank.ann.post("/ops/bank/import", { bank: "Main", statement });
     expect(urlencoded.status).toBe(413);
   });
 
   it("is refused as multipart by every other action", async () => {
-    const response = await desk.ann.upload("/ops/bank/lines/new", formOf("x"));
+    const response = await bank.ann.upload("/ops/bank/lines/new", formOf("x"));
     expect(response.status).toBe(415);
   });
 
@@ -162,7 +162,7 @@ describe("an uploaded bank file", () => {
     "is chosen, previewed and imported in a browser (JavaScript: %s)",
     async (javaScriptEnabled) => {
       const name = javaScriptEnabled ? "eva" : "kim";
-      await desk.world.makeOperator(`${name}@example.com`, "operator");
+      await bank.world.makeOperator(`${name}@example.com`, "operator");
       const context = await browser.newContext({ javaScriptEnabled, viewport: { width: 1280, height: 800 } });
       const page = await context.newPage();
       /** No fault for a screen reader in either theme, nothing to scroll sideways. axe needs scripts. */
@@ -176,12 +176,12 @@ describe("an uploaded bank file", () => {
         expect(await overflow(page)).toBe(0);
         await page.setViewportSize({ width: 1280, height: 800 });
       };
-      await page.goto(`${desk.world.url}/ops/bank`);
+      await page.goto(`${bank.world.url}/ops/bank`);
       await page.getByLabel("E-mail").fill(`${name}@example.com`);
       await page.getByLabel("Password").fill(PASSWORD);
       await page.getByRole("button", { name: "Sign in" }).click();
       await page.getByRole("link", { name: "Import a statement" }).click();
-      await page.waitForURL(`${desk.world.url}/ops/bank/import`);
+      await page.waitForURL(`${bank.world.url}/ops/bank/import`);
       await look();
       await page.getByLabel("Statement file").setInputFiles({
         name: "november.csv",

@@ -9,61 +9,61 @@ import { watchOverdueApprovals } from "../../src/topups/bank/watch.ts";
 import { findTopup } from "../../src/topups/topup-store.ts";
 import { testContext } from "../support/context.ts";
 import { makeVictims } from "../support/victims.ts";
-import { openDesk, problemOf, type Desk } from "./desk.ts";
+import { openBankWorld, problemOf, type BankWorld } from "./bank-world.ts";
 import { assignments } from "../support/assignments.ts";
 
-let desk: Desk;
+let bank: BankWorld;
 
 beforeAll(async () => {
-  desk = await openDesk();
+  bank = await openBankWorld();
 });
-afterAll(() => desk?.world.close());
+afterAll(() => bank?.world.close());
 
 describe("a bank transfer", () => {
   it("is credited once a second person approves the match of the first, and its holder gets a mail", async () => {
-    const cleo = await desk.account("cleo@example.com");
-    const topup = await desk.announce(cleo);
-    const path = await desk.enter({
+    const cleo = await bank.account("cleo@example.com");
+    const topup = await bank.announce(cleo);
+    const path = await bank.enter({
       remittance: `plan ${topup.reference.toLowerCase().replace(/(.{4})/g, "$1 ")} thanks`,
     });
-    const page = await (await desk.ann.get(path)).text();
+    const page = await (await bank.ann.get(path)).text();
     expect(page).toContain("cleo@example.com");
     expect(page).toContain(">exact<");
 
-    expect((await desk.match(path, topup.reference, cleo)).status).toBe(303);
-    expect(await desk.holds("wallet", cleo)).toBe(0n);
-    expect((await findTopup(desk.sql, cleo, topup.id))?.state).toBe("seen");
-    const match = await desk.matchId(path);
-    expect((await desk.ben.post(`${path}/approve`, { match })).status).toBe(303);
+    expect((await bank.match(path, topup.reference, cleo)).status).toBe(303);
+    expect(await bank.holds("wallet", cleo)).toBe(0n);
+    expect((await findTopup(bank.sql, cleo, topup.id))?.state).toBe("seen");
+    const match = await bank.matchId(path);
+    expect((await bank.ben.post(`${path}/approve`, { match })).status).toBe(303);
 
-    expect(await desk.holds("wallet", cleo)).toBe(100_000_000n);
-    expect(await desk.stateOf(path)).toBe("credited");
-    const credited = await findTopup(desk.sql, cleo, topup.id);
+    expect(await bank.holds("wallet", cleo)).toBe(100_000_000n);
+    expect(await bank.stateOf(path)).toBe("credited");
+    const credited = await findTopup(bank.sql, cleo, topup.id);
     expect(credited).toMatchObject({ state: "credited", amountMicros: 100_000_000n });
-    const mails = await desk.sql`select kind, recipient, body from mails where recipient = 'cleo@example.com'`;
+    const mails = await bank.sql`select kind, recipient, body from mails where recipient = 'cleo@example.com'`;
     expect(mails).toMatchObject([{ kind: "topup-credited", body: expect.stringContaining(topup.reference) as string }]);
-    const entries = await desk.sql`select action, actor from audit_log where target like ${`bank line %`} order by seq`;
+    const entries = await bank.sql`select action, actor from audit_log where target like ${`bank line %`} order by seq`;
     expect(entries).toMatchObject([
       { action: "bank.line.add", actor: "ann@example.com" },
       { action: "bank.line.match", actor: "ann@example.com" },
       { action: "bank.match.approve", actor: "ben@example.com" },
     ]);
     const [posted] =
-      await desk.sql`select kind, idempotency_key as key from ledger_transactions order by id desc limit 1`;
+      await bank.sql`select kind, idempotency_key as key from ledger_transactions order by id desc limit 1`;
     expect(posted).toEqual({ kind: "topup", key: "bank:main:ref-1" });
   });
 
   it("[FOUR-EYES] is not approved by a person created or reset within a day, nor ever by the author of the work", async () => {
-    const { sql, world } = desk;
+    const { sql, world } = bank;
     await world.makeOperator("chief@example.com", "admin");
     const userId = await world.makeOperator("puppet@example.com", "operator");
     const { client: puppet } = await world.signIn("puppet@example.com");
     await sql`update auth.users set two_factor_enabled = true where id = ${userId}`;
-    const account = await desk.account("eyes@example.com");
-    const topup = await desk.announce(account);
-    const path = await desk.enter({ remittance: topup.reference });
-    await desk.match(path, topup.reference, account);
-    const match = await desk.matchId(path);
+    const account = await bank.account("eyes@example.com");
+    const topup = await bank.announce(account);
+    const path = await bank.enter({ remittance: topup.reference });
+    await bank.match(path, topup.reference, account);
+    const match = await bank.matchId(path);
     const change = (by: string) =>
       sql.begin((tx) => noteOperatorChange(tx, { userId, email: "puppet@example.com", what: "password", by }));
     const aDayLater = async () => {
@@ -84,142 +84,142 @@ describe("a bank transfer", () => {
     const refusals = await sql`select actor from audit_log where action = 'bank.match.approve.refused'`;
     expect(refusals).toEqual([{ actor: "puppet@example.com" }, { actor: "puppet@example.com" }]);
 
-    expect((await desk.ben.post(`${path}/approve`, { match })).status).toBe(303);
+    expect((await bank.ben.post(`${path}/approve`, { match })).status).toBe(303);
     const [entry] = await sql`
       select after -> 'approver' as approver from audit_log where action = 'bank.match.approve' order by seq desc limit 1`;
     expect(entry).toEqual({ approver: [] });
   });
 
   it("[V2] is not approved by who matched or entered it, at the page, or past it at the database", async () => {
-    const account = await desk.account("self@example.com");
-    const topup = await desk.announce(account);
-    const path = await desk.enter({ remittance: topup.reference });
-    await desk.match(path, topup.reference, account);
-    const match = await desk.matchId(path);
-    const refused = await desk.ann.post(`${path}/approve`, { match });
+    const account = await bank.account("self@example.com");
+    const topup = await bank.announce(account);
+    const path = await bank.enter({ remittance: topup.reference });
+    await bank.match(path, topup.reference, account);
+    const match = await bank.matchId(path);
+    const refused = await bank.ann.post(`${path}/approve`, { match });
     expect(refused.status).toBe(422);
     expect(await problemOf(refused)).toContain("another person has to approve");
     await expect(
-      desk.sql`update bank_matches set approved_by = matched_by, approved_at = now() where id = ${match}`,
+      bank.sql`update bank_matches set approved_by = matched_by, approved_at = now() where id = ${match}`,
     ).rejects.toThrow("match_is_approved_by_another");
 
     // Ben matches what Ann entered: Ann may not approve that either
-    await desk.ann.post(`${path}/unmatch`, { match, reason: "Ben does it" });
-    await desk.ben.post(`${path}/match`, { to: topup.reference, account: String(account) });
-    const second = await desk.matchId(path);
-    expect(await problemOf(await desk.ann.post(`${path}/approve`, { match: second }))).toContain(
+    await bank.ann.post(`${path}/unmatch`, { match, reason: "Ben does it" });
+    await bank.ben.post(`${path}/match`, { to: topup.reference, account: String(account) });
+    const second = await bank.matchId(path);
+    expect(await problemOf(await bank.ann.post(`${path}/approve`, { match: second }))).toContain(
       "you entered this line",
     );
     await expect(
-      desk.sql`update bank_matches set approved_by = entered_by, approved_at = now() where id = ${second}`,
+      bank.sql`update bank_matches set approved_by = entered_by, approved_at = now() where id = ${second}`,
     ).rejects.toThrow("match_is_approved_by_another");
     await expect(
-      desk.sql`update bank_lines set state = 'credited', credit_transaction_id = 1 where id = ${/\d+$/.exec(path)![0]}`,
+      bank.sql`update bank_lines set state = 'credited', credit_transaction_id = 1 where id = ${/\d+$/.exec(path)![0]}`,
     ).rejects.toThrow("another person has approved");
-    expect(await desk.holds("wallet", account)).toBe(0n);
+    expect(await bank.holds("wallet", account)).toBe(0n);
   });
 
   it("is credited once, however many approve it at the same time", async () => {
-    const account = await desk.account("rush@example.com");
-    const topup = await desk.announce(account);
-    const path = await desk.enter({ remittance: topup.reference });
-    await desk.match(path, topup.reference, account);
-    const match = await desk.matchId(path);
-    const answers = await Promise.all(Array.from({ length: 6 }, () => desk.ben.post(`${path}/approve`, { match })));
+    const account = await bank.account("rush@example.com");
+    const topup = await bank.announce(account);
+    const path = await bank.enter({ remittance: topup.reference });
+    await bank.match(path, topup.reference, account);
+    const match = await bank.matchId(path);
+    const answers = await Promise.all(Array.from({ length: 6 }, () => bank.ben.post(`${path}/approve`, { match })));
     expect(answers.filter(({ status }) => status === 303)).toHaveLength(1);
     expect(answers.filter(({ status }) => status === 422)).toHaveLength(5);
-    expect(await desk.holds("wallet", account)).toBe(100_000_000n);
-    const mails = await desk.sql`select from mails where recipient = 'rush@example.com'`;
+    expect(await bank.holds("wallet", account)).toBe(100_000_000n);
+    const mails = await bank.sql`select from mails where recipient = 'rush@example.com'`;
     expect(mails).toHaveLength(1);
   });
 
   it("in another currency is credited at the entered rate, shown to both", async () => {
-    const account = await desk.account("euro@example.com");
-    const topup = await desk.announce(account, "50.00 EUR");
-    const path = await desk.enter({ remittance: topup.reference, amount: "50,00", currency: "EUR" });
-    const preview = await (await desk.ann.get(`${path}?to=${topup.reference}&rate=1.0823`)).text();
+    const account = await bank.account("euro@example.com");
+    const topup = await bank.announce(account, "50.00 EUR");
+    const path = await bank.enter({ remittance: topup.reference, amount: "50,00", currency: "EUR" });
+    const preview = await (await bank.ann.get(`${path}?to=${topup.reference}&rate=1.0823`)).text();
     expect(preview).toContain("54.115 USD");
-    expect(await problemOf(await desk.match(path, topup.reference, account))).toContain("nothing is no rate");
-    await desk.match(path, topup.reference, account, "1.0823");
-    expect(await (await desk.ben.get(path)).text()).toContain("1 EUR = 1.0823 USD");
-    await desk.ben.post(`${path}/approve`, { match: await desk.matchId(path) });
-    expect(await desk.holds("wallet", account)).toBe(54_115_000n);
+    expect(await problemOf(await bank.match(path, topup.reference, account))).toContain("nothing is no rate");
+    await bank.match(path, topup.reference, account, "1.0823");
+    expect(await (await bank.ben.get(path)).text()).toContain("1 EUR = 1.0823 USD");
+    await bank.ben.post(`${path}/approve`, { match: await bank.matchId(path) });
+    expect(await bank.holds("wallet", account)).toBe(54_115_000n);
   });
 
   it("sent twice with one reference is one more top-up of the same account", async () => {
-    const account = await desk.account("again@example.com");
-    const topup = await desk.announce(account);
+    const account = await bank.account("again@example.com");
+    const topup = await bank.announce(account);
     for (const amount of ["10.00", "11.00"]) {
-      const path = await desk.enter({ remittance: topup.reference, amount });
-      await desk.match(path, topup.reference, account);
-      await desk.ben.post(`${path}/approve`, { match: await desk.matchId(path) });
+      const path = await bank.enter({ remittance: topup.reference, amount });
+      await bank.match(path, topup.reference, account);
+      await bank.ben.post(`${path}/approve`, { match: await bank.matchId(path) });
     }
-    expect(await desk.holds("wallet", account)).toBe(21_000_000n);
+    expect(await bank.holds("wallet", account)).toBe(21_000_000n);
     const rows =
-      await desk.sql`select details ->> 'again' as again from topups where account_id = ${account} order by id`;
+      await bank.sql`select details ->> 'again' as again from topups where account_id = ${account} order by id`;
     expect(rows).toEqual([{ again: null }, { again: topup.reference }]);
   });
 
   it("that arrives after it was cancelled, or too late, is credited all the same", async () => {
-    const account = await desk.account("late-or-not@example.com");
+    const account = await bank.account("late-or-not@example.com");
     for (const change of [{ state: "cancelled" }, { expires_at: "2026-01-01" }]) {
-      const topup = await desk.announce(account);
-      await desk.sql`update topups set ${assignments(desk.sql, change)} where id = ${topup.id}`;
-      const path = await desk.enter({ remittance: topup.reference });
-      await desk.match(path, topup.reference, account);
-      const first = await desk.matchId(path);
-      await desk.ann.post(`${path}/unmatch`, { match: first, reason: "a slip" });
-      expect((await findTopup(desk.sql, account, topup.id))?.state).toBe(change.state ?? "expired");
-      await desk.match(path, topup.reference, account);
-      await desk.ben.post(`${path}/approve`, { match: await desk.matchId(path) });
+      const topup = await bank.announce(account);
+      await bank.sql`update topups set ${assignments(bank.sql, change)} where id = ${topup.id}`;
+      const path = await bank.enter({ remittance: topup.reference });
+      await bank.match(path, topup.reference, account);
+      const first = await bank.matchId(path);
+      await bank.ann.post(`${path}/unmatch`, { match: first, reason: "a slip" });
+      expect((await findTopup(bank.sql, account, topup.id))?.state).toBe(change.state ?? "expired");
+      await bank.match(path, topup.reference, account);
+      await bank.ben.post(`${path}/approve`, { match: await bank.matchId(path) });
     }
-    expect(await desk.holds("wallet", account)).toBe(200_000_000n);
+    expect(await bank.holds("wallet", account)).toBe(200_000_000n);
   });
 
   it("with a typo in its reference is proposed as such", async () => {
-    const account = await desk.account("typo@example.com");
-    const { reference } = await desk.announce(account);
+    const account = await bank.account("typo@example.com");
+    const { reference } = await bank.announce(account);
     const last = reference.at(-1) === "7" ? "8" : "7";
-    const path = await desk.enter({ remittance: `Rechnung ${reference.slice(0, -1)}${last}` });
-    const page = await (await desk.ann.get(path)).text();
+    const path = await bank.enter({ remittance: `Rechnung ${reference.slice(0, -1)}${last}` });
+    const page = await (await bank.ann.get(path)).text();
     expect(page).toContain(">typo<");
     expect(page).toContain("typo@example.com");
-    expect(await problemOf(await desk.match(path, `${reference.slice(0, -1)}${last}`, account))).toContain(
+    expect(await problemOf(await bank.match(path, `${reference.slice(0, -1)}${last}`, account))).toContain(
       "has a typo",
     );
   });
 
   it("is refused if the form names another account than that of the reference", async () => {
-    const [own, other] = [await desk.account("own@example.com"), await desk.account("other@example.com")];
-    const topup = await desk.announce(own);
-    const path = await desk.enter({ remittance: topup.reference });
-    const refused = await desk.match(path, topup.reference, other);
+    const [own, other] = [await bank.account("own@example.com"), await bank.account("other@example.com")];
+    const topup = await bank.announce(own);
+    const path = await bank.enter({ remittance: topup.reference });
+    const refused = await bank.match(path, topup.reference, other);
     expect(await problemOf(refused)).toContain(`is of account ${own}, not of ${other}`);
-    expect(await desk.stateOf(path)).toBe("new");
-    await desk.match(path, topup.reference, own);
-    const first = await desk.matchId(path);
-    await desk.ann.post(`${path}/unmatch`, { match: first, reason: "the other one" });
-    await desk.match(path, "other@example.com", other);
+    expect(await bank.stateOf(path)).toBe("new");
+    await bank.match(path, topup.reference, own);
+    const first = await bank.matchId(path);
+    await bank.ann.post(`${path}/unmatch`, { match: first, reason: "the other one" });
+    await bank.match(path, "other@example.com", other);
     // Ben has the first match on his screen
-    expect(await problemOf(await desk.ben.post(`${path}/approve`, { match: first }))).toContain("matched again");
-    expect(await findTopup(desk.sql, other, topup.id)).toBeNull();
-    expect(await desk.holds("wallet", own)).toBe(0n);
-    expect(await desk.holds("wallet", other)).toBe(0n);
+    expect(await problemOf(await bank.ben.post(`${path}/approve`, { match: first }))).toContain("matched again");
+    expect(await findTopup(bank.sql, other, topup.id)).toBeNull();
+    expect(await bank.holds("wallet", own)).toBe(0n);
+    expect(await bank.holds("wallet", other)).toBe(0n);
   });
 
   it("is approved by the same person if the setting allows one person, and that is recorded", async () => {
-    const account = await desk.account("alone@example.com");
-    const topup = await desk.announce(account);
-    const path = await desk.enter({ remittance: topup.reference });
-    await desk.match(path, topup.reference, account);
-    const [ann] = await desk.sql<{ id: string }[]>`select id from auth.users where email = 'ann@example.com'`;
+    const account = await bank.account("alone@example.com");
+    const topup = await bank.announce(account);
+    const path = await bank.enter({ remittance: topup.reference });
+    await bank.match(path, topup.reference, account);
+    const [ann] = await bank.sql<{ id: string }[]>`select id from auth.users where email = 'ann@example.com'`;
     const by = { id: ann!.id, email: "ann@example.com", hasTwoFactor: true };
-    const [lineId, matchId] = [BigInt(/\d+$/.exec(path)![0]), BigInt(await desk.matchId(path))];
+    const [lineId, matchId] = [BigInt(/\d+$/.exec(path)![0]), BigInt(await bank.matchId(path))];
     const approve = (isOnePerson: boolean) =>
-      desk.sql.begin((tx) => approveMatch(tx, by, { lineId, matchId, isOnePerson }));
+      bank.sql.begin((tx) => approveMatch(tx, by, { lineId, matchId, isOnePerson }));
     expect(await approve(false)).toMatchObject({ ok: false });
     expect(await approve(true)).toMatchObject({ ok: true });
-    expect(await (await desk.ann.get(path)).text()).toContain("by the same person");
+    expect(await (await bank.ann.get(path)).text()).toContain("by the same person");
   });
 
   it.each([
@@ -233,7 +233,7 @@ describe("a bank transfer", () => {
     ["10.00", "GBP", "one of the currencies USD, EUR"],
   ])("of %s %s is not written down", async (amount, currency, why) => {
     const blank = { bank: "Main", bank_ref: "odd", value_date: "2026-11-20", sender: "X", remittance: "" };
-    const response = await desk.ann.post("/ops/bank/lines/new", {
+    const response = await bank.ann.post("/ops/bank/lines/new", {
       ...blank,
       amount,
       currency,
@@ -243,114 +243,114 @@ describe("a bank transfer", () => {
   });
 
   it("is written down once, by the bank's own reference", async () => {
-    await desk.enter({ bank_ref: "once" });
-    await expect(desk.enter({ bank_ref: "once" })).rejects.toThrow("is here already");
-    await expect(desk.enter({ bank_ref: "once", amount: "9.00" })).rejects.toThrow("with another amount");
-    await expect(desk.enter({ bank: "MAIN", bank_ref: "once" })).rejects.toThrow("is here already");
-    const twin = await desk.enter({ bank_ref: "once more" });
-    expect(await (await desk.ann.get(twin)).text()).toContain(
+    await bank.enter({ bank_ref: "once" });
+    await expect(bank.enter({ bank_ref: "once" })).rejects.toThrow("is here already");
+    await expect(bank.enter({ bank_ref: "once", amount: "9.00" })).rejects.toThrow("with another amount");
+    await expect(bank.enter({ bank: "MAIN", bank_ref: "once" })).rejects.toThrow("is here already");
+    const twin = await bank.enter({ bank_ref: "once more" });
+    expect(await (await bank.ann.get(twin)).text()).toContain(
       "Possible duplicates (same day and amount, same sender or reference)",
     );
-    const capital = await desk.enter({ bank_ref: "ONCE", sender: "CALLER CLEO" });
-    expect(await (await desk.ann.get(capital)).text()).toContain("main once</a>");
+    const capital = await bank.enter({ bank_ref: "ONCE", sender: "CALLER CLEO" });
+    expect(await (await bank.ann.get(capital)).text()).toContain("main once</a>");
   });
 });
 
 describe("money that cannot be placed", () => {
   it("goes to suspense and from there to a wallet by two people", async () => {
-    const account = await desk.account("late@example.com");
-    const before = await desk.holds("suspense");
-    const path = await desk.enter({ remittance: "no idea", currency: "EUR", amount: "20.00" });
-    await desk.ann.post(`${path}/hold`, { rate: "1.1", reason: "unknown reference" });
-    expect(await desk.stateOf(path)).toBe("suspense");
-    expect((await desk.holds("suspense")) - before).toBe(22_000_000n);
+    const account = await bank.account("late@example.com");
+    const before = await bank.holds("suspense");
+    const path = await bank.enter({ remittance: "no idea", currency: "EUR", amount: "20.00" });
+    await bank.ann.post(`${path}/hold`, { rate: "1.1", reason: "unknown reference" });
+    expect(await bank.stateOf(path)).toBe("suspense");
+    expect((await bank.holds("suspense")) - before).toBe(22_000_000n);
     // the rate stands from when it was posted
-    await desk.match(path, "late@example.com", account, "2");
-    await desk.ben.post(`${path}/approve`, { match: await desk.matchId(path) });
-    expect(await desk.holds("wallet", account)).toBe(22_000_000n);
-    expect(await desk.holds("suspense")).toBe(before);
-    const [posted] = await desk.sql`select kind from ledger_transactions order by id desc limit 1`;
+    await bank.match(path, "late@example.com", account, "2");
+    await bank.ben.post(`${path}/approve`, { match: await bank.matchId(path) });
+    expect(await bank.holds("wallet", account)).toBe(22_000_000n);
+    expect(await bank.holds("suspense")).toBe(before);
+    const [posted] = await bank.sql`select kind from ledger_transactions order by id desc limit 1`;
     expect(posted).toEqual({ kind: "placement" });
   });
 
   it("of a closed account is not matched; what was matched before is not credited", async () => {
-    const account = await desk.account("gone@example.com");
-    const topup = await desk.announce(account);
-    const path = await desk.enter({ remittance: topup.reference });
-    await desk.match(path, topup.reference, account);
-    const match = await desk.matchId(path);
-    await desk.sql`update accounts set closed_at = now(), email = 'closed-1@example.invalid' where id = ${account}`;
-    expect(await problemOf(await desk.ben.post(`${path}/approve`, { match }))).toContain("was closed meanwhile");
-    await desk.ben.post(`${path}/unmatch`, { match, reason: "the account was closed" });
-    expect(await problemOf(await desk.match(path, topup.reference, account))).toContain("put the line into suspense");
-    expect((await desk.ann.post(`${path}/hold`, { reason: "account closed" })).status).toBe(303);
-    expect(await desk.stateOf(path)).toBe("suspense");
+    const account = await bank.account("gone@example.com");
+    const topup = await bank.announce(account);
+    const path = await bank.enter({ remittance: topup.reference });
+    await bank.match(path, topup.reference, account);
+    const match = await bank.matchId(path);
+    await bank.sql`update accounts set closed_at = now(), email = 'closed-1@example.invalid' where id = ${account}`;
+    expect(await problemOf(await bank.ben.post(`${path}/approve`, { match }))).toContain("was closed meanwhile");
+    await bank.ben.post(`${path}/unmatch`, { match, reason: "the account was closed" });
+    expect(await problemOf(await bank.match(path, topup.reference, account))).toContain("put the line into suspense");
+    expect((await bank.ann.post(`${path}/hold`, { reason: "account closed" })).status).toBe(303);
+    expect(await bank.stateOf(path)).toBe("suspense");
   });
 
   it("that is rejected never reaches a wallet, raises an alert, and leaves suspense by two people", async () => {
-    const account = await desk.account("no@example.com");
-    const topup = await desk.announce(account);
-    const path = await desk.enter({ remittance: topup.reference, amount: "30.00" });
-    await desk.match(path, topup.reference, account);
-    const [before, cash] = [await desk.holds("suspense"), await desk.holds("cash_bank")];
-    await desk.ben.post(`${path}/reject`, { match: await desk.matchId(path), reason: "the sender is another person" });
-    expect(await desk.stateOf(path)).toBe("rejected");
-    expect((await desk.holds("suspense")) - before).toBe(30_000_000n);
-    const [mail] = await desk.sql`select subject from mails where recipient = 'no@example.com'`;
+    const account = await bank.account("no@example.com");
+    const topup = await bank.announce(account);
+    const path = await bank.enter({ remittance: topup.reference, amount: "30.00" });
+    await bank.match(path, topup.reference, account);
+    const [before, cash] = [await bank.holds("suspense"), await bank.holds("cash_bank")];
+    await bank.ben.post(`${path}/reject`, { match: await bank.matchId(path), reason: "the sender is another person" });
+    expect(await bank.stateOf(path)).toBe("rejected");
+    expect((await bank.holds("suspense")) - before).toBe(30_000_000n);
+    const [mail] = await bank.sql`select subject from mails where recipient = 'no@example.com'`;
     expect(mail?.["subject"]).toContain("the sender is another person");
-    expect((await findTopup(desk.sql, account, topup.id))?.reason).toBe("the sender is another person");
-    expect(await problemOf(await desk.match(path, topup.reference, account))).toContain("is rejected");
+    expect((await findTopup(bank.sql, account, topup.id))?.reason).toBe("the sender is another person");
+    expect(await problemOf(await bank.match(path, topup.reference, account))).toContain("is rejected");
     await expect(
-      desk.sql`update bank_lines set state = 'new', reason = null where id = ${/\d+$/.exec(path)![0]}`,
+      bank.sql`update bank_lines set state = 'new', reason = null where id = ${/\d+$/.exec(path)![0]}`,
     ).rejects.toThrow("never reaches a wallet");
 
-    await desk.ann.post(`${path}/return`, { reason: "sent back as OUT-1" });
-    const [asked] = await desk.sql<{ id: string }[]>`select id::text from bank_returns order by id desc limit 1`;
-    const own = await desk.ann.post(`${path}/return/approve`, { return: asked!.id });
+    await bank.ann.post(`${path}/return`, { reason: "sent back as OUT-1" });
+    const [asked] = await bank.sql<{ id: string }[]>`select id::text from bank_returns order by id desc limit 1`;
+    const own = await bank.ann.post(`${path}/return/approve`, { return: asked!.id });
     expect(await problemOf(own)).toContain("another person");
     await expect(
-      desk.sql`update bank_returns set approved_by = asked_by, approved_at = now() where id = ${asked!.id}`,
+      bank.sql`update bank_returns set approved_by = asked_by, approved_at = now() where id = ${asked!.id}`,
     ).rejects.toThrow("return_is_approved_by_another");
-    expect((await desk.ben.post(`${path}/return/approve`, { return: asked!.id })).status).toBe(303);
-    expect(await desk.stateOf(path)).toBe("returned");
-    expect(await desk.holds("suspense")).toBe(before);
-    expect(await desk.holds("cash_bank")).toBe(cash);
-    expect(await desk.holds("wallet", account)).toBe(0n);
+    expect((await bank.ben.post(`${path}/return/approve`, { return: asked!.id })).status).toBe(303);
+    expect(await bank.stateOf(path)).toBe("returned");
+    expect(await bank.holds("suspense")).toBe(before);
+    expect(await bank.holds("cash_bank")).toBe(cash);
+    expect(await bank.holds("wallet", account)).toBe(0n);
   });
 
   it("that is marked as returned is not matched meanwhile, and stays if that is stopped", async () => {
-    const account = await desk.account("stay@example.com");
-    const path = await desk.enter({ remittance: "?" });
-    expect(await problemOf(await desk.ann.post(`${path}/return`, { reason: "too early" }))).toContain(
+    const account = await bank.account("stay@example.com");
+    const path = await bank.enter({ remittance: "?" });
+    expect(await problemOf(await bank.ann.post(`${path}/return`, { reason: "too early" }))).toContain(
       "only what is in suspense",
     );
-    await desk.ann.post(`${path}/hold`, { reason: "unknown" });
-    await desk.ann.post(`${path}/return`, { reason: "sent back" });
-    expect(await problemOf(await desk.match(path, "stay@example.com", account))).toContain("stop that first");
-    const [asked] = await desk.sql<{ id: string }[]>`select id::text from bank_returns order by id desc limit 1`;
-    await desk.ann.post(`${path}/return/stop`, { return: asked!.id, reason: "it did not leave" });
-    expect((await desk.match(path, "stay@example.com", account)).status).toBe(303);
+    await bank.ann.post(`${path}/hold`, { reason: "unknown" });
+    await bank.ann.post(`${path}/return`, { reason: "sent back" });
+    expect(await problemOf(await bank.match(path, "stay@example.com", account))).toContain("stop that first");
+    const [asked] = await bank.sql<{ id: string }[]>`select id::text from bank_returns order by id desc limit 1`;
+    await bank.ann.post(`${path}/return/stop`, { return: asked!.id, reason: "it did not leave" });
+    expect((await bank.match(path, "stay@example.com", account)).status).toBe(303);
   });
 });
 
 describe("the permissions for bank transfers", () => {
   it("approving without a second factor leads to turning it on, and offers no form that would fail again", async () => {
-    const account = await desk.account("factor@example.com");
-    const topup = await desk.announce(account);
-    const path = await desk.enter({ remittance: topup.reference });
-    await desk.match(path, topup.reference, account);
-    await desk.sql`update auth.users set two_factor_enabled = false where email = 'ben@example.com'`;
-    const refused = await desk.ben.post(`${path}/approve`, { match: await desk.matchId(path) });
+    const account = await bank.account("factor@example.com");
+    const topup = await bank.announce(account);
+    const path = await bank.enter({ remittance: topup.reference });
+    await bank.match(path, topup.reference, account);
+    await bank.sql`update auth.users set two_factor_enabled = false where email = 'ben@example.com'`;
+    const refused = await bank.ben.post(`${path}/approve`, { match: await bank.matchId(path) });
     const text = await refused.clone().text();
     expect(await problemOf(refused)).toContain("two-factor");
     expect(text).toContain('<a class="button" href="/ops/me?to=%2Fops#two-factor">');
     expect(text).not.toContain("Try again");
-    await desk.sql`update auth.users set two_factor_enabled = true where email = 'ben@example.com'`;
+    await bank.sql`update auth.users set two_factor_enabled = true where email = 'ben@example.com'`;
   });
 
   it("viewers and data staff look, and change nothing", async () => {
     for (const role of ["viewer", "data"] as const) {
-      const client = await desk.world.as(role);
+      const client = await bank.world.as(role);
       expect((await client.get("/ops/bank")).status).toBe(200);
       expect((await client.post("/ops/bank/lines/new", {})).status).toBe(403);
       expect((await client.post("/ops/bank/lines/1/approve", { match: "1" })).status).toBe(403);
@@ -361,12 +361,12 @@ describe("the permissions for bank transfers", () => {
 describe("a statement that is pasted", () => {
   const csv = (rows: string[]) => ["bank_ref;value_date;amount;currency;sender;text", ...rows].join("\n");
   const look = async (statement: string) => {
-    const done = await desk.ann.post("/ops/bank/import", { bank: "Main", statement });
+    const done = await bank.ann.post("/ops/bank/import", { bank: "Main", statement });
     const location = done.headers.get("location");
     if (location === null) throw new Error(`${done.status}: ${await problemOf(done)}`);
     return location;
   };
-  const count = async () => (await desk.sql<{ n: number }[]>`select count(*)::integer as n from bank_lines`)[0]!.n;
+  const count = async () => (await bank.sql<{ n: number }[]>`select count(*)::integer as n from bank_lines`)[0]!.n;
 
   it("is previewed, then imported once; known lines are skipped and reported", async () => {
     const before = await count();
@@ -377,35 +377,35 @@ describe("a statement that is pasted", () => {
       "c-3;2026-11-19;-5.00;USD;Ben;out",
     ];
     const path = await look(csv(rows));
-    const page = await (await desk.ann.get(path)).text();
+    const page = await (await bank.ann.get(path)).text();
     expect(page).toContain("Doe; Ann");
     expect(page).toContain("Import 2 transfers");
     expect(page).toContain("the same bank reference as row 3: c-2");
     expect(page).toContain("-5.00 is below zero");
     expect(await count()).toBe(before);
-    expect((await desk.ann.post(`${path}/import`)).status).toBe(303);
+    expect((await bank.ann.post(`${path}/import`)).status).toBe(303);
     expect(await count()).toBe(before + 2);
-    expect((await desk.ann.post(`${path}/import`)).headers.get("location")).toMatch(/^\/ops\/bank\?import=\d+$/);
+    expect((await bank.ann.post(`${path}/import`)).headers.get("location")).toMatch(/^\/ops\/bank\?import=\d+$/);
     expect(await count()).toBe(before + 2);
 
     const again = await look(csv([rows[0]!, "c-2;2026-11-19;99.00;USD;Ben;second", "c-4;2026-11-20;1.00;USD;Cy;"]));
-    const text = await (await desk.ann.get(again)).text();
+    const text = await (await bank.ann.get(again)).text();
     expect(text).toContain("Import 1 transfer<");
     expect(text).toContain("with another amount");
-    await desk.ann.post(`${again}/import`);
+    await bank.ann.post(`${again}/import`);
     expect(await count()).toBe(before + 3);
   });
 
   it("belongs to the person who pasted it, whoever imports it: they do not approve its lines", async () => {
-    const account = await desk.account("pasted@example.com");
+    const account = await bank.account("pasted@example.com");
     const path = await look(csv(["forged;2026-11-20;70.00;USD;Pat;"]));
-    expect((await desk.ben.post(`${path}/import`)).status).toBe(303);
-    const [line] = await desk.sql<{ id: string }[]>`select id::text from bank_lines where bank_ref = 'forged'`;
+    expect((await bank.ben.post(`${path}/import`)).status).toBe(303);
+    const [line] = await bank.sql<{ id: string }[]>`select id::text from bank_lines where bank_ref = 'forged'`;
     const at = `/ops/bank/lines/${line!.id}`;
-    await desk.ben.post(`${at}/match`, { to: "pasted@example.com", account: String(account) });
-    const refused = await desk.ann.post(`${at}/approve`, { match: await desk.matchId(at) });
+    await bank.ben.post(`${at}/match`, { to: "pasted@example.com", account: String(account) });
+    const refused = await bank.ann.post(`${at}/approve`, { match: await bank.matchId(at) });
     expect(await problemOf(refused)).toContain("you entered this line");
-    expect(await desk.holds("wallet", account)).toBe(0n);
+    expect(await bank.holds("wallet", account)).toBe(0n);
   });
 
   it("may be camt: credits that are booked, each transaction of an entry, and the sender's reference", async () => {
@@ -416,12 +416,12 @@ describe("a statement that is pasted", () => {
       `<TxDtls><Refs><EndToEndId>${id}</EndToEndId></Refs><Amt Ccy="EUR">${amount}</Amt><RltdPties><Dbtr><Nm>Ann &amp; Co</Nm></Dbtr></RltdPties><RmtInf><Strd><CdtrRefInf><Ref>RF18539007547034</Ref></CdtrRefInf></Strd></RmtInf></TxDtls>`;
     const camt = `<?xml version="1.0"?><Document xmlns="urn:iso:std:iso:20022:tech:xsd:camt.053.001.02"><BkToCstmrStmt><Stmt>${entry("m-1", "CRDT", part("e1", "5.00") + part("e2", "15.00"))}${entry("m-2", "DBIT", "")}</Stmt></BkToCstmrStmt></Document>`;
     const path = await look(camt);
-    const page = await (await desk.ann.get(path)).text();
+    const page = await (await bank.ann.get(path)).text();
     expect(page).toContain("Ann &amp; Co");
     expect(page).toContain("RF18539007547034");
     expect(page).toContain("1 entry that is not a booked credit");
-    await desk.ann.post(`${path}/import`);
-    const lines = await desk.sql`select bank_ref, amount_minor from bank_lines where bank_ref like 'm-%' order by id`;
+    await bank.ann.post(`${path}/import`);
+    const lines = await bank.sql`select bank_ref, amount_minor from bank_lines where bank_ref like 'm-%' order by id`;
     expect(lines).toEqual([
       { bank_ref: "m-1 e1", amount_minor: 500n },
       { bank_ref: "m-1 e2", amount_minor: 1_500n },
@@ -434,21 +434,21 @@ describe("a statement that is pasted", () => {
 
 describe("the mails about bank transfers", () => {
   it("an alert opens while something waits for a second person for more than a day", async () => {
-    const { log } = testContext(desk.sql).context;
-    const account = await desk.account("slow@example.com");
-    const path = await desk.enter({ remittance: "?" });
-    await desk.match(path, "slow@example.com", account);
-    await watchOverdueApprovals(desk.sql, log);
-    expect(await listOpenSubjects(desk.sql, "bank_approval")).toEqual([]);
-    await desk.sql`alter table bank_matches disable trigger bank_match_is_never_changed`;
-    const match = await desk.matchId(path);
-    await desk.sql`update bank_matches set matched_at = matched_at - interval '25 hours' where id = ${match}`;
-    await desk.sql`alter table bank_matches enable trigger bank_match_is_never_changed`;
-    await watchOverdueApprovals(desk.sql, log);
-    expect(await listOpenSubjects(desk.sql, "bank_approval")).toEqual(["approval"]);
-    await desk.ben.post(`${path}/approve`, { match });
-    await watchOverdueApprovals(desk.sql, log);
-    expect(await listOpenSubjects(desk.sql, "bank_approval")).toEqual([]);
+    const { log } = testContext(bank.sql).context;
+    const account = await bank.account("slow@example.com");
+    const path = await bank.enter({ remittance: "?" });
+    await bank.match(path, "slow@example.com", account);
+    await watchOverdueApprovals(bank.sql, log);
+    expect(await listOpenSubjects(bank.sql, "bank_approval")).toEqual([]);
+    await bank.sql`alter table bank_matches disable trigger bank_match_is_never_changed`;
+    const match = await bank.matchId(path);
+    await bank.sql`update bank_matches set matched_at = matched_at - interval '25 hours' where id = ${match}`;
+    await bank.sql`alter table bank_matches enable trigger bank_match_is_never_changed`;
+    await watchOverdueApprovals(bank.sql, log);
+    expect(await listOpenSubjects(bank.sql, "bank_approval")).toEqual(["approval"]);
+    await bank.ben.post(`${path}/approve`, { match });
+    await watchOverdueApprovals(bank.sql, log);
+    expect(await listOpenSubjects(bank.sql, "bank_approval")).toEqual([]);
   });
 });
 
@@ -467,10 +467,10 @@ describe("a process that is killed during a bank transfer", () => {
   ];
 
   it("leaves nothing half done at any statement, and doing it again does it once", async () => {
-    const { sql, world } = desk;
-    const account = await desk.account("killed@example.com");
-    const topup = await desk.announce(account);
-    const at = await desk.enter({ remittance: topup.reference });
+    const { sql, world } = bank;
+    const account = await bank.account("killed@example.com");
+    const topup = await bank.announce(account);
+    const at = await bank.enter({ remittance: topup.reference });
     const line = /\d+$/.exec(at)![0];
     const [lineId, rateE8] = [BigInt(line), RATE_OF_USD];
     const traces = async () => {
@@ -483,14 +483,14 @@ describe("a process that is killed during a bank transfer", () => {
           (select count(*)::integer from ledger_transactions where meta ->> 'line' = ${line}) as posted,
           (select count(*)::integer from mails where recipient = 'killed@example.com') as mails,
           (select count(*)::integer from audit_log where target like ${`bank line ${line} %`}) as audits`;
-      return { ...row, wallet: await desk.holds("wallet", account) };
+      return { ...row, wallet: await bank.holds("wallet", account) };
     };
     const person = async (email: string) => {
       const [user] = await sql<{ id: string }[]>`select id from auth.users where email = ${email}`;
       return { id: user!.id, email, hasTwoFactor: true };
     };
     const [ann, ben] = [await person("ann@example.com"), await person("ben@example.com")];
-    const script = join(import.meta.dirname, "desk-process.ts");
+    const script = join(import.meta.dirname, "bank-process.ts");
     const victims = await makeVictims(world, script, names);
 
     const fresh = {
@@ -519,22 +519,22 @@ describe("a process that is killed during a bank transfer", () => {
       await victim.killIn({ by: ann, match: { lineId, to: topup.reference, accountId: account, rateE8, note: "" } });
       expect([name, await traces()]).toEqual([name, fresh]);
     }
-    expect((await desk.match(at, topup.reference, account)).status).toBe(303);
-    const match = await desk.matchId(at);
+    expect((await bank.match(at, topup.reference, account)).status).toBe(303);
+    const match = await bank.matchId(at);
     for (const [name, victim] of victims) {
       if (!name.startsWith("approve")) continue;
       await victim.killIn({ by: ben, approve: { lineId, matchId: BigInt(match) } });
       // what is being committed is the database's to end; whatever comes before that is undone
-      const isEnded = name.includes("commit") && (await desk.stateOf(at)) === "credited";
+      const isEnded = name.includes("commit") && (await bank.stateOf(at)) === "credited";
       expect([name, await traces()]).toEqual([name, isEnded ? credited : matched]);
     }
-    const isEnded = (await desk.stateOf(at)) === "credited";
-    expect((await desk.ben.post(`${at}/approve`, { match })).status).toBe(isEnded ? 422 : 303);
-    expect((await desk.ben.post(`${at}/approve`, { match })).status).toBe(422);
+    const isEnded = (await bank.stateOf(at)) === "credited";
+    expect((await bank.ben.post(`${at}/approve`, { match })).status).toBe(isEnded ? 422 : 303);
+    expect((await bank.ben.post(`${at}/approve`, { match })).status).toBe(422);
     expect(await traces()).toEqual(credited);
   });
 
   it("and whatever else was done here, the ledger is as its entries say", async () => {
-    expect(await checkLedger(desk.sql)).toMatchObject({ ok: true, differences: [] });
+    expect(await checkLedger(bank.sql)).toMatchObject({ ok: true, differences: [] });
   });
 });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { walletMicros } from "../../src/ledger/store.ts";
 import { creditTopup, findTopup, saveTopup } from "../../src/topups/topup-store.ts";
 import { openConsoleWorld, type ConsoleWorld } from "../console/world.ts";
-import { problemOf } from "./desk.ts";
+import { problemOf } from "./bank-world.ts";
 
 let world: ConsoleWorld;
 beforeAll(async () => {

@@ -15,7 +15,7 @@ import type { OpsParts, Visitor } from "../../src/ops/contract.ts";
 import { depositAddressesPage, depositsPage, readDepositsAgainAction } from "../../src/ops/deposits/deposits.ts";
 import { NodeRefusal, OTHER_SENDER, type Proxy, XPUB } from "../support/chain.ts";
 import { testContext } from "../support/context.ts";
-import { makeVictims, type Victim } from "./usdt-killed.ts";
+import { makeVictims, type Victim } from "./usdt-kill-points.ts";
 import { CONFIRMATIONS, openUsdtWorld, type UsdtWorld } from "./usdt-world.ts";
 
 /** The words that everybody knows, and a key of other words, from the test vectors of BIP-39. */

@@ -1,10 +1,10 @@
-// A process that acts at the bank desk when it is told to: node desk-process.ts DATABASE_URL NAME; the work is a message.
+// A process that acts on bank transfers when it gets a message with the work: node bank-process.ts DATABASE_URL NAME
 import { appendAudit } from "../../src/audit/store.ts";
 import { connect } from "../../src/db/client.ts";
 import type { Person } from "../../src/topups/bank/four-eyes.ts";
 import { approveMatch, matchLine, type MatchRequest } from "../../src/topups/bank/match.ts";
 
-/** What somebody does at the desk. */
+/** What somebody does at the bank. */
 export type DeskWork = { by: Person } & ({ match: MatchRequest } | { approve: { lineId: bigint; matchId: bigint } });
 
 const [url = "", name = ""] = process.argv.slice(2);

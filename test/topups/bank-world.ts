@@ -12,8 +12,8 @@ const BANK = {
   BANK_CURRENCIES: ["USD", "EUR"],
 };
 
-/** A bank desk with two operators who have second factors, Ann and Ben. */
-export interface Desk {
+/** An instance that takes bank transfers, with two operators who have second factors, Ann and Ben. */
+export interface BankWorld {
   world: OpsWorld;
   sql: Sql;
   ann: CookieClient;
@@ -36,7 +36,8 @@ export interface Desk {
   stateOf(path: string): Promise<string>;
 }
 
-export async function openDesk(settings: Parameters<typeof openOpsWorld>[0] = {}): Promise<Desk> {
+/** Opens one; its settings may be given. */
+export async function openBankWorld(settings: Parameters<typeof openOpsWorld>[0] = {}): Promise<BankWorld> {
   const world = await openOpsWorld({ ...settings, settings: { ...BANK, ...settings.settings } });
   const { sql } = world;
   const person = async (email: string) => {
