@@ -143,7 +143,10 @@ function orEmpty(read: () => string): string {
 }
 
 /** Asks the API of a started instance. */
-export async function ask(ready: Ready, path: string): Promise<{ status: number; body: Record<string, unknown> }> {
+export async function ask(
+  ready: Pick<Ready, "url" | "api_key">,
+  path: string,
+): Promise<{ status: number; body: Record<string, unknown> }> {
   const response = await fetch(`${ready.url}${path}`, { headers: { "X-Api-Key": ready.api_key } });
   return { status: response.status, body: (await response.json()) as Record<string, unknown> };
 }
