@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { LongestFirst } from "./test/support/longest-first.ts";
 
 export default defineConfig({
   test: {
@@ -17,6 +18,7 @@ export default defineConfig({
     execArgv: ["--max-semi-space-size=64"],
     // Tests mostly wait for processes they start. Each worker has one of Redis' 16 logical databases.
     maxWorkers: 6,
+    sequence: { sequencer: LongestFirst },
     testTimeout: 60_000,
     hookTimeout: 60_000,
   },
