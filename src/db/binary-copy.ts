@@ -15,35 +15,42 @@ const MOST_TIMES = 1_000;
  * and the server 0.6. Call {@link BinaryCopy.row}, then one method per field in the order of the columns.
  */
 export class BinaryCopy {
-  #bytes = Buffer.allocUnsafe(1 << 20);
+  #bytes: Buffer = Buffer.allocUnsafe(1 << 20);
+  /** The same bytes: a DataView writes a bigint in a tenth of a Buffer's time, and allocates nothing. */
+  #view = viewOf(this.#bytes);
   #end = SIGNATURE.copy(this.#bytes);
   readonly #micros = new Map<string, bigint>();
 
   row(fields: number): void {
     this.#reserve(2);
-    this.#end = this.#bytes.writeInt16BE(fields, this.#end);
+    this.#view.setInt16(this.#end, fields);
+    this.#end += 2;
   }
 
   int2(value: number): void {
     this.#begin(2);
-    this.#end = this.#bytes.writeInt16BE(value, this.#end);
+    this.#view.setInt16(this.#end, value);
+    this.#end += 2;
   }
 
   int4(value: number): void {
     this.#begin(4);
-    this.#end = this.#bytes.writeInt32BE(value, this.#end);
+    this.#view.setInt32(this.#end, value);
+    this.#end += 4;
   }
 
   int8(value: bigint | number | null): void {
     if (value === null) return this.#null();
     this.#begin(8);
-    this.#end = this.#bytes.writeBigInt64BE(BigInt(value), this.#end);
+    this.#view.setBigInt64(this.#end, BigInt(value));
+    this.#end += 8;
   }
 
   bool(value: boolean | null): void {
     if (value === null) return this.#null();
     this.#begin(1);
-    this.#end = this.#bytes.writeInt8(value ? 1 : 0, this.#end);
+    this.#view.setInt8(this.#end, value ? 1 : 0);
+    this.#end += 1;
   }
 
   /** A UTC time with seven digits, the last of which is 0. */
@@ -60,7 +67,8 @@ export class BinaryCopy {
   text(value: string): void {
     this.#reserve(4 + 3 * value.length);
     const length = this.#bytes.write(value, this.#end + 4);
-    this.#end = this.#bytes.writeInt32BE(length, this.#end) + length;
+    this.#view.setInt32(this.#end, length);
+    this.#end += 4 + length;
   }
 
   /** A bytea, given in hexadecimal digits. */
@@ -73,8 +81,7 @@ export class BinaryCopy {
   /** What was written since the last call. */
   take(): Buffer {
     const taken = this.#bytes.subarray(0, this.#end);
-    this.#bytes = Buffer.allocUnsafe(this.#bytes.length);
-    this.#end = 0;
+    this.#use(Buffer.allocUnsafe(this.#bytes.length), 0);
     return taken;
   }
 
@@ -84,18 +91,30 @@ export class BinaryCopy {
     return this.#bytes.subarray(0, this.#end);
   }
 
+  #use(bytes: Buffer, end: number): void {
+    this.#bytes = bytes;
+    this.#view = viewOf(bytes);
+    this.#end = end;
+  }
+
   #null(): void {
     this.#reserve(4);
-    this.#end = this.#bytes.writeInt32BE(NULL, this.#end);
+    this.#view.setInt32(this.#end, NULL);
+    this.#end += 4;
   }
 
   #begin(length: number): void {
     this.#reserve(4 + length);
-    this.#end = this.#bytes.writeInt32BE(length, this.#end);
+    this.#view.setInt32(this.#end, length);
+    this.#end += 4;
   }
 
   #reserve(length: number): void {
     if (this.#end + length <= this.#bytes.length) return;
-    this.#bytes = Buffer.concat([this.#bytes], 2 * (this.#end + length));
+    this.#use(Buffer.concat([this.#bytes], 2 * (this.#end + length)), this.#end);
   }
+}
+
+function viewOf({ buffer, byteOffset, byteLength }: Buffer): DataView {
+  return new DataView(buffer, byteOffset, byteLength);
 }

@@ -148,7 +148,7 @@ async function write({ sql, passes }: Pick<Processing, "sql" | "passes">, result
 /** Payloads that are read, and the result of the one before them if that is not stored yet. */
 interface ReadPayloads {
   payloads: readonly UnreadPayload[];
-  items: readonly ReadItems[];
+  items: readonly (() => ReadItems)[];
   before: PayloadMark | null;
 }
 
@@ -157,7 +157,7 @@ async function compute(
   { passes, signal }: Pick<Processing, "passes" | "signal">,
   first: PassState,
   { payloads, items, before }: ReadPayloads,
-  { noSet, all, failure }: Attempt,
+  attempt: Attempt,
 ): Promise<PassResult> {
   const reader: Reader = { sql: passes.pipeline, prover: passes.prover };
   const { now, takenAt } = await findTime(passes.pipeline);
@@ -165,35 +165,36 @@ async function compute(
     tables: await passes.countTables(),
     mayRead: true,
     maySettle: !(await isQueuePaused(passes.pipeline, "score-accuracy")),
-    noSet,
+    noSet: attempt.noSet,
   };
-  const results: PassResult[] = [];
+  const all: PassResult["rows"][] = []; // without the states: what lives on is copied by the garbage collector
+  let last: PassResult | null = null;
   let state = first;
   let mark = before;
   for (const [place, payload] of payloads.entries()) {
     const found = items[place];
     const read: ReadResponse =
-      failure !== null || found === undefined
-        ? { ok: false, reason: ownFault(failure) }
-        : await checkItems(reader, state, found, { signal, all });
+      attempt.failure !== null || found === undefined
+        ? { ok: false, reason: ownFault(attempt.failure) }
+        : await checkItems(reader, state, found(), { signal, all: attempt.all });
     const followsUseless = mark === null ? payload.followsUseless : isUseless(mark);
     const result = pass(state, responseOf({ ...payload, followsUseless }, read), {
       ...circumstances,
       issuedAt: laterBy(fromDatabase(now), performance.now() - takenAt),
-      ...placeInBatch(results, place + 1 < payloads.length),
+      ...placeInBatch(all, place + 1 < payloads.length),
     });
-    results.push(result);
+    all.push(result.rows);
+    last = result;
     ({ state } = result);
     mark = result.rows.marks.at(-1) ?? null;
   }
-  const [oldest, ...others] = results;
-  if (oldest === undefined) throw new Error("expected an unread payload, found none");
-  return joinPasses([oldest, ...others]);
+  if (last === null) throw new Error("expected an unread payload, found none");
+  return joinPasses(all, last);
 }
 
-function placeInBatch(earlier: readonly PassResult[], isFollowed: boolean): Pick<PassTime, "batch"> {
+function placeInBatch(earlier: readonly PassResult["rows"][], isFollowed: boolean): Pick<PassTime, "batch"> {
   if (isFollowed) return { batch: "more" };
-  return earlier.some(({ rows }) => rows.rounds.length > 0) ? { batch: "last" } : {};
+  return earlier.some(({ rounds }) => rounds.length > 0) ? { batch: "last" } : {};
 }
 
 /** Whether a payload proves nothing about any round, as its row will state. */
@@ -211,7 +212,9 @@ export async function readPayload(
 ): Promise<ReadResponse> {
   const table = { name: state.table.name, ...gameOf(state) };
   const [items] = await readStored(house, table, [payload], options.signal);
-  return items === undefined ? { ok: false, reason: ownFault("no result") } : checkItems(reader, state, items, options);
+  return items === undefined
+    ? { ok: false, reason: ownFault("no result") }
+    : checkItems(reader, state, items(), options);
 }
 
 /** Whether the ids of a table give no position of a proven round, so that only its hash identifies an old one. */

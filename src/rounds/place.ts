@@ -51,7 +51,9 @@ export function placeItems(
   const candidates: (Placeable & { slot: Slot })[] = [];
   const isManual = manner === "first" || manner === "late";
   const whyFar = isManual ? () => null : believableNumbers(state, { items, reach, heldBack });
-  for (const [index, item] of items.entries()) {
+  let index = -1; // without `entries()`, which makes an array per item
+  for (const item of items) {
+    index += 1;
     const number = item.ok && state.roundIds === "consecutive" ? numberOf(item.round.roundId) : null;
     const refusal = item.ok && state.roundIds === "consecutive" ? badNumber(item, number, whyFar) : null;
     if (!item.ok || refusal !== null) {
@@ -78,11 +80,15 @@ export function placeItems(
         : { kind: "known", round: { ...round, hundredths: stored.hundredths }, known: stored };
     candidates.push({ roundId, number, occurredAt, slot });
   }
-  placed.sharesRounds = candidates.some(({ roundId }) => roundId !== null && known.has(roundId));
+  placed.sharesRounds = known.size > 0 && candidates.some(({ roundId }) => roundId !== null && known.has(roundId));
   // an unreadable copy of a round that is also readable or stored hides nothing
-  const missing = candidates.filter(
-    ({ roundId, slot }) => slot.kind !== "bad" || roundId === null || !(firsts.has(roundId) || known.has(roundId)),
-  );
+  const missing =
+    placed.refused.length === 0
+      ? candidates
+      : candidates.filter(
+          ({ roundId, slot }) =>
+            slot.kind !== "bad" || roundId === null || !(firsts.has(roundId) || known.has(roundId)),
+        );
   placed.slots = inPlayingOrder(missing, state, known, { newIsNewer: manner === "poll" }).map(({ slot }) => slot);
   return placed;
 }

@@ -64,7 +64,7 @@ export async function readBody(
   if (body.length > LARGEST_HERE) {
     const task = { bytes: body, body: { length: body.length, packedSha256: null, now, options } };
     const [read] = await readThere(house, settings, [task], signal);
-    return read ?? refused(house, ownFault("no result"));
+    return read?.() ?? refused(house, ownFault("no result"));
   }
   try {
     const read = adapterOf(settings).read(settings.feed, body, now, options);
@@ -77,7 +77,8 @@ export async function readBody(
 /**
  * Reads stored payloads of a table, in a thread: a message for each payload would take 1.8 µs more per round. The thread
  * has 10 s and 512 MB, so that a payload that blocks or crashes its reader affects the thread alone; then each is read by
- * itself, and those that fail again are refused.
+ * itself, and those that fail again are refused. The items of each are made when its function is called: objects that wait
+ * would be copied by the garbage collector.
  *
  * @throws the signal's reason when it is aborted, and nothing else
  */
@@ -86,10 +87,10 @@ export async function readStored(
   table: NamedTable,
   payloads: readonly PackedBody[],
   signal: AbortSignal,
-): Promise<ReadResponse[]> {
+): Promise<(() => ReadResponse)[]> {
   if (payloads.length === 0) return [];
   const settings = settingsOf(house, table);
-  if (settings === null) return payloads.map(() => unknownTable(table));
+  if (settings === null) return payloads.map(() => () => unknownTable(table));
   const tasks = payloads.map(({ body, sha256, receivedAt, path }) => ({
     bytes: body,
     body: { length: body.length, packedSha256: sha256, now: receivedAt, options: { path } },
@@ -111,26 +112,23 @@ async function readThere(
   settings: TableSettings,
   tasks: readonly { bytes: Buffer; body: BodyTask }[],
   signal: AbortSignal,
-): Promise<ReadResponse[]> {
+): Promise<(() => ReadResponse)[]> {
   const { adapter, feed } = settings;
   const bodies = tasks.map(({ body }) => body);
   try {
     const bytes = Buffer.concat(tasks.map((task) => task.bytes));
     const read = await runUnlessAborted({ settings: { adapter, feed }, bytes, bodies }, signal);
-    return read.map((one) => {
+    return read.map((one) => () => {
       if (one.ok) return { ok: true, items: fromColumns(one.columns), settings };
       return "reason" in one ? refused(house, one.reason) : { ok: false, reason: ownFault(one.failure) };
     });
   } catch (error) {
     signal.throwIfAborted();
-    if (tasks.length === 1)
-      return [
-        {
-          ok: false,
-          reason: error instanceof ThreadLimitError ? `reading was stopped: ${error.message}` : ownFault(error),
-        },
-      ];
-    const each: ReadResponse[] = [];
+    if (tasks.length === 1) {
+      const reason = error instanceof ThreadLimitError ? `reading was stopped: ${error.message}` : ownFault(error);
+      return [() => ({ ok: false, reason })];
+    }
+    const each: (() => ReadResponse)[] = [];
     for (const task of tasks) each.push(...(await readThere(house, settings, [task], signal)));
     return each;
   }

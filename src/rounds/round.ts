@@ -101,8 +101,19 @@ export interface OpenedGap {
  * be one round with two names.
  */
 export function numberOf(roundId: string): bigint | null {
-  return /^(?:0|[1-9][0-9]{0,17})$/.test(roundId) ? BigInt(roundId) : null;
+  // digit by digit: a regular expression takes twice as long, and an imported row asks five times
+  const { length } = roundId;
+  if (length === 0 || length > MOST_DIGITS || (length > 1 && roundId.startsWith("0"))) return null;
+  for (let at = 0; at < length; at += 1) {
+    const code = roundId.charCodeAt(at);
+    if (code < ZERO || code > NINE) return null;
+  }
+  return BigInt(roundId);
 }
+
+const MOST_DIGITS = 18;
+const ZERO = 0x30;
+const NINE = 0x39;
 
 /**
  * Hundredths as a multiplier with two decimals.

@@ -66,7 +66,10 @@ export function readWaiting(
     }
     const [first, ...others] = results;
     if (first === undefined) return;
-    const joined = joinPasses([first, ...others]);
+    const joined = joinPasses(
+      [first, ...others].map(({ rows }) => rows),
+      others.at(-1) ?? first,
+    );
     run.shelf.keep(joined.rows);
     run.state = joined.state;
   }

@@ -36,6 +36,11 @@ function packed(body: string): PackedBody {
 const readable = (id: number) => packed(`{"rounds":[{"id":${id},"multiplier":1.10}]}`);
 const roundOf = (id: number) => ({ ok: true, items: [{ ok: true, round: { roundId: String(id), hundredths: 110 } }] });
 
+/** Reads stored payloads. */
+async function readAll(house: House, given: readonly PackedBody[]) {
+  return (await readStored(house, NAME, given, signal)).map((items) => items());
+}
+
 /** Reads a body, and counts the ticks of the event loop meanwhile. */
 async function readWatched(house: House, given: ReceivedBody) {
   const { result: read, ticks } = await countTicks(() => readBody(house, NAME, given, { signal }));
@@ -46,7 +51,7 @@ describe("stored payloads", () => {
   const house = houseOf({});
   it("are read together in a thread, in their order", async () => {
     const given = [readable(1), packed("<html>"), readable(2)];
-    const { result: read, ticks } = await countTicks(() => readStored(house, NAME, given, signal));
+    const { result: read, ticks } = await countTicks(() => readAll(house, given));
     const refused = { ok: false, reason: expect.stringContaining("HTML") };
     expect(read).toMatchObject([roundOf(1), refused, roundOf(2)]);
     expect(ticks).toBeGreaterThan(0);
@@ -57,7 +62,7 @@ describe("stored payloads", () => {
       { ...readable(1), sha256: "0".repeat(64) },
       { ...readable(2), body: Buffer.from("x") },
     ];
-    expect(await readStored(house, NAME, [changed, broken, readable(3)], signal)).toMatchObject([
+    expect(await readAll(house, [changed, broken, readable(3)])).toMatchObject([
       { ok: false, reason: expect.stringContaining("its hash does not match") },
       { ok: false, reason: expect.stringMatching(/^our own code failed/) },
       roundOf(3),
@@ -67,19 +72,19 @@ describe("stored payloads", () => {
   it("report that their reader failed, and the next are read", async () => {
     const broken = houseOf({});
     Object.assign(broken.settings.tables[0]!, { adapter: "none" });
-    const [read] = await readStored(broken, NAME, [readable(1)], signal);
+    const [read] = await readAll(broken, [readable(1)]);
     expect(read).toMatchObject({ ok: false, reason: expect.stringMatching(/^our own code failed/) });
-    expect(await readStored(house, NAME, [readable(1)], signal)).toMatchObject([roundOf(1)]);
+    expect(await readAll(house, [readable(1)])).toMatchObject([roundOf(1)]);
   });
 
   it("are read one by one when their thread ends: only the one that ends it is refused", async () => {
     // parsed, as many texts of two bytes per character, more than the 512 MB of the thread
     const item = `{"id":1,"multiplier":"€${"x".repeat(4_000)}"}`;
     const bomb = packed(`{"rounds":[${`${item},`.repeat(80_000)}${item}]}`);
-    const read = await readStored(house, NAME, [readable(1), bomb, readable(2)], signal);
+    const read = await readAll(house, [readable(1), bomb, readable(2)]);
     expect(read).toMatchObject([
       roundOf(1),
-      { ok: false, reason: expect.stringContaining("needs more than 512 MB") },
+      { ok: false, reason: expect.stringContaining("reading was stopped") },
       roundOf(2),
     ]);
   });
@@ -92,7 +97,7 @@ describe("stored payloads", () => {
   it("have raw items as quarantine stores them, the same as of a body", async () => {
     const body = `{"rounds":[{"id":1,"multiplier":0.10},{"id":2,"multiplier":"${"x".repeat(20_000)}"}]}`;
     const [[there], here] = await Promise.all([
-      readStored(house, NAME, [packed(body)], signal),
+      readAll(house, [packed(body)]),
       readBody(house, NAME, received(body), { signal }),
     ]);
     if (there?.ok !== true || !here.ok) throw new Error("expected both to be read");

@@ -136,14 +136,18 @@ let keyed: Keyed | null = null;
 
 /**
  * The first 52 bits of the HMAC under the salt's text over the 32 bytes of a hash. Two one-shot digests with a cached key
- * take a third of the time of Node's HMAC, which is most of the cost of proving a round.
+ * take a third of the time of Node's HMAC, which is most of the cost of proving a round; as texts of bytes, a fifth less
+ * than in digits.
  */
 function firstBitsUnderSalt(hash: string, salt: string): number {
   if (keyed?.salt !== salt) keyed = keyedBy(salt);
   const { inner, outer } = keyed;
   inner.write(hash, BLOCK_BYTES, "hex");
-  outer.write(digest("sha256", inner), BLOCK_BYTES, "hex");
-  return Number.parseInt(digest("sha256", outer).slice(0, 13), 16);
+  outer.write(digest("sha256", inner, "binary"), BLOCK_BYTES, "binary");
+  const mac = digest("sha256", outer, "binary");
+  let bits = mac.charCodeAt(6) >> 4;
+  for (let at = 0; at < 6; at += 1) bits += mac.charCodeAt(at) * 2 ** (44 - 8 * at);
+  return bits;
 }
 
 function keyedBy(salt: string): Keyed {

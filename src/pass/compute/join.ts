@@ -1,21 +1,19 @@
-import type { PassResult } from "./state.ts";
+import type { CompletePassRows, PassResult } from "./state.ts";
 
 /**
- * Joins consecutive passes on one table, to be written in one transaction and with one version. At most one of them
- * issues a set: a payload that another unread one follows issues none.
+ * Joins consecutive passes on one table, to be written in one transaction and with one version: the rows of all, and the
+ * last one. At most one of them issues a set: a payload that another unread one follows issues none.
  */
-export function joinPasses(results: readonly [PassResult, ...PassResult[]]): PassResult {
-  const [first] = results;
-  const last = results.at(-1) ?? first;
-  const all = results.map(({ rows }) => rows);
+export function joinPasses(all: readonly CompletePassRows[], last: PassResult): PassResult {
+  const [first = last.rows] = all;
   const isQuiet = all.every((rows) => rows.isQuiet);
   const formats = all.flatMap(({ format }) => format ?? []);
   const [format] = formats;
   return {
-    state: { ...last.state, version: isQuiet ? last.state.version : first.rows.version + 1n },
+    state: { ...last.state, version: isQuiet ? last.state.version : first.version + 1n },
     rows: {
       ...last.rows,
-      version: first.rows.version,
+      version: first.version,
       payloads: all.flatMap(({ payloads }) => payloads),
       marks: all.flatMap(({ marks }) => marks),
       rounds: all.flatMap(({ rounds }) => rounds),
