@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { listHousesToAdd, listTablesToAdd } from "../src/forecasts/accuracy/accuracy-store.ts";
+import { listHousesToAdd, listTablesToAdd } from "../src/forecasts/accuracy/mark-store.ts";
 import { addAccuracy } from "../src/forecasts/accuracy/add-accuracy.ts";
 import { syncAlertsWithin } from "../src/alerts/store.ts";
 import { listHousesToCalibrate, requestRollingRuns } from "../src/calibration/runs/rolling-run-store.ts";

@@ -6,24 +6,21 @@
  */
 import type { Sql, Transaction } from "../../db/client.ts";
 import { reasonOf } from "../../errors.ts";
+import { createMarks, lockMarks, moveMarks, type LockedMark } from "./mark-store.ts";
 import {
-  createMarks,
   listDays,
   listHours,
   listPeriods,
-  lockMarks,
-  moveMarks,
   readHours,
   saveDays,
   saveHours,
   saveModels,
   savePeriods,
-  type LockedMark,
   type NewModel,
   type StoredDay,
   type StoredHour,
   type StoredPeriod,
-} from "./accuracy-store.ts";
+} from "./row-store.ts";
 import { addFacts, type HourDeltas } from "./add-facts.ts";
 import {
   type AccuracyRows,

@@ -1,5 +1,5 @@
 import type { Queryable } from "../../db/client.ts";
-import { listRevisions, listRounds, listScores, listSets, readSets, type SetRow } from "./accuracy-store.ts";
+import { listRevisions, listRounds, listScores, listSets, readSets, type SetRow } from "./new-facts-store.ts";
 import { earlierCutoffs, portionOf, type Portion, type Progress } from "./portion.ts";
 
 /** Where to read from in the rows of a table; `hasRevisions: false` skips the query of revisions. */

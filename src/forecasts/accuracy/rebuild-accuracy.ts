@@ -1,5 +1,6 @@
 import type { Transaction } from "../../db/client.ts";
-import { lockMarks, moveMarks, saveDays, saveHours, savePeriods } from "./accuracy-store.ts";
+import { lockMarks, moveMarks } from "./mark-store.ts";
+import { saveDays, saveHours, savePeriods } from "./row-store.ts";
 import { findDifference, readAccuracy, recomputeAccuracy } from "./recompute-store.ts";
 import { encodeSums } from "./sum-vector.ts";
 

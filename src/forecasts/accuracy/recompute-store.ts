@@ -5,7 +5,8 @@
  */
 import type { Queryable } from "../../db/client.ts";
 import { reasonOf } from "../../errors.ts";
-import { findMark, listDays, listHours, listPeriods, type Mark } from "./accuracy-store.ts";
+import { findMark, type Mark } from "./mark-store.ts";
+import { listDays, listHours, listPeriods } from "./row-store.ts";
 import { addFacts, type HourDeltas, type HourSums } from "./add-facts.ts";
 import {
   type AccuracyRows,

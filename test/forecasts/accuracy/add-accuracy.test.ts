@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { findMark, listTablesToAdd, saveDays, savePeriods } from "../../../src/forecasts/accuracy/accuracy-store.ts";
+import { findMark, listTablesToAdd } from "../../../src/forecasts/accuracy/mark-store.ts";
+import { saveDays, savePeriods } from "../../../src/forecasts/accuracy/row-store.ts";
 import { addAccuracy } from "../../../src/forecasts/accuracy/add-accuracy.ts";
 import { KEY } from "../../../src/forecasts/accuracy/keys.ts";
 import { featureSums } from "../../../src/forecasts/accuracy/published.ts";
