@@ -43,14 +43,14 @@ export const statusFilter = commaList(
   .optional()
   .meta({ description: "Only tables that have one of these statuses now.", examples: [["live"]] });
 
-/** A whole number in plain form: `1e3`, `+5` and `05` are refused. */
-export function wholeNumber(min: number, max: number, fallback: number) {
-  const error = `expected a whole number from ${min} to ${max}`;
+/** A whole number from 1 in plain form: `1e3`, `+5` and `05` are refused. */
+export function wholeNumber(max: number, fallback: number) {
+  const error = `expected a whole number from 1 to ${max}`;
   return z
     .string()
     .regex(/^(?:0|[1-9]\d{0,8})$/, { error })
     .transform(Number)
-    .pipe(z.int().min(min, { error }).max(max, { error }))
+    .pipe(z.int().min(1, { error }).max(max, { error }))
     .default(fallback);
 }
 

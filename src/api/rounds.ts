@@ -15,7 +15,7 @@ export const rounds = operation({
   path: "/api/v1/rounds",
   params: z.strictObject({
     ...filters,
-    limit: wholeNumber(1, MOST_ROUNDS, USUAL_ROUNDS).meta({
+    limit: wholeNumber(MOST_ROUNDS, USUAL_ROUNDS).meta({
       description: "At most this many rounds of each table.",
       examples: [5],
     }),

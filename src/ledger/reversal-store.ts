@@ -29,10 +29,7 @@ export type Decided<Result> =
     };
 
 /** Proposals, newest first: the open ones, or all of one transaction. */
-export async function listProposals(
-  sql: Queryable,
-  { of, limit }: { of: bigint | "open"; limit: number },
-): Promise<Proposal[]> {
+export async function listProposals(sql: Queryable, of: bigint | "open"): Promise<Proposal[]> {
   return sql<Proposal[]>`
     select
       p.id,
@@ -51,7 +48,7 @@ export async function listProposals(
     left join auth.users decider on decider.id = p.decided_by
     where ${of === "open" ? sql`p.state = 'proposed'` : sql`p.transaction_id = ${of}`}
     order by p.id desc
-    limit ${limit}`;
+    limit 100`;
 }
 
 /**

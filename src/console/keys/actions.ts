@@ -41,7 +41,7 @@ export const createKeyAction = consoleAction({
       return done;
     });
     if (!made.ok) return { ok: false, problem: made.reason };
-    const once = shownOnce("Your new key", { key: made.key, name, replaced: null, site: parts.site() });
+    const once = shownOnce({ key: made.key, name, replaced: null, site: parts.site() });
     return { ok: true, message: "", location: KEYS, once };
   },
 });
@@ -75,7 +75,7 @@ export const rotateKeyAction = consoleAction({
     if (made === null) return { ok: false, missing: true };
     if (!made.ok) return { ok: false, problem: made.reason };
     const replaced = { ...made.replaced, isOver: OVERLAPS[overlap] === 0 };
-    const once = shownOnce("Your new key", { key: made.key, name: made.name, replaced, site: parts.site() });
+    const once = shownOnce({ key: made.key, name: made.name, replaced, site: parts.site() });
     return { ok: true, message: "", location: KEYS, once };
   },
 });
@@ -105,8 +105,8 @@ export const revokeKeyAction = consoleAction({
   },
 });
 
-function shownOnce(title: string, data: object): Shown {
-  return { template: "keys/once", title, data, crumbs };
+function shownOnce(data: object): Shown {
+  return { template: "keys/once", title: "Your new key", data, crumbs };
 }
 
 /** Parses an id in a path; null if it is not one. */

@@ -37,7 +37,7 @@ export interface Usual {
 }
 
 /** What is open, of the tables that have anything open. */
-export async function readOpen(sql: Queryable, tableId: number | null = null): Promise<OpenFacts[]> {
+export async function readOpen(sql: Queryable): Promise<OpenFacts[]> {
   return sql<OpenFacts[]>`
     with found as (
       select
@@ -45,19 +45,16 @@ export async function readOpen(sql: Queryable, tableId: number | null = null): P
         max(attempts) as attempts, min(next_attempt_at) as next_attempt_at, 0 as quarantine, 0 as conflicts
       from gaps
       where state = 'open'
-        and (${tableId}::integer is null or table_id = ${tableId})
       group by table_id
       union all
       select table_id, 0, 0, null, 0, null, count(*), 0
       from quarantine
       where state = 'open'
-        and (${tableId}::integer is null or table_id = ${tableId})
       group by table_id
       union all
       select table_id, 0, 0, null, 0, null, 0, count(*)
       from conflicts
       where decided_at is null
-        and (${tableId}::integer is null or table_id = ${tableId})
       group by table_id
     )
     select

@@ -7,7 +7,6 @@ import { minus } from "../../frame/format.ts";
 import { opsPage } from "../contract.ts";
 import { idOf, PER_PAGE } from "../payloads/listing.ts";
 
-const MOST_PROPOSALS = 100;
 const KINDS = ["topup", "purchase", "suspense", "placement", "reversal"] as const satisfies Posting["kind"][];
 /** The ledger shows amounts exactly, not to cents. */
 const exactUsd = (micros: bigint) => minus(thousands(usd(micros)));
@@ -30,7 +29,7 @@ export const ledgerPage = opsPage({
   async show({ sql }, { query: { kind, owner, before } }) {
     const [sums, proposals, found] = await Promise.all([
       listSideSums(sql),
-      listProposals(sql, { of: "open", limit: MOST_PROPOSALS }),
+      listProposals(sql, "open"),
       listTransactions(sql, {
         kind: kind === "" ? null : kind,
         owner: idOf(owner),
@@ -75,7 +74,7 @@ export const transactionPage = opsPage({
     const wanted = idOf(params["id"]);
     const one = wanted === null ? null : await findTransaction(sql, wanted);
     if (one === null) return null;
-    const proposals = await listProposals(sql, { of: one.id, limit: MOST_PROPOSALS });
+    const proposals = await listProposals(sql, one.id);
     const isOpen = proposals.some(({ state }) => state === "proposed");
     const data = {
       one,

@@ -96,9 +96,11 @@ export async function tellReaders({ sql, log }: OpsParts): Promise<void> {
   await notifier.close();
 }
 
+const LONGEST_EXCERPT = 240;
+
 /** The beginning of a text for a list. */
-export function excerptOf(text: string, most = 240): string {
-  return text.length <= most ? text : `${text.slice(0, most).toWellFormed()}…`;
+export function excerptOf(text: string): string {
+  return text.length <= LONGEST_EXCERPT ? text : `${text.slice(0, LONGEST_EXCERPT).toWellFormed()}…`;
 }
 
 /** JSON indented; any other text unchanged. */
