@@ -1,5 +1,5 @@
 import type { Sql, Transaction } from "../db/client.ts";
-import { auditHash, cleanText, toJson, type AuditEntry, type HashedEntry, type Json, type Surface } from "./entry.ts";
+import { auditHash, cleanText, toJson, type AuditEntry, type HashedEntry, type Json } from "./entry.ts";
 
 /**
  * Adds an entry to the audit log, in the transaction of its action, so that either both are stored or neither. Entries
@@ -62,19 +62,11 @@ export async function audited<Result>(
 }
 
 /** An entry in a list. */
-export interface KeptEntry {
+export interface KeptEntry extends AuditEntry {
   seq: bigint;
   at: Date;
-  surface: Surface;
-  actor: string;
-  role: string | null;
-  action: string;
-  target: string;
   before: Json;
   after: Json;
-  reason: string | null;
-  requestId: string | null;
-  address: string | null;
   hash: string;
 }
 

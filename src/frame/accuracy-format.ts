@@ -125,6 +125,14 @@ export function binRow({ p_from, p_to, n, hits, mean_p }: ReliabilityBin): strin
 /** The columns of {@link binRow}. */
 export const BIN_COLUMNS = ["Stated", "Times", "Mean stated", "Observed", "95 % interval"];
 
+/** The heights of a PIT histogram as rows of numbers: {@link HEIGHT_COLUMNS}. */
+export function heightRows(heights: readonly number[]): string[][] {
+  return heights.map((height, i) => [`${(i / 10).toFixed(1)} to ${((i + 1) / 10).toFixed(1)}`, digits(height, 3)]);
+}
+
+/** The columns of {@link heightRows}. */
+export const HEIGHT_COLUMNS = ["Stated", "Height"];
+
 /** The interval over which the rates of a period are summed. */
 export function byOf({ period }: Pick<Measured, "period">): "hour" | "day" {
   return period === "24h" ? "hour" : "day";

@@ -22,3 +22,12 @@ export function userAgentOf(request: Request): string {
 export function passCookies(reply: PageReply, cookies: readonly string[]): void {
   for (const cookie of cookies) reply.append("Set-Cookie", cookie);
 }
+
+/** Returns a cookie of a request; empty if there is none. */
+export function cookieOf(request: Request, name: string): string {
+  for (const part of (request.headers.cookie ?? "").split(";")) {
+    const [key = "", ...value] = part.trim().split("=");
+    if (key === name) return value.join("=");
+  }
+  return "";
+}

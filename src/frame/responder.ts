@@ -1,3 +1,4 @@
+import { cookieOf } from "./requester.ts";
 import type { Request } from "express";
 import { FONT, SCRIPT, STYLE } from "./assets.ts";
 import type { NavEntry } from "./nav.ts";
@@ -90,15 +91,6 @@ export function localPath(base: string, location: string): string {
 
 function namesOf({ folder }: Surface, template: string): { template: string; layout: string } {
   return { template: template.startsWith("frame/") ? template : `${folder}/${template}`, layout: `${folder}/layout` };
-}
-
-/** Returns a cookie of a request; empty if there is none. */
-function cookieOf(request: Request, name: string): string {
-  for (const part of (request.headers.cookie ?? "").split(";")) {
-    const [key = "", ...value] = part.trim().split("=");
-    if (key === name) return value.join("=");
-  }
-  return "";
 }
 
 function decode(text: string): string {

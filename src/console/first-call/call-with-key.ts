@@ -1,3 +1,5 @@
+import { indented } from "../../frame/indented.ts";
+
 /** The response to a call, as the page shows it. */
 export interface LiveResponse {
   status: number;
@@ -61,12 +63,4 @@ async function readUpTo(response: Response, most: number): Promise<{ text: strin
     if (size > most) break; // closes the connection
   }
   return { text: Buffer.concat(chunks).subarray(0, most).toString("utf8"), isWhole: size <= most };
-}
-
-function indented(text: string): string {
-  try {
-    return JSON.stringify(JSON.parse(text), null, 2);
-  } catch {
-    return text;
-  }
 }

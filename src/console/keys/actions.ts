@@ -6,6 +6,7 @@ import { createOwnKey, revokeOwnKey, rotateOwnKey } from "../../callers/holder-k
 import { OVERLAPS, type Overlap } from "../../callers/rotation-store.ts";
 import { queueMail } from "../../mail/outbox-store.ts";
 import type { Shown } from "../../frame/view.ts";
+import { idOf } from "../../frame/path-id.ts";
 import { consoleAction } from "../contract.ts";
 
 const KEYS = "/console/keys";
@@ -107,9 +108,4 @@ export const revokeKeyAction = consoleAction({
 
 function shownOnce(data: object): Shown {
   return { template: "keys/once", title: "Your new key", data, crumbs };
-}
-
-/** Parses an id in a path; null if it is not one. */
-function idOf(text: string | undefined): bigint | null {
-  return text !== undefined && /^\d{1,18}$/.test(text) ? BigInt(text) : null;
 }

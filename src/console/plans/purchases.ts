@@ -4,6 +4,7 @@ import { listOwnKeys } from "../../callers/holder-key-store.ts";
 import { walletMicros } from "../../ledger/store.ts";
 import { findPurchase, listPurchases, type Purchase } from "../../purchases/history-store.ts";
 import { KIND_WORDS } from "../../purchases/receipt.ts";
+import { idOf } from "../../frame/path-id.ts";
 import { consolePage } from "../contract.ts";
 
 const PER_PAGE = 50;
@@ -26,7 +27,7 @@ export const purchasesPage = consolePage({
 export const purchasePage = consolePage({
   path: "/purchases/:purchase",
   async show({ sql }, { holder: { accountId, email, isSuspended }, params }) {
-    const id = /^\d{1,18}$/.test(params["purchase"] ?? "") ? BigInt(params["purchase"] ?? "") : null;
+    const id = idOf(params["purchase"]);
     const made = id === null ? null : await findPurchase(sql, accountId, id);
     if (made === null) return null;
     const data = {

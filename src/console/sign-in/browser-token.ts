@@ -1,5 +1,6 @@
 import type { Request } from "express";
 import type { Settings } from "../../config/environment.ts";
+import { cookieOf } from "../../frame/requester.ts";
 import type { PageReply } from "../../frame/view.ts";
 
 const NAME = "rh_console_sign_up";
@@ -16,10 +17,6 @@ export function keepBrowserToken(reply: PageReply, token: string, { PUBLIC_URL }
 }
 
 /** The token that the browser of a request keeps; empty for none. */
-export function browserToken({ headers }: Request): string {
-  for (const part of (headers.cookie ?? "").split(";")) {
-    const [name, value = ""] = part.trim().split("=");
-    if (name === NAME) return value.slice(0, 200);
-  }
-  return "";
+export function browserToken(request: Request): string {
+  return cookieOf(request, NAME).slice(0, 200);
 }

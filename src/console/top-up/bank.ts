@@ -9,6 +9,7 @@ import { inFours } from "../../config/iban.ts";
 import { announcedLetter } from "../../topups/letters.ts";
 import { type BankSettings, hasBank } from "../../topups/bank/method.ts";
 import { countExpected, findTopup, lockTopup, saveTopupState } from "../../topups/topup-store.ts";
+import { idOf } from "../../frame/path-id.ts";
 import { consoleAction, consolePage } from "../contract.ts";
 import { STATES } from "./states.ts";
 
@@ -126,8 +127,4 @@ function bankDetails({ BANK_BENEFICIARY, BANK_IBAN, BANK_BIC, BANK_NAME }: BankS
     bic: BANK_BIC ?? null,
     bank: BANK_NAME ?? null,
   };
-}
-
-function idOf(text: string | undefined): bigint | null {
-  return text !== undefined && /^\d{1,18}$/.test(text) ? BigInt(text) : null;
 }

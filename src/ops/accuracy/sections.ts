@@ -8,6 +8,8 @@ import {
   byOf,
   decimalsOf,
   digits,
+  HEIGHT_COLUMNS,
+  heightRows,
   pointOf,
   ratesOf,
   ratesText,
@@ -139,11 +141,8 @@ export function figuresOf(row: Measured, rates: readonly RateSums[]) {
               row.pit.waits,
               row.pit.heights,
             ),
-            columns: ["Stated", "Height"],
-            rows: row.pit.heights.map((height, i) => [
-              `${(i / 10).toFixed(1)} to ${((i + 1) / 10).toFixed(1)}`,
-              digits(height, 3),
-            ]),
+            columns: HEIGHT_COLUMNS,
+            rows: heightRows(row.pit.heights),
           },
         ]),
   ];

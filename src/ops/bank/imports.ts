@@ -10,7 +10,7 @@ import { countRows, isImported, previewStatement } from "../../topups/bank/state
 import { readStatement } from "../../topups/bank/statements/statement.ts";
 import { auditEntry } from "../audit-entry.ts";
 import { opsAction, opsPage } from "../contract.ts";
-import { idOf } from "../payloads/listing.ts";
+import { idOf } from "../../frame/path-id.ts";
 import { roles } from "./line-action.ts";
 
 /** The largest statement, in bytes and characters; the table holds no longer text. */

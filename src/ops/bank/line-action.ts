@@ -6,7 +6,7 @@ import { lineName } from "../../topups/bank/line.ts";
 import { personOf } from "../acting-person.ts";
 import { auditedAction } from "../audited-action.ts";
 import type { OpsAction, OpsParts } from "../contract.ts";
-import { idOf } from "../payloads/listing.ts";
+import { idOf } from "../../frame/path-id.ts";
 
 /** The roles that may act on bank transfers, in addition to admins. */
 export const roles = ["operator"] as const;

@@ -5,12 +5,13 @@ import { amountText, parseRate, rateText, toMicros } from "../../topups/bank/sta
 import { proposeTransfers } from "../../topups/bank/expected-store.ts";
 import { inFours } from "../../config/iban.ts";
 import type { BankLine } from "../../topups/bank/line.ts";
+import { isPending } from "../../topups/bank/decision-store.ts";
 import { findLine, listTwins } from "../../topups/bank/line-store.ts";
 import { listMatches } from "../../topups/bank/match-store.ts";
 import { listReturns } from "../../topups/bank/return-store.ts";
 import { findTarget, type Target } from "../../topups/bank/target-store.ts";
 import { opsPage } from "../contract.ts";
-import { idOf } from "../payloads/listing.ts";
+import { idOf } from "../../frame/path-id.ts";
 
 const querySchema = z.object({
   /** The account or reference to preview a match with. */
@@ -34,16 +35,14 @@ export const bankLinePage = opsPage({
       isOpen || line.state === "matched" ? listTwins(sql, line) : [],
       isOpen && query.to !== "" ? previewOf(sql, line, query) : null,
     ]);
-    const isWaiting = (one: { endedAt: Date | null; approvedAt: Date | null }) =>
-      one.endedAt === null && one.approvedAt === null;
     const data = {
       line,
       isOpen,
       proposals,
       matches,
       returns,
-      match: matches.find(isWaiting) ?? null,
-      openReturn: returns.find(isWaiting) ?? null,
+      match: matches.find(isPending) ?? null,
+      openReturn: returns.find(isPending) ?? null,
       twins,
       preview,
       query,

@@ -7,7 +7,8 @@ import { countLines, listLines } from "../../topups/bank/line-store.ts";
 import { hasBank } from "../../topups/bank/method.ts";
 import { opsPage } from "../contract.ts";
 import { transfersText } from "./imports.ts";
-import { idOf, PER_PAGE } from "../payloads/listing.ts";
+import { idOf } from "../../frame/path-id.ts";
+import { PER_PAGE } from "../payloads/listing.ts";
 
 const MOST_EXPECTED_SHOWN = 50;
 

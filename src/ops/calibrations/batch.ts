@@ -1,6 +1,6 @@
 import { listRunsOfBatch } from "../../calibration/runs/run-list-store.ts";
 import { opsPage } from "../contract.ts";
-import { idOf } from "../payloads/listing.ts";
+import { idOf } from "../../frame/path-id.ts";
 import { MOST_COMPARED } from "./compare-view.ts";
 import { CALIBRATIONS, runView } from "./run-view.ts";
 

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { labelRun } from "../../calibration/runs/run-change-store.ts";
 import { PageError } from "../../frame/errors.ts";
 import { auditedAction } from "../audited-action.ts";
-import { idOf } from "../payloads/listing.ts";
+import { idOf } from "../../frame/path-id.ts";
 import { CALIBRATIONS } from "./run-view.ts";
 
 /** As the columns of calibration_runs allow. */

@@ -10,7 +10,8 @@ import { promotionReport } from "../../calibration/promotion-report.ts";
 import { auditEntry } from "../audit-entry.ts";
 import { opsAction, opsPage } from "../contract.ts";
 import { PageError } from "../../frame/errors.ts";
-import { idOf, reason, tellReaders } from "../payloads/listing.ts";
+import { idOf } from "../../frame/path-id.ts";
+import { reason, tellReaders } from "../payloads/listing.ts";
 import { CALIBRATIONS } from "./run-view.ts";
 
 /** Rounds that may be rolled forward within a request: this takes seconds. */

@@ -5,10 +5,10 @@ import { findCalibration } from "../../calibration/calibration-store.ts";
 import { detailOf } from "../../calibration/calibration-view.ts";
 import { findLiveRecord } from "../../calibration/runs/live-record-store.ts";
 import { findRunOf } from "../../calibration/runs/run-list-store.ts";
-import { BIN_COLUMNS, binRow, digits, pointOf } from "../../frame/accuracy-format.ts";
+import { BIN_COLUMNS, binRow, HEIGHT_COLUMNS, heightRows, pointOf } from "../../frame/accuracy-format.ts";
 import { opsPage } from "../contract.ts";
 import { figureOf } from "../../frame/figure.ts";
-import { idOf } from "../payloads/listing.ts";
+import { idOf } from "../../frame/path-id.ts";
 import { linkTo } from "./compare.ts";
 import { windowRows, WINDOW_COLUMNS } from "./windows.ts";
 import { CALIBRATIONS } from "./run-view.ts";
@@ -39,14 +39,10 @@ export const calibrationPage = opsPage({
     ];
     if (detail.waits !== null) {
       const { waits, heights } = detail.waits;
-      const rows = heights.map((height, i) => [
-        `${(i / 10).toFixed(1)} to ${((i + 1) / 10).toFixed(1)}`,
-        digits(height, 3),
-      ]);
       figures.push(
         await figureOf(log, fullWidth(waitsPlot("PIT of waits for the top color", waits, heights)), {
-          columns: ["Stated", "Height"],
-          rows,
+          columns: HEIGHT_COLUMNS,
+          rows: heightRows(heights),
         }),
       );
     }

@@ -4,7 +4,8 @@ import { type ListedRun, findRun, listChildRuns } from "../../calibration/runs/r
 import { auditedAction, type Change } from "../audited-action.ts";
 import { opsPage } from "../contract.ts";
 import { PageError } from "../../frame/errors.ts";
-import { idOf, reason } from "../payloads/listing.ts";
+import { idOf } from "../../frame/path-id.ts";
+import { reason } from "../payloads/listing.ts";
 import { CALIBRATIONS, runView } from "./run-view.ts";
 
 /** One manual run: its progress and rate, who requested it and why, its labels, and the runs before and after it. */

@@ -6,7 +6,8 @@ import type { Transaction } from "../../db/client.ts";
 import { nested } from "../../db/nested.ts";
 import { auditedAction, type Change } from "../audited-action.ts";
 import { PageError } from "../../frame/errors.ts";
-import { idOf, reason } from "../payloads/listing.ts";
+import { idOf } from "../../frame/path-id.ts";
+import { reason } from "../payloads/listing.ts";
 
 const form = z.object({ reason });
 const roles = ["operator"] as const;

@@ -8,7 +8,8 @@ import { listEndpointDays } from "../../usage/daily-store.ts";
 import { readUsage } from "../../usage/store.ts";
 import { opsPage } from "../contract.ts";
 import { callsFigure } from "../../frame/figure.ts";
-import { idOf, PER_PAGE } from "../payloads/listing.ts";
+import { idOf } from "../../frame/path-id.ts";
+import { PER_PAGE } from "../payloads/listing.ts";
 
 const querySchema = z.object({
   q: z.string().trim().max(254).default(""),

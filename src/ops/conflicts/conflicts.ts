@@ -4,7 +4,8 @@ import { decideConflict, resultText, type Revised, type Voided } from "../../cor
 import { findStanding, listRevisions } from "../../corrections/revision-store.ts";
 import { auditedAction } from "../audited-action.ts";
 import { opsPage } from "../contract.ts";
-import { choose, idOf, listing, pageOf, PER_PAGE, reason } from "../payloads/listing.ts";
+import { idOf } from "../../frame/path-id.ts";
+import { choose, listing, pageOf, PER_PAGE, reason } from "../payloads/listing.ts";
 
 const MOST_REVISIONS = 50;
 

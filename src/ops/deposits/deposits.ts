@@ -9,7 +9,8 @@ import { type Usdt, usdtOf } from "../../config/usdt.ts";
 import { xpubFingerprint } from "../../config/xpub.ts";
 import { auditedAction } from "../audited-action.ts";
 import { opsPage } from "../contract.ts";
-import { idOf, pageOf, PER_PAGE } from "../payloads/listing.ts";
+import { idOf } from "../../frame/path-id.ts";
+import { pageOf, PER_PAGE } from "../payloads/listing.ts";
 
 const REFRESH_SECONDS = 10;
 const place = z.string().max(20).regex(/^\d*$/, "expected a place in the list as a link of it has it").default("");

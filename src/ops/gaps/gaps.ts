@@ -4,7 +4,8 @@ import { countGaps, listGaps } from "../../rounds/gaps/gap-list-store.ts";
 import { MOST_ATTEMPTS } from "../../backfill/gap-plan.ts";
 import { auditedAction, type Change } from "../audited-action.ts";
 import { opsPage } from "../contract.ts";
-import { choose, idOf, listing, pageOf, PER_PAGE, reason } from "../payloads/listing.ts";
+import { idOf } from "../../frame/path-id.ts";
+import { choose, listing, pageOf, PER_PAGE, reason } from "../payloads/listing.ts";
 
 const listQuery = z.object({
   ...listing,

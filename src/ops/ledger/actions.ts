@@ -6,7 +6,8 @@ import { decideReversal, proposeReversal } from "../../ledger/reversal-store.ts"
 import { personOf } from "../acting-person.ts";
 import { auditedAction, type Change } from "../audited-action.ts";
 import type { Sent } from "../contract.ts";
-import { idOf, reason } from "../payloads/listing.ts";
+import { idOf } from "../../frame/path-id.ts";
+import { reason } from "../payloads/listing.ts";
 
 const form = z.object({ reason });
 

@@ -5,7 +5,8 @@ import type { LedgerSide, Posting } from "../../ledger/posting.ts";
 import { listProposals } from "../../ledger/reversal-store.ts";
 import { minus } from "../../frame/format.ts";
 import { opsPage } from "../contract.ts";
-import { idOf, PER_PAGE } from "../payloads/listing.ts";
+import { idOf } from "../../frame/path-id.ts";
+import { PER_PAGE } from "../payloads/listing.ts";
 
 const KINDS = ["topup", "purchase", "suspense", "placement", "reversal"] as const satisfies Posting["kind"][];
 /** The ledger shows amounts exactly, not to cents. */

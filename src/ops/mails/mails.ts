@@ -13,7 +13,8 @@ import { unsealText } from "../../mail/seal.ts";
 import { audited } from "../../audit/store.ts";
 import { auditEntry } from "../audit-entry.ts";
 import { opsPage, type Visitor } from "../contract.ts";
-import { excerptOf, idOf, listing, pageOf, PER_PAGE } from "../payloads/listing.ts";
+import { idOf } from "../../frame/path-id.ts";
+import { excerptOf, listing, pageOf, PER_PAGE } from "../payloads/listing.ts";
 import { MOST_RETRIED } from "./retry.ts";
 
 const STATES: readonly (readonly [MailState | "", string])[] = [

@@ -5,7 +5,8 @@ import { listNotices } from "../../corrections/operator-notice-store.ts";
 import { findTablesOf } from "../../rounds/lists/table-filter-store.ts";
 import { auditedAction } from "../audited-action.ts";
 import { opsPage } from "../contract.ts";
-import { choose, idOf, listing, pageOf, PER_PAGE, reason } from "../payloads/listing.ts";
+import { idOf } from "../../frame/path-id.ts";
+import { choose, listing, pageOf, PER_PAGE, reason } from "../payloads/listing.ts";
 
 const listQuery = z.object({
   ...listing,

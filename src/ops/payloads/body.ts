@@ -1,3 +1,4 @@
+import { indented } from "../../frame/indented.ts";
 import { gunzipSync } from "node:zlib";
 import { reasonOf } from "../../errors.ts";
 
@@ -60,12 +61,7 @@ function textOf(body: Buffer): string | null {
 const LARGEST_INDENTED = 1_000_000;
 
 function indentedJson(text: string): string {
-  if (text.length > LARGEST_INDENTED) return text;
-  try {
-    return JSON.stringify(JSON.parse(text), null, 2);
-  } catch {
-    return text;
-  }
+  return text.length > LARGEST_INDENTED ? text : indented(text);
 }
 
 function hexOf(bytes: Buffer): string {

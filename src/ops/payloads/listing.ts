@@ -20,11 +20,6 @@ export const listing = {
     .default(""),
 };
 
-/** Parses an id of a path or a form; null if it is not one. */
-export function idOf(text: string | undefined): bigint | null {
-  return text !== undefined && /^\d{1,18}$/.test(text) ? BigInt(text) : null;
-}
-
 /** Selected ids, each once, one or several under the same name; `none` is the error if nothing is selected. */
 export function idsOf(most: number, none: string) {
   const id = z.string().regex(/^\d{1,18}$/, "expected an id");
@@ -101,13 +96,4 @@ const LONGEST_EXCERPT = 240;
 /** The beginning of a text for a list. */
 export function excerptOf(text: string): string {
   return text.length <= LONGEST_EXCERPT ? text : `${text.slice(0, LONGEST_EXCERPT).toWellFormed()}…`;
-}
-
-/** JSON indented; any other text unchanged. */
-export function indented(text: string): string {
-  try {
-    return JSON.stringify(JSON.parse(text), null, 2);
-  } catch {
-    return text;
-  }
 }

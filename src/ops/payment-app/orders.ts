@@ -3,7 +3,8 @@ import { binancePayOf } from "../../config/binance-pay.ts";
 import { scheduleQuery, findKeyFacts, listOrders } from "../../topups/binance-pay/order-list-store.ts";
 import { auditedAction } from "../audited-action.ts";
 import { opsPage } from "../contract.ts";
-import { idOf, PER_PAGE } from "../payloads/listing.ts";
+import { idOf } from "../../frame/path-id.ts";
+import { PER_PAGE } from "../payloads/listing.ts";
 
 const STATES = ["new", "open", "paid", "strange", "closed"] as const;
 const LOCATION = "/ops/payment-app";

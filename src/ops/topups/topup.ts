@@ -1,7 +1,7 @@
 import { inFours } from "../../config/iban.ts";
 import { findTopupDetail } from "../../topups/topup-detail-store.ts";
 import { opsPage } from "../contract.ts";
-import { idOf } from "../payloads/listing.ts";
+import { idOf } from "../../frame/path-id.ts";
 
 /** One top-up by whichever method: its state, its account, and where its money is decided on. */
 export const topupPage = opsPage({

@@ -3,10 +3,11 @@ import type { Transaction } from "../../db/client.ts";
 import { usd } from "../../money.ts";
 import { post } from "../../ledger/store.ts";
 import { amountText, rateText, toMicros } from "./statements/amount.ts";
+import { endDecision, saveApproval } from "./decision-store.ts";
 import { approvalOf, type Person, workOn } from "./four-eyes.ts";
 import { lineName, type BankLine } from "./line.ts";
 import { lockLine, saveLineState } from "./line-store.ts";
-import { type BankReturn, endReturn, findOpenReturn, saveReturn, saveReturnApproval } from "./return-store.ts";
+import { type BankReturn, findOpenReturn, saveReturn } from "./return-store.ts";
 
 /** The result of a decision: the line before it, and the data for the audit log. */
 export type Decision =
@@ -118,7 +119,7 @@ export async function approveReturn(
     meta: { line: String(line.id), posted: String(suspenseTransactionId), way: "returned to the sender" },
   });
   if (!posted.ok) return { ok: false, problem: posted.message };
-  await saveReturnApproval(tx, asked.id, by.id, approval.onePerson);
+  await saveApproval(tx, "bank_returns", asked.id, { by: by.id, onePerson: approval.onePerson });
   await saveLineState(tx, line.id, { state: "returned", returnedBy: posted.transactionId });
   return {
     ok: true,
@@ -143,7 +144,7 @@ export async function stopReturn(
 ): Promise<Decision> {
   const found = await openReturnOf(tx, lineId, returnId);
   if (!found.ok) return found;
-  await endReturn(tx, found.asked.id, by.id, reason);
+  await endDecision(tx, "bank_returns", found.asked.id, { by: by.id, why: reason });
   return {
     ok: true,
     line: found.line,

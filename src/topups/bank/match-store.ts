@@ -1,8 +1,9 @@
 import type { Queryable, Transaction } from "../../db/client.ts";
 import type { TopupState } from "../contract.ts";
+import { type Decided, isPending } from "./decision-store.ts";
 
 /** A match of a line with an account, and its outcome. People are shown by e-mail address and identified by id. */
-export interface BankMatch {
+export interface BankMatch extends Decided {
   id: bigint;
   lineId: bigint;
   topupId: bigint;
@@ -22,12 +23,6 @@ export interface BankMatch {
   matchedBy: string;
   matchedById: string;
   matchedAt: Date;
-  approvedBy: string | null;
-  approvedAt: Date | null;
-  onePerson: boolean;
-  endedBy: string | null;
-  endedAt: Date | null;
-  endedWhy: string | null;
 }
 
 /** Stores a match. Returns its id. */
@@ -75,30 +70,5 @@ export async function listMatches(sql: Queryable, lineId: bigint): Promise<BankM
 /** Returns the match of a line that is pending approval; null if there is none. */
 export async function findOpenMatch(sql: Queryable, lineId: bigint): Promise<BankMatch | null> {
   const [newest] = await listMatches(sql, lineId);
-  return newest !== undefined && newest.endedAt === null && newest.approvedAt === null ? newest : null;
-}
-
-/**
- * Records the second person's approval. The database refuses the same person, unless the team is configured to have one
- * member.
- */
-export async function saveApproval(tx: Transaction, id: bigint, by: string, onePerson: boolean): Promise<void> {
-  await tx`
-    update bank_matches
-    set
-      approved_by = ${by},
-      approved_at = clock_timestamp(),
-      one_person = ${onePerson}
-    where id = ${id}`;
-}
-
-/** Closes a match without a credit. */
-export async function endMatch(tx: Transaction, id: bigint, by: string, why: string): Promise<void> {
-  await tx`
-    update bank_matches
-    set
-      ended_by = ${by},
-      ended_at = clock_timestamp(),
-      ended_why = ${why}
-    where id = ${id}`;
+  return newest !== undefined && isPending(newest) ? newest : null;
 }

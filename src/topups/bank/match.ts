@@ -5,12 +5,13 @@ import { queueMail } from "../../mail/outbox-store.ts";
 import { rejectedLetter } from "../letters.ts";
 import { creditTopup, lockTopup, saveTopupState } from "../topup-store.ts";
 import { amountText, rateText, toMicros } from "./statements/amount.ts";
+import { endDecision, saveApproval } from "./decision-store.ts";
 import { makeTransfer } from "./expected-store.ts";
 import { approvalOf, type Person, workOn } from "./four-eyes.ts";
 import { postToSuspense, type Decision } from "./hold.ts";
 import { lineName, type BankLine } from "./line.ts";
 import { lockLine, saveLineState } from "./line-store.ts";
-import { type BankMatch, endMatch, findOpenMatch, listMatches, saveApproval, saveMatch } from "./match-store.ts";
+import { type BankMatch, findOpenMatch, listMatches, saveMatch } from "./match-store.ts";
 import { findOpenReturn } from "./return-store.ts";
 import { findTarget, type Target } from "./target-store.ts";
 
@@ -97,7 +98,7 @@ export async function approveMatch(
     meta: { line: String(line.id), amount: amountText(line.amountMinor, line.currency), rate: rateText(match.rateE8) },
   });
   if (!posted.ok) return { ok: false, problem: posted.message };
-  await saveApproval(tx, match.id, by.id, approval.onePerson);
+  await saveApproval(tx, "bank_matches", match.id, { by: by.id, onePerson: approval.onePerson });
   await saveLineState(tx, line.id, { state: "credited", creditedBy: posted.transactionId });
   return {
     ok: true,
@@ -127,7 +128,7 @@ export async function takeBackMatch(
   const open = await openMatchOf(tx, lineId, matchId);
   if (!open.ok) return open;
   const { line, match } = open;
-  await endMatch(tx, match.id, by.id, reason);
+  await endDecision(tx, "bank_matches", match.id, { by: by.id, why: reason });
   await lockTopup(tx, match.topupId);
   await saveTopupState(tx, match.topupId, match.topupState);
   const state = line.suspenseTransactionId === null ? "new" : "suspense";
@@ -152,7 +153,7 @@ export async function rejectMatch(
   const { line, match } = open;
   const suspense = await postToSuspense(tx, line, { rateE8: match.rateE8, micros: match.micros });
   if (!suspense.ok) return suspense;
-  await endMatch(tx, match.id, by.id, reason);
+  await endDecision(tx, "bank_matches", match.id, { by: by.id, why: reason });
   await lockTopup(tx, match.topupId);
   await saveTopupState(tx, match.topupId, "rejected", reason);
   await saveLineState(tx, line.id, { state: "rejected", reason, ...suspense.posted });

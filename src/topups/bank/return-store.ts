@@ -1,7 +1,8 @@
 import type { Queryable, Transaction } from "../../db/client.ts";
+import { type Decided, isPending } from "./decision-store.ts";
 
 /** A return of money to its sender, and its outcome. */
-export interface BankReturn {
+export interface BankReturn extends Decided {
   id: bigint;
   lineId: bigint;
   reason: string;
@@ -9,12 +10,6 @@ export interface BankReturn {
   askedBy: string;
   askedById: string;
   askedAt: Date;
-  approvedBy: string | null;
-  approvedAt: Date | null;
-  onePerson: boolean;
-  endedBy: string | null;
-  endedAt: Date | null;
-  endedWhy: string | null;
 }
 
 /** Stores a return. Returns its id. */
@@ -52,30 +47,5 @@ export async function listReturns(sql: Queryable, lineId: bigint): Promise<BankR
 /** Returns the return of a line that is pending approval; null if there is none. */
 export async function findOpenReturn(sql: Queryable, lineId: bigint): Promise<BankReturn | null> {
   const [newest] = await listReturns(sql, lineId);
-  return newest !== undefined && newest.endedAt === null && newest.approvedAt === null ? newest : null;
-}
-
-/**
- * Records the second person's approval. The database refuses the same person, unless the team is configured to have one
- * member.
- */
-export async function saveReturnApproval(tx: Transaction, id: bigint, by: string, onePerson: boolean): Promise<void> {
-  await tx`
-    update bank_returns
-    set
-      approved_by = ${by},
-      approved_at = clock_timestamp(),
-      one_person = ${onePerson}
-    where id = ${id}`;
-}
-
-/** Closes a return: the money was not sent. */
-export async function endReturn(tx: Transaction, id: bigint, by: string, why: string): Promise<void> {
-  await tx`
-    update bank_returns
-    set
-      ended_by = ${by},
-      ended_at = clock_timestamp(),
-      ended_why = ${why}
-    where id = ${id}`;
+  return newest !== undefined && isPending(newest) ? newest : null;
 }
