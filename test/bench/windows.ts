@@ -13,11 +13,12 @@ import { createModel } from "../../src/forecasts/model/model.ts";
 import { PPM, ppmOf } from "../../src/forecasts/model/ppm.ts";
 import { emptyReferences, learnReferences, referencePpm } from "../../src/forecasts/accuracy/figures/references.ts";
 import { scoreWindow } from "../../src/forecasts/score/scoring.ts";
-import { addScore, emptySums, type Sums } from "../../src/forecasts/accuracy/figures/sums.ts";
+import { emptySums, type Sums } from "../../src/forecasts/accuracy/figures/sums.ts";
 import { windowBaselinePpm, windowsOf, type Window } from "../../src/forecasts/model/windows.ts";
 import { colorOf, trueGames } from "../forecasts/true-games.ts";
 import type { Bench } from "./bench-result.ts";
 import { reliabilityPlot } from "./plot.ts";
+import { addScore } from "../forecasts/plain-sums.ts";
 
 const COLORS = ["blue", "purple", "pink"] as const;
 const GAMES = 300_000;

@@ -2,14 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { scoreNextColor, scoreWindow, type Score } from "../../src/forecasts/score/scoring.ts";
 import { sumsToJson } from "../../src/forecasts/accuracy/figures/sums-json.ts";
-import {
-  addForecast,
-  addScore,
-  addVoid,
-  addWait,
-  emptySums,
-  type Sums,
-} from "../../src/forecasts/accuracy/figures/sums.ts";
+import { emptySums, type Sums } from "../../src/forecasts/accuracy/figures/sums.ts";
 import {
   createTally,
   sumsOfTally,
@@ -19,6 +12,7 @@ import {
   tallyWait,
   tallyWindow,
 } from "../../src/calibration/backtest/tally.ts";
+import { addForecast, addScore, addVoid, addWait } from "../forecasts/plain-sums.ts";
 
 type Window = [pPpm: number, basePpm: number, hit: boolean];
 type NextColor = [pPpm: number[], basePpm: number[], outcome: number];

@@ -1,9 +1,9 @@
 /**
- * Fast sums of a replay: the same integers as `scoring.ts` and `addScore` give, in doubles while these are exact.
+ * Fast sums of a replay: the same integers as sums of the scores of `scoring.ts`, in doubles while these are exact.
  *
  * A replay scores four forecasts per round; a score object and forty BigInt sums would take longer than the model. This
  * allocates nothing, and moves the doubles to BigInts before any can exceed 2^53. `tally.test.ts` compares the result with
- * `scoring.ts` and `sums.ts`.
+ * rows made score by score.
  *
  * The number of colors fixes the length of every indexed array, hence the `!`.
  */
@@ -75,7 +75,7 @@ export function tallyGap({ fast }: Tally): void {
   fast[AT.voidGap]! += 1;
 }
 
-/** Scores a `next_color` forecast and adds it: `addScore` of `scoreNextColor`. */
+/** Scores a `next_color` forecast and adds it: the sums of `scoreNextColor`. */
 export function tallyNextColor(
   tally: Tally,
   pPpm: readonly number[],
@@ -116,7 +116,7 @@ export function tallyNextColor(
   tallyScored(tally, pPpm[top]!, basePpm[top]!, hit, microNats(pPpm[outcome]!), microNats(basePpm[outcome]!));
 }
 
-/** Scores a window and adds it: `addScore` of `scoreWindow`. */
+/** Scores a window and adds it: the sums of `scoreWindow`. */
 export function tallyWindow(tally: Tally, pPpm: number, basePpm: number, hit: boolean): void {
   const { fast } = tally;
   const occurred = hit ? PPM : 0;
@@ -159,7 +159,7 @@ export function tallyWait({ fast, colors }: Tally, massPpm: readonly number[]): 
   for (let i = 0; i < PIT_BINS; i++) fast[pit + i]! += massPpm[i]!;
 }
 
-/** The tally as the sums that `addScore` and the like give; first and last stay empty. */
+/** The tally as an accuracy row; first and last stay empty. */
 export function sumsOfTally(tally: Tally): Sums {
   settle(tally);
   const { whole, colors, bins } = tally;

@@ -1,4 +1,4 @@
-import { baseline, forgetContext, learn, probabilities, type State } from "./k7.ts";
+import { baseline, probabilities, type State } from "./k7.ts";
 import { createModel, type Model } from "./model.ts";
 import type { Parameters } from "./parameters.ts";
 import { nextColorPpm } from "./ppm.ts";
@@ -7,14 +7,6 @@ import { nextColorPpm } from "./ppm.ts";
 export interface Band {
   name: string;
   below: number | null;
-}
-
-/** The part of a round that the model learns. */
-export interface LearnedRound {
-  hundredths: number;
-  color: string;
-  /** Rounds are missing before this one. */
-  afterGap: boolean;
 }
 
 /**
@@ -28,28 +20,6 @@ export function modelOf(bands: readonly Band[], edge: number | null, parameters?
 /** Lower ends of all bands but the lowest, in hundredths. */
 function thresholdsOf(bands: readonly Band[]): number[] {
   return bands.flatMap(({ below }) => (below === null ? [] : [below]));
-}
-
-/**
- * Learns the on-time rounds of a table, oldest first. The live path and every replay use this function, so that the same
- * rounds always give the same state.
- */
-export function learnRounds(model: Model, state: State, bands: readonly Band[], rounds: Iterable<LearnedRound>): void {
-  for (const round of rounds) {
-    if (round.afterGap) forgetContext(model, state);
-    learn(model, state, colorIndex(bands, round.color), round.hundredths >= model.x0Hundredths);
-  }
-}
-
-/** The place of a color among a table's bands. */
-export function colorIndex(bands: readonly Band[], color: string): number {
-  const index = bands.findIndex((band) => band.name === color);
-  if (index === -1) {
-    throw new Error(
-      `expected one of the table's colors ${bands.map((band) => band.name).join(", ")}, got ${color}; the round is damaged`,
-    );
-  }
-  return index;
 }
 
 /** The next color and its baseline as issued, in ppm, lowest band first. */

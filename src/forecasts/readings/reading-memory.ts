@@ -50,24 +50,6 @@ export function emptyReading(model: Model, { consecutive }: { consecutive: boole
   };
 }
 
-/** Learns rounds in seq order; returns the audit row of every hour with rounds, as of its last round. */
-export function readRounds(memory: ReadingMemory, rounds: Iterable<ReadRound>): AuditRow[] {
-  const rows = new Map<string, AuditRow>();
-  const keep = () => {
-    const row = auditOf(memory);
-    if (row !== null) rows.set(row.hour, row);
-  };
-  let isTouched = false;
-  for (const round of rounds) {
-    const { hour } = memory.tally;
-    if (isTouched && hour !== null && round.receivedHour > hour) keep();
-    readRound(memory, round);
-    isTouched = true;
-  }
-  if (isTouched) keep();
-  return [...rows.values()];
-}
-
 /** The audit row of the hour that the newest round was received in; null before the first. */
 export function auditOf({ tally, edgeTest, model, consecutive }: ReadingMemory): AuditRow | null {
   return auditRow(tally, edgeTest, { edge: model.edge, consecutive });

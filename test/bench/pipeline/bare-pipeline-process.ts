@@ -9,14 +9,14 @@ import { Redis } from "ioredis";
 import { request } from "undici";
 import { connect } from "../../../src/db/client.ts";
 import { NEXT_COLOR, isWindow } from "../../../src/forecasts/model/features.ts";
-import { emptyState, type State } from "../../../src/forecasts/model/k7.ts";
+import { emptyState, learn, type State } from "../../../src/forecasts/model/k7.ts";
 import { decodeState, encodeState } from "../../../src/forecasts/model/state.ts";
-import { colorIndex, learnRounds, modelOf, nextColorOf } from "../../../src/forecasts/model/table-model.ts";
+import { modelOf, nextColorOf } from "../../../src/forecasts/model/table-model.ts";
 import { outcomeOf, windowsToIssue } from "../plain-windows.ts";
 import { scoreNextColor, scoreWindow } from "../../../src/forecasts/score/scoring.ts";
 import { colorOf } from "../../../src/rounds/colors.ts";
 import { pathOf } from "./house.ts";
-import { BANDS, shownOf } from "./straightforward-pipeline.ts";
+import { BANDS, colorIndex, shownOf } from "./straightforward-pipeline.ts";
 
 const [databaseUrl = "", redisUrl = "", houseUrl = ""] = process.argv.slice(2);
 /** No two messages have a table in common. */
@@ -103,7 +103,7 @@ function addRounds(table: number, listed: readonly { id: number; multiplier: num
     own.seq += 1;
     own.newest = id;
     to.rounds.push({ table_id: table, seq: own.seq, round_id: id, hundredths, color });
-    learnRounds(model, own.state, BANDS, [{ hundredths, color, afterGap: false }]);
+    learn(model, own.state, colorIndex(BANDS, color), hundredths >= model.x0Hundredths);
     for (const one of own.open.values()) score(table, own, one, color, to);
   }
   if (fresh.length === 0) return;

@@ -8,11 +8,11 @@
 import type { Queryable, Sql } from "../../../src/db/client.ts";
 import { NEXT_COLOR, isWindow } from "../../../src/forecasts/model/features.ts";
 import { outcomeOf, windowsToIssue } from "../plain-windows.ts";
-import { emptyState, type State } from "../../../src/forecasts/model/k7.ts";
+import { emptyState, learn as learnRound, type State } from "../../../src/forecasts/model/k7.ts";
 import type { Model } from "../../../src/forecasts/model/model.ts";
 import { scoreNextColor, scoreWindow } from "../../../src/forecasts/score/scoring.ts";
 import { decodeState, encodeState } from "../../../src/forecasts/model/state.ts";
-import { colorIndex, learnRounds, modelOf, nextColorOf, type Band } from "../../../src/forecasts/model/table-model.ts";
+import { modelOf, nextColorOf, type Band } from "../../../src/forecasts/model/table-model.ts";
 import { colorOf } from "../../../src/rounds/colors.ts";
 
 /** The bands of all its tables. */
@@ -21,6 +21,17 @@ export const BANDS: readonly Band[] = [
   { name: "purple", below: 1000 },
   { name: "pink", below: null },
 ];
+
+/** The place of a color among a table's bands. */
+export function colorIndex(bands: readonly Band[], color: string): number {
+  const index = bands.findIndex((band) => band.name === color);
+  if (index === -1) {
+    throw new Error(
+      `expected one of the table's colors ${bands.map((band) => band.name).join(", ")}, got ${color}; the round is damaged`,
+    );
+  }
+  return index;
+}
 
 /** The payload of a round's job. */
 export interface QueuedRound {
@@ -183,7 +194,7 @@ async function learn(
     from model_states
     where table_id = ${table}`;
   const state = known === undefined ? emptyState(model) : decodeState(model, known.state);
-  learnRounds(model, state, BANDS, [{ ...round, afterGap: false }]);
+  learnRound(model, state, colorIndex(BANDS, round.color), round.hundredths >= model.x0Hundredths);
   await sql`
     insert into model_states (table_id, learned_seq, state)
     values (${table}, ${seq}, ${encodeState(model, state)})

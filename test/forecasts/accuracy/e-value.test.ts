@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { eValue, isOffTarget } from "../../../src/forecasts/accuracy/figures/e-value.ts";
 import { betMicroNats, scoreWindow } from "../../../src/forecasts/score/scoring.ts";
-import { addScore, emptySums } from "../../../src/forecasts/accuracy/figures/sums.ts";
+import { emptySums } from "../../../src/forecasts/accuracy/figures/sums.ts";
 import { bentStatements, generator } from "../statements.ts";
+import { addScore } from "../plain-sums.ts";
 
 /** A row of windows with these probabilities. */
 const rowOf = (statements: readonly { pPpm: number; cameTrue: boolean }[]) => {

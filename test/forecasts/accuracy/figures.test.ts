@@ -2,7 +2,8 @@ import { describe, expect, test } from "vitest";
 import { figuresOf } from "../../../src/forecasts/accuracy/figures/figures.ts";
 import { hindsightOf } from "../../../src/forecasts/accuracy/figures/hindsight.ts";
 import { scoreNextColor, scoreWindow } from "../../../src/forecasts/score/scoring.ts";
-import { addPending, addScore, addVoid, emptySums } from "../../../src/forecasts/accuracy/figures/sums.ts";
+import { emptySums } from "../../../src/forecasts/accuracy/figures/sums.ts";
+import { addPending, addScore, addVoid } from "../plain-sums.ts";
 
 const micro = (nats: number) => BigInt(Math.round(nats * 1e6));
 

@@ -3,9 +3,10 @@ import { describe, expect, test } from "vitest";
 import { emptyState, forgetContext, learn, probabilities, stateOf } from "../../../src/forecasts/model/k7.ts";
 import { createModel } from "../../../src/forecasts/model/model.ts";
 import { pitHeights, pitMass, PIT_BINS, waitCdf } from "../../../src/forecasts/accuracy/figures/pit.ts";
-import { addWait, emptySums, mergeSums } from "../../../src/forecasts/accuracy/figures/sums.ts";
+import { emptySums, mergeSums } from "../../../src/forecasts/accuracy/figures/sums.ts";
 import { windowsOf } from "../../../src/forecasts/model/windows.ts";
 import { colorOf, trueGames } from "../true-games.ts";
+import { addWait } from "../plain-sums.ts";
 
 const bustabit = createModel({ thresholds: [200, 1000], edge: 0.01 });
 

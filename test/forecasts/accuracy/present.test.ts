@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { emptyReferenceSums, scoreReferences } from "../../../src/forecasts/accuracy/figures/reference-sums.ts";
+import { emptyReferenceSums } from "../../../src/forecasts/accuracy/figures/reference-sums.ts";
 import { emptyReferences } from "../../../src/forecasts/accuracy/figures/references.ts";
 import type { PublishedForecast } from "../../../src/forecasts/published-forecast.ts";
 import {
@@ -10,7 +10,8 @@ import {
   showWindows,
 } from "../../../src/forecasts/accuracy/present.ts";
 import { scoreNextColor } from "../../../src/forecasts/score/scoring.ts";
-import { addForecast, addScore, emptySums, type Sums } from "../../../src/forecasts/accuracy/figures/sums.ts";
+import { emptySums, type Sums } from "../../../src/forecasts/accuracy/figures/sums.ts";
+import { addForecast, addScore, scoreReferences } from "../plain-sums.ts";
 
 const published: PublishedForecast = {
   cutoffSeq: 12,

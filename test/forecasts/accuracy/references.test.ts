@@ -10,7 +10,6 @@ import {
   mergeReferenceSums,
   referenceDetails,
   referenceFigures,
-  scoreReferences,
 } from "../../../src/forecasts/accuracy/figures/reference-sums.ts";
 import {
   emptyReferences,
@@ -23,10 +22,11 @@ import {
   type References,
 } from "../../../src/forecasts/accuracy/figures/references.ts";
 import { scoreNextColor, scoreWindow } from "../../../src/forecasts/score/scoring.ts";
-import { addScore, emptySums } from "../../../src/forecasts/accuracy/figures/sums.ts";
+import { emptySums } from "../../../src/forecasts/accuracy/figures/sums.ts";
 import { windowBaselinePpm, windowsOf } from "../../../src/forecasts/model/windows.ts";
 import { readFixture } from "../streams.ts";
 import { colorOf, trueGames } from "../true-games.ts";
+import { addScore, scoreReferences } from "../plain-sums.ts";
 
 /** Colors of rounds; null where rounds are missing before the next. */
 const anyHistory = fc

@@ -8,8 +8,9 @@ import {
   reliabilityBins,
 } from "../../../src/forecasts/accuracy/figures/reliability.ts";
 import { scoreNextColor, scoreWindow } from "../../../src/forecasts/score/scoring.ts";
-import { addScore, emptySums, mergeSums } from "../../../src/forecasts/accuracy/figures/sums.ts";
+import { emptySums, mergeSums } from "../../../src/forecasts/accuracy/figures/sums.ts";
 import { bentStatements, generator, type Statement } from "../statements.ts";
+import { addScore } from "../plain-sums.ts";
 
 /** The histogram that an accuracy row keeps of such statements. */
 const histogramOf = (statements: readonly Statement[]) => {

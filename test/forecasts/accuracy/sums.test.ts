@@ -4,16 +4,8 @@ import { pitMass } from "../../../src/forecasts/accuracy/figures/pit.ts";
 import { nextColorPpm } from "../../../src/forecasts/model/ppm.ts";
 import { scoreNextColor, scoreWindow } from "../../../src/forecasts/score/scoring.ts";
 import { sumsFromJson, sumsToJson } from "../../../src/forecasts/accuracy/figures/sums-json.ts";
-import {
-  addForecast,
-  addPending,
-  addScore,
-  addVoid,
-  addWait,
-  emptySums,
-  mergeSums,
-  type Sums,
-} from "../../../src/forecasts/accuracy/figures/sums.ts";
+import { emptySums, mergeSums, type Sums } from "../../../src/forecasts/accuracy/figures/sums.ts";
+import { addForecast, addPending, addScore, addVoid, addWait } from "../plain-sums.ts";
 
 /** One thing that happens to an accuracy row. */
 type Event = (sums: Sums) => void;

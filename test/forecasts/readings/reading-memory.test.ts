@@ -3,13 +3,38 @@ import { describe, expect, it } from "vitest";
 import { createModel } from "../../../src/forecasts/model/model.ts";
 import { factsOf, gapChance, streakChance, type Fact } from "../../../src/forecasts/readings/reading-facts.ts";
 import { readingFromText, readingToText } from "../../../src/forecasts/readings/reading-json.ts";
-import { emptyReading, readRounds, type ReadRound } from "../../../src/forecasts/readings/reading-memory.ts";
+import type { AuditRow } from "../../../src/forecasts/readings/house-audit.ts";
+import {
+  auditOf,
+  emptyReading,
+  readRound,
+  type ReadingMemory,
+  type ReadRound,
+} from "../../../src/forecasts/readings/reading-memory.ts";
 import { generatedRounds } from "../streams.ts";
 
 const MODEL = createModel({ thresholds: [200, 1000], edge: 0.03 });
 const COLORS = ["blue", "purple", "pink"];
 const WEIGHTS = MODEL.parameters.priorWeights;
 const HOURS = ["2026-11-21T08:00:00.0000000Z", "2026-11-21T09:00:00.0000000Z", "2026-11-21T10:00:00.0000000Z"];
+
+/** Learns rounds in seq order; returns the audit row of every hour with rounds, as of its last round. */
+function readRounds(memory: ReadingMemory, given: Iterable<ReadRound>): AuditRow[] {
+  const rows = new Map<string, AuditRow>();
+  const keep = () => {
+    const row = auditOf(memory);
+    if (row !== null) rows.set(row.hour, row);
+  };
+  let isTouched = false;
+  for (const round of given) {
+    const { hour } = memory.tally;
+    if (isTouched && hour !== null && round.receivedHour > hour) keep();
+    readRound(memory, round);
+    isTouched = true;
+  }
+  if (isTouched) keep();
+  return [...rows.values()];
+}
 
 /** Generated rounds with gaps, late ones and three hours. */
 function rounds(count: number): ReadRound[] {

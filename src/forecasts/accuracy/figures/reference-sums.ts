@@ -4,9 +4,8 @@
  * They are stored next to each accuracy row only; a reference issues nothing, so it has no voids, chain or coverage.
  */
 import { PPM } from "../../model/ppm.ts";
-import { REFERENCES, referencePpm, referenceWindowPpm, type Reference, type References } from "./references.ts";
+import { REFERENCES, type Reference } from "./references.ts";
 import { mergeTheorySums, type TheorySums } from "./theory.ts";
-import { scoreNextColor, scoreWindow, type Score } from "../../score/scoring.ts";
 
 /** In the units of an accuracy row. */
 const FIELDS = ["n", "hits", "sumP", "sumPq", "sumBrier", "sumLl", "sumLlBase", "sumD", "sumD2"] as const;
@@ -15,16 +14,6 @@ type Row = Record<(typeof FIELDS)[number], bigint>;
 
 /** The sums of each reference's scores; `theory` is null if the table declares no edge. */
 export type ReferenceSums = Record<Reference, Row> & { theory: TheorySums | null };
-
-/** A scored forecast of ours, with the input for scoring a reference in its place. */
-export interface ScoredForecast {
-  feature: string;
-  cutoffSeq: bigint;
-  horizon: number;
-  basePpm: readonly number[];
-  /** next_color: index of the color that occurred; window: 1 if its color occurred, else 0. */
-  outcome: number;
-}
 
 /** No scores yet. */
 export function emptyReferenceSums(): ReferenceSums {
@@ -40,41 +29,6 @@ export function emptyReferenceSums(): ReferenceSums {
     sumD2: 0n,
   });
   return { last_20: row(), last_100: row(), due: row(), theory: null };
-}
-
-/**
- * Scores all references in the place of a forecast of ours, against the baseline issued with it.
- *
- * A reference has no windows: it is scored on the chance of the color within the rounds of our window.
- *
- * @param references their memory at the forecast's cutoff
- * @param window index of the window's color, null for `next_color`
- */
-export function scoreReferences(
-  sums: ReferenceSums,
-  references: References,
-  { basePpm, horizon, outcome }: Pick<ScoredForecast, "basePpm" | "horizon" | "outcome">,
-  window: number | null = null,
-): void {
-  for (const name of REFERENCES) {
-    const score =
-      window === null
-        ? scoreNextColor(referencePpm(references, name), basePpm, outcome)
-        : scoreWindow(referenceWindowPpm(references, name, window, horizon), basePpm[0] ?? 0, outcome === 1);
-    add(sums[name], score);
-  }
-}
-
-function add(row: Row, score: Score): void {
-  row.n += 1n;
-  if (score.hit) row.hits += 1n;
-  row.sumP += BigInt(score.pPpm);
-  row.sumPq += BigInt(score.pq);
-  row.sumBrier += BigInt(score.brier);
-  row.sumLl += BigInt(score.ll);
-  row.sumLlBase += BigInt(score.llBase);
-  row.sumD += BigInt(score.d);
-  row.sumD2 += BigInt(score.d) * BigInt(score.d);
 }
 
 /** The sum of any rows, as a new one: in any order, in any grouping, with the same result. */

@@ -74,20 +74,6 @@ export function referencePpm(references: References, name: Reference): number[] 
 }
 
 /**
- * A reference's probability of a color within the next rounds, in ppm: 1 − (1 − q)^rounds by repeated multiplication,
- * where q is its probability for the next round. No reference looks further ahead: "due" too keeps today's q, although
- * its weight would grow with every round.
- *
- * @example
- * const references = emptyReferences(3);
- * for (const color of [0, 0, 1, 0]) learnReferences(references, color);
- * referenceWindowPpm(references, "last_20", 2, 3); // => 370262
- */
-export function referenceWindowPpm(references: References, name: Reference, color: number, rounds: number): number {
-  return repeatedPpm(referencePpm(references, name)[color]!, rounds);
-}
-
-/**
  * The chance in ppm of at least one hit within `rounds` rounds of equal chance.
  *
  * @example

@@ -5,7 +5,7 @@
  * are sums, or a minimum or maximum, so `mergeSums` gives the same row in any order and grouping of the hours. BigInt
  * because squares in ppm² of a long period exceed 2^53.
  */
-import { BETS_IN_TWENTIETHS, type Score } from "../../score/scoring.ts";
+import { BETS_IN_TWENTIETHS } from "../../score/scoring.ts";
 
 /** The integer fields and their API names: ppm for p, ppm² for pq, Brier and RPS, micro-nats for ll and d. */
 export const COUNTS = [
@@ -86,8 +86,6 @@ export function voidsOf(sums: Pick<Sums, (typeof VOID_COUNT)[VoidKind]>): bigint
   return Object.values(VOID_COUNT).reduce((sum, count) => sum + sums[count], 0n);
 }
 
-const PPM_PER_BIN = 1000;
-
 /** An empty row. */
 export function emptySums(): Sums {
   return {
@@ -129,62 +127,6 @@ export function emptySums(): Sums {
   };
 }
 
-/** Adds an issued forecast; its result is added by one of `addScore`, `addVoid` and `addPending`. */
-export function addForecast(sums: Sums, link: Link): void {
-  sums.forecasts += 1n;
-  sums.first = earlier(sums.first, link);
-  sums.last = later(sums.last, link);
-}
-
-/** Adds the score of a forecast. */
-export function addScore(sums: Sums, score: Score): void {
-  sums.n += 1n;
-  if (score.hit) sums.hits += 1n;
-  sums.sumP += BigInt(score.pPpm);
-  sums.sumPBase += BigInt(score.basePpm);
-  sums.sumPq += BigInt(score.pq);
-  sums.sumBrier += BigInt(score.brier);
-  sums.sumBrierBase += BigInt(score.brierBase);
-  sums.sumRps += BigInt(score.rps);
-  sums.sumRpsBase += BigInt(score.rpsBase);
-  sums.sumLl += BigInt(score.ll);
-  sums.sumLlBase += BigInt(score.llBase);
-  sums.sumD += BigInt(score.d);
-  sums.sumD2 += BigInt(score.d) * BigInt(score.d);
-  addInto(sums.sumLnE, score.lnE.map(BigInt));
-  if (score.kind === "window") {
-    addToHistogram(sums, 0, score.pPpm, score.hit);
-    return;
-  }
-  if (score.hit) sums.top1Hits += 1n;
-  addInto(sums.brierByColor, score.brierByColor.map(BigInt));
-  addInto(sums.rpsByColor, score.rpsByColor.map(BigInt));
-  addInto(
-    sums.confusion,
-    score.pPpmByColor.map((_, k) => (k === score.outcome ? 1n : 0n)),
-  );
-  score.pPpmByColor.forEach((p, k) => addToHistogram(sums, k, p, k === score.outcome));
-}
-
-/** Adds a forecast that can never be scored. */
-export function addVoid(sums: Sums, kind: VoidKind): void {
-  sums[VOID_COUNT[kind]] += 1n;
-}
-
-/** Adds a forecast whose rounds have not been received. */
-export function addPending(sums: Sums): void {
-  sums.pending += 1n;
-}
-
-/**
- * Adds a finished wait for the top color.
- *
- * @param massPpm its mass by bin, from `pitMass`
- */
-export function addWait(sums: Sums, massPpm: readonly number[]): void {
-  addInto(sums.pit, massPpm.map(BigInt));
-}
-
 /** The sum of any rows, as a new one: in any order, in any grouping, with the same result. */
 export function mergeSums(rows: Iterable<Sums>): Sums {
   const whole = emptySums();
@@ -204,11 +146,6 @@ export function mergeSums(rows: Iterable<Sums>): Sums {
     if (row.last !== null) whole.last = later(whole.last, row.last);
   }
   return whole;
-}
-
-function addToHistogram(sums: Sums, k: number, pPpm: number, isHit: boolean): void {
-  const bin = { n: 1n, sumP: BigInt(pPpm), hits: isHit ? 1n : 0n };
-  addToBin(sums, k, Math.floor(pPpm / PPM_PER_BIN), bin);
 }
 
 function addToBin(sums: Sums, k: number, index: number, add: Bin): void {
