@@ -15,7 +15,7 @@ export function isPending({ approvedAt, endedAt }: Pick<Decided, "approvedAt" | 
   return approvedAt === null && endedAt === null;
 }
 
-/** Where decisions on lines that need a second person are stored. */
+/** The tables of decisions on lines that need a second person. */
 type Decisions = "bank_matches" | "bank_returns";
 
 /**
