@@ -40,7 +40,8 @@ if (values.help) {
 const own = values.url === undefined ? await startInstance() : null;
 const url = values.url ?? own?.url ?? "";
 const port = await freePort();
-const browser = await openBrowser([`--remote-debugging-port=${port}`]);
+// --opt: as visitors have it, unlike the tests
+const browser = await openBrowser([`--remote-debugging-port=${port}`, "--js-flags=--opt"]);
 const poor: string[] = [];
 try {
   if (own !== null) await delay(WARM_MS);
