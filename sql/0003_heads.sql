@@ -53,6 +53,7 @@ create table table_heads (
   proof_of text,
   responded_at timestamptz,
   payload_sha256 bytea,
+  part_sha256 bytea,
   payload_path text
     constraint head_payload_path_is_short check (length(payload_path) <= 4000),
   open_sets bigint[] not null default '{}',
@@ -74,6 +75,8 @@ comment on column table_heads.first_model is 'the model before the first promoti
 comment on column table_heads.last_ordinal is 'on-time rounds of the table; late rounds take a seq and no ordinal';
 comment on column table_heads.responded_at is
   'request time of the newest good response; null when it is no evidence on rounds that it does not list; changes without a new version';
+comment on column table_heads.part_sha256 is
+  'the part for this table of the response that it shared with others and read last; null: it must read the next response';
 comment on column table_heads.open_sets is 'cutoff_seq of each forecast set with a forecast that is not settled';
 comment on column table_heads.has_ended is
   'a forecast ended while settling was paused: score-accuracy settles it when no response does';
@@ -118,14 +121,14 @@ create trigger head_moves_forward
         new.newest_round_id, new.newest_number, new.newest_occurred_at, new.same_hundredths, new.same_count,
         new.history_hash, new.forecast_seq, new.forecast_hash, new.score_hash, new.first_forecast_at,
         new.first_forecast_ordinal, new.proof_number, new.proof_hash, new.proof_of, new.payload_sha256,
-        new.payload_path, new.open_sets, new.set_seq, new.now_ppm, new.last_round_at, new.last_polled_round_at,
+        new.part_sha256, new.payload_path, new.open_sets, new.set_seq, new.now_ppm, new.last_round_at, new.last_polled_round_at,
         new.changed_at
       ) is distinct from (
         old.palette, old.model, old.pause_ms, old.last_seq, old.last_ordinal, old.newest_seq,
         old.newest_round_id, old.newest_number, old.newest_occurred_at, old.same_hundredths, old.same_count,
         old.history_hash, old.forecast_seq, old.forecast_hash, old.score_hash, old.first_forecast_at,
         old.first_forecast_ordinal, old.proof_number, old.proof_hash, old.proof_of, old.payload_sha256,
-        old.payload_path, old.open_sets, old.set_seq, old.now_ppm, old.last_round_at, old.last_polled_round_at,
+        old.part_sha256, old.payload_path, old.open_sets, old.set_seq, old.now_ppm, old.last_round_at, old.last_polled_round_at,
         old.changed_at
       )
     )

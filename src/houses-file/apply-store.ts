@@ -149,6 +149,7 @@ async function forgetResponses(sql: Transaction, tableIds: readonly number[]): P
       changed_at = clock_timestamp(),
       responded_at = null,
       payload_sha256 = null,
+      part_sha256 = null,
       payload_path = null
     where table_id = any(${[...tableIds]}::integer[])`;
 }

@@ -21,7 +21,7 @@ import {
 } from "./polled-response.ts";
 import { keepUnreadPayload } from "./stores/payload-store.ts";
 import { readResponse } from "./read.ts";
-import { isNoteDue, sharedPart, type SharedPart } from "./compute/shared-part.ts";
+import { sharedPart } from "./compute/shared-part.ts";
 import type { PassResult, PassState, PassTime, PolledResponse, ReadResponse } from "./compute/state.ts";
 import { fromDatabase, laterBy } from "./compute/times.ts";
 import { refusalOf } from "./stores/write-store.ts";
@@ -73,7 +73,7 @@ function takeResponseOfOther({ states }: Passes, { tableId, respondedAt }: Lease
   if (respondedAt === null || state === undefined || state.head.respondedAt === null) return;
   const stored = fromDatabase(respondedAt);
   if (stored <= state.head.respondedAt) return;
-  states.keep({ ...state, head: { ...state.head, respondedAt: stored } }, states.partOf(tableId));
+  states.keep({ ...state, head: { ...state.head, respondedAt: stored }, notedAt: stored });
 }
 
 /**
@@ -203,8 +203,6 @@ interface ReadOne {
   received: Received;
   before: PassState;
   response: PolledResponse;
-  /** The part for this table, if other tables share the response. */
-  part: SharedPart | null;
   /** Another process polls the table too: it must find each response, also one with nothing new. */
   hasOther: boolean;
 }
@@ -220,7 +218,7 @@ async function readWave(
   const all: ReadOne[] = [];
   const served = new Map<ReceivedBody, number[]>();
   for (const received of wave) {
-    const { asked, requestedAt, receivedAt, body } = received;
+    const { asked, receivedAt, body } = received;
     const before = passes.states.get(asked.tableId) ?? (await loadOne(passes, asked.tableId));
     if (before === undefined) {
       // damaged, or the houses file was applied meanwhile, without the table
@@ -229,8 +227,8 @@ async function readWave(
     }
     const isEqual = isRepeated(received, before.head);
     const others = body === null ? undefined : served.get(body);
-    const part = body === null || isEqual || !mayRead ? null : sharedPart(house, before.table, body, requestedAt);
-    const isAsBefore = others !== undefined && isPartRepeated(passes, before, part);
+    const part = body === null || isEqual || !mayRead ? null : sharedPart(house, before.table, body);
+    const isAsBefore = others !== undefined && isPartRepeated(before, part);
     if (isAsBefore) others.push(asked.tableId);
     // the first of the tables that share a response stores it, unless it is stored, whatever it lists for the others
     const own: number[] = [];
@@ -238,8 +236,8 @@ async function readWave(
     const isRead = body !== null && mayRead && !before.hasUnread && !isEqual && !isAsBefore;
     const given = body !== null && { body: body.bytes, now: receivedAt, path: asked.path, kind: "poll" as const };
     const read = isRead && given ? await readInTime(reader, house, before, given, { signal, all: lookUpAll }) : null;
-    const response = await polledResponse(received, read, { isRepeat: isEqual || isAsBefore, served: own });
-    all.push({ received, before, response, part, hasOther: lease.hasOther });
+    const response = await polledResponse(received, read, { isRepeat: isEqual || isAsBefore, part, served: own });
+    all.push({ received, before, response, hasOther: lease.hasOther });
   }
   return all;
 }
@@ -248,9 +246,8 @@ async function readWave(
  * Whether a table's part of a response equals the one it read last; a table whose newest payload must be read again has
  * none.
  */
-function isPartRepeated({ states }: Passes, { table, head, hasUnread }: PassState, part: SharedPart | null): boolean {
-  if (part === null || hasUnread || head.payloadSha256 === null) return false;
-  return part.sha256 === states.partOf(table.tableId)?.sha256;
+function isPartRepeated({ head, hasUnread }: PassState, part: string | null): boolean {
+  return part !== null && !hasUnread && part === head.partSha256;
 }
 
 async function loadOne(passes: Passes, tableId: number): Promise<PassState | undefined> {
@@ -335,24 +332,23 @@ async function write(
   compute: () => ToWrite,
 ): Promise<ToWrite> {
   let written: ToWrite | null = null;
-  let after: (PassResult & { part: SharedPart | null })[] = [];
+  let after: PassState[] = [];
   const bodies = new Set(read.flatMap(({ response }) => response.payload?.body ?? []));
   await commit({
-    tableIds: read.flatMap((one) => (isQuietRepeat(one, states) ? [] : [one.before.table.tableId])),
+    tableIds: read.flatMap((one) => (mayStaySilent(one) ? [] : [one.before.table.tableId])),
     bytes: [...bodies].reduce((sum, { length }) => sum + length, 0),
     rows: () => {
       written = compute();
       const { lease, taken, end } = written;
-      const passes = taken.map(({ result, ...one }) => {
-        const last = states.partOf(one.before.table.tableId);
-        const part = partAfter(one, last, result.rows.isQuiet);
-        return { ...result, part, isNoted: result.rows.isQuiet && part !== null && part === last };
+      const unwritten = new Set(taken.filter((one) => one.result.rows.isQuiet && mayStaySilent(one)));
+      after = taken.map((one) => {
+        const { state } = one.result;
+        return unwritten.has(one) ? { ...state, notedAt: one.before.notedAt } : state;
       });
-      after = passes;
-      return { passes: passes.flatMap(({ isNoted, rows }) => (isNoted ? [] : [rows])), lease, end };
+      return { passes: taken.flatMap((one) => (unwritten.has(one) ? [] : [one.result.rows])), lease, end };
     },
   });
-  for (const { state, part } of after) states.keep(state, part);
+  for (const state of after) states.keep(state);
   if (written === null) throw new Error("expected the writer to compute the rows before it commits them");
   return written;
 }
@@ -363,22 +359,15 @@ async function writeEnd(passes: Passes, poll: Poll, taken: readonly ComputedPass
   return end;
 }
 
-/** Whether a response repeats the table's part, and the database need not learn of it yet. */
-function isQuietRepeat(one: ReadOne, states: Passes["states"]): boolean {
-  const last = states.partOf(one.before.table.tableId);
-  return one.response.isRepeat && last !== null && !mustNote(one, last);
-}
+/** The time of a repeated part is stored at most this often, while one process polls the table. */
+const NOTE_EVERY_MS = 10_000;
 
-function mustNote({ received, hasOther }: ReadOne, last: SharedPart): boolean {
-  return hasOther || isNoteDue(last, received.requestedAt);
-}
-
-/** A table's shared part after a pass: unchanged while nothing new must be stored. */
-function partAfter(one: ReadOne, last: SharedPart | null, isQuiet: boolean): SharedPart | null {
-  const { received, part, response } = one;
-  if (!response.isRepeat) return response.read?.ok === true ? part : null;
-  if (last === null) return part;
-  return isQuiet && !mustNote(one, last) ? last : { ...last, notedAt: received.requestedAt };
+/** Whether a response repeats the table's part of a shared one, and its time need not be stored yet. */
+function mayStaySilent({ before, received, response, hasOther }: ReadOne): boolean {
+  const { head, notedAt } = before;
+  if (!response.isRepeat || head.partSha256 === null) return false;
+  if (notedAt === null) return true; // no evidence, nor becomes it any by being repeated
+  return !hasOther && Date.parse(received.requestedAt) - Date.parse(notedAt) < NOTE_EVERY_MS;
 }
 
 function endOf({ lease, asked, jitter }: Poll, taken: readonly ComputedPass[]): EndedPoll {
@@ -414,10 +403,10 @@ function feedsOf({ tables }: Lease, taken: readonly ComputedPass[]): FeedChange[
   const newest = new Map(taken.map((one) => [one.received.asked.tableId, one]));
   const isPart = newest.size < tables.length;
   const due = new Set(tables.filter(({ fullIsDue }) => fullIsDue).map(({ tableId }) => tableId));
-  return [...newest].flatMap(([tableId, { received, response, part }]): FeedChange[] => {
+  return [...newest].flatMap(([tableId, { received, response }]): FeedChange[] => {
     const { response: polled } = received.asked;
     if (polled.kind !== "response" && !isPart) return [];
-    if (!isPart && response.isRepeat && part !== null && !due.has(tableId)) return [];
+    if (!isPart && response.isRepeat && response.part !== null && !due.has(tableId)) return [];
     return [
       {
         tableId,

@@ -73,7 +73,7 @@ export function isRepeated({ asked, body }: Received, head: HeadRow): boolean {
 export async function polledResponse(
   received: Received,
   read: ReadResponse | null,
-  { isRepeat, served }: { isRepeat: boolean; served: readonly number[] },
+  { isRepeat, part, served }: Pick<PolledResponse, "isRepeat" | "part"> & { served: readonly number[] },
 ): Promise<PolledResponse> {
   const { asked, requestedAt, receivedAt } = received;
   return {
@@ -83,6 +83,7 @@ export async function polledResponse(
     absence: absenceOf(asked),
     isAhead: asked.isAhead === true,
     isRepeat,
+    part,
     payload: isRepeat ? null : await payloadOf(received, served),
     read,
   };

@@ -1,4 +1,3 @@
-import type { SharedPart } from "./compute/shared-part.ts";
 import type { PassState } from "./compute/state.ts";
 
 /** Tables whose states a process holds: some 25 kB each. */
@@ -13,7 +12,7 @@ const ORDERED_WITHIN_MS = 60_000;
  * may be older than the stored rows: compare its version with that of the head before use.
  */
 export class States {
-  readonly #states = new Map<number, { state: PassState; part: SharedPart | null; movedAt: number }>();
+  readonly #states = new Map<number, { state: PassState; movedAt: number }>();
   readonly #most: number;
   readonly #now: () => number;
 
@@ -28,23 +27,17 @@ export class States {
     return this.#states.get(tableId)?.state;
   }
 
-  /** The part of a shared response that a table read last; null if it must be read again. */
-  partOf(tableId: number): SharedPart | null {
-    return this.#states.get(tableId)?.part ?? null;
-  }
-
   /** Caches the state of a table; only after its rows are known to be committed. */
-  keep(state: PassState, part: SharedPart | null = null): void {
+  keep(state: PassState): void {
     const { tableId } = state.table;
     const now = this.#now();
     const kept = this.#states.get(tableId);
     if (kept !== undefined && now - kept.movedAt < ORDERED_WITHIN_MS) {
       kept.state = state;
-      kept.part = part;
       return;
     }
     this.#states.delete(tableId);
-    this.#states.set(tableId, { state, part, movedAt: now });
+    this.#states.set(tableId, { state, movedAt: now });
     for (const [oldest, { movedAt }] of this.#states) {
       if (this.#states.size <= this.#most && now - movedAt < IDLE_MS) return;
       this.#states.delete(oldest);

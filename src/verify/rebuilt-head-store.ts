@@ -14,6 +14,7 @@ type RebuiltHead = Omit<
   | "proofOf"
   | "respondedAt"
   | "payloadSha256"
+  | "partSha256"
   | "payloadPath"
   | "lastRoundAt"
   | "lastPolledRoundAt"
@@ -44,6 +45,7 @@ export async function saveRebuiltHead(tx: Transaction, tableId: number, head: Re
       set_seq = ${head.setSeq},
       open_sets = ${head.openSets.map(String)}::text[]::bigint[],
       has_ended = ${head.hasEnded},
+      part_sha256 = null,
       now_ppm = ${head.nowPpm.map((ppm) => (ppm === null ? null : String(ppm)))}::text[]::integer[]
     where table_id = ${tableId}`;
 }

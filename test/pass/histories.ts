@@ -247,6 +247,7 @@ function pollOf(times: { requestedAt: string; receivedAt: string }, read: ReadRe
     absence: "proven",
     isAhead: false,
     isRepeat: false,
+    part: null,
     payload: {
       path: "/rounds",
       status: 200,

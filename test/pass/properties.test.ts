@@ -238,7 +238,7 @@ describe("a state", () => {
 });
 
 function unasked(state: PassState): object {
-  return { ...state, head: { ...state.head, respondedAt: null } };
+  return { ...state, head: { ...state.head, respondedAt: null }, notedAt: null };
 }
 
 describe("numbers of a table", () => {

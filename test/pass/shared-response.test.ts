@@ -152,6 +152,26 @@ describe("tables with the same request", () => {
     expect(round?.["at"]).toBe(absent?.["at"]);
   });
 
+  it("store nothing again that another worker read", async () => {
+    const other = createPasses(pipeline);
+    await poll([3, 13, 23]);
+    await poll([4, 13, 23], {}, other);
+    expect((await payloads()).slice(TABLES)).toEqual([
+      { place: 0, state: "read", body: true, served: [1, 2], held: null },
+    ]);
+    await poll([4, 13, 24]);
+    expect((await payloads()).slice(TABLES + 1)).toEqual([
+      { place: 0, state: "read", body: true, served: [1], held: null },
+      { place: 2, state: "read", body: false, served: [], held: 0 },
+    ]);
+    const heads = await sql`select version from table_heads h join tables t on t.id = h.table_id order by t.position`;
+    const versions = heads.map((head) => head["version"] as bigint);
+    expect(await poll([4, 13, 24], {}, other)).toMatchObject({ payloads: 0 });
+    expect(await sql`select version from table_heads h join tables t on t.id = h.table_id order by t.position`).toEqual(
+      versions.map((version) => ({ version })),
+    );
+  });
+
   it("are asked with one condition, and a 304 counts for all", async () => {
     house.on("/all", respondWith(listOf([3, 13, 23]), { etag: '"a"' }));
     await run();

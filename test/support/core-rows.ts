@@ -303,6 +303,7 @@ function emptyHead(palette: number, pauseMs: number): HeadRow {
     proofOf: null,
     respondedAt: null,
     payloadSha256: null,
+    partSha256: null,
     payloadPath: null,
     openSets: [],
     setSeq: null,

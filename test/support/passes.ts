@@ -198,6 +198,7 @@ function emptyHead(given: Pick<HeadRow, "palette" | "model" | "pauseMs">): HeadR
     proofOf: null,
     respondedAt: null,
     payloadSha256: null,
+    partSha256: null,
     payloadPath: null,
     openSets: [],
     setSeq: null,
@@ -235,6 +236,7 @@ function polled(
     absence: "proven",
     isAhead: false,
     isRepeat: false,
+    part: null,
     payload: withPayload
       ? {
           path: "/rounds",

@@ -148,6 +148,7 @@ function stateAfter(
     }),
     version: isQuiet ? state.version : state.version + 1n,
     head: shown.head,
+    notedAt: shown.head.respondedAt,
     published: shown.reading?.published ?? state.published,
     snapshot: snapshotKept(learned?.snapshot ?? state.snapshot),
     open,

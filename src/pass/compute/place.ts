@@ -235,7 +235,8 @@ function afterResponse(head: HeadRow, response: PassResponse, isUseless: boolean
   const isAsBefore = absence === "as_before" || (isRepeat && head.respondedAt === null && head.payloadSha256 !== null);
   const respondedAt = isUseless || absence === "forgotten" ? null : isAsBefore ? head.respondedAt : requestedAt;
   if (payload === null) return respondedAt === head.respondedAt ? head : { ...head, respondedAt };
-  return { ...head, respondedAt, payloadSha256: payload.sha256, payloadPath: payload.path };
+  const partSha256 = response.read?.ok === true ? response.part : null;
+  return { ...head, respondedAt, payloadSha256: payload.sha256, partSha256, payloadPath: payload.path };
 }
 
 function headAfter(

@@ -39,6 +39,7 @@ export function replay(stored: StoredState, from?: PassState): PassState {
     table,
     version,
     head,
+    notedAt: head.respondedAt,
     known: knownFrom(stored.known.map(({ roundId, ...round }) => [roundId, round])),
     heldBack: stored.heldBack,
     unknownGaps: stored.unknownGaps,

@@ -27,6 +27,8 @@ export interface HeadRow {
   proofOf: string | null;
   respondedAt: string | null;
   payloadSha256: string | null;
+  /** Of its part of the shared response that it read last, see `sharedPart`; null if it must read the next one. */
+  partSha256: string | null;
   payloadPath: string | null;
   openSets: readonly bigint[];
   setSeq: bigint | null;

@@ -97,6 +97,8 @@ export interface PassState {
   readonly table: TableFacts;
   readonly version: bigint;
   readonly head: HeadRow;
+  /** `respondedAt` as it is stored: a process that polls a table alone stores that of a repeated part only now and then. */
+  readonly notedAt: string | null;
   readonly known: KnownRounds;
   /** Rounds with a quarantined item, by round id. */
   readonly heldBack: ReadonlyMap<string, HeldBack>;
@@ -160,8 +162,10 @@ export interface PolledResponse {
   isAhead: boolean;
   /** Null if it is not stored: it failed, is a 404, or repeats the newest payload. */
   payload: ReceivedPayload | null;
-  /** It is a 304, or equal to the newest payload. */
+  /** It is a 304, or equal to the newest payload, or its part for this table is. */
   isRepeat: boolean;
+  /** SHA-256 of the part for this table, see `sharedPart`; null if the table does not share it. */
+  part: string | null;
   /** Null without a payload. */
   read: ReadResponse | null;
 }

@@ -244,6 +244,7 @@ interface StoredHead {
   proof_of: string | null;
   responded_at: string | null;
   payload_sha256: Buffer | null;
+  part_sha256: Buffer | null;
   payload_path: string | null;
   open_sets: bigint[];
   set_seq: bigint | null;
@@ -263,8 +264,8 @@ function listHeads(sql: Queryable, ids: readonly number[], lock: Fragment) {
       h.version, h.palette, h.model, h.pause_ms, h.last_seq, h.last_ordinal, h.newest_seq, h.newest_round_id,
       h.newest_number, h.newest_occurred_at::text, h.same_hundredths, h.same_count, h.history_hash, h.forecast_seq,
       h.forecast_hash, h.score_hash, h.first_forecast_at::text, h.first_forecast_ordinal, h.proof_number, h.proof_hash,
-      h.proof_of, h.responded_at::text, h.payload_sha256, h.payload_path, h.open_sets, h.set_seq, h.now_ppm, h.has_ended,
-      h.last_round_at::text, h.last_polled_round_at::text
+      h.proof_of, h.responded_at::text, h.payload_sha256, h.part_sha256, h.payload_path, h.open_sets, h.set_seq, h.now_ppm,
+      h.has_ended, h.last_round_at::text, h.last_polled_round_at::text
     from table_heads h
     join tables t on t.id = h.table_id
     join palettes p on p.id = h.palette
@@ -519,6 +520,7 @@ function asHead(row: StoredHead): HeadRow {
     proofOf: row.proof_of,
     respondedAt: asOptionalTime(row.responded_at),
     payloadSha256: row.payload_sha256?.toString("hex") ?? null,
+    partSha256: row.part_sha256?.toString("hex") ?? null,
     payloadPath: row.payload_path,
     openSets: row.open_sets,
     setSeq: row.set_seq,

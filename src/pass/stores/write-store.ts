@@ -546,6 +546,7 @@ function moveHeads(sql: Sql, passes: readonly PassRows[]): Statement | null {
       proof_of = n.proof_of,
       responded_at = n.responded_at,
       payload_sha256 = n.payload_sha256,
+      part_sha256 = n.part_sha256,
       payload_path = n.payload_path,
       open_sets = n.open_sets::bigint[],
       set_seq = n.set_seq,
@@ -572,6 +573,7 @@ function moveHeads(sql: Sql, passes: readonly PassRows[]): Statement | null {
       ${h.text(({ proofOf }) => proofOf)}::text[],
       ${h.plain(({ respondedAt }) => respondedAt)}::timestamptz[],
       ${h.hex(({ payloadSha256 }) => payloadSha256)}::bytea[],
+      ${h.hex(({ partSha256 }) => partSha256)}::bytea[],
       ${h.text(({ payloadPath }) => payloadPath)}::text[],
       ${h.arrays(({ openSets }) => openSets)}::text[],
       ${h.plain(({ setSeq }) => setSeq)}::bigint[],
@@ -582,8 +584,8 @@ function moveHeads(sql: Sql, passes: readonly PassRows[]): Statement | null {
     ) with ordinality as n (
       table_id, version, last_seq, last_ordinal, newest_seq, newest_round_id, newest_number, newest_occurred_at,
       same_hundredths, same_count, forecast_seq, first_forecast_at, first_forecast_ordinal, proof_number, proof_hash,
-      proof_of, responded_at, payload_sha256, payload_path, open_sets, set_seq, now_ppm, has_ended,
-      last_round_at, last_polled_round_at, place
+      proof_of, responded_at, payload_sha256, part_sha256, payload_path, open_sets, set_seq, now_ppm,
+      has_ended, last_round_at, last_polled_round_at, place
     )
     where h.table_id = n.table_id`;
 }
