@@ -10,7 +10,7 @@ import { isOwnFault, ownFault } from "../rounds/read-response.ts";
 import { pass } from "./compute/pass.ts";
 import { loadStates, type Passes } from "./passes.ts";
 import { receiveAll, type Received } from "./polled-response.ts";
-import { readWave, type ReadOne } from "./read-poll.ts";
+import { readWave, type NotedOne, type ReadOne, type ReadWave } from "./read-poll.ts";
 import type { PassResult, PassState, PassTime } from "./compute/state.ts";
 import { fromDatabase, laterBy } from "./compute/times.ts";
 import { refusalOf } from "./stores/write-store.ts";
@@ -40,12 +40,13 @@ export class LeaseLostError extends Error {}
 const MOST_TRIES = 4;
 
 /**
- * Loads the states of a lease's tables that are older than the head; call it before the first request. No older
- * transaction can commit later: it locks the row of its lease, which cannot be taken meanwhile, and one that begins
+ * Loads the states of a lease's tables that are older than the head, but for tables that share a response, which often
+ * has nothing new for them; call it before the first request. No older transaction can commit later: it locks the row of its lease, which cannot be taken meanwhile, and one that begins
  * later is refused for its epoch.
  */
 export async function prepareStates(passes: Passes, { tables }: Lease): Promise<void> {
-  const stale = tables.filter(({ tableId, version }) => {
+  const stale = tables.filter(({ tableId, version, partSha256 }) => {
+    if (partSha256 !== null) return false;
     return (passes.states.get(tableId) ?? passes.damaged.get(tableId))?.version !== version;
   });
   const ids = stale.map(({ tableId }) => tableId);
@@ -73,20 +74,22 @@ function takeResponseOfOther({ states }: Passes, { tableId, respondedAt }: Lease
 export async function savePoll(passes: Passes, poll: Poll, signal: AbortSignal): Promise<SavedPoll> {
   const waves = wavesOf(receiveAll(poll.lease, poll.asked));
   const tables = await passes.countTables();
-  const results: ComputedPass[] = [];
-  let end = waves.length === 0 ? await writeEnd(passes, poll, []) : null;
+  const taken: ComputedPass[] = [];
+  const noted: NotedOne[] = [];
+  let end = waves.length === 0 ? await writeEnd(passes, poll, { taken, noted }) : null;
   for (const [at, wave] of waves.entries()) {
     const saved = await saveWave(
       passes,
       poll,
-      { wave, tables, before: at === waves.length - 1 ? results : null },
+      { wave, tables, before: at === waves.length - 1 ? { taken, noted } : null },
       signal,
     );
-    results.push(...saved.taken);
+    taken.push(...saved.taken);
+    noted.push(...saved.noted);
     end = saved.end ?? end;
   }
   return {
-    results: results.map(({ result }) => result),
+    results: taken.map(({ result }) => result),
     circuit: end?.next?.circuit.state ?? poll.lease.circuit.state,
     waitMs: end?.next?.waitMs ?? 0,
   };
@@ -104,7 +107,7 @@ export async function endUnsavedPoll(passes: Passes, poll: Poll, error: unknown)
   const outcome = { kind: "failed", retryAfterMs: null } as const;
   const summary = { ...summarizePoll(asked), outcome, error: `its responses could not be saved: ${reasonOf(error)}` };
   const next = afterPoll(lease.circuit, outcome, jitter);
-  const rows = { passes: [], lease, end: { lease, asked, feeds: [], summary, next } };
+  const rows = { passes: [], noted: [], lease, end: { lease, asked, feeds: [], summary, next } };
   await passes.write({ tableIds: [], bytes: 0, rows: () => rows });
 }
 
@@ -126,11 +129,17 @@ interface ComputedPass extends ReadOne {
   result: PassResult;
 }
 
+/** What is stored of responses. */
+interface Processed {
+  taken: readonly ComputedPass[];
+  noted: readonly NotedOne[];
+}
+
 interface Wave {
   wave: readonly Received[];
   tables: number;
   /** Responses of earlier waves, if this is the last one; null if another follows. */
-  before: readonly ComputedPass[] | null;
+  before: Processed | null;
 }
 
 async function saveWave(
@@ -138,18 +147,19 @@ async function saveWave(
   poll: Poll,
   { wave, tables, before }: Wave,
   signal: AbortSignal,
-): Promise<{ taken: ComputedPass[]; end: EndedPoll | null }> {
+): Promise<Processed & { end: EndedPoll | null }> {
   const tableIds = wave.map(({ asked }) => asked.tableId);
   let noSet: PassTime["noSet"] = null;
   let lookUpAll = false;
   let keep: unknown = null;
   for (let tries = 1; ; tries += 1) {
-    const read = await readWave(passes, poll, wave, { lookUpAll, signal });
+    const all = await readWave(passes, poll, wave, { lookUpAll, signal });
     const circumstances = { tables, noSet, keep };
     try {
-      return await write(passes, read, () => {
-        const taken = computePasses(read, { ...timeOf(poll.lease), ...circumstances });
-        return { lease: poll.lease, taken, end: before === null ? null : endOf(poll, [...before, ...taken]) };
+      return await write(passes, all, () => {
+        const { noted } = all;
+        const taken = computePasses(all.read, { ...timeOf(poll.lease), ...circumstances });
+        return { lease: poll.lease, taken, noted, end: before && endOf(poll, joined(before, { taken, noted })) };
       });
     } catch (error) {
       const refusal = refusalOf(error);
@@ -175,13 +185,15 @@ async function saveEach(
   poll: Poll,
   { wave, tables, before }: Wave,
   signal: AbortSignal,
-): Promise<{ taken: ComputedPass[]; end: EndedPoll | null }> {
-  const taken: ComputedPass[] = [];
-  for (const one of wave) {
-    const saved = await saveWave(passes, poll, { wave: [one], tables, before: null }, signal);
-    taken.push(...saved.taken);
-  }
-  return { taken, end: before === null ? null : await writeEnd(passes, poll, [...before, ...taken]) };
+): Promise<Processed & { end: EndedPoll | null }> {
+  let saved: Processed = { taken: [], noted: [] };
+  for (const one of wave)
+    saved = joined(saved, await saveWave(passes, poll, { wave: [one], tables, before: null }, signal));
+  return { ...saved, end: before && (await writeEnd(passes, poll, joined(before, saved))) };
+}
+
+function joined(first: Processed, second: Processed): Processed {
+  return { taken: [...first.taken, ...second.taken], noted: [...first.noted, ...second.noted] };
 }
 
 /** The queue whose pausing leaves forecasts that ended unsettled. */
@@ -218,23 +230,25 @@ function storeUnread({ response, ...one }: ReadOne, at: PassTime, error: unknown
   return { ...one, response: unread, result: { ...result, rows: { ...rows, payloads } } };
 }
 
-interface ToWrite {
+interface ToWrite extends Processed {
   lease: Lease;
-  taken: ComputedPass[];
   end: EndedPoll | null;
 }
 
 /** Writes what is computed when its transaction begins, and then keeps the states after it. */
 async function write(
   { write: commit, states }: Passes,
-  read: readonly ReadOne[],
+  { read, noted }: ReadWave,
   compute: () => ToWrite,
 ): Promise<ToWrite> {
   let written: ToWrite | null = null;
   let after: PassState[] = [];
   const bodies = new Set(read.flatMap(({ response }) => response.payload?.body ?? []));
   await commit({
-    tableIds: read.flatMap((one) => (mayStaySilent(one) ? [] : [one.before.table.tableId])),
+    tableIds: [
+      ...read.flatMap((one) => (mayStaySilent(one) ? [] : [one.before.table.tableId])),
+      ...noted.map(({ received }) => received.asked.tableId),
+    ],
     bytes: [...bodies].reduce((sum, { length }) => sum + length, 0),
     rows: () => {
       written = compute();
@@ -244,7 +258,14 @@ async function write(
         const { state } = one.result;
         return unwritten.has(one) ? { ...state, notedAt: one.before.notedAt } : state;
       });
-      return { passes: taken.flatMap((one) => (unwritten.has(one) ? [] : [one.result.rows])), lease, end };
+      return {
+        passes: taken.flatMap((one) => (unwritten.has(one) ? [] : [one.result.rows])),
+        noted: noted.map(({ received, version }) => {
+          return { tableId: received.asked.tableId, version, respondedAt: received.requestedAt };
+        }),
+        lease,
+        end,
+      };
     },
   });
   for (const state of after) states.keep(state);
@@ -252,9 +273,9 @@ async function write(
   return written;
 }
 
-async function writeEnd(passes: Passes, poll: Poll, taken: readonly ComputedPass[]): Promise<EndedPoll> {
-  const end = endOf(poll, taken);
-  await write(passes, [], () => ({ lease: poll.lease, taken: [], end }));
+async function writeEnd(passes: Passes, poll: Poll, processed: Processed): Promise<EndedPoll> {
+  const end = endOf(poll, processed);
+  await write(passes, { read: [], noted: [] }, () => ({ lease: poll.lease, taken: [], noted: [], end }));
   return end;
 }
 
@@ -269,7 +290,7 @@ function mayStaySilent({ before, received, response, hasOther }: ReadOne): boole
   return !hasOther && Date.parse(received.requestedAt) - Date.parse(notedAt) < NOTE_EVERY_MS;
 }
 
-function endOf({ lease, asked, jitter }: Poll, taken: readonly ComputedPass[]): EndedPoll {
+function endOf({ lease, asked, jitter }: Poll, { taken, noted }: Processed): EndedPoll {
   const refused = new Set(lease.tables.filter((table) => table.refused).map(({ tableId }) => tableId));
   const unreadable = new Set(
     taken.flatMap(({ received, response, result }) => {
@@ -279,7 +300,7 @@ function endOf({ lease, asked, jitter }: Poll, taken: readonly ComputedPass[]): 
     }),
   );
   const summary = summarizePoll(asked.map((one) => (unreadable.has(one) ? { ...one, isUnreadable: true } : one)));
-  const feeds = feedsOf(lease, taken);
+  const feeds = feedsOf(lease, [...taken, ...noted]);
   if (asked.length === 0) return { lease, asked, feeds, summary, next: null };
   const next = afterPoll(lease.circuit, summary.outcome, jitter);
   const spent = waitForTomorrow(lease, summary.bytes);
@@ -298,14 +319,15 @@ function endOf({ lease, asked, jitter }: Poll, taken: readonly ComputedPass[]): 
  * Changed rows of feeds: of tables with a full response, and of all requested tables if others had none. Of tables that
  * share a response, the first has the validators, and the others store theirs only as often as a full response is due.
  */
-function feedsOf({ tables }: Lease, taken: readonly ComputedPass[]): FeedChange[] {
-  const newest = new Map(taken.map((one) => [one.received.asked.tableId, one]));
+function feedsOf({ tables }: Lease, all: readonly Pick<ReadOne, "received" | "response">[]): FeedChange[] {
+  const newest = new Map(all.map((one) => [one.received.asked.tableId, one]));
   const isPart = newest.size < tables.length;
   const due = new Set(tables.filter(({ fullIsDue }) => fullIsDue).map(({ tableId }) => tableId));
   return [...newest].flatMap(([tableId, { received, response }]): FeedChange[] => {
     const { response: polled } = received.asked;
     if (polled.kind !== "response" && !isPart) return [];
-    if (!isPart && response.isRepeat && response.part !== null && !due.has(tableId)) return [];
+    const isLater = received.asked.isShared === true && response.isRepeat && response.part !== null;
+    if (isLater && !isPart && !due.has(tableId)) return [];
     return [
       {
         tableId,

@@ -60,7 +60,7 @@ function bodyOf(response: RequestedTable["response"], hasOthers: boolean): Recei
  * Whether a response repeats the newest payload. Two rounds may have equal pages, so a page is compared with itself
  * only.
  */
-export function isRepeated({ asked, body }: Received, head: HeadRow): boolean {
+export function isRepeated({ asked, body }: Received, head: Pick<HeadRow, "payloadSha256" | "payloadPath">): boolean {
   if (asked.response.kind === "unchanged") return true;
   if (body === null || body.sha256 !== head.payloadSha256) return false;
   return asked.roundId === undefined || asked.path === head.payloadPath;

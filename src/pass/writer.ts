@@ -4,11 +4,13 @@ import type { Query } from "../db/query.ts";
 import { codeOf } from "../errors.ts";
 import { endPollStatements, type EndedPoll } from "../houses/polling/poll-store.ts";
 import type { CompletePassRows } from "./compute/state.ts";
-import { passStatements, type HeldLease } from "./stores/write-store.ts";
+import { passStatements, type HeldLease, type NotedResponse } from "./stores/write-store.ts";
 
 /** The content of one commit: passes of one poll, and the end of the poll if they are its last. */
 export interface Rows {
   passes: readonly CompletePassRows[];
+  /** Tables with a response that had nothing new. */
+  noted: readonly NotedResponse[];
   /** Null if the responses were stored before. */
   lease: HeldLease | null;
   end: EndedPoll | null;
@@ -158,7 +160,8 @@ function partsOf<Item>(items: readonly Item[]): Item[][] {
 
 function statementsOf(pipeline: Pipeline, writes: readonly Rows[]): Query<readonly unknown[]>[] {
   const passes = writes.flatMap((write) => write.passes);
+  const noted = writes.flatMap((write) => write.noted);
   const leases = writes.flatMap(({ lease }) => lease ?? []);
   const ended = writes.flatMap(({ end }) => end ?? []);
-  return [...passStatements(pipeline, passes, leases), ...endPollStatements(pipeline, ended)];
+  return [...passStatements(pipeline, passes, leases, noted), ...endPollStatements(pipeline, ended)];
 }

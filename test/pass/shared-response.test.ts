@@ -111,12 +111,11 @@ describe("tables with the same request", () => {
     expect(sums).toEqual({ requests: 2, bytes: listOf([3, 13, 23]).length + listOf([4, 14, 24]).length });
   });
 
-  it("store a payload each only when it lists something new for them; the first stores it in any case", async () => {
+  it("store a payload each only when it lists something new for them, and the first one when it does for none", async () => {
     await poll([3, 13, 23]);
     expect(await poll([3, 14, 23])).toMatchObject({ rounds: 1, forecasts: 10 });
     expect((await payloads()).slice(TABLES)).toEqual([
-      { place: 0, state: "read", body: true, served: [2], held: null },
-      { place: 1, state: "read", body: false, served: [], held: 0 },
+      { place: 1, state: "read", body: true, served: [0, 2], held: null },
     ]);
     expect(await poll([3, 14, 23], { at: 5 })).toMatchObject({ payloads: 1, rounds: 0 });
     expect((await payloads()).at(-1)).toEqual({ place: 0, state: "read", body: true, served: [1, 2], held: null });
@@ -161,8 +160,7 @@ describe("tables with the same request", () => {
     ]);
     await poll([4, 13, 24]);
     expect((await payloads()).slice(TABLES + 1)).toEqual([
-      { place: 0, state: "read", body: true, served: [1], held: null },
-      { place: 2, state: "read", body: false, served: [], held: 0 },
+      { place: 2, state: "read", body: true, served: [0, 1], held: null },
     ]);
     const heads = await sql`select version from table_heads h join tables t on t.id = h.table_id order by t.position`;
     const versions = heads.map((head) => head["version"] as bigint);
@@ -170,6 +168,25 @@ describe("tables with the same request", () => {
     expect(await sql`select version from table_heads h join tables t on t.id = h.table_id order by t.position`).toEqual(
       versions.map((version) => ({ version })),
     );
+  });
+
+  it("are loaded by another worker only when a response has something new for them", async () => {
+    house.on("/all", respondWith(listOf([3, 13, 23]), { etag: '"a"' }));
+    await run();
+    const other = createPasses(pipeline);
+    const loaded = () => tables.map(({ id }) => other.states.get(id) !== undefined);
+    await run(pollHouse, other);
+    expect(loaded()).toEqual([false, false, false]);
+    const [asked] =
+      await sql`select count(distinct responded_at)::integer as times, max(responded_at) as last from table_heads`;
+    expect(asked).toMatchObject({ times: 1 });
+    house.on("/all", (_, response) => response.writeHead(304).end());
+    await run(pollHouse, other);
+    expect(loaded()).toEqual([false, false, false]);
+    const later = await sql`select from table_heads where responded_at > ${asked?.["last"] as Date}`;
+    expect(later).toHaveLength(TABLES);
+    expect(await poll([3, 13, 24], {}, other)).toMatchObject({ rounds: 1, forecasts: 10 });
+    expect(loaded()).toEqual([false, false, true]);
   });
 
   it("are asked with one condition, and a 304 counts for all", async () => {

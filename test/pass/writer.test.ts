@@ -28,7 +28,7 @@ afterAll(async () => {
 /** Rows that only require the lease of a house. */
 function leaseOf(house: string, epoch = 0n): Rows {
   const lease: HeldLease = { house, shard: 0, epoch };
-  return { passes: [], lease, end: null };
+  return { passes: [], noted: [], lease, end: null };
 }
 
 /** Locks the leases of houses until `work` is done. */

@@ -38,6 +38,10 @@ export interface LeasedTable {
   version: bigint;
   /** Of its head, as PostgreSQL writes it in UTC. */
   respondedAt: string | null;
+  /** Of its head. */
+  payloadSha256: string | null;
+  /** Of its head: the part of a shared response that it read last. */
+  partSha256: string | null;
   etag: string | null;
   lastModified: string | null;
   /** The newest stored payload could not be read. */
@@ -183,6 +187,8 @@ function listLeasedTables(sql: Queryable, requests: readonly LeaseRequest[]) {
       t.market,
       h.version,
       h.responded_at::text as "respondedAt",
+      encode(h.payload_sha256, 'hex') as "payloadSha256",
+      encode(h.part_sha256, 'hex') as "partSha256",
       f.etag,
       f.last_modified as "lastModified",
       f.refused_since is not null as refused,

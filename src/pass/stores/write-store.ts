@@ -16,6 +16,13 @@ export interface HeldLease {
   epoch: bigint;
 }
 
+/** A response of a table that had nothing new, when its head had this version. */
+export interface NotedResponse {
+  tableId: number;
+  version: bigint;
+  respondedAt: string | null;
+}
+
 /**
  * Why the database refused passes. `late`: a forecast set is too late: write again without sets. `moved`: a head has another
  * version: drop the cached states. `lease_lost`: another worker has the lease. `untrue`: a row contradicts stored rows,
@@ -53,10 +60,15 @@ type Statement = Query<readonly unknown[]>;
 type Sql = Queryable;
 
 /** The statements of {@link writePasses} in their order: locks, then one per kind of row that there is. */
-export function passStatements(sql: Queryable, passes: readonly PassRows[], leases: readonly HeldLease[]): Statement[] {
+export function passStatements(
+  sql: Queryable,
+  passes: readonly PassRows[],
+  leases: readonly HeldLease[],
+  noted: readonly NotedResponse[] = [],
+): Statement[] {
   const ordered = passes.toSorted((a, b) => a.tableId - b.tableId);
   const statements = [
-    lockPasses(sql, ordered, leases),
+    lockPasses(sql, [...ordered, ...noted], leases),
     insertPayloads(
       sql,
       rowsOf(ordered, ({ payloads }) => payloads),
@@ -116,10 +128,12 @@ export function passStatements(sql: Queryable, passes: readonly PassRows[], leas
       sql,
       ordered.filter(({ isQuiet }) => !isQuiet),
     ),
-    noteResponses(
-      sql,
-      ordered.filter(({ isQuiet }) => isQuiet),
-    ),
+    noteResponses(sql, [
+      ...ordered.flatMap(({ isQuiet, tableId, version, head: { respondedAt } }) =>
+        isQuiet ? [{ tableId, version, respondedAt }] : [],
+      ),
+      ...noted,
+    ]),
   ];
   return statements.filter((statement) => statement !== null);
 }
@@ -163,7 +177,11 @@ function rowsOf<Pass extends Pick<PassRows, "tableId">, Row>(
   };
 }
 
-function lockPasses(sql: Sql, passes: readonly PassRows[], leases: readonly HeldLease[]): Statement {
+function lockPasses(
+  sql: Sql,
+  passes: readonly Pick<PassRows, "tableId" | "version">[],
+  leases: readonly HeldLease[],
+): Statement {
   return sql`
     select lock_passes(
       ${textArray(leases.map(({ house }) => house))}::text[],
@@ -591,13 +609,14 @@ function moveHeads(sql: Sql, passes: readonly PassRows[]): Statement | null {
 }
 
 /** Times of responses with nothing new; the version stays, so that no reader reloads. */
-function noteResponses(sql: Sql, passes: readonly PassRows[]): Statement | null {
-  if (passes.length === 0) return null;
-  const h = rowsOf(passes, ({ head }) => [head]);
+function noteResponses(sql: Sql, noted: readonly NotedResponse[]): Statement | null {
+  if (noted.length === 0) return null;
   return sql`
     update table_heads h
     set responded_at = n.responded_at
-    from unnest(${h.tableIds}::integer[], ${h.plain(({ respondedAt }) => respondedAt)}::timestamptz[])
-      as n (table_id, responded_at)
+    from unnest(
+      ${plainArray(noted.map(({ tableId }) => tableId))}::integer[],
+      ${plainArray(noted.map(({ respondedAt }) => respondedAt))}::timestamptz[]
+    ) as n (table_id, responded_at)
     where h.table_id = n.table_id`;
 }

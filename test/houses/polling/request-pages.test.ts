@@ -12,6 +12,8 @@ const TABLE: LeasedTable = {
   lastModified: null,
   version: 1n,
   respondedAt: null,
+  payloadSha256: null,
+  partSha256: null,
   refused: false,
   badResponses: 0,
   fullIsDue: true,

@@ -42,6 +42,8 @@ function world(tables: number): { house: House; lease: Lease; open: ServerRespon
       lastModified: null,
       version: 1n,
       respondedAt: null,
+      payloadSha256: null,
+      partSha256: null,
       refused: false,
       badResponses: 0,
       fullIsDue: true,
