@@ -11,7 +11,7 @@ import { pass } from "./compute/pass.ts";
 import { loadStates, type Passes } from "./passes.ts";
 import { receiveAll, type Received } from "./polled-response.ts";
 import { readWave, type NotedOne, type ReadOne, type ReadWave } from "./read-poll.ts";
-import type { PassResult, PassState, PassTime } from "./compute/state.ts";
+import type { PassResult, PassTime } from "./compute/state.ts";
 import { fromDatabase, laterBy } from "./compute/times.ts";
 import { refusalOf } from "./stores/write-store.ts";
 
@@ -153,7 +153,7 @@ async function saveWave(
   let lookUpAll = false;
   let keep: unknown = null;
   for (let tries = 1; ; tries += 1) {
-    const all = await readWave(passes, poll, wave, { lookUpAll, signal });
+    const all = await readWave(passes, poll, wave, { lookUpAll, issuedAt: timeOf(poll.lease).issuedAt, signal });
     const circumstances = { tables, noSet, keep };
     try {
       return await write(passes, all, () => {
@@ -241,35 +241,35 @@ async function write(
   { read, noted }: ReadWave,
   compute: () => ToWrite,
 ): Promise<ToWrite> {
-  let written: ToWrite | null = null;
-  let after: PassState[] = [];
+  let written = null as ToWrite | null;
+  const stored = noted.filter(({ isStored }) => isStored);
   const bodies = new Set(read.flatMap(({ response }) => response.payload?.body ?? []));
   await commit({
     tableIds: [
-      ...read.flatMap((one) => (mayStaySilent(one) ? [] : [one.before.table.tableId])),
-      ...noted.map(({ received }) => received.asked.tableId),
+      ...read.map(({ before }) => before.table.tableId),
+      ...stored.map(({ received }) => received.asked.tableId),
     ],
     bytes: [...bodies].reduce((sum, { length }) => sum + length, 0),
     rows: () => {
       written = compute();
       const { lease, taken, end } = written;
-      const unwritten = new Set(taken.filter((one) => one.result.rows.isQuiet && mayStaySilent(one)));
-      after = taken.map((one) => {
-        const { state } = one.result;
-        return unwritten.has(one) ? { ...state, notedAt: one.before.notedAt } : state;
-      });
       return {
-        passes: taken.flatMap((one) => (unwritten.has(one) ? [] : [one.result.rows])),
-        noted: noted.map(({ received, version }) => {
-          return { tableId: received.asked.tableId, version, respondedAt: received.requestedAt };
+        passes: taken.map(({ result }) => result.rows),
+        noted: stored.map(({ received, version, respondedAt }) => {
+          return { tableId: received.asked.tableId, version, respondedAt };
         }),
         lease,
         end,
       };
     },
   });
-  for (const state of after) states.keep(state);
   if (written === null) throw new Error("expected the writer to compute the rows before it commits them");
+  for (const { result } of written.taken) states.keep(result.state);
+  for (const { before, respondedAt, isStored } of noted) {
+    if (before === null) continue;
+    const notedAt = isStored ? respondedAt : before.notedAt;
+    states.keep({ ...before, head: { ...before.head, respondedAt }, notedAt });
+  }
   return written;
 }
 
@@ -277,17 +277,6 @@ async function writeEnd(passes: Passes, poll: Poll, processed: Processed): Promi
   const end = endOf(poll, processed);
   await write(passes, { read: [], noted: [] }, () => ({ lease: poll.lease, taken: [], noted: [], end }));
   return end;
-}
-
-/** The time of a repeated part is stored at most this often, while one process polls the table. */
-const NOTE_EVERY_MS = 10_000;
-
-/** Whether a response repeats the table's part of a shared one, and its time need not be stored yet. */
-function mayStaySilent({ before, received, response, hasOther }: ReadOne): boolean {
-  const { head, notedAt } = before;
-  if (!response.isRepeat || head.partSha256 === null) return false;
-  if (notedAt === null) return true; // no evidence, nor becomes it any by being repeated
-  return !hasOther && Date.parse(received.requestedAt) - Date.parse(notedAt) < NOTE_EVERY_MS;
 }
 
 function endOf({ lease, asked, jitter }: Poll, { taken, noted }: Processed): EndedPoll {

@@ -6,6 +6,7 @@ import { loadStates, type Passes } from "./passes.ts";
 import { isRepeated, payloadOf, polledResponse, type Received } from "./polled-response.ts";
 import { keepUnreadPayload } from "./stores/payload-store.ts";
 import { readResponse } from "./read.ts";
+import { isReadingDue } from "./compute/learn.ts";
 import { sharedPart } from "./compute/shared-part.ts";
 import type { PassState, PolledResponse, ReadResponse } from "./compute/state.ts";
 
@@ -20,15 +21,18 @@ export interface ReadOne {
   received: Received;
   before: PassState;
   response: PolledResponse;
-  /** Another process polls the table too: it must find each response, also one with nothing new. */
-  hasOther: boolean;
 }
 
-/** A response with nothing new for a table whose state is not loaded: of its head, only the time of it changes. */
+/** A response whose part for a table has nothing new, so that only the time of the head's newest response changes. */
 export interface NotedOne {
   received: Received;
   response: PolledResponse;
   version: bigint;
+  respondedAt: string | null;
+  /** Null if it is not loaded, or older than the head. */
+  before: PassState | null;
+  /** Whether the time is stored, not only kept in the state. */
+  isStored: boolean;
 }
 
 /** The responses of a poll, at most one of a table. */
@@ -45,7 +49,7 @@ export async function readWave(
   passes: Passes,
   { house, lease }: { house: House; lease: Lease },
   wave: readonly Received[],
-  { lookUpAll, signal }: { lookUpAll: boolean; signal: AbortSignal },
+  { lookUpAll, issuedAt, signal }: { lookUpAll: boolean; issuedAt: string; signal: AbortSignal },
 ): Promise<ReadWave> {
   const reader = { sql: passes.pipeline, prover: passes.prover };
   const mayRead = !lease.isAfterExpiry && !lease.paused.includes(READING);
@@ -59,9 +63,9 @@ export async function readWave(
     const own = served.get(received);
     const isAsBefore = isSamePart && own === undefined;
     const before = passes.states.get(asked.tableId);
-    if (isAsBefore && (before === undefined || before.version < leased.version)) {
+    if (isAsBefore && !(isCurrent(before, leased) && isAnythingDue(before, issuedAt))) {
       const response = await polledResponse(received, null, { isRepeat: true, part, served: [] });
-      noted.push({ received, response, version: leased.version });
+      noted.push({ received, response, ...notedOf(leased, before, received, lease.hasOther) });
       continue;
     }
     if (before === undefined) {
@@ -74,7 +78,7 @@ export async function readWave(
     const given = body !== null && { body: body.bytes, now: receivedAt, path: asked.path, kind: "poll" as const };
     const content = isRead && given ? await readInTime(reader, house, before, given, { signal, all: lookUpAll }) : null;
     const response = await polledResponse(received, content, { isRepeat, part, served: own ?? [] });
-    read.push({ received, before, response, hasOther: lease.hasOther });
+    read.push({ received, before, response });
   }
   return { read, noted };
 }
@@ -104,12 +108,11 @@ function compareAll(
     const leased = leasedById.get(asked.tableId);
     if (leased === undefined) return [];
     const state = states.get(asked.tableId);
-    const isCurrent = state !== undefined && state.version >= leased.version;
-    const isEqual = isRepeated(received, isCurrent ? state.head : { ...leased, payloadPath: null });
+    const current = isCurrent(state, leased) ? state : null;
+    const isEqual = isRepeated(received, current?.head ?? { ...leased, payloadPath: null });
     const part = body === null || isEqual || !mayRead ? null : sharedPart(house, leased, body);
-    const isAsBefore = isCurrent
-      ? isPartRepeated(state, part)
-      : !damaged.has(leased.tableId) && isGood(leased) && (isEqual || part === leased.partSha256);
+    const last = current === null ? lastPart(leased) : lastPartOf(current);
+    const isAsBefore = !damaged.has(leased.tableId) && last !== null && (isEqual || part === last);
     return [{ received, leased, part, isEqual, isAsBefore }];
   });
 }
@@ -147,17 +150,44 @@ async function loadMissing(
   if (missing.length > 0) await loadStates(passes, missing);
 }
 
-/**
- * Whether a table's part of a response equals the one it read last; a table whose newest payload must be read again has
- * none.
- */
-function isPartRepeated({ head, hasUnread }: PassState, part: string | null): boolean {
-  return part !== null && !hasUnread && part === head.partSha256;
+/** Whether no other process moved the head since. */
+function isCurrent(state: PassState | undefined, { version }: LeasedTable): state is PassState {
+  return state !== undefined && state.version >= version;
 }
 
-/** Whether a table shares its responses and could read the last one, by its lease alone. */
-function isGood({ partSha256, respondedAt, refused, badResponses }: LeasedTable): boolean {
-  return partSha256 !== null && respondedAt !== null && !refused && badResponses === 0;
+/** The part that a table read last, by its lease alone; null if it must read the next response whatever it lists. */
+function lastPart({ partSha256, respondedAt, refused, badResponses }: LeasedTable): string | null {
+  return respondedAt !== null && !refused && badResponses === 0 ? partSha256 : null;
+}
+
+/** The same of its state. */
+function lastPartOf({ head, format, hasUnread }: PassState): string | null {
+  return !hasUnread && format.since === null ? head.partSha256 : null;
+}
+
+/** Whether a pass has something to do without a new round: to settle what ended while that was paused, or to publish. */
+function isAnythingDue(state: PassState, issuedAt: string): boolean {
+  return state.head.hasEnded || isReadingDue(state, state.head, issuedAt);
+}
+
+/** The time of a repeated part is stored at most this often, while one process polls the table. */
+const NOTE_EVERY_MS = 10_000;
+
+/** What is stored and kept of a response that lists nothing new for a table. */
+function notedOf(
+  { version, respondedAt }: LeasedTable,
+  state: PassState | undefined,
+  { requestedAt }: Received,
+  hasOther: boolean,
+): Pick<NotedOne, "version" | "respondedAt" | "before" | "isStored"> {
+  if (state === undefined || state.version < version)
+    return { version, respondedAt: respondedAt === null ? null : requestedAt, before: null, isStored: true };
+  const { head, notedAt } = state;
+  // no evidence, nor becomes it any by being repeated
+  if (head.respondedAt === null || notedAt === null)
+    return { version: state.version, respondedAt: null, before: state, isStored: false };
+  const isStored = hasOther || Date.parse(requestedAt) - Date.parse(notedAt) >= NOTE_EVERY_MS;
+  return { version: state.version, respondedAt: requestedAt, before: state, isStored };
 }
 
 /** Stores the responses of a damaged table unread: they are read after the repair. */

@@ -120,6 +120,12 @@ export interface DueReading {
   audits: AuditRow[];
 }
 
+/** Whether there are newer rounds than in the published reading, and it is ten seconds old. */
+export function isReadingDue({ published }: Pick<PassState, "published">, head: HeadRow, issuedAt: string): boolean {
+  if (head.lastSeq === 0n || published?.seq === head.lastSeq) return false;
+  return published === null || elapsedMs(published.madeAt, issuedAt) >= READING_EVERY_MS;
+}
+
 /**
  * The reading that is due: there are newer rounds, and the last one is ten seconds old or a fact became unusual. Without
  * `learned`, the memories after the rounds of this pass, no fact changed.
@@ -132,12 +138,12 @@ export function dueReading(
 ): DueReading | null {
   const { table, model, published } = state;
   if (!at.mayRead || head.lastSeq === 0n || published?.seq === head.lastSeq) return null;
-  const isYoung = published !== null && elapsedMs(published.madeAt, at.issuedAt) < READING_EVERY_MS;
+  const isYoung = !isReadingDue(state, head, at.issuedAt);
   if (isYoung && learned === null) return null;
   const { k7, reading } = learned ?? { k7: state, reading: state.reading };
   const context = { colors: namesOf(table.bands), weights: weights(model, k7), tables: at.tables };
   if (isYoung) {
-    const isNews = unusualFacts(reading, context).some((name) => !published.unusual.includes(name));
+    const isNews = unusualFacts(reading, context).some((name) => published?.unusual.includes(name) !== true);
     if (!isNews) return null;
   }
   const facts = factsOf(reading, context);
