@@ -34,7 +34,7 @@ export async function saveReset(
     where table_id = ${tableId}`;
   await tx`
     update table_heads
-    set version = version + 1, changed_at = clock_timestamp(), newest_number = ${after}
+    set version = version + 1, changed_at = clock_timestamp(), newest_number = ${after}, part_sha256 = null
     where table_id = ${tableId}`;
   await tx`
     update gaps

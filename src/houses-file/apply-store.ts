@@ -53,6 +53,8 @@ async function listKnownTables(sql: Transaction): Promise<KnownTable[]> {
       t.pause_ms,
       h.last_seq > 0 as "hasRounds",
       t.settings,
+      t.enabled,
+      t.shard,
       o.base_url as "baseUrl"
     from tables t
     join table_heads h on h.table_id = t.id

@@ -24,6 +24,8 @@ export interface KnownTable {
   hasRounds: boolean;
   settings: Record<string, unknown>;
   baseUrl: string | null;
+  enabled: boolean;
+  shard: number;
 }
 
 /** A house or table to store. */
@@ -54,7 +56,10 @@ interface TableRow {
 interface Changes {
   houses: HouseRow[];
   tables: TableRow[];
-  /** Ids of tables with another feed than before: the state of the old feed's newest response does not apply. */
+  /**
+   * Ids of tables with another feed than before, of tables that are enabled again, and of those in another shard: they may
+   * not have read the newest response of their feed, so nothing that was stored of it applies, nor does a 304.
+   */
   newFeeds: number[];
   /** Ids of stored tables whose head may change: another feed, palette, pause or other setting than before. */
   changed: number[];
@@ -102,7 +107,9 @@ export function changesOf(entries: readonly HouseEntry[], known: readonly KnownT
       if (old === undefined) return;
       const fixed = fixedProblems(row, old, `houses[${houseAt}].tables[${position}]`);
       if (old.hasRounds) changes.problems.push(...fixed);
-      const isNewFeed = !isSameFeed(row, old, settings.demo ? old.baseUrl : textOrNull(entry["base_url"]));
+      const isElsewhere = row.shard !== old.shard || (row.enabled && !old.enabled);
+      const isNewFeed =
+        isElsewhere || !isSameFeed(row, old, settings.demo ? old.baseUrl : textOrNull(entry["base_url"]));
       if (isNewFeed) changes.newFeeds.push(old.id);
       const isOther = row.pause_ms !== old.pause_ms || !isDeepStrictEqual(row.settings, old.settings);
       if (isNewFeed || isOther || fixed.length > 0) changes.changed.push(old.id);

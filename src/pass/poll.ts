@@ -40,13 +40,14 @@ export class LeaseLostError extends Error {}
 const MOST_TRIES = 4;
 
 /**
- * Loads the states of a lease's tables that are older than the head, but for tables that share a response, which often
- * has nothing new for them; call it before the first request. No older transaction can commit later: it locks the row of its lease, which cannot be taken meanwhile, and one that begins
- * later is refused for its epoch.
+ * Loads the states of a lease's tables that are older than the head; call it before the first request. No older
+ * transaction can commit later: it locks the row of its lease, which cannot be taken meanwhile, and one that begins
+ * later is refused for its epoch. While another process polls the house too, tables that share a response wait for it:
+ * often it has nothing new for them.
  */
-export async function prepareStates(passes: Passes, { tables }: Lease): Promise<void> {
+export async function prepareStates(passes: Passes, { tables, hasOther }: Lease): Promise<void> {
   const stale = tables.filter(({ tableId, version, partSha256 }) => {
-    if (partSha256 !== null) return false;
+    if (hasOther && partSha256 !== null && !passes.damaged.has(tableId)) return false;
     return (passes.states.get(tableId) ?? passes.damaged.get(tableId))?.version !== version;
   });
   const ids = stale.map(({ tableId }) => tableId);

@@ -53,9 +53,12 @@ export async function readWave(
 ): Promise<ReadWave> {
   const reader = { sql: passes.pipeline, prover: passes.prover };
   const mayRead = !lease.isAfterExpiry && !lease.paused.includes(READING);
-  const compared = compareAll(passes, house, lease, wave, mayRead);
-  const served = holdersOf(compared);
-  await loadMissing(passes, compared, served);
+  let compared = compareAll(passes, house, lease, wave, mayRead);
+  let served = holdersOf(passes, compared);
+  while (await loadMissing(passes, compared, served)) {
+    compared = compareAll(passes, house, lease, wave, mayRead);
+    served = holdersOf(passes, compared);
+  }
   const read: ReadOne[] = [];
   const noted: NotedOne[] = [];
   for (const { received, leased, part, isAsBefore: isSamePart } of compared) {
@@ -98,7 +101,7 @@ interface Compared {
 function compareAll(
   { states, damaged }: Passes,
   house: House,
-  { tables }: Lease,
+  { tables, hasOther }: Lease,
   wave: readonly Received[],
   mayRead: boolean,
 ): Compared[] {
@@ -111,7 +114,7 @@ function compareAll(
     const current = isCurrent(state, leased) ? state : null;
     const isEqual = isRepeated(received, current?.head ?? { ...leased, payloadPath: null });
     const part = body === null || isEqual || !mayRead ? null : sharedPart(house, leased, body);
-    const last = current === null ? lastPart(leased) : lastPartOf(current);
+    const last = current === null && hasOther ? lastPart(leased) : current && lastPartOf(current);
     const isAsBefore = !damaged.has(leased.tableId) && last !== null && (isEqual || part === last);
     return [{ received, leased, part, isEqual, isAsBefore }];
   });
@@ -119,11 +122,12 @@ function compareAll(
 
 /**
  * Of each body that is not stored, the response that is stored with it: of the first table for which it has something
- * new, or of the first. With the tables that it served without anything new.
+ * new, or of the first. With the tables that it served without anything new. A damaged table keeps its own copy.
  */
-function holdersOf(compared: readonly Compared[]): Map<Received, number[]> {
+function holdersOf({ damaged }: Passes, compared: readonly Compared[]): Map<Received, number[]> {
   const holders = new Map<Received, number[]>();
-  for (const [body, tables] of Map.groupBy(compared, ({ received }) => received.body)) {
+  const sound = compared.filter(({ leased }) => !damaged.has(leased.tableId));
+  for (const [body, tables] of Map.groupBy(sound, ({ received }) => received.body)) {
     if (body === null || tables.some(({ isEqual }) => isEqual)) continue;
     const holder = tables.find(({ isAsBefore }) => !isAsBefore) ?? tables[0];
     const served = tables.filter((one) => one.isAsBefore && one !== holder);
@@ -136,18 +140,23 @@ function holdersOf(compared: readonly Compared[]): Map<Received, number[]> {
   return holders;
 }
 
-/** Loads the states that are needed: also an older one, of which another process moved the head. */
+/**
+ * Loads the states that are needed, also in place of one that is older than the head. Returns whether it loaded any: then
+ * more may be known of what is new.
+ */
 async function loadMissing(
   passes: Passes,
   compared: readonly Compared[],
   holders: ReadonlyMap<Received, unknown>,
-): Promise<void> {
+): Promise<boolean> {
   const missing = compared.flatMap(({ received, leased: { tableId, version }, isAsBefore }) => {
     const isSkipped = (isAsBefore && !holders.has(received)) || passes.damaged.has(tableId);
     const loaded = passes.states.get(tableId)?.version ?? -1n;
     return isSkipped || loaded >= version ? [] : [tableId];
   });
-  if (missing.length > 0) await loadStates(passes, missing);
+  if (missing.length === 0) return false;
+  const loaded = await loadStates(passes, missing);
+  return missing.some((tableId) => loaded.has(tableId) || passes.damaged.has(tableId));
 }
 
 /** Whether no other process moved the head since. */

@@ -27,7 +27,8 @@ export async function lockFreeHeads(tx: Transaction, tableIds: readonly number[]
 
 /**
  * Advances the version of tables' heads, in id order, after a change of something that cached states or callers depend
- * on: settings, notices, revisions, calibrations. Passes that began before are rejected and repeated. The heads stay
+ * on: settings, notices, revisions, calibrations. Passes that began before are rejected and repeated, and the next
+ * response is read, also if it lists what the last one did. The heads stay
  * locked until the end of the transaction.
  */
 export async function touchHeads(sql: Queryable, tableIds: readonly number[]): Promise<void> {
@@ -41,7 +42,7 @@ export async function touchHeads(sql: Queryable, tableIds: readonly number[]): P
       for no key update
     )
     update table_heads h
-    set version = h.version + 1, changed_at = clock_timestamp()
+    set version = h.version + 1, changed_at = clock_timestamp(), part_sha256 = null
     from locked
     where h.table_id = locked.table_id`;
 }

@@ -17,11 +17,14 @@ import { respondWith, startBadHouse, type BadHouse } from "../support/bad-house.
 import { testContext } from "../support/context.ts";
 import { openTestDatabase } from "../support/database.ts";
 import { feedEntry, forgetHouses, tableEntry } from "../support/houses.ts";
+import { connect } from "../../src/db/client.ts";
+import { decideOnItems } from "../../src/corrections/quarantine-decisions.ts";
+import { repairTable } from "../../src/verify/repair.ts";
 import { followChain, makeHouse, storedRounds, type MadeTable } from "../support/make.ts";
 
 const TABLES = 3;
 
-const { sql, pipeline } = await openTestDatabase({ max: 6 });
+const { sql, pipeline, url: databaseUrl } = await openTestDatabase({ max: 6 });
 let http: HouseClient;
 let house: BadHouse;
 let passes: Passes;
@@ -87,6 +90,8 @@ async function payloads() {
     join tables t on t.id = p.table_id
     order by p.received_at, t.position`;
 }
+
+const idOf = (place: number) => tables[place]?.id ?? 0;
 
 async function roundsOf(place: number): Promise<string[]> {
   const table = tables[place];
@@ -170,25 +175,120 @@ describe("tables with the same request", () => {
     );
   });
 
-  it("are loaded by another worker only when a response has something new for them", async () => {
-    house.on("/all", respondWith(listOf([3, 13, 23]), { etag: '"a"' }));
-    await run();
+  it("are loaded again by another worker only when a response has something new for them", async () => {
     const other = createPasses(pipeline);
-    const loaded = () => tables.map(({ id }) => other.states.get(id) !== undefined);
+    await poll([3, 13, 23]);
+    await poll([3, 13, 23], {}, other);
+    house.on("/all", respondWith(listOf([4, 14, 24]), { etag: '"a"' }));
+    await run();
+    const heads = async () =>
+      sql<{ version: bigint; at: Date }[]>`
+        select h.version, h.responded_at as at from table_heads h join tables t on t.id = h.table_id order by t.position`;
+    const isLoaded = async () =>
+      (await heads()).map(({ version }, place) => other.states.get(idOf(place))?.version === version);
+    const before = await heads();
     await run(pollHouse, other);
-    expect(loaded()).toEqual([false, false, false]);
-    const [asked] =
-      await sql`select count(distinct responded_at)::integer as times, max(responded_at) as last from table_heads`;
-    expect(asked).toMatchObject({ times: 1 });
     house.on("/all", (_, response) => response.writeHead(304).end());
     await run(pollHouse, other);
-    expect(loaded()).toEqual([false, false, false]);
-    const later = await sql`select from table_heads where responded_at > ${asked?.["last"] as Date}`;
-    expect(later).toHaveLength(TABLES);
-    expect(await poll([3, 13, 24], {}, other)).toMatchObject({ rounds: 1, forecasts: 10 });
-    expect(loaded()).toEqual([false, false, true]);
+    expect(await isLoaded()).toEqual([false, false, false]);
+    for (const [place, { at }] of (await heads()).entries()) expect(at > (before[place]?.at ?? at)).toBe(true);
+    expect(await poll([4, 14, 25], {}, other)).toMatchObject({ rounds: 1, forecasts: 1 });
+    expect(await isLoaded()).toEqual([false, false, true]);
   });
 
+  it("are loaded by a worker that polls alone, which stores at most every ten seconds that nothing is new", async () => {
+    await poll([3, 13, 23]);
+    await sql`delete from published_readings`;
+    const alone = createPasses(pipeline);
+    await poll([3, 13, 23], {}, alone);
+    expect(await sql`select from published_readings`).toHaveLength(TABLES); // which were due
+    const times = async () => sql`select responded_at::text from table_heads order by table_id`;
+    const before = await times();
+    await poll([3, 13, 23], {}, alone);
+    await poll([3, 13, 23], {}, alone);
+    expect(await times()).toEqual(before);
+  });
+
+  it("with an empty list store nothing again that another worker read", async () => {
+    const other = createPasses(pipeline);
+    const lists = JSON.parse(listOf([3, 13, 23])) as Record<string, unknown>;
+    for (let at = 0; at < 6; at += 1) {
+      house.on("/all", respondWith(JSON.stringify({ ...lists, m2: [], at })));
+      await run(pollHouse, at % 2 === 0 ? passes : other);
+    }
+    expect((await payloads()).filter(({ place }) => place === 2)).toHaveLength(1);
+  });
+
+  it("take a released item once the house lists it once more, whatever else it lists", async () => {
+    await poll([3, 13, 23]);
+    await poll([900_000, 13, 23]);
+    const items = await sql<{ id: bigint }[]>`select id from quarantine where code = 'far_ahead'`;
+    const ids = items.map(({ id }) => id);
+    await sql.begin((tx) => decideOnItems(tx, ids, { by: "ann", reason: "right", state: "released" }));
+    await poll([900_000, 14, 23]);
+    expect((await roundsOf(0)).at(-1)).toBe("900000");
+  });
+
+  it("are asked without a condition after one of them was enabled again", async () => {
+    const file = (enabled: boolean) =>
+      makeTables({
+        tables: [0, 1, 2].map((n) =>
+          tableEntry({ market: `m${n}`, feed: feedEntry({ path: "/all", items: `m${n}` }), enabled: n < 2 || enabled }),
+        ),
+      });
+    await file(true);
+    house.on("/all", respondWith(listOf([3, 13, 23]), { etag: '"a"' }));
+    await run();
+    await file(false);
+    house.on("/all", respondWith(listOf([4, 14, 24]), { etag: '"b"' }));
+    await run();
+    await file(true);
+    await run();
+    expect(house.requests.at(-1)?.headers["if-none-match"]).toBeUndefined();
+    expect(await sql`select absent_at from rounds where round_id = '24'`).toEqual([{ absent_at: null }]);
+  });
+});
+
+describe("a damaged table among those with the same request", () => {
+  beforeEach(async () => {
+    await poll([3, 13, 23]);
+    const broken = connect(databaseUrl, { name: "damage", max: 1 });
+    try {
+      await broken`set session_replication_role = replica`;
+      await broken`update table_heads set last_ordinal = last_ordinal - 2 where table_id = ${idOf(0)}`;
+    } finally {
+      await broken.end();
+    }
+    passes = createPasses(pipeline);
+  });
+
+  it("keeps its own copy of a response, and the others store which of them it served", async () => {
+    await poll([4, 14, 24]);
+    await poll([5, 14, 24]);
+    expect((await payloads()).slice(-2)).toContainEqual({
+      place: 1,
+      state: "read",
+      body: true,
+      served: [2],
+      held: null,
+    });
+  });
+
+  it("is polled again by each worker after its repair, whichever polls it first", async () => {
+    const other = createPasses(pipeline);
+    await poll([4, 13, 23]);
+    expect(passes.damaged.has(idOf(0))).toBe(true);
+    expect(await sql.begin((tx) => repairTable(tx, idOf(0)))).toMatchObject({ ok: true });
+    await run(normalizeRounds, other);
+    await poll([5, 13, 23], {}, other);
+    await poll([6, 13, 23]);
+    await poll([7, 13, 23]);
+    expect(passes.damaged.has(idOf(0))).toBe(false);
+    expect(await roundsOf(0)).toEqual(["1", "2", "3", "4", "5", "6", "7"]);
+  });
+});
+
+describe("tables with the same request", () => {
   it("are asked with one condition, and a 304 counts for all", async () => {
     house.on("/all", respondWith(listOf([3, 13, 23]), { etag: '"a"' }));
     await run();
