@@ -83,7 +83,7 @@ describe("[API5][V8] the table of who may request what", () => {
   });
 
   it("is of the surfaces that the commands serve", () => {
-    for (const file of ["up", "api"]) {
+    for (const file of ["up-parts", "api"]) {
       const text = readFileSync(`src/cli/run/${file}.ts`, "utf8");
       expect(text).toMatch(/^ {4}surfaces: \[ops, consoleSurface, notifySurface\(\{[^}]*\}\)\],$/m);
     }
