@@ -13,27 +13,31 @@ export type Change =
       refused?: string;
     });
 
-type Declared<Form> = Omit<OpsAction<Form>, "form" | "run"> & {
+type Declared<Form, Made> = Omit<OpsAction<Form>, "form" | "run"> & {
   form?: OpsAction<Form>["form"];
   /** Whether the API processes are notified, since what they publish changes. */
   isPublished?: true;
+  /** Slow work, such as hashing a password, that runs before the transaction so that it holds no connection. */
+  prepare?: () => Promise<Made>;
   /** Makes the change. What it throws undoes it. */
-  change: (tx: Transaction, sent: Sent<Form>, parts: OpsParts) => Promise<Change>;
+  change: (tx: Transaction, sent: Sent<Form>, parts: OpsParts, made: Made) => Promise<Change>;
 };
 
 /**
  * An action whose change and audit entry are in one transaction. The entry has the action's name and the reason of the
  * form, unless the change states others.
  */
-export function auditedAction<Form>({ change, isPublished, ...action }: Declared<Form>): OpsAction {
+export function auditedAction<Form, Made = undefined>(declared: Declared<Form, Made>): OpsAction {
+  const { change, isPublished, prepare, ...action } = declared;
   return opsAction<Form>({
     ...action,
     async run(parts, sent) {
+      const made = (await prepare?.()) as Made;
       const done = await parts.sql.begin(async (tx) => {
-        const made = await change(tx, sent, parts);
-        const entry = entryOf(action.name, sent.form, made);
+        const changed = await change(tx, sent, parts, made);
+        const entry = entryOf(action.name, sent.form, changed);
         if (entry !== null) await appendAudit(tx, auditEntry(sent.visitor, entry));
-        return made;
+        return changed;
       });
       if (done.ok && isPublished === true) await tellReaders(parts);
       return done;
@@ -41,12 +45,12 @@ export function auditedAction<Form>({ change, isPublished, ...action }: Declared
   });
 }
 
-function entryOf(action: string, form: unknown, made: Change): AuditedAction | null {
-  if (!made.ok) {
-    if (made.refused === undefined) return null;
-    return { action: `${action}.refused`, target: made.refused, reason: made.problem };
+function entryOf(action: string, form: unknown, changed: Change): AuditedAction | null {
+  if (!changed.ok) {
+    if (changed.refused === undefined) return null;
+    return { action: `${action}.refused`, target: changed.refused, reason: changed.problem };
   }
-  return "target" in made ? { action, reason: reasonOf(form), ...made } : null;
+  return "target" in changed ? { action, reason: reasonOf(form), ...changed } : null;
 }
 
 function reasonOf(form: unknown): string | null {

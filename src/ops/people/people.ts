@@ -52,8 +52,8 @@ const create = auditedAction({
   roles: [],
   isDangerous: true,
   form: z.strictObject({ email: z.email().max(254), role: givenRole }),
-  async change(tx, { visitor, form }) {
-    const { password, passwordHash } = await makeHashedPassword();
+  prepare: makeHashedPassword,
+  async change(tx, { visitor, form }, _, { password, passwordHash }) {
     const done = await createOperator(tx, { ...form, passwordHash, by: visitor.email });
     const change = changeOf(done, `is ${form.role} now`, LIST);
     return change.ok && done.ok ? { ...change, once: shownOnce(done.email, password) } : change;
@@ -102,8 +102,8 @@ const newPassword = auditedAction({
   roles: [],
   isDangerous: true,
   form: withReason,
-  async change(tx, { visitor, params: { id = "" } }) {
-    const { password, passwordHash } = await makeHashedPassword();
+  prepare: makeHashedPassword,
+  async change(tx, { visitor, params: { id = "" } }, _, { password, passwordHash }) {
     const done = await resetPassword(tx, { id }, passwordHash, visitor.email);
     const change = changeOf(done, "has a new password", pageOf(id));
     return change.ok && done.ok ? { ...change, once: shownOnce(done.email, password) } : change;
