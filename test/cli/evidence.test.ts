@@ -6,7 +6,8 @@ import { testContext } from "../support/context.ts";
 import { createDatabase } from "../support/database.ts";
 import { feedEntry } from "../support/houses.ts";
 import { atSecond, makeItem, makePayload, makeTable } from "../support/make.ts";
-import { roundhouse } from "./world.ts";
+import { eventually } from "../support/eventually.ts";
+import { roundhouse, startRoundhouse } from "./world.ts";
 
 let env: Record<string, string>;
 let sql: Sql;
@@ -54,5 +55,29 @@ describe("at night without a browser", () => {
         action,
       })),
     );
+  });
+});
+
+describe("reading payloads again", () => {
+  it("is interrupted with an error also before its first payload, while its audit entry waits for another", async () => {
+    const holder = connect(env["DATABASE_URL"] ?? "", { name: "holder", max: 1 });
+    await holder`begin`;
+    await holder`select from audit_head for update`;
+    const args = ["payload", "reread", "--house", "alpha", "--from", atSecond(-60), "--reason", "new format", "--json"];
+    const started = startRoundhouse(args, { env });
+    await eventually(async () => {
+      const waiting = await sql`
+        select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
+      return waiting.length > 0;
+    });
+    started.kill("SIGINT");
+    await eventually(() => started.output.stderr.includes("stopping") || started.child.signalCode !== null);
+    await holder`rollback`;
+    await holder.end();
+    const { code, stderr } = await started.ended;
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringContaining("interrupted; what is stored stays") as string,
+    });
   });
 });

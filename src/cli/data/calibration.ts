@@ -93,13 +93,14 @@ async function promote(id: string, given: { reason: string; by?: string; json: b
     async ({ sql, settings }) => {
       const decision = { by: given.by ?? operator(), reason: given.reason };
       const texts = { title: "rolling forward", interrupted: "interrupted before anything was switched" };
-      const promoted = await withProgress(texts, (steps) =>
-        promoteCalibration(sql, id, decision, {
+      const promoted = await withProgress(texts, async (steps) => {
+        const done = await promoteCalibration(sql, id, decision, {
           ...steps,
-          also: (tx, done) => appendCommandAudit(tx, promotionReport(done)),
-        }),
-      );
-      await announce(sql, settings.LOG_LEVEL);
+          also: (tx, switched) => appendCommandAudit(tx, promotionReport(switched)),
+        });
+        await announce(sql, settings.LOG_LEVEL);
+        return done;
+      });
       const { calibration_id, table, model, version, to_seq, state_hash } = promoted;
       await (given.json
         ? printJson(promoted)

@@ -192,24 +192,25 @@ async function reread({ sql, settings }: Session, given: RereadArguments): Promi
         reason: given.reason ?? null,
       }),
     );
-  if (!given.dryRun) await appendResult({ state: "began" });
-  const of = Math.min(await countToReread(sql, range, given.limit), given.limit);
   const interrupted = "interrupted; what is stored stays, and reading again adds what is missing";
-  const report = await withProgress({ title: "reading again", interrupted }, ({ signal, progress }) =>
-    rereadRange(sql, house, createProver(), range, {
+  const report = await withProgress({ title: "reading again", interrupted }, async ({ signal, progress }) => {
+    if (!given.dryRun) await appendResult({ state: "began" });
+    const of = Math.min(await countToReread(sql, range, given.limit), given.limit);
+    const done = await rereadRange(sql, house, createProver(), range, {
       dryRun: given.dryRun,
       by: operator(),
       most: given.limit,
       after: given.after ?? null,
       signal,
-      progress: (done) => progress(done, of),
-    }),
-  );
-  if (!given.dryRun) {
-    const { next, ...counts } = report;
-    await appendResult({ state: next === null ? "done" : "done in part", ...counts });
-    await announce(sql, settings.LOG_LEVEL);
-  }
+      progress: (count) => progress(count, of),
+    });
+    if (!given.dryRun) {
+      const { next, ...counts } = done;
+      await appendResult({ state: next === null ? "done" : "done in part", ...counts });
+      await announce(sql, settings.LOG_LEVEL);
+    }
+    return done;
+  });
   await printReport(report, given);
 }
 
