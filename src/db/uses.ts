@@ -1,7 +1,7 @@
 /**
  * What a pool is for. Each use has its own deadlines, so that one use cannot delay another.
  *
- * The server ends a statement after `statementMs`, and the client destroys the connection `GRACE_MS` later, because a
+ * The server ends a statement after `statementMs`, and the client destroys the connection 1.5 s later, because a
  * connection that went silent brings no error. `transactionMs` bounds a transaction from BEGIN to COMMIT, `idleMs` the time
  * in it without a statement (server side: it frees the locks of a client that vanished), `waitMs` the wait for a connection.
  */
