@@ -33,6 +33,8 @@ export interface ReadOptions {
   signal: AbortSignal;
   /** Looks up every round that is listed. */
   all?: boolean;
+  /** Rows of the state that are being stored: look-ups wait for them. */
+  stored?: Promise<unknown> | null;
   /** Proven rounds near the listed ones, in addition to the newest one. */
   pointsNear?: (fairness: Fairness, items: readonly HouseItem[]) => Promise<Point[]>;
 }
@@ -69,12 +71,13 @@ export async function checkItems(
   { sql, prover }: Reader,
   state: PassState,
   read: ReadItems,
-  { signal, all = false, pointsNear = () => Promise.resolve([]) }: ReadOptions,
+  { signal, all = false, stored = null, pointsNear = () => Promise.resolve([]) }: ReadOptions,
 ): Promise<ReadResponse> {
   if (!read.ok) return read;
   const { tableId, name, roundIds } = state.table;
   const listed = read.items.flatMap((item) => (item.ok ? item.round.roundId : (item.roundId ?? [])));
   const ids = all ? [...new Set(listed)] : idsToLookUp(state, read.items);
+  if (ids.length > 0) await stored;
   const lookedUp = ids.length === 0 ? undefined : await listStored(sql, tableId, ids);
   const { fairness = null, feed } = read.settings;
   const anchor = anchorOf(state.head, fairness);

@@ -10,11 +10,20 @@ import {
 } from "../rounds/read-response.ts";
 import { writePass } from "./add.ts";
 import { joinPasses } from "./compute/join.ts";
+import { idsToLookUp } from "./compute/known-rounds.ts";
 import { pass } from "./compute/pass.ts";
 import { loadStates, type Passes } from "./passes.ts";
 import { findTime, isQueuePaused, listUnread, type UnreadPayload } from "./stores/payload-store.ts";
 import { checkItems, gameOf, type Reader } from "./read.ts";
-import type { PassResult, PassState, PassTime, PayloadMark, ReadResponse, StoredResponse } from "./compute/state.ts";
+import {
+  KNOWN_ROUNDS,
+  type PassResult,
+  type PassState,
+  type PassTime,
+  type PayloadMark,
+  type ReadResponse,
+  type StoredResponse,
+} from "./compute/state.ts";
 import { fromDatabase, laterBy } from "./compute/times.ts";
 import { refusalOf } from "./stores/write-store.ts";
 
@@ -67,7 +76,9 @@ interface Processing {
  */
 export async function* processUnread(work: Processing, tableId: number): AsyncGenerator<PassResult> {
   const { passes, house, signal } = work;
+  const reads: Reads = new Map();
   let attempt = FIRST_ATTEMPT;
+  let oldest: string | undefined;
   for (;;) {
     signal.throwIfAborted();
     const state = (await loadStates(passes, [tableId])).get(tableId);
@@ -76,9 +87,14 @@ export async function* processUnread(work: Processing, tableId: number): AsyncGe
     if (isLookedUpByHash(house, state)) attempt = { ...attempt, isAlone: true };
     const unread = await listUnread(passes.pipeline, tableId, attempt.isAlone ? 1 : PER_LIST);
     if (unread.length === 0) return;
+    // another process stored the payload that failed
+    if (attempt.all && unread[0]?.receivedAt !== oldest) attempt = FIRST_ATTEMPT;
+    oldest = unread[0]?.receivedAt;
+    if (!attempt.isAlone) forgetOthers(reads, unread);
     try {
-      for await (const result of processListed(work, state, unread, attempt)) {
+      for await (const result of processListed(work, state, { unread, reads }, attempt)) {
         attempt = FIRST_ATTEMPT;
+        for (const { receivedAt } of result.rows.marks) reads.delete(receivedAt);
         yield result;
       }
     } catch (error) {
@@ -88,6 +104,31 @@ export async function* processUnread(work: Processing, tableId: number): AsyncGe
   }
 }
 
+/** What listed payloads contain, by the time of receipt: one that stopped its reader is not read again by each attempt. */
+type Reads = Map<string, () => ReadItems>;
+
+function forgetOthers(reads: Reads, unread: readonly UnreadPayload[]): void {
+  const listed = new Set(unread.map(({ receivedAt }) => receivedAt));
+  for (const receivedAt of reads.keys()) if (!listed.has(receivedAt)) reads.delete(receivedAt);
+}
+
+/** Reads payloads that are not in `reads`, and returns all of them, or those up to one that stopped its reader. */
+async function readMissing(
+  reads: Reads,
+  payloads: readonly UnreadPayload[],
+  read: (missing: readonly UnreadPayload[]) => ReturnType<typeof readStored>,
+): Promise<(() => ReadItems)[]> {
+  const missing = payloads.filter(({ receivedAt }) => !reads.has(receivedAt));
+  const found = await read(missing);
+  for (const [place, one] of found.entries()) {
+    const payload = missing[place];
+    if (payload !== undefined) reads.set(payload.receivedAt, one);
+  }
+  const all = payloads.map(({ receivedAt }) => reads.get(receivedAt));
+  const end = all.indexOf(undefined);
+  return all.slice(0, end === -1 ? all.length : end).filter((one) => one !== undefined);
+}
+
 /**
  * Processes payloads in their order, some per transaction: while PostgreSQL stores some, the next ones are computed, and a
  * thread reads those after them.
@@ -95,12 +136,13 @@ export async function* processUnread(work: Processing, tableId: number): AsyncGe
 async function* processListed(
   { sql, passes, house, signal }: Processing,
   first: PassState,
-  unread: readonly UnreadPayload[],
+  { unread, reads }: { unread: readonly UnreadPayload[]; reads: Reads },
   attempt: Attempt,
 ): AsyncGenerator<PassResult> {
   const table = { name: first.table.name, ...gameOf(first) };
   const read = (from: number) => {
-    const items = readStored(house, table, unread.slice(from, from + PER_TRANSACTION), signal);
+    const payloads = unread.slice(from, from + PER_TRANSACTION);
+    const items = readMissing(reads, payloads, (missing) => readStored(house, table, missing, signal));
     items.catch(() => undefined); // aborted: its `await` throws the reason
     return items;
   };
@@ -110,17 +152,18 @@ async function* processListed(
   let writing: Promise<PassResult> | null = null;
   let computing: Promise<PassResult> | null = null;
   try {
-    for (let from = 0; from < unread.length; from += PER_TRANSACTION) {
+    for (let from = 0; from < unread.length;) {
       signal.throwIfAborted();
       const items = await next;
-      next = read(from + PER_TRANSACTION);
-      const payloads = unread.slice(from, from + PER_TRANSACTION);
+      const payloads = unread.slice(from, from + items.length);
+      from += items.length;
+      next = read(from);
       // a set may follow the newest payload, and the database refuses a set that waited a second
       if (payloads.at(-1)?.isFollowed === false && writing !== null) {
         yield await writing;
         writing = null;
       }
-      computing = compute({ passes, signal }, state, { payloads, items, before }, attempt);
+      computing = compute({ passes, signal }, state, { payloads, items, before, stored: writing }, attempt);
       computing.catch(() => undefined); // awaited below
       if (writing !== null) yield await writing;
       const result: PassResult = await computing;
@@ -128,10 +171,16 @@ async function* processListed(
       writing.catch(() => undefined); // awaited with the next ones
       ({ state } = result);
       before = result.rows.marks.at(-1) ?? null;
+      const left = payloads.length - result.rows.marks.length;
+      if (left > 0) {
+        await next;
+        from -= left;
+        next = read(from);
+      }
     }
     if (writing !== null) yield await writing;
   } finally {
-    await Promise.allSettled([computing, writing]);
+    await Promise.allSettled([next, computing, writing]); // else the next attempt would wait for the thread
   }
 }
 
@@ -147,13 +196,15 @@ interface ReadPayloads {
   payloads: readonly UnreadPayload[];
   items: readonly (() => ReadItems)[];
   before: PayloadMark | null;
+  /** The transaction before them, if it has not ended. */
+  stored: Promise<unknown> | null;
 }
 
-/** One pass for each payload, joined. */
+/** One pass for each payload, joined; those from one on that needs rounds of this transaction are left. */
 async function compute(
   { passes, signal }: Pick<Processing, "passes" | "signal">,
   first: PassState,
-  { payloads, items, before }: ReadPayloads,
+  { payloads, items: found, before, stored }: ReadPayloads,
   attempt: Attempt,
 ): Promise<PassResult> {
   const reader: Reader = { sql: passes.pipeline, prover: passes.prover };
@@ -168,12 +219,15 @@ async function compute(
   let last: PassResult | null = null;
   let state = first;
   let mark = before;
+  let rounds = 0;
   for (const [place, payload] of payloads.entries()) {
-    const found = items[place];
+    const items = attempt.failure === null ? found[place]?.() : undefined;
+    // a look-up finds stored rounds only: the next transaction processes this payload
+    if (rounds > KNOWN_ROUNDS && items?.ok === true && idsToLookUp(state, items.items).length > 0) break;
     const read: ReadResponse =
-      attempt.failure !== null || found === undefined
+      items === undefined
         ? { ok: false, reason: ownFault(attempt.failure) }
-        : await checkItems(reader, state, found(), { signal, all: attempt.all });
+        : await checkItems(reader, state, items, { signal, stored, all: attempt.all });
     const followsUseless = mark === null ? payload.followsUseless : isUseless(mark);
     const result = pass(state, responseOf({ ...payload, followsUseless }, read), {
       ...circumstances,
@@ -181,6 +235,7 @@ async function compute(
       ...placeInBatch(all, place + 1 < payloads.length),
     });
     all.push(result.rows);
+    rounds += result.rows.rounds.length;
     last = result;
     ({ state } = result);
     mark = result.rows.marks.at(-1) ?? null;

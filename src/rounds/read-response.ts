@@ -62,7 +62,7 @@ export async function readBody(
   if (settings === null) return unknownTable(table);
   const options = { path, ...(kind === "history" ? { oldest: OLDEST } : {}) };
   if (body.length > LARGEST_HERE) {
-    const task = { bytes: body, body: { length: body.length, packedSha256: null, now, options } };
+    const task = { bytes: body, body: { packedSha256: null, now, options } };
     const [read] = await readThere(house, settings, [task], signal);
     return read?.() ?? refused(house, ownFault("no result"));
   }
@@ -77,7 +77,8 @@ export async function readBody(
 /**
  * Reads stored payloads of a table, in a thread: a message for each payload would take 1.8 µs more per round. The thread
  * has 10 s and 512 MB, so that a payload that blocks or crashes its reader affects the thread alone; then each is read by
- * itself, and those that fail again are refused. The items of each are made when its function is called: objects that wait
+ * itself, up to the first that is stopped again: it is refused, and the payloads after it are not in the result, so that
+ * the caller can store those before them first. The items of each are made when its function is called: objects that wait
  * would be copied by the garbage collector.
  *
  * @throws the signal's reason when it is aborted, and nothing else
@@ -93,7 +94,7 @@ export async function readStored(
   if (settings === null) return payloads.map(() => () => unknownTable(table));
   const tasks = payloads.map(({ body, sha256, receivedAt, path }) => ({
     bytes: body,
-    body: { length: body.length, packedSha256: sha256, now: receivedAt, options: { path } },
+    body: { packedSha256: sha256, now: receivedAt, options: { path } },
   }));
   return readThere(house, settings, tasks, signal);
 }
@@ -110,28 +111,46 @@ function refused(house: House, reason: string): ReadResponse {
 async function readThere(
   house: House,
   settings: TableSettings,
-  tasks: readonly { bytes: Buffer; body: BodyTask }[],
+  tasks: readonly { bytes: Buffer; body: Omit<BodyTask, "length"> }[],
+  signal: AbortSignal,
+): Promise<(() => ReadResponse)[]> {
+  const read = (some: typeof tasks) => readTogether(house, settings, some, signal);
+  if (tasks.length > 1) {
+    try {
+      return await read(tasks);
+    } catch {
+      signal.throwIfAborted(); // else each by itself
+    }
+  }
+  const each: (() => ReadResponse)[] = [];
+  for (const task of tasks) {
+    try {
+      each.push(...(await read([task])));
+    } catch (error) {
+      signal.throwIfAborted();
+      const isStopped = error instanceof ThreadLimitError;
+      const reason = isStopped ? `reading was stopped: ${error.message}` : ownFault(error);
+      each.push(() => ({ ok: false, reason }));
+      if (isStopped) return each;
+    }
+  }
+  return each;
+}
+
+async function readTogether(
+  house: House,
+  settings: TableSettings,
+  tasks: Parameters<typeof readThere>[2],
   signal: AbortSignal,
 ): Promise<(() => ReadResponse)[]> {
   const { adapter, feed } = settings;
-  const bodies = tasks.map(({ body }) => body);
-  try {
-    const bytes = Buffer.concat(tasks.map((task) => task.bytes));
-    const read = await runUnlessAborted({ settings: { adapter, feed }, bytes, bodies }, signal);
-    return read.map((one) => () => {
-      if (one.ok) return { ok: true, items: fromColumns(one.columns), settings };
-      return "reason" in one ? refused(house, one.reason) : { ok: false, reason: ownFault(one.failure) };
-    });
-  } catch (error) {
-    signal.throwIfAborted();
-    if (tasks.length === 1) {
-      const reason = error instanceof ThreadLimitError ? `reading was stopped: ${error.message}` : ownFault(error);
-      return [() => ({ ok: false, reason })];
-    }
-    const each: (() => ReadResponse)[] = [];
-    for (const task of tasks) each.push(...(await readThere(house, settings, [task], signal)));
-    return each;
-  }
+  const bytes = Buffer.concat(tasks.map((task) => task.bytes));
+  const bodies = tasks.map((task) => ({ ...task.body, length: task.bytes.length }));
+  const read = await runUnlessAborted({ settings: { adapter, feed }, bytes, bodies }, signal);
+  return read.map((one) => () => {
+    if (one.ok) return { ok: true, items: fromColumns(one.columns), settings };
+    return "reason" in one ? refused(house, one.reason) : { ok: false, reason: ownFault(one.failure) };
+  });
 }
 
 async function runUnlessAborted(task: ReadTask, signal: AbortSignal): Promise<ReadByThread[]> {

@@ -3,8 +3,16 @@ import { loadHouse } from "../../src/houses/store.ts";
 import { createPasses } from "../../src/pass/passes.ts";
 import { processUnread } from "../../src/pass/unread-payloads.ts";
 import { openTestDatabase } from "../support/database.ts";
-import { forgetHouses } from "../support/houses.ts";
-import { followChain, makeItem, makePayload, makeTable, storedRounds, type MadeTable } from "../support/make.ts";
+import { feedEntry, forgetHouses } from "../support/houses.ts";
+import {
+  atSecond,
+  followChain,
+  makeItem,
+  makePayload,
+  makeTable,
+  storedRounds,
+  type MadeTable,
+} from "../support/make.ts";
 
 const { sql, pipeline } = await openTestDatabase();
 beforeEach(() => forgetHouses(sql));
@@ -103,5 +111,55 @@ describe("a backlog of payloads", () => {
     expect(ids).toHaveLength(249);
     expect(ids).not.toContain(150);
     expect(await followChain(sql, table)).toBe(249);
+  });
+
+  it("finds older rounds of the transaction before, which is being stored", async () => {
+    const table = await makeTable(sql);
+    for (let second = 1; second <= 202; second += 1) {
+      const numbers = [2 * second - 1, 2 * second, ...(second === 101 ? [40] : [])];
+      const items = numbers.map((number) => makeItem(number, 1 + (number % 90) / 100));
+      await makePayload(sql, table, { second, items: items.toReversed() });
+    }
+    expect(await finish(await start(table))).toEqual([100, 100, 2]);
+    expect(await followChain(sql, table)).toBe(404);
+  });
+
+  it.for([
+    ["the transaction before", 101],
+    ["the same transaction", 99],
+  ] as const)(
+    "knows that a response with an older round of %s, even unreadable, continues the sequence",
+    async ([, place]) => {
+      const table = await makeTable(sql, { round_ids: "opaque", feed: feedEntry({ order: "newest_first" }) });
+      for (let second = 1; second <= 202; second += 1) {
+        const newest = [2 * second, 2 * second - 1].map((number) => makeItem(number, 1 + (number % 90) / 100));
+        const shared =
+          second === place ? makeItem(40, "x") : makeItem(2 * second - 2, 1 + ((2 * second - 2) % 90) / 100);
+        await makePayload(sql, table, { second, items: [...newest, shared] });
+      }
+      await finish(await start(table));
+      const gaps = await sql`
+      select round_id
+      from rounds
+      where table_id = ${table.id}
+        and after_gap`;
+      expect(gaps).toEqual([]);
+    },
+  );
+
+  it("has one refused payload when the body of one is missing", async () => {
+    const table = await makeBacklog(3);
+    await sql`
+      update payloads
+      set body = null, body_of = 0
+      where table_id = ${table.id}
+        and requested_at = ${atSecond(2)}`;
+    await finish(await start(table));
+    const states = await sql<{ state: string }[]>`
+      select state
+      from payloads
+      where table_id = ${table.id}
+      order by received_at`;
+    expect(states.map(({ state }) => state)).toEqual(["read", "refused", "read"]);
   });
 });
