@@ -101,7 +101,7 @@ interface Compared {
 function compareAll(
   { states, damaged }: Passes,
   house: House,
-  { tables, hasOther }: Lease,
+  { tables }: Lease,
   wave: readonly Received[],
   mayRead: boolean,
 ): Compared[] {
@@ -114,7 +114,7 @@ function compareAll(
     const current = isCurrent(state, leased) ? state : null;
     const isEqual = isRepeated(received, current?.head ?? { ...leased, payloadPath: null });
     const part = body === null || isEqual || !mayRead ? null : sharedPart(house, leased, body);
-    const last = current === null && hasOther ? lastPart(leased) : current && lastPartOf(current);
+    const last = current === null ? lastPart(leased) : lastPartOf(current);
     const isAsBefore = !damaged.has(leased.tableId) && last !== null && (isEqual || part === last);
     return [{ received, leased, part, isEqual, isAsBefore }];
   });

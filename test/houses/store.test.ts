@@ -187,6 +187,16 @@ describe("applying a houses file", () => {
     ]);
   });
 
+  test("forgets the newest response of a table that moves to another shard", async () => {
+    await applyHouses(sql, [houseEntry()]);
+    await sql`update feeds set etag = 'a', last_full_at = now()`;
+    const others = Array.from({ length: 100 }, (_, n) => tableEntry({ market: `other${n}` }));
+    await applyHouses(sql, [houseEntry({ tables: [...others, tableEntry()] })]);
+    expect(await sql`select shard, etag from tables t join feeds f on f.table_id = t.id where position = 100`).toEqual([
+      { shard: 1, etag: null },
+    ]);
+  });
+
   test.each([
     ["path", { tables: [tableEntry({ feed: feedEntry({ path: "/other" }) })] }],
     ["address", { base_url: "http://127.0.0.1:2" }],
