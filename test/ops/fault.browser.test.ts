@@ -25,11 +25,11 @@ let http: ReturnType<typeof createHouseClient>;
 let workers: Workers;
 let newest = 100;
 
-/** A worker that polls a real server every 200 ms. */
+/** A worker that polls a real server every 200 ms; a slow machine answers within the time limit. */
 beforeAll(async () => {
   [world, browser, house] = await Promise.all([openOpsWorld(), openBrowser(), startBadHouse()]);
   respond();
-  const base = { id: "demo", name: "Demo", base_url: house.url, poll_every_ms: 200, timeout_ms: 200 };
+  const base = { id: "demo", name: "Demo", base_url: house.url, poll_every_ms: 200, timeout_ms: 2000 };
   await applyHouses(world.sql, [houseEntry({ ...base, tables: [tableEntry({ feed: feedEntry() })] })]);
   const { log } = readableLog();
   const redis = await createRedis();
@@ -112,7 +112,7 @@ describe("a house that stops responding", () => {
         await page.goto(`${world.url}/ops`);
         return (await ofDemo(page).count()) === 0;
       };
-      await eventually(isWell, { timeoutMs: 15_000 });
+      await eventually(isWell, { timeoutMs: 60_000 });
       house.on("/rounds", fault);
       await eventually(waitsLong, { timeoutMs: 90_000 }); // without a page: a browser that asks again and again slows the rest
       await eventually(isOpen, { timeoutMs: 90_000 });
@@ -125,17 +125,17 @@ describe("a house that stops responding", () => {
       await click("link", /^Open house\s+demo$/); // the problem
       await page.getByRole("heading", { level: 1, name: "Demo", exact: true }).waitFor();
       const failures = page.getByRole("region", { name: "failed polls" });
-      expect(await failures.textContent()).toMatch(hasScript ? /timeout|no response|200 ms|time/i : /503/); // the cause
+      expect(await failures.textContent()).toMatch(hasScript ? /timeout|no response|2 s|time/i : /503/); // the cause
       await click("link", "Probe now"); // the action
       await page.getByLabel("Reason").fill("the house reports it is repaired");
       respond(); // it is
       await click("button", "Probe demo");
       expect(await page.getByRole("status").textContent()).toContain("demo is probed with its next poll");
       expect(clicks).toBeLessThanOrEqual(4);
-      await eventually(isWell, { timeoutMs: 15_000 });
+      await eventually(isWell, { timeoutMs: 60_000 });
       await page.context().close();
     },
-    180_000,
+    300_000,
   );
 
   it("is snoozed on the board, and listed on the page of alerts", async () => {
