@@ -1,6 +1,5 @@
 import { z } from "zod";
-import { withPlaceholders } from "../src/houses-file/placeholders.ts";
-import { listComparisonSchedules, loadHouse } from "../src/houses/store.ts";
+import { listComparisonSchedules, loadHouseToRead } from "../src/houses/store.ts";
 import { afterCommit, countPasses } from "../src/pass/after-commit.ts";
 import { comparePayload } from "../src/pass/compare.ts";
 import { listHousesToNormalize, listUnreadTables } from "../src/pass/stores/payload-store.ts";
@@ -26,7 +25,7 @@ export default job({
   retry: { attempts: 5, firstMs: 500, maxMs: 30_000 },
 
   async run({ house: id, compare = false }, { sql, passes, variables, log, signal, follow, enqueue, published }) {
-    const house = await loadHouse(sql, withPlaceholders(variables), id);
+    const house = await loadHouseToRead(sql, variables, id);
     if (house === null) return { skipped: 1 };
     if (compare) return comparePayload(sql, passes, { house, log, signal });
     const counts = { payloads: 0, refused: 0, ...countPasses([]) };

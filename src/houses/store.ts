@@ -57,6 +57,30 @@ export async function loadHouse(sql: Queryable, variables: Variables, id: string
   return first;
 }
 
+/**
+ * Like {@link loadHouse}, for work without requests to the house, such as reading stored payloads: in place of variables
+ * that are not set is an address that does not exist.
+ */
+export async function loadHouseToRead(sql: Queryable, variables: Variables, id: string): Promise<House | null> {
+  try {
+    return await loadHouse(sql, variables, id);
+  } catch (error) {
+    if (!(error instanceof PermanentError)) throw error;
+    return loadHouse(sql, withPlaceholders(variables), id);
+  }
+}
+
+const withPlaceholder = new WeakMap<Variables, Variables>();
+
+/** The same function each time, because houses are cached by it. */
+function withPlaceholders(variables: Variables): Variables {
+  const known = withPlaceholder.get(variables);
+  if (known !== undefined) return known;
+  const made: Variables = (name) => variables(name) || "https://not-set.invalid";
+  withPlaceholder.set(variables, made);
+  return made;
+}
+
 async function readIfChanged(
   sql: Queryable,
   cache: Map<string, CachedHouse>,

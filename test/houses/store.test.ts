@@ -5,7 +5,7 @@ import { reasonOf } from "../../src/errors.ts";
 import { applyHouses, setDemoAddress } from "../../src/houses-file/apply-store.ts";
 import { listHouses } from "../../src/houses/house-status-store.ts";
 import { pauseHouse, resumeHouse } from "../../src/houses/polling/pause-store.ts";
-import { listPollSchedules, loadHouse } from "../../src/houses/store.ts";
+import { listPollSchedules, loadHouse, loadHouseToRead } from "../../src/houses/store.ts";
 import { findOfflineHouses, findUnreadableTables } from "../../src/houses-file/watch-store.ts";
 import { openTestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
@@ -245,6 +245,14 @@ describe("a house as jobs use it", () => {
   test("is refused if a variable is not set in this process", async () => {
     await applyHouses(sql, [withSecret]);
     await expect(loadHouse(sql, noVariables, "alpha")).rejects.toThrow("the variable HOUSE_TOKEN is not set");
+  });
+
+  test("has a placeholder for a variable that is not set, for work without requests, and is else the same", async () => {
+    await applyHouses(sql, [withSecret, houseEntry({ id: "beta" })]);
+    expect((await loadHouseToRead(sql, noVariables, "alpha"))?.settings.headers).toEqual({
+      "X-Token": "https://not-set.invalid",
+    });
+    expect(await loadHouseToRead(sql, noVariables, "beta")).toBe(await loadHouse(sql, noVariables, "beta"));
   });
 
   test("is read again once the file was applied with a change", async () => {

@@ -3,8 +3,7 @@ import { Command, InvalidArgumentError, Option } from "commander";
 import { variablesOf } from "../../config/environment.ts";
 import { UsageError } from "../../errors.ts";
 import { createProver } from "../../houses/fairness/prove.ts";
-import { withPlaceholders } from "../../houses-file/placeholders.ts";
-import { loadHouse } from "../../houses/store.ts";
+import { loadHouseToRead } from "../../houses/store.ts";
 import { findPayload, listPayloads, type PayloadState } from "../../rounds/lists/payload-list-store.ts";
 import { rereadRange } from "../../reread/reread.ts";
 import { placeText, readPlace, type Reread } from "../../reread/reread-report.ts";
@@ -170,7 +169,7 @@ async function show(
 }
 
 async function reread({ sql, settings }: Session, given: RereadArguments): Promise<void> {
-  const house = await loadHouse(sql, withPlaceholders(variablesOf()), given.house);
+  const house = await loadHouseToRead(sql, variablesOf(), given.house);
   if (house === null)
     throw new UsageError(`there is no house ${JSON.stringify(given.house)}; see \`roundhouse house list\``);
   const ids = await chosenTables(sql, given.table === undefined ? { house: given.house } : given);

@@ -3,8 +3,7 @@ import { appendAudit } from "../../audit/store.ts";
 import { variablesOf } from "../../config/environment.ts";
 import { createProver } from "../../houses/fairness/prove.ts";
 import type { House } from "../../houses/house.ts";
-import { withPlaceholders } from "../../houses-file/placeholders.ts";
-import { loadHouse } from "../../houses/store.ts";
+import { loadHouseToRead } from "../../houses/store.ts";
 import { rereadRange } from "../../reread/reread.ts";
 import { placeText, readPlace, type Reread } from "../../reread/reread-report.ts";
 import { countToReread, type RereadRange } from "../../reread/reread-store.ts";
@@ -110,7 +109,7 @@ interface Found {
 
 async function rangeOf({ sql }: OpsParts, { of, from, to, state }: Asked): Promise<Found | { problem: string }> {
   const choice = await findTablesOf(sql, of);
-  const house = choice === null ? null : await loadHouse(sql, withPlaceholders(variablesOf()), choice.house);
+  const house = choice === null ? null : await loadHouseToRead(sql, variablesOf(), choice.house);
   if (choice === null || house === null) return { problem: `there is no house or table ${of}` };
   if (from === null) return { problem: "from: expected the time from which payloads are reread" };
   const end = to ?? new Date().toISOString();
