@@ -4,6 +4,7 @@ import { reasonOf } from "../errors.ts";
 import { createLeaseTaker, type TakeLease } from "../houses/polling/lease-store.ts";
 import { createPollRoom, type PollRoom } from "../houses/polling/poll-room.ts";
 import { createProver, type Prover } from "../houses/fairness/prove.ts";
+import { Slices } from "../slices.ts";
 import { isOwnFault } from "../rounds/read-response.ts";
 import { countTables, listReplayRows, loadTables, type StoredTable } from "./stores/load-store.ts";
 import type { PassState } from "./compute/state.ts";
@@ -74,10 +75,12 @@ export async function loadStates(
   tableIds: readonly number[],
 ): Promise<Map<number, PassState>> {
   const loaded = new Map<number, PassState>();
+  const slices = new Slices();
   for (let first = 0; first < tableIds.length; first += LOADED_AT_ONCE) {
     const some = tableIds.slice(first, first + LOADED_AT_ONCE);
     const load = () => loadTables(passes.pipeline, some);
     for (const table of await (some.length > LOADED_IN_PARALLEL ? passes.inTurn(load) : load())) {
+      await slices.next();
       const state = await stateOrDamage(passes, table);
       if (state !== null) loaded.set(table.tableId, state);
     }

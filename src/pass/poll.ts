@@ -7,6 +7,7 @@ import type { Lease, LeasedTable } from "../houses/polling/lease-store.ts";
 import type { EndedPoll, FeedChange } from "../houses/polling/poll-store.ts";
 import { summarizePoll, type RequestedTable } from "../houses/polling/poll-summary.ts";
 import { isOwnFault, ownFault } from "../rounds/read-response.ts";
+import { Slices } from "../slices.ts";
 import { pass } from "./compute/pass.ts";
 import { loadStates, type Passes } from "./passes.ts";
 import { receiveAll, type Received } from "./polled-response.ts";
@@ -73,7 +74,7 @@ function takeResponseOfOther({ states }: Passes, { tableId, respondedAt }: Lease
  * @throws LeaseLostError if another worker has the lease; ConnectionLostError if the outcome is unknown
  */
 export async function savePoll(passes: Passes, poll: Poll, signal: AbortSignal): Promise<SavedPoll> {
-  const waves = wavesOf(receiveAll(poll.lease, poll.asked));
+  const waves = wavesOf(await receiveAll(poll.lease, poll.asked));
   const tables = await passes.countTables();
   const taken: ComputedPass[] = [];
   const noted: NotedOne[] = [];
@@ -157,9 +158,9 @@ async function saveWave(
     const all = await readWave(passes, poll, wave, { lookUpAll, issuedAt: timeOf(poll.lease).issuedAt, signal });
     const circumstances = { tables, noSet, keep };
     try {
-      return await write(passes, all, () => {
+      return await write(passes, all, async () => {
         const { noted } = all;
-        const taken = computePasses(all.read, { ...timeOf(poll.lease), ...circumstances });
+        const taken = await computePasses(all.read, { ...timeOf(poll.lease), ...circumstances });
         return { lease: poll.lease, taken, noted, end: before && endOf(poll, joined(before, { taken, noted })) };
       });
     } catch (error) {
@@ -213,15 +214,26 @@ function timeOf({ now, takenAt, paused }: Lease): Omit<PassTime, "tables" | "noS
  * Passes of responses. A response that a pass cannot process, or whose error is `keep`, is stored unread with the
  * error.
  */
-function computePasses(read: readonly ReadOne[], { keep, ...at }: PassTime & { keep: unknown }): ComputedPass[] {
-  return read.map((one) => {
-    if (keep !== null) return storeUnread(one, at, keep);
-    try {
-      return { ...one, result: pass(one.before, one.response, at) };
-    } catch (error) {
-      return storeUnread(one, at, error);
-    }
-  });
+async function computePasses(
+  read: readonly ReadOne[],
+  { keep, ...at }: PassTime & { keep: unknown },
+): Promise<ComputedPass[]> {
+  const slices = new Slices();
+  const computed: ComputedPass[] = [];
+  for (const one of read) {
+    await slices.next();
+    computed.push(computePass(one, at, keep));
+  }
+  return computed;
+}
+
+function computePass(one: ReadOne, at: PassTime, keep: unknown): ComputedPass {
+  if (keep !== null) return storeUnread(one, at, keep);
+  try {
+    return { ...one, result: pass(one.before, one.response, at) };
+  } catch (error) {
+    return storeUnread(one, at, error);
+  }
 }
 
 function storeUnread({ response, ...one }: ReadOne, at: PassTime, error: unknown): ComputedPass {
@@ -240,7 +252,7 @@ interface ToWrite extends Processed {
 async function write(
   { write: commit, states }: Passes,
   { read, noted }: ReadWave,
-  compute: () => ToWrite,
+  compute: () => ToWrite | Promise<ToWrite>,
 ): Promise<ToWrite> {
   let written = null as ToWrite | null;
   const stored = noted.filter(({ isStored }) => isStored);
@@ -251,8 +263,8 @@ async function write(
       ...stored.map(({ received }) => received.asked.tableId),
     ],
     bytes: [...bodies].reduce((sum, { length }) => sum + length, 0),
-    rows: () => {
-      written = compute();
+    rows: async () => {
+      written = await compute();
       const { lease, taken, end } = written;
       return {
         passes: taken.map(({ result }) => result.rows),

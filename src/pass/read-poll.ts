@@ -2,6 +2,7 @@ import { startDeadline } from "../abort.ts";
 import type { Queryable } from "../db/client.ts";
 import type { House } from "../houses/house.ts";
 import type { Lease, LeasedTable } from "../houses/polling/lease-store.ts";
+import { Slices } from "../slices.ts";
 import { loadStates, type Passes } from "./passes.ts";
 import { isRepeated, payloadOf, polledResponse, type Received } from "./polled-response.ts";
 import { keepUnreadPayload } from "./stores/payload-store.ts";
@@ -61,7 +62,9 @@ export async function readWave(
   }
   const read: ReadOne[] = [];
   const noted: NotedOne[] = [];
+  const slices = new Slices();
   for (const { received, leased, part, isAsBefore: isSamePart } of compared) {
+    await slices.next();
     const { asked, receivedAt, body } = received;
     const own = served.get(received);
     const isAsBefore = isSamePart && own === undefined;

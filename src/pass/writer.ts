@@ -26,7 +26,7 @@ export interface Write {
    * Computes the rows, immediately before they are sent and again for each attempt: a forecast's time of issue is then
    * that of its transaction, however long the write waited. An error rejects this write alone.
    */
-  rows: () => Rows;
+  rows: () => Rows | Promise<Rows>;
 }
 
 /** Writes together with others that are ready at the same time; resolves after the commit. */
@@ -78,7 +78,8 @@ export function createWriter(pipeline: Pipeline): Writer {
     }
   };
   const commit = async (writes: readonly Waiting[]): Promise<void> => {
-    const made = writes.flatMap((write) => makeRows(write) ?? []);
+    const made: MadeWrite[] = [];
+    for (const write of writes) made.push(...(await makeRows(write)));
     const [first] = made;
     if (first === undefined) return;
     const isHasty = !isHeavy(first.write); // a heavy one is alone, and keeps to its transaction
@@ -91,8 +92,8 @@ export function createWriter(pipeline: Pipeline): Writer {
     }
   };
   const commitPatiently = async (write: Waiting): Promise<void> => {
-    const made = makeRows(write);
-    if (made !== null) await send([made], false).catch((error: unknown) => write.reject(error));
+    const made = await makeRows(write);
+    if (made.length > 0) await send(made, false).catch((error: unknown) => write.reject(error));
   };
   const send = async (made: readonly MadeWrite[], isHasty: boolean): Promise<void> => {
     const rows = made.map((one) => one.rows);
@@ -114,12 +115,12 @@ interface MadeWrite {
   rows: Rows;
 }
 
-function makeRows(write: Waiting): MadeWrite | null {
+async function makeRows(write: Waiting): Promise<MadeWrite[]> {
   try {
-    return { write, rows: write.rows() };
+    return [{ write, rows: await write.rows() }];
   } catch (error) {
     write.reject(error);
-    return null;
+    return [];
   }
 }
 

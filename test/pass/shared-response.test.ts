@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createHash } from "node:crypto";
 import { gunzipSync, gzipSync } from "node:zlib";
 import normalizeRounds from "../../jobs/normalize-rounds.ts";
 import pollHouse from "../../jobs/poll-house.ts";
@@ -376,6 +377,18 @@ describe("a shared response", () => {
     await poll([3, 13, 23], more);
     expect(await poll([3, 14, 23], more)).toMatchObject({ payloads: 3, rounds: 1, forecasts: 10 });
     expect((await payloads()).slice(TABLES)).toMatchObject([{ body: true }, { held: 0 }, { held: 0 }]);
+  });
+
+  it("that is large is stored with its own hash", async () => {
+    await poll([3, 13, 23], { more: "x".repeat(300_000) });
+    const [row] = await sql<{ body: Buffer; sha256: string }[]>`
+      select body, encode(sha256, 'hex') as sha256
+      from payloads
+      where body is not null`;
+    if (row === undefined) throw new Error("expected a stored payload");
+    const bytes = gunzipSync(row.body);
+    expect(bytes.length).toBeGreaterThan(300_000);
+    expect(row.sha256).toBe(createHash("sha256").update(bytes).digest("hex"));
   });
 
   it("can be read again for every table when an adapter was wrong about what it lists", async () => {

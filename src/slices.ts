@@ -1,0 +1,15 @@
+import { setImmediate as eventLoop } from "node:timers/promises";
+
+const SLICE_MS = 10;
+
+/** Divides long work of a thread into slices, between which its other work runs. */
+export class Slices {
+  #endsAt = performance.now() + SLICE_MS;
+
+  /** Call it between two steps: it waits for a turn of the event loop if this slice took 10 ms. */
+  async next(): Promise<void> {
+    if (performance.now() < this.#endsAt) return;
+    await eventLoop();
+    this.#endsAt = performance.now() + SLICE_MS;
+  }
+}
