@@ -1,5 +1,5 @@
 import type { Sql } from "../db/client.ts";
-import { createNotifier } from "../db/notifier.ts";
+import { createNotifier } from "../db/connections/notifier.ts";
 import { createLog } from "../log.ts";
 
 /** Notifies the API processes that data they publish has changed. */

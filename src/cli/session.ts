@@ -1,7 +1,7 @@
 import { loadSettings, type Settings } from "../config/environment.ts";
 import type { Sql } from "../db/client.ts";
 import { requireSchema } from "../db/migrate.ts";
-import { requireSession } from "../db/pooler.ts";
+import { requireSession } from "../db/connections/pooler.ts";
 import { withConnections } from "../db/with-connections.ts";
 import { readRunFile, type RunFacts } from "../embedded/run-file.ts";
 import { UsageError } from "../errors.ts";

@@ -1,7 +1,7 @@
 import type { Identifier, Json, JsonValue, Value } from "./statement.ts";
-import { Pool } from "./pool.ts";
+import { Pool } from "./connections/pool.ts";
 import type { Query, Rows } from "./query.ts";
-import type { Use } from "./uses.ts";
+import type { Use } from "./connections/uses.ts";
 
 /** A row whose columns no one declared. */
 // oxlint-disable-next-line typescript/no-explicit-any

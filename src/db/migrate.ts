@@ -2,8 +2,8 @@ import { readdirSync } from "node:fs";
 import { runner } from "node-pg-migrate";
 import type pg from "pg";
 import { UsageError } from "../errors.ts";
-import { WAIT_FOR_TABLE_MS, whileInUse } from "./while-in-use.ts";
-import { withPgClient } from "./pg-client.ts";
+import { WAIT_FOR_TABLE_MS, whileInUse } from "./connections/while-in-use.ts";
+import { withPgClient } from "./connections/pg-client.ts";
 import { applyRoles } from "./roles/roles.ts";
 
 const SQL_FOLDER = new URL("../../sql", import.meta.url).pathname;

@@ -3,7 +3,7 @@ import { openAlert } from "../alerts/store.ts";
 import type { Settings, Variables } from "../config/environment.ts";
 import type { Sql } from "../db/client.ts";
 import { createLease, type Lease } from "../db/lease.ts";
-import { createNotifier, type Notifier } from "../db/notifier.ts";
+import { createNotifier, type Notifier } from "../db/connections/notifier.ts";
 import { UsageError } from "../errors.ts";
 import type { HouseClient } from "../houses/polling/client.ts";
 import type { Log } from "../log.ts";

@@ -3,7 +3,7 @@ import pino from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { identityOptions } from "../../src/accounts/identity/identity.ts";
 import * as passwords from "../../src/accounts/identity/password.ts";
-import { openPgPool } from "../../src/db/pg-pool.ts";
+import { openPgPool } from "../../src/db/connections/pg-pool.ts";
 import { createDatabase } from "../support/database.ts";
 
 let database: { url: string; drop(): Promise<void> };

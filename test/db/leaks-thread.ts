@@ -3,7 +3,7 @@ import { queryObjects } from "node:v8";
 import pg from "pg";
 import pino from "pino";
 import { connect } from "../../src/db/client.ts";
-import { listen } from "../../src/db/listener.ts";
+import { listen } from "../../src/db/connections/listener.ts";
 import { runTasks } from "../../src/thread.ts";
 
 /** What the connections to a database do. */

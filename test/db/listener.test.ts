@@ -1,6 +1,6 @@
 import pino from "pino";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { listen } from "../../src/db/listener.ts";
+import { listen } from "../../src/db/connections/listener.ts";
 import { createDatabase } from "../support/database.ts";
 import { countLeaks } from "./leaks.ts";
 

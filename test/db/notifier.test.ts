@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { connect, type Sql } from "../../src/db/client.ts";
-import { createNotifier, notifiedTables } from "../../src/db/notifier.ts";
+import { createNotifier, notifiedTables } from "../../src/db/connections/notifier.ts";
 import { LEVEL, readableLog } from "../queue/world.ts";
 import { createDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { withPgClient } from "../../src/db/pg-client.ts";
-import { openPgPool } from "../../src/db/pg-pool.ts";
+import { withPgClient } from "../../src/db/connections/pg-client.ts";
+import { openPgPool } from "../../src/db/connections/pg-pool.ts";
 import { createDatabase } from "../support/database.ts";
 import { openProxy } from "../support/proxy.ts";
 

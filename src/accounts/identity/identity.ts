@@ -3,7 +3,7 @@ import { APIError, createAuthEndpoint } from "better-auth/api";
 import { setSessionCookie } from "better-auth/cookies";
 import { twoFactor } from "better-auth/plugins/two-factor";
 import { z } from "zod";
-import { openPgPool } from "../../db/pg-pool.ts";
+import { openPgPool } from "../../db/connections/pg-pool.ts";
 import type { Log } from "../../log.ts";
 import { hashPassword, isPassword, LONGEST_PASSWORD, SHORTEST_PASSWORD } from "./password.ts";
 

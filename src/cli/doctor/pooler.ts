@@ -1,5 +1,5 @@
 import { withConnections } from "../../db/with-connections.ts";
-import { detectPooler } from "../../db/pooler.ts";
+import { detectPooler } from "../../db/connections/pooler.ts";
 import { reasonOf } from "../../errors.ts";
 import { withoutPassword } from "../../log.ts";
 import { fail, type Finding, ok, warn } from "./finding.ts";

@@ -2,7 +2,7 @@ import { Command } from "commander";
 import { loadSettings } from "../../config/environment.ts";
 import { migrate, schemaState } from "../../db/migrate.ts";
 import { UsageError } from "../../errors.ts";
-import { requireSession } from "../../db/pooler.ts";
+import { requireSession } from "../../db/connections/pooler.ts";
 import { examples } from "../arguments.ts";
 import { print, printJson, say } from "../output.ts";
 import { requireVariables } from "./deployment.ts";

@@ -8,7 +8,7 @@ import { loadSettings, type Settings } from "../../config/environment.ts";
 import type { Sql } from "../../db/client.ts";
 import { withConnections } from "../../db/with-connections.ts";
 import { migrate, migrationNames } from "../../db/migrate.ts";
-import { requireSession } from "../../db/pooler.ts";
+import { requireSession } from "../../db/connections/pooler.ts";
 import { claimDataDir } from "../../embedded/lock.ts";
 import { startServers } from "../../embedded/servers.ts";
 import { UsageError } from "../../errors.ts";

@@ -6,7 +6,7 @@ import type { Api } from "../../serve/server.ts";
 import type { Checks } from "../../http/health.ts";
 import { loadSettings, type Settings } from "../../config/environment.ts";
 import { migrate } from "../../db/migrate.ts";
-import { requireSession } from "../../db/pooler.ts";
+import { requireSession } from "../../db/connections/pooler.ts";
 import { claimDataDir } from "../../embedded/lock.ts";
 import { removeRunFile, writeRunFile } from "../../embedded/run-file.ts";
 import { startServers } from "../../embedded/servers.ts";

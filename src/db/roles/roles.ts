@@ -1,7 +1,7 @@
 import pg from "pg";
 import { reasonOf } from "../../errors.ts";
-import { whileInUse } from "../while-in-use.ts";
-import { withPgClient } from "../pg-client.ts";
+import { whileInUse } from "../connections/while-in-use.ts";
+import { withPgClient } from "../connections/pg-client.ts";
 import { listLogins, type Login, quoted, takingOf } from "./take-role.ts";
 import { GRANTS, OWNED_BY_WORKERS, ROLES, withSchema } from "./role-grants.ts";
 import { wantedPolicies } from "./row-rules.ts";

@@ -1,5 +1,5 @@
 import pg from "pg";
-import { withPgClient } from "../pg-client.ts";
+import { withPgClient } from "../connections/pg-client.ts";
 import { type Part, ROLES } from "./role-grants.ts";
 
 /** How a process connects: with the role of its part, or with the rights of its login, and why. */

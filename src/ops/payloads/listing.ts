@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Queryable } from "../../db/client.ts";
-import { createNotifier } from "../../db/notifier.ts";
+import { createNotifier } from "../../db/connections/notifier.ts";
 import { findTablesOf } from "../../rounds/lists/table-filter-store.ts";
 import type { OpsParts } from "../contract.ts";
 

@@ -6,11 +6,11 @@ import Cursor from "pg-cursor";
 import { from as copyFrom, to as copyTo } from "pg-copy-streams";
 import pg from "pg";
 import type { Connection } from "./connection.ts";
-import { ConnectionLostError, isConnectionClosing } from "./errors.ts";
-import { asError } from "../errors.ts";
-import type { Rows, StatementKind } from "./query.ts";
-import { rowTypes } from "./row-types.ts";
-import type { CompiledStatement } from "./statement.ts";
+import { ConnectionLostError, isConnectionClosing } from "../errors.ts";
+import { asError } from "../../errors.ts";
+import type { Rows, StatementKind } from "../query.ts";
+import { rowTypes } from "../row-types.ts";
+import type { CompiledStatement } from "../statement.ts";
 
 /** Statements that are prepared by name; a program has some 800, and each connection keeps a plan of those it ran. */
 const NAMED_STATEMENTS = 2_000;

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 import pg from "pg";
-import { reasonOf } from "../errors.ts";
-import type { Log } from "../log.ts";
+import { reasonOf } from "../../errors.ts";
+import type { Log } from "../../log.ts";
 import { Connection } from "./connection.ts";
-import { ConnectionLostError } from "./errors.ts";
-import { roleOption } from "./roles/take-role.ts";
+import { ConnectionLostError } from "../errors.ts";
+import { roleOption } from "../roles/take-role.ts";
 
 /** A short gap is harmless: every listener also polls. */
 const RETRY_MS = 1_000;

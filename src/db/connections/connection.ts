@@ -1,7 +1,7 @@
 import { Socket } from "node:net";
 import pg from "pg";
-import { ConnectionLostError, isConnectionClosing } from "./errors.ts";
-import { rowTypes } from "./row-types.ts";
+import { ConnectionLostError, isConnectionClosing } from "../errors.ts";
+import { rowTypes } from "../row-types.ts";
 
 /** A server that accepts a connection and does not greet within this is out of reach. */
 const CONNECT_MS = 5_000;

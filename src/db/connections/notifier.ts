@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { reasonOf } from "../errors.ts";
-import type { Log } from "../log.ts";
-import type { Sql } from "./client.ts";
+import { reasonOf } from "../../errors.ts";
+import type { Log } from "../../log.ts";
+import type { Sql } from "../client.ts";
 
 /** The channel on which API processes hear that tables changed. */
 export const PUBLISHED_CHANNEL = "roundhouse_published";

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { codeOf, UsageError } from "../errors.ts";
+import { codeOf, UsageError } from "../../errors.ts";
 
 /**
  * A migration that changes a table waits for its users, and later users, also readers, wait behind the migration. So it

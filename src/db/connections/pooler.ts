@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import pg from "pg";
-import { UsageError } from "../errors.ts";
-import { withoutPassword } from "../log.ts";
+import { UsageError } from "../../errors.ts";
+import { withoutPassword } from "../../log.ts";
 
 /** A pooler lends the connection that was returned last, so the first check detects it unless many others are active. */
 const LOOKS = 5;

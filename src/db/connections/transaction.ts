@@ -1,8 +1,8 @@
-import { asError } from "../errors.ts";
-import type { Queryable, Transaction } from "./client.ts";
-import { type Executor, Query, type Rows, type StatementKind } from "./query.ts";
+import { asError } from "../../errors.ts";
+import type { Queryable, Transaction } from "../client.ts";
+import { type Executor, Query, type Rows, type StatementKind } from "../query.ts";
 import type { Session } from "./session.ts";
-import { type CompiledStatement, Identifier, Json, type JsonValue, type Template, type Value } from "./statement.ts";
+import { type CompiledStatement, Identifier, Json, type JsonValue, type Template, type Value } from "../statement.ts";
 
 /** What runs in a transaction. */
 export type Work<Result> = (tx: Transaction) => Result | Promise<Result>;

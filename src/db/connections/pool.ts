@@ -1,11 +1,11 @@
 import pg from "pg";
-import type { connect, Pipeline, Sql } from "./client.ts";
+import type { connect, Pipeline, Sql } from "../client.ts";
 import { Connection } from "./connection.ts";
-import { ConnectionLostError, isStalePlan } from "./errors.ts";
-import { type Executor, type Query, type Rows, type StatementKind } from "./query.ts";
-import { roleOption } from "./roles/take-role.ts";
+import { ConnectionLostError, isStalePlan } from "../errors.ts";
+import { type Executor, type Query, type Rows, type StatementKind } from "../query.ts";
+import { roleOption } from "../roles/take-role.ts";
 import { createStatementNames, Session } from "./session.ts";
-import { compileStatement, type CompiledStatement } from "./statement.ts";
+import { compileStatement, type CompiledStatement } from "../statement.ts";
 import { inTransaction, queryable, type Work } from "./transaction.ts";
 import { STEADY, type Use, USES } from "./uses.ts";
 

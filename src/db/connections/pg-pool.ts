@@ -1,7 +1,7 @@
 import pg from "pg";
 import { Connection } from "./connection.ts";
-import { ConnectionLostError } from "./errors.ts";
-import { roleOption } from "./roles/take-role.ts";
+import { ConnectionLostError } from "../errors.ts";
+import { roleOption } from "../roles/take-role.ts";
 
 const STATEMENT_MS = 10_000;
 const DEADLINE_MS = STATEMENT_MS + 1_500;
