@@ -2,7 +2,7 @@ import { drawer, type Plot } from "../charts/draw.ts";
 import { callsPlot } from "../charts/over-time.ts";
 import { reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
-import { number } from "./format.ts";
+import { number } from "./text/format.ts";
 
 /** A plot with the table of its numbers; without the drawing if that failed. */
 export interface Figure {

@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { Eta } from "eta";
-import { helpersFor } from "./format.ts";
+import { helpersFor } from "./text/format.ts";
 import type { NavEntry } from "./nav.ts";
 import type { Crumb, PageHeader, Width } from "./view.ts";
 
@@ -35,7 +35,7 @@ const eta = new Eta({
 
 /**
  * Renders a page: a template with its data inside a layout, both named relative to `src` (`ops/board/board`). A
- * template also has `h`, the helpers of src/frame/format.ts; `ui(name, properties)`, the components of
+ * template also has `h`, the helpers of src/frame/text/format.ts; `ui(name, properties)`, the components of
  * src/frame/components; and `visitor`, the person who is signed in.
  */
 export function renderPage(names: { template: string; layout: string }, data: object, frame: Frame): string {

@@ -3,7 +3,7 @@ import type { z } from "zod";
 import type { Responder } from "./responder.ts";
 import { type FileInput, readForm, typed, type Typed } from "./body.ts";
 import { PageError } from "./errors.ts";
-import { fieldLabel } from "./field-label.ts";
+import { fieldLabel } from "./text/field-label.ts";
 import type { PageReply, Shown } from "./view.ts";
 import { type Attempt, backOf, showProblem } from "./problem-page.ts";
 

@@ -1,6 +1,6 @@
 import type { Response } from "express";
 import type { Reply } from "../http/request.ts";
-import type { Tone } from "./format.ts";
+import type { Tone } from "./text/format.ts";
 
 /** A link of the breadcrumbs. */
 export interface Crumb {

@@ -1,4 +1,4 @@
-import { escape } from "../frame/escape.ts";
+import { escape } from "../frame/text/escape.ts";
 
 /** A feed and its entries, newest first. */
 export interface Feed {

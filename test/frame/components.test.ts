@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
-import { highlight } from "../../src/frame/highlight.ts";
+import { highlight } from "../../src/frame/text/highlight.ts";
 import { grouped } from "../../src/frame/nav.ts";
 import { renderPage } from "../../src/frame/render.ts";
-import { sparkline } from "../../src/frame/sparkline.ts";
+import { sparkline } from "../../src/frame/text/sparkline.ts";
 
 it("draws a sparkline from 0, with gaps for unknown values", () => {
   expect(sparkline([0, 10])).toEqual({ line: "M0 22L100 2", area: "M0 24L0 22L100 2L100 24Z" });

@@ -7,7 +7,7 @@ import { giveUpLostRun } from "../../src/calibration/runs/lost-attempts-store.ts
 import { runWaitingCalibration } from "../../src/calibration/manual-calibration.ts";
 import { claimManualRun } from "../../src/calibration/runs/manual-run-store.ts";
 import { csvText } from "../../src/csv.ts";
-import { minus } from "../../src/frame/format.ts";
+import { minus } from "../../src/frame/text/format.ts";
 import { roundhouse } from "../cli/world.ts";
 import { testContext } from "../support/context.ts";
 import { tableEntry } from "../support/houses.ts";

@@ -7,9 +7,9 @@ import { connect } from "../../src/db/client.ts";
 import { auditEntry } from "../../src/ops/audit-entry.ts";
 import { auditFile } from "../../src/ops/audit/pages.ts";
 import type { OpsAction, OpsPage, OpsParts } from "../../src/ops/contract.ts";
-import { duration, helpersFor } from "../../src/frame/format.ts";
+import { duration, helpersFor } from "../../src/frame/text/format.ts";
 import * as csv from "../../src/csv.ts";
-import * as format from "../../src/frame/format.ts";
+import * as format from "../../src/frame/text/format.ts";
 import * as paths from "../../src/http/paths.ts";
 import { mayDo } from "../../src/ops/routes.ts";
 import { actions, pages } from "../../src/ops/index.ts";
@@ -438,7 +438,7 @@ it("a path that only begins like /ops is as unknown as any other path, to every 
 describe("helpers", () => {
   it("have examples that hold", () => {
     const claims = [
-      ...listExamples("src/frame/format.ts").flatMap((example) => runExample(example, { ...format })),
+      ...listExamples("src/frame/text/format.ts").flatMap((example) => runExample(example, { ...format })),
       ...listExamples("src/csv.ts").flatMap((example) => runExample(example, { ...csv })),
       ...listExamples("src/http/paths.ts").flatMap((example) => runExample(example, { ...paths })),
     ];

@@ -13,7 +13,7 @@ import { USAGE_FACTS_KEPT_DAYS } from "../../src/housekeeping/limits.ts";
 import { ENDED_KEPT_DAYS } from "../../src/mail/limits.ts";
 import { SESSION_SECONDS as OPS_SECONDS } from "../../src/ops/sign-in/limits.ts";
 import { helplineBlocks, readHelplines } from "../../src/site/legal/helplines.ts";
-import { prose } from "../../src/frame/prose.ts";
+import { prose } from "../../src/frame/text/prose.ts";
 import { addRounds, errorBody, makeWorld, secondsAgo, type World } from "../api/world.ts";
 import { promisesIn } from "../forecasts/words.ts";
 import { eventually } from "../support/eventually.ts";

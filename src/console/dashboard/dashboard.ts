@@ -2,7 +2,7 @@ import { type Account, findAccount, listHeldPlans } from "../../callers/account-
 import { listOwnKeys } from "../../callers/holder-key-store.ts";
 import { listPlans } from "../../callers/plan-store.ts";
 import { ACTIVE_KEYS } from "../../callers/store.ts";
-import { number, timeText } from "../../frame/format.ts";
+import { number, timeText } from "../../frame/text/format.ts";
 import { walletMicros } from "../../ledger/store.ts";
 import type { TopupMethod } from "../../topups/contract.ts";
 import { configuredMethods } from "../../topups/methods.ts";

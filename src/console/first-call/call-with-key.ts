@@ -1,4 +1,4 @@
-import { indented } from "../../frame/indented.ts";
+import { indented } from "../../frame/text/indented.ts";
 
 /** The response to a call, as the page shows it. */
 export interface LiveResponse {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { csvText } from "../../csv.ts";
 import { PageError } from "../../frame/errors.ts";
-import { timeText } from "../../frame/format.ts";
+import { timeText } from "../../frame/text/format.ts";
 import { usd } from "../../money.ts";
 import { listStatement, type StatementEntry } from "../../ledger/statement-store.ts";
 import { walletMicros } from "../../ledger/store.ts";

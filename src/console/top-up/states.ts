@@ -1,4 +1,4 @@
-import type { Tone } from "../../frame/format.ts";
+import type { Tone } from "../../frame/text/format.ts";
 import type { TopupState } from "../../topups/contract.ts";
 
 /** Label and meaning of each state of a top-up. */

@@ -10,7 +10,7 @@ import { opsPage } from "../contract.ts";
 import { csvText } from "../../csv.ts";
 import { type Figure, figureOf } from "../../frame/figure.ts";
 import { featureText } from "./list.ts";
-import { byOf, periodLabel, shownVerdict, TONES } from "../../frame/accuracy-format.ts";
+import { byOf, periodLabel, shownVerdict, TONES } from "../../frame/text/accuracy-format.ts";
 import { figuresOf, sectionsOf } from "./sections.ts";
 import { nameOf } from "./formats.ts";
 

@@ -6,9 +6,17 @@ import { verdictOf } from "../../forecasts/accuracy/figures/verdict.ts";
 import { opsPage, type OpsParts } from "../contract.ts";
 import { csvText } from "../../csv.ts";
 import { PageError } from "../../frame/errors.ts";
-import type { Tone } from "../../frame/format.ts";
+import type { Tone } from "../../frame/text/format.ts";
 import { choose, PER_PAGE } from "../payloads/listing.ts";
-import { digits, periodLabel, ratesText, share, shownVerdict, skillText, TONES } from "../../frame/accuracy-format.ts";
+import {
+  digits,
+  periodLabel,
+  ratesText,
+  share,
+  shownVerdict,
+  skillText,
+  TONES,
+} from "../../frame/text/accuracy-format.ts";
 import { evidence, nameOf, voidsText } from "./formats.ts";
 
 /** Lines of a file: one feature of every table, where there are four times as many tables as we expect. */

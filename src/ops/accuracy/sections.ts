@@ -15,7 +15,7 @@ import {
   ratesText,
   share,
   skillText,
-} from "../../frame/accuracy-format.ts";
+} from "../../frame/text/accuracy-format.ts";
 import { evidence } from "./formats.ts";
 
 /** A table of texts, as the page and the file show it. */

@@ -1,5 +1,5 @@
 import { statusOf } from "../../houses/status.ts";
-import { duration, type Tone, timeText } from "../../frame/format.ts";
+import { duration, type Tone, timeText } from "../../frame/text/format.ts";
 import type { HouseFacts } from "./house-facts-store.ts";
 import type { OpenAlert } from "./open-store.ts";
 import type { Problem } from "./problems.ts";

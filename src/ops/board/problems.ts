@@ -1,6 +1,6 @@
 import type { Pause, ReportedWorker } from "../../queue/runs/inspect.ts";
 import { MOST_ATTEMPTS } from "../../backfill/gap-plan.ts";
-import { duration, type Tone, timeText } from "../../frame/format.ts";
+import { duration, type Tone, timeText } from "../../frame/text/format.ts";
 import type { HouseFacts } from "./house-facts-store.ts";
 import { houseProblem } from "./house-problem.ts";
 import type { OpenAlert, OpenFacts, OpenNotice } from "./open-store.ts";

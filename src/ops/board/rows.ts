@@ -1,6 +1,6 @@
 import { wilsonInterval } from "../../forecasts/accuracy/figures/intervals.ts";
 import { statusOf, type Status } from "../../houses/status.ts";
-import type { Tone } from "../../frame/format.ts";
+import type { Tone } from "../../frame/text/format.ts";
 import type { HouseFacts } from "./house-facts-store.ts";
 import { latencyQuantile, type LatencyBound } from "./latency.ts";
 import type { OpenFacts, Usual } from "./open-store.ts";

@@ -1,4 +1,4 @@
-import type { Tone } from "../../frame/format.ts";
+import type { Tone } from "../../frame/text/format.ts";
 import type { Role } from "../contract.ts";
 import type { Problem } from "./problems.ts";
 

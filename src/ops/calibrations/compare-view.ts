@@ -1,5 +1,5 @@
 import type { Side } from "../../calibration/calibration-view.ts";
-import { digits, share, skillText } from "../../frame/accuracy-format.ts";
+import { digits, share, skillText } from "../../frame/text/accuracy-format.ts";
 
 /** Calibrations in one table: more do not fit on a screen, and a plot has no more shapes. */
 export const MOST_COMPARED = 8;

@@ -13,7 +13,7 @@ import { skillPlot } from "../../charts/skill.ts";
 import type { Queryable } from "../../db/client.ts";
 import { UsageError } from "../../errors.ts";
 import { type Figure, figureOf } from "../../frame/figure.ts";
-import { BIN_COLUMNS, binRow, pointOf } from "../../frame/accuracy-format.ts";
+import { BIN_COLUMNS, binRow, pointOf } from "../../frame/text/accuracy-format.ts";
 import type { Log } from "../../log.ts";
 import { auditEntry } from "../audit-entry.ts";
 import { opsAction, opsPage } from "../contract.ts";

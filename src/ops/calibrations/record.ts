@@ -5,7 +5,7 @@ import { findCalibration } from "../../calibration/calibration-store.ts";
 import { detailOf } from "../../calibration/calibration-view.ts";
 import { findLiveRecord } from "../../calibration/runs/live-record-store.ts";
 import { findRunOf } from "../../calibration/runs/run-list-store.ts";
-import { BIN_COLUMNS, binRow, HEIGHT_COLUMNS, heightRows, pointOf } from "../../frame/accuracy-format.ts";
+import { BIN_COLUMNS, binRow, HEIGHT_COLUMNS, heightRows, pointOf } from "../../frame/text/accuracy-format.ts";
 import { opsPage } from "../contract.ts";
 import { figureOf } from "../../frame/figure.ts";
 import { idOf } from "../../frame/path-id.ts";

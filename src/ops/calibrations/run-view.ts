@@ -1,5 +1,5 @@
 import type { ListedRun } from "../../calibration/runs/run-list-store.ts";
-import type { Tone } from "../../frame/format.ts";
+import type { Tone } from "../../frame/text/format.ts";
 
 /** The path of the list of calibrations. */
 export const CALIBRATIONS = "/ops/calibrations";

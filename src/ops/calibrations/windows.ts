@@ -1,5 +1,5 @@
 import type { Detail } from "../../calibration/calibration-view.ts";
-import { digits, ratesText } from "../../frame/accuracy-format.ts";
+import { digits, ratesText } from "../../frame/text/accuracy-format.ts";
 import { evidence } from "../accuracy/formats.ts";
 
 /** What {@link windowRows} gives. */

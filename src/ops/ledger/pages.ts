@@ -3,7 +3,7 @@ import { findTransaction, listSideSums, listTransactions, listWallets } from "..
 import { sumMicros, thousands, usd } from "../../money.ts";
 import type { LedgerSide, Posting } from "../../ledger/posting.ts";
 import { listProposals } from "../../ledger/reversal-store.ts";
-import { minus } from "../../frame/format.ts";
+import { minus } from "../../frame/text/format.ts";
 import { opsPage } from "../contract.ts";
 import { idOf } from "../../frame/path-id.ts";
 import { PER_PAGE } from "../payloads/listing.ts";

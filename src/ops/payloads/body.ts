@@ -1,4 +1,4 @@
-import { indented } from "../../frame/indented.ts";
+import { indented } from "../../frame/text/indented.ts";
 import { gunzipSync } from "node:zlib";
 import { reasonOf } from "../../errors.ts";
 

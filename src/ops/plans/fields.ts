@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { PlanChanges, PlanSettings } from "../../callers/plan-store.ts";
-import { number } from "../../frame/format.ts";
+import { number } from "../../frame/text/format.ts";
 import { parseUsd, usd } from "../../money.ts";
 
 const whole = (what: string) =>

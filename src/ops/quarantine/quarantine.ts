@@ -2,7 +2,7 @@ import { z } from "zod";
 import { decideOnItems, MOST_ITEMS, RELEASABLE } from "../../corrections/quarantine-decisions.ts";
 import { countItems, findItem, listItems } from "../../rounds/lists/quarantine-list-store.ts";
 import { auditedAction } from "../audited-action.ts";
-import { indented } from "../../frame/indented.ts";
+import { indented } from "../../frame/text/indented.ts";
 import { opsPage } from "../contract.ts";
 import { idOf } from "../../frame/path-id.ts";
 import {

@@ -1,5 +1,5 @@
 import { findRun, type RunDetail } from "../../queue/runs/inspect.ts";
-import type { Tone } from "../../frame/format.ts";
+import type { Tone } from "../../frame/text/format.ts";
 import { opsPage } from "../contract.ts";
 import { mayDo } from "../routes.ts";
 import { orUnavailable, requireReadableQueue } from "./access.ts";

@@ -6,7 +6,7 @@ import { listHitRates } from "../../forecasts/accuracy/rates-store.ts";
 import { reasonOf } from "../../errors.ts";
 import type { Log } from "../../log.ts";
 import { listTableModels, type TableModel } from "../../forecasts/model/models-store.ts";
-import { byOf, periodLabel, ratesOf, share } from "../../frame/accuracy-format.ts";
+import { byOf, periodLabel, ratesOf, share } from "../../frame/text/accuracy-format.ts";
 import { within } from "../../http/within.ts";
 import type { SitePage } from "../send-page.ts";
 import { timedCache } from "../timed-cache.ts";

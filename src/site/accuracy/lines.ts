@@ -2,7 +2,7 @@ import type { Table } from "../../published/tables.ts";
 import { mergePeriods, type PeriodSums, showAccuracy } from "../../forecasts/accuracy/present.ts";
 import { parameterSetOf } from "../../forecasts/model/model-name.ts";
 import { verdictOf } from "../../forecasts/accuracy/figures/verdict.ts";
-import { digits, ratesText, share, shownVerdict, skillText, TONES } from "../../frame/accuracy-format.ts";
+import { digits, ratesText, share, shownVerdict, skillText, TONES } from "../../frame/text/accuracy-format.ts";
 import { ALL_FEATURES, type AskedAccuracy } from "./selection.ts";
 import { LEAST } from "./skill.ts";
 

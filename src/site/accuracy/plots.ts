@@ -12,8 +12,8 @@ import {
   ratesText,
   share,
   skillText,
-} from "../../frame/accuracy-format.ts";
-import { timeText } from "../../frame/format.ts";
+} from "../../frame/text/accuracy-format.ts";
+import { timeText } from "../../frame/text/format.ts";
 import type { Measured } from "./lines.ts";
 import { LEAST } from "./skill.ts";
 

@@ -1,4 +1,4 @@
-import { LEAST_FOR_SKILL, skillText } from "../../frame/accuracy-format.ts";
+import { LEAST_FOR_SKILL, skillText } from "../../frame/text/accuracy-format.ts";
 
 /** A skill with its confidence interval. */
 export interface Skill {

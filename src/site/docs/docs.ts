@@ -6,7 +6,7 @@ import { type Parameter, parametersOf } from "../../api/openapi/parameters.ts";
 import type { ListedPlan } from "../../callers/plan-store.ts";
 import type { SitePage } from "../send-page.ts";
 import { shownPlans } from "../plans/plans.ts";
-import { prose } from "../../frame/prose.ts";
+import { prose } from "../../frame/text/prose.ts";
 import { CHANGES } from "./changes.ts";
 import { errorRows } from "./errors.ts";
 import { fieldsOf, typeOf } from "./fields.ts";

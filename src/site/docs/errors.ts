@@ -1,6 +1,6 @@
 import { FAILURES } from "../../http/errors.ts";
 import type { SitePage } from "../send-page.ts";
-import { prose } from "../../frame/prose.ts";
+import { prose } from "../../frame/text/prose.ts";
 import { sidebar } from "./sidebar.ts";
 
 /** The page of all API errors, at the address in each error's `docs_url`. */

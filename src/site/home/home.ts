@@ -3,7 +3,7 @@ import type { Table } from "../../published/tables.ts";
 import type { ListedPlan } from "../../callers/plan-store.ts";
 import type { PublishedReadingJson } from "../../forecasts/readings/reading-state.ts";
 import type { Figure } from "../../frame/figure.ts";
-import { ratesText } from "../../frame/accuracy-format.ts";
+import { ratesText } from "../../frame/text/accuracy-format.ts";
 import type { SitePage } from "../send-page.ts";
 import { samplesOf } from "../docs/samples.ts";
 import { shownTable } from "../houses/houses.ts";

@@ -1,5 +1,5 @@
 import { statusOf, type Status } from "../../houses/status.ts";
-import type { Tone } from "../../frame/format.ts";
+import type { Tone } from "../../frame/text/format.ts";
 import type { ListedHouse } from "../site-store.ts";
 
 /** A house as pages show it. */

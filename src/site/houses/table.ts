@@ -2,7 +2,7 @@ import { wilsonInterval } from "../../forecasts/accuracy/figures/intervals.ts";
 import type { ReadingState } from "../../forecasts/readings/reading-state.ts";
 import { readingText, showFacts } from "../../forecasts/readings/reading-text.ts";
 import { type SurvivalPoint, survivalPlot } from "../../charts/survival.ts";
-import { decimalsOf, ratesText, share } from "../../frame/accuracy-format.ts";
+import { decimalsOf, ratesText, share } from "../../frame/text/accuracy-format.ts";
 import type { Figure } from "../../frame/figure.ts";
 import type { Memory } from "../../published/memory.ts";
 import type { Table } from "../../published/tables.ts";

@@ -1,4 +1,4 @@
-import { duration, number } from "../../../frame/format.ts";
+import { duration, number } from "../../../frame/text/format.ts";
 import { within } from "../../../http/within.ts";
 import { readDepths } from "../../../queue/runs/inspect.ts";
 import type { OpsParts } from "../../contract.ts";

@@ -1,8 +1,8 @@
-import { ratePlot } from "../charts/over-time.ts";
-import type { RateSums } from "../forecasts/accuracy/rates-store.ts";
-import { wilsonInterval } from "../forecasts/accuracy/figures/intervals.ts";
-import type { Measured } from "../forecasts/accuracy/measure.ts";
-import type { ReliabilityBin } from "../forecasts/accuracy/figures/reliability.ts";
+import { ratePlot } from "../../charts/over-time.ts";
+import type { RateSums } from "../../forecasts/accuracy/rates-store.ts";
+import { wilsonInterval } from "../../forecasts/accuracy/figures/intervals.ts";
+import type { Measured } from "../../forecasts/accuracy/measure.ts";
+import type { ReliabilityBin } from "../../forecasts/accuracy/figures/reliability.ts";
 import { minus, type Tone } from "./format.ts";
 
 /** Formats of figures: unknown is a dash, a rate is a percentage, a loss is in nats. */

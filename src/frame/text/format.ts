@@ -1,7 +1,7 @@
-import { thousands, usd, usdCents } from "../money.ts";
+import { thousands, usd, usdCents } from "../../money.ts";
 import { escape } from "./escape.ts";
 import { highlight } from "./highlight.ts";
-import { grouped } from "./nav.ts";
+import { grouped } from "../nav.ts";
 import { prose } from "./prose.ts";
 import { sparkline } from "./sparkline.ts";
 
