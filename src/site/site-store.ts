@@ -133,14 +133,15 @@ export async function readWork(tx: Transaction): Promise<Work> {
   return work;
 }
 
-/** An open notice about a table, as callers get it. */
+/** The open notices of a table, as callers get them. */
 export interface OpenNotice {
+  ids: readonly bigint[];
   table: string;
   simulated: boolean;
   text: string;
 }
 
-/** Returns the open continuity notices, at most `limit`, and their total. */
+/** Returns the open continuity notices of at most `limit` tables, and the number of tables that have any. */
 export async function listSiteNotices(
   tx: Transaction,
   limit: number,
@@ -149,11 +150,13 @@ export async function listSiteNotices(
     select
       t.house_id || '/' || t.game || '/' || t.market as table,
       h.simulated,
+      open.ids,
       open.text,
       count(*) over ()::integer as total
     from (
       select
         table_id,
+        array_agg(id order by id) as ids,
         string_agg(
           upper(left(text, 1)) || substr(text, 2), '. '
           order by array_position(${[...NOTICE_ORDER]}::text[], kind)
@@ -168,7 +171,7 @@ export async function listSiteNotices(
     limit ${limit}`;
   return {
     total: rows[0]?.total ?? 0,
-    notices: rows.map(({ table, simulated, text }) => ({ table, simulated, text })),
+    notices: rows.map(({ total: _, ...notice }) => notice),
   };
 }
 

@@ -266,17 +266,24 @@ describe("/status", () => {
     }
   });
 
-  it("shows open notices as callers get them", async () => {
-    await world.sql`
-      insert into notices (table_id, kind, text)
-      select id, 'gap', '3 rounds are missing'
-      from tables
-      where house_id = 'beta'`;
+  it("shows open notices as callers get them, and closed ones apart", async () => {
+    const made = await world.sql<{ id: bigint }[]>`
+      insert into notices (table_id, kind, text, closed_at)
+      select id, 'gap', text, closed_at
+      from tables, (values ('3 rounds are missing', null), ('1 round is missing', now())) as n (text, closed_at)
+      where house_id = 'beta'
+      returning id`;
+    const [open, closed] = made.map(({ id }) => `id="notice-${id}"`);
     const far = await makeWorld({}, { on: world });
     try {
-      expect((await ask("/status", far)).text).toContain(
-        '<strong>beta/crash/eu</strong><span class="badge info">simulated</span>3 rounds are missing',
+      const { text } = await ask("/status", far);
+      expect(text).toContain(
+        `<li><span ${open}></span><strong>beta/crash/eu</strong><span class="badge info">simulated</span>3 rounds are missing`,
       );
+      const [, list = ""] = text.split("Closed notices, 90 days");
+      expect(list).toContain(closed);
+      expect(list).toContain("1 round is missing");
+      expect(list).not.toContain("3 rounds are missing");
     } finally {
       await far.close();
     }

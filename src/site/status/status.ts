@@ -66,7 +66,7 @@ export function statusPage(parts: StatusParts): SitePage {
       version,
       overall: overallOf(states, parts.work !== null),
       states: states.map((state) => ({ ...state, uptime: uptimeOf(UPTIME_OF[state.name] ?? "") })),
-      incidents,
+      closed: incidents && incidents.filter(({ closedAt }) => closedAt !== null),
       isWorkKnown: parts.work !== null,
       houses: all && {
         total: houses?.total ?? 0,
