@@ -171,7 +171,7 @@ export async function listSiteNotices(
     limit ${limit}`;
   return {
     total: rows[0]?.total ?? 0,
-    notices: rows.map(({ total: _, ...notice }) => notice),
+    notices: rows.map(({ ids, table, simulated, text }) => ({ ids, table, simulated, text })),
   };
 }
 
