@@ -3,7 +3,7 @@ import { lockState } from "../pass/add.ts";
 import { chancesNow } from "../pass/compute/issue.ts";
 import { snapshotOf } from "../pass/compute/learn.ts";
 import type { PassState } from "../pass/compute/state.ts";
-import { saveSnapshot } from "../pass/stores/write-store.ts";
+import { saveSnapshot } from "../pass/stores/write-forecasts-store.ts";
 import type { Color } from "../rounds/colors.ts";
 import { refreshNoticesWithin } from "../rounds/notices/notices-store.ts";
 import { saveModels } from "../forecasts/model/models-store.ts";

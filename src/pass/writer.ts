@@ -4,7 +4,8 @@ import type { Query } from "../db/query.ts";
 import { codeOf } from "../errors.ts";
 import { endPollStatements, type EndedPoll } from "../houses/polling/poll-store.ts";
 import type { CompletePassRows } from "./compute/state.ts";
-import { passStatements, type HeldLease, type NotedResponse } from "./stores/write-store.ts";
+import { passStatements } from "./stores/write-store.ts";
+import type { HeldLease, NotedResponse } from "./stores/write-heads-store.ts";
 
 /** The content of one commit: passes of one poll, and the end of the poll if they are its last. */
 export interface Rows {

@@ -5,7 +5,7 @@ import { listTablesToVerify } from "./verify-store.ts";
 import { rebuildTable } from "./walk.ts";
 import { lockHeads } from "../tables/heads-store.ts";
 import { saveRebuiltHead } from "./rebuilt-head-store.ts";
-import { saveSnapshot } from "../pass/stores/write-store.ts";
+import { saveSnapshot } from "../pass/stores/write-forecasts-store.ts";
 
 /** What a repair rebuilt, or why it could not. */
 export type RepairOutcome =

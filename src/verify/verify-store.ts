@@ -1,6 +1,6 @@
 import type { Queryable, Sql, Transaction } from "../db/client.ts";
 import type { Fairness } from "../houses/fairness/settings.ts";
-import { asSet, setColumns, type StoredSet } from "../pass/stores/load-store.ts";
+import { asSet, setColumns, type StoredSet } from "../pass/stores/set-store.ts";
 import { SOURCES, type ForecastSetRow, type RoundRow, type ScoreSetRow } from "../pass/compute/rows.ts";
 import { fromDatabase } from "../pass/compute/times.ts";
 import type { Color } from "../rounds/colors.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { connect, openPipeline, type Pipeline, type Sql } from "../../src/db/client.ts";
-import type { HeldLease } from "../../src/pass/stores/write-store.ts";
+import type { HeldLease } from "../../src/pass/stores/write-heads-store.ts";
 import { createWriter, type Rows } from "../../src/pass/writer.ts";
 import { createDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";

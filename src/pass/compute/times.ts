@@ -43,6 +43,11 @@ export function fromDatabase(text: string): string {
   return `${date}T${seconds}.${fraction.padEnd(7, "0")}Z`;
 }
 
+/** The same of a time that may be null. */
+export function optionalTime(text: string | null): string | null {
+  return text === null ? null : fromDatabase(text);
+}
+
 /**
  * A time plus some milliseconds, rounded down to a microsecond, the database's precision.
  *

@@ -7,7 +7,7 @@ import { modelOf } from "../../../src/forecasts/model/table-model.ts";
 import { emptyReading } from "../../../src/forecasts/readings/reading-memory.ts";
 import { hashesOf } from "../../../src/pass/compute/issue.ts";
 import { learnRounds, snapshotOf } from "../../../src/pass/compute/learn.ts";
-import { asSet, setColumns, type StoredSet } from "../../../src/pass/stores/load-store.ts";
+import { asSet, setColumns, type StoredSet } from "../../../src/pass/stores/set-store.ts";
 import { bandOf } from "../../../src/pass/compute/settle.ts";
 import type { Color } from "../../../src/rounds/colors.ts";
 import { multiplierText } from "../../../src/rounds/round.ts";

@@ -1,0 +1,103 @@
+import type { Queryable } from "../../db/client.ts";
+import { fromDatabase, optionalTime } from "../compute/times.ts";
+
+/** Rounds per replay query; a snapshot is at most 64 on-time rounds old, a window covers at most 400. */
+export const REPLAYED_AT_ONCE = 1_024;
+
+/** A stored round as a replay reads it. */
+export interface ReplayRow {
+  seq: bigint;
+  /** Null when it is late. */
+  ordinal: bigint | null;
+  roundId: string;
+  hundredths: number;
+  palette: number;
+  color: number;
+  source: number;
+  requestedAt: string | null;
+  occurredAt: string | null;
+  afterGap: boolean;
+  late: boolean;
+  verified: boolean | null;
+  receivedAt: string;
+  /** 3: received with another result, 5: revised manually (3 if both), 0: neither. No forecast on a disputed one counts. */
+  dispute: 0 | 3 | 5;
+}
+
+interface StoredReplay {
+  table_id: number;
+  seq: bigint;
+  ordinal: bigint | null;
+  round_id: string;
+  hundredths: bigint;
+  palette: number;
+  color: number;
+  source: number;
+  requested_at: string | null;
+  occurred_at: string | null;
+  after_gap: boolean;
+  late: boolean;
+  verified: boolean | null;
+  received_at: string;
+  dispute: 0 | 3 | 5;
+}
+
+function replayColumns(sql: Queryable) {
+  return sql`
+    r.table_id, r.seq, r.ordinal, r.round_id, r.hundredths, r.palette, r.color, r.source, r.requested_at::text,
+    r.occurred_at::text, r.received_at::text, r.after_gap, r.late, r.verified,
+    case
+      when exists (select from conflicts c where c.table_id = r.table_id and c.round_id = r.round_id) then 3
+      when exists (select from round_revision v where v.table_id = r.table_id and v.round_id = r.round_id) then 5
+      else 0
+    end as dispute`;
+}
+
+/** The first rounds of tables after the snapshot and after the oldest open set, by seq. */
+export function listReplays(sql: Queryable, ids: readonly number[]) {
+  return sql<StoredReplay[]>`
+    select ${replayColumns(sql)}
+    from table_heads h
+    left join model_snapshots s on s.table_id = h.table_id and s.model = h.model
+    cross join lateral (
+      select *
+      from rounds
+      where table_id = h.table_id
+        and seq > least(coalesce(s.seq, 0), h.open_sets[1]) -- which are in order
+      order by seq
+      limit ${REPLAYED_AT_ONCE}
+    ) r
+    where h.table_id = any(${ids}::integer[])`;
+}
+
+/** The rounds of a table after a seq, at most 1,024, by seq: for a replay that {@link loadTables} did not read whole. */
+export async function listReplayRows(sql: Queryable, tableId: number, afterSeq: bigint): Promise<ReplayRow[]> {
+  const rows = await sql<StoredReplay[]>`
+    select ${replayColumns(sql)}
+    from rounds r
+    where r.table_id = ${tableId}
+      and r.seq > ${afterSeq}
+    order by r.seq
+    limit ${REPLAYED_AT_ONCE}`;
+  return rows.map(asReplay);
+}
+
+/** A round of a replay from its stored row. */
+export function asReplay(row: StoredReplay): ReplayRow {
+  return {
+    seq: row.seq,
+    ordinal: row.ordinal,
+    roundId: row.round_id,
+    hundredths: Number(row.hundredths),
+    palette: row.palette,
+    color: row.color,
+    source: row.source,
+    requestedAt: optionalTime(row.requested_at),
+    occurredAt: optionalTime(row.occurred_at),
+    afterGap: row.after_gap,
+    late: row.late,
+    verified: row.verified,
+    receivedAt: fromDatabase(row.received_at),
+    dispute: row.dispute,
+  };
+}

@@ -1,0 +1,137 @@
+import type { Queryable } from "../../db/client.ts";
+import type { SnapshotRow } from "../compute/rows.ts";
+import type { CompletePassRows as PassRows } from "../compute/state.ts";
+import { plainArray } from "./arrays.ts";
+import { rowsOf, type Statement, type TableRows } from "./table-rows.ts";
+
+/** Stores forecast sets. */
+export function insertForecastSets(
+  sql: Queryable,
+  s: TableRows<NonNullable<PassRows["forecastSet"]>>,
+): Statement | null {
+  if (s.rows.length === 0) return null;
+  return sql`
+    insert into forecast_sets (
+      table_id, cutoff_seq, cutoff_ordinal, model, first_seq, issued_at, pause_ms, absent_at, cutoff_round_id,
+      target_round_id, history_hash, features, horizons, p_ppm, base_ppm, reference_ppm, ends, prev_hash, hashes
+    )
+    select
+      table_id, cutoff_seq, cutoff_ordinal, model, first_seq, issued_at, pause_ms, absent_at, cutoff_round_id,
+      target_round_id, substr(${s.hashes(({ historyHash }) => historyHash)}, (32 * place - 31)::integer, 32),
+      features::smallint[], horizons::smallint[], p_ppm::integer[], base_ppm::integer[], reference_ppm::integer[],
+      ends::bigint[], substr(${s.hashes(({ prevHash }) => prevHash)}, (32 * place - 31)::integer, 32), hashes
+    from unnest(
+      ${s.tableIds}::integer[],
+      ${s.plain(({ cutoffSeq }) => cutoffSeq)}::bigint[],
+      ${s.plain(({ cutoffOrdinal }) => cutoffOrdinal)}::bigint[],
+      ${s.text(({ model }) => model)}::text[],
+      ${s.plain(({ firstSeq }) => firstSeq)}::bigint[],
+      ${s.plain(({ issuedAt }) => issuedAt)}::timestamptz[],
+      ${s.plain(({ pauseMs }) => pauseMs)}::integer[],
+      ${s.plain(({ absentAt }) => absentAt)}::timestamptz[],
+      ${s.text(({ cutoffRoundId }) => cutoffRoundId)}::text[],
+      ${s.text(({ targetRoundId }) => targetRoundId)}::text[],
+      ${s.arrays(({ features }) => features)}::text[],
+      ${s.arrays(({ horizons }) => horizons)}::text[],
+      ${s.arrays(({ pPpm }) => pPpm)}::text[],
+      ${s.arrays(({ basePpm }) => basePpm)}::text[],
+      ${s.arrays(({ referencePpm }) => referencePpm)}::text[],
+      ${s.arrays(({ ends }) => ends)}::text[],
+      ${s.hex(({ hashes }) => hashes)}::bytea[]
+    ) with ordinality as s (
+      table_id, cutoff_seq, cutoff_ordinal, model, first_seq, issued_at, pause_ms, absent_at, cutoff_round_id,
+      target_round_id, features, horizons, p_ppm, base_ppm, reference_ppm, ends, hashes, place
+    )`;
+}
+
+/** Stores score sets. */
+export function insertScoreSets(sql: Queryable, s: TableRows<PassRows["scoreSets"][number]>): Statement | null {
+  if (s.rows.length === 0) return null;
+  return sql`
+    insert into score_sets (
+      table_id, settled_seq, settled_ordinal, target_requested_at, scored_at, forecast_seqs, cutoff_seqs, features,
+      statuses, reasons, outcomes, prev_hash, hashes
+    )
+    select
+      table_id, settled_seq, settled_ordinal, target_requested_at, scored_at, forecast_seqs::bigint[],
+      cutoff_seqs::bigint[], features::smallint[], statuses::smallint[], reasons::smallint[], outcomes::smallint[],
+      substr(${s.hashes(({ prevHash }) => prevHash)}, (32 * place - 31)::integer, 32), hashes
+    from unnest(
+      ${s.tableIds}::integer[],
+      ${s.plain(({ settledSeq }) => settledSeq)}::bigint[],
+      ${s.plain(({ settledOrdinal }) => settledOrdinal)}::bigint[],
+      ${s.plain((row) => row.targetRequestedAt)}::timestamptz[],
+      ${s.plain(({ scoredAt }) => scoredAt)}::timestamptz[],
+      ${s.arrays(({ forecastSeqs }) => forecastSeqs)}::text[],
+      ${s.arrays(({ cutoffSeqs }) => cutoffSeqs)}::text[],
+      ${s.arrays(({ features }) => features)}::text[],
+      ${s.arrays(({ statuses }) => statuses)}::text[],
+      ${s.arrays(({ reasons }) => reasons)}::text[],
+      ${s.arrays(({ outcomes }) => outcomes)}::text[],
+      ${s.hex(({ hashes }) => hashes)}::bytea[]
+    ) with ordinality as s (
+      table_id, settled_seq, settled_ordinal, target_requested_at, scored_at, forecast_seqs, cutoff_seqs, features,
+      statuses, reasons, outcomes, hashes, place
+    )`;
+}
+
+/** Stores a snapshot of a table, in the place of the one of its model. The caller holds the lock of the head. */
+export async function saveSnapshot(tx: Queryable, tableId: number, snapshot: SnapshotRow): Promise<void> {
+  await saveSnapshots(
+    tx,
+    rowsOf([{ tableId }], () => [snapshot]),
+  );
+}
+
+/** Stores snapshots, each in the place of the one of its model. */
+export function saveSnapshots(sql: Queryable, s: TableRows<NonNullable<PassRows["snapshot"]>>): Statement | null {
+  if (s.rows.length === 0) return null;
+  let end = 0;
+  const ends = s.rows.map(({ state }) => (end += state.length));
+  return sql`
+    insert into model_snapshots (table_id, model, ordinal, seq, state, state_hash, reading, reading_hash, refs)
+    select
+      table_id, model, ordinal, seq,
+      substr(${Buffer.concat(s.rows.map(({ state }) => state))}, state_end - state_length + 1, state_length),
+      state_hash, reading, reading_hash, refs
+    from unnest(
+      ${s.tableIds}::integer[],
+      ${s.text(({ model }) => model)}::text[],
+      ${s.plain(({ ordinal }) => ordinal)}::bigint[],
+      ${s.plain(({ seq }) => seq)}::bigint[],
+      ${plainArray(ends)}::integer[],
+      ${s.plain(({ state }) => state.length)}::integer[],
+      ${s.hex(({ stateHash }) => stateHash)}::bytea[],
+      ${s.text(({ reading }) => reading)}::text[],
+      ${s.hex(({ readingHash }) => readingHash)}::bytea[],
+      ${s.text(({ refs }) => JSON.stringify(refs))}::jsonb[]
+    ) as s (table_id, model, ordinal, seq, state_end, state_length, state_hash, reading, reading_hash, refs)
+    on conflict (table_id, model) do update
+    set
+      ordinal = excluded.ordinal,
+      seq = excluded.seq,
+      state = excluded.state,
+      state_hash = excluded.state_hash,
+      reading = excluded.reading,
+      reading_hash = excluded.reading_hash,
+      refs = excluded.refs,
+      updated_at = clock_timestamp()`;
+}
+
+/** Publishes readings, each in the place of the one before. */
+export function publishReadings(sql: Queryable, r: TableRows<NonNullable<PassRows["reading"]>>): Statement | null {
+  if (r.rows.length === 0) return null;
+  return sql`
+    insert into published_readings (table_id, seq, reading)
+    select *
+    from unnest(
+      ${r.tableIds}::integer[],
+      ${r.plain(({ seq }) => seq)}::bigint[],
+      ${r.text(({ reading }) => JSON.stringify(reading))}::jsonb[]
+    )
+    on conflict (table_id) do update
+    set
+      seq = excluded.seq,
+      reading = excluded.reading,
+      published_at = clock_timestamp()`;
+}

@@ -1,0 +1,128 @@
+import type { Queryable } from "../../db/client.ts";
+import { closeUnknownGapsStatement, fillGapsStatement } from "../../rounds/gaps/gaps-store.ts";
+import type { CompletePassRows as PassRows } from "../compute/state.ts";
+import { plainArray } from "./arrays.ts";
+import type { Statement, TableRows } from "./table-rows.ts";
+
+/** Stores rounds. */
+export function insertRounds(sql: Queryable, r: TableRows<PassRows["rounds"][number]>): Statement | null {
+  if (r.rows.length === 0) return null;
+  return sql`
+    insert into rounds (
+      table_id, seq, ordinal, round_id, hundredths, raw_value, palette, color, source, requested_at, received_at,
+      occurred_at, absent_at, after_gap, late, verified, proof_hash, history_hash
+    )
+    select
+      table_id, seq, ordinal, round_id, hundredths, raw_value, palette, color, source, requested_at, received_at,
+      occurred_at, absent_at, after_gap, late, verified, proof_hash,
+      substr(${r.hashes(({ historyHash }) => historyHash)}, (32 * place - 31)::integer, 32)
+    from unnest(
+      ${r.tableIds}::integer[],
+      ${r.plain(({ seq }) => seq)}::bigint[],
+      ${r.plain(({ ordinal }) => ordinal)}::bigint[],
+      ${r.text(({ roundId }) => roundId)}::text[],
+      ${r.plain(({ hundredths }) => hundredths)}::bigint[],
+      ${r.text(({ rawValue }) => rawValue)}::text[],
+      ${r.plain(({ palette }) => palette)}::smallint[],
+      ${r.plain(({ color }) => color)}::smallint[],
+      ${r.plain(({ source }) => source)}::smallint[],
+      ${r.plain(({ requestedAt }) => requestedAt)}::timestamptz[],
+      ${r.plain(({ receivedAt }) => receivedAt)}::timestamptz[],
+      ${r.plain(({ occurredAt }) => occurredAt)}::timestamptz[],
+      ${r.plain(({ absentAt }) => absentAt)}::timestamptz[],
+      ${r.plain(({ afterGap }) => afterGap)}::boolean[],
+      ${r.plain(({ late }) => late)}::boolean[],
+      ${r.plain(({ verified }) => verified)}::boolean[],
+      ${r.hex(({ proofHash }) => proofHash)}::bytea[]
+    ) with ordinality as r (
+      table_id, seq, ordinal, round_id, hundredths, raw_value, palette, color, source, requested_at, received_at,
+      occurred_at, absent_at, after_gap, late, verified, proof_hash, place
+    )`;
+}
+
+/** Opens gaps, each once. */
+export function openGaps(sql: Queryable, g: TableRows<PassRows["gaps"][number]>): Statement | null {
+  if (g.rows.length === 0) return null;
+  return sql`
+    insert into gaps (table_id, from_number, to_number, missing, after_round_id, before_round_id, state, closed_at)
+    select
+      table_id, from_number, to_number, missing, after_round_id, before_round_id,
+      case missing when 0 then 'filled' else 'open' end, case missing when 0 then clock_timestamp() end
+    from unnest(
+      ${g.tableIds}::integer[],
+      ${g.plain(({ fromNumber }) => fromNumber)}::bigint[],
+      ${g.plain(({ toNumber }) => toNumber)}::bigint[],
+      ${g.plain(({ missing }) => missing)}::bigint[],
+      ${g.text(({ afterRoundId }) => afterRoundId)}::text[],
+      ${g.text(({ beforeRoundId }) => beforeRoundId)}::text[]
+    ) as g (table_id, from_number, to_number, missing, after_round_id, before_round_id)
+    on conflict on constraint gap_is_opened_once do nothing`;
+}
+
+/** Fills gaps by the numbers of late rounds. */
+export function fillGaps(sql: Queryable, late: TableRows<bigint>): Statement | null {
+  return late.rows.length === 0 ? null : fillGapsStatement(sql, late.tableIds, plainArray(late.rows));
+}
+
+/** Closes gaps of unknown size that a response showed to be complete. */
+export function closeUnknownGaps(sql: Queryable, shown: TableRows<PassRows["shownGaps"][number]>): Statement | null {
+  if (shown.rows.length === 0) return null;
+  const beforeRoundIds = shown.text(({ beforeRoundId }) => beforeRoundId);
+  return closeUnknownGapsStatement(
+    sql,
+    shown.tableIds,
+    beforeRoundIds,
+    shown.plain(({ found }) => found),
+  );
+}
+
+/** Stores other results of stored rounds, and counts how often each was received. */
+export function saveConflicts(sql: Queryable, c: TableRows<PassRows["conflicts"][number]>): Statement | null {
+  if (c.rows.length === 0) return null;
+  // a response may repeat a conflict; both count, but a statement may change a row only once
+  return sql`
+    insert into conflicts as c (
+      table_id, round_id, kept_hundredths, other_hundredths, other_raw, payload_received_at, times
+    )
+    select table_id, round_id, min(kept), other, min(other_raw), min(payload_received_at), count(*)
+    from unnest(
+      ${c.tableIds}::integer[],
+      ${c.text(({ roundId }) => roundId)}::text[],
+      ${c.plain(({ keptHundredths }) => keptHundredths)}::bigint[],
+      ${c.plain(({ otherHundredths }) => otherHundredths)}::bigint[],
+      ${c.text(({ otherRaw }) => otherRaw)}::text[],
+      ${c.plain((row) => row.payloadReceivedAt)}::timestamptz[]
+    ) as r (table_id, round_id, kept, other, other_raw, payload_received_at)
+    group by table_id, round_id, other
+    order by table_id, round_id, other
+    on conflict on constraint conflict_is_listed_once do update
+    set
+      times = c.times + excluded.times,
+      last_seen_at = clock_timestamp()`;
+}
+
+/** Stores refused items, and counts how often each was received. */
+export function saveQuarantine(sql: Queryable, q: TableRows<PassRows["quarantine"][number]>): Statement | null {
+  if (q.rows.length === 0) return null;
+  return sql`
+    insert into quarantine as q (
+      table_id, payload_received_at, code, reason, round_id, item, item_sha256, times
+    )
+    select table_id, min(payload_received_at), code, min(reason), min(round_id), min(item), item_sha256, count(*)
+    from unnest(
+      ${q.tableIds}::integer[],
+      ${q.plain((row) => row.payloadReceivedAt)}::timestamptz[],
+      ${q.plain(({ code }) => code)}::text[],
+      ${q.text(({ reason }) => reason)}::text[],
+      ${q.text(({ roundId }) => roundId)}::text[],
+      ${q.text(({ item }) => item)}::text[],
+      ${q.plain(({ itemSha256 }) => itemSha256)}::text[]
+    ) as r (table_id, payload_received_at, code, reason, round_id, item, item_sha256)
+    group by table_id, item_sha256, code
+    order by table_id, item_sha256, code
+    on conflict on constraint quarantined_item_is_listed_once do update
+    set
+      times = q.times + excluded.times,
+      reason = excluded.reason,
+      last_seen_at = clock_timestamp()`;
+}
