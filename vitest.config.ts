@@ -19,7 +19,7 @@ export default defineConfig({
     // Tests mostly wait for processes they start. Each worker has one of Redis' 16 logical databases.
     maxWorkers: 6,
     sequence: { sequencer: LongestFirst },
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
   },
 });
