@@ -62,8 +62,8 @@ const LOG_CACHED_MS = 5_000;
 const RECORD_CACHED_MS = 5_000;
 /** Home page loads per client address: far above what a person needs, and programs have the API. */
 const FIRST_PAGE: Size = { points: 120, seconds: 60 };
+/** On the status page and in its feed, which links to them. */
 const NOTICES_SHOWN = 20;
-const INCIDENTS_SHOWN = 20;
 const HOUSES_WITH_HISTORY = 30;
 const INCIDENTS_OF_ONE = 20;
 /** History changes every few minutes. */
@@ -145,7 +145,7 @@ function loadsOf({ sql, log }: SiteParts) {
     polls: load("the results of polls", POLLS_CACHED_MS, listPollSuccess),
     notices: load("the notices", WORK_CACHED_MS, (tx) => listSiteNotices(tx, NOTICES_SHOWN)),
     publicLog: load("the public log", LOG_CACHED_MS, readShownLog),
-    incidents: load("the incidents", HISTORY_CACHED_MS, (tx) => listIncidents(tx, { limit: INCIDENTS_SHOWN })),
+    incidents: load("the incidents", HISTORY_CACHED_MS, (tx) => listIncidents(tx, { limit: NOTICES_SHOWN })),
     uptime: each("the history of availability", HISTORY_CACHED_MS, (tx, of) =>
       listUptime(tx, of.split(" "), UPTIME_DAYS),
     ),
@@ -221,16 +221,15 @@ function mainPages(parts: SiteParts, { loads, draw, readingOf }: Shared): Record
 async function loadStatusPage({ memory, version }: SiteParts, loads: Shared["loads"]): Promise<SitePage> {
   const ids = memory.tables.byHouse.keys().take(HOUSES_WITH_HISTORY);
   const components = [...Object.values(UPTIME_OF), ...ids.map((id) => `house:${id}`)].join(" ");
-  const [houses, polls, work, notices, uptime, incidents] = await Promise.all([
+  const [houses, polls, work, notices, uptime] = await Promise.all([
     loads.houses(),
     loads.polls(),
     loads.work(),
     loads.notices(),
     loads.uptime(components),
-    loads.incidents(),
   ]);
   const [ageSeconds, { liveWindowMs }] = [memory.ageSeconds(), memory.clock()];
-  return statusPage({ version, ageSeconds, liveWindowMs, houses, polls, work, notices, uptime, incidents });
+  return statusPage({ version, ageSeconds, liveWindowMs, houses, polls, work, notices, uptime });
 }
 
 function guides(site: () => string): Record<string, Page> {

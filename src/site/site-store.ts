@@ -139,24 +139,37 @@ export interface OpenNotice {
   table: string;
   simulated: boolean;
   text: string;
+  /** When the first of them was opened. */
+  openedAt: Date;
 }
 
-/** Returns the open continuity notices of at most `limit` tables, and the number of tables that have any. */
-export async function listSiteNotices(
-  tx: Transaction,
-  limit: number,
-): Promise<{ notices: OpenNotice[]; total: number }> {
+/** The notices of the status page. */
+export interface SiteNotices {
+  open: OpenNotice[];
+  /** Tables with an open notice. */
+  tables: number;
+  closed: Incident[];
+}
+
+/**
+ * Returns the open notices of at most `limit` tables, and at most `limit` closed ones; the newest first, so that the
+ * newest `limit` of {@link listIncidents} are among them.
+ */
+export async function listSiteNotices(tx: Transaction, limit: number): Promise<SiteNotices> {
   const rows = await tx<(OpenNotice & { total: number })[]>`
     select
       t.house_id || '/' || t.game || '/' || t.market as table,
       h.simulated,
       open.ids,
       open.text,
+      open.first as "openedAt",
       count(*) over ()::integer as total
     from (
       select
         table_id,
-        array_agg(id order by id) as ids,
+        array_agg(id order by opened_at desc, id desc) as ids,
+        min(opened_at) as first,
+        max(opened_at) as newest,
         string_agg(
           upper(left(text, 1)) || substr(text, 2), '. '
           order by array_position(${[...NOTICE_ORDER]}::text[], kind)
@@ -167,11 +180,12 @@ export async function listSiteNotices(
     ) open
     join tables t on t.id = open.table_id
     join houses h on h.id = t.house_id
-    order by t.house_id, t.position, t.id
+    order by open.newest desc, open.ids[1] desc
     limit ${limit}`;
   return {
-    total: rows[0]?.total ?? 0,
-    notices: rows.map(({ ids, table, simulated, text }) => ({ ids, table, simulated, text })),
+    open: rows.map(({ ids, table, simulated, text, openedAt }) => ({ ids, table, simulated, text, openedAt })),
+    tables: rows[0]?.total ?? 0,
+    closed: await listIncidents(tx, { limit, isClosed: true }),
   };
 }
 
@@ -208,10 +222,18 @@ export interface Incident {
   closedAt: Date | null;
 }
 
-/** Returns the newest notices, open or closed within 90 days, newest first; of one house or table if given. */
+interface WantedIncidents {
+  limit: number;
+  house?: string;
+  tableId?: number;
+  /** Without open ones. */
+  isClosed?: boolean;
+}
+
+/** Returns notices that were opened within 90 days, newest first; of one house or table if given. */
 export async function listIncidents(
   tx: Transaction,
-  { limit, house = null, tableId = null }: { limit: number; house?: string | null; tableId?: number | null },
+  { limit, house, tableId, isClosed = false }: WantedIncidents,
 ): Promise<Incident[]> {
   return tx<Incident[]>`
     select
@@ -227,8 +249,9 @@ export async function listIncidents(
     join tables t on t.id = n.table_id
     join houses h on h.id = t.house_id
     where n.opened_at > now() - interval '90 days'
-      and (${house}::text is null or t.house_id = ${house})
-      and (${tableId}::integer is null or n.table_id = ${tableId})
+      and (${house ?? null}::text is null or t.house_id = ${house ?? null})
+      and (${tableId ?? null}::integer is null or n.table_id = ${tableId ?? null})
+      and (not ${isClosed}::boolean or n.closed_at is not null)
     order by n.opened_at desc, n.id desc
     limit ${limit}`;
 }

@@ -9,6 +9,7 @@ import { createDrawer } from "../../src/charts/draw.ts";
 import { openCheckpoint, parseVerifierKey } from "../../src/signed-note.ts";
 import { publishLog } from "../../src/record/log/publish-log.ts";
 import { leafHash, rootOf } from "../../src/record/log/tree.ts";
+import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import { drawing } from "../../src/site/accuracy/drawings.ts";
 import { skillSentence } from "../../src/site/accuracy/skill.ts";
 import { loader } from "../../src/site/loader.ts";
@@ -16,6 +17,7 @@ import { workStates } from "../../src/site/status/status.ts";
 import { allowSlowness, play, score } from "../api/play.ts";
 import { makeWorld, type World } from "../api/world.ts";
 import { eventually } from "../support/eventually.ts";
+import { houseEntry, tableEntry } from "../support/houses.ts";
 
 const CRASH = "alpha/crash/global";
 let world: World;
@@ -278,12 +280,44 @@ describe("/status", () => {
     try {
       const { text } = await ask("/status", far);
       expect(text).toContain(
-        `<li><span ${open}></span><strong>beta/crash/eu</strong><span class="badge info">simulated</span>3 rounds are missing`,
+        `<li><span ${open}></span><strong>beta/crash/eu</strong><span class="badge info">simulated</span>3 rounds are missing.<small>Opened<time`,
       );
       const [, list = ""] = text.split("Closed notices, 90 days");
       expect(list).toContain(closed);
       expect(list).toContain("1 round is missing");
       expect(list).not.toContain("3 rounds are missing");
+    } finally {
+      await far.close();
+    }
+  });
+
+  it("shows each notice that the feed links to once, however many are open, and closed ones that are older", async () => {
+    const far = await makeWorld();
+    const tables = Array.from({ length: 25 }, (_, n) => tableEntry({ market: `m${n}` }));
+    await applyHouses(far.sql, [houseEntry({ id: "many", tables })]);
+    // of the last tables the newest, of the first ones another that is older; then closed ones
+    await far.sql`
+      insert into notices (table_id, kind, text, opened_at, closed_at)
+      select id, n.kind, 'rounds are missing', now() - n.age - (100 - position / 5) * interval '1 minute', n.closed_at
+      from
+        tables,
+        (
+          values
+            ('gap', interval '0', null),
+            ('stuck', interval '1 day', null),
+            ('gap', interval '2 days', now())
+        ) as n (kind, age, closed_at)
+      where house_id = 'many'
+        and (n.kind = 'gap' or position < 3)`;
+    try {
+      const feed = await (await fetch(`${far.api.url}/status.atom`)).text();
+      const linked = [...feed.matchAll(/status#(notice-\d+)"/g)].map(([, id]) => id);
+      expect(linked).toHaveLength(20);
+      const { text } = await ask("/status", far);
+      const shown = [...text.matchAll(/id="(notice-\d+)"/g)].map(([, id]) => id);
+      expect(shown).toHaveLength(new Set(shown).size);
+      expect(shown).toEqual(expect.arrayContaining(linked));
+      expect(text.split("Closed notices, 90 days")[1]).toContain("Rounds are missing");
     } finally {
       await far.close();
     }

@@ -1,7 +1,7 @@
 import type { SitePage } from "../send-page.ts";
 import { type ShownHouse, shownHouse } from "../home/houses.ts";
 import { atom } from "../atom.ts";
-import type { Incident, ListedHouse, OpenNotice, PollSuccess, UptimeDay, Work } from "../site-store.ts";
+import type { Incident, ListedHouse, PollSuccess, SiteNotices, UptimeDay, Work } from "../site-store.ts";
 import { shownUptime } from "../uptime.ts";
 
 /** A worker reports every few seconds, the scheduler every five: this is twelve missed reports. */
@@ -30,9 +30,8 @@ export interface StatusParts {
   houses: { houses: ListedHouse[]; total: number } | null;
   polls: readonly PollSuccess[] | null;
   work: Work | null;
-  notices: { notices: OpenNotice[]; total: number } | null;
+  notices: SiteNotices | null;
   uptime: readonly UptimeDay[] | null;
-  incidents: readonly Incident[] | null;
 }
 
 /** A part of the service and its state in words. */
@@ -45,7 +44,7 @@ export interface PartState {
 
 /** The status page, from our own rows. It shows only what callers and visitors may know. */
 export function statusPage(parts: StatusParts): SitePage {
-  const { version, liveWindowMs, houses, polls, notices, uptime, incidents } = parts;
+  const { version, liveWindowMs, houses, polls, notices, uptime } = parts;
   const states = [apiState(parts), ...workStates(parts.work)];
   const uptimeOf = (component: string) =>
     uptime &&
@@ -66,7 +65,6 @@ export function statusPage(parts: StatusParts): SitePage {
       version,
       overall: overallOf(states, parts.work !== null),
       states: states.map((state) => ({ ...state, uptime: uptimeOf(UPTIME_OF[state.name] ?? "") })),
-      closed: incidents && incidents.filter(({ closedAt }) => closedAt !== null),
       isWorkKnown: parts.work !== null,
       houses: all && {
         total: houses?.total ?? 0,
