@@ -208,7 +208,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
         to: "on h.table_id = own.table_id",
       },
       {
-        file: "src/pass/stores/write-store.ts",
+        file: "src/pass/stores/write-heads-store.ts",
         from: "      version = n.version,",
         to: "      version = h.version + 1,",
       },
