@@ -6,7 +6,7 @@ const SLICE_MS = 10;
 export class Slices {
   #endsAt = performance.now() + SLICE_MS;
 
-  /** Call it between two steps: it waits for a turn of the event loop if this slice took 10 ms. */
+  /** Call it between two steps: if the slice took 10 ms, it waits for the next tick of the event loop. */
   async next(): Promise<void> {
     if (performance.now() < this.#endsAt) return;
     await eventLoop();

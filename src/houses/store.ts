@@ -58,8 +58,8 @@ export async function loadHouse(sql: Queryable, variables: Variables, id: string
 }
 
 /**
- * Like {@link loadHouse}, for work without requests to the house, such as reading stored payloads: in place of variables
- * that are not set is an address that does not exist.
+ * Like {@link loadHouse}, for work without requests to the house, such as reading stored payloads: variables that are not
+ * set are replaced by an address that does not exist.
  */
 export async function loadHouseToRead(sql: Queryable, variables: Variables, id: string): Promise<House | null> {
   try {

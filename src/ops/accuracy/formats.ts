@@ -1,6 +1,6 @@
 import type { Measured } from "../../forecasts/accuracy/measure.ts";
 
-/** Figures as the operators' pages alone say them; those that visitors see too are in `frame/accuracy-format.ts`. */
+/** Figures of the operators' pages only; those that visitors see too are in `frame/text/accuracy-format.ts`. */
 const NONE = "–";
 
 /** Evidence over many powers of ten. */
