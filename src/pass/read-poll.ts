@@ -68,12 +68,13 @@ export async function readWave(
     const { asked, receivedAt, body } = received;
     const own = served.get(received);
     const isAsBefore = isSamePart && own === undefined;
-    const before = passes.states.get(asked.tableId);
-    if (isAsBefore && !(isCurrent(before, leased) && isAnythingDue(before, issuedAt))) {
+    const cached = passes.states.get(asked.tableId);
+    if (isAsBefore && !(isCurrent(cached, leased) && isAnythingDue(cached, issuedAt))) {
       const response = await polledResponse(received, null, { isRepeat: true, part, served: [] });
-      noted.push({ received, response, ...notedOf(leased, before, received, lease.hasOther) });
+      noted.push({ received, response, ...notedOf(leased, cached, received, lease.hasOther) });
       continue;
     }
+    const before = cached ?? (await loadDropped(passes, asked.tableId));
     if (before === undefined) {
       // damaged, or the houses file was applied meanwhile, without the table
       if (passes.damaged.has(asked.tableId)) await keepPayload(passes, received);
@@ -160,6 +161,12 @@ async function loadMissing(
   if (missing.length === 0) return false;
   const loaded = await loadStates(passes, missing);
   return missing.some((tableId) => loaded.has(tableId) || passes.damaged.has(tableId));
+}
+
+/** A state that was loaded, and dropped since: `normalize-rounds` drops it when a write fails. */
+async function loadDropped(passes: Passes, tableId: number): Promise<PassState | undefined> {
+  if (passes.damaged.has(tableId)) return undefined;
+  return (await loadStates(passes, [tableId])).get(tableId);
 }
 
 /** Whether no other process moved the head since. */

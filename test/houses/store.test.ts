@@ -247,7 +247,7 @@ describe("a house as jobs use it", () => {
     await expect(loadHouse(sql, noVariables, "alpha")).rejects.toThrow("the variable HOUSE_TOKEN is not set");
   });
 
-  test("has a placeholder for a variable that is not set, for work without requests, and is else the same", async () => {
+  test("has a placeholder for a variable that is not set, for work without requests, and is otherwise the same", async () => {
     await applyHouses(sql, [withSecret, houseEntry({ id: "beta" })]);
     expect((await loadHouseToRead(sql, noVariables, "alpha"))?.settings.headers).toEqual({
       "X-Token": "https://not-set.invalid",

@@ -379,6 +379,20 @@ describe("a shared response", () => {
     expect((await payloads()).slice(TABLES)).toMatchObject([{ body: true }, { held: 0 }, { held: 0 }]);
   });
 
+  it("is read for each table, also if the state of one is dropped meanwhile, as by a failed write of stored payloads", async () => {
+    await poll([3, 13, 23]);
+    let isOver = false;
+    const drop = () => {
+      passes.states.drop([idOf(1)]);
+      if (!isOver) setImmediate(drop);
+    };
+    drop();
+    // a body that another thread compresses: the first table waits for it
+    const polled = await poll([4, 14, 24], { more: "x".repeat(20_000) }).finally(() => (isOver = true));
+    expect(polled).toMatchObject({ rounds: 3, forecasts: 30 });
+    for (const table of tables) expect(await followChain(sql, table)).toBe(4);
+  });
+
   it("that is large is stored with its own hash", async () => {
     await poll([3, 13, 23], { more: "x".repeat(300_000) });
     const [row] = await sql<{ body: Buffer; sha256: string }[]>`
