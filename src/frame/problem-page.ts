@@ -1,4 +1,5 @@
 import type { NextFunction, Request } from "express";
+import { z } from "zod";
 import { ClientGoneError } from "../http/client-gone.ts";
 import { isResponding } from "../db/facts.ts";
 import { isConnectionError } from "../db/errors.ts";
@@ -37,6 +38,8 @@ export interface Attempt {
   method: "get" | "post";
   action: string;
   typed: Typed;
+  /** Of the form; its fields with a choice of values are shown with that choice. */
+  schema?: z.ZodType;
 }
 
 /** Shows a problem with the typed values, so that nothing has to be typed again. */
@@ -58,7 +61,7 @@ export function showProblem(
     method: attempt?.method ?? "get",
     action: attempt?.action ?? "",
     isMultipart: isMultipart(request),
-    fields: attempt === null ? [] : fieldsOf(attempt.typed),
+    fields: attempt === null ? [] : fieldsOf(attempt.typed, choicesOf(attempt.schema)),
     back: backOf(responder.surface.base, request),
     requestId: response.locals.requestId,
   };
@@ -105,15 +108,36 @@ async function asPageError(thrown: unknown, sql: Sql, away: string): Promise<Pag
   );
 }
 
+/** A form field with a typed value; `choices` are the values that it may have, if they are few. */
+interface TypedField {
+  name: string;
+  label: string | null;
+  value: string;
+  isSecret: boolean;
+  choices: readonly string[] | null;
+}
+
 /** Form fields of the typed values. */
-export function fieldsOf(typed: Typed): { name: string; label: string | null; value: string; isSecret: boolean }[] {
+export function fieldsOf(typed: Typed, choices: ReadonlyMap<string, readonly string[]> = new Map()): TypedField[] {
   return Object.entries(typed)
     .filter(([name]) => !name.startsWith("_"))
     .flatMap(([name, values]) =>
       (Array.isArray(values) ? values : [values]).map((value) => {
-        return { name, label: fieldLabel(name), value, isSecret: SECRET_NAME.test(name) };
+        const own = choices.get(name) ?? null;
+        return { name, label: fieldLabel(name), value, isSecret: SECRET_NAME.test(name), choices: own };
       }),
     );
+}
+
+/** The values that fields of a form may have, by name, of those that have a choice. */
+function choicesOf(schema: z.ZodType | undefined): Map<string, readonly string[]> {
+  const { properties = {} } =
+    schema === undefined ? {} : z.toJSONSchema(schema, { io: "input", unrepresentable: "any" });
+  return new Map(
+    Object.entries(properties).flatMap(([name, field]): [string, string[]][] =>
+      typeof field === "object" && Array.isArray(field.enum) ? [[name, field.enum.map(String)]] : [],
+    ),
+  );
 }
 
 /** The page of the surface that sent the request, for a link back. */

@@ -72,7 +72,7 @@ export async function showPage<Query>(
   const asked = typed(new URL(request.originalUrl, "http://here").searchParams);
   const query = page.query.safeParse(asked);
   if (!query.success) {
-    const attempt = { method: "get", action: request.path, typed: asked } as const;
+    const attempt = { method: "get", action: request.path, typed: asked, schema: page.query } as const;
     return showProblem(responder, request, reply, { status: 400, message: problemOf(query.error), attempt });
   }
   const shown = await page.show({ params: paramsOf(request), query: query.data });
@@ -97,7 +97,7 @@ export async function takeForm<Form>(
 ): Promise<void> {
   const { file = null } = action;
   const { _password, _code, _terms, ...fields } = await readForm(request, file);
-  const attempt = { method: "post", action: request.originalUrl, typed: fields } as const;
+  const attempt = { method: "post", action: request.originalUrl, typed: fields, schema: action.form } as const;
   // a form with a file is not shown again: no page can fill in a file input
   const shown = file !== null && `${file.field}_file` in fields ? null : attempt;
   const proof = { password: textOf(_password), code: textOf(_code) };

@@ -146,6 +146,26 @@ describe("a template", () => {
   });
 });
 
+describe("a refused form", () => {
+  it("is shown with what was typed, and with the choices of its fields", async () => {
+    const operator = await world.as("operator");
+    const response = await operator.post("/ops/conflicts/1/decide", { take: "other", reason: "" });
+    const text = await response.text();
+    expect(response.status).toBe(400);
+    expect(text).toContain(
+      '<select id="typed-0" name="take"><option value="kept">kept</option><option value="other" selected>other</option></select>',
+    );
+    expect(text).toContain('<input id="typed-1" name="reason" value="">');
+  });
+
+  it("that is a query has the choices too", async () => {
+    const viewer = await world.as("viewer");
+    const text = await (await viewer.get("/ops/gaps?state=given_up&sort=fastest")).text();
+    expect(text).toContain('<option value="given_up" selected>given up</option>');
+    expect(text).toContain('<select id="typed-1" name="sort"><option value="newest">newest</option>');
+  });
+});
+
 describe("the audit log as a file", () => {
   const asked = { actor: "", action: "test.csv", target: "", text: "", from: null, to: null };
 
