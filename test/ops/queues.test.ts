@@ -123,7 +123,7 @@ describe("the queues", () => {
       return text.includes(">leader<") && text;
     });
     expect(html).toContain("9.9.9");
-    expect(html).toMatch(/<td class="num">\d+\.\d MB<\/td><td class="num">\d+\.\d MB<\/td>/);
+    expect(html).toMatch(/<td class="num">\d+\.\d [MG]B<\/td><td class="num">\d+\.\d [MG]B<\/td>/);
   });
 
   it("show their runs by state, found by id or payload, and a run with its attempts", async () => {
