@@ -280,7 +280,7 @@ describe("/status", () => {
     try {
       const { text } = await ask("/status", far);
       expect(text).toContain(
-        `<li><span ${open}></span><strong>beta/crash/eu</strong><span class="badge info">simulated</span>3 rounds are missing.<small>Opened<time`,
+        `<li><span ${open}></span><strong>beta/crash/eu</strong><span class="badge info">simulated</span>3 rounds are missing.<small class="nowrap">Opened<time`,
       );
       const [, list = ""] = text.split("Closed notices, 90 days");
       expect(list).toContain(closed);
