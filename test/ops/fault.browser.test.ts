@@ -112,10 +112,10 @@ describe("a house that stops responding", () => {
         await page.goto(`${world.url}/ops`);
         return (await ofDemo(page).count()) === 0;
       };
-      await eventually(isWell, { timeoutMs: 60_000 });
+      await eventually(isWell, { timeoutMs: 60_000, everyMs: 250 });
       house.on("/rounds", fault);
       await eventually(waitsLong, { timeoutMs: 90_000 }); // without a page: a browser that asks again and again slows the rest
-      await eventually(isOpen, { timeoutMs: 90_000 });
+      await eventually(isOpen, { timeoutMs: 90_000, everyMs: 250 });
 
       let clicks = 0;
       const click = async (role: "link" | "button", name: string | RegExp) => {
@@ -132,7 +132,7 @@ describe("a house that stops responding", () => {
       await click("button", "Probe demo");
       expect(await page.getByRole("status").textContent()).toContain("demo is probed with its next poll");
       expect(clicks).toBeLessThanOrEqual(4);
-      await eventually(isWell, { timeoutMs: 60_000 });
+      await eventually(isWell, { timeoutMs: 60_000, everyMs: 250 });
       await page.context().close();
     },
     300_000,
