@@ -162,6 +162,7 @@ describe("a refused form", () => {
     const viewer = await world.as("viewer");
     const text = await (await viewer.get("/ops/gaps?state=given_up&sort=fastest")).text();
     expect(text).toContain('<option value="given_up" selected>given up</option>');
+    expect(text).toContain('<option value="">not set</option>');
     expect(text).toContain('<select id="typed-1" name="sort"><option value="newest">newest</option>');
   });
 });
