@@ -209,6 +209,19 @@ describe("who may import whom", () => {
     expect(names.filter((name) => !isDefined(name))).toEqual([]);
   });
 
+  it("no test ends connections to the database of another one, which runs next to it on the same server", () => {
+    const tests = globSync("test/!(faults)/**/*.ts", { cwd: ROOT });
+    const ending = tests.flatMap((file) => {
+      const text = readFileSync(path.join(ROOT, file), "utf8");
+      return [...text.matchAll(/pg_(?:terminate|cancel)_backend\(pid\b[^`]*`/g)].map(([statement]) => ({
+        file,
+        statement,
+      }));
+    });
+    expect(ending.length).toBeGreaterThan(5);
+    expect(ending.filter(({ statement }) => !statement.includes("datname"))).toEqual([]);
+  });
+
   it("no function has more than 60 lines, except those that are listed", () => {
     const long = files.flatMap((file) => longFunctions(ROOT, file, 60));
     expect(long.toSorted()).toEqual(Object.keys(LONG_FUNCTIONS).toSorted());

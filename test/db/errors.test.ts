@@ -33,7 +33,10 @@ const caught = (promise: PromiseLike<unknown>) =>
   );
 
 async function isRunning(text: string): Promise<boolean> {
-  return (await other`select from pg_stat_activity where query = ${text} and state = 'active'`).length > 0;
+  const running = await other`
+    select from pg_stat_activity
+    where datname = current_database() and query = ${text} and state = 'active'`;
+  return running.length > 0;
 }
 
 describe("a transaction", () => {

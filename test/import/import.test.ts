@@ -161,7 +161,12 @@ describe("an import into an empty table", () => {
     const rows = rowsOf(...Array.from({ length: 30_000 }, (_, n) => n + 1));
     const ended: Promise<unknown>[] = [];
     const progress = () => {
-      const query = sql`select pg_terminate_backend(pid) from pg_stat_activity where query like '%copy rounds%' and pid <> pg_backend_pid()`;
+      const query = sql`
+        select pg_terminate_backend(pid)
+        from pg_stat_activity
+        where datname = current_database()
+          and query like '%copy rounds%'
+          and pid <> pg_backend_pid()`;
       ended.push(query.catch(() => undefined));
     };
     await expect(importRows(table, rows, { progress })).rejects.toThrow(

@@ -194,7 +194,8 @@ describe("retention", () => {
         const waiting = await sql`
           select
           from pg_stat_activity
-          where query like 'alter table%detach%'
+          where datname = current_database()
+            and query like 'alter table%detach%'
             and wait_event_type = 'Lock'`;
         return waiting.length > 0;
       });
@@ -215,7 +216,8 @@ describe("retention", () => {
         const [found] = await sql<{ pid: number }[]>`
           select pid
           from pg_stat_activity
-          where query like ${`%${name} concurrently%`}
+          where datname = current_database()
+            and query like ${`%${name} concurrently%`}
             and wait_event_type = 'Lock'
             and pid <> pg_backend_pid()`;
         return found?.pid;

@@ -15,7 +15,7 @@ import type { Order } from "../../src/purchases/check-order.ts";
 import { purchase } from "../../src/purchases/purchase-store.ts";
 import remindHolders from "../../jobs/remind-holders.ts";
 import { testContext } from "../support/context.ts";
-import { makeVictims } from "../support/victims.ts";
+import { makeVictims, stopAt } from "../support/victims.ts";
 import { makeKeyOnly, openPurchaseWorld, type PurchaseWorld } from "./world.ts";
 import { listening } from "../support/listening.ts";
 
@@ -418,8 +418,8 @@ describe("a process that is killed in the middle of a purchase", () => {
 
   it("leaves nothing half done between any two steps, and the same order sent again and again buys once", async () => {
     const script = path.join(import.meta.dirname, "purchase-process.ts");
-    const names = statements.map((statement) => `buy: ${statement}`);
-    const victims = await makeVictims(world, script, names);
+    const stops = Object.fromEntries(statements.map((statement) => [statement, stopAt(statement)]));
+    const victims = await makeVictims(world, script, stops);
     const id = await world.makeHolder(200n);
     await world.bought(id, "Starter");
     await world.bought(id, "Starter");

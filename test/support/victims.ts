@@ -11,38 +11,44 @@ export interface Victim {
   killIn(work: object): Promise<void>;
 }
 
+/** The trigger that stops at `insert on TABLE`, or at `commit of TABLE`: the end of a transaction that inserted there. */
+export function stopAt(statement: string): string {
+  const [event = "", , table = ""] = statement.split(" ");
+  return event === "commit"
+    ? `after insert on ${table} deferrable initially deferred for each row`
+    : `before ${event} on ${table} for each row`;
+}
+
 /**
- * Processes that each stop at one statement: `PHASE: update on TABLE`, or `PHASE: commit of TABLE`, which stops the commit
- * of a transaction that inserted there. The script gets the database's URL and the name of its connection, prints
- * "ready", and then runs what it is sent.
+ * Processes by name that each stop at one trigger, given as `before update on TABLE for each row when (CONDITION)`. The
+ * script gets the database's URL and its name, which its connection has too, sends "ready", and does what it is sent.
  */
 export async function makeVictims(
   { sql, databaseUrl }: { sql: Sql; databaseUrl: string },
   script: string,
-  names: readonly string[],
+  stops: Record<string, string>,
+  env: NodeJS.ProcessEnv = {},
 ): Promise<Map<string, Victim>> {
   await sql.unsafe(`
     create function stop_here() returns trigger language plpgsql as $$
     begin
-      if split_part(current_setting('application_name'), ': ', 2) = tg_argv[0] then
+      if current_setting('application_name') = 'roundhouse ' || tg_argv[0] then
         perform pg_advisory_xact_lock(${LOCK});
       end if;
       return coalesce(new, old);
     end
     $$`);
-  for (const statement of new Set(names.map((name) => name.split(": ")[1] ?? ""))) {
-    const [event = "", , table = ""] = statement.split(" ");
-    const name = `a_stop_at_${event}_of_${table}`;
-    await sql.unsafe(
-      event === "commit"
-        ? `create constraint trigger ${name} after insert on ${table} deferrable initially deferred
-             for each row execute function stop_here('${statement}')`
-        : `create trigger ${name} before ${event} on ${table} for each row execute function stop_here('${statement}')`,
-    );
+  for (const [name, trigger] of Object.entries(stops)) {
+    const kind = trigger.includes("deferrable") ? "constraint trigger" : "trigger";
+    await sql.unsafe(`create ${kind} "a stop to ${name}" ${trigger} execute function stop_here('${name}')`);
   }
   const made = await Promise.all(
-    names.map(async (name) => {
-      const child = fork(script, [databaseUrl, name], { stdio: "inherit", serialization: "advanced" });
+    Object.keys(stops).map(async (name) => {
+      const child = fork(script, [databaseUrl, name], {
+        stdio: "inherit",
+        serialization: "advanced",
+        env: { ...process.env, ...env },
+      });
       await once(child, "message");
       return [name, { killIn: (work: object) => killIn(child, name, work) }] as const;
     }),
@@ -59,14 +65,19 @@ export async function makeVictims(
       await eventually(async () => {
         if (early !== undefined) throw new Error(`${name} was not reached: ${JSON.stringify(early)}`);
         const waiting = await sql`
-          select from pg_locks
-          where locktype = 'advisory' and objid = ${LOCK} and not granted`;
+          select
+          from pg_locks l
+          join pg_database d on d.oid = l.database
+          where d.datname = current_database()
+            and l.locktype = 'advisory'
+            and l.objid = ${LOCK}
+            and not l.granted`;
         return waiting.length > 0;
       });
+    } finally {
       const died = once(child, "exit");
       child.kill("SIGKILL");
       await died;
-    } finally {
       await held`select pg_advisory_unlock(${LOCK})`;
       await held.end();
     }

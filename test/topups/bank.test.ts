@@ -8,7 +8,7 @@ import { approveMatch } from "../../src/topups/bank/match.ts";
 import { watchOverdueApprovals } from "../../src/topups/bank/watch.ts";
 import { findTopup } from "../../src/topups/topup-store.ts";
 import { testContext } from "../support/context.ts";
-import { makeVictims } from "../support/victims.ts";
+import { makeVictims, stopAt } from "../support/victims.ts";
 import { openBankWorld, problemOf, type BankWorld } from "./bank-world.ts";
 import { assignments } from "../support/assignments.ts";
 
@@ -491,7 +491,8 @@ describe("a process that is killed during a bank transfer", () => {
     };
     const [ann, ben] = [await person("ann@example.com"), await person("ben@example.com")];
     const script = join(import.meta.dirname, "bank-process.ts");
-    const victims = await makeVictims(world, script, names);
+    const stops = Object.fromEntries(names.map((name) => [name, stopAt(name.split(": ")[1]!)]));
+    const victims = await makeVictims(world, script, stops);
 
     const fresh = {
       line: "new",

@@ -1,5 +1,3 @@
-import { type ChildProcess, fork } from "node:child_process";
-import { once } from "node:events";
 import path from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -12,10 +10,10 @@ import { findPaymentAppProblems } from "../../src/topups/binance-pay/problem-sto
 import { configuredMethods } from "../../src/topups/methods.ts";
 import { eventually } from "../support/eventually.ts";
 import { listExamples, runExample } from "../support/examples.ts";
+import { makeVictims, type Victim } from "../support/victims.ts";
 import type { Task } from "./binance-pay-process.ts";
 import type { ProviderOrder } from "../support/payment-app.ts";
 import { openPayWorld, type PayWorld } from "./binance-pay-world.ts";
-import { connect } from "../../src/db/client.ts";
 
 let world: PayWorld;
 beforeAll(async () => void (world = await openPayWorld()), 60_000);
@@ -426,7 +424,6 @@ describe("a response of the payment app that no column holds", () => {
 });
 
 describe("a process that is killed", () => {
-  const LOCK = 515_151;
   const script = path.join(import.meta.dirname, "binance-pay-process.ts");
   const ORDERS = "before update on payment_app_orders for each row when";
   const STEPS: Record<string, string> = {
@@ -437,62 +434,13 @@ describe("a process that is killed", () => {
     "mark the order": `${ORDERS} (new.state = 'paid')`,
     commit: "after insert on mails deferrable initially deferred for each row",
   };
-  const victims = new Map<string, ChildProcess>();
-
+  let victims: Map<string, Victim>;
   beforeAll(async () => {
-    await world.sql.unsafe(`
-      create function stop_here() returns trigger language plpgsql as $$
-      begin
-        if current_setting('application_name') = 'roundhouse ' || tg_argv[0] then
-          perform pg_advisory_xact_lock(${LOCK});
-        end if;
-        return new;
-      end
-      $$`);
-    for (const [name, when] of Object.entries(STEPS)) {
-      const kind = when.includes("deferrable") ? "constraint trigger" : "trigger";
-      await world.sql.unsafe(`create ${kind} "stop to ${name}" ${when} execute function stop_here('${name}')`);
-    }
-    await Promise.all(
-      Object.keys(STEPS).map(async (name) => {
-        const child = fork(script, [world.databaseUrl, name], { stdio: "inherit", serialization: "advanced" });
-        victims.set(name, child);
-        await once(child, "message");
-      }),
-    );
+    victims = await makeVictims(world, script, STEPS);
   });
-
   /** Lets a process do a task and kills it where it stops. */
-  async function killIn(name: string, task: Omit<Task, "settings">): Promise<void> {
-    const child = victims.get(name);
-    if (child === undefined) throw new Error(`there is no process to ${name}`);
-    const held = connect(world.databaseUrl, { name: "holder", max: 1 });
-    try {
-      await held`select pg_advisory_lock(${LOCK})`;
-      let early: unknown;
-      child.once("message", (message) => (early = message));
-      child.send({ ...task, settings: world.settings });
-      await eventually(async () => {
-        if (early !== undefined) throw new Error(`${name} was not reached: ${JSON.stringify(early)}`);
-        const waiting = await held`
-          select from pg_locks
-          where locktype = 'advisory' and objid = ${LOCK} and not granted`;
-        return waiting.length > 0;
-      });
-      const died = once(child, "exit");
-      child.kill("SIGKILL");
-      await died;
-    } finally {
-      await held`select pg_advisory_unlock(${LOCK})`;
-      await held.end();
-    }
-    await eventually(async () => {
-      const left = await world.sql`
-        select from pg_stat_activity
-        where datname = current_database() and application_name = ${`roundhouse ${name}`}`;
-      return left.length === 0;
-    });
-  }
+  const killIn = (name: string, task: Omit<Task, "settings">) =>
+    victims.get(name)!.killIn({ ...task, settings: world.settings });
 
   it("between any two steps leaves nothing half done, and what is done again is done once", async () => {
     const kim = await world.as("kim");

@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { mnemonicToAccount } from "viem/accounts";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { addressOf } from "../../src/topups/usdt/address.ts";
@@ -15,7 +16,7 @@ import type { OpsParts, Visitor } from "../../src/ops/contract.ts";
 import { depositAddressesPage, depositsPage, readDepositsAgainAction } from "../../src/ops/deposits/deposits.ts";
 import { NodeRefusal, OTHER_SENDER, type Proxy, XPUB } from "../support/chain.ts";
 import { testContext } from "../support/context.ts";
-import { makeVictims, type Victim } from "./usdt-kill-points.ts";
+import { makeVictims, stopAt, type Victim } from "../support/victims.ts";
 import { CONFIRMATIONS, openUsdtWorld, type UsdtWorld } from "./usdt-world.ts";
 
 /** The words that everybody knows, and a key of other words, from the test vectors of BIP-39. */
@@ -628,33 +629,33 @@ describe("endpoints", () => {
 });
 
 describe("a process that is killed", () => {
-  const statements = [
-    "insert on chain_deposits",
-    "update on chain_endpoints",
-    "insert on topups",
-    "insert on mails",
-    "credit of chain_deposits",
-  ];
+  const statements = ["insert on chain_deposits", "update on chain_endpoints", "insert on topups", "insert on mails"];
+  const stops = Object.fromEntries(statements.map((statement) => [statement, stopAt(statement)]));
+  stops["credit of chain_deposits"] = `${stopAt("update on chain_deposits")} when (new.state = 'credited')`;
   let victims: Map<string, Victim>;
   beforeAll(async () => {
-    victims = await makeVictims(world, statements);
+    const script = join(import.meta.dirname, "usdt-process.ts");
+    victims = await makeVictims(world, script, stops, world.variables);
   });
 
-  it.each(statements)("at the %s leaves nothing half done, and the next turn does it once", async (statement) => {
-    const { chain, sql } = world;
-    const { id, address } = await world.account();
-    await chain.transfer(address, 31_000_000n);
-    await chain.mine(CONFIRMATIONS);
-    await victims.get(statement)!.killInTurn();
-    expect((await states(id)).filter((state) => state !== "pending")).toEqual([]);
-    expect(await world.wallet(id)).toBe(0n);
-    expect(await sql`select from topups where account_id = ${id}`).toHaveLength(0);
-    await Promise.all([world.turn(), world.turn()]);
-    expect(await world.deposits(id)).toMatchObject([{ state: "credited", micros: 31_000_000n }]);
-    expect(await world.wallet(id)).toBe(31_000_000n);
-    const mails = await sql`select from mails where recipient = (select email from accounts where id = ${id})`;
-    expect(mails).toHaveLength(1);
-  });
+  it.each(Object.keys(stops))(
+    "at the %s leaves nothing half done, and the next turn does it once",
+    async (statement) => {
+      const { chain, sql } = world;
+      const { id, address } = await world.account();
+      await chain.transfer(address, 31_000_000n);
+      await chain.mine(CONFIRMATIONS);
+      await victims.get(statement)!.killIn({});
+      expect((await states(id)).filter((state) => state !== "pending")).toEqual([]);
+      expect(await world.wallet(id)).toBe(0n);
+      expect(await sql`select from topups where account_id = ${id}`).toHaveLength(0);
+      await Promise.all([world.turn(), world.turn()]);
+      expect(await world.deposits(id)).toMatchObject([{ state: "credited", micros: 31_000_000n }]);
+      expect(await world.wallet(id)).toBe(31_000_000n);
+      const mails = await sql`select from mails where recipient = (select email from accounts where id = ${id})`;
+      expect(mails).toHaveLength(1);
+    },
+  );
 });
 
 describe("the pages", () => {

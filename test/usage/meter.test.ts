@@ -274,7 +274,10 @@ describe("the meter of a process", () => {
     const pool = connect(url, { name: "cut", max: 1 });
     const meter = new Meter((calls) => consumeCalls(pool, calls));
     await meter.consume({ keyId, endpoint: "games" });
-    await sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'roundhouse cut'`;
+    await sql`
+      select pg_terminate_backend(pid)
+      from pg_stat_activity
+      where datname = current_database() and application_name = 'roundhouse cut'`;
     // the driver may hand the dead connection to more than one statement before it opens another
     let answered = 1n;
     const last = await eventually(async () => {
