@@ -1,29 +1,23 @@
 import { historyLink } from "../../record/hashes.ts";
-import { noteResponse, noteUnreadable } from "../../rounds/notices/response-notices.ts";
-import { nextFormat, verdictOf, type FormatState, type Verdict } from "../../rounds/notices/format-watch.ts";
 import { gapsShownWhole } from "../../rounds/gaps/gaps.ts";
 import { roundsSince } from "../../rounds/jump.ts";
-import { NoticeChanges } from "../../rounds/notices/notice-changes.ts";
-import type { NoticeKind } from "../../rounds/notices/notices.ts";
-import { isNewerAnchor } from "../../rounds/proofs/proofs.ts";
 import { quarantinedItem } from "../../rounds/lists/quarantined-item.ts";
 import { numberOf, type KnownRound, type OpenedGap } from "../../rounds/round.ts";
 import { planIntake, type HeldBack, type IntakePlan } from "../../rounds/intake.ts";
 import { knownAmong, listKnown, withRounds } from "./known-rounds.ts";
-import { SOURCES, type GapRow, type HeadRow, type PayloadRow, type RoundRow } from "./rows.ts";
+import { absentAtOf, afterResponse, exactly, headAfter } from "./place-head.ts";
+import { changeOf, noticesAfter, noticesAfterUnreadable } from "./place-notices.ts";
+import { markOf, payloadOf, storedPayload } from "./place-payload.ts";
+import { SOURCES, type GapRow, type RoundRow } from "./rows.ts";
 import { bandOf } from "./settle.ts";
 import {
   HELD_ROUNDS,
   KNOWN_ROUNDS,
   UNKNOWN_GAPS,
   type CompletePassRows,
-  type NoticeEvent,
   type PassResponse,
   type PassState,
-  type ReadResponse,
-  type ReceivedPayload,
 } from "./state.ts";
-import { sevenDigits } from "./times.ts";
 
 type PlacedState = Pick<PassState, "head" | "known" | "heldBack" | "unknownGaps" | "notices" | "format" | "hasUnread">;
 type PlacedRows = Pick<
@@ -209,78 +203,10 @@ function refuseResponse(state: PassState, response: PassResponse, reason: string
   };
 }
 
-/** When the new rounds of a response were last absent; null if unknown. */
-function absentAtOf(head: HeadRow, response: PassResponse): string | null {
-  if (response.from === "poll") return response.isAhead ? null : head.respondedAt;
-  return response.from === "stored" ? response.absentAt : null;
-}
-
 /** How many rounds may have been played since the newest known one. */
 function reachOf({ head, known }: PassState, receivedAt: string): bigint {
   const rounds = listKnown(known).map(([, round]) => round);
   return roundsSince(head, rounds, receivedAt);
-}
-
-/**
- * The head after a response, without the effect of its rounds. `respondedAt` is the time since which later rounds are
- * absent: the request of the newest response that proves it. An unreadable or empty one (`isUseless`) and its repeats
- * prove nothing: null stays null until another payload.
- */
-function afterResponse(head: HeadRow, response: PassResponse, isUseless: boolean): HeadRow {
-  if (response.from === "stored") {
-    return isUseless && response.sha256 === head.payloadSha256 ? { ...head, respondedAt: null } : head;
-  }
-  if (response.from !== "poll") return head;
-  const { absence, payload, isRepeat, requestedAt } = response;
-  const isAsBefore = absence === "as_before" || (isRepeat && head.respondedAt === null && head.payloadSha256 !== null);
-  const respondedAt = isUseless || absence === "forgotten" ? null : isAsBefore ? head.respondedAt : requestedAt;
-  if (payload === null) return respondedAt === head.respondedAt ? head : { ...head, respondedAt };
-  const partSha256 = response.read?.ok === true ? response.part : null;
-  return { ...head, respondedAt, payloadSha256: payload.sha256, partSha256, payloadPath: payload.path };
-}
-
-function headAfter(
-  { head, table }: PassState,
-  response: PassResponse,
-  { state: after, onTime }: IntakePlan,
-  rounds: readonly RoundRow[],
-): HeadRow {
-  const read = response.read?.ok === true ? response.read : null;
-  const base = afterResponse(head, response, read?.items.length === 0);
-  const anchor = read?.anchor ?? null;
-  const isNewer = anchor !== null && isNewerAnchor(anchor, anchorOf(head));
-  const proof = isNewer ? { proofNumber: anchor.number, proofHash: anchor.hash, proofOf: anchor.of } : null;
-  if (rounds.length === 0) return proof === null ? base : { ...base, ...proof };
-  const newest = rounds.findLast(({ late }) => !late);
-  const isPolled = rounds[0]?.source === 0;
-  const { receivedAt } = response;
-  return {
-    ...base,
-    ...proof,
-    lastSeq: after.lastSeq,
-    lastOrdinal: head.lastOrdinal + BigInt(onTime),
-    historyHash: after.historyHash,
-    newestSeq: newest?.seq ?? head.newestSeq,
-    newestRoundId: after.newestRoundId,
-    newestNumber: table.roundIds === "consecutive" ? after.newestNumber : null,
-    newestOccurredAt: exactly(after.newestOccurredAt),
-    sameHundredths: after.sameHundredths,
-    sameCount: after.sameCount,
-    lastRoundAt: later(head.lastRoundAt, receivedAt),
-    lastPolledRoundAt: isPolled ? later(head.lastPolledRoundAt, receivedAt) : head.lastPolledRoundAt,
-  };
-}
-
-function anchorOf({ proofNumber: number, proofHash: hash, proofOf: of }: HeadRow) {
-  return number === null || hash === null || of === null ? null : { number, hash, of };
-}
-
-function later(time: string | null, other: string): string {
-  return time !== null && time > other ? time : other;
-}
-
-function exactly(time: string | null): string | null {
-  return time === null ? null : sevenDigits(time);
 }
 
 function roundRowsOf(
@@ -378,108 +304,4 @@ function disputedSeqs({ conflicts, rounds }: IntakePlan, known: ReadonlyMap<stri
     if (round !== undefined && !round.late) seqs.add(round.seq);
   }
   return seqs;
-}
-
-interface Noticed {
-  notices: ReadonlyMap<NoticeKind, string>;
-  events: NoticeEvent[];
-  format: FormatState;
-}
-
-function noticesAfter(state: PassState, read: ReadResponse & { ok: true }, taken: IntakePlan, now: string): Noticed {
-  const { items, refusedByAdapter, isPage } = read;
-  const verdict = verdictOf({ items: items.length, refused: refusedByAdapter, kept: taken.refused.length, isPage });
-  return notice(state, verdict, now, (changes, format) => {
-    const outOfOrderAfter = outOfOrder(state, taken);
-    const response = { items, refusedByAdapter, isPage, payload: { now }, outOfOrderAfter };
-    noteResponse(changes, state.table.tableId, response, taken, format.since !== null);
-  });
-}
-
-/** After this many consecutive responses with only late new rounds, the feed is not just stale. */
-const LATE_RESPONSES = 3;
-
-/** The newest on-time round if enough responses since then listed only late rounds; else null. */
-function outOfOrder({ head, known }: PassState, { rounds, onTime }: IntakePlan): string | null {
-  if (rounds.length === 0 || onTime > 0 || head.newestSeq === null) return null;
-  const responses = new Set<string>();
-  for (const [, round] of listKnown(known)) {
-    if (round.late && round.seq > head.newestSeq) responses.add(round.receivedAt);
-  }
-  return responses.size + 1 >= LATE_RESPONSES ? head.newestRoundId : null;
-}
-
-function noticesAfterUnreadable(state: PassState, now: string): Noticed {
-  return notice(state, "unreadable", now, (changes, format) => {
-    noteUnreadable(changes, state.table.tableId, { payload: { now } }, format.since !== null);
-  });
-}
-
-function notice(
-  { table, notices, format: before }: PassState,
-  verdict: Verdict,
-  now: string,
-  apply: (changes: NoticeChanges, format: FormatState) => void,
-): Noticed {
-  const format = nextFormat(before, verdict, now);
-  const changes = new NoticeChanges(new Map([[table.tableId, notices]]));
-  apply(changes, format);
-  const events = changes.changes().map(({ kind, text, since }) => ({ kind, text, since: since ?? null }));
-  if (events.length === 0) return { notices, events, format };
-  const after = new Map(notices);
-  for (const { kind, text, since } of events) {
-    if (text === null) after.delete(kind);
-    else after.set(kind, since ?? now);
-  }
-  return { notices: after, events, format };
-}
-
-function changeOf(from: FormatState, to: FormatState): { from: FormatState; to: FormatState } | null {
-  return from.badResponses === to.badResponses && from.since === to.since ? null : { from, to };
-}
-
-/** The result of reading a payload. */
-type Outcome = Pick<PayloadRow, "state"> &
-  Partial<Pick<PayloadRow, "refusedReason" | "items" | "newRounds" | "quarantined">>;
-
-const NO_OUTCOME = { refusedReason: null, items: null, newRounds: null, quarantined: null };
-
-/** The payload of a response that is not stored yet. */
-function storedPayload(state: PassState, response: PassResponse, outcome: Outcome): PayloadRow[] {
-  return response.from === "stored" || response.payload === null ? [] : [payloadOf(state, response, outcome)];
-}
-
-function payloadOf(
-  { head }: PassState,
-  response: Exclude<PassResponse, { from: "stored" }>,
-  outcome: Outcome,
-): PayloadRow {
-  const { path, status, contentType, bytes, sha256, body, served } = payloadIn(response);
-  const { requestedAt, receivedAt } = response;
-  return {
-    receivedAt,
-    kind: response.from === "poll" ? "poll" : "history",
-    requestedAt: requestedAt ?? receivedAt,
-    previousRequestedAt: absentAtOf(head, response),
-    path,
-    status,
-    contentType,
-    bytes,
-    sha256,
-    body,
-    ...(served && { served }),
-    error: null,
-    ...NO_OUTCOME,
-    ...outcome,
-  };
-}
-
-function payloadIn(response: Exclude<PassResponse, { from: "stored" }>): ReceivedPayload {
-  if (response.payload === null) throw new Error("expected a response with a payload to store, found none");
-  return response.payload;
-}
-
-function markOf(response: PassResponse, outcome: Outcome) {
-  if (response.from !== "stored") return [];
-  return [{ receivedAt: response.receivedAt, ...NO_OUTCOME, ...outcome }];
 }
