@@ -1,14 +1,6 @@
 import type { Sql } from "../db/client.ts";
-import {
-  readNewestRounds,
-  readNewRounds,
-  readPalettes,
-  readSets,
-  type HeadRow,
-  type RoundRow,
-  type Span,
-  type WantedSet,
-} from "./store.ts";
+import { readNewestRounds, readNewRounds, type RoundRow, type Span } from "./rounds-store.ts";
+import { readPalettes, readSets, type HeadRow, type WantedSet } from "./store.ts";
 import { holdRows, type Holding } from "./tables.ts";
 
 /** Tables that one statement reads, or whose rounds it reads. */

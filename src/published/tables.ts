@@ -11,7 +11,8 @@ import {
 } from "../forecasts/published-forecast.ts";
 import { multiplierText } from "../rounds/round.ts";
 import { holdRounds, mergeRounds, NO_ROUNDS, type HeldRounds } from "./held-rounds.ts";
-import type { CalibrationRow, HeadRow, HouseRow, RoundRow } from "./store.ts";
+import type { RoundRow } from "./rounds-store.ts";
+import type { CalibrationRow, HeadRow, HouseRow } from "./store.ts";
 
 /** A house in memory. */
 export interface House {

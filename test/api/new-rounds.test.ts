@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readNewRounds } from "../../src/published/store.ts";
+import { readNewRounds } from "../../src/published/rounds-store.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
 import { createWorld } from "../forecasts/world.ts";
 
