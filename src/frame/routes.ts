@@ -125,13 +125,20 @@ function withReturn({ label, href }: NextStep, responder: Responder, request: Re
   return { label, href: `${path}?to=${to}${anchor === undefined ? "" : `#${anchor}`}` };
 }
 
-/** The problems of the typed values, field by field; those of fields without a label name no field. */
+/** The problems of the typed values, field by field by their labels; those of fields without a label name no field. */
 export function problemOf(error: z.core.$ZodError): string {
-  const ofOne = ({ path, message }: z.core.$ZodIssue) =>
-    path.length === 1 && fieldLabel(String(path[0])) === null
-      ? message
-      : `${path.map(String).join(".") || "the form"}: ${message}`;
+  const ofOne = (issue: z.core.$ZodIssue) => {
+    const { path } = issue;
+    const label = path.length === 1 ? fieldLabel(String(path[0])) : path.map(String).join(".") || "the form";
+    return label === null ? plain(issue) : `${label}: ${plain(issue)}`;
+  };
   return error.issues.map(ofOne).join("; ");
+}
+
+/** The words of Zod for a choice that does not exist and for a field that was not sent are no words for people. */
+function plain({ message }: z.core.$ZodIssue): string {
+  if (message.startsWith("Invalid option: ")) return "choose one of its values";
+  return /^Invalid input: .* received undefined$/.test(message) ? "it is missing" : message;
 }
 
 function only<Item extends { path: string }>(base: string, items: readonly Item[], path: string): Item | undefined {

@@ -102,7 +102,7 @@ describe("a run that is asked for in a browser", () => {
     ["what is no number", { recent_prior: "many" }, "recent_prior: expected numbers such as 25, found many"],
     ["too few weights", { prior_weights: "1, 2" }, "prior_weights: expected 7 numbers, found 2"],
     ["a number that no model can have", { share: "2" }, "share: "],
-    ["no reason", { reason: " " }, "reason: expected a reason"],
+    ["no reason", { reason: " " }, "Reason: expected a reason"],
   ])("is refused with what was typed and what to do: %s", async (_, fields, problem) => {
     const before = await world.sql`select id from calibration_runs`;
     const asked = { table: table.name, model: "k7@1", reason: "a try", ...fields };
@@ -385,8 +385,8 @@ describe("notes and tags of a run", () => {
   });
 
   it.each([
-    ["a note that is too long", { note: "x".repeat(2001), tags: "" }, "note: expected at most 2000 characters"],
-    ["too many tags", { note: "", tags: "a b c d e f g h i j k" }, "tags: expected at most 10 tags"],
+    ["a note that is too long", { note: "x".repeat(2001), tags: "" }, "Note: expected at most 2000 characters"],
+    ["too many tags", { note: "", tags: "a b c d e f g h i j k" }, "Tags: expected at most 10 tags"],
     ["a tag with other characters", { note: "", tags: "<b>" }, "expected tags of 1 to 40 of a-z"],
   ])("are refused and not stored: %s", async (_, fields, problem) => {
     const run = await start({ tags: "kept" });
