@@ -3,7 +3,7 @@ import type { z } from "zod";
 import type { Responder } from "./responder.ts";
 import { type FileInput, readForm, typed, type Typed } from "./body.ts";
 import { PageError } from "./errors.ts";
-import { fieldLabel } from "./text/field-label.ts";
+import { parseForm } from "./form-problem.ts";
 import type { PageReply, Shown } from "./view.ts";
 import { type Attempt, backOf, showProblem } from "./problem-page.ts";
 
@@ -70,12 +70,12 @@ export async function showPage<Query>(
   page: { query: z.ZodType<Query>; show(asked: { params: Params; query: Query }): Promise<Shown | null> },
 ): Promise<void> {
   const asked = typed(new URL(request.originalUrl, "http://here").searchParams);
-  const query = page.query.safeParse(asked);
-  if (!query.success) {
+  const query = parseForm(page.query, asked);
+  if (!query.ok) {
     const attempt = { method: "get", action: request.path, typed: asked, schema: page.query } as const;
-    return showProblem(responder, request, reply, { status: 400, message: problemOf(query.error), attempt });
+    return showProblem(responder, request, reply, { status: 400, message: query.problem, attempt });
   }
-  const shown = await page.show({ params: paramsOf(request), query: query.data });
+  const shown = await page.show({ params: paramsOf(request), query: query.form });
   if (shown === null) throw new PageError(404, "what this page was about is not here, or no longer");
   responder.show(request, reply, shown);
 }
@@ -102,11 +102,11 @@ export async function takeForm<Form>(
   const shown = file !== null && `${file.field}_file` in fields ? null : attempt;
   const proof = { password: textOf(_password), code: textOf(_code) };
   if (!(await action.mayGoOn({ fields, proof, agreedTo: textOf(_terms), attempt }))) return;
-  const form = action.form.safeParse(fields);
-  if (!form.success) {
-    return showProblem(responder, request, reply, { status: 400, message: problemOf(form.error), attempt: shown });
+  const form = parseForm(action.form, fields);
+  if (!form.ok) {
+    return showProblem(responder, request, reply, { status: 400, message: form.problem, attempt: shown });
   }
-  const done = await action.run({ params: paramsOf(request), form: form.data });
+  const done = await action.run({ params: paramsOf(request), form: form.form });
   if (!done.ok) {
     if ("missing" in done) throw new PageError(404, "there is nothing under this address");
     const again =
@@ -123,22 +123,6 @@ function withReturn({ label, href }: NextStep, responder: Responder, request: Re
   const to = encodeURIComponent(backOf(responder.surface.base, request));
   const [path = "", anchor] = href.split("#");
   return { label, href: `${path}?to=${to}${anchor === undefined ? "" : `#${anchor}`}` };
-}
-
-/** The problems of the typed values, field by field by their labels; those of fields without a label name no field. */
-export function problemOf(error: z.core.$ZodError): string {
-  const ofOne = (issue: z.core.$ZodIssue) => {
-    const { path } = issue;
-    const label = path.length === 1 ? fieldLabel(String(path[0])) : path.map(String).join(".") || "the form";
-    return label === null ? plain(issue) : `${label}: ${plain(issue)}`;
-  };
-  return error.issues.map(ofOne).join("; ");
-}
-
-/** The words of Zod for a choice that does not exist and for a field that was not sent are no words for people. */
-function plain({ message }: z.core.$ZodIssue): string {
-  if (message.startsWith("Invalid option: ")) return "choose one of its values";
-  return /^Invalid input: .* received undefined$/.test(message) ? "it is missing" : message;
 }
 
 function only<Item extends { path: string }>(base: string, items: readonly Item[], path: string): Item | undefined {

@@ -387,7 +387,7 @@ describe("notes and tags of a run", () => {
   it.each([
     ["a note that is too long", { note: "x".repeat(2001), tags: "" }, "Note: expected at most 2000 characters"],
     ["too many tags", { note: "", tags: "a b c d e f g h i j k" }, "Tags: expected at most 10 tags"],
-    ["a tag with other characters", { note: "", tags: "<b>" }, "expected tags of 1 to 40 of a-z"],
+    ["a tag with other characters", { note: "", tags: "<b>" }, "Tags: expected tags of 1 to 40 of a-z"],
   ])("are refused and not stored: %s", async (_, fields, problem) => {
     const run = await start({ tags: "kept" });
     const response = await data.post(`/ops/calibrations/runs/${run}/labels`, fields);

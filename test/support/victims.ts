@@ -7,11 +7,14 @@ const LOCK = 424_243;
 
 /** A process that stops in the middle of a task. */
 export interface Victim {
-  /** Sends it its work, waits until it stops at its statement, kills it (SIGKILL), and waits until the database noticed. */
+  /** Sends it its work, waits until its trigger stops it, kills it (SIGKILL), and waits until the database noticed. */
   killIn(work: object): Promise<void>;
 }
 
-/** The trigger that stops at `insert on TABLE`, or at `commit of TABLE`: the end of a transaction that inserted there. */
+/**
+ * The trigger of a stop: `insert on TABLE`, or `update` or `delete`, stops before the row is written; `commit of TABLE` stops
+ * the commit of a transaction that inserted there.
+ */
 export function stopAt(statement: string): string {
   const [event = "", , table = ""] = statement.split(" ");
   return event === "commit"
@@ -20,8 +23,9 @@ export function stopAt(statement: string): string {
 }
 
 /**
- * Processes by name that each stop at one trigger, given as `before update on TABLE for each row when (CONDITION)`. The
- * script gets the database's URL and its name, which its connection has too, sends "ready", and does what it is sent.
+ * Starts one process per stop, by its name. Each runs `script DATABASE_URL NAME`, connects with this name, sends "ready", and
+ * does what it is sent, until its trigger stops it: `before update on TABLE for each row when (CONDITION)`. One that is
+ * deferrable stops the commit.
  */
 export async function makeVictims(
   { sql, databaseUrl }: { sql: Sql; databaseUrl: string },
@@ -49,13 +53,18 @@ export async function makeVictims(
         serialization: "advanced",
         env: { ...process.env, ...env },
       });
+      const died = once(child, "exit");
       await once(child, "message");
-      return [name, { killIn: (work: object) => killIn(child, name, work) }] as const;
+      return [name, { killIn: (work: object) => killIn({ child, died }, name, work) }] as const;
     }),
   );
   return new Map(made);
 
-  async function killIn(child: ChildProcess, name: string, work: object): Promise<void> {
+  async function killIn(
+    { child, died }: { child: ChildProcess; died: Promise<unknown> },
+    name: string,
+    work: object,
+  ): Promise<void> {
     const held = connect(databaseUrl, { name: "holder", max: 1 });
     try {
       await held`select pg_advisory_lock(${LOCK})`;
@@ -75,7 +84,6 @@ export async function makeVictims(
         return waiting.length > 0;
       });
     } finally {
-      const died = once(child, "exit");
       child.kill("SIGKILL");
       await died;
       await held`select pg_advisory_unlock(${LOCK})`;

@@ -161,7 +161,7 @@ describe("an endpoint", () => {
   });
 });
 
-describe("an address with a thousand transfers in one block", () => {
+describe("an address with more transfers in one block than two polls credit", () => {
   let world: UsdtWorld;
   beforeAll(async () => {
     world = await openUsdtWorld();

@@ -6,7 +6,7 @@ import type { Responder } from "../responder.ts";
 import { readForm } from "../body.ts";
 import { requesterOf } from "../requester.ts";
 import { showProblem } from "../problem-page.ts";
-import { problemOf } from "../routes.ts";
+import { parseForm } from "../form-problem.ts";
 import type { PageReply } from "../view.ts";
 import type { CurrentAccount, SignInParts } from "./guard.ts";
 
@@ -61,8 +61,8 @@ export function accountForms(app: Express, parts: AccountFormParts): AddAccountF
       const attempt = { method: "post", action: request.originalUrl, typed: fields } as const;
       const refuse = (message: string, status = 422) =>
         showProblem(responder, request, reply, { status, message, attempt });
-      const form = schema.safeParse(fields);
-      if (!form.success) return refuse(problemOf(form.error), 400);
+      const form = parseForm(schema, fields);
+      if (!form.ok) return refuse(form.problem, 400);
       const refuseUntil = (waitSeconds: number) => {
         reply.setHeader("Retry-After", waitSeconds);
         refuse(tooMany(waitSeconds), 429);
@@ -87,7 +87,7 @@ export function accountForms(app: Express, parts: AccountFormParts): AddAccountF
         else await refuseProof(proof.problem);
         return false;
       };
-      await run({ request, reply, own, form: form.data, refuse, refuseProof: refuseTry, mayTry, isThem });
+      await run({ request, reply, own, form: form.form, refuse, refuseProof: refuseTry, mayTry, isThem });
     });
   };
 }

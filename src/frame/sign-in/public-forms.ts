@@ -2,7 +2,7 @@ import type { Express, Request } from "express";
 import { z } from "zod";
 import { readForm, typed } from "../body.ts";
 import { PageError } from "../errors.ts";
-import { problemOf } from "../routes.ts";
+import { parseForm } from "../form-problem.ts";
 import type { PageReply } from "../view.ts";
 
 /** The page to return to; empty for the first one. */
@@ -55,7 +55,7 @@ export function queryOf<Query>(request: Request, schema: z.ZodType<Query>): Quer
 }
 
 function parse<Given>(schema: z.ZodType<Given>, given: unknown): Given {
-  const read = schema.safeParse(given);
-  if (!read.success) throw new PageError(400, problemOf(read.error));
-  return read.data;
+  const read = parseForm(schema, given);
+  if (!read.ok) throw new PageError(400, read.problem);
+  return read.form;
 }

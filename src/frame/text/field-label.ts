@@ -1,11 +1,8 @@
 /** Labels of fields whose name, with a capital, is no label. */
 const LABELS: Readonly<Record<string, string>> = {
   of: "House or table",
-  from: "From (UTC)",
-  to: "To (UTC)",
   until: "End (UTC)",
   price: "Price, USD",
-  days: "Days that a purchase lasts",
   day: "Calls per UTC day",
   month: "Calls per UTC month",
   ceiling: "Ceiling per UTC day",
@@ -14,7 +11,10 @@ const LABELS: Readonly<Record<string, string>> = {
   bank_ref: "Bank reference",
   remittance: "Text",
   take: "Result",
-  for: "Length",
+  q: "Search",
+  next: "New password",
+  again: "Repeat the new password",
+  current: "Current password",
 };
 /** Fields that forms carry and people do not fill in. */
 const HIDDEN = new Set(

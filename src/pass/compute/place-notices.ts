@@ -13,7 +13,7 @@ export interface Noticed {
   format: FormatState;
 }
 
-/** The notices after a response that was read at `now`. */
+/** The notices after a response that was received at `now`. */
 export function noticesAfter(
   state: PassState,
   read: ReadResponse & { ok: true },

@@ -19,7 +19,7 @@ import {
 /** The public reason of a gap that staff closed. */
 const CLOSED_BY_STAFF = "we stopped asking for them";
 
-/** A notice as it must be; a `text` of null: none. */
+/** The required notice of a kind; `text` is null if it must be closed. */
 export interface DueNotice {
   tableId: number;
   kind: NoticeKind;
@@ -39,7 +39,7 @@ interface CauseRow {
   model: (Expiring & ModelFacts) | null;
 }
 
-/** Lists the notices of tables about gaps, conflicts, failed proofs, quarantine and promoted models, from those rows. */
+/** Lists what tables must state now of gaps, conflicts, failed proofs, quarantine and promoted models. */
 export async function listDueNotices(sql: Transaction, tableIds: readonly number[]): Promise<DueNotice[]> {
   if (tableIds.length === 0) return [];
   const rows = await sql<CauseRow[]>`
