@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { setFlagsFromString } from "node:v8";
 import { parentPort, Worker } from "node:worker_threads";
 import { codeOf } from "./errors.ts";
 
@@ -95,11 +96,16 @@ export function createThread<Task, Result>(
   };
 }
 
-/** For new objects of a thread: without a limit up to 192 MB, which it would fill before it frees any. */
+/**
+ * For new objects of a thread: without a limit up to 192 MB, which it would fill before it frees any. V8 ends the whole
+ * process if a thread exceeds its limit by 16 MB in one step, as when many new objects become old ones.
+ */
 const YOUNG_MB = 12;
 
 function startWorker(file: URL, heapMb: number, onError: (failed: Worker) => void): Worker {
   const resourceLimits = { maxOldGenerationSizeMb: heapMb, maxYoungGenerationSizeMb: YOUNG_MB };
+  // the flag would have precedence over the limit; the memory of the process itself was set at its start
+  setFlagsFromString("--max-semi-space-size=0");
   const started = new Worker(file, { resourceLimits });
   started.on("error", () => onError(started)); // without a listener, the error of an idle thread ends the process
   return started;

@@ -40,6 +40,11 @@ describe("a thread", () => {
     expect(await thread.run("count")).toBe(1);
   });
 
+  it("has little memory for new objects, however much its process was started with", async () => {
+    expect(process.execArgv).toContain("--max-semi-space-size=64");
+    expect(await makeThread().run("make garbage")).toBeLessThanOrEqual(12);
+  });
+
   it("refuses a task when too many are waiting", async () => {
     const thread = makeThread({ maxTasks: 2 });
     const accepted = [thread.run("count"), thread.run("count")];
