@@ -1,5 +1,6 @@
 import { fork, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
+import { inspect } from "node:util";
 import { connect, type Sql } from "../../src/db/client.ts";
 import { eventually } from "./eventually.ts";
 
@@ -72,7 +73,7 @@ export async function makeVictims(
       child.once("message", (message) => (early = message));
       child.send(work);
       await eventually(async () => {
-        if (early !== undefined) throw new Error(`${name} was not reached: ${JSON.stringify(early)}`);
+        if (early !== undefined) throw new Error(`${name} was not reached: ${inspect(early)}`);
         const waiting = await sql`
           select
           from pg_locks l
