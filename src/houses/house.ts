@@ -47,3 +47,11 @@ export function houseRequest(
     allowPrivate: settings.demo || (settings.private && options.allowPrivateHouses),
   };
 }
+
+/** Polls more often than this are not held back. */
+const MAY_WAIT_MS = 1_000;
+
+/** Whether a poll of the house may be held back a moment, so that it shares its transactions with others. */
+export function mayPollWait({ settings }: House): boolean {
+  return settings.poll_every_ms >= MAY_WAIT_MS;
+}

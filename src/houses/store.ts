@@ -4,7 +4,7 @@ import { type Variables } from "../config/environment.ts";
 import { batched, type Batched } from "../db/batched.ts";
 import type { Queryable } from "../db/client.ts";
 import { PermanentError } from "../errors.ts";
-import type { House } from "./house.ts";
+import { mayPollWait, type House } from "./house.ts";
 import { houseSettings } from "./settings/settings.ts";
 
 /** The number of a table's newest stored round; null if it has none, ids are not consecutive, or it is unknown. */
@@ -87,7 +87,8 @@ async function readIfChanged(
   { variables, id }: { variables: Variables; id: string },
 ): Promise<House | null> {
   const cached = cache.get(id);
-  const row = await findHouseRow(sql, id, cached?.updatedAt ?? null);
+  const mayWait = cached !== undefined && mayPollWait(cached.house);
+  const row = await findHouseRow(sql, { id, known: cached?.updatedAt ?? null, mayWait });
   if (row === undefined) return null;
   if (row.settings === null) {
     if (cached === undefined) throw new Error(`expected the settings of the house ${id}, found a row without them`);
@@ -102,16 +103,17 @@ interface WantedRow {
   id: string;
   /** When the cached settings were updated. */
   known: string | null;
+  mayWait: boolean;
 }
 const finders = new WeakMap<Queryable, Batched<WantedRow, HouseRow | undefined>>();
 const HOUSES_AT_ONCE = 100;
 
-/** Without the settings if the cached ones are current. */
-async function findHouseRow(sql: Queryable, id: string, known: string | null): Promise<HouseRow | undefined> {
-  const find =
-    finders.get(sql) ?? batched((wanted: readonly WantedRow[]) => findHouseRows(sql, wanted), HOUSES_AT_ONCE);
+/** Without the settings if the cached ones are current. A poll begins with it, so polls that it gathers share leases too. */
+async function findHouseRow(sql: Queryable, wanted: WantedRow): Promise<HouseRow | undefined> {
+  const run = (all: readonly WantedRow[]) => findHouseRows(sql, all);
+  const find = finders.get(sql) ?? batched(run, HOUSES_AT_ONCE, ({ mayWait }) => mayWait);
   finders.set(sql, find);
-  return find({ id, known });
+  return find(wanted);
 }
 
 async function findHouseRows(sql: Queryable, wanted: readonly WantedRow[]): Promise<(HouseRow | undefined)[]> {

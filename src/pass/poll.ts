@@ -2,7 +2,7 @@ import { isConnectionError } from "../db/errors.ts";
 import { reasonOf } from "../errors.ts";
 import { afterPoll } from "../houses/polling/circuit.ts";
 import { waitForTomorrow } from "../houses/polling/day-budget.ts";
-import type { House } from "../houses/house.ts";
+import { mayPollWait, type House } from "../houses/house.ts";
 import type { Lease, LeasedTable } from "../houses/polling/lease-store.ts";
 import type { EndedPoll, FeedChange } from "../houses/polling/poll-store.ts";
 import { summarizePoll, type RequestedTable } from "../houses/polling/poll-summary.ts";
@@ -80,12 +80,9 @@ export async function savePoll(passes: Passes, poll: Poll, signal: AbortSignal):
   const noted: NotedOne[] = [];
   let end = waves.length === 0 ? await writeEnd(passes, poll, { taken, noted }) : null;
   for (const [at, wave] of waves.entries()) {
-    const saved = await saveWave(
-      passes,
-      poll,
-      { wave, tables, before: at === waves.length - 1 ? { taken, noted } : null },
-      signal,
-    );
+    const before = at === waves.length - 1 ? { taken, noted } : null;
+    const mayWait = at === 0 && mayPollWait(poll.house);
+    const saved = await saveWave(passes, poll, { wave, tables, before, mayWait }, signal);
     taken.push(...saved.taken);
     noted.push(...saved.noted);
     end = saved.end ?? end;
@@ -110,7 +107,7 @@ export async function endUnsavedPoll(passes: Passes, poll: Poll, error: unknown)
   const summary = { ...summarizePoll(asked), outcome, error: `its responses could not be saved: ${reasonOf(error)}` };
   const next = afterPoll(lease.circuit, outcome, jitter);
   const rows = { passes: [], noted: [], lease, end: { lease, asked, feeds: [], summary, next } };
-  await passes.write({ tableIds: [], bytes: 0, rows: () => rows });
+  await passes.write({ tableIds: [], bytes: 0, mayWait: false, rows: () => rows });
 }
 
 /** The first response of each table, the second … */
@@ -142,12 +139,14 @@ interface Wave {
   tables: number;
   /** Responses of earlier waves, if this is the last one; null if another follows. */
   before: Processed | null;
+  /** Its first write may be held back a moment. */
+  mayWait: boolean;
 }
 
 async function saveWave(
   passes: Passes,
   poll: Poll,
-  { wave, tables, before }: Wave,
+  { wave, tables, before, mayWait }: Wave,
   signal: AbortSignal,
 ): Promise<Processed & { end: EndedPoll | null }> {
   const tableIds = wave.map(({ asked }) => asked.tableId);
@@ -158,7 +157,7 @@ async function saveWave(
     const all = await readWave(passes, poll, wave, { lookUpAll, issuedAt: timeOf(poll.lease).issuedAt, signal });
     const circumstances = { tables, noSet, keep };
     try {
-      return await write(passes, all, async () => {
+      return await write(passes, { ...all, mayWait: mayWait && tries === 1 }, async () => {
         const { noted } = all;
         const taken = await computePasses(all.read, { ...timeOf(poll.lease), ...circumstances });
         return { lease: poll.lease, taken, noted, end: before && endOf(poll, joined(before, { taken, noted })) };
@@ -174,7 +173,7 @@ async function saveWave(
       if (tries === MOST_TRIES || isConnectionError(error) || !isOwnFault(error)) throw error;
       await loadStates(passes, tableIds);
       if (refusal === "moved") continue;
-      else if (wave.length > 1) return saveEach(passes, poll, { wave, tables, before }, signal);
+      else if (wave.length > 1) return saveEach(passes, poll, { wave, tables, before, mayWait: false }, signal);
       else if (lookUpAll) keep = error;
       else lookUpAll = true;
     }
@@ -185,12 +184,12 @@ async function saveWave(
 async function saveEach(
   passes: Passes,
   poll: Poll,
-  { wave, tables, before }: Wave,
+  { wave, tables, before, mayWait }: Wave,
   signal: AbortSignal,
 ): Promise<Processed & { end: EndedPoll | null }> {
   let saved: Processed = { taken: [], noted: [] };
   for (const one of wave)
-    saved = joined(saved, await saveWave(passes, poll, { wave: [one], tables, before: null }, signal));
+    saved = joined(saved, await saveWave(passes, poll, { wave: [one], tables, before: null, mayWait }, signal));
   return { ...saved, end: before && (await writeEnd(passes, poll, joined(before, saved))) };
 }
 
@@ -251,7 +250,7 @@ interface ToWrite extends Processed {
 /** Writes what is computed when its transaction begins, and then keeps the states after it. */
 async function write(
   { write: commit, states }: Passes,
-  { read, noted }: ReadWave,
+  { read, noted, mayWait }: ReadWave & { mayWait: boolean },
   compute: () => ToWrite | Promise<ToWrite>,
 ): Promise<ToWrite> {
   let written = null as ToWrite | null;
@@ -263,6 +262,7 @@ async function write(
       ...stored.map(({ received }) => received.asked.tableId),
     ],
     bytes: [...bodies].reduce((sum, { length }) => sum + length, 0),
+    mayWait,
     rows: async () => {
       written = await compute();
       const { lease, taken, end } = written;
@@ -288,7 +288,12 @@ async function write(
 
 async function writeEnd(passes: Passes, poll: Poll, processed: Processed): Promise<EndedPoll> {
   const end = endOf(poll, processed);
-  await write(passes, { read: [], noted: [] }, () => ({ lease: poll.lease, taken: [], noted: [], end }));
+  await write(passes, { read: [], noted: [], mayWait: false }, () => ({
+    lease: poll.lease,
+    taken: [],
+    noted: [],
+    end,
+  }));
   return end;
 }
 

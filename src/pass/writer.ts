@@ -1,5 +1,6 @@
 import pLimit from "p-limit";
 import type { Pipeline } from "../db/client.ts";
+import { Gathering } from "../db/gathering.ts";
 import type { Query } from "../db/query.ts";
 import { codeOf } from "../errors.ts";
 import { endPollStatements, type EndedPoll } from "../houses/polling/poll-store.ts";
@@ -23,6 +24,8 @@ export interface Write {
   tableIds: readonly number[];
   /** Of the payloads to be stored. */
   bytes: number;
+  /** It may be held back a moment, so that others share its transaction. */
+  mayWait: boolean;
   /**
    * Computes the rows, immediately before they are sent and again for each attempt: a forecast's time of issue is then
    * that of its transaction, however long the write waited. An error rejects this write alone.
@@ -64,13 +67,15 @@ export function createWriter(pipeline: Pipeline): Writer {
   const inTurn = pLimit(1);
 
   const next = () => {
-    while (running < TRANSACTIONS) {
+    while (running < TRANSACTIONS && waiting.length > 0) {
+      if (mayAllWait(waiting, isHeavyRunning) && gathering.holds()) return;
       const taken = takeSome(waiting, !isHeavyRunning);
       const [first] = taken;
       if (first === undefined) return;
       const heavy = isHeavy(first);
       isHeavyRunning ||= heavy;
       running += 1;
+      if (!heavy) gathering.sent(taken.length);
       void commit(taken).finally(() => {
         running -= 1;
         if (heavy) isHeavyRunning = false;
@@ -78,6 +83,7 @@ export function createWriter(pipeline: Pipeline): Writer {
       });
     }
   };
+  const gathering = new Gathering(next);
   const commit = async (writes: readonly Waiting[]): Promise<void> => {
     const made: MadeWrite[] = [];
     for (const write of writes) made.push(...(await makeRows(write)));
@@ -123,6 +129,14 @@ async function makeRows(write: Waiting): Promise<MadeWrite[]> {
     write.reject(error);
     return [];
   }
+}
+
+/** Whether no write is urgent, no heavy one could be written now, and the rest would not fill a transaction. */
+function mayAllWait(waiting: readonly Waiting[], isHeavyRunning: boolean): boolean {
+  const light = waiting.filter((write) => !isHeavy(write));
+  if (light.length < waiting.length && !isHeavyRunning) return false;
+  const bytes = light.reduce((sum, write) => sum + write.bytes, 0);
+  return light.length < WRITES_AT_ONCE && bytes < BYTES_AT_ONCE && light.every(({ mayWait }) => mayWait);
 }
 
 /** Takes the oldest write if it is heavy and may be written, else light ones of different tables in their order. */

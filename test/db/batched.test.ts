@@ -17,9 +17,10 @@ function make(most: number) {
 }
 
 describe("batched calls", () => {
-  it("sends a call alone immediately, and joins those that arrive meanwhile", async () => {
+  it("sends a call alone in the same turn, and joins those that arrive meanwhile", async () => {
     const { double, requests, resolveNext } = make(10);
     const first = double(1);
+    await Promise.resolve();
     expect(requests.map(({ asked }) => asked)).toEqual([[1]]);
     const others = Promise.all([double(2), double(3)]);
     expect(requests).toHaveLength(1);
@@ -40,12 +41,13 @@ describe("batched calls", () => {
       resolveNext(at);
     }
     expect(await all).toEqual([2, 4, 6, 8, 10]);
-    expect(sizes).toEqual([1, 2, 2]);
+    expect(sizes).toEqual([2, 2, 1]);
   });
 
   it("fails the calls of a failed request, and no other", async () => {
     const { double, requests, resolveNext } = make(10);
     const first = double(1);
+    await Promise.resolve();
     const second = double(2);
     requests[0]!.result.reject(new Error("expected a server"));
     await expect(first).rejects.toThrow("expected a server");
@@ -56,6 +58,7 @@ describe("batched calls", () => {
   it("fails the calls of a request that gives too few results", async () => {
     const { double, requests } = make(10);
     const first = double(1);
+    await Promise.resolve();
     requests[0]!.result.resolve([]);
     await expect(first).rejects.toThrow("expected 1 results, found 0");
   });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { connect, openPipeline, type Pipeline, type Sql } from "../../src/db/client.ts";
 import type { HeldLease } from "../../src/pass/stores/write-heads-store.ts";
 import { createWriter, type Rows } from "../../src/pass/writer.ts";
@@ -51,7 +51,7 @@ it("computes the rows of a write when its transaction begins, however long it wa
   const write = createWriter(pipeline);
   const computed: string[] = [];
   const give = (house: string, tableId: number) =>
-    write({ tableIds: [tableId], bytes: 0, rows: () => (computed.push(house), leaseOf(house)) });
+    write({ tableIds: [tableId], bytes: 0, mayWait: true, rows: () => (computed.push(house), leaseOf(house)) });
   const given: Promise<void>[] = [];
   await whileLocked(["a", "b"], () => {
     given.push(give("a", 1), give("b", 2)); // each has one of the two transactions
@@ -68,7 +68,7 @@ it("computes the rows again for each attempt, so that a write that is refused ke
   const write = createWriter(pipeline);
   const computed: string[] = [];
   const give = (house: string, tableId: number, epoch = 0n) =>
-    write({ tableIds: [tableId], bytes: 0, rows: () => (computed.push(house), leaseOf(house, epoch)) });
+    write({ tableIds: [tableId], bytes: 0, mayWait: true, rows: () => (computed.push(house), leaseOf(house, epoch)) });
   const given: Promise<void>[] = [];
   await whileLocked(["a", "b"], () => {
     given.push(give("a", 1), give("b", 2));
@@ -92,7 +92,8 @@ it("writes fifty with one that is refused in fifteen transactions", async () => 
     },
   });
   const write = createWriter(counting);
-  const give = (n: number) => write({ tableIds: [n], bytes: 0, rows: () => leaseOf(`many${n}`, n === 20 ? 7n : 0n) });
+  const give = (n: number) =>
+    write({ tableIds: [n], bytes: 0, mayWait: true, rows: () => leaseOf(`many${n}`, n === 20 ? 7n : 0n) });
   const given = houses.map((_, n) => give(n)); // the first two have the two transactions
   const results = await Promise.allSettled(given);
   expect(results.flatMap(({ status }, n) => (status === "rejected" ? [n] : []))).toEqual([20]);
@@ -101,7 +102,8 @@ it("writes fifty with one that is refused in fifteen transactions", async () => 
 
 it("writes others while those that wait for a lock of another session wait, one after the other", async () => {
   const write = createWriter(pipeline);
-  const give = (house: string, tableId: number) => write({ tableIds: [tableId], bytes: 0, rows: () => leaseOf(house) });
+  const give = (house: string, tableId: number) =>
+    write({ tableIds: [tableId], bytes: 0, mayWait: true, rows: () => leaseOf(house) });
   const stuck: Promise<void>[] = [];
   const written: string[] = [];
   const done = (house: string) => () => void written.push(house);
@@ -121,10 +123,58 @@ it("rejects a write whose rows cannot be computed, and no other", async () => {
   const wrong = write({
     tableIds: [1],
     bytes: 0,
+    mayWait: true,
     rows: () => {
       throw new Error("expected rows");
     },
   });
   await expect(wrong).rejects.toThrow("expected rows");
-  await write({ tableIds: [2], bytes: 0, rows: () => leaseOf("d") });
+  await write({ tableIds: [2], bytes: 0, mayWait: true, rows: () => leaseOf("d") });
+});
+
+describe("after a transaction that several shared", () => {
+  let own: Pipeline;
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ["performance"] }); // its time stands still
+    own = openPipeline(database.url, { name: "test", max: 2 });
+  });
+  afterEach(async () => {
+    vi.useRealTimers();
+    await own.end({ timeout: 1 });
+  });
+
+  /** A writer that is busy, and a function that gives it a write of a house; `computed` are those that are being written. */
+  async function makeBusy() {
+    const write = createWriter(own);
+    const computed: string[] = [];
+    const give = (house: string, { tableIds = [1], bytes = 0, mayWait = true } = {}) =>
+      write({ tableIds, bytes, mayWait, rows: () => (computed.push(house), leaseOf(house)) });
+    await Promise.all(["a", "b", "c", "d"].map((house, tableId) => give(house, { tableIds: [tableId] }))); // c, d share one
+    computed.length = 0;
+    return { give, computed };
+  }
+
+  it("holds a write back, and writes it with one that may not wait", async () => {
+    const { give, computed } = await makeBusy();
+    const held = give("a");
+    expect(computed).toEqual([]);
+    await Promise.all([give("b", { tableIds: [2], mayWait: false }), held]);
+    expect(computed).toEqual(["a", "b"]);
+  });
+
+  it("does not wait with a heavy write, which leaves others held back", async () => {
+    const { give, computed } = await makeBusy();
+    await give("a", { tableIds: [...Array(21).keys()] });
+    const held = give("b");
+    expect(computed).toEqual(["a"]);
+    vi.useRealTimers();
+    await held;
+    expect(computed).toEqual(["a", "b"]);
+  });
+
+  it("does not wait for more than a transaction may have", async () => {
+    const { give, computed } = await makeBusy();
+    await Promise.all(Array.from({ length: 8 }, (_, tableId) => give("a", { tableIds: [tableId], bytes: 1 << 20 })));
+    expect(computed).toHaveLength(8);
+  });
 });
