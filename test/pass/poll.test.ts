@@ -207,6 +207,51 @@ describe("a response that cannot be processed", () => {
   });
 });
 
+describe("a write of a poll waits for others", () => {
+  /** Polls with these passes; `mayWait` of each write is noted. */
+  function noted(): { using: Passes; waits: boolean[] } {
+    const waits: boolean[] = [];
+    const write: Passes["write"] = (given) => (waits.push(given.mayWait), passes.write(given));
+    return { using: { ...passes, write }, waits };
+  }
+
+  it.each([
+    [1_000, true],
+    [999, false],
+  ])("of a house that is polled every %i ms: %s", async (pollEveryMs, mayWait) => {
+    await makeOne({ poll_every_ms: pollEveryMs });
+    const { using, waits } = noted();
+    await poll(3, 1, using);
+    expect(waits).toEqual([mayWait]);
+  });
+
+  it("unless it repeats one that was refused", async () => {
+    const table = await makeOne();
+    const { using, waits } = noted();
+    await poll(3, 1, using);
+    house.on("/0", (_, response) => {
+      void touchHeads(sql, [table.id]).then(() => response.end(page(4)));
+    });
+    await run(pollHouse, using);
+    expect(waits).toEqual([true, true, false]);
+  });
+
+  it("unless it stores alone what was refused together", async () => {
+    const [bad] = await makeTables(3);
+    const { using, waits } = noted();
+    await poll(3, 3, using);
+    await sql`alter table rounds add constraint our_fault check (table_id <> ${sql.unsafe(String(bad?.id))} or seq <> 4)`;
+    try {
+      await poll(4, 3, using);
+    } finally {
+      await sql`alter table rounds drop constraint our_fault`;
+    }
+    expect(waits.slice(0, 2)).toEqual([true, true]);
+    expect(waits.slice(2)).toHaveLength(6); // the bad one three times, the others, and the end
+    expect(waits.slice(2)).not.toContain(true);
+  });
+});
+
 describe("while a queue is paused", () => {
   const pause = (queue: string) =>
     sql`insert into queue_controls (queue, paused_by, reason) values (${queue}, 'ana', 'test')`;
