@@ -1,5 +1,6 @@
 import type { Family, Sample } from "./families.ts";
-import type { Count, DatabaseFacts, HouseFacts } from "./facts-store.ts";
+import type { Count, DatabaseFacts } from "./facts-store.ts";
+import type { HouseFacts } from "./house-facts-store.ts";
 
 /**
  * The facts of PostgreSQL as metrics; without samples if it is unavailable (null). Every process reports the same, so

@@ -7,14 +7,8 @@ import { loadRest } from "./passes.ts";
 import { copyRounds } from "./stores/copy-rounds-store.ts";
 import { findTime, isQueuePaused } from "./stores/payload-store.ts";
 import { reviseScores } from "./stores/revise-scores-store.ts";
-import type {
-  AddedRounds,
-  CompletePassRows,
-  PassResult,
-  PassState,
-  PassTime,
-  StoredResponse,
-} from "./compute/state.ts";
+import type { AddedRounds, StoredResponse } from "./compute/response.ts";
+import type { CompletePassRows, PassResult, PassState, PassTime } from "./compute/state.ts";
 import { stateOf } from "./compute/stored-state.ts";
 import { fromDatabase, laterBy } from "./compute/times.ts";
 import { passStatements } from "./stores/write-store.ts";

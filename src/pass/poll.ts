@@ -1,29 +1,20 @@
 import { isConnectionError } from "../db/errors.ts";
 import { reasonOf } from "../errors.ts";
 import { afterPoll } from "../houses/polling/circuit.ts";
-import { waitForTomorrow } from "../houses/polling/day-budget.ts";
-import { mayPollWait, type House } from "../houses/house.ts";
-import type { Lease, LeasedTable } from "../houses/polling/lease-store.ts";
-import type { EndedPoll, FeedChange } from "../houses/polling/poll-store.ts";
-import { summarizePoll, type RequestedTable } from "../houses/polling/poll-summary.ts";
+import { mayPollWait } from "../houses/house.ts";
+import type { Lease } from "../houses/polling/lease-store.ts";
+import type { EndedPoll } from "../houses/polling/poll-store.ts";
+import { summarizePoll } from "../houses/polling/poll-summary.ts";
 import { isOwnFault, ownFault } from "../rounds/read-response.ts";
 import { Slices } from "../slices.ts";
 import { pass } from "./compute/pass.ts";
+import { endOf, type Poll } from "./end-poll.ts";
 import { loadStates, type Passes } from "./passes.ts";
 import { receiveAll, type Received } from "./polled-response.ts";
 import { readWave, type NotedOne, type ReadOne, type ReadWave } from "./read-poll.ts";
 import type { PassResult, PassTime } from "./compute/state.ts";
 import { fromDatabase, laterBy } from "./compute/times.ts";
 import { refusalOf } from "./stores/write-store.ts";
-
-/** A poll of a house shard with all responses. */
-export interface Poll {
-  house: House;
-  lease: Lease;
-  asked: readonly RequestedTable[];
-  /** In [0, 1): spreads the probes of houses whose circuit is open. */
-  jitter: number;
-}
 
 /** A poll that was saved. */
 export interface SavedPoll {
@@ -39,31 +30,6 @@ export class LeaseLostError extends Error {}
 
 /** Retries of a poll from newer states: another process may change a table at the same time. */
 const MOST_TRIES = 4;
-
-/**
- * Loads the states of a lease's tables that are older than the head; call it before the first request. No older
- * transaction can commit later: it locks the row of its lease, which cannot be taken meanwhile, and one that begins
- * later is refused for its epoch. While another process polls the house too, tables that share a response wait for it:
- * often it has nothing new for them.
- */
-export async function prepareStates(passes: Passes, { tables, hasOther }: Lease): Promise<void> {
-  const stale = tables.filter(({ tableId, version, partSha256 }) => {
-    if (hasOther && partSha256 !== null && !passes.damaged.has(tableId)) return false;
-    return (passes.states.get(tableId) ?? passes.damaged.get(tableId))?.version !== version;
-  });
-  const ids = stale.map(({ tableId }) => tableId);
-  if (ids.length > 0) await loadStates(passes, ids);
-  for (const table of tables) takeResponseOfOther(passes, table);
-}
-
-/** Takes over the time of the newest response if another process received it: it had nothing new, so no version moved. */
-function takeResponseOfOther({ states }: Passes, { tableId, respondedAt }: LeasedTable): void {
-  const state = states.get(tableId);
-  if (respondedAt === null || state === undefined || state.head.respondedAt === null) return;
-  const stored = fromDatabase(respondedAt);
-  if (stored <= state.head.respondedAt) return;
-  states.keep({ ...state, head: { ...state.head, respondedAt: stored }, notedAt: stored });
-}
 
 /**
  * Processes the responses of a poll by passes and saves them in transactions: first the first response of each table,
@@ -295,56 +261,4 @@ async function writeEnd(passes: Passes, poll: Poll, processed: Processed): Promi
     end,
   }));
   return end;
-}
-
-function endOf({ lease, asked, jitter }: Poll, { taken, noted }: Processed): EndedPoll {
-  const refused = new Set(lease.tables.filter((table) => table.refused).map(({ tableId }) => tableId));
-  const unreadable = new Set(
-    taken.flatMap(({ received, response, result }) => {
-      const isChanged = result.state.format.since !== null;
-      const isRefusedAgain = response.isRepeat && refused.has(received.asked.tableId);
-      return received.asked.response.kind !== "failed" && (isChanged || isRefusedAgain) ? [received.asked] : [];
-    }),
-  );
-  const summary = summarizePoll(asked.map((one) => (unreadable.has(one) ? { ...one, isUnreadable: true } : one)));
-  const feeds = feedsOf(lease, [...taken, ...noted]);
-  if (asked.length === 0) return { lease, asked, feeds, summary, next: null };
-  const next = afterPoll(lease.circuit, summary.outcome, jitter);
-  const spent = waitForTomorrow(lease, summary.bytes);
-  if (spent === null) return { lease, asked, feeds, summary, next };
-  const { waitMs, error } = spent;
-  return {
-    lease,
-    asked,
-    feeds,
-    summary: { ...summary, error },
-    next: { ...next, waitMs: Math.max(next.waitMs, waitMs) },
-  };
-}
-
-/**
- * Changed rows of feeds: of tables with a full response, and of all requested tables if others had none. Of tables that
- * share a response, the first has the validators, and the others store theirs only as often as a full response is due.
- */
-function feedsOf({ tables }: Lease, all: readonly Pick<ReadOne, "received" | "response">[]): FeedChange[] {
-  const newest = new Map(all.map((one) => [one.received.asked.tableId, one]));
-  const isPart = newest.size < tables.length;
-  const due = new Set(tables.filter(({ fullIsDue }) => fullIsDue).map(({ tableId }) => tableId));
-  return [...newest].flatMap(([tableId, { received, response }]): FeedChange[] => {
-    const { response: polled } = received.asked;
-    if (polled.kind !== "response" && !isPart) return [];
-    const isLater = received.asked.isShared === true && response.isRepeat && response.part !== null;
-    if (isLater && !isPart && !due.has(tableId)) return [];
-    return [
-      {
-        tableId,
-        askedAt: received.requestedAt,
-        full:
-          polled.kind === "response"
-            ? { etag: polled.etag?.slice(0, 1000) ?? null, lastModified: polled.lastModified?.slice(0, 100) ?? null }
-            : null,
-        isRefused: response.payload === null ? null : response.read?.ok === false,
-      },
-    ];
-  });
 }

@@ -6,7 +6,7 @@ import type { RequestedTable } from "../houses/polling/poll-summary.ts";
 import { LARGEST_HERE } from "../rounds/read-response.ts";
 import { shareParsing } from "../houses/reading/read-text.ts";
 import type { HeadRow } from "./compute/rows.ts";
-import type { PolledResponse, ReadResponse, ReceivedPayload } from "./compute/state.ts";
+import type { PolledResponse, ReadResponse, ReceivedPayload } from "./compute/response.ts";
 import { fromDatabase, laterBy } from "./compute/times.ts";
 
 /** The request and response of a table, by the database's clock. */

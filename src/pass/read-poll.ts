@@ -9,7 +9,8 @@ import { keepUnreadPayload } from "./stores/payload-store.ts";
 import { readResponse } from "./read.ts";
 import { isReadingDue } from "./compute/learn.ts";
 import { sharedPart } from "./compute/shared-part.ts";
-import type { PassState, PolledResponse, ReadResponse } from "./compute/state.ts";
+import type { PolledResponse, ReadResponse } from "./compute/response.ts";
+import type { PassState } from "./compute/state.ts";
 
 /** A response that is not read within this time is stored unread, so that its poll is saved before the lease expires. */
 const READ_WITHIN_MS = 1_000;

@@ -13,7 +13,8 @@ import { ownFault, readBody, type ReadResponse as ReadItems } from "../rounds/re
 import type { KnownRound } from "../rounds/round.ts";
 import { idsToLookUp, knownAmong } from "./compute/known-rounds.ts";
 import type { HeadRow } from "./compute/rows.ts";
-import type { PassState, ReadResponse } from "./compute/state.ts";
+import type { ReadResponse } from "./compute/response.ts";
+import type { PassState } from "./compute/state.ts";
 
 /** The body of a response, unpacked; `now` is when it was received. */
 export interface ResponseBody {

@@ -15,15 +15,8 @@ import { pass } from "./compute/pass.ts";
 import { loadStates, type Passes } from "./passes.ts";
 import { findTime, isQueuePaused, listUnread, type UnreadPayload } from "./stores/payload-store.ts";
 import { checkItems, gameOf, type Reader } from "./read.ts";
-import {
-  KNOWN_ROUNDS,
-  type PassResult,
-  type PassState,
-  type PassTime,
-  type PayloadMark,
-  type ReadResponse,
-  type StoredResponse,
-} from "./compute/state.ts";
+import type { ReadResponse, StoredResponse } from "./compute/response.ts";
+import { KNOWN_ROUNDS, type PassResult, type PassState, type PassTime, type PayloadMark } from "./compute/state.ts";
 import { fromDatabase, laterBy } from "./compute/times.ts";
 import { refusalOf } from "./stores/write-store.ts";
 

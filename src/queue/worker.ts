@@ -10,24 +10,24 @@ import type { Log } from "../log.ts";
 import type { Passes } from "../pass/passes.ts";
 import { nameProcess } from "../this-machine.ts";
 import { type ClockGuard, guardClock } from "./clock-guard.ts";
-import { readClocks, requireRightClock } from "./clock.ts";
+import { readClocks } from "./clock.ts";
 import { type Consumer, startConsumer } from "./consumer.ts";
+import { finish } from "./finish.ts";
 import type { Job, JobContext, WorkerPools } from "./job.ts";
 import { createOverdueWatch } from "./schedules/overdue.ts";
 import { createPeriodicTasks, type PeriodicTask } from "./schedules/periodic.ts";
-import { openQueues, type Queues } from "./queues.ts";
+import type { Queues } from "./queues.ts";
 import { createReconciler, type Reconciler } from "./schedules/reconcile.ts";
-import { checkRedis, connectConsumer, isRedisUnavailable, type RedisConnection } from "./redis.ts";
+import { isRedisUnavailable } from "./redis.ts";
 import type { RunReport } from "./report.ts";
 import { createRunner } from "./runs/run.ts";
 import { createSteps, type Steps } from "./runs/steps.ts";
 import { deleteWorker, RECONCILER, saveWorker } from "./store.ts";
 import { endsWithin, every, type Repeated } from "./wait.ts";
+import { connectAll, type Connections } from "./worker-connections.ts";
 
 const TICK_MS = 5_000;
 const CLOCK_CHECK_MS = 60_000;
-/** Aborted runs have two seconds to end; then the process exits, and their locks expire. */
-const ABORT_MS = 3_000;
 const GOODBYE_MS = 2_000;
 
 /** What a worker process needs. */
@@ -237,50 +237,6 @@ async function stopWorker(worker: WorkerParts, ticks: Repeated, deadlineMs: numb
   });
   if (!(await endsWithin(goodbye, GOODBYE_MS))) log.warn("the database did not confirm that this worker stops");
   await connections.close();
-}
-
-/** Waits for active runs, aborts them after `deadlineMs`, and leaves behind those that do not end even then. */
-async function finish(
-  consumers: readonly Consumer[],
-  deadlineMs: number,
-  stop: AbortController,
-  log: Log,
-): Promise<void> {
-  const runs = () => consumers.reduce((sum, { runner }) => sum + runner.active(), 0);
-  const finished = Promise.allSettled(consumers.map((consumer) => consumer.close()));
-  if (await endsWithin(finished, deadlineMs)) return;
-  if (runs() === 0) {
-    log.warn("the connections to Redis do not close: leaving them open");
-    return;
-  }
-  log.warn({ runs: runs() }, `runs did not end within ${deadlineMs} ms: aborting them`);
-  stop.abort(new Error("the worker stops"));
-  if (await endsWithin(finished, ABORT_MS)) return;
-  log.error({ runs: runs() }, "leaving runs behind: another process runs them again when their locks expire");
-}
-
-/** The connections to Redis. */
-interface Connections {
-  queues: Queues;
-  redis: RedisConnection;
-  close(): Promise<void>;
-}
-
-async function connectAll({ jobs, redisUrl, sql, log, now = Date.now }: WorkerOptions): Promise<Connections> {
-  await checkRedis(redisUrl);
-  const queues = await openQueues(jobs, redisUrl, log);
-  const redis = await connectConsumer(redisUrl, log);
-  const close = async () => {
-    await queues.close();
-    redis.disconnect();
-  };
-  try {
-    await requireRightClock(sql, queues.redis, now);
-  } catch (error) {
-    await close();
-    throw error;
-  }
-  return { queues, redis, close };
 }
 
 function chooseJobs(jobs: readonly Job<unknown>[], names: readonly string[] | undefined): readonly Job<unknown>[] {

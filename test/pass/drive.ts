@@ -1,6 +1,7 @@
 import { joinPasses } from "../../src/pass/compute/join.ts";
 import { pass } from "../../src/pass/compute/pass.ts";
-import type { PassResponse, PassResult, PassState, PassTime, ReadResponse } from "../../src/pass/compute/state.ts";
+import type { PassResponse, ReadResponse } from "../../src/pass/compute/response.ts";
+import type { PassResult, PassState, PassTime } from "../../src/pass/compute/state.ts";
 import { emptyPassState } from "../support/passes.ts";
 import { tableOf, PAUSE_MS, type Given, type History } from "./histories.ts";
 import { Shelf } from "./shelf.ts";

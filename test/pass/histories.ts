@@ -4,7 +4,8 @@
  */
 import { createHash } from "node:crypto";
 import fc from "fast-check";
-import type { PassResponse, PolledResponse, ReadResponse, TableFacts } from "../../src/pass/compute/state.ts";
+import type { PassResponse, PolledResponse, ReadResponse } from "../../src/pass/compute/response.ts";
+import type { TableFacts } from "../../src/pass/compute/state.ts";
 import type { CheckedItem } from "../../src/rounds/round.ts";
 import { checkedItem } from "../support/passes.ts";
 

@@ -2,7 +2,8 @@ import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { replay } from "../../src/pass/compute/replay.ts";
-import type { PassState, ReadResponse } from "../../src/pass/compute/state.ts";
+import type { ReadResponse } from "../../src/pass/compute/response.ts";
+import type { PassState } from "../../src/pass/compute/state.ts";
 import { begin, readWaiting, step, type Run } from "./drive.ts";
 import {
   histories,

@@ -198,7 +198,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     about: "a pass is written although its table has changed since the state was read, such as by voided scores",
     edits: [
       {
-        file: "src/pass/poll.ts",
+        file: "src/pass/prepare-states.ts",
         from: "return (passes.states.get(tableId) ?? passes.damaged.get(tableId))?.version !== version;",
         to: "return (passes.states.get(tableId) ?? passes.damaged.get(tableId)) === undefined;",
       },

@@ -8,7 +8,8 @@ import { pass } from "../../src/pass/compute/pass.ts";
 import { listKnown } from "../../src/pass/compute/known-rounds.ts";
 import { replay } from "../../src/pass/compute/replay.ts";
 import type { HeadRow } from "../../src/pass/compute/rows.ts";
-import type { PassResponse, PassState, PassTime, TableFacts } from "../../src/pass/compute/state.ts";
+import type { PassResponse } from "../../src/pass/compute/response.ts";
+import type { PassState, PassTime, TableFacts } from "../../src/pass/compute/state.ts";
 import { passStatements } from "../../src/pass/stores/write-store.ts";
 import { multiplierText, numberOf, type CheckedItem } from "../../src/rounds/round.ts";
 

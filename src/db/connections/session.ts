@@ -1,53 +1,20 @@
-import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { connect as connectSocket } from "node:net";
 import type { Readable, Writable } from "node:stream";
 import Cursor from "pg-cursor";
 import { from as copyFrom, to as copyTo } from "pg-copy-streams";
 import pg from "pg";
+import { cancelOnServer } from "./cancel.ts";
 import type { Connection } from "./connection.ts";
+import type { StatementNames } from "./statement-names.ts";
 import { ConnectionLostError, isConnectionClosing } from "../errors.ts";
 import { asError } from "../../errors.ts";
 import type { Rows, StatementKind } from "../query.ts";
 import { rowTypes } from "../row-types.ts";
 import type { CompiledStatement } from "../statement.ts";
 
-/** Statements that are prepared by name; a program has some 800, and each connection keeps a plan of those it ran. */
-const NAMED_STATEMENTS = 2_000;
 /** How often a COPY is looked at, to see whether bytes still move. */
 const LOOK_MS = 1_000;
-/** The code of a CancelRequest in PostgreSQL's protocol, and how long it may take to send. */
-const CANCEL_REQUEST = 80_877_102;
-const CANCEL_MS = 5_000;
 const CANCEL_AGAIN_MS = 500;
-
-/** Names for prepared statements, shared by the connections of a pool. */
-export interface StatementNames {
-  /** The name of a statement; undefined when there are too many, and then it is prepared anonymously each time. */
-  of(text: string): string | undefined;
-  /** Gives every statement another name, so that each connection prepares it again. */
-  renew(): void;
-}
-
-/** Makes names that follow from the statements' text. */
-export function createStatementNames(): StatementNames {
-  let generation = 0;
-  const names = new Map<string, string>();
-  return {
-    of(text) {
-      const known = names.get(text);
-      if (known !== undefined) return known;
-      if (names.size >= NAMED_STATEMENTS) return undefined;
-      const name = `s${generation}_${createHash("sha256").update(text).digest("hex").slice(0, 24)}`;
-      names.set(text, name);
-      return name;
-    },
-    renew() {
-      generation += 1;
-      names.clear();
-    },
-  };
-}
 
 /** Runs statements on one connection, one after another, each with a deadline. */
 export class Session {
@@ -285,20 +252,4 @@ export class Session {
 function rowsOf(result: pg.QueryResult<object> | undefined): Rows<object[]> {
   const rows = result?.rows ?? [];
   return Object.defineProperty(rows, "count", { value: result?.rowCount ?? rows.length }) as Rows<object[]>;
-}
-
-/** PostgreSQL's CancelRequest: a message on a new connection. If it fails, the statement ends at its deadline. */
-async function cancelOnServer({ backend, host, port }: Connection): Promise<void> {
-  if (backend === null) return;
-  const request = Buffer.alloc(16);
-  request.writeInt32BE(request.length, 0);
-  request.writeInt32BE(CANCEL_REQUEST, 4);
-  request.writeInt32BE(backend.processId, 8);
-  request.writeInt32BE(backend.secretKey, 12);
-  const socket = host.startsWith("/") ? connectSocket(`${host}/.s.PGSQL.${port}`) : connectSocket(port, host);
-  socket.setTimeout(CANCEL_MS, () => socket.destroy());
-  socket.on("error", () => socket.destroy());
-  const closed = new Promise<void>((resolve) => socket.once("close", () => resolve()));
-  socket.resume().end(request);
-  await closed; // the server closes it when it has passed the request on
 }

@@ -3,7 +3,8 @@ import { copyMemories, dueReading, dueSnapshot, learnRounds, type DueReading, ty
 import { isReadNow, keepUnread, placeResponse, type Placed } from "./place.ts";
 import type { ForecastSetRow, HeadRow, RoundRow, SnapshotRow } from "./rows.ts";
 import { dispute, settle, type SeenRound, type Settled } from "./settle.ts";
-import type { CompletePassRows, OpenForecast, PassResponse, PassResult, PassState, PassTime } from "./state.ts";
+import type { PassResponse } from "./response.ts";
+import type { CompletePassRows, OpenForecast, PassResult, PassState, PassTime } from "./state.ts";
 
 /**
  * Processes a response of a table: places its rounds, settles the forecasts that end with them, learns them, issues the

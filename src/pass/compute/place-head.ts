@@ -1,7 +1,8 @@
 import { isNewerAnchor } from "../../rounds/proofs/proofs.ts";
 import type { IntakePlan } from "../../rounds/intake.ts";
 import type { HeadRow, RoundRow } from "./rows.ts";
-import type { PassResponse, PassState } from "./state.ts";
+import type { PassResponse } from "./response.ts";
+import type { PassState } from "./state.ts";
 import { sevenDigits } from "./times.ts";
 
 /** When the new rounds of a response were last absent; null if unknown. */

@@ -1,5 +1,6 @@
 import { listKnown } from "./known-rounds.ts";
-import type { NoticeEvent, PassState, ReadResponse } from "./state.ts";
+import type { ReadResponse } from "./response.ts";
+import type { NoticeEvent, PassState } from "./state.ts";
 import type { IntakePlan } from "../../rounds/intake.ts";
 import { nextFormat, verdictOf, type FormatState, type Verdict } from "../../rounds/notices/format-watch.ts";
 import { NoticeChanges } from "../../rounds/notices/notice-changes.ts";

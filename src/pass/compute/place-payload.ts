@@ -1,6 +1,7 @@
 import { absentAtOf } from "./place-head.ts";
 import type { PayloadRow } from "./rows.ts";
-import type { PassResponse, PassState, ReceivedPayload } from "./state.ts";
+import type { PassResponse, ReceivedPayload } from "./response.ts";
+import type { PassState } from "./state.ts";
 
 /** The result of reading a payload. */
 type Outcome = Pick<PayloadRow, "state"> &

@@ -2,22 +2,17 @@ import { historyLink } from "../../record/hashes.ts";
 import { gapsShownWhole } from "../../rounds/gaps/gaps.ts";
 import { roundsSince } from "../../rounds/jump.ts";
 import { quarantinedItem } from "../../rounds/lists/quarantined-item.ts";
-import { numberOf, type KnownRound, type OpenedGap } from "../../rounds/round.ts";
+import { numberOf, type KnownRound } from "../../rounds/round.ts";
 import { planIntake, type HeldBack, type IntakePlan } from "../../rounds/intake.ts";
 import { knownAmong, listKnown, withRounds } from "./known-rounds.ts";
+import { gapRow, unknownGapsAfter } from "./place-gaps.ts";
 import { absentAtOf, afterResponse, exactly, headAfter } from "./place-head.ts";
 import { changeOf, noticesAfter, noticesAfterUnreadable } from "./place-notices.ts";
 import { markOf, payloadOf, storedPayload } from "./place-payload.ts";
-import { SOURCES, type GapRow, type RoundRow } from "./rows.ts";
+import { SOURCES, type RoundRow } from "./rows.ts";
 import { bandOf } from "./settle.ts";
-import {
-  HELD_ROUNDS,
-  KNOWN_ROUNDS,
-  UNKNOWN_GAPS,
-  type CompletePassRows,
-  type PassResponse,
-  type PassState,
-} from "./state.ts";
+import type { PassResponse } from "./response.ts";
+import { HELD_ROUNDS, KNOWN_ROUNDS, type CompletePassRows, type PassState } from "./state.ts";
 
 type PlacedState = Pick<PassState, "head" | "known" | "heldBack" | "unknownGaps" | "notices" | "format" | "hasUnread">;
 type PlacedRows = Pick<
@@ -264,31 +259,6 @@ function heldBackAfter(
     after.delete(roundId);
   }
   return after;
-}
-
-function unknownGapsAfter(
-  { unknownGaps }: PassState,
-  opened: readonly OpenedGap[],
-  shown: readonly { beforeRoundId: string }[],
-): PassState["unknownGaps"] {
-  const added = opened.filter(({ range }) => range === null);
-  if (added.length + shown.length === 0) return unknownGaps;
-  const closed = new Set(shown.map(({ beforeRoundId }) => beforeRoundId));
-  const left = unknownGaps.filter(({ beforeRoundId }) => !closed.has(beforeRoundId));
-  const newest = added.toReversed().map(({ afterRoundId, beforeRoundId }) => ({ afterRoundId, beforeRoundId }));
-  return [...newest, ...left].slice(0, UNKNOWN_GAPS);
-}
-
-/** A gap with the number of its missing rounds: those that an import stored before are not missing. */
-function gapRow({ range, afterRoundId, beforeRoundId }: OpenedGap, { known, head }: PassState): GapRow {
-  if (range === null) return { fromNumber: null, toNumber: null, missing: null, afterRoundId, beforeRoundId };
-  const { from, to } = range;
-  let there = 0n;
-  for (const [id] of listKnown(known)) {
-    const number = numberOf(id);
-    if (number !== null && number >= from && number <= to && head.lastSeq > 0n) there += 1n;
-  }
-  return { fromNumber: from, toNumber: to, missing: to - from + 1n - there, afterRoundId, beforeRoundId };
 }
 
 function lateNumbersOf({ table }: PassState, rounds: readonly RoundRow[]): bigint[] {

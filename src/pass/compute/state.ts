@@ -1,5 +1,5 @@
 /*
- * Input and output types of a pass, all plain immutable values. Times are
+ * The state of a table, and the circumstances and results of a pass: all plain immutable values. Times are
  * UTC texts with seven digits (`2026-11-21T04:00:12.1234560Z`), so that they compare as strings.
  */
 import type { PublishedReadingJson } from "../../forecasts/readings/reading-state.ts";
@@ -7,13 +7,11 @@ import type { References } from "../../forecasts/accuracy/figures/references.ts"
 import type { Model } from "../../forecasts/model/model.ts";
 import type { AuditRow } from "../../forecasts/readings/house-audit.ts";
 import type { ReadingMemory } from "../../forecasts/readings/reading-memory.ts";
-import type { FeedOrder } from "../../houses/contract.ts";
-import type { Anchor } from "../../houses/fairness/prove.ts";
 import type { Color } from "../../rounds/colors.ts";
 import type { FormatState } from "../../rounds/notices/format-watch.ts";
 import type { UnknownGap } from "../../rounds/gaps/gaps.ts";
 import type { NoticeKind } from "../../rounds/notices/notices.ts";
-import type { RoundsResponse, CheckedItem, KnownRound } from "../../rounds/round.ts";
+import type { KnownRound } from "../../rounds/round.ts";
 import type { HeldBack } from "../../rounds/intake.ts";
 import type { ForecastSetRow, HeadRow, PassRows, PayloadRow, SnapshotRow } from "./rows.ts";
 
@@ -123,78 +121,6 @@ export interface PassState {
   /** `ends` of the newest forecast set if it is of the head's model, else zeros. */
   readonly ends: readonly bigint[];
 }
-
-/** A response that is to be stored, as it was received. */
-export type ReceivedPayload = Pick<
-  PayloadRow,
-  "path" | "status" | "contentType" | "bytes" | "sha256" | "body" | "served"
->;
-
-/** The content of a response, after reading and proofs. */
-export type ReadResponse =
-  | {
-      ok: true;
-      items: readonly CheckedItem[];
-      feedOrder: FeedOrder;
-      /** Items that the adapter refused; proofs and stuck feeds do not count. */
-      refusedByAdapter: number;
-      /** It is the page of one round. */
-      isPage: boolean;
-      /** The newest proven round. */
-      anchor: Anchor | null;
-      /** The stored part of rounds that the state does not know; see `idsToLookUp`. */
-      known?: ReadonlyMap<string, KnownRound>;
-      heldBack?: ReadonlyMap<string, HeldBack>;
-    }
-  | { ok: false; reason: string };
-
-/** The house's response to a poll. */
-export interface PolledResponse {
-  from: "poll";
-  requestedAt: string;
-  receivedAt: string;
-  /**
-   * What it proves about rounds that it does not list: not played yet; nothing any more; nothing beyond earlier
-   * evidence.
-   */
-  absence: "proven" | "forgotten" | "as_before";
-  /** It may be the page of a round that was played long ago. */
-  isAhead: boolean;
-  /** Null if it is not stored: it failed, is a 404, or repeats the newest payload. */
-  payload: ReceivedPayload | null;
-  /** It is a 304, or equal to the newest payload, or its part for this table is. */
-  isRepeat: boolean;
-  /** SHA-256 of the part for this table, see `sharedPart`; null if the table does not share it. */
-  part: string | null;
-  /** Null without a payload. */
-  read: ReadResponse | null;
-}
-
-/** A stored payload: unread, or read again after its adapter was fixed. */
-export interface StoredResponse {
-  from: "stored";
-  requestedAt: string;
-  receivedAt: string;
-  sha256: string;
-  /** Request time of the previous response; null if that one proves nothing. */
-  absentAt: string | null;
-  manner: RoundsResponse["manner"];
-  /** Other payloads of the table are still unread. */
-  isMoreUnread: boolean;
-  read: ReadResponse;
-}
-
-/** Rounds without a payload of a poll: a page of history (to be stored), computed rounds, or an import. */
-export interface AddedRounds {
-  from: "history" | "computed" | "import";
-  requestedAt: string | null;
-  receivedAt: string;
-  manner: RoundsResponse["manner"];
-  payload: ReceivedPayload | null;
-  read: ReadResponse;
-}
-
-export type PassResponse = PolledResponse | StoredResponse | AddedRounds;
 
 /** Time and circumstances of a pass. */
 export interface PassTime {

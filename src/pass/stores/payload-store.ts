@@ -1,5 +1,5 @@
 import type { Pipeline, Queryable } from "../../db/client.ts";
-import type { ReceivedPayload } from "../compute/state.ts";
+import type { ReceivedPayload } from "../compute/response.ts";
 import { fromDatabase } from "../compute/times.ts";
 
 /** A payload that has not been read yet. Times in UTC with seven digits. */

@@ -1,0 +1,76 @@
+import { afterPoll } from "../houses/polling/circuit.ts";
+import { waitForTomorrow } from "../houses/polling/day-budget.ts";
+import type { House } from "../houses/house.ts";
+import type { Lease } from "../houses/polling/lease-store.ts";
+import type { EndedPoll, FeedChange } from "../houses/polling/poll-store.ts";
+import { summarizePoll, type RequestedTable } from "../houses/polling/poll-summary.ts";
+import type { PassResult } from "./compute/state.ts";
+import type { ReadOne } from "./read-poll.ts";
+
+/** A poll of a house shard with all responses. */
+export interface Poll {
+  house: House;
+  lease: Lease;
+  asked: readonly RequestedTable[];
+  /** In [0, 1): spreads the probes of houses whose circuit is open. */
+  jitter: number;
+}
+
+/** A response that has a pass, with its result, or that had nothing new. */
+type OfResponse = Pick<ReadOne, "received" | "response">;
+
+/** The end of a poll from what became of its responses: its outcome, when the house may be polled again, and its feeds. */
+export function endOf(
+  { lease, asked, jitter }: Poll,
+  { taken, noted }: { taken: readonly (OfResponse & { result: PassResult })[]; noted: readonly OfResponse[] },
+): EndedPoll {
+  const refused = new Set(lease.tables.filter((table) => table.refused).map(({ tableId }) => tableId));
+  const unreadable = new Set(
+    taken.flatMap(({ received, response, result }) => {
+      const isChanged = result.state.format.since !== null;
+      const isRefusedAgain = response.isRepeat && refused.has(received.asked.tableId);
+      return received.asked.response.kind !== "failed" && (isChanged || isRefusedAgain) ? [received.asked] : [];
+    }),
+  );
+  const summary = summarizePoll(asked.map((one) => (unreadable.has(one) ? { ...one, isUnreadable: true } : one)));
+  const feeds = feedsOf(lease, [...taken, ...noted]);
+  if (asked.length === 0) return { lease, asked, feeds, summary, next: null };
+  const next = afterPoll(lease.circuit, summary.outcome, jitter);
+  const spent = waitForTomorrow(lease, summary.bytes);
+  if (spent === null) return { lease, asked, feeds, summary, next };
+  const { waitMs, error } = spent;
+  return {
+    lease,
+    asked,
+    feeds,
+    summary: { ...summary, error },
+    next: { ...next, waitMs: Math.max(next.waitMs, waitMs) },
+  };
+}
+
+/**
+ * Changed rows of feeds: of tables with a full response, and of all requested tables if others had none. Of tables that
+ * share a response, the first has the validators, and the others store theirs only as often as a full response is due.
+ */
+function feedsOf({ tables }: Lease, all: readonly OfResponse[]): FeedChange[] {
+  const newest = new Map(all.map((one) => [one.received.asked.tableId, one]));
+  const isPart = newest.size < tables.length;
+  const due = new Set(tables.filter(({ fullIsDue }) => fullIsDue).map(({ tableId }) => tableId));
+  return [...newest].flatMap(([tableId, { received, response }]): FeedChange[] => {
+    const { response: polled } = received.asked;
+    if (polled.kind !== "response" && !isPart) return [];
+    const isLater = received.asked.isShared === true && response.isRepeat && response.part !== null;
+    if (isLater && !isPart && !due.has(tableId)) return [];
+    return [
+      {
+        tableId,
+        askedAt: received.requestedAt,
+        full:
+          polled.kind === "response"
+            ? { etag: polled.etag?.slice(0, 1000) ?? null, lastModified: polled.lastModified?.slice(0, 100) ?? null }
+            : null,
+        isRefused: response.payload === null ? null : response.read?.ok === false,
+      },
+    ];
+  });
+}
