@@ -203,6 +203,11 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
         to: "return (passes.states.get(tableId) ?? passes.damaged.get(tableId)) === undefined;",
       },
       {
+        file: "src/pass/read-poll.ts",
+        from: "return isSkipped || loaded >= version ? [] : [tableId];",
+        to: "return isSkipped || loaded >= 0n ? [] : [tableId];",
+      },
+      {
         file: "sql/0003_heads.sql",
         from: "on h.table_id = own.table_id and h.version = own.version",
         to: "on h.table_id = own.table_id",
