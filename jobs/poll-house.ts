@@ -3,7 +3,11 @@ import { adapterOf } from "../src/houses/adapters/index.ts";
 import { requestTables } from "../src/houses/polling/request-tables.ts";
 import { takeRequest } from "../src/houses/polling/budget-store.ts";
 import { releaseLease } from "../src/houses/polling/lease-store.ts";
+import { paceSchema, pollAt, pollsOf, timeOf, type Pace } from "../src/houses/polling/pace.ts";
+import { listMissingRuns } from "../src/houses/polling/polling-store.ts";
 import { listPollSchedules, loadHouse } from "../src/houses/store.ts";
+import { sleep } from "../src/abort.ts";
+import { PermanentError, reasonOf } from "../src/errors.ts";
 import { afterCommit, countPasses } from "../src/pass/after-commit.ts";
 import { raiseDamageAlerts } from "../src/pass/damage.ts";
 import { endUnsavedPoll, LeaseLostError, savePoll, type SavedPoll } from "../src/pass/poll.ts";
@@ -14,6 +18,16 @@ import { job, type Counts, type JobContext } from "../src/queue/job.ts";
 import backfillGap from "./backfill-gap.ts";
 import normalizeRounds from "./normalize-rounds.ts";
 
+/** Without a pace one poll; with one, all polls until the next run of the house. */
+const payloadSchema = z.object({
+  house: z.string(),
+  shard: z.int().min(0),
+  pace: paceSchema.optional(),
+  /** The first poll that is not made yet, if another process began the run. */
+  from: z.int().optional(),
+});
+type Payload = z.infer<typeof payloadSchema>;
+
 /**
  * Polls one house and processes its responses: one pass per table, from the response to its rounds, scores and the next
  * forecasts, all in one transaction with the unchanged payload.
@@ -21,27 +35,73 @@ import normalizeRounds from "./normalize-rounds.ts";
  * A poll is saved only if this process still holds the lease of the house. Times are those of the database: the time of
  * the lease plus the elapsed time of a monotonic clock.
  */
-export default job({
+const pollHouse = job({
   name: "poll-house",
-  payload: z.object({ house: z.string(), shard: z.int().min(0) }),
+  payload: payloadSchema,
   key: ({ house, shard }) => `${house}/${shard}`,
   schedule: ({ sql }) => listPollSchedules(sql),
-  sweep: null,
-  concurrency: 1_000, // polls mostly wait for houses; the room and the writer limit their memory and their writes
-  timeoutMs: 70_000, // longer than the longest timeout_ms of a house, within which the poll ends
+  sweep: ({ sql }) => listMissingRuns(sql),
+  concurrency: 10_000, // a run mostly waits; the room and the writer limit the memory and the writes of polls
+  timeoutMs: 80_000, // longer than a run and the longest timeout_ms of a house, within which its last poll ends
   retry: { attempts: 1, firstMs: 0, maxMs: 0 }, // the next poll is the retry
+  lasts: ({ pace }, now) => (pace === undefined ? now : timeOf(pace, pollsOf(pace, now).end)),
   pool: "polling",
 
-  async run(payload, context) {
-    const done = await context.passes.room.enter(payload.house, (budget) => poll(payload, context, budget));
-    return done ?? { full: 1 };
+  async run(payload, context): Promise<Counts> {
+    const { room } = context.passes;
+    const once = async (isLast: () => boolean) =>
+      (await room.enter(payload.house, (budget) => poll(payload, context, { budget, isLast }))) ?? { full: 1 };
+    return payload.pace === undefined ? once(() => true) : pollAtPace(payload, payload.pace, context, once);
   },
 });
+export default pollHouse;
+
+/**
+ * Polls at a pace until the next run of the house. A poll that fails does not end the run: the next one is its retry. A poll
+ * that is still active when the next one is due delays it, and those that follow are dropped.
+ * @throws the last error if no poll succeeded
+ */
+async function pollAtPace(
+  payload: Payload,
+  pace: Pace,
+  { log, signal, ending, enqueue }: JobContext,
+  once: (isLast: () => boolean) => Promise<Counts>,
+): Promise<Counts> {
+  const sum: Counts = {};
+  let failure: unknown;
+  let succeeded = 0;
+  const offset = Date.now() - performance.now();
+  const now = () => offset + performance.now(); // this machine's clock may be set meanwhile
+  const { first, end } = pollsOf(pace, now());
+  for (let at = Math.max(first, payload.from ?? first); at < end; at = Math.max(at + 1, pollAt(pace, now()))) {
+    if (!(await sleep(Math.max(0, timeOf(pace, at) - now()), [signal, ending]))) {
+      signal.throwIfAborted();
+      await enqueue(pollHouse, { ...payload, from: at }); // the rest, for another process
+      return sum;
+    }
+    const isLast = () => ending.aborted || Math.max(at, pollAt(pace, now())) >= end - 1;
+    try {
+      addTo(sum, await once(isLast));
+      succeeded += 1;
+    } catch (error) {
+      if (signal.aborted || error instanceof PermanentError) throw error;
+      failure = error;
+      addTo(sum, { failed_polls: 1 });
+      log.warn({ err: error }, `a poll failed, and the next one tries again: ${reasonOf(error)}`);
+    }
+  }
+  if (failure !== undefined && succeeded === 0) throw failure;
+  return sum;
+}
+
+function addTo(sum: Counts, counts: Counts): void {
+  for (const [name, count] of Object.entries(counts)) sum[name] = (sum[name] ?? 0) + count;
+}
 
 async function poll(
   { house: id, shard }: { house: string; shard: number },
   { sql, passes, http, settings, variables, log, signal, follow, enqueue, published }: JobContext,
-  bytes: PollBudget,
+  { budget, isLast }: { budget: PollBudget; isLast: () => boolean },
 ): Promise<Counts> {
   const house = await loadHouse(passes.pipeline, variables, id);
   if (house === null) return { skipped: 1 };
@@ -54,13 +114,13 @@ async function poll(
   const perMinute = house.settings.requests_per_minute;
   const limit =
     perMinute === undefined ? {} : { mayRequest: async () => (await takeRequest(sql, id, perMinute)) === 0 };
-  const options = { allowPrivateHouses: settings.ALLOW_PRIVATE_HOUSES, elapsedMs, budget: bytes, ...limit };
+  const options = { allowPrivateHouses: settings.ALLOW_PRIVATE_HOUSES, elapsedMs, budget, ...limit };
   const asked = await traced("house.request", { house: id }, () => requestTables(http, house, lease, options, signal));
   if (signal.aborted) {
     await releaseLease(sql, lease);
     signal.throwIfAborted();
   }
-  const polled = { house, lease, asked, jitter: Math.random() };
+  const polled = { house, lease, asked, jitter: Math.random(), isLast };
   let saved: SavedPoll;
   try {
     saved = await traced("pass", { house: id, shard }, async (note) => {

@@ -1,3 +1,18 @@
+/** Waits so many milliseconds; false if a signal was aborted before. Signals end it without an error. */
+export async function sleep(ms: number, signals: readonly AbortSignal[]): Promise<boolean> {
+  if (signals.some(({ aborted }) => aborted)) return false;
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const timer = setTimeout(resolve, ms, true);
+  const stop = () => resolve(false);
+  for (const signal of signals) signal.addEventListener("abort", stop);
+  try {
+    return await promise;
+  } finally {
+    clearTimeout(timer);
+    for (const signal of signals) signal.removeEventListener("abort", stop);
+  }
+}
+
 /** A limit of time for work that may be aborted earlier. */
 export interface Deadline {
   /** Aborted when the source is, after the time, or by `abort`. */

@@ -120,7 +120,7 @@ describe("who may import whom", () => {
           ["src/queue/job.ts", "src/queue/schedules/periodic.ts"].includes(imported) ||
           CONCEPTS.has(conceptOf(imported)) ||
           within("src/config")(imported) ||
-          ["src/errors.ts", "src/log.ts", "src/telemetry.ts", "src/db/client.ts"].includes(imported) ||
+          ["src/abort.ts", "src/errors.ts", "src/log.ts", "src/telemetry.ts", "src/db/client.ts"].includes(imported) ||
           imported === "zod" ||
           imported.startsWith("node:"),
       ),

@@ -1,10 +1,10 @@
 import { expandVariables } from "./settings/expand-variables.ts";
-import { hash } from "node:crypto";
 import { type Variables } from "../config/environment.ts";
 import { batched, type Batched } from "../db/batched.ts";
 import type { Queryable } from "../db/client.ts";
 import { PermanentError } from "../errors.ts";
 import { mayPollWait, type House } from "./house.ts";
+import { paceOf, placeIn, runsOf, type Pace } from "./polling/pace.ts";
 import { houseSettings } from "./settings/settings.ts";
 
 /** The number of a table's newest stored round; null if it has none, ids are not consecutive, or it is unknown. */
@@ -158,10 +158,15 @@ function readHouse(id: string, entry: Record<string, unknown>, baseUrl: string |
   };
 }
 
-/** The poll schedule of each house: every `poll_every_ms`, at an offset derived from its name. */
-export async function listPollSchedules(
-  sql: Queryable,
-): Promise<{ payload: { house: string; shard: number }; everyMs: number; offsetMs: number }[]> {
+/** The schedule of the runs of polls of a house shard. */
+interface PollSchedule {
+  payload: { house: string; shard: number; pace: Pace };
+  everyMs: number;
+  offsetMs: number;
+}
+
+/** The schedule of the runs that poll each house every `poll_every_ms`. */
+export async function listPollSchedules(sql: Queryable): Promise<PollSchedule[]> {
   const rows = await sql<{ house: string; shard: number; every: number }[]>`
     select h.id as house, t.shard, h.poll_every_ms as every
     from houses h
@@ -172,11 +177,10 @@ export async function listPollSchedules(
       and t.enabled
     group by h.id, t.shard
     order by h.id, t.shard`;
-  return rows.map(({ house, shard, every }) => ({
-    payload: { house, shard },
-    everyMs: every,
-    offsetMs: placeIn(every, `${house}/${shard}`),
-  }));
+  return rows.map(({ house, shard, every }) => {
+    const pace = paceOf(every, `${house}/${shard}`);
+    return { payload: { house, shard, pace }, ...runsOf(pace) };
+  });
 }
 
 /** The schedule that compares a payload of each house with the stored rounds: every minute, at a second derived from its name. */
@@ -198,8 +202,3 @@ export async function listComparisonSchedules(
 }
 
 const COMPARE_EVERY_MS = 60_000;
-
-/** An offset in an interval, so that a thousand houses are not due in the same millisecond. */
-function placeIn(everyMs: number, name: string): number {
-  return Number.parseInt(hash("sha256", name).slice(0, 12), 16) % everyMs;
-}

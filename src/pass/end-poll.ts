@@ -14,6 +14,8 @@ export interface Poll {
   asked: readonly RequestedTable[];
   /** In [0, 1): spreads the probes of houses whose circuit is open. */
   jitter: number;
+  /** Whether another process may send the next poll, and must find all that this one knows. */
+  isLast: () => boolean;
 }
 
 /** A response that has a pass, with its result, or that had nothing new. */

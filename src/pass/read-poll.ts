@@ -49,7 +49,7 @@ export interface ReadWave {
  */
 export async function readWave(
   passes: Passes,
-  { house, lease }: { house: House; lease: Lease },
+  { house, lease, isLast }: { house: House; lease: Lease; isLast: () => boolean },
   wave: readonly Received[],
   { lookUpAll, issuedAt, signal }: { lookUpAll: boolean; issuedAt: string; signal: AbortSignal },
 ): Promise<ReadWave> {
@@ -72,7 +72,7 @@ export async function readWave(
     const cached = passes.states.get(asked.tableId);
     if (isAsBefore && !(isCurrent(cached, leased) && isAnythingDue(cached, issuedAt))) {
       const response = await polledResponse(received, null, { isRepeat: true, part, served: [] });
-      noted.push({ received, response, ...notedOf(leased, cached, received, lease.hasOther) });
+      noted.push({ received, response, ...notedOf(leased, cached, received, isLast()) });
       continue;
     }
     const before = cached ?? (await loadDropped(passes, asked.tableId));
@@ -190,7 +190,7 @@ function isAnythingDue(state: PassState, issuedAt: string): boolean {
   return state.head.hasEnded || isReadingDue(state, state.head, issuedAt);
 }
 
-/** The time of a repeated part is stored at most this often, while one process polls the table. */
+/** The time of a repeated part is stored this often, and by the last poll of a run. */
 const NOTE_EVERY_MS = 10_000;
 
 /** What is stored and kept of a response that lists nothing new for a table. */
@@ -198,7 +198,7 @@ function notedOf(
   { version, respondedAt }: LeasedTable,
   state: PassState | undefined,
   { requestedAt }: Received,
-  hasOther: boolean,
+  isLast: boolean,
 ): Pick<NotedOne, "version" | "respondedAt" | "before" | "isStored"> {
   if (state === undefined || state.version < version)
     return { version, respondedAt: respondedAt === null ? null : requestedAt, before: null, isStored: true };
@@ -206,7 +206,7 @@ function notedOf(
   // no evidence, nor becomes it any by being repeated
   if (head.respondedAt === null || notedAt === null)
     return { version: state.version, respondedAt: null, before: state, isStored: false };
-  const isStored = hasOther || Date.parse(requestedAt) - Date.parse(notedAt) >= NOTE_EVERY_MS;
+  const isStored = isLast || Date.parse(requestedAt) - Date.parse(notedAt) >= NOTE_EVERY_MS;
   return { version: state.version, respondedAt: requestedAt, before: state, isStored };
 }
 

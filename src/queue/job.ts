@@ -24,6 +24,8 @@ export interface JobContext {
   log: Log;
   /** Aborted when the job's time is up, the job is cancelled or the worker stops. */
   signal: AbortSignal;
+  /** Aborted when the process takes no more work: a long run ends early and queues the rest. */
+  ending: AbortSignal;
   /** Queues a run of another job. If it is lost, the sweep of that job finds the work. */
   enqueue: <Next>(next: Job<Next>, payload: Next) => Promise<void>;
   /** Adds payloads, by the time they were received, to the log line of the run: see {@link createTraces}. */
@@ -67,6 +69,11 @@ export interface Job<Payload> {
   /** A longer run is aborted and counts as failed. */
   timeoutMs: number;
   retry: Retry;
+  /**
+   * For runs that last until about the next tick: the time until which one that begins at `now` lasts, in milliseconds since
+   * the epoch. A tick that arrives before its end is queued again after it. Its runs have one attempt.
+   */
+  lasts?(payload: Payload, now: number): number;
   /** Separate connections, for runs that must not wait for others or that would delay others; otherwise the shared ones. */
   pool?: keyof WorkerPools;
   run(payload: Payload, context: JobContext): Promise<Counts>;

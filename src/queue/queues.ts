@@ -52,7 +52,11 @@ export async function openQueues(jobs: readonly Job<unknown>[], redisUrl: string
       if (error) throw new Error(`a payload for ${job.name} is not valid: ${problemsOf(error)}`);
       if (redis.status !== "ready") throw new Error(`Redis is away; ${job.name} was not asked for`);
       const deduplication = { id: `${job.name}-${job.key(payload)}`, keepLastIfActive: true };
-      await get(job.name).add(job.name, payload, { ...runOptions(job), removeOnFail: FAILED_KEPT, deduplication });
+      await get(job.name).add(job.name, payload, {
+        ...runOptions(job),
+        removeOnFail: job.lasts === undefined ? FAILED_KEPT : true,
+        deduplication,
+      });
     },
     async restoreSettings() {
       await Promise.all([...queues.values()].map((queue) => queue.getBackend().setQueueMeta(queue.metaValues)));

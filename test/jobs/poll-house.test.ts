@@ -2,6 +2,8 @@ import type { ServerResponse } from "node:http";
 import { gunzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import pollHouse from "../../jobs/poll-house.ts";
+import { pollAt, pollsOf, timeOf, type Pace } from "../../src/houses/polling/pace.ts";
+import { deletePause, insertPause } from "../../src/queue/store.ts";
 import type { HouseClient } from "../../src/houses/polling/client.ts";
 import { createHouseClient } from "../../src/houses/polling/http.ts";
 import { applyHouses } from "../../src/houses-file/apply-store.ts";
@@ -40,17 +42,27 @@ function alpha(tables: number, changed: Record<string, unknown> = {}) {
 }
 
 async function poll(
-  options: { house?: string; signal?: AbortSignal; env?: Record<string, string>; token?: string } = {},
-): Promise<{ counts: Record<string, number>; enqueued: string[] }> {
-  const { context, enqueued } = testContext(sql, {
+  options: {
+    house?: string;
+    pace?: Pace;
+    from?: number;
+    signal?: AbortSignal;
+    ending?: AbortSignal;
+    env?: Record<string, string>;
+    token?: string;
+  } = {},
+): Promise<{ counts: Record<string, number>; enqueued: string[]; warnings: string[] }> {
+  const { context, enqueued, lines } = testContext(sql, {
     passes,
     http,
     env: options.env ?? { ALLOW_PRIVATE_HOUSES: "1" },
     variables: () => options.token,
     ...(options.signal === undefined ? {} : { signal: options.signal }),
+    ...(options.ending === undefined ? {} : { ending: options.ending }),
   });
-  const counts = await pollHouse.run({ house: options.house ?? "alpha", shard: 0 }, context);
-  return { counts, enqueued };
+  const { pace, from } = options;
+  const counts = await pollHouse.run({ house: options.house ?? "alpha", shard: 0, pace, from }, context);
+  return { counts, enqueued, warnings: lines.flatMap(({ level, msg }) => (level === 40 ? [msg] : [])) };
 }
 
 async function bodies(): Promise<string[]> {
@@ -141,10 +153,105 @@ describe("a poll", () => {
     await applyHouses(sql, [alpha(101, { poll_every_ms: 500 })]);
     const schedules = (await pollHouse.schedule?.({ sql, settings: testContext(sql).context.settings })) ?? [];
     expect(schedules).toMatchObject([
-      { payload: { house: "alpha", shard: 0 }, everyMs: 500 },
-      { payload: { house: "alpha", shard: 1 }, everyMs: 500 },
+      { payload: { house: "alpha", shard: 0, pace: { everyMs: 500, polls: 20 } }, everyMs: 10_000 },
+      { payload: { house: "alpha", shard: 1, pace: { everyMs: 500, polls: 20 } }, everyMs: 10_000 },
     ]);
     expect(schedules.map(({ payload }) => pollHouse.payload.safeParse(payload).success)).toEqual([true, true]);
+  });
+});
+
+describe("a run of polls", () => {
+  /** Polls that begin now; the last one is far away unless `polls` are given. */
+  const paceFrom = (everyMs: number, polls = 1_000_000): Pace => ({
+    everyMs,
+    polls,
+    offsetMs: Date.now() % (everyMs * polls),
+  });
+
+  test("polls at its pace until the next run", async () => {
+    await applyHouses(sql, [alpha(1)]);
+    house.on("/0", respondWith(page(9)));
+    const pace = { everyMs: 400, polls: 6, offsetMs: (Date.now() + 1_000) % 2_400 }; // its first poll is in a second
+    const { end } = pollsOf(pace, Date.now());
+    const { counts, enqueued, warnings } = await poll({ pace });
+    expect(Date.now()).toBeGreaterThanOrEqual(timeOf(pace, end - 1));
+    expect(house.requests.length).toBeGreaterThan(1); // six, unless this machine was too slow for all
+    expect(counts).toMatchObject({ requests: house.requests.length, payloads: 1 });
+    expect({ enqueued, warnings }).toEqual({ enqueued: [], warnings: [] });
+  });
+
+  test("continues after a poll that fails", async () => {
+    await applyHouses(sql, [alpha(1)]);
+    house.on("/0", respondWith(page(9)));
+    await sql`alter table poll_leases rename column circuit to elsewhere`;
+    const ending = new AbortController();
+    const env = { ALLOW_PRIVATE_HOUSES: "1" };
+    const { context, lines } = testContext(sql, { passes, http, env, ending: ending.signal });
+    const run = pollHouse.run({ house: "alpha", shard: 0, pace: paceFrom(100) }, context);
+    try {
+      const expected = /^a poll failed, and the next one tries again: .*circuit/;
+      await eventually(() => lines.some(({ msg }) => expected.test(msg)));
+    } finally {
+      await sql`alter table poll_leases rename column elsewhere to circuit`;
+    }
+    await eventually(() => house.requests.length > 0);
+    ending.abort();
+    const counts = await run;
+    expect(counts["failed_polls"]).toBeGreaterThan(0);
+    expect(counts["payloads"]).toBe(1);
+  });
+
+  test("without a poll that succeeds fails with the last error", async () => {
+    await applyHouses(sql, [alpha(1)]);
+    await sql`alter table poll_leases rename column circuit to elsewhere`;
+    try {
+      await expect(poll({ pace: paceFrom(50, 3) })).rejects.toThrow(/circuit/);
+    } finally {
+      await sql`alter table poll_leases rename column elsewhere to circuit`;
+    }
+  });
+
+  test("of a process that takes no more work ends after the poll, and queues the rest", async () => {
+    await applyHouses(sql, [alpha(1)]);
+    const ending = new AbortController();
+    house.on("/0", (_, response) => {
+      ending.abort();
+      response.end(page(9));
+    });
+    const pace = paceFrom(60_000);
+    const { counts, enqueued } = await poll({ pace, ending: ending.signal });
+    expect(counts).toMatchObject({ requests: 1, payloads: 1 });
+    const from = pollAt(pace, Date.now()) + 1;
+    expect(enqueued).toEqual([`poll-house ${JSON.stringify({ house: "alpha", shard: 0, pace, from })}`]);
+  });
+
+  test("that another process began polls from where that one ended", async () => {
+    await applyHouses(sql, [alpha(1)]);
+    house.on("/0", respondWith(page(9)));
+    const pace = { everyMs: 2_400, polls: 2, offsetMs: Date.now() % 4_800 };
+    const from = pollsOf(pace, Date.now()).first + 2;
+    expect((await poll({ pace, from })).counts).toEqual({});
+    expect(house.requests).toEqual([]);
+  });
+
+  test("ends with an error when it is aborted between polls", async () => {
+    await applyHouses(sql, [alpha(1)]);
+    house.on("/0", respondWith(page(9)));
+    const aborted = new AbortController();
+    const run = poll({ pace: paceFrom(60_000), signal: aborted.signal });
+    const failure = run.catch((error: unknown) => error);
+    await eventually(async () => (await bodies()).length === 1);
+    aborted.abort(new Error("stopped by the test"));
+    expect(await failure).toMatchObject({ message: "stopped by the test" });
+  });
+
+  test("of a paused queue asks nothing", async () => {
+    await applyHouses(sql, [alpha(1)]);
+    house.on("/0", respondWith(page(9)));
+    await insertPause(sql, { queue: "poll-house", by: "ana", reason: "maintenance", until: null });
+    expect((await poll()).counts).toEqual({ skipped: 1 });
+    await deletePause(sql, "poll-house", null);
+    expect((await poll()).counts).toMatchObject({ requests: 1 });
   });
 });
 

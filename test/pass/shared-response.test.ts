@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createHash } from "node:crypto";
 import { gunzipSync, gzipSync } from "node:zlib";
@@ -17,6 +18,7 @@ import { rereadRange } from "../../src/reread/reread.ts";
 import { respondWith, startBadHouse, type BadHouse } from "../support/bad-house.ts";
 import { testContext } from "../support/context.ts";
 import { openTestDatabase } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
 import { feedEntry, forgetHouses, tableEntry } from "../support/houses.ts";
 import { connect } from "../../src/db/client.ts";
 import { decideOnItems } from "../../src/corrections/quarantine-decisions.ts";
@@ -64,6 +66,23 @@ function listOf(newest: readonly (number | null)[], more: Record<string, unknown
     return [`m${n}`, last === null ? "no list" : rounds];
   });
   return JSON.stringify({ ...Object.fromEntries(lists), ...more });
+}
+
+/** The first poll of a run, which is aborted before the next one. */
+async function pollFirst(using: Passes): Promise<void> {
+  const aborted = new AbortController();
+  const env = { ALLOW_PRIVATE_HOUSES: "1" };
+  const { context } = testContext(sql, { passes: using, http, env, signal: aborted.signal });
+  house.on("/all", respondWith(listOf([3, 13, 23])));
+  const polledAt = async () => sql`select last_poll_at::text from poll_leases`;
+  const before = await polledAt();
+  const everyMs = 60_000;
+  const polls = 1_000_000;
+  const pace = { everyMs, polls, offsetMs: Date.now() % (everyMs * polls) };
+  const end = pollHouse.run({ house: "alpha", shard: 0, pace }, context).catch(() => undefined);
+  await eventually(async () => !isDeepStrictEqual(await polledAt(), before));
+  aborted.abort();
+  await end;
 }
 
 async function run(job: typeof pollHouse | typeof normalizeRounds = pollHouse, using = passes) {
@@ -197,7 +216,7 @@ describe("tables with the same request", () => {
     expect(await isLoaded()).toEqual([false, false, true]);
   });
 
-  it("are loaded by a worker that polls alone, which stores at most every ten seconds that nothing is new", async () => {
+  it("are loaded by a worker that polls alone, which stores at most every ten seconds and at the end of a run that nothing is new", async () => {
     await poll([3, 13, 23]);
     await sql`delete from published_readings`;
     const alone = createPasses(pipeline);
@@ -205,9 +224,11 @@ describe("tables with the same request", () => {
     expect(await sql`select from published_readings`).toHaveLength(TABLES); // which were due
     const times = async () => sql`select responded_at::text from table_heads order by table_id`;
     const before = await times();
-    await poll([3, 13, 23], {}, alone);
-    await poll([3, 13, 23], {}, alone);
+    await pollFirst(alone);
+    await pollFirst(alone);
     expect(await times()).toEqual(before);
+    await poll([3, 13, 23], {}, alone);
+    expect(await times()).not.toEqual(before);
   });
 
   it("with an empty list store nothing again that another worker read", async () => {

@@ -15,7 +15,7 @@ const job = makeJob({ name: "sleepy", run: async () => ({ runs: ++runs }) });
 let door = gate();
 const wide = makeJob({
   name: "wide",
-  concurrency: 300,
+  concurrency: 1_300,
   timeoutMs: 60_000,
   run: async () => door.passed.then(() => ({})),
 });

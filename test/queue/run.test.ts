@@ -1,9 +1,11 @@
 import { getEventListeners } from "node:events";
+import type { Job as QueuedRun } from "bullmq";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { PermanentError, ThrottledError } from "../../src/errors.ts";
 import { listFailed } from "../../src/queue/runs/inspect.ts";
 import type { Job } from "../../src/queue/job.ts";
 import * as run from "../../src/queue/runs/run.ts";
+import { testContext } from "../support/context.ts";
 import { eventually } from "../support/eventually.ts";
 import { listExamples, runExample } from "../support/examples.ts";
 import { createWorld, gate, LEVEL, makeJob, type Task, type World } from "./world.ts";
@@ -286,6 +288,104 @@ describe("a run that hangs", () => {
     expect(going).toEqual(["first began", "first ended", "second began", "second ended"]);
     expect(world.lines.some(({ msg }) => msg.includes("ignores that it was aborted"))).toBe(true);
     expect(world.lines.some(({ msg }) => msg.includes("the abandoned run has ended"))).toBe(true);
+  });
+});
+
+describe("a run that lasts until the next tick", () => {
+  const lasting = (work: () => Promise<void>, endsAt: () => number = () => 0) =>
+    makeJob({
+      name: "lasting",
+      lasts: endsAt,
+      retry: { attempts: 1, firstMs: 0, maxMs: 0 },
+      run: async () => {
+        await work();
+        return { done: 1 };
+      },
+    });
+
+  /** A runner of the job, with a function that delivers a tick. */
+  function runnerOf(job: Job<Task>) {
+    const { context, enqueued } = testContext(world.sql);
+    const runner = run.createRunner({ job, context, log: world.log, stop: new AbortController().signal });
+    const tick = async (note: string) => {
+      const data = { house: "alpha", note };
+      const queued = { name: "lasting", data, attemptsMade: 0, repeatJobKey: "a", stalledCounter: 0 };
+      await runner.process(queued as QueuedRun, undefined, { signal: undefined, ending: context.ending });
+    };
+    return { tick, enqueued };
+  }
+
+  it.each([
+    ["succeeds", () => Promise.resolve()],
+    ["fails", () => Promise.reject(new Error("no database"))],
+  ])("queues the tick that arrived before it had ended, but not its own, when it %s", async (_, end) => {
+    const held = gate();
+    let endsAt = 1;
+    const { tick, enqueued } = runnerOf(
+      lasting(
+        () => held.passed.then(end),
+        () => endsAt,
+      ),
+    );
+    const first = tick("first").catch(() => undefined);
+    await tick("its own");
+    endsAt = 2;
+    await tick("next");
+    expect(enqueued).toEqual([]);
+    held.open();
+    await first;
+    expect(enqueued).toEqual(['lasting {"house":"alpha","note":"next"}']);
+    await tick("alone").catch(() => undefined);
+    expect(enqueued).toHaveLength(1);
+  });
+
+  it("is not kept when it fails, nor logged as the last attempt", async () => {
+    const job = lasting(() => Promise.reject(new Error("no database")));
+    const queues = await world.open([job]);
+    await world.start([job]);
+    await queues.enqueue(job, { house: "alpha" });
+    await eventually(() => world.lines.some(({ msg }) => msg === "failed, and the next tick tries again: no database"));
+    const kept = async () => queues.get("lasting").getJobCountByTypes();
+    await eventually(async () => (await kept()) === 0);
+    expect(await kept()).toBe(0);
+  });
+
+  it("learns that its process takes no more work", async () => {
+    const began = gate();
+    const job = makeJob({
+      name: "lasting",
+      lasts: () => 0,
+      async run(_, { ending }) {
+        began.open();
+        await new Promise((resolve) => ending.addEventListener("abort", resolve));
+        return { done: 1 };
+      },
+    });
+    const queues = await world.open([job]);
+    const workers = await world.start([job]);
+    await queues.enqueue(job, { house: "alpha" });
+    await began.passed;
+    await workers.stop(5_000);
+    expect(done("lasting")).toHaveLength(1);
+  });
+
+  it("that is queued while another of its key is active is dropped", async () => {
+    const held = gate();
+    let runs = 0;
+    const job = lasting(async () => {
+      runs += 1;
+      await held.passed;
+    });
+    const queues = await world.open([job]);
+    await world.start([job]);
+    await queues.enqueue(job, { house: "alpha" });
+    await eventually(() => runs === 1);
+    await queues.get("lasting").add("lasting", { house: "alpha" });
+    await eventually(() => world.lines.some(({ msg }) => msg.startsWith("skipped: a run of this key")));
+    held.open();
+    await eventually(() => done("lasting").length === 1);
+    expect(await queues.get("lasting").getDelayedCount()).toBe(0);
+    expect(runs).toBe(1);
   });
 });
 

@@ -36,6 +36,7 @@ export function testContext(
     env?: Record<string, string>;
     variables?: Variables;
     signal?: AbortSignal;
+    ending?: AbortSignal;
   } = {},
 ): TestContext {
   const lines: TestContext["lines"] = [];
@@ -54,6 +55,7 @@ export function testContext(
       settings: loadSettings(options.env ?? {}),
       variables: options.variables ?? (() => undefined),
       signal: options.signal ?? new AbortController().signal,
+      ending: options.ending ?? new AbortController().signal,
       enqueue: <Next>(job: Job<Next>, payload: Next) => {
         enqueued.push(`${job.name} ${JSON.stringify(payload)}`);
         return Promise.resolve();

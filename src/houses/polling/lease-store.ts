@@ -149,6 +149,7 @@ function takeFree(sql: Queryable, requests: readonly LeaseRequest[]) {
       join houses h on h.id = l.house_id
       where h.enabled
         and h.paused_at is null
+        and not exists (select from queue_controls where queue = 'poll-house')
         and l.next_allowed_at <= clock_timestamp()
         and l.lease_until < clock_timestamp()
       for no key update of l skip locked

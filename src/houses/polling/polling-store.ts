@@ -1,5 +1,6 @@
 import type { Queryable } from "../../db/client.ts";
 import { DEFAULT_TIMEOUT_MS } from "../settings/settings.ts";
+import { paceOf, type Pace } from "./pace.ts";
 
 /**
  * A poll is late after three intervals, three requests of its house's budget, or 25 s, whichever is longest, plus its timeout.
@@ -64,4 +65,38 @@ export async function findLatePolls(sql: Queryable): Promise<Lateness> {
     due: rows.length,
     longestPollMs: Math.max(0, ...rows.map(({ pollMs }) => pollMs)),
   };
+}
+
+/** A house whose next poll is late by so much has no run: its worker died, or Redis lost it. */
+const NO_RUN_SECONDS = 5;
+
+/** Lists the runs of polls to start now: of houses that may be polled, but never were or are not. */
+export async function listMissingRuns(sql: Queryable): Promise<{ house: string; shard: number; pace: Pace }[]> {
+  const rows = await sql<{ house: string; shard: number; every: number }[]>`
+    select l.house_id as house, l.shard, h.poll_every_ms as every
+    from houses h
+    join poll_leases l on l.house_id = h.id
+    where h.enabled
+      and h.paused_at is null
+      and h.base_url is not null
+      and not exists (select from queue_controls where queue = 'poll-house')
+      and l.lease_until < clock_timestamp()
+      and l.next_allowed_at < clock_timestamp()
+      and (
+        l.last_poll_at is null
+        or greatest(
+          l.last_poll_at + h.poll_every_ms * interval '1 millisecond',
+          l.last_poll_at + interval '1 minute' / (h.settings ->> 'requests_per_minute')::integer,
+          l.next_allowed_at
+        ) < clock_timestamp() - ${NO_RUN_SECONDS} * interval '1 second'
+      )
+      and exists (
+        select
+        from tables t
+        where t.house_id = l.house_id
+          and t.shard = l.shard
+          and t.enabled
+      )
+    order by 1, 2`;
+  return rows.map(({ house, shard, every }) => ({ house, shard, pace: paceOf(every, `${house}/${shard}`) }));
 }

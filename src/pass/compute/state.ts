@@ -95,7 +95,7 @@ export interface PassState {
   readonly table: TableFacts;
   readonly version: bigint;
   readonly head: HeadRow;
-  /** `respondedAt` as it is stored: a process that polls a table alone stores that of a repeated part only now and then. */
+  /** `respondedAt` as it is stored: that of a repeated part is stored only now and then. */
   readonly notedAt: string | null;
   readonly known: KnownRounds;
   /** Rounds with a quarantined item, by round id. */

@@ -5,6 +5,7 @@ import type { Log } from "../../log.ts";
 import { hideSecretsIn } from "../../secrets.ts";
 import { createAttempts } from "./attempt.ts";
 import type { Counts, Job, JobContext, Retry } from "../job.ts";
+import { createMissedTicks } from "./missed-ticks.ts";
 import { problemsOf } from "../queues.ts";
 import type { RunOutcome, RunReport } from "../report.ts";
 import { createTraces } from "../traces.ts";
@@ -14,7 +15,7 @@ export const WAKE = "wake";
 
 /** BullMQ retries a tick that kills its process without limit. */
 const MAX_CRASHES = 3;
-/** Counts that are no result: a poll without new rounds is logged at debug level, since there are five per second. */
+/** Counts that are no result: a run of polls without new rounds is logged at debug level. */
 const NO_RESULTS: ReadonlySet<string> = new Set(["skipped", "behind", "requests", "unchanged"]);
 const LONGEST_STACK = 8_000;
 const BUSY_WAIT_MS = 1_000;
@@ -22,8 +23,8 @@ const OUTAGE_WAIT_MS = { least: 1_000, most: 5_000 };
 
 /** The runs of one job in one process. */
 export interface Runner {
-  /** The processor for BullMQ, which passes a signal only to a function with three parameters. */
-  process(queued: QueuedRun, token: string | undefined, signal: AbortSignal | undefined): Promise<void>;
+  /** The processor for BullMQ. `ending` is aborted when the process takes no more work. */
+  process(queued: QueuedRun, token: string | undefined, signals: Signals): Promise<void>;
   /** The number of active runs. */
   active(): number;
   /** Milliseconds since runs began to start without one that completed; 0 if the last one completed. */
@@ -34,6 +35,12 @@ export interface Runner {
   lost(): void;
 }
 
+interface Signals {
+  /** Of BullMQ: aborted when the run is cancelled. */
+  signal: AbortSignal | undefined;
+  ending: AbortSignal;
+}
+
 /** What every step of an attempt needs. */
 interface Attempt {
   job: Job<unknown>;
@@ -41,7 +48,7 @@ interface Attempt {
   token: string | undefined;
   /** Counted from 1. */
   number: number;
-  /** A scheduled run of a job with one attempt: the next tick is its retry. */
+  /** A scheduled run of a job with one attempt, or a run that lasts until the next tick: that one is its retry. */
   isTick: boolean;
   log: Log;
   startedAt: number;
@@ -68,11 +75,12 @@ const logged = new WeakSet<Error>();
  * - its worker stops: put back for another worker.
  *
  * A tick, which is a scheduled run of a job with one attempt, is never delayed: the next tick does the same work, and
- * delayed ticks would pile up. In this process one run per key is active at a time; see {@link createAttempts}.
+ * delayed ticks would pile up. A run that lasts until the next tick queues that tick again if it arrived before the run had ended. In this
+ * process one run per key is active at a time; see {@link createAttempts}.
  */
 export function createRunner(options: {
   job: Job<unknown>;
-  context: Omit<JobContext, "signal" | "log" | "follow">;
+  context: Omit<JobContext, "signal" | "ending" | "log" | "follow">;
   log: Log;
   stop: AbortSignal;
   /** Called when a run has ended. */
@@ -80,20 +88,30 @@ export function createRunner(options: {
 }): Runner {
   const { job, context, stop } = options;
   const attempts = createAttempts({ timeoutMs: job.timeoutMs, stop });
+  const ticks = job.lasts === undefined ? null : createMissedTicks(job, context);
   let active = 0;
   let unfinishedSince: number | null = null;
 
-  async function run(queued: QueuedRun, token: string | undefined, cancelled: AbortSignal): Promise<void> {
+  async function run(queued: QueuedRun, token: string | undefined, signals: Signals): Promise<void> {
     const begun = beginAttempt(queued, token, options);
     requireFewCrashes(begun);
     const payload = parsePayload(begun);
     const key = job.key(payload);
     const attempt = { ...begun, log: begun.log.child({ key }) };
-    if (attempts.isBusy(key)) return skip(attempt);
+    if (!attempts.isBusy(key)) {
+      const work = () => make(attempt, key, payload, signals);
+      return ticks === null ? work() : ticks.run(key, payload, work);
+    }
+    ticks?.note(key, payload);
+    return skip(attempt);
+  }
+
+  async function make(attempt: Attempt, key: string, payload: unknown, signals: Signals): Promise<void> {
     unfinishedSince ??= attempt.startedAt;
     const { follow, lines } = createTraces();
-    const work = (signal: AbortSignal) => job.run(payload, { ...context, log: attempt.log, signal, follow });
-    const outcome = await attempts.make(key, work, attempt.log, cancelled);
+    const { ending } = signals;
+    const work = (signal: AbortSignal) => job.run(payload, { ...context, log: attempt.log, signal, ending, follow });
+    const outcome = await attempts.make(key, work, attempt.log, signals.signal ?? stop);
     if (outcome.kind === "done") unfinishedSince = active > 1 ? performance.now() : null;
     const facts = factsOf(attempt, lines());
     if (outcome.kind === "done") return complete(attempt, facts, outcome.counts);
@@ -102,11 +120,11 @@ export function createRunner(options: {
   }
 
   return {
-    async process(queued, token, signal) {
+    async process(queued, token, signals) {
       if (queued.name === WAKE) return;
       active++;
       try {
-        await run(queued, token, signal ?? stop);
+        await run(queued, token, signals);
       } finally {
         active--;
       }
@@ -129,7 +147,7 @@ function beginAttempt(
     queued,
     token,
     number: queued.attemptsMade + 1,
-    isTick: queued.repeatJobKey !== undefined && job.retry.attempts === 1,
+    isTick: job.lasts !== undefined || (queued.repeatJobKey !== undefined && job.retry.attempts === 1),
     log: log.child({ queue: job.name }),
     startedAt,
     report(outcome, counts) {

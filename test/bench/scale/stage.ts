@@ -329,7 +329,8 @@ function latenessOf(
   untilMs: number,
 ): number[] {
   const late: number[] = [];
-  for (const { payload, everyMs, offsetMs } of schedules) {
+  for (const { payload } of schedules) {
+    const { everyMs, offsetMs } = payload.pace;
     const requests = arrivals[Number(payload.house.slice(1))];
     if (requests === undefined) continue; // a faulty house
     let at = 0;

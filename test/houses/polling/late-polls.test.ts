@@ -3,9 +3,10 @@ import { connect, type Sql } from "../../../src/db/client.ts";
 import { requirePolling } from "../../../src/cli/run/readiness.ts";
 import { applyHouses } from "../../../src/houses-file/apply-store.ts";
 import { pauseHouse, resumeHouse } from "../../../src/houses/polling/pause-store.ts";
-import { findLatePolls } from "../../../src/houses/polling/polling-store.ts";
+import { findLatePolls, listMissingRuns } from "../../../src/houses/polling/polling-store.ts";
 import { deletePause, insertPause } from "../../../src/queue/store.ts";
 import { createDatabase } from "../../support/database.ts";
+import { listPollSchedules } from "../../../src/houses/store.ts";
 import { houseEntry } from "../../support/houses.ts";
 
 let sql: Sql;
@@ -64,6 +65,43 @@ describe("a house whose poll is due", () => {
     expect(await late()).toEqual([]);
     await deletePause(sql, "poll-house", null);
     expect(await late()).toEqual(["alpha", "beta"]);
+  });
+});
+
+describe("the run of a house's polls", () => {
+  const missing = async () => (await listMissingRuns(sql)).map(({ house }) => house);
+
+  it("is missing before its first poll, and when the next one is 5 s late", async () => {
+    await polledAgo("alpha", 4);
+    expect(await missing()).toEqual(["beta"]);
+    await polledAgo("alpha", 10);
+    expect(await missing()).toEqual(["alpha", "beta"]);
+    await polledAgo("beta", 1);
+    await sql`update poll_leases set last_poll_at = null where house_id = 'alpha'`;
+    const runs = await listMissingRuns(sql);
+    expect(runs).toEqual([expect.objectContaining({ house: "alpha", shard: 0 })]);
+    expect(runs).toMatchObject((await listPollSchedules(sql)).slice(0, 1).map(({ payload }) => payload));
+  });
+
+  it("is not missing while the budget of the house allows no request", async () => {
+    await applyHouses(sql, [houseEntry({ id: "alpha", requests_per_minute: 1 }), houseEntry({ id: "beta" })]);
+    for (const house of ["alpha", "beta"]) await polledAgo(house, 40);
+    expect(await missing()).toEqual(["beta"]);
+  });
+
+  it("is not missing while the house may not be polled, or is polled", async () => {
+    const both = ["alpha", "beta"];
+    expect(await missing()).toEqual(both);
+    await sql`update poll_leases set next_allowed_at = clock_timestamp() + interval '1 minute' where house_id = 'alpha'`;
+    await sql`update poll_leases set lease_until = clock_timestamp() + interval '5 seconds' where house_id = 'beta'`;
+    expect(await missing()).toEqual([]);
+    await sql`update poll_leases set next_allowed_at = '-infinity', lease_until = '-infinity'`;
+    await insertPause(sql, { queue: "poll-house", by: "ana", reason: "maintenance", until: null });
+    expect(await missing()).toEqual([]);
+    await deletePause(sql, "poll-house", null);
+    await pauseHouse(sql, { house: "alpha", by: "ana", reason: "maintenance" });
+    await sql`update houses set enabled = false where id = 'beta'`;
+    expect(await missing()).toEqual([]);
   });
 });
 
