@@ -19,7 +19,7 @@ const MAX_STALLED = 5;
 /**
  * BullMQ fetches waiting runs one by one, and starts none before it has fetched as many as it may or none is left. So a
  * queue with many runs at a time has several workers, which fetch side by side: with one, 100 runs per second of a process
- * with 10,000 tables started up to 6 s late; with ten, within 1.5 s. Each also wakes for every due run.
+ * with 10,000 tables started up to 6 s late; with ten, 96 to 98 % within 2 s. Each also wakes for every due run.
  */
 const RUNS_OF_WORKER = 1_000;
 const REPLACE_WAIT_MS = 5_000;

@@ -45,18 +45,7 @@ export async function findLatePolls(sql: Queryable): Promise<Lateness> {
         coalesce((h.settings ->> 'timeout_ms')::integer, ${DEFAULT_TIMEOUT_MS}) * interval '1 millisecond' as timeout
       from houses h
       join poll_leases l on l.house_id = h.id
-      where h.enabled
-        and h.paused_at is null
-        and h.base_url is not null
-        and l.next_allowed_at <= clock_timestamp()
-        and not exists (select from queue_controls where queue = 'poll-house')
-        and exists (
-          select
-          from tables t
-          where t.house_id = l.house_id
-            and t.shard = l.shard
-            and t.enabled
-        )
+      where ${mayBePolled(sql)}
     ) d
     group by d.house
     order by min(d.due_at), d.house`;
@@ -76,12 +65,8 @@ export async function listMissingRuns(sql: Queryable): Promise<{ house: string; 
     select l.house_id as house, l.shard, h.poll_every_ms as every
     from houses h
     join poll_leases l on l.house_id = h.id
-    where h.enabled
-      and h.paused_at is null
-      and h.base_url is not null
-      and not exists (select from queue_controls where queue = 'poll-house')
+    where ${mayBePolled(sql)}
       and l.lease_until < clock_timestamp()
-      and l.next_allowed_at < clock_timestamp()
       and (
         l.last_poll_at is null
         or greatest(
@@ -90,13 +75,23 @@ export async function listMissingRuns(sql: Queryable): Promise<{ house: string; 
           l.next_allowed_at
         ) < clock_timestamp() - ${NO_RUN_SECONDS} * interval '1 second'
       )
-      and exists (
-        select
-        from tables t
-        where t.house_id = l.house_id
-          and t.shard = l.shard
-          and t.enabled
-      )
     order by 1, 2`;
   return rows.map(({ house, shard, every }) => ({ house, shard, pace: paceOf(every, `${house}/${shard}`) }));
+}
+
+/** The condition that a shard `l` of a house `h` may be polled now. */
+function mayBePolled(sql: Queryable) {
+  return sql`
+    h.enabled
+    and h.paused_at is null
+    and h.base_url is not null
+    and l.next_allowed_at <= clock_timestamp()
+    and not exists (select from queue_controls where queue = 'poll-house')
+    and exists (
+      select
+      from tables t
+      where t.house_id = l.house_id
+        and t.shard = l.shard
+        and t.enabled
+    )`;
 }

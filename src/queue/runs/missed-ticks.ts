@@ -8,6 +8,7 @@ export interface MissedTicks {
   run(key: string, payload: unknown, work: () => Promise<void>): Promise<void>;
 }
 
+/** Creates the list of missed ticks of one job in one process; they are queued by `enqueue`. */
 export function createMissedTicks(job: Job<unknown>, { enqueue }: Pick<JobContext, "enqueue">): MissedTicks {
   const until = (payload: unknown, now: number) => job.lasts?.(payload, now) ?? now;
   const active = new Map<string, { until: number; missed: { payload: unknown } | null }>();

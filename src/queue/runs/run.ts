@@ -75,7 +75,7 @@ const logged = new WeakSet<Error>();
  * - its worker stops: put back for another worker.
  *
  * A tick, which is a scheduled run of a job with one attempt, is never delayed: the next tick does the same work, and
- * delayed ticks would pile up. A run that lasts until the next tick queues that tick again if it arrived before the run had ended. In this
+ * delayed ticks would pile up. A run that lasts until the next tick queues that tick again if it arrived too early. In this
  * process one run per key is active at a time; see {@link createAttempts}.
  */
 export function createRunner(options: {
