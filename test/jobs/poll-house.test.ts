@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { gunzipSync } from "node:zlib";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import pollHouse from "../../jobs/poll-house.ts";
 import { pollAt, pollsOf, timeOf, type Pace } from "../../src/houses/polling/pace.ts";
 import { deletePause, insertPause } from "../../src/queue/store.ts";
@@ -223,6 +223,38 @@ describe("a run of polls", () => {
     expect(counts).toMatchObject({ requests: 1, payloads: 1 });
     const from = pollAt(pace, Date.now()) + 1;
     expect(enqueued).toEqual([`poll-house ${JSON.stringify({ house: "alpha", shard: 0, pace, from })}`]);
+  });
+
+  test("drops the polls that were due while a slow one was active", async () => {
+    await applyHouses(sql, [alpha(1)]);
+    const pace = paceFrom(100);
+    const first = pollAt(pace, Date.now());
+    const ending = new AbortController();
+    house.on("/0", (_, response) => {
+      if (house.requests.length > 1) ending.abort();
+      void eventually(() => pollAt(pace, Date.now()) > first + 5).then(() => response.end(page(9)));
+    });
+    const { enqueued } = await poll({ pace, ending: ending.signal });
+    expect(house.requests).toHaveLength(2);
+    const { from } = JSON.parse(enqueued[0]?.slice("poll-house ".length) ?? "") as { from: number };
+    expect(from).toBeGreaterThan(first + 5);
+  });
+
+  test("continues though the clock of the machine is set back", async () => {
+    await applyHouses(sql, [alpha(1)]);
+    house.on("/0", respondWith(page(9)));
+    const ending = new AbortController();
+    vi.useFakeTimers({ toFake: ["Date"] });
+    try {
+      const run = poll({ pace: paceFrom(100), ending: ending.signal });
+      await eventually(() => house.requests.length > 0);
+      vi.setSystemTime(Date.now() - 3_600_000);
+      await eventually(() => house.requests.length > 2);
+      ending.abort();
+      expect((await run).counts["requests"]).toBeGreaterThan(1);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   test("that another process began polls from where that one ended", async () => {

@@ -68,16 +68,24 @@ function listOf(newest: readonly (number | null)[], more: Record<string, unknown
   return JSON.stringify({ ...Object.fromEntries(lists), ...more });
 }
 
-/** The first poll of a run, which is aborted before the next one. */
-async function pollFirst(using: Passes): Promise<void> {
+/** The first poll of a run of so many, which is aborted before the next one. `ending` is aborted while the house responds. */
+async function pollFirst(using: Passes, ending?: AbortController, polls = 1_000_000): Promise<void> {
   const aborted = new AbortController();
   const env = { ALLOW_PRIVATE_HOUSES: "1" };
-  const { context } = testContext(sql, { passes: using, http, env, signal: aborted.signal });
-  house.on("/all", respondWith(listOf([3, 13, 23])));
+  const { context } = testContext(sql, {
+    passes: using,
+    http,
+    env,
+    signal: aborted.signal,
+    ...(ending !== undefined && { ending: ending.signal }),
+  });
+  house.on("/all", (_, response) => {
+    ending?.abort();
+    response.end(listOf([3, 13, 23]));
+  });
   const polledAt = async () => sql`select last_poll_at::text from poll_leases`;
   const before = await polledAt();
   const everyMs = 60_000;
-  const polls = 1_000_000;
   const pace = { everyMs, polls, offsetMs: Date.now() % (everyMs * polls) };
   const end = pollHouse.run({ house: "alpha", shard: 0, pace }, context).catch(() => undefined);
   await eventually(async () => !isDeepStrictEqual(await polledAt(), before));
@@ -227,8 +235,11 @@ describe("tables with the same request", () => {
     await pollFirst(alone);
     await pollFirst(alone);
     expect(await times()).toEqual(before);
-    await poll([3, 13, 23], {}, alone);
-    expect(await times()).not.toEqual(before);
+    await pollFirst(alone, undefined, 1);
+    const atEnd = await times();
+    expect(atEnd).not.toEqual(before);
+    await pollFirst(alone, new AbortController()); // another process makes the next poll
+    expect(await times()).not.toEqual(atEnd);
   });
 
   it("with an empty list store nothing again that another worker read", async () => {

@@ -8,6 +8,7 @@ import * as run from "../../src/queue/runs/run.ts";
 import { testContext } from "../support/context.ts";
 import { eventually } from "../support/eventually.ts";
 import { listExamples, runExample } from "../support/examples.ts";
+import type { Workers } from "../../src/queue/worker.ts";
 import { createWorld, gate, LEVEL, makeJob, type Task, type World } from "./world.ts";
 
 let world: World;
@@ -292,6 +293,7 @@ describe("a run that hangs", () => {
 });
 
 describe("a run that lasts until the next tick", () => {
+  let skewMs = 0;
   const lasting = (work: () => Promise<void>, endsAt: () => number = () => 0) =>
     makeJob({
       name: "lasting",
@@ -350,23 +352,74 @@ describe("a run that lasts until the next tick", () => {
     expect(await kept()).toBe(0);
   });
 
-  it("learns that its process takes no more work", async () => {
+  it.each([
+    ["is closed", (workers: Workers) => workers.stop(5_000)],
+    ["has a wrong clock", () => void (skewMs = 60_000)],
+  ])("ends early when its process %s", async (_, stop) => {
+    skewMs = 0;
     const began = gate();
     const job = makeJob({
       name: "lasting",
       lasts: () => 0,
-      async run(_, { ending }) {
+      async run(_payload, { ending }) {
         began.open();
         await new Promise((resolve) => ending.addEventListener("abort", resolve));
         return { done: 1 };
       },
     });
     const queues = await world.open([job]);
-    const workers = await world.start([job]);
+    const workers = await world.start([job], { now: () => Date.now() + skewMs, clockCheckMs: 50 });
     await queues.enqueue(job, { house: "alpha" });
     await began.passed;
-    await workers.stop(5_000);
+    await stop(workers);
+    await eventually(() => done("lasting").length > 0);
     expect(done("lasting")).toHaveLength(1);
+  });
+
+  it("does not end early when the clock of its process is right again", async () => {
+    skewMs = 0;
+    const seen: boolean[] = [];
+    const job = makeJob({
+      name: "lasting",
+      lasts: () => 0,
+      async run(_, { ending }) {
+        seen.push(ending.aborted);
+        return { done: 1 };
+      },
+    });
+    const queues = await world.open([job]);
+    await world.start([job], { now: () => Date.now() + skewMs, clockCheckMs: 50 });
+    skewMs = 60_000;
+    await eventually(() => world.lines.some(({ msg }) => msg.startsWith("no more work is taken")));
+    skewMs = 0;
+    await queues.enqueue(job, { house: "alpha" });
+    await eventually(() => seen.length === 1);
+    expect(seen).toEqual([false]);
+  });
+
+  it("continues when Redis lost it", async () => {
+    const [began, held] = [gate(), gate()];
+    const ended: boolean[] = [];
+    const job = makeJob({
+      name: "lasting",
+      lasts: () => 0,
+      timeoutMs: 60_000,
+      async run(_, { signal }) {
+        began.open();
+        await held.passed;
+        ended.push(signal.aborted);
+        return { done: 1 };
+      },
+    });
+    const queues = await world.open([job]);
+    await world.start([job]);
+    await queues.enqueue(job, { house: "alpha" });
+    await began.passed;
+    await queues.redis.flushdb();
+    await eventually(() => world.lines.some(({ msg }) => /lock/i.test(msg)));
+    held.open();
+    await eventually(() => ended.length === 1);
+    expect(ended).toEqual([false]);
   });
 
   it("that is queued while another of its key is active is dropped", async () => {
