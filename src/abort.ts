@@ -1,8 +1,15 @@
-/** Waits so many milliseconds; false if a signal was aborted before. Signals end it without an error. */
+/** Waits at least so many milliseconds; false if a signal was aborted before. Signals end it without an error. */
 export async function sleep(ms: number, signals: readonly AbortSignal[]): Promise<boolean> {
   if (signals.some(({ aborted }) => aborted)) return false;
   const { promise, resolve } = Promise.withResolvers<boolean>();
-  const timer = setTimeout(resolve, ms, true);
+  const until = performance.now() + ms;
+  let timer: NodeJS.Timeout | undefined;
+  const wait = () => {
+    const left = until - performance.now(); // a timer may be up to two milliseconds early
+    if (left <= 0) resolve(true);
+    else timer = setTimeout(wait, left);
+  };
+  wait();
   const stop = () => resolve(false);
   for (const signal of signals) signal.addEventListener("abort", stop);
   try {
