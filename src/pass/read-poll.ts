@@ -2,6 +2,7 @@ import { startDeadline } from "../abort.ts";
 import type { Queryable } from "../db/client.ts";
 import type { House } from "../houses/house.ts";
 import type { Lease, LeasedTable } from "../houses/polling/lease-store.ts";
+import { forgetParsed } from "../houses/reading/read-text.ts";
 import { Slices } from "../slices.ts";
 import { loadStates, type Passes } from "./passes.ts";
 import { isRepeated, payloadOf, polledResponse, type Received } from "./polled-response.ts";
@@ -88,6 +89,7 @@ export async function readWave(
     const response = await polledResponse(received, content, { isRepeat, part, served: own ?? [] });
     read.push({ received, before, response });
   }
+  for (const { body } of wave) if (body !== null) forgetParsed(body.bytes);
   return { read, noted };
 }
 

@@ -31,34 +31,30 @@ export function createPollRoom(): PollRoom {
     async enter(house, poll) {
       const turn = turns.get(house) ?? pLimit(POLLS_OF_HOUSE);
       turns.set(house, turn);
-      try {
-        return await turn(async () => {
-          if (held >= BYTES_OF_WORKER) return null;
-          let own = 0;
-          let most: number | null = null; // the largest of this poll
-          const known = largest.get(house);
-          const budget: PollBudget = {
-            parallel: (wanted) => {
-              return Math.max(1, Math.min(wanted, Math.floor(BYTES_OF_POLL / Math.max(known ?? 0, most ?? 0))));
-            },
-            add: (bytes) => {
-              own += bytes;
-              held += bytes;
-              most = Math.max(most ?? 0, bytes);
-            },
-            isSpent: () => own >= BYTES_OF_POLL || held >= BYTES_OF_WORKER,
-          };
-          try {
-            return await poll(budget);
-          } finally {
-            held -= own;
-            // a repeat has no body, but the house may send as much as before
-            if (most !== null) largest.set(house, most === 0 ? (known ?? 0) : Math.max(most, (known ?? 0) / 2));
-          }
-        });
-      } finally {
-        if (turn.activeCount + turn.pendingCount === 0) turns.delete(house);
-      }
+      return turn(async () => {
+        if (held >= BYTES_OF_WORKER) return null;
+        let own = 0;
+        let most: number | null = null; // the largest of this poll
+        const known = largest.get(house);
+        const budget: PollBudget = {
+          parallel: (wanted) => {
+            return Math.max(1, Math.min(wanted, Math.floor(BYTES_OF_POLL / Math.max(known ?? 0, most ?? 0))));
+          },
+          add: (bytes) => {
+            own += bytes;
+            held += bytes;
+            most = Math.max(most ?? 0, bytes);
+          },
+          isSpent: () => own >= BYTES_OF_POLL || held >= BYTES_OF_WORKER,
+        };
+        try {
+          return await poll(budget);
+        } finally {
+          held -= own;
+          // a repeat has no body, but the house may send as much as before
+          if (most !== null) largest.set(house, most === 0 ? (known ?? 0) : Math.max(most, (known ?? 0) / 2));
+        }
+      });
     },
   };
 }

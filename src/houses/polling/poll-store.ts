@@ -70,7 +70,8 @@ function saveFeeds(sql: Queryable, feeds: readonly FeedChange[]): Statement {
 /** Adds polls to the sums of their minutes; at most one per shard. */
 function addSums(sql: Queryable, polls: readonly EndedPoll[]): Statement {
   const rows = polls.map(({ lease, summary: { requests, statuses, bytes, latency } }) => {
-    return { house: lease.house, shard: lease.shard, at: lease.now, requests, statuses, bytes, latency };
+    const { house, shard, now: at } = lease;
+    return { house, shard, at, requests, statuses: Object.fromEntries(statuses), bytes, latency };
   });
   return sql`
     insert into polls as p (house_id, shard, minute, requests, statuses, bytes, latency_ms)

@@ -10,6 +10,11 @@ export function shareParsing(body: Buffer): void {
   if (!shared.has(body)) shared.set(body, null);
 }
 
+/** Drops the parsed value of a body that its tables have read, so that it is not in memory until the body is stored. */
+export function forgetParsed(body: Buffer): void {
+  if (shared.has(body)) shared.set(body, null);
+}
+
 /** A body as text or as JSON, or the reason why it cannot be decoded. */
 export type Parsed<Value> = { ok: true; value: Value } | { ok: false; reason: string };
 

@@ -171,6 +171,7 @@ function codeOf(color: number, target: number): number {
 /** Forecasts of a set whose spans have no rounds yet. */
 export function openForecasts(set: ForecastSetRow, bands: readonly Color[]): OpenForecast[] {
   const { cutoffSeq, cutoffOrdinal, issuedAt, model, firstSeq, targetRoundId } = set;
+  const firstNumber = targetRoundId === null ? null : BigInt(targetRoundId);
   return set.features.map((feature, place) => ({
     seq: firstSeq + BigInt(place),
     cutoffSeq,
@@ -179,7 +180,7 @@ export function openForecasts(set: ForecastSetRow, bands: readonly Color[]): Ope
     model,
     feature,
     endOrdinal: cutoffOrdinal + BigInt(set.horizons[place] ?? 0),
-    firstNumber: targetRoundId === null ? null : BigInt(targetRoundId),
+    firstNumber,
     bands,
     outcome: feature === 0 ? null : 0,
     fault: null,
