@@ -9,8 +9,8 @@ if (major < 22 || (major === 22 && minor < 19)) {
   process.exit(1);
 }
 // How far a worker's heap may grow, in percent of what was live, before V8 collects all of it. By default it grows to a
-// multiple, by objects of polls that outlived the young generation: docs/benchmarks.md. Set before the modules are loaded,
-// which otherwise makes it grow most.
+// multiple, by objects of polls that outlived the young generation: docs/benchmarks.md. It must be set before the modules
+// are loaded: while that happens, the heap grows most.
 if (["up", "worker"].includes(process.argv[2] ?? "")) {
   const { setFlagsFromString } = await import("node:v8");
   setFlagsFromString("--heap-growing-percent=40");

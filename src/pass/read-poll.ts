@@ -89,7 +89,7 @@ export async function readWave(
     const response = await polledResponse(received, content, { isRepeat, part, served: own ?? [] });
     read.push({ received, before, response });
   }
-  for (const { body } of wave) if (body !== null) forgetParsed(body.bytes);
+  if (wave.length > 1) for (const { body } of wave) if (body !== null) forgetParsed(body.bytes);
   return { read, noted };
 }
 

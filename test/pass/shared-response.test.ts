@@ -140,8 +140,13 @@ describe("tables with the same request", () => {
     const [written] = await sql`select count(distinct xmin::text)::integer as n from rounds where seq = 4`;
     expect(written).toEqual({ n: 1 });
     for (const table of tables) expect(await followChain(sql, table)).toBe(4);
-    const [sums] = await sql`select sum(requests)::integer as requests, sum(bytes)::integer as bytes from polls`;
-    expect(sums).toEqual({ requests: 2, bytes: listOf([3, 13, 23]).length + listOf([4, 14, 24]).length });
+    const [sums] = await sql`
+      select
+        sum(requests)::integer as requests,
+        sum(bytes)::integer as bytes,
+        sum((statuses ->> '200')::integer)::integer as good
+      from polls`;
+    expect(sums).toEqual({ requests: 2, bytes: listOf([3, 13, 23]).length + listOf([4, 14, 24]).length, good: 2 });
   });
 
   it("store a payload each only when it lists something new for them, and the first one when it does for none", async () => {

@@ -1,7 +1,7 @@
 import type { Queryable } from "../../db/client.ts";
 import { PERIODS, type Period, periodEnd, periodStart } from "./periods.ts";
 import { type FeatureSums, featureSums } from "./published.ts";
-import { addSums, decodeSums, type SumVector } from "./sum-vector.ts";
+import { addSums, decodeSums, encodeSums, type SumVector } from "./sum-vector.ts";
 
 /** The published accuracy of a feature of a table over a period. */
 export interface PublishedAccuracy extends FeatureSums {
@@ -110,6 +110,9 @@ async function countOpen(sql: Queryable, ids: readonly number[]): Promise<Map<st
   return new Map(rows.map(({ series, count }) => [series, count]));
 }
 
+/** The sums of a period without a stored row. */
+const NOTHING = encodeSums(new Map());
+
 /** @param open unsettled forecasts beyond those that are counted */
 function publishedOf(rows: readonly Row[], periods: readonly Period[], open: bigint): PublishedAccuracy[] {
   const [first] = rows;
@@ -117,12 +120,20 @@ function publishedOf(rows: readonly Row[], periods: readonly Period[], open: big
   const { tableId, model, feature, code, hour, firstHour, asOf, asOfRoundId, asOfSeq, changedMs, version } = first;
   const running: SumVector = new Map();
   for (const row of rows) if (row.period === null) addSums(running, decodeSums(row.sums));
-  return periods.map((period) => {
-    const folded = rows.find((row) => row.period === period);
-    const sums = folded === undefined ? new Map<number, bigint>() : decodeSums(folded.sums);
+  // computed once for periods with equal sums, as most are in the first month: an API holds them for each table
+  const known: { folded: Uint8Array; named: FeatureSums }[] = [];
+  const namedOf = (folded: Uint8Array): FeatureSums => {
+    const same = known.find((one) => Buffer.compare(one.folded, folded) === 0);
+    if (same !== undefined) return same.named;
+    const sums = decodeSums(folded);
     addSums(sums, running);
     const named = featureSums(code, sums, first);
     if (named.sums.pending < open) named.sums.pending = open;
+    known.push({ folded, named });
+    return named;
+  };
+  return periods.map((period) => {
+    const named = namedOf(rows.find((row) => row.period === period)?.sums ?? NOTHING);
     return {
       tableId,
       model,

@@ -102,6 +102,19 @@ describe("adding the accuracy of tables", () => {
     expect(published.find(({ model, period }) => model === "k7@1" && period === "all")?.start).toBe(first[0]?.at);
   });
 
+  it("makes the sums of periods that are equal once, since an API holds them for each table", async () => {
+    const [young = 0, old = 0] = await newTables([3, 3]);
+    await storeEvents(sql, young, eventsUntilNow(60, 100));
+    await storeEvents(sql, old, eventsUntilNow(3000, 2));
+    await addAccuracy(sql, [young, old], signal);
+    for (const [tableId, most] of [[young, 1] as const, [old, 5] as const]) {
+      const published = await listPublished(sql, { tableIds: [tableId] });
+      const series = Map.groupBy(published, ({ model, feature }) => `${model} ${feature}`);
+      const distinct = [...series.values()].map((own) => new Set(own.map(({ sums }) => sums)).size);
+      expect(Math.max(...distinct)).toBe(most);
+    }
+  });
+
   it("adds the other tables when a set of one is damaged, and names that one", async () => {
     const [good = 0, bad = 0] = await newTables([3, 3]);
     for (const tableId of [good, bad]) await storeEvents(sql, tableId, eventsUntilNow(60, 100));

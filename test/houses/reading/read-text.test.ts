@@ -19,5 +19,7 @@ test("keeps nothing of a body that one table reads", () => {
   const body = Buffer.from("[1]");
   const first = decodeJson(body, EXPECTED);
   forgetParsed(body);
-  expect(decodeJson(body, EXPECTED)).not.toBe(first);
+  const second = decodeJson(body, EXPECTED);
+  expect(second).not.toBe(first);
+  expect(decodeJson(body, EXPECTED)).not.toBe(second);
 });
