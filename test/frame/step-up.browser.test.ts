@@ -23,7 +23,7 @@ afterAll(async () => {
 
 let pages = 0;
 
-/** A window of somebody who signs in to a page; `faults` are what the browser's console reports. */
+/** A window of somebody who has signed in to a page; `faults` are what the browser's console reports. */
 async function openAt(url: string, email: string, javaScriptEnabled: boolean) {
   pages += 1;
   const context = await browser.newContext({
@@ -37,7 +37,9 @@ async function openAt(url: string, email: string, javaScriptEnabled: boolean) {
   await page.goto(url);
   await page.getByLabel("E-mail").fill(email);
   await page.getByLabel("Password").fill(PASSWORD);
-  await page.getByRole("button", { name: "Sign in" }).click();
+  const signIn = page.getByRole("button", { name: "Sign in" });
+  await signIn.click();
+  await signIn.waitFor({ state: "detached" }); // a session that starts later would be newer than the tests want it
   return { page, faults };
 }
 
