@@ -10,7 +10,7 @@ if (major < 22 || (major === 22 && minor < 19)) {
 }
 // How far a worker's heap may grow, in percent of what was live, before V8 collects all of it. By default it grows to a
 // multiple, by objects of polls that outlived the young generation: docs/benchmarks.md. It must be set before the modules
-// are loaded: while that happens, the heap grows most.
+// are loaded: V8 computes the next limit when a collection ends, and one ends during that.
 if (["up", "worker"].includes(process.argv[2] ?? "")) {
   const { setFlagsFromString } = await import("node:v8");
   setFlagsFromString("--heap-growing-percent=40");

@@ -12,7 +12,7 @@ test("waits no shorter than asked, though timers count whole milliseconds", asyn
   expect(Math.min(...waited)).toBeGreaterThanOrEqual(1.9);
 });
 
-test("ends at once when a signal is aborted, before or meanwhile", async () => {
+test("ends immediately when a signal is aborted, before or meanwhile", async () => {
   const [before, meanwhile] = [new AbortController(), new AbortController()];
   before.abort();
   expect(await sleep(60_000, [meanwhile.signal, before.signal])).toBe(false);

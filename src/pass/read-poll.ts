@@ -89,6 +89,7 @@ export async function readWave(
     const response = await polledResponse(received, content, { isRepeat, part, served: own ?? [] });
     read.push({ received, before, response });
   }
+  // a table alone shares its response with none, or is saved after others failed, which would parse it once per table
   if (wave.length > 1) for (const { body } of wave) if (body !== null) forgetParsed(body.bytes);
   return { read, noted };
 }
