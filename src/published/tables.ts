@@ -1,5 +1,4 @@
 import type { PublishedReadingJson } from "../forecasts/readings/reading-state.ts";
-import { PERIODS } from "../forecasts/accuracy/periods.ts";
 import type { PublishedAccuracy } from "../forecasts/accuracy/published-store.ts";
 import {
   addSets,
@@ -50,7 +49,7 @@ export interface Table {
   newestSeq: number | null;
   /** The newest payloads had late rounds only. */
   isLate: boolean;
-  /** In the order of feature, model and period. */
+  /** In the order of feature, model (the live one last) and period. */
   accuracy: readonly PublishedAccuracy[];
   rounds: HeldRounds;
   /** The newest set that was read; earlier ones are read or ended. */
@@ -74,7 +73,7 @@ export interface Reading {
   replaced: ReadonlySet<number>;
   /** By table; they replace the rounds of a replaced table, and are added to those of another. */
   rounds: ReadonlyMap<number, HeldRounds>;
-  /** All accuracy of tables, with its version. */
+  /** All accuracy of tables, with its version; the live model last. */
   accuracy: ReadonlyMap<number, { version: number; rows: readonly PublishedAccuracy[] }>;
 }
 
@@ -112,9 +111,7 @@ export function applyReading(holding: Holding, reading: Reading, bufferRounds: n
   for (const [id, { version, rows }] of reading.accuracy) {
     const table = holding.byId.get(id);
     if (table === undefined) continue; // created after the heads were read; the next read brings both
-    table.accuracy = rows.toSorted(
-      (a, b) => compare(a.feature, b.feature) || compare(a.model, b.model) || periodPlace(a) - periodPlace(b),
-    );
+    table.accuracy = rows.toSorted((a, b) => compare(a.feature, b.feature));
     table.accuracyVersion = version;
     table.version += 1;
   }
@@ -226,10 +223,6 @@ function index(holding: Holding): void {
     list.clear();
     for (const [key, of] of Map.groupBy(inOrder, keyOf)) list.set(key, of);
   }
-}
-
-function periodPlace({ period }: PublishedAccuracy): number {
-  return PERIODS.indexOf(period);
 }
 
 function compare(a: string, b: string): number {

@@ -161,7 +161,7 @@ function linesOf({ asked, tables, kind }: Chosen): { lines: Measured[]; total: n
   return {
     lines: all.slice(first, first + LINES_PER_PAGE).map((line) => line.measure()),
     total: all.length,
-    // the newest model if there are several
+    // the live model if there are several
     detail: own.findLast((line) => line.feature === feature)?.measure() ?? null,
   };
 }

@@ -16,18 +16,21 @@ export interface Measured {
   figures: ReturnType<typeof showAccuracy>;
 }
 
+/** The parts of a table that its lines need. */
+type MeasuredTable = Pick<Table, "house" | "game" | "market" | "accuracy">;
+
 /** A line whose figures are computed on demand: a page shows few of thousands. */
 export interface Line {
   feature: string;
   measure(): Measured;
 }
 
-/** Returns the lines of one table. */
-export function linesOfTable(table: Table, asked: Pick<AskedAccuracy, "feature" | "period">): Line[] {
+/** Returns the lines of one table; of each feature, that of the live model is the last. */
+export function linesOfTable(table: MeasuredTable, asked: Pick<AskedAccuracy, "feature" | "period">): Line[] {
   const { house, game, market } = table;
   const of = { house: house.id, game, market };
   const name = `${house.id}/${game}/${market}`;
-  return rowsOf(table, asked).map((row) => ({
+  return rowsOf(table.accuracy, asked).map((row) => ({
     feature: row.feature,
     measure: () => ({
       name,
@@ -39,16 +42,23 @@ export function linesOfTable(table: Table, asked: Pick<AskedAccuracy, "feature" 
   }));
 }
 
-/** Returns the figures of one feature of a table over a period, for its newest model; null if nothing was scored. */
-export function measureTable(table: Table, asked: Pick<AskedAccuracy, "feature" | "period">): Measured | null {
+/** Returns the figures of one feature of a table over a period, for its live model; null if nothing was scored. */
+export function measureTable(table: MeasuredTable, asked: Pick<AskedAccuracy, "feature" | "period">): Measured | null {
   return linesOfTable(table, asked).at(-1)?.measure() ?? null;
 }
 
-/** Returns the lines of a house over its tables. */
-export function linesOfHouse(tables: readonly Table[], asked: AskedAccuracy): Line[] {
-  const rows = tables.flatMap((table) => rowsOf(table, asked).map((row) => ({ house: table.house, row })));
-  const groups = Map.groupBy(rows, ({ row: { model, feature } }) => `${feature} ${parameterSetOf(model)}`);
-  return [...groups.values()].flatMap((group) => {
+/** Returns the lines of a house over its tables; of each feature, those of live models are the last. */
+export function linesOfHouse(tables: readonly MeasuredTable[], asked: AskedAccuracy): Line[] {
+  const rows = tables.flatMap(({ house, accuracy }) => {
+    const own = rowsOf(accuracy, asked);
+    return own.map((row, place) => ({ house, row, isLive: own[place + 1]?.feature !== row.feature }));
+  });
+  const groups = [...Map.groupBy(rows, ({ row }) => row.feature).values()].flatMap((own) => {
+    const sets = [...Map.groupBy(own, ({ row }) => parameterSetOf(row.model)).values()];
+    const isLive = (set: typeof rows) => set.some((one) => one.isLive);
+    return [...sets.filter((set) => !isLive(set)), ...sets.filter(isLive)];
+  });
+  return groups.flatMap((group) => {
     const [first] = group;
     if (first === undefined) return [];
     const { house } = first;
@@ -61,7 +71,10 @@ export function linesOfHouse(tables: readonly Table[], asked: AskedAccuracy): Li
   });
 }
 
-function rowsOf({ accuracy }: Table, { feature, period }: Pick<AskedAccuracy, "feature" | "period">): PeriodSums[] {
+function rowsOf(
+  accuracy: Table["accuracy"],
+  { feature, period }: Pick<AskedAccuracy, "feature" | "period">,
+): PeriodSums[] {
   return accuracy.filter((row) => row.period === period && (feature === ALL_FEATURES || row.feature === feature));
 }
 
