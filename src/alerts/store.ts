@@ -38,7 +38,7 @@ export async function closeAlert(sql: Queryable, log: Log, { kind, subject }: Al
 }
 
 /** What an alert is about, and what is wrong with it. */
-interface Wrong {
+export interface Wrong {
   subject: string;
   text: string;
 }

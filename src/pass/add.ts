@@ -114,15 +114,14 @@ export async function withStored<Response extends Addition>(
 }
 
 /** Tables of a house with forecasts that ended while settling was paused. */
-export async function listTablesToSettle(sql: Queryable, house: string): Promise<number[]> {
-  const rows = await sql<{ id: number }[]>`
-    select t.id
+export async function listTablesToSettle(sql: Queryable, house: string): Promise<{ id: number; name: string }[]> {
+  return sql<{ id: number; name: string }[]>`
+    select t.id, t.house_id || '/' || t.game || '/' || t.market as name
     from tables t
     join table_heads h on h.table_id = t.id
     where t.house_id = ${house}
       and h.has_ended
     order by t.id`;
-  return rows.map(({ id }) => id);
 }
 
 /** Houses with a table that {@link listTablesToSettle} lists. */

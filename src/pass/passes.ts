@@ -106,7 +106,7 @@ async function stateOrDamage(
       name: `${house}/${game}/${market}`,
       reason: reasonOf(error),
       version,
-      isAlerted: damaged.has(tableId),
+      isAlerted: damaged.get(tableId)?.isAlerted ?? false,
     });
     states.drop([tableId]);
     return null;

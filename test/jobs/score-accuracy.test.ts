@@ -128,6 +128,29 @@ describe("score-accuracy", () => {
     ]);
   });
 
+  test("settles other tables next to one whose state is damaged, and names that one", async () => {
+    const world = await createWorld({ tables: [{}, {}], ownDatabase: true });
+    const { context, lines } = testContext(world.sql);
+    for (const tableId of world.tableIds) {
+      for (const hundredths of [150, 230]) await world.play([hundredths], tableId);
+      await world.play([1200], tableId, { at: { maySettle: false } });
+    }
+    await world.sql.begin(async (tx) => {
+      await tx`set local session_replication_role = replica`;
+      await tx`update table_heads set last_seq = last_seq + 7 where table_id = ${world.tableId}`;
+    });
+    expect(await scoreAccuracy.run({ house: world.house }, context)).toMatchObject({ settled: 2, damaged: 1 });
+    expect(lines.filter(({ level }) => level === 50)).toEqual([
+      expect.objectContaining({
+        alert: "scoring",
+        subject: world.tableName,
+        msg: expect.stringContaining("forecasts that ended are not settled, since a row is damaged") as string,
+      }),
+    ]);
+    const [, healthy] = world.tableIds;
+    expect(await world.sql`select from score_sets where table_id = ${healthy ?? 0}`).toHaveLength(1);
+  });
+
   test("requests a calibration of each table that is due, and hands it on", async () => {
     const world = await createWorld({ tables: [{}, {}] });
     const { context, enqueued } = testContext(world.sql);

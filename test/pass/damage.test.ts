@@ -6,7 +6,7 @@ import { addAccuracy } from "../../src/forecasts/accuracy/add-accuracy.ts";
 import { verify } from "../../src/verify/verify.ts";
 import type { HouseClient } from "../../src/houses/polling/client.ts";
 import { createHouseClient } from "../../src/houses/polling/http.ts";
-import { createPasses, type Passes } from "../../src/pass/passes.ts";
+import { createPasses, loadStates, type Passes } from "../../src/pass/passes.ts";
 import { repairTable } from "../../src/verify/repair.ts";
 import { respondWith, startBadHouse, type BadHouse } from "../support/bad-house.ts";
 import { testContext } from "../support/context.ts";
@@ -104,6 +104,14 @@ describe.each(DAMAGES)("%s that is damaged", (_, change) => {
     expect([(await headOf(damaged))?.seq, (await headOf(damaged))?.set]).toEqual([83n, 83n]);
     expect(await verify(sql)).toMatchObject({ first_failure: null });
   });
+});
+
+it("a damaged table is named also if it was loaded several times before its first poll ended", async () => {
+  await damage((tx) => tx`update model_snapshots set refs = '[]' where table_id = ${damaged.id}`);
+  const passes = createPasses(pipeline);
+  for (let loads = 0; loads < 2; loads += 1) await loadStates(passes, [damaged.id]);
+  await poll(passes, 80);
+  expect(await sql`select subject from alerts where closed_at is null`).toEqual([{ subject: damaged.name }]);
 });
 
 const RECORDS: [string, (tx: Sql) => Promise<unknown>][] = [

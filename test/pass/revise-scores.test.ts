@@ -132,7 +132,7 @@ describe("a round that is received with another result", () => {
     const expected = await scoredAcross(50);
     const across = state.open.filter(({ cutoffSeq }) => cutoffSeq < 50n);
     await givePasses(sql, table, [{ roundId: "50", hundredths: 9_999 }], { from: state });
-    expect(await listTablesToRevise(sql, table.house)).toEqual([table.id]);
+    expect(await listTablesToRevise(sql, table.house)).toEqual([{ id: table.id, name: table.name }]);
     const { voided, windows } = await revise();
     expect({ voided, windows }).toEqual({ voided: expected.length, windows: expected.length - 1 });
     expect(await revisedScores()).toEqual(expected.map((forecastId) => ({ forecastId, rev: 2, reason: 3 })));

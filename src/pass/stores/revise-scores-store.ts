@@ -62,15 +62,14 @@ export async function reviseScores(tx: Transaction, tableId: number): Promise<Re
 }
 
 /** Tables of a house with a second result or a revision that scores do not reflect yet. */
-export async function listTablesToRevise(sql: Queryable, house: string): Promise<number[]> {
-  const rows = await sql<{ id: number }[]>`
-    select distinct d.table_id as id
+export async function listTablesToRevise(sql: Queryable, house: string): Promise<{ id: number; name: string }[]> {
+  return sql<{ id: number; name: string }[]>`
+    select distinct t.id, t.house_id || '/' || t.game || '/' || t.market as name
     from disputed_rounds d
     join tables t on t.id = d.table_id
     where t.house_id = ${house}
       and d.scores_voided_at is null
-    order by id`;
-  return rows.map(({ id }) => id);
+    order by t.id`;
 }
 
 /** Houses with a table that {@link listTablesToRevise} lists. */
