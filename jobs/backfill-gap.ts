@@ -1,9 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { z } from "zod";
+import { isConnectionError } from "../src/db/errors.ts";
 import { ThrottledError } from "../src/errors.ts";
 import { adapterOf } from "../src/houses/adapters/index.ts";
 import { takeRequest } from "../src/houses/polling/budget-store.ts";
-import { createProver } from "../src/houses/fairness/prove.ts";
 import { houseRequest, settingsOf, type House } from "../src/houses/house.ts";
 import type { TableSettings } from "../src/houses/settings/settings.ts";
 import { loadHouse } from "../src/houses/store.ts";
@@ -11,7 +11,13 @@ import { findTime } from "../src/pass/stores/payload-store.ts";
 import { fromDatabase } from "../src/pass/compute/times.ts";
 import { job, type Counts, type JobContext } from "../src/queue/job.ts";
 import { computeGap, endGap } from "../src/backfill/backfill.ts";
-import { readHistory, type AskedPage, type HistoryClient, type HistoryPlace } from "../src/backfill/gap-history.ts";
+import {
+  findMissing,
+  readHistory,
+  type AskedPage,
+  type HistoryClient,
+  type HistoryPlace,
+} from "../src/backfill/gap-history.ts";
 import { hasRange } from "../src/backfill/gap-next.ts";
 import {
   LARGEST_GAP,
@@ -30,21 +36,24 @@ import {
 } from "../src/backfill/gap-attempt-store.ts";
 
 const TIMEOUT_MS = 60_000;
+/** A run asks for no page after this time: the last one must still be stored. */
+const ASKING_MS = 40_000;
 /** A run that is killed keeps its gap no longer than it could have worked on it. */
 const LEASE_MS = TIMEOUT_MS + 2_000;
 /** Rounds asked for in a page. */
 const PAGE = 100;
+/** Shown with a gap that was given up; the runs of the queue have the errors. */
+const FAILED = "an error of ours; the failed runs of backfill-gap have it";
 /** A time for requests that are never sent. */
 const EPOCH = "1970-01-01T00:00:00Z";
 
-const prover = createProver();
-
 /**
- * Fill a gap: compute its rounds where a later hash proves them, else ask the house politely, page by page, and say why
- * where neither can be done.
+ * Fills a gap: computes its rounds if a later hash proves them, else requests them from the house, page by page. If neither
+ * is possible, the gap is given up with the reason.
  *
- * One gap of a house at a time. Everything it finds is stored as late: shown, never learned from, resolving nothing.
- * How far it came is kept with the gap, so that a run may end at any moment and another continue.
+ * One gap of a house at a time. All rounds are stored as late: they are shown, but no model learns from them and no forecast
+ * is settled by them. The position is stored with the gap, so that another run can continue. A run that fails counts as an
+ * attempt, and releases the gap.
  */
 const backfillGap = job({
   name: "backfill-gap",
@@ -54,18 +63,13 @@ const backfillGap = job({
   sweep: ({ sql }) => listGapsToFill(sql),
   concurrency: 4,
   timeoutMs: TIMEOUT_MS,
-  retry: { attempts: 3, firstMs: 1_000, maxMs: 30_000 }, // of our own failures; those of the house are counted with the gap
+  retry: { attempts: 1, firstMs: 0, maxMs: 0 }, // attempts are counted with the gap, and the sweep is the retry
 
   async run({ gap: id }, context) {
-    const { sql, variables, published, enqueue } = context;
+    const { sql, published, enqueue } = context;
     const gap = await takeGap(sql, BigInt(id), LEASE_MS);
     if (gap === null) return { skipped: 1 };
-    const house = await loadHouse(sql, variables, gap.house);
-    const settings = house === null ? null : settingsOf(house, gap);
-    const counts =
-      house === null || settings === null
-        ? await giveUp(context, gap, "its table is not in the houses file any more")
-        : await fill(context, gap, house, settings);
+    const counts = await tryToFill(context, gap);
     published([gap.tableId]);
     const next = await findNextGap(sql, gap.house);
     if (next !== null) await enqueue(backfillGap, { gap: next });
@@ -75,10 +79,29 @@ const backfillGap = job({
 
 export default backfillGap;
 
+async function tryToFill(context: JobContext, gap: Gap): Promise<Counts> {
+  const { sql, variables, ending } = context;
+  const { attempts, cursorRoundId: cursor, cursorPage: page } = gap;
+  try {
+    const house = await loadHouse(sql, variables, gap.house);
+    const settings = house === null ? null : settingsOf(house, gap);
+    if (house === null || settings === null)
+      return await giveUp(context, gap, "its table is not in the houses file any more");
+    return await fill(context, gap, house, settings);
+  } catch (error) {
+    // `later` has put it back; without a database its lease expires
+    if (error instanceof ThrottledError || isConnectionError(error)) throw error;
+    if (ending.aborted) await putGapBack(sql, gap.id, { waitMs: 0, attempts, cursor, page });
+    else await failAttempt(context, gap, FAILED, cursor === null ? null : { beforeId: cursor, page });
+    throw error;
+  }
+}
+
 async function fill(context: JobContext, gap: Gap, house: House, settings: TableSettings): Promise<Counts> {
   const { sql, signal } = context;
   const { missing } = gap;
-  if (missing !== null && missing <= 0n) {
+  // an import may have stored them: `missing` counts it only if the import was recent when the gap opened
+  if (hasRange(gap) && (await findMissing(sql, gap)) === null) {
     await endGap(sql, gap, { state: "filled" });
     return { filled: 1 };
   }
@@ -86,7 +109,10 @@ async function fill(context: JobContext, gap: Gap, house: House, settings: Table
   const canAsk = historyAsk(settings, { beforeId: gap.beforeRoundId, page: 0 }, EPOCH) !== null;
   if (settings.fairness !== undefined && hasRange(gap)) {
     const computed = await computeGap(sql, gap, settings.fairness, signal);
-    if (computed.complete) return { computed: computed.rounds, filled: 1 };
+    if (computed.complete) {
+      await endGap(sql, gap, { state: "filled" });
+      return { computed: computed.rounds, filled: 1 };
+    }
     if (!canAsk) return failAttempt(context, gap, "no later round is proven, so that none can be computed from it");
   }
   if (canAsk) return askHouse(context, gap, house, settings);
@@ -99,18 +125,20 @@ async function fill(context: JobContext, gap: Gap, house: House, settings: Table
   );
 }
 
-/** Asks the house for older rounds, and keeps with the gap what came of it and where it is to be continued with. */
+/** Requests older rounds from the house, and stores with the gap where the next run continues. */
 async function askHouse(context: JobContext, gap: Gap, house: House, settings: TableSettings): Promise<Counts> {
-  const { sql, signal, published } = context;
+  const { sql, signal, published, passes } = context;
   const perMinute = house.settings.requests_per_minute;
   const pauseMs = pauseBetweenPages(house.settings.poll_every_ms);
+  const startedAt = performance.now();
   const client: HistoryClient = {
     ask: (at) => askPage(context, house, settings, at),
     spend: async () => (perMinute === undefined ? 0 : takeRequest(sql, house.id, perMinute)),
     pause: () => delay(pauseMs, undefined, { signal }),
     pauseMs,
+    isOver: () => performance.now() - startedAt > ASKING_MS,
   };
-  const { end, ...counts } = await readHistory(sql, { house, settings, gap, prover }, client, signal);
+  const { end, ...counts } = await readHistory(sql, { house, settings, gap, prover: passes.prover }, client, signal);
   switch (end.kind) {
     case "filled":
       await endGap(sql, gap, { state: "filled" });
@@ -122,14 +150,15 @@ async function askHouse(context: JobContext, gap: Gap, house: House, settings: T
       if (end.retryAfterMs !== null) await holdHouse(sql, gap.tableId, end.retryAfterMs);
       return { ...counts, ...(await failAttempt(context, gap, end.reason, end.at)) };
     case "later":
-      // a run that found nothing counts as an attempt: a house that turns in circles must not be asked forever
+      // a run that found nothing counts as an attempt: a house that repeats itself must not be asked forever
       await putGapBack(sql, gap.id, {
         waitMs: 0,
+        heldMs: pauseMs, // the house's other gaps wait as well
         attempts: gap.attempts + (end.inCircles ? 1 : 0),
         ...cursorOf(end.at),
       });
       published([gap.tableId]);
-      throw new ThrottledError(`the gap ${gap.id} of ${gap.house} is continued with after a pause`, pauseMs);
+      throw new ThrottledError(`the gap ${gap.id} of ${gap.house} is continued after a pause`, pauseMs);
   }
 }
 

@@ -70,16 +70,19 @@ export async function takeGap(sql: Sql, id: bigint, leaseMs: number): Promise<Ga
   });
 }
 
-/** Releases a gap, to be resumed after `waitMs` from `cursor` or `page`. `attempts` counts complete failures. */
+/**
+ * Releases a gap, to be resumed after `waitMs` from `cursor` or `page`. `attempts` counts complete failures. No gap of its
+ * house is taken for `heldMs`.
+ */
 export async function putGapBack(
   sql: Sql,
   id: bigint,
-  next: { waitMs: number; attempts: number; cursor: string | null; page?: number },
+  next: { waitMs: number; heldMs?: number; attempts: number; cursor: string | null; page?: number },
 ): Promise<void> {
   await sql`
     update gaps
     set
-      lease_until = '-infinity',
+      lease_until = clock_timestamp() + ${next.heldMs ?? 0} * interval '1 millisecond',
       attempts = ${next.attempts},
       cursor_round_id = ${next.cursor},
       cursor_page = ${next.page ?? 0},

@@ -33,6 +33,8 @@ export interface HistoryClient {
   /** Sends no request to the house for `pauseMs`. */
   pause(): Promise<void>;
   pauseMs: number;
+  /** Whether the run's time for requests is over. */
+  isOver(): boolean;
 }
 
 /** The result of a run through a house's history; `at` is where to continue, null for the gap's end. */
@@ -83,7 +85,7 @@ export async function readHistory(
     if (next.kind === "ended") return failed(next.reason);
     before = await nextBefore(sql, gap, next.before);
     if (before === null) break;
-    if (counts.pages >= MOST_PAGES || client.pauseMs > LONGEST_PAUSE_MS) {
+    if (counts.pages >= MOST_PAGES || client.pauseMs > LONGEST_PAUSE_MS || client.isOver()) {
       // numbered pages, or pages of one round each, have their own end
       const inCircles = counts.rounds === 0 && adapter.paging === "id" && adapter.rounds === "list";
       return { ...counts, end: { kind: "later", at: placeOf(before), inCircles } };
@@ -110,7 +112,8 @@ async function nextBefore(sql: Sql, gap: Gap, before: string): Promise<string | 
   return highest === null ? null : String(highest + 1n);
 }
 
-async function findMissing(sql: Sql, gap: Gap): Promise<bigint | null> {
+/** The highest number of a gap that is missing; null if none is, or if the gap has no numbers. */
+export async function findMissing(sql: Sql, gap: Gap): Promise<bigint | null> {
   if (!hasRange(gap)) return null;
   return findHighestMissing(sql, gap.tableId, { from: gap.fromNumber, to: gap.toNumber });
 }

@@ -10,13 +10,15 @@ import { pauseHouse } from "../../src/houses/polling/pause-store.ts";
 import { createPasses, type Passes } from "../../src/pass/passes.ts";
 import { giveUpGap, openGapAgain } from "../../src/corrections/close-gap.ts";
 import { expireNotices } from "../../src/rounds/notices/notices-store.ts";
+import { addLateRounds } from "../forecasts/world.ts";
 import { respondWith, startBadHouse, type BadHouse } from "../support/bad-house.ts";
 import { testContext, type TestContext } from "../support/context.ts";
 import { openTestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
-import { feedEntry, forgetHouses } from "../support/houses.ts";
+import { feedEntry, forgetHouses, tableEntry } from "../support/houses.ts";
 import {
   followChain,
+  makeHouse,
   makeItem,
   makePayload,
   makeTable,
@@ -47,7 +49,7 @@ afterEach(async () => {
 
 function context(signal?: AbortSignal): TestContext {
   const env = { ALLOW_PRIVATE_HOUSES: "1" };
-  return testContext(sql, signal === undefined ? { http, env, passes } : { http, env, passes, signal });
+  return testContext(sql, { http, env, passes, ...(signal !== undefined && { signal, ending: signal }) });
 }
 
 /** Works on a gap once; its time has come whatever it waits for. */
@@ -108,6 +110,13 @@ const asked = () => house.requests.map(({ path }) => path);
 function counted(changed: Record<string, unknown> = {}, of: Record<string, unknown> = {}): Promise<MadeTable> {
   const feed = feedEntry({ history: HISTORY });
   return makeTable(sql, { feed, ...changed }, { base_url: house.url, poll_every_ms: 200, ...of });
+}
+
+/** Two tables of one house. */
+async function countedTables(): Promise<[MadeTable, MadeTable]> {
+  const tables = [0, 1].map((n) => tableEntry({ market: `m${n}`, feed: feedEntry({ history: HISTORY }) }));
+  const made = await makeHouse(sql, { base_url: house.url, poll_every_ms: 200, tables });
+  return made as [MadeTable, MadeTable];
 }
 
 beforeEach(async () => {
@@ -467,6 +476,47 @@ describe("backfill-gap", () => {
     await backfillGap.run({ gap: "2" }, working);
     expect(await followChain(sql, table)).toBe(5);
     expect(await sweep()).toEqual([]);
+  });
+
+  it("counts a run that fails as an attempt, and releases its house's other gaps", async () => {
+    const [broken, healthy] = await countedTables();
+    await take(broken, items(1, 1), items(3, 3));
+    await take(healthy, items(1, 1), items(5, 5));
+    for (const before of [3, 5]) history(before, items(before - 1, 1));
+    await sql.begin(async (tx) => {
+      await tx`set local session_replication_role = replica`;
+      await tx`update table_heads set last_seq = last_seq + 7 where table_id = ${broken.id}`;
+    });
+    const run = (gap: string) => backfillGap.run({ gap }, context().context);
+    await expect(run("1")).rejects.toThrow();
+    const [first] =
+      await sql`select state, attempts, next_attempt_at > clock_timestamp() as waits from gaps where id = 1`;
+    expect(first).toEqual({ state: "open", attempts: 1, waits: true });
+    expect(await run("2")).toMatchObject({ filled: 1 });
+  });
+
+  it("closes a gap whose rounds were imported, however many they are", async () => {
+    const table = await counted({ feed: feedEntry() });
+    await take(table, items(10, 10));
+    const imported = items(400, 11).map(({ id }) => ({ roundId: String(id), hundredths: 150 }));
+    await addLateRounds(sql, table.id, "import", imported.toReversed());
+    // payloads here are an hour old: the import was before them
+    await sql`update table_heads set version = version + 1, last_round_at = last_polled_round_at`;
+    await take(table, items(401, 401), items(402, 401));
+    expect(await sql`select from gaps where missing > 0`).toHaveLength(1);
+    expect(await backfill()).toEqual({ filled: 1 });
+    expect(await gapRow()).toMatchObject({ state: "filled", reason: null });
+  });
+
+  it("asks a house for no other gap during the pause after a page", async () => {
+    const table = await counted({}, { poll_every_ms: 5_000 });
+    await take(table, items(1, 1), items(202, 202), items(204, 204));
+    history(202, items(201, 102));
+    history(204, items(203, 202));
+    const run = (gap: string) => backfillGap.run({ gap }, context().context);
+    await expect(run("1")).rejects.toThrow(ThrottledError);
+    expect(await run("2")).toEqual({ skipped: 1 });
+    expect(asked()).toHaveLength(1);
   });
 
   it("has nothing to do for a gap that is filled, waits, or never was", async () => {

@@ -17,14 +17,14 @@ export function unknownGapsAfter(
   return [...newest, ...left].slice(0, UNKNOWN_GAPS);
 }
 
-/** A gap with the number of its missing rounds: those that an import stored before are not missing. */
-export function gapRow({ range, afterRoundId, beforeRoundId }: OpenedGap, { known, head }: PassState): GapRow {
+/** A gap with the number of its missing rounds: known ones, which an import stored before, are not missing. */
+export function gapRow({ range, afterRoundId, beforeRoundId }: OpenedGap, { known }: PassState): GapRow {
   if (range === null) return { fromNumber: null, toNumber: null, missing: null, afterRoundId, beforeRoundId };
   const { from, to } = range;
   let there = 0n;
   for (const [id] of listKnown(known)) {
     const number = numberOf(id);
-    if (number !== null && number >= from && number <= to && head.lastSeq > 0n) there += 1n;
+    if (number !== null && number >= from && number <= to) there += 1n;
   }
   return { fromNumber: from, toNumber: to, missing: to - from + 1n - there, afterRoundId, beforeRoundId };
 }
