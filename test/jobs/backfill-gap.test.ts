@@ -510,9 +510,9 @@ describe("backfill-gap", () => {
 
   it("asks a house for no other gap during the pause after a page", async () => {
     const table = await counted({}, { poll_every_ms: 5_000 });
-    await take(table, items(1, 1), items(202, 202), items(204, 204));
+    await take(table, items(1, 1), items(202, 202), items(203, 202), items(205, 205));
     history(202, items(201, 102));
-    history(204, items(203, 202));
+    history(205, items(204, 203));
     const run = (gap: string) => backfillGap.run({ gap }, context().context);
     await expect(run("1")).rejects.toThrow(ThrottledError);
     expect(await run("2")).toEqual({ skipped: 1 });
