@@ -12,11 +12,12 @@ import { codeOf } from "./errors.ts";
  */
 export interface Thread<Task, Result> {
   /**
-   * Runs a task after those before it.
+   * Runs a task after those before it, unless its signal is aborted before it starts.
    * @throws ThreadLimitError if it exceeds a limit; its thread is terminated then, and the next task gets another.
+   * @throws ThreadBusyError if too many tasks wait.
    * @throws Error with the message of what the task threw.
    */
-  run(task: Task): Promise<Result>;
+  run(task: Task, signal?: AbortSignal): Promise<Result>;
   /** Terminates the thread; its tasks reject. The next task starts another one. */
   close(): Promise<void>;
 }
@@ -33,6 +34,9 @@ export interface ThreadLimits {
 
 /** A task took too long or too much memory, or too many were waiting. */
 export class ThreadLimitError extends Error {}
+
+/** Too many tasks wait: nothing is wrong with the one that was refused. */
+export class ThreadBusyError extends ThreadLimitError {}
 
 type Reply<Result> = { ok: true; result: Result } | { ok: false; message: string };
 
@@ -81,11 +85,14 @@ export function createThread<Task, Result>(
 
   return {
     close,
-    async run(task) {
-      if (tasks >= maxTasks) throw new ThreadLimitError(`expected at most ${maxTasks} tasks to wait; try again`);
+    async run(task, signal) {
+      if (tasks >= maxTasks) throw new ThreadBusyError(`expected at most ${maxTasks} tasks to wait; try again`);
       tasks += 1;
-      const { signal } = closing;
-      const running = last.then(() => runNow(task, signal));
+      const { signal: closed } = closing;
+      const running = last.then(() => {
+        signal?.throwIfAborted();
+        return runNow(task, closed);
+      });
       last = running.catch(() => undefined); // reported to the caller below
       try {
         return await running;

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from "vitest";
-import { createThread, ThreadLimitError } from "../src/thread.ts";
+import { createThread, ThreadBusyError, ThreadLimitError } from "../src/thread.ts";
 import { eventually } from "./support/eventually.ts";
 import type { TestTask } from "./support/tasks-thread.ts";
 
@@ -48,9 +48,19 @@ describe("a thread", () => {
   it("refuses a task when too many are waiting", async () => {
     const thread = makeThread({ maxTasks: 2 });
     const accepted = [thread.run("count"), thread.run("count")];
-    await expect(thread.run("count")).rejects.toThrow(ThreadLimitError);
+    await expect(thread.run("count")).rejects.toThrow(ThreadBusyError);
     expect(await Promise.all(accepted)).toEqual([1, 2]);
     expect(await thread.run("count")).toBe(3);
+  });
+
+  it("skips a task whose signal is aborted while it waits", async () => {
+    const thread = makeThread();
+    const controller = new AbortController();
+    const [first, skipped] = [thread.run("count"), thread.run("count", controller.signal)];
+    controller.abort(new Error("no longer needed"));
+    await expect(skipped).rejects.toThrow("no longer needed");
+    expect(await first).toBe(1);
+    expect(await thread.run("count")).toBe(2);
   });
 
   it("ends when it is idle, and another one starts with the next task", async () => {

@@ -2,6 +2,7 @@ import { startDeadline } from "../abort.ts";
 import type { Queryable } from "../db/client.ts";
 import type { House } from "../houses/house.ts";
 import type { Lease, LeasedTable } from "../houses/polling/lease-store.ts";
+import { ThreadBusyError } from "../thread.ts";
 import { forgetParsed } from "../houses/reading/read-text.ts";
 import { Slices } from "../slices.ts";
 import { loadStates, type Passes } from "./passes.ts";
@@ -236,7 +237,7 @@ async function readInTime(
     return await readResponse(reader, house, state, body, { signal: deadline.signal, all });
   } catch (error) {
     signal.throwIfAborted();
-    if (deadline.isLate()) return null;
+    if (deadline.isLate() || error instanceof ThreadBusyError) return null;
     throw error;
   } finally {
     deadline.end();

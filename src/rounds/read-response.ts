@@ -6,7 +6,7 @@ import { excerpt } from "../houses/reading/excerpt.ts";
 import { settingsOf, type House } from "../houses/house.ts";
 import type { TableSettings } from "../houses/settings/settings.ts";
 import { cut, LONGEST_REASON } from "../text.ts";
-import { createThread, ThreadLimitError } from "../thread.ts";
+import { createThread, ThreadBusyError, ThreadLimitError } from "../thread.ts";
 import { fromColumns } from "./item-columns.ts";
 import type { BodyTask, ReadByThread, ReadTask } from "./read-thread.ts";
 
@@ -41,7 +41,7 @@ export const LARGEST_HERE = 32 << 10;
 const thread = createThread<ReadTask, ReadByThread[]>(new URL("read-thread.ts", import.meta.url), {
   deadlineMs: 10_000,
   idleMs: 120_000,
-  maxTasks: 1_000, // the bytes that polls hold at one time are bounded
+  maxTasks: 1_000,
   heapMb: 512, // bodies have at most 4 MiB, some 100 MB as objects
 });
 
@@ -50,7 +50,7 @@ const thread = createThread<ReadTask, ReadByThread[]>(new URL("read-thread.ts", 
  * exception of our own code becomes a reason too, so that the payload can be read again after a fix. The result depends
  * on the arguments alone.
  *
- * @throws the signal's reason when it is aborted, and nothing else
+ * @throws the signal's reason when it is aborted; ThreadBusyError if too many bodies wait, so try again later
  */
 export async function readBody(
   house: House,
@@ -81,7 +81,7 @@ export async function readBody(
  * the caller can store those before them first. The items of each are made when its function is called: objects that wait
  * would be copied by the garbage collector.
  *
- * @throws the signal's reason when it is aborted, and nothing else
+ * @throws the signal's reason when it is aborted; ThreadBusyError if too many bodies wait, so try again later
  */
 export async function readStored(
   house: House,
@@ -118,8 +118,9 @@ async function readThere(
   if (tasks.length > 1) {
     try {
       return await read(tasks);
-    } catch {
-      signal.throwIfAborted(); // else each by itself
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof ThreadBusyError) throw error; // else each by itself
     }
   }
   const each: (() => ReadResponse)[] = [];
@@ -128,6 +129,7 @@ async function readThere(
       each.push(...(await read([task])));
     } catch (error) {
       signal.throwIfAborted();
+      if (error instanceof ThreadBusyError) throw error;
       const isStopped = error instanceof ThreadLimitError;
       const reason = isStopped ? `reading was stopped: ${error.message}` : ownFault(error);
       each.push(() => ({ ok: false, reason }));
@@ -159,7 +161,7 @@ async function runUnlessAborted(task: ReadTask, signal: AbortSignal): Promise<Re
   const abort = () => reject(signal.reason);
   signal.addEventListener("abort", abort, { once: true });
   try {
-    return await Promise.race([thread.run(task), aborted]);
+    return await Promise.race([thread.run(task, signal), aborted]);
   } finally {
     signal.removeEventListener("abort", abort);
   }

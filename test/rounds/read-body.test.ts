@@ -3,8 +3,15 @@ import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { houseSettings } from "../../src/houses/settings/settings.ts";
 import type { House } from "../../src/houses/house.ts";
-import { readBody, readStored, type PackedBody, type ReceivedBody } from "../../src/rounds/read-response.ts";
+import {
+  LARGEST_HERE,
+  readBody,
+  readStored,
+  type PackedBody,
+  type ReceivedBody,
+} from "../../src/rounds/read-response.ts";
 import { quarantinedItem } from "../../src/rounds/lists/quarantined-item.ts";
+import { ThreadBusyError } from "../../src/thread.ts";
 import { feedEntry, houseEntry, tableEntry } from "../support/houses.ts";
 import { countTicks } from "../support/ticks.ts";
 
@@ -150,4 +157,14 @@ describe("[PARSERS] the largest response made to be slow", () => {
     }
     expect(most).toBeGreaterThan(1);
   });
+});
+
+it("a large body is not refused because too many others wait for the thread", async () => {
+  const controller = new AbortController();
+  const large = received("<".repeat(LARGEST_HERE + 1));
+  const read = () => readBody(houseOf({}), NAME, large, { signal: controller.signal });
+  const waiting = Array.from({ length: 1_000 }, read);
+  await expect(read()).rejects.toThrow(ThreadBusyError);
+  controller.abort(new Error("seen"));
+  await Promise.allSettled(waiting);
 });
