@@ -1,22 +1,28 @@
-import { closeAlert, openAlert } from "../alerts/store.ts";
+import { closeAlert, listOpenSubjects, openAlert } from "../alerts/store.ts";
 import type { Sql } from "../db/client.ts";
 import type { House } from "../houses/house.ts";
 import type { Log } from "../log.ts";
 import { loadStates, type Passes } from "./passes.ts";
-import { findReadPayload, listListed, type ListedRound } from "./stores/payload-store.ts";
+import { findReadPayload, findReadPayloadAt, listListed, type ListedRound } from "./stores/payload-store.ts";
 import { readPayload } from "./unread-payloads.ts";
 import { sevenDigits } from "./compute/times.ts";
 
+const KIND = "payload_differs";
+
 /**
  * Reads a random payload of a house from the last hour again and compares its rounds with the stored ones. A difference
- * raises an alert: the parser, a cached state or a row is wrong. The alert closes when a later comparison finds none.
+ * raises an alert: the parser, a cached state or a row is wrong. While such an alert is open, its payload is compared
+ * instead; the alert closes when it no longer differs, or when it was read again.
  */
 export async function comparePayload(
   sql: Sql,
   passes: Passes,
   { house, log, signal }: { house: House; log: Log; signal: AbortSignal },
 ): Promise<{ compared: number; differences: number }> {
-  const payload = await findReadPayload(sql, house.id);
+  const open = (await listOpenSubjects(sql, KIND)).find((subject) => subject.startsWith(`${house.id}/`));
+  const [table = "", at = ""] = open?.split(" ") ?? [];
+  const payload = open === undefined ? await findReadPayload(sql, house.id) : await findReadPayloadAt(sql, table, at);
+  if (payload === null && open !== undefined) await closeAlert(sql, log, { kind: KIND, subject: open });
   if (payload === null) return { compared: 0, differences: 0 };
   const { tableId } = payload;
   // the one in memory will do: the rounds are compared with stored rows (a load each was 170 statements/s of 1,000 houses)
@@ -26,12 +32,13 @@ export async function comparePayload(
   const { receivedAt } = payload;
   const differences = read.ok ? await compare(sql, state.table.tableId, read.items, receivedAt) : [read.reason];
   const [first] = differences;
+  const { name } = state.table;
   const text =
-    `${state.table.name}: the payload of ${receivedAt} is read differently from the stored rounds (${first}); ` +
+    `${name}: the payload of ${receivedAt} is read differently from the stored rounds (${first}); ` +
     "run `roundhouse verify` for the table and read the payload again";
-  const alert = { kind: "payload_differs", subject: house.id };
-  if (first === undefined) await closeAlert(sql, log, alert);
-  else await openAlert(sql, log, { ...alert, text });
+  const alert = { kind: KIND, subject: `${name} ${receivedAt}` };
+  if (first !== undefined) await openAlert(sql, log, { ...alert, text });
+  else if (open !== undefined) await closeAlert(sql, log, alert);
   return { compared: 1, differences: differences.length };
 }
 

@@ -108,12 +108,13 @@ export async function isQueuePaused(sql: Queryable, queue: string): Promise<bool
   return row !== undefined;
 }
 
+/** A payload of a poll that was read, to be compared with the rounds that are stored of it. */
+export type ReadPayload = Pick<UnreadPayload, "receivedAt" | "path" | "sha256" | "body"> & { tableId: number };
+
 /** A payload of a house that was read: one at random of those of the last hour, null when there is none. */
-export async function findReadPayload(
-  sql: Queryable,
-  house: string,
-): Promise<(Pick<UnreadPayload, "receivedAt" | "path" | "sha256" | "body"> & { tableId: number }) | null> {
-  const [row] = await sql<{ tableId: number; receivedAt: string; path: string; sha256: Buffer; body: Buffer }[]>`
+export async function findReadPayload(sql: Queryable, house: string): Promise<ReadPayload | null> {
+  return readPayloadOf(
+    await sql<ReadPayloadRow[]>`
     with one as (
       select id
       from tables
@@ -122,20 +123,51 @@ export async function findReadPayload(
       order by random()
       limit 1
     )
-    select p.table_id as "tableId", p.received_at::text as "receivedAt", p.path, p.sha256,
-      payload_body(p.body, p.body_of, p.received_at) as body
+    select ${readPayloadColumns(sql)}
     from one
     cross join lateral (
       select *
       from payloads
       where table_id = one.id
         and received_at > clock_timestamp() - random() * interval '1 hour'
-        and state = 'read'
-        and kind = 'poll'
-        and reread_at is null
+        and ${isComparable(sql)}
       order by received_at
       limit 1
-    ) p`;
+    ) p`,
+  );
+}
+
+/** The payload of a table with this time, null if it was pruned or read again since. */
+export async function findReadPayloadAt(
+  sql: Queryable,
+  table: string,
+  receivedAt: string,
+): Promise<ReadPayload | null> {
+  return readPayloadOf(
+    await sql<ReadPayloadRow[]>`
+    select ${readPayloadColumns(sql)}
+    from payloads p
+    join tables t on t.id = p.table_id
+    where t.house_id || '/' || t.game || '/' || t.market = ${table}
+      and received_at = ${receivedAt}::timestamptz
+      and ${isComparable(sql)}`,
+  );
+}
+
+type ReadPayloadRow = Omit<ReadPayload, "sha256"> & { sha256: Buffer };
+
+function readPayloadColumns(sql: Queryable) {
+  return sql`
+    p.table_id as "tableId", p.received_at::text as "receivedAt", p.path, p.sha256,
+    payload_body(p.body, p.body_of, p.received_at) as body`;
+}
+
+/** Of a payload with more refused items not all are in quarantine. */
+function isComparable(sql: Queryable) {
+  return sql`state = 'read' and kind = 'poll' and reread_at is null and quarantined < 100`;
+}
+
+function readPayloadOf([row]: readonly ReadPayloadRow[]): ReadPayload | null {
   if (row === undefined) return null;
   return { ...row, receivedAt: fromDatabase(row.receivedAt), sha256: row.sha256.toString("hex") };
 }
