@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { listHeld } from "../../src/pass/stores/known-store.ts";
 import { openTestDatabase } from "../support/database.ts";
 import { makeTable } from "../support/make.ts";
 import { givePasses, timesFrom } from "../support/passes.ts";
@@ -32,4 +33,15 @@ it("writes rounds of the past with their sets and scores", async () => {
   const table = await makeTable(sql, {}, { id: "past" });
   const state = await givePasses(sql, table, rounds(100), { times: timesFrom(Date.now() - 3_600_000, 4000) });
   expect(state.head).toMatchObject({ lastOrdinal: 100n, setSeq: 100n });
+});
+
+it("loads a round that is held back behind more quarantined items without ids than it loads", async () => {
+  const table = await makeTable(sql);
+  await sql`
+    insert into quarantine (table_id, code, reason, round_id, item, item_sha256, last_seen_at)
+    select
+      ${table.id}::integer, 'bad_item', 'test', case when n = 1 then '7' end, '{}', n::text,
+      clock_timestamp() - (300 - n) * interval '1 second'
+    from generate_series(1, 300) n`;
+  expect(await listHeld(sql, [table.id])).toMatchObject([{ table_id: table.id, round_id: "7" }]);
 });

@@ -108,10 +108,10 @@ export function listHeld(sql: Queryable, ids: readonly number[]) {
       select *
       from quarantine
       where table_id = own.table_id
+        and round_id is not null
       order by last_seen_at desc
       limit ${HELD_ITEMS}
     ) q
-    where q.round_id is not null
     group by q.table_id, q.round_id`;
 }
 
