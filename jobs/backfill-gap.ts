@@ -1,6 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { z } from "zod";
-import { isConnectionError } from "../src/db/errors.ts";
 import { ThrottledError } from "../src/errors.ts";
 import { adapterOf } from "../src/houses/adapters/index.ts";
 import { takeRequest } from "../src/houses/polling/budget-store.ts";
@@ -9,6 +8,7 @@ import type { TableSettings } from "../src/houses/settings/settings.ts";
 import { loadHouse } from "../src/houses/store.ts";
 import { findTime } from "../src/pass/stores/payload-store.ts";
 import { fromDatabase } from "../src/pass/compute/times.ts";
+import { isOwnFault } from "../src/rounds/read-response.ts";
 import { job, type Counts, type JobContext } from "../src/queue/job.ts";
 import { computeGap, endGap } from "../src/backfill/backfill.ts";
 import {
@@ -80,7 +80,7 @@ const backfillGap = job({
 export default backfillGap;
 
 async function tryToFill(context: JobContext, gap: Gap): Promise<Counts> {
-  const { sql, variables, ending } = context;
+  const { sql, variables, signal, ending } = context;
   const { attempts, cursorRoundId: cursor, cursorPage: page } = gap;
   try {
     const house = await loadHouse(sql, variables, gap.house);
@@ -89,8 +89,8 @@ async function tryToFill(context: JobContext, gap: Gap): Promise<Counts> {
       return await giveUp(context, gap, "its table is not in the houses file any more");
     return await fill(context, gap, house, settings);
   } catch (error) {
-    // `later` has put it back; without a database its lease expires
-    if (error instanceof ThrottledError || isConnectionError(error)) throw error;
+    // a throttled run has put it back; without a database its lease expires
+    if (error instanceof ThrottledError || !(signal.aborted || isOwnFault(error))) throw error;
     if (ending.aborted) await putGapBack(sql, gap.id, { waitMs: 0, attempts, cursor, page });
     else await failAttempt(context, gap, FAILED, cursor === null ? null : { beforeId: cursor, page });
     throw error;

@@ -52,8 +52,8 @@ export function createThread<Task, Result>(
   let idle: NodeJS.Timeout | undefined;
 
   const forget = (ended: Worker) => void (worker = worker === ended ? null : worker);
-  async function runNow(task: Task, closed: AbortSignal): Promise<Result> {
-    closed.throwIfAborted();
+  async function runNow(task: Task, closed: AbortSignal, signal?: AbortSignal): Promise<Result> {
+    for (const one of [closed, signal]) one?.throwIfAborted();
     clearTimeout(idle);
     const current = (worker ??= startWorker(file, heapMb, forget));
     const deadline = AbortSignal.timeout(deadlineMs);
@@ -89,10 +89,7 @@ export function createThread<Task, Result>(
       if (tasks >= maxTasks) throw new ThreadBusyError(`expected at most ${maxTasks} tasks to wait; try again`);
       tasks += 1;
       const { signal: closed } = closing;
-      const running = last.then(() => {
-        signal?.throwIfAborted();
-        return runNow(task, closed);
-      });
+      const running = last.then(() => runNow(task, closed, signal));
       last = running.catch(() => undefined); // reported to the caller below
       try {
         return await running;
