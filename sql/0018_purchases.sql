@@ -73,7 +73,7 @@ begin
     from purchase_credits c
     join purchases p on p.id = c.of_purchase
     where c.purchase_id = bought.id
-      and (p.account_id <> bought.account_id or c.micros > p.listed_micros)
+      and (p.account_id <> bought.account_id or c.micros > greatest(p.listed_micros, p.discount_micros))
   ) then
     raise exception 'a discount is what was left of purchases of the same account: that of purchase % is not', bought.id
       using errcode = 'check_violation', constraint = 'discount_is_what_was_left';

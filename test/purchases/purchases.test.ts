@@ -165,6 +165,11 @@ describe("a plan that is had already", () => {
     expect(ends).toBeCloseTo((30 * 174) / 99, 1);
     const [mail] = await world.sql`select body from mails where dedup_key = ${`purchase ${pro}`}`;
     expect(String(mail?.["body"]).replaceAll(/\s+/g, " ")).toContain("lasts longer than its 30 days");
+    await world.age(id, 1);
+    const max = await findPurchase(world.sql, id, await world.bought(id, "Max"));
+    expect(max).toMatchObject({ kind: "upgrade", replaces: [pro] });
+    const days = (30 * 174) / 99;
+    expect(Number(max?.discountMicros)).toBeCloseTo((174_000_000 * (days - 1)) / days, -3);
   });
 
   it("whose price was given back is worth nothing towards another, and one that went into another is not given back", async () => {
