@@ -55,19 +55,6 @@ begin
   else
     select * into bought from purchases where id = new.purchase_id;
   end if;
-  if bought.transaction_id is not null and not exists (
-    select
-    from ledger_transactions t
-    join ledger_entries e on e.transaction_id = t.id
-    join ledger_accounts a on a.id = e.account_id
-    where t.id = bought.transaction_id
-      and t.kind = 'purchase'
-      and a.owner_id = bought.account_id
-      and e.amount = -bought.paid_micros
-  ) then
-    raise exception 'a purchase is paid from the wallet of its account: transaction % does not take % from that of account %', bought.transaction_id, bought.paid_micros, bought.account_id
-      using errcode = 'check_violation', constraint = 'purchase_is_paid_from_its_wallet';
-  end if;
   if bought.discount_micros <> (select coalesce(sum(micros), 0) from purchase_credits where purchase_id = bought.id) or exists (
     select
     from purchase_credits c

@@ -104,7 +104,7 @@ describe("a purchase", () => {
     >`select min(id) as id from ledger_transactions where kind = 'topup'`;
     await expect(
       world.sql.unsafe(`${copied("0, listed_micros")} ${topUp?.id} from purchases where paid_micros > 0 limit 1`),
-    ).rejects.toThrow("paid from the wallet of its account");
+    ).rejects.toThrow("a purchases names a purchase of the ledger");
     await expect(
       world.sql.unsafe(`${copied("listed_micros, 0")} null from purchases where paid_micros > 0 limit 1`),
     ).rejects.toThrow("a discount is what was left of purchases of the same account");
