@@ -25,7 +25,7 @@ export async function watchLedger(
     alerts.push({ subject: "more", text });
   }
   if (suspense !== "0.00") {
-    const text = `${suspense} USD came in and wait in suspense: someone paid and has no balance yet; place them at /ops/bank`;
+    const text = `${suspense} USD came in and wait in suspense: someone paid and has no balance yet; place them at /ops/bank, or, if their placement was reversed, reverse what holds them too and enter the line again`;
     alerts.push({ subject: "suspense", text });
   }
   await syncAlerts(sql, log, "ledger", alerts);

@@ -273,6 +273,55 @@ describe("money that cannot be placed", () => {
     expect(posted).toEqual({ kind: "placement" });
   });
 
+  it.each([
+    ["from suspense", true],
+    ["directly", false],
+  ])(
+    "that was credited %s to the wrong account is reversed, entered again and credited to the right one",
+    async (_, isHeld) => {
+      const [wrong, right] = [
+        await bank.account(`wrong-${isHeld}@example.com`),
+        await bank.account(`right-${isHeld}@example.com`),
+      ];
+      const [suspense, cash] = [await bank.holds("suspense"), await bank.holds("cash_bank")];
+      const ref = `misplaced-${isHeld}`;
+      const path = await bank.enter({ bank_ref: ref });
+      if (isHeld) await bank.ann.post(`${path}/hold`, { reason: "unknown reference" });
+      await bank.match(path, `wrong-${isHeld}@example.com`, wrong);
+      await bank.ben.post(`${path}/approve`, { match: await bank.matchId(path) });
+      const [line] = await bank.sql<{ held: bigint | null; credit: bigint }[]>`
+        select suspense_transaction_id as held, credit_transaction_id as credit from bank_lines where bank_ref = ${ref}`;
+      const propose = (id: bigint) =>
+        bank.ann.post(`/ops/ledger/transactions/${id}/reversal`, { reason: "wrong account" });
+      const reverse = async (id: bigint) => {
+        await propose(id);
+        const [proposal] = await bank.sql<{ id: bigint }[]>`
+          select id from reversal_proposals where transaction_id = ${id}`;
+        const done = await bank.ben.post(`/ops/ledger/proposals/${proposal?.id}/approve`, { reason: "looked" });
+        expect(done.status).toBe(303);
+        const [made] = await bank.sql<{ id: bigint }[]>`select id from ledger_transactions where reverses = ${id}`;
+        return made!.id;
+      };
+      if (isHeld) expect(await problemOf(await propose(line!.held!))).toContain("reverse the placement first");
+      const reversal = await reverse(line!.credit);
+      expect(await bank.holds("wallet", wrong)).toBe(0n);
+      if (isHeld) {
+        expect(await problemOf(await propose(reversal))).toContain("enter it again at /ops/bank");
+        expect(await bank.holds("suspense")).toBe(suspense + 100_000_000n);
+        expect(await (await bank.ann.get(`/ops/ledger/transactions/${line!.held!}`)).text()).toContain(
+          "Propose reversal",
+        );
+        await reverse(line!.held!);
+      }
+      expect([await bank.holds("suspense"), await bank.holds("cash_bank")]).toEqual([suspense, cash]);
+      const again = await bank.enter({ bank_ref: `${ref} again` });
+      await bank.match(again, `right-${isHeld}@example.com`, right);
+      expect((await bank.ben.post(`${again}/approve`, { match: await bank.matchId(again) })).status).toBe(303);
+      expect(await bank.holds("wallet", right)).toBe(100_000_000n);
+      expect(await checkLedger(bank.sql)).toMatchObject({ ok: true });
+    },
+  );
+
   it("of a closed account is not matched; what was matched before is not credited", async () => {
     const account = await bank.account("gone@example.com");
     const topup = await bank.announce(account);

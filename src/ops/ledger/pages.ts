@@ -2,7 +2,7 @@ import { z } from "zod";
 import { findTransaction, listSideSums, listTransactions, listWallets } from "../../ledger/list-store.ts";
 import { sumMicros, thousands, usd } from "../../money.ts";
 import type { LedgerSide, Posting } from "../../ledger/posting.ts";
-import { listProposals } from "../../ledger/reversal-store.ts";
+import { listProposals, whyNotReversible } from "../../ledger/reversal-store.ts";
 import { minus } from "../../frame/text/format.ts";
 import { opsPage } from "../contract.ts";
 import { idOf } from "../../frame/path-id.ts";
@@ -80,7 +80,8 @@ export const transactionPage = opsPage({
     const data = {
       one,
       proposals,
-      mayPropose: one.reversedBy === null && !isOpen && one.kind !== "suspense",
+      mayPropose: !isOpen && one.reversedBy === null,
+      whyNot: await whyNotReversible(sql, one.id),
       isOwn: (proposal: { proposedBy: string }) => proposal.proposedBy === visitor.operatorId,
       usd: exactUsd,
       kindText,
