@@ -63,6 +63,15 @@ describe("a reference", () => {
       { numRuns: 25 },
     );
   });
+
+  it("is found at the end of a text with any one character missing", () => {
+    const made = reference.makeReference({ accountId: 1n, sequence: 1n });
+    expect(made).toHaveLength(11);
+    for (let at = 2; at < made.length; at += 1) {
+      const short = made.slice(0, at) + made.slice(at + 1);
+      expect([short, found.findReferences(`invoice ${short}`).close]).toEqual([short, expect.arrayContaining([made])]);
+    }
+  });
 });
 
 describe("a statement", () => {

@@ -62,7 +62,7 @@ function startsIn(text: string): { letters: string; starts: number[] } {
     .toUpperCase()
     .replaceAll(/[^A-Z0-9]/g, "")
     .slice(0, MOST_READ);
-  return { letters, starts: [...letters.matchAll(/RF(?=.{9})/g)].map(({ index }) => index) };
+  return { letters, starts: [...letters.matchAll(/RF(?=.{8})/g)].map(({ index }) => index) };
 }
 
 /** Replaces letters that our references do not contain by the digits that they are mistaken for. */
