@@ -12,7 +12,10 @@ create table accounts (
   surface text not null default 'console' constraint holder_signs_in_at_the_console check (surface = 'console'),
   closed_at timestamptz,
   quota_mails boolean not null default true,
-  constraint email_looks_like_one check (email ~ '^[^@\s]+@[^@\s]+$' and length(email) <= 254),
+  -- as strict as mails.recipient: mails to many accounts are written in one transaction
+  constraint email_looks_like_one check (
+    email ~ '^[^@\s]+@[^@\s]+$' and email !~ '[[:cntrl:],;:<>()"\\]' and length(email) <= 254
+  ),
   constraint suspension_says_why check ((suspended_at is null) = (suspend_reason is null)),
   constraint closed_account_has_no_user check (closed_at is null or user_id is null),
   constraint holder_is_a_person_of_the_console

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { isEmailAddress } from "../config/mail.ts";
 import type { Queryable, Sql, Transaction } from "../db/client.ts";
 import { CALLERS_CHANNEL } from "./caller-store.ts";
 import { checkKey, hashKey, mintKey } from "./key.ts";
@@ -7,8 +8,6 @@ import { checkKey, hashKey, mintKey } from "./key.ts";
 export const ACTIVE_KEYS = 5;
 const MOST_DAYS = 3_660;
 const MOST_NAME = 100;
-const EMAIL = /^[^@\s]+@[^@\s]+$/;
-const EMAIL_LENGTH = 254;
 
 /** The result of a command; `reason` includes what to do. */
 export type Outcome<Done extends object = object> = ({ ok: true } & Done) | { ok: false; reason: string };
@@ -18,7 +17,7 @@ export type Outcome<Done extends object = object> = ({ ok: true } & Done) | { ok
  * verified, since the operator who runs this command vouches for the address.
  */
 export async function createAccount(sql: Sql, email: string): Promise<Outcome<{ id: bigint; created: boolean }>> {
-  if (!EMAIL.test(email) || email.length > EMAIL_LENGTH) {
+  if (!isEmailAddress(email)) {
     return { ok: false, reason: `expected an e-mail address such as ann@example.com, got ${JSON.stringify(email)}` };
   }
   return sql.begin(async (transaction) => {

@@ -1,13 +1,11 @@
 import { accessSync, constants, statSync } from "node:fs";
 import { InvalidArgumentError } from "commander";
+import { isEmailAddress } from "../config/mail.ts";
 import { codeOf, reasonOf } from "../errors.ts";
 import { NAME } from "../houses/settings/name.ts";
 
 const HOUSE = new RegExp(`^${NAME}$`);
 const TABLE = new RegExp(`^${NAME}/${NAME}/${NAME}$`);
-/** The demo account is demo@localhost, so a domain without a dot is accepted. */
-const EMAIL = /^[^@\s]+@[^@\s]+$/;
-const EMAIL_LENGTH = 254;
 
 /** Parses a whole number between two bounds. */
 export function wholeNumber(min: number, max = Number.MAX_SAFE_INTEGER): (text: string) => number {
@@ -49,7 +47,7 @@ export function tableName(text: string): string {
 
 /** Parses an e-mail address. */
 export function emailAddress(text: string): string {
-  if (EMAIL.test(text) && text.length <= EMAIL_LENGTH) return text;
+  if (isEmailAddress(text)) return text;
   throw new InvalidArgumentError("expected an e-mail address such as ann@example.com.");
 }
 

@@ -6,8 +6,8 @@ export interface Sender {
   address: string;
 }
 
-/** The form that the outbox accepts; the separators of a header (`,;<>`) are in no address of ours. */
-const ADDRESS = /^[^@\s,;:<>()"\\]+@[^@\s,;:<>()"\\]+$/;
+/** The form that the outbox and accounts accept; the separators of a header (`,;<>`) are in no address of ours. */
+const ADDRESS = /^[^@\s\p{Cc},;:<>()"\\]+@[^@\s\p{Cc},;:<>()"\\]+$/u;
 const LONGEST_ADDRESS = 254;
 /** The most addresses of staff of one installation. */
 const MOST_ADDRESSES = 10;
@@ -17,10 +17,11 @@ export const SENDER_NAME = "Roundhouse";
 /** `someone@example.com`, or `Some Name <someone@example.com>`. */
 function readSender(text: string): Sender | null {
   const [, name = "", address = text.trim()] = /^([^<>"\p{Cc}]*)<([^<>]+)>\s*$/u.exec(text) ?? [];
-  return isAddress(address) ? { name: name.trim() || SENDER_NAME, address } : null;
+  return isEmailAddress(address) ? { name: name.trim() || SENDER_NAME, address } : null;
 }
 
-function isAddress(text: string): boolean {
+/** Whether a mail can be sent to it. The demo account is demo@localhost, so a domain without a dot is accepted. */
+export function isEmailAddress(text: string): boolean {
   return text.length <= LONGEST_ADDRESS && ADDRESS.test(text);
 }
 
@@ -56,7 +57,7 @@ export const mailVariables = {
     .default("")
     .transform((text) => [...new Set(text.split(",").map((one) => one.trim()))].filter((one) => one !== ""))
     .refine(
-      (list) => list.length <= MOST_ADDRESSES && list.every(isAddress),
+      (list) => list.length <= MOST_ADDRESSES && list.every(isEmailAddress),
       `expected e-mail addresses with commas between, ${MOST_ADDRESSES} at most`,
     ),
 };
