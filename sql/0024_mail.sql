@@ -34,7 +34,7 @@ create table mails (
   constraint refused_mail_is_given_up check (not is_refused or given_up_at is not null)
 );
 comment on table mails is 'mails to people: written in the transaction of their cause, sent by send-mail afterwards';
-comment on column mails.body is 'plain text; deleted once it is sent; a mail that was given up keeps it for 30 days, so that staff can send it again';
+comment on column mails.body is 'plain text; deleted once it is sent; a mail that was given up keeps it for 32 days, so that staff can send it again';
 comment on column mails.sealed is
   'the link that the body has a placeholder for, if it grants access: encrypted with AUTH_SECRET, so that no one who reads this table can open it';
 comment on column mails.message_id is 'the same in every attempt, so that a receiver can recognize a duplicate';

@@ -22,5 +22,5 @@ export const RUN_BEGINS_WITHIN_MS = 180_000;
 export const FAILURE_ALERT_SECONDS = 15;
 /** If so many mails in a row are refused, the cause is the server or our settings and not the recipients. */
 export const REFUSALS_TO_ALERT = 5;
-/** How long mails are kept that were sent or given up. */
-export const ENDED_KEPT_DAYS = 30;
+/** How long mails are kept that were sent or given up: longer than the months for which some must not be repeated. */
+export const ENDED_KEPT_DAYS = 32;

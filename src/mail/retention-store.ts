@@ -7,7 +7,7 @@ const BATCH = 1_000;
 const BATCHES_PER_RUN = 100;
 
 /**
- * Forgets mails that were sent or given up 30 days ago, and gives up those that nothing has sent for as long, as where
+ * Forgets mails that were sent or given up 32 days ago, and gives up those that nothing has sent for as long, as where
  * there is no mail server. Gives the number of mails forgotten.
  */
 export async function pruneMails(sql: Sql, signal: AbortSignal): Promise<number> {

@@ -20,7 +20,7 @@ export async function hasQuotasToNotify(sql: Queryable): Promise<boolean> {
 
 /**
  * Notifies holders by mail once per limit at 80 % and once at 100 %: of a day's limit once a day, of a month's once a
- * month. Accounts that turned these mails off, or are suspended or closed, get none. Gives the number of mails.
+ * month, and again under another limit. Accounts that turned these mails off, or are suspended or closed, get none. Gives the number of mails.
  */
 export async function notifyQuotas(
   sql: Sql,
@@ -70,7 +70,9 @@ function nearLimit(sql: Queryable) {
       select case when length(q.period) = 10 then p.day_limit else p.month_limit end as calls
     ) allowed
     cross join lateral (
-      select 'quota ' || a.id || ' ' || q.period || case when q.used >= allowed.calls then ' 100' else ' 80' end as dedup_key
+      select
+        'quota ' || a.id || ' ' || q.period || ' ' || allowed.calls
+          || case when q.used >= allowed.calls then ' 100' else ' 80' end as dedup_key
     ) mail
     where q.period in (
         to_char(now() at time zone 'UTC', 'YYYY-MM-DD'),

@@ -179,10 +179,10 @@ describe("a refusal", () => {
     expect(await openAlerts()).toEqual(["mail_given_up"]);
     const [old] = await sql<{ id: bigint }[]>`
       update mails
-      set given_up_at = clock_timestamp() - interval '31 days', created_at = clock_timestamp() - interval '40 days'
+      set given_up_at = clock_timestamp() - interval '33 days', created_at = clock_timestamp() - interval '40 days'
       where given_up_at is not null
       returning id`;
-    await sql`update mails set asked_at = clock_timestamp() - interval '31 days', next_try_at = clock_timestamp() where id <> ${old?.id ?? 0n}`;
+    await sql`update mails set asked_at = clock_timestamp() - interval '33 days', next_try_at = clock_timestamp() where id <> ${old?.id ?? 0n}`;
     await housekeep.run({ kind: "retention" }, testContext(sql).context);
     expect(await rows()).toMatchObject([{ state: "late", error: expect.stringContaining("450") as string }]);
     expect(await openAlerts()).toEqual(["mail_given_up"]);

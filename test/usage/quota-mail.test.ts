@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, it } from "vitest";
 import remindHolders from "../../jobs/remind-holders.ts";
 import { createAccount, createKey } from "../../src/callers/store.ts";
+import { pruneMails } from "../../src/mail/retention-store.ts";
 import { consumeCalls } from "../../src/usage/store.ts";
 import { mailsTo } from "../console/mails.ts";
 import { testContext } from "../support/context.ts";
@@ -11,6 +12,9 @@ const { sql } = await openTestDatabase();
 beforeAll(async () => {
   await sql`update plans set day_limit = 10, month_limit = 1000 where name = 'Starter'`;
   await sql`update plans set day_limit = 100, month_limit = 20 where name = 'Pro'`;
+  await sql`
+    insert into plans (name, position, day_limit, burst_per_second, burst, price_micros, days)
+    values ('Roomy', 9, 20, 1, 1, 0, 7)`;
 });
 
 async function makeCaller(plan: string) {
@@ -66,6 +70,38 @@ describe("mails about used calls", () => {
     await call(20);
     await sweep();
     expect(await subjects()).toEqual(["You have used all of this month's calls"]);
+  });
+
+  it("are written again for the larger plan that the first ones led to", async () => {
+    const { accountId, call, subjects, mails } = await makeCaller("Starter");
+    await call(10);
+    await sweep();
+    await sql`
+      update entitlements
+      set ends_at = clock_timestamp()
+      where account_id = ${accountId}`;
+    await sql`
+      insert into entitlements (account_id, plan, starts_at)
+      select account_id, 'Roomy', ends_at
+      from entitlements
+      where account_id = ${accountId}`;
+    await sweep();
+    expect(await subjects()).toEqual(["You have used all of today's calls"]);
+    await call(10);
+    await sweep();
+    await sweep();
+    expect(await subjects()).toEqual(["You have used all of today's calls", "You have used all of today's calls"]);
+    expect((await mails()).at(-1)?.body).toContain("20 of 20 calls");
+  });
+
+  it("are kept until the month is over that they are about, so that none is repeated", async () => {
+    const { call } = await makeCaller("Pro");
+    await call(20);
+    await sweep();
+    await sql`
+      update mails
+      set created_at = now() - interval '31 days', sent_at = now() - interval '31 days', body = null`;
+    expect(await pruneMails(sql, new AbortController().signal)).toBe(0);
   });
 
   it("are not written for a plan without limits, a suspended account, or a holder who turned them off", async () => {
