@@ -62,7 +62,8 @@ export async function openBankWorld(settings: Parameters<typeof openOpsWorld>[0]
     },
     async announce(accountId, announced = "100.00 USD") {
       const made = await sql.begin((tx) => announceTransfer(tx, { accountId, announced }));
-      return made!;
+      if (!made.ok) throw new Error(made.problem);
+      return made;
     },
     async enter(line) {
       lines += 1;

@@ -99,6 +99,18 @@ describe("a holder who tops up by bank", () => {
     expect((await announce()).status).toBe(303);
   });
 
+  it("may announce twenty within a day, also if each is cancelled", async () => {
+    const dora = await world.as("dora");
+    const announce = () => dora.post("/console/top-up/bank", { amount: "10", currency: "USD" });
+    for (let n = 0; n < 20; n += 1) {
+      const made = await announce();
+      expect(made.status).toBe(303);
+      await dora.post(`${made.headers.get("location")}/cancel`);
+    }
+    expect(await problemOf(await announce())).toContain("You announced 20 transfers within a day");
+    expect(await world.sql`select from topups where account_id = ${dora.accountId}`).toHaveLength(20);
+  });
+
   it.each([
     ["-1", "USD"],
     ["0.001", "USD"],

@@ -52,7 +52,7 @@ export const announceAction = consoleAction({
     const announced = amountText(parsed.value, currency);
     const made = await sql.begin(async (tx) => {
       const topup = await announceTransfer(tx, { accountId: holder.accountId, announced });
-      if (topup === null) return null;
+      if (!topup.ok) return topup;
       const after = { topup: topup.id, reference: topup.reference, announced };
       await appendAudit(tx, holderEntry(holder, { action: "topup.announce", after }));
       const { reference } = topup;
@@ -60,10 +60,7 @@ export const announceAction = consoleAction({
       await queueMail(tx, { ...letter, recipient: holder.email });
       return topup;
     });
-    if (made === null) {
-      const problem = `You have ${MOST_EXPECTED} pending transfers, the most there may be. Send or cancel one of them first.`;
-      return { ok: false, problem };
-    }
+    if (!made.ok) return made;
     const message = "Use the reference below. The bank details are on their way to you by mail too.";
     return { ok: true, message, location: `/console/top-up/bank/${made.id}` };
   },

@@ -6,6 +6,8 @@ import { makeReference } from "./reference.ts";
 
 /** The most transfers that one account can have announced at a time. */
 export const MOST_EXPECTED = 5;
+/** The most that one account can announce within a day: each writes a mail and entries of the audit log. */
+const MOST_A_DAY = 20;
 /** Transfers take days; one that has not arrived after two months has probably not been sent. */
 const EXPECTED_DAYS = 60;
 
@@ -23,14 +25,27 @@ export interface ExpectedTransfer {
   announced: string | null;
 }
 
-/** Announces a transfer. Returns null if the account has too many open announcements. */
+/** Announces a transfer. Refused if the account has too many open announcements, or made too many within a day. */
 export async function announceTransfer(
   tx: Transaction,
   { accountId, announced }: { accountId: bigint; announced: string },
-): Promise<{ id: bigint; reference: string } | null> {
+): Promise<{ ok: true; id: bigint; reference: string } | { ok: false; problem: string }> {
   await holdAccount(tx, accountId);
-  if ((await countExpected(tx, accountId, "bank")) >= MOST_EXPECTED) return null;
-  return saveTransfer(tx, { accountId, state: "expected", details: { announced } });
+  if ((await countExpected(tx, accountId, "bank")) >= MOST_EXPECTED) {
+    const problem = `You have ${MOST_EXPECTED} pending transfers, the most there may be. Send or cancel one of them first.`;
+    return { ok: false, problem };
+  }
+  const [made] = await tx<{ today: number }[]>`
+    select count(*)::integer as today
+    from topups
+    where account_id = ${accountId}
+      and method = 'bank'
+      and requested_at > clock_timestamp() - interval '1 day'`;
+  if (made !== undefined && made.today >= MOST_A_DAY) {
+    const problem = `You announced ${MOST_A_DAY} transfers within a day, the most there may be. Use the reference of one of them, or try again tomorrow.`;
+    return { ok: false, problem };
+  }
+  return { ok: true, ...(await saveTransfer(tx, { accountId, state: "expected", details: { announced } })) };
 }
 
 /** Creates a top-up for money that arrived without one: sent twice with one reference, or with no reference. */
