@@ -20,7 +20,7 @@ import { atMicros, lockBuyer } from "./state-store.ts";
  */
 export async function purchase(sql: Sql, order: Order): Promise<Purchased> {
   return sql.begin(async (tx) => {
-    const buyer = await lockBuyer(tx, order.accountId);
+    const buyer = await lockBuyer(tx, { accountId: order.accountId, plan: order.quote.plan });
     if (buyer === null || buyer.isClosed) return refuse("not-yours", "there is no such account, or it is closed");
     const known = await findByKey(tx, order);
     if (known !== null) return known;

@@ -24,15 +24,24 @@ export async function readBuyer(sql: Queryable, accountId: bigint): Promise<Buye
 }
 
 /**
- * The same, with the account's row locked: no concurrent purchase, suspension or closing until the transaction ends.
+ * The same, with the account's row and the plan's locked: no concurrent purchase, suspension, closing or change of the
+ * plan until the transaction ends.
  */
-export async function lockBuyer(tx: Transaction, accountId: bigint): Promise<Buyer | null> {
+export async function lockBuyer(
+  tx: Transaction,
+  { accountId, plan }: { accountId: bigint; plan: string },
+): Promise<Buyer | null> {
   await tx`
     select
     from accounts
     where id = ${accountId}
     for no key update`;
-  return readBuyer(tx, accountId); // a second statement sees what the last holder of the lock committed
+  await tx`
+    select
+    from plans
+    where name = ${plan}
+    for share`;
+  return readBuyer(tx, accountId); // a later statement sees what the last holders of the locks committed
 }
 
 /** Reversed payments have no value towards another plan; credits from replaced purchases still have. */

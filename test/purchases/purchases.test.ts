@@ -15,6 +15,7 @@ import type { Order } from "../../src/purchases/check-order.ts";
 import { purchase } from "../../src/purchases/purchase-store.ts";
 import remindHolders from "../../jobs/remind-holders.ts";
 import { testContext } from "../support/context.ts";
+import { eventually } from "../support/eventually.ts";
 import { makeVictims, stopAt } from "../support/victims.ts";
 import { makeKeyOnly, openPurchaseWorld, type PurchaseWorld } from "./world.ts";
 import { listening } from "../support/listening.ts";
@@ -327,6 +328,22 @@ describe("an order", () => {
     await world.sql.begin((tx) => suspendAccount(tx, id, { by: "a test", reason: "a test" }));
     expect(await purchase(world.sql, last)).toMatchObject({ reason: "suspended" });
     expect(await tracesOf(id)).toEqual(before);
+  });
+
+  it("waits for a change of the plan that is being made, and is refused once that is committed", async () => {
+    const id = await world.makeHolder(500n);
+    const order = await world.order(id, "Pro");
+    const { done } = await world.sql.begin(async (tx) => {
+      await tx`update plans set day_limit = day_limit where name = 'Pro'`;
+      const ordered = purchase(world.sql, order);
+      await eventually(async () => {
+        const waiting = await world.sql`
+          select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
+        return waiting.length === 1;
+      });
+      return { done: ordered };
+    });
+    expect(await done).toMatchObject({ ok: false, reason: "changed" });
   });
 });
 
