@@ -1,8 +1,8 @@
 import type { Sql, Transaction } from "../db/client.ts";
 import { successorName } from "./successor-name.ts";
-import { announce, saveKey, takeKey, type Outcome } from "./store.ts";
+import { announce, findKey, lockAccount, saveKey, type Outcome } from "./store.ts";
 
-/** How long a key continues next to the one that replaces it: in hours: long enough to give the new key to servers. */
+/** How many hours a key continues next to the one that replaces it: long enough to give the new key to servers. */
 export const OVERLAPS = { "0": 0, "1h": 1, "24h": 24, "7d": 168 } as const;
 
 /** The name of an overlap. */
@@ -28,10 +28,15 @@ export interface Rotated {
  */
 export async function rotateKey(sql: Sql, which: string, overlap: Overlap): Promise<Outcome<Rotated>> {
   return sql.begin(async (transaction) => {
-    const found = await takeKey(transaction, which);
+    const found = await findKey(transaction, which);
     if (!found.ok) return found;
     const { id } = found;
-    await lockAccountOf(transaction, id);
+    await lockAccount(transaction, found.accountId);
+    await transaction`
+      select
+      from keys
+      where id = ${id}
+      for no key update`;
     const old = await findRotated(transaction, id);
     if (old === undefined) throw new Error(`the key ${id} was there and is gone`);
     const problem = problemOf(id, old);
@@ -54,15 +59,6 @@ export async function rotateKey(sql: Sql, which: string, overlap: Overlap): Prom
     const replaced = { id, last4: ended.last4, expires_at: ended.expiresAt };
     return { ok: true, ...made, account: old.email, name, replaced };
   });
-}
-
-/** Locks the account of a key, as new keys do, so that the counts below stay true. */
-async function lockAccountOf(tx: Transaction, id: bigint): Promise<void> {
-  await tx`
-    select
-    from accounts
-    where id = (select account_id from keys where id = ${id})
-    for no key update`;
 }
 
 /** A key to be replaced, and the keys of its account. */

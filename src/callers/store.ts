@@ -187,28 +187,39 @@ export async function listKeys(sql: Queryable, email: string | null = null): Pro
  */
 export async function revokeKey(sql: Sql, which: string): Promise<Outcome<{ id: bigint; last4: string }>> {
   return sql.begin(async (transaction) => {
-    const found = await takeKey(transaction, which);
+    const found = await findKey(transaction, which);
     if (!found.ok) return found;
     await transaction`
       update keys
       set revoked_at = coalesce(revoked_at, now())
       where id = ${found.id}`;
     await announce(transaction);
-    return found;
+    return { ok: true, id: found.id, last4: found.last4 };
   });
 }
 
-/** Finds the one key that `which` means, and locks it. */
-export async function takeKey(sql: Transaction, which: string): Promise<Outcome<{ id: bigint; last4: string }>> {
-  const found = await sql<{ id: bigint; last4: string; account: string }[]>`
-    select k.id, k.last4, a.email as account
+/** Locks an account until the transaction ends: what counts its keys, plans or top-ups runs alone. Keys are locked after it. */
+export async function lockAccount(tx: Transaction, id: bigint): Promise<void> {
+  await tx`
+    select
+    from accounts
+    where id = ${id}
+    for no key update`;
+}
+
+/** Finds the one key that `which` means. */
+export async function findKey(
+  sql: Queryable,
+  which: string,
+): Promise<Outcome<{ id: bigint; last4: string; accountId: bigint }>> {
+  const found = await sql<{ id: bigint; last4: string; accountId: bigint; account: string }[]>`
+    select k.id, k.last4, a.id as "accountId", a.email as account
     from keys k
     join accounts a on a.id = k.account_id
     where k.sha256 = ${checkKey(which) ? hashKey(which) : null}
       or k.id = ${/^\d{1,18}$/.test(which) ? which : null}
       or k.last4 = ${which}
-    order by k.id
-    for no key update of k`;
+    order by k.id`;
   const [key, ...others] = found;
   if (key === undefined) {
     const shown = checkKey(which) ? "with this text" : JSON.stringify(which);
@@ -221,7 +232,7 @@ export async function takeKey(sql: Transaction, which: string): Promise<Outcome<
       reason: `${which} fits ${found.length} keys: ${named}; give the id, as 0${key.id} for the first`,
     };
   }
-  return { ok: true, id: key.id, last4: key.last4 };
+  return { ok: true, id: key.id, last4: key.last4, accountId: key.accountId };
 }
 
 /** Remembers that keys were used, to the minute and only forward; meant to be called once a minute, not per call. */

@@ -4,6 +4,7 @@ import { hashKey } from "../../src/callers/key.ts";
 import { rotateKey } from "../../src/callers/rotation-store.ts";
 import { createAccount, createKey, listKeys, revokeKey } from "../../src/callers/store.ts";
 import { openTestDatabase } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
 
 const EMAIL = "ann@example.com";
 const { sql } = await openTestDatabase({ max: 8 });
@@ -137,4 +138,20 @@ it("an unknown key is not rotated, and invalid days are refused", async () => {
     ok: false,
     reason: "expected days from 1 to 3660, got 0",
   });
+});
+
+it("locks the account before the key, as closing an account does, so that neither waits for the other", async () => {
+  const old = await newKey();
+  const { done } = await sql.begin(async (tx) => {
+    await tx`select from accounts for no key update`;
+    const rotating = rotateKey(sql, old.key, "24h");
+    await eventually(async () => {
+      const waiting = await sql`
+        select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
+      return waiting.length === 1;
+    });
+    await tx`select from keys for no key update nowait`;
+    return { done: rotating };
+  });
+  expect(await done).toMatchObject({ ok: true });
 });
