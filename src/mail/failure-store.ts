@@ -3,7 +3,7 @@ import { SERVER_RETRY } from "./limits.ts";
 
 /**
  * Notes that the mail server takes no mail from anybody, so that nothing is tried for a while: 20 seconds, doubled with
- * each try up to ten. Gives since when, in seconds.
+ * each try up to ten. Returns for how many seconds it has failed.
  */
 export async function saveSendFailure(sql: Queryable, reason: string): Promise<number> {
   const { firstSeconds, mostSeconds } = SERVER_RETRY;

@@ -37,6 +37,7 @@ export async function sendWaitingMails(parts: SendParts): Promise<SentCounts> {
   const counts: SentCounts = { sent: 0, putOff: 0, refused: 0, givenUp: await giveUpLateMails(sql, MOST_PER_RUN) };
   const server = openMailServer(url, from);
   const endsAt = performance.now() + RUN_BEGINS_WITHIN_MS;
+  let isKnownToWork = false;
   try {
     for (let begun = 0; begun < MOST_PER_RUN && performance.now() < endsAt && !signal.aborted; begun += 1) {
       const mail = await takeMail(sql);
@@ -47,7 +48,8 @@ export async function sendWaitingMails(parts: SendParts): Promise<SentCounts> {
         await parts.onServerState(await saveSendFailure(sql, delivery.reason), withoutAddresses(delivery.reason));
         break;
       }
-      if (begun > 0 || signal.aborted) continue;
+      if (isKnownToWork || delivery === UNREADABLE || signal.aborted) continue;
+      isKnownToWork = true;
       await clearSendFailure(sql);
       await parts.onServerState(0, "");
     }

@@ -214,6 +214,21 @@ describe("a failing mail server", () => {
     expect(await sql`select from mail_failures`).toHaveLength(0);
   });
 
+  it("is not known to work again by a mail that the worker cannot read and never sent", async () => {
+    await write("ann@example.com");
+    await sql`update mails set sealed = 'of another secret'`;
+    await sql`
+      insert into mail_failures (since, next_try_at, reason)
+      values (clock_timestamp() - interval '20 minutes', clock_timestamp(), 'ECONNREFUSED')`;
+    expect((await send()).counts).toMatchObject({ sent: 0, putOff: 1 });
+    expect((await rows())[0]?.error).toContain("AUTH_SECRET");
+    expect(await sql`select from mail_failures`).toHaveLength(1);
+    await write("ben@example.com");
+    await sql`update mails set next_try_at = clock_timestamp()`;
+    expect((await send()).counts).toMatchObject({ sent: 1, putOff: 1 });
+    expect(await sql`select from mail_failures`).toHaveLength(0);
+  });
+
   it("with an unknown certificate gets no mail, unless its URL permits it", async () => {
     for (const tls of ["always", "starttls"] as const) {
       await server.close();
