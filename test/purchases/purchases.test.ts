@@ -6,6 +6,7 @@ import { hashKey } from "../../src/callers/key.ts";
 import { suspendAccount } from "../../src/callers/account-store.ts";
 import { setPlan } from "../../src/callers/plan-store.ts";
 import { createKey } from "../../src/callers/store.ts";
+import { closeRows } from "../../src/accounts/holders/close-store.ts";
 import { legalText } from "../../src/accounts/legal.ts";
 import { checkLedger } from "../../src/ledger/check.ts";
 import { proposeReversal } from "../../src/ledger/reversal-store.ts";
@@ -247,6 +248,21 @@ describe("a plan that is had already", () => {
     expect([caller?.standing, caller?.plan?.name]).toEqual(["good", "Starter"]);
     await world.age(id, 30);
     expect((await findCaller(world.sql, hashKey(key)))?.standing).toBe("plan_expired");
+  });
+
+  it("keeps its end if its account is closed at the moment at which it ends", async () => {
+    const id = await world.makeHolder(99n);
+    await world.bought(id, "Pro");
+    const kept = await world.sql.begin(async (tx) => {
+      await tx`
+        update entitlements
+        set starts_at = now() - interval '30 days', ends_at = now() + interval '1 microsecond'
+        where account_id = ${id}`;
+      await closeRows(tx, id);
+      return tx`
+        select ends_at = now() + interval '1 microsecond' as "isSame" from entitlements where account_id = ${id}`;
+    });
+    expect(kept).toEqual([{ isSame: true }]);
   });
 
   it("without an end prevents any purchase next to it, and two at the same time are impossible", async () => {

@@ -18,7 +18,7 @@ export async function closeRows(tx: Transaction, accountId: bigint): Promise<End
   const plans = await tx`
     update entitlements
     set
-      ends_at = greatest(clock_timestamp(), starts_at + interval '1 microsecond'),
+      ends_at = least(ends_at, greatest(clock_timestamp(), starts_at + interval '1 microsecond')),
       reminded_at = clock_timestamp(),
       end_notified_at = clock_timestamp()
     where account_id = ${accountId} and (ends_at is null or ends_at > now())`;
