@@ -1,6 +1,7 @@
 import type { Queryable, Transaction } from "../db/client.ts";
 import { type ListPage, type PageWanted, readListPage } from "../db/list-page.ts";
-import { announce, type Outcome } from "./store.ts";
+import { currentPlan } from "./current-plan-store.ts";
+import { announce, lockAccount, type Outcome } from "./store.ts";
 
 /** An account as operators see it. */
 export interface Account {
@@ -116,7 +117,7 @@ export async function suspendAccount(
   id: bigint,
   { by, reason }: { by: string; reason: string },
 ): Promise<Outcome<Decided>> {
-  const account = await lockAccount(tx, id);
+  const account = await findLocked(tx, id);
   if (account === null) return { ok: false, reason: `there is no account ${id}` };
   const { email, suspendedAt, suspendedBy, suspendReason } = account;
   if (suspendedAt !== null) {
@@ -136,7 +137,7 @@ export async function suspendAccount(
 
 /** Lets an account's keys call again, from the next call on. Refused where it is not suspended. */
 export async function restoreAccount(tx: Transaction, id: bigint): Promise<Outcome<Decided>> {
-  const account = await lockAccount(tx, id);
+  const account = await findLocked(tx, id);
   if (account === null) return { ok: false, reason: `there is no account ${id}` };
   const { email, suspendedAt, suspendReason } = account;
   if (suspendedAt === null) return { ok: false, reason: `${email} is not suspended` };
@@ -164,7 +165,7 @@ export interface EndedGrant {
  * has none: what was bought runs to its end.
  */
 export async function endGrant(tx: Transaction, id: bigint): Promise<Outcome<EndedGrant>> {
-  const account = await lockAccount(tx, id);
+  const account = await findLocked(tx, id);
   if (account === null) return { ok: false, reason: `there is no account ${id}` };
   const [ended] = await tx<{ plan: string; endsAt: string }[]>`
     update entitlements
@@ -182,12 +183,8 @@ export async function endGrant(tx: Transaction, id: bigint): Promise<Outcome<End
   return { ok: true, email: account.email, before: { plan, ends_at: null }, after: { plan, ends_at: endsAt } };
 }
 
-async function lockAccount(tx: Transaction, id: bigint): Promise<Account | null> {
-  await tx`
-    select
-    from accounts
-    where id = ${id}
-    for no key update`;
+async function findLocked(tx: Transaction, id: bigint): Promise<Account | null> {
+  await lockAccount(tx, id);
   return findAccount(tx, { id }); // a second statement sees what the last holder of the lock committed
 }
 
@@ -228,17 +225,4 @@ export async function saveQuotaMails(tx: Transaction, id: bigint, isOn: boolean)
     update accounts
     set quota_mails = ${isOn}
     where id = ${id}`;
-}
-
-function currentPlan(sql: Queryable) {
-  return sql`
-    left join lateral (
-      select plan, ends_at
-      from entitlements
-      where account_id = a.id
-        and starts_at <= now()
-        and (ends_at is null or ends_at > now())
-      order by starts_at desc
-      limit 1
-    ) current on true`;
 }

@@ -1,5 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
 import type { Queryable } from "../db/client.ts";
+import { currentPlan } from "./current-plan-store.ts";
 
 /** The channel on which every API process hears that accounts, keys or plans changed. */
 export const CALLERS_CHANNEL = "roundhouse_callers";
@@ -89,15 +90,7 @@ export async function findCaller(sql: Queryable, sha256: Uint8Array): Promise<Ca
       extract(epoch from now())::float8 * 1000 as "atMs"
     from keys k
     join accounts a on a.id = k.account_id
-    left join lateral (
-      select plan, ends_at
-      from entitlements
-      where account_id = a.id
-        and starts_at <= now()
-        and (ends_at is null or ends_at > now())
-      order by starts_at desc
-      limit 1
-    ) current on true
+    ${currentPlan(sql)}
     left join plans p on p.name = current.plan
     left join quotas d on d.account_id = a.id and d.period = to_char(now() at time zone 'UTC', 'YYYY-MM-DD')
     left join quotas m on m.account_id = a.id and m.period = to_char(now() at time zone 'UTC', 'YYYY-MM')

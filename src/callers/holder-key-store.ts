@@ -2,7 +2,7 @@ import { checkKey, hashKey } from "./key.ts";
 import type { Queryable, Transaction } from "../db/client.ts";
 import { nested } from "../db/nested.ts";
 import { type Overlap, rotateKey } from "./rotation-store.ts";
-import { ACTIVE_KEYS, announce, type Outcome, saveKey } from "./store.ts";
+import { ACTIVE_KEYS, announce, lockAccount, type Outcome, saveKey } from "./store.ts";
 
 /** New keys that an account may make in a day: more than anybody needs, and few enough to keep lists short. */
 const KEYS_A_DAY = 50;
@@ -208,15 +208,6 @@ export async function findOwnKey(
     where k.account_id = ${accountId}
       and ${"id" in by ? sql`k.id = ${by.id}` : sql`k.sha256 = ${hashKey(by.key)}`}`;
   return found ?? null;
-}
-
-/** Locks the account's row, so that two concurrent forms cannot both make the fifth key. */
-async function lockAccount(tx: Transaction, accountId: bigint): Promise<void> {
-  await tx`
-    select
-    from accounts
-    where id = ${accountId}
-    for no key update`;
 }
 
 /** An id that can be nothing else: four digits may be the last four characters of another key, eighteen are an id. */

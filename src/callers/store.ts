@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { isEmailAddress } from "../config/mail.ts";
 import type { Queryable, Sql, Transaction } from "../db/client.ts";
 import { CALLERS_CHANNEL } from "./caller-store.ts";
+import { currentPlan } from "./current-plan-store.ts";
 import { checkKey, hashKey, mintKey } from "./key.ts";
 
 /** One for each of several servers; quotas are per account, so more keys would not bring more calls. */
@@ -161,21 +162,14 @@ export async function listKeys(sql: Queryable, email: string | null = null): Pro
         when k.expires_at > now() then 'expiring'
         else 'active'
       end as state,
-      (
-        select plan
-        from entitlements
-        where account_id = a.id
-          and starts_at <= now()
-          and (ends_at is null or ends_at > now())
-        order by starts_at desc
-        limit 1
-      ) as plan,
+      current.plan,
       utc_text(k.created_at) as created_at,
       utc_text(k.last_used_at) as last_used_at,
       utc_text(k.expires_at) as expires_at,
       k.replaced_by
     from keys k
     join accounts a on a.id = k.account_id
+    ${currentPlan(sql)}
     where ${email}::text is null
       or lower(a.email) = lower(${email})
     order by k.id`;

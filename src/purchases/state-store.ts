@@ -1,3 +1,4 @@
+import { lockAccount } from "../callers/store.ts";
 import type { Queryable, Transaction } from "../db/client.ts";
 import { walletMicros } from "../ledger/store.ts";
 import type { Buyer } from "./check-order.ts";
@@ -31,11 +32,7 @@ export async function lockBuyer(
   tx: Transaction,
   { accountId, plan }: { accountId: bigint; plan: string },
 ): Promise<Buyer | null> {
-  await tx`
-    select
-    from accounts
-    where id = ${accountId}
-    for no key update`;
+  await lockAccount(tx, accountId);
   await tx`
     select
     from plans

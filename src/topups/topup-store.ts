@@ -83,15 +83,6 @@ export async function lockTopup(tx: Transaction, id: bigint): Promise<LockedTopu
   return found;
 }
 
-/** Locks an account until the transaction ends, so that of several concurrent top-ups each is counted. */
-export async function holdAccount(tx: Transaction, accountId: bigint): Promise<void> {
-  await tx`
-    select
-    from accounts
-    where id = ${accountId}
-    for no key update`;
-}
-
 /** A new top-up. */
 export interface NewTopup {
   accountId: bigint;

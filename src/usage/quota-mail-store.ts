@@ -1,3 +1,4 @@
+import { currentPlan } from "../callers/current-plan-store.ts";
 import type { Queryable, Sql, Transaction } from "../db/client.ts";
 import { queueMail } from "../mail/outbox-store.ts";
 import { type NearLimit, quotaLetter } from "./quota-mail.ts";
@@ -56,16 +57,8 @@ function nearLimit(sql: Queryable) {
       mail.dedup_key as "dedupKey"
     from quotas q
     join accounts a on a.id = q.account_id
-    join lateral (
-      select e.plan
-      from entitlements e
-      where e.account_id = a.id
-        and e.starts_at <= now()
-        and (e.ends_at is null or e.ends_at > now())
-      order by e.starts_at desc
-      limit 1
-    ) held on true
-    join plans p on p.name = held.plan
+    ${currentPlan(sql)}
+    join plans p on p.name = current.plan
     cross join lateral (
       select case when length(q.period) = 10 then p.day_limit else p.month_limit end as calls
     ) allowed

@@ -1,6 +1,7 @@
+import { lockAccount } from "../../callers/store.ts";
 import type { Queryable, Transaction } from "../../db/client.ts";
 import type { TopupState } from "../contract.ts";
-import { countExpected, holdAccount, saveTopup } from "../topup-store.ts";
+import { countExpected, saveTopup } from "../topup-store.ts";
 import { findReferences } from "./find-reference.ts";
 import { makeReference } from "./reference.ts";
 
@@ -30,7 +31,7 @@ export async function announceTransfer(
   tx: Transaction,
   { accountId, announced }: { accountId: bigint; announced: string },
 ): Promise<{ ok: true; id: bigint; reference: string } | { ok: false; problem: string }> {
-  await holdAccount(tx, accountId);
+  await lockAccount(tx, accountId);
   if ((await countExpected(tx, accountId, "bank")) >= MOST_EXPECTED) {
     const problem = `You have ${MOST_EXPECTED} pending transfers, the most there may be. Send or cancel one of them first.`;
     return { ok: false, problem };
@@ -53,7 +54,7 @@ export async function makeTransfer(
   tx: Transaction,
   { accountId, details }: { accountId: bigint; details: Readonly<Record<string, string>> },
 ): Promise<{ id: bigint; reference: string }> {
-  await holdAccount(tx, accountId);
+  await lockAccount(tx, accountId);
   return saveTransfer(tx, { accountId, state: "seen", details });
 }
 

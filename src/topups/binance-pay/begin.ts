@@ -1,7 +1,8 @@
 import { randomInt } from "node:crypto";
+import { lockAccount } from "../../callers/store.ts";
 import type { Transaction } from "../../db/client.ts";
 import { usd } from "../../money.ts";
-import { countExpected, holdAccount, saveTopup } from "../topup-store.ts";
+import { countExpected, saveTopup } from "../topup-store.ts";
 import { ORDER_MICROS } from "./method.ts";
 import { saveNewOrder } from "./order-store.ts";
 
@@ -25,7 +26,7 @@ export async function beginOrder(
       reason: `expected ${usd(least)} to ${usd(most)} USDT with two decimals at most, got ${usd(micros)}`,
     };
   }
-  await holdAccount(tx, accountId);
+  await lockAccount(tx, accountId);
   if ((await countExpected(tx, accountId, "binance-pay")) >= MOST_WAITING) {
     return {
       ok: false,
