@@ -32,7 +32,7 @@ export interface LedgerCheck {
   suspense: string;
   differences: Difference[];
   /** Differences that are not listed. */
-  untold: number;
+  unlisted: number;
 }
 
 /**
@@ -48,14 +48,14 @@ export async function checkLedger(sql: Sql, { signal, timeoutMs = 0 }: CheckOpti
     await limitStatements(tx, timeoutMs);
     const counts = await countLedger(tx);
     const differences: Difference[] = [];
-    let untold = 0;
+    let unlisted = 0;
     const add = (kind: Difference["kind"], found: readonly Found[], total: number) => {
       differences.push(
         ...found
           .slice(0, MAX_LISTED)
           .map(({ subject, expected, found: actual }) => ({ kind, subject, expected, found: actual })),
       );
-      untold += total - Math.min(found.length, MAX_LISTED);
+      unlisted += total - Math.min(found.length, MAX_LISTED);
     };
     for (const [kind, list] of RULES) {
       signal?.throwIfAborted();
@@ -74,7 +74,7 @@ export async function checkLedger(sql: Sql, { signal, timeoutMs = 0 }: CheckOpti
       sums: Object.fromEntries(sums.map(({ kind, micros }) => [kind, usd(micros)])),
       suspense: usd(sums.find(({ kind }) => kind === "suspense")?.micros ?? 0n),
       differences,
-      untold,
+      unlisted,
     };
   });
 }

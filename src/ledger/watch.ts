@@ -15,13 +15,13 @@ export async function watchLedger(
   log: Log,
   signal: AbortSignal,
 ): Promise<{ differences: number; entries: number }> {
-  const { checked, suspense, differences, untold } = await checkLedger(sql, { signal, timeoutMs: STATEMENT_MS });
+  const { checked, suspense, differences, unlisted } = await checkLedger(sql, { signal, timeoutMs: STATEMENT_MS });
   const alerts = differences.map(({ kind, subject, expected, found }) => ({
     subject: `${kind} ${subject}`,
     text: `the ledger is not as its entries say: ${subject} should be ${expected} and is ${found} (${kind}); stop selling and see \`roundhouse ledger check\``,
   }));
-  if (untold > 0) {
-    const text = `the ledger differs in ${untold} more places than are listed; restore it from a backup before anything is sold`;
+  if (unlisted > 0) {
+    const text = `the ledger differs in ${unlisted} more places than are listed; restore it from a backup before anything is sold`;
     alerts.push({ subject: "more", text });
   }
   if (suspense !== "0.00") {
@@ -29,5 +29,5 @@ export async function watchLedger(
     alerts.push({ subject: "suspense", text });
   }
   await syncAlerts(sql, log, "ledger", alerts);
-  return { differences: differences.length + untold, entries: checked.entries };
+  return { differences: differences.length + unlisted, entries: checked.entries };
 }

@@ -5,7 +5,7 @@ import type { MethodId } from "./contract.ts";
 const WAYS: Record<MethodId, string> = {
   bank: "bank transfer",
   usdt: "USDT on-chain",
-  "binance-pay": "payment app",
+  "binance-pay": "Binance Pay",
   demo: "demo payment, which is not real money",
 };
 

@@ -243,7 +243,7 @@ describe("roundhouse ledger check", () => {
     const env = { DATABASE_URL: world.databaseUrl };
     const good = await roundhouse(["ledger", "check", "--json"], { env });
     expect([good.code, good.stderr]).toEqual([0, ""]);
-    expect(JSON.parse(good.stdout)).toMatchObject({ ok: true, suspense: "2.00", differences: [], untold: 0 });
+    expect(JSON.parse(good.stdout)).toMatchObject({ ok: true, suspense: "2.00", differences: [], unlisted: 0 });
     await world.sql.begin(async (tx) => {
       await tx`set local session_replication_role = replica`;
       await tx`update ledger_accounts set balance = balance + 5 where kind = 'wallet' and owner_id = ${owner}`;

@@ -29,15 +29,15 @@ function checkCommand(): Command {
     );
 }
 
-function sentence({ ok, checked, sums, suspense, differences, untold }: LedgerCheck): string {
+function sentence({ ok, checked, sums, suspense, differences, unlisted }: LedgerCheck): string {
   const { accounts, transactions, entries } = checked;
   const counted = `${transactions} transactions with ${entries} entries on ${accounts} accounts`;
   const held = Object.entries(sums).map(([kind, amount]) => `  ${kind.padEnd(13)}${amount.padStart(16)} USD`);
   const waiting = suspense === "0.00" ? [] : [`${suspense} USD in suspense must be assigned to an account`];
   const head = ok
     ? `the ledger is as it should be: ${counted} give every balance, and all balances together are 0`
-    : `the ledger is not as its entries say: ${differences.length + untold} differences in ${counted}`;
-  const more = untold === 0 ? [] : [`and ${untold} more; restore the ledger from a backup before anything is sold`];
+    : `the ledger is not as its entries say: ${differences.length + unlisted} differences in ${counted}`;
+  const more = unlisted === 0 ? [] : [`and ${unlisted} more; restore the ledger from a backup before anything is sold`];
   return [head, ...held, ...waiting, ...differences.map((one) => differenceText(one)), ...more].join("\n");
 }
 
