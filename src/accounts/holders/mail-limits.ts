@@ -1,6 +1,6 @@
-import { createHash } from "node:crypto";
 import { networkOf } from "../../limits/address.ts";
 import type { Buckets } from "../../limits/buckets.ts";
+import { shortHash } from "../identity/tries.ts";
 
 /** Mails that one network may cause, to all recipients together. */
 const BY_NETWORK = { points: 10, seconds: 600 };
@@ -24,7 +24,7 @@ export async function takeMail(
     .trim()
     .toLowerCase()
     .replace(/\+[^@]*(?=@)/, "");
-  const who = createHash("sha256").update(mailbox).digest("base64url").slice(0, 22);
+  const who = shortHash(mailbox);
   for (const [name, size] of [
     [`network ${networkOf(address)}`, BY_NETWORK],
     [`${purpose} to ${who}`, BY_RECIPIENT],

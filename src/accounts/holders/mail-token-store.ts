@@ -1,5 +1,5 @@
 import type { Queryable, Transaction } from "../../db/client.ts";
-import { hashToken, makeToken } from "./token.ts";
+import { hashToken, makeToken } from "../token.ts";
 
 /** Purpose of a token. `first-sign-in` is never mailed: it is redeemed in the request that creates it. */
 export type TokenPurpose = "reset-password" | "change-email" | "first-sign-in";

@@ -1,6 +1,6 @@
 import type { Queryable, Transaction } from "../../db/client.ts";
 import type { GivenConsent } from "./consent-store.ts";
-import { hashToken } from "./token.ts";
+import { hashToken } from "../token.ts";
 
 /** A sign-up that is not confirmed yet. */
 export interface PendingSignUp {

@@ -19,7 +19,7 @@ import {
   saveSignUp,
   timeOf,
 } from "./sign-up-store.ts";
-import { hashToken, makeToken } from "./token.ts";
+import { hashToken, makeToken } from "../token.ts";
 
 /** Lifetime of a sign-up link. */
 const LASTS_SECONDS = 24 * 3_600;

@@ -86,7 +86,8 @@ function limitsOf({ what, isCode = false, address, who, device = null }: Attempt
   };
 }
 
-function shortHash(text: string): string {
+/** A name of limits for an address, an id or a token, which is not to be read in them. */
+export function shortHash(text: string): string {
   return createHash("sha256").update(text).digest("base64url").slice(0, 22);
 }
 

@@ -1,13 +1,13 @@
-import { createHash, randomBytes } from "node:crypto";
 import type { Sql, Transaction } from "../../db/client.ts";
+import { hashToken, makeToken } from "../token.ts";
 
 /** Creates a one-time link for a person and returns its token: 256 random bits; only the hash is stored. */
 export async function insertLink(tx: Transaction, userId: string, lastsSeconds: number): Promise<string> {
-  const token = randomBytes(32).toString("base64url");
+  const { token, sha256 } = makeToken();
   await tx`delete from sign_in_links where expires_at < clock_timestamp() - interval '1 day'`;
   await tx`
     insert into sign_in_links (sha256, user_id, expires_at)
-    values (${sha256(token)}, ${userId}, clock_timestamp() + make_interval(secs => ${lastsSeconds}))`;
+    values (${sha256}, ${userId}, clock_timestamp() + make_interval(secs => ${lastsSeconds}))`;
   return token;
 }
 
@@ -16,7 +16,7 @@ export async function redeemLink(sql: Sql, token: string): Promise<string | null
   const [used] = await sql<{ userId: string }[]>`
     update sign_in_links
     set used_at = clock_timestamp()
-    where sha256 = ${sha256(token)} and used_at is null and expires_at > clock_timestamp()
+    where sha256 = ${hashToken(token)} and used_at is null and expires_at > clock_timestamp()
     returning user_id as "userId"`;
   return used?.userId ?? null;
 }
@@ -26,8 +26,4 @@ export async function withdrawLinks(tx: Transaction, userId: string): Promise<vo
   await tx`
     delete from sign_in_links
     where user_id = ${userId} and used_at is null`;
-}
-
-function sha256(token: string): Buffer {
-  return createHash("sha256").update(token).digest();
 }

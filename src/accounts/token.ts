@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 
-/** A token for a mailed link, 256 random bits, and its stored hash. */
+/** A token for a mailed or printed link, 256 random bits, and its stored hash. */
 export function makeToken(): { token: string; sha256: Buffer } {
   const token = randomBytes(32).toString("base64url");
   return { token, sha256: hashToken(token) };
