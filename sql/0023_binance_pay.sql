@@ -5,7 +5,6 @@ create table payment_app_orders (
   trade_no text not null
     constraint trade_no_is_used_once unique
     constraint trade_no_is_letters_and_digits check (trade_no ~ '^[A-Za-z0-9]{1,32}$'),
-  currency text not null default 'USDT' constraint payment_app_takes_usdt check (currency = 'USDT'),
   amount_micros bigint not null constraint order_is_above_zero check (amount_micros > 0),
   state text not null default 'new'
     constraint order_state_is_known check (state in ('new', 'open', 'paid', 'strange', 'closed')),

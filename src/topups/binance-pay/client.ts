@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import { reasonOf } from "../../errors.ts";
 import { cut } from "../../text.ts";
+import { ORDER_CURRENCY } from "./method.ts";
 import {
   queriedOrder,
   certificates,
@@ -27,7 +28,6 @@ export interface OrderToMake {
   tradeNo: string;
   /** In whole micro-units; the payment app takes a decimal number. */
   amount: number;
-  currency: string;
   /** Milliseconds since 1970. */
   expiresAtMs: number;
   /** Our public address; null if unknown, and then the order has no return URL. */
@@ -50,14 +50,14 @@ export function createClient(app: BinancePay, signal: AbortSignal, { timeoutMs =
   const ask = <Data>(path: string, body: object, schema: z.ZodType<Data>) =>
     askOnce(app, signal, { path, body, schema, timeoutMs });
   return {
-    createOrder: ({ tradeNo, amount, currency, expiresAtMs, site, topupId }) =>
+    createOrder: ({ tradeNo, amount, expiresAtMs, site, topupId }) =>
       ask(
         "/binancepay/openapi/v3/order",
         {
           env: { terminalType: "WEB" },
           merchantTradeNo: tradeNo,
           orderAmount: amount,
-          currency,
+          currency: ORDER_CURRENCY,
           description: "Top-up of a balance",
           goodsDetails: [
             { goodsType: "02", goodsCategory: "Z000", referenceGoodsId: "balance", goodsName: "Top-up of a balance" },

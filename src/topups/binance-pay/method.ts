@@ -7,6 +7,8 @@ import { binancePayOf } from "../../config/binance-pay.ts";
  * parts.
  */
 export const ORDER_MICROS = { least: 5_000_000n, most: 10_000_000_000n } as const;
+/** Every order is in USDT, which is credited as USD. */
+export const ORDER_CURRENCY = "USDT";
 /** How long an order can be paid, in minutes; the payment app allows an hour. */
 export const ORDER_MINUTES = 45;
 

@@ -9,7 +9,6 @@ export interface ListedOrder {
   tradeNo: string;
   prepayId: string | null;
   micros: bigint;
-  currency: string;
   state: AppOrder["state"];
   attempts: number;
   providerStatus: string | null;
@@ -33,7 +32,6 @@ export async function listOrders(
       o.trade_no as "tradeNo",
       o.prepay_id as "prepayId",
       o.amount_micros as micros,
-      o.currency,
       o.state,
       o.attempts,
       o.provider_status as "providerStatus",

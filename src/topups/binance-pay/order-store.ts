@@ -11,7 +11,6 @@ export interface AppOrder {
   topupId: bigint;
   accountId: bigint;
   tradeNo: string;
-  currency: string;
   micros: bigint;
   /** `new`: to be created. `open`: can be paid. `strange`: paid, but not as ordered. */
   state: "new" | "open" | "paid" | "strange" | "closed";
@@ -57,7 +56,6 @@ export async function findOrder(
       o.topup_id as "topupId",
       t.account_id as "accountId",
       o.trade_no as "tradeNo",
-      o.currency,
       o.amount_micros as micros,
       o.state,
       o.attempts,

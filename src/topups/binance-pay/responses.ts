@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { parseUsd } from "../../money.ts";
+import { ORDER_CURRENCY } from "./method.ts";
 
 /** The envelope of every response of the payment app. */
 export const wrapped = z.object({
@@ -64,7 +65,6 @@ export type Certificate = z.infer<typeof certificates>[number];
 export interface Ordered {
   tradeNo: string;
   prepayId: string;
-  currency: string;
   micros: bigint;
 }
 
@@ -90,10 +90,10 @@ const OVER: ReadonlyMap<string, Omit<Extract<Verdict, { kind: "over" }>, "kind">
 
 /**
  * Decides the next step for an order from its current state at the payment app. A payment counts only if reference,
- * amount and currency are those that we ordered; a final state without payment counts whatever the amount.
+ * amount and currency are as we ordered; a final state without payment counts whatever the amount.
  *
  * @example
- * const ours = { tradeNo: "RH1", prepayId: "7", currency: "USDT", micros: 25_170_000n };
+ * const ours = { tradeNo: "RH1", prepayId: "7", micros: 25_170_000n };
  * const queried = { prepayId: "7", merchantTradeNo: "RH1", currency: "USDT", orderAmount: "25.17000000" };
  * decideOrder(ours, { ...queried, status: "PAID" }); // => { kind: "paid" }
  * decideOrder(ours, { ...queried, status: "PENDING" }); // => { kind: "waiting" }
@@ -109,7 +109,7 @@ export function decideOrder(ours: Ordered, queried: QueriedOrder): Verdict {
     queried.merchantTradeNo === ours.tradeNo
       ? null
       : `merchantTradeNo ${ours.tradeNo}, came ${queried.merchantTradeNo}`,
-    queried.currency === ours.currency ? null : `currency ${ours.currency}, came ${queried.currency}`,
+    queried.currency === ORDER_CURRENCY ? null : `currency ${ORDER_CURRENCY}, came ${queried.currency}`,
     microsOf(queried.orderAmount) === ours.micros ? null : `${ours.micros} micro-units, came ${queried.orderAmount}`,
   ].filter((difference) => difference !== null);
   if (differences.length > 0) return { kind: "strange", reason: `expected ${differences.join("; ")}` };

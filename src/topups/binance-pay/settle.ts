@@ -70,7 +70,7 @@ async function makeOrder({ sql, client, site, log }: SettleParts, order: AppOrde
   const attempt = await beginAttempt(sql, order, tradeNo);
   if (attempt === null) return { skipped: 1 };
   const amount = Number(order.micros) / 1_000_000; // at most ten thousand with six decimals: exact to the last one
-  const result = await client.createOrder({ tradeNo, amount, currency: order.currency, site, topupId, ...attempt });
+  const result = await client.createOrder({ tradeNo, amount, site, topupId, ...attempt });
   if (!result.ok) {
     const askInSeconds = 10 * (attempts + 1);
     await saveOrderStep(sql, topupId, { from: "new", state: "new", askInSeconds, error: result.reason });
