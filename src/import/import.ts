@@ -200,7 +200,7 @@ async function tryOut(sql: Sql, work: ImportWork): Promise<void> {
     const items = await listItems(sql, work, lines.subarray(from, from + ROWS_AT_ONCE));
     const known = earlier.known(items, (await listStored(sql, tableId, idsOf(items))).known);
     const about = { manner, known, storedSeq, importedAt } as const;
-    const at = { issuedAt: importedAt, tables: 1, mayRead: true, maySettle: true, noSet: "refused" } as const;
+    const at = { issuedAt: importedAt, tables: 1, maySettle: true, mayIssue: false } as const;
     const result = pass(state, additionOf(items, work, about), at);
     count(items, result, work.result, about);
     earlier.add(result.rows.rounds, importedAt);

@@ -48,9 +48,8 @@ export async function timeOfAddition(tx: Transaction): Promise<PassTime> {
   return {
     issuedAt: fromDatabase(now),
     tables: await countTables(tx),
-    mayRead: true,
     maySettle: !(await isQueuePaused(tx, "score-accuracy")),
-    noSet: "refused",
+    mayIssue: false,
   };
 }
 

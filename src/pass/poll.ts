@@ -116,12 +116,12 @@ async function saveWave(
   signal: AbortSignal,
 ): Promise<Processed & { end: EndedPoll | null }> {
   const tableIds = wave.map(({ asked }) => asked.tableId);
-  let noSet: PassTime["noSet"] = null;
+  let mayIssue = true;
   let lookUpAll = false;
   let keep: unknown = null;
   for (let tries = 1; ; tries += 1) {
     const all = await readWave(passes, poll, wave, { lookUpAll, issuedAt: timeOf(poll.lease).issuedAt, signal });
-    const circumstances = { tables, noSet, keep };
+    const circumstances = { tables, mayIssue, keep };
     try {
       return await write(passes, { ...all, mayWait: mayWait && tries === 1 }, async () => {
         const { noted } = all;
@@ -131,7 +131,7 @@ async function saveWave(
     } catch (error) {
       const refusal = refusalOf(error);
       if (refusal === "late" && tries < MOST_TRIES) {
-        noSet = "refused"; // nothing was committed: the states are as they were
+        mayIssue = false; // nothing was committed: the states are as they were
         continue;
       }
       passes.states.drop(tableIds);
@@ -167,10 +167,9 @@ function joined(first: Processed, second: Processed): Processed {
 const SETTLING = "score-accuracy";
 
 /** Time and circumstances of passes now. */
-function timeOf({ now, takenAt, paused }: Lease): Omit<PassTime, "tables" | "noSet"> {
+function timeOf({ now, takenAt, paused }: Lease): Omit<PassTime, "tables" | "mayIssue"> {
   return {
     issuedAt: laterBy(fromDatabase(now), performance.now() - takenAt),
-    mayRead: true, // decided before: a response that may not be read has none
     maySettle: !paused.includes(SETTLING),
   };
 }

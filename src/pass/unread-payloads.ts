@@ -32,14 +32,14 @@ interface Attempt {
   tries: number;
   /** Only the oldest payload. */
   isAlone: boolean;
-  noSet: PassTime["noSet"];
+  mayIssue: boolean;
   /** Every listed round is looked up. */
   all: boolean;
   /** Why the payload is refused. */
   failure: unknown;
 }
 
-const FIRST_ATTEMPT: Attempt = { tries: 1, isAlone: false, noSet: null, all: false, failure: null };
+const FIRST_ATTEMPT: Attempt = { tries: 1, isAlone: false, mayIssue: true, all: false, failure: null };
 
 /** The next attempt after an error. @throws the error, if there is none */
 function nextAttempt(attempt: Attempt, error: unknown): Attempt {
@@ -47,7 +47,7 @@ function nextAttempt(attempt: Attempt, error: unknown): Attempt {
   const refusal = refusalOf(error);
   if (refusal === "moved") return attempt; // another process was first, perhaps with these payloads
   const next = { ...attempt, tries: attempt.tries + 1 };
-  if (refusal === "late") return { ...next, noSet: "refused" };
+  if (refusal === "late") return { ...next, mayIssue: false };
   if (!attempt.isAlone) return { ...attempt, isAlone: true };
   return { ...next, all: true, failure: attempt.all ? error : null };
 }
@@ -204,9 +204,8 @@ async function compute(
   const { now, takenAt } = await findTime(passes.pipeline);
   const circumstances = {
     tables: await passes.countTables(),
-    mayRead: true,
     maySettle: !(await isQueuePaused(passes.pipeline, "score-accuracy")),
-    noSet: attempt.noSet,
+    mayIssue: attempt.mayIssue,
   };
   const all: PassResult["rows"][] = []; // without the states: what lives on is copied by the garbage collector
   let last: PassResult | null = null;

@@ -13,7 +13,7 @@ export async function allowSlowness({ sql }: World): Promise<void> {
 export const tableIdOf = ({ sql }: World, name: string): Promise<number> => idOf(sql, name);
 
 /** Options of a response after which nothing may be issued. */
-export const NO_SET: GivenOptions = { at: { noSet: "refused" } };
+export const NO_SET: GivenOptions = { at: { mayIssue: false } };
 
 /** Adds rounds as one response to a poll, and notifies the API. */
 export async function play(

@@ -17,7 +17,7 @@ export function begin(roundIds: History["roundIds"]): Run {
   return { shelf: new Shelf(state), state };
 }
 
-const AT: Omit<PassTime, "issuedAt"> = { tables: 1, mayRead: true, maySettle: true, noSet: null };
+const AT: Omit<PassTime, "issuedAt"> = { tables: 1, maySettle: true, mayIssue: true };
 
 /** Runs one pass and keeps its rows. */
 export function step(
@@ -27,7 +27,7 @@ export function step(
 ): PassResult {
   // a poller leaves a response unread while older ones wait
   const given = response.from === "poll" && run.state.hasUnread ? { ...response, read: null } : response;
-  const result = pass(run.state, given, { ...AT, issuedAt, noSet: response.from === "poll" ? null : "refused", ...at });
+  const result = pass(run.state, given, { ...AT, issuedAt, mayIssue: response.from === "poll", ...at });
   run.shelf.keep(result.rows);
   run.state = result.state;
   return result;

@@ -79,14 +79,16 @@ describe("the same responses", () => {
           const given = responsesOf(history).filter(({ response }) => response.from === "poll");
           const reads = readsOf(given);
           const straight = begin(history.roundIds);
-          for (const one of given) step(straight, one, { noSet: "paused" });
+          for (const one of given) step(straight, one, { mayIssue: false });
           const delayed = begin(history.roundIds);
           for (const [at, one] of given.entries()) {
             const isPaused = pauses.some(([from, count]) => at >= from && at < from + count);
-            if (!isPaused) readWaiting(delayed, reads, one.issuedAt, { noSet: "paused", atOnce });
-            step(delayed, one, { mayRead: !isPaused, noSet: "paused" });
+            if (!isPaused) readWaiting(delayed, reads, one.issuedAt, { mayIssue: false, atOnce });
+            const { response } = one;
+            const stored = isPaused && response.from === "poll" ? { ...response, read: null } : response;
+            step(delayed, { ...one, response: stored }, { mayIssue: false });
           }
-          readWaiting(delayed, reads, given.at(-1)?.issuedAt ?? timeAt(0), { noSet: "paused", atOnce });
+          readWaiting(delayed, reads, given.at(-1)?.issuedAt ?? timeAt(0), { mayIssue: false, atOnce });
           expect(record(delayed)).toEqual(record(straight));
           const { memory, references, reading, heldBack, unknownGaps } = straight.state;
           expect(delayed.state).toMatchObject({ memory, references, reading, heldBack, unknownGaps });
@@ -172,7 +174,7 @@ describe("a state", () => {
             run.shelf.changeBands(OTHER_BANDS);
             run.state = replay(run.shelf.stored());
           }
-          step(run, one, { maySettle: at % 7 !== 3, mayRead: true });
+          step(run, one, { maySettle: at % 7 !== 3 });
           const stored = run.shelf.stored();
           for (const [found, expected] of differing(replay(stored), run.state)) expect(found).toEqual(expected);
           if (at % 5 === 0) older = run.state;

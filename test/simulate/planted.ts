@@ -142,8 +142,8 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
       },
       {
         file: "src/pass/compute/issue.ts",
-        from: 'return elapsedMs(absentAt, issuedAt) >= pauseMs ? "pause_over" : null;',
-        to: "return null;",
+        from: "absentAt !== null && elapsedMs(absentAt, issuedAt) < head.pauseMs",
+        to: "absentAt !== null",
       },
     ],
     faults: ["freeze Redis"],

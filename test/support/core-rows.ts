@@ -94,7 +94,6 @@ export class CoreTable {
       changesNotices: false,
       format: null,
       audits: [],
-      notIssued: [],
       ...changed,
     };
   }

@@ -72,9 +72,8 @@ export async function givePasses(
     const result = pass(state, polled([...listed, ...items], asked, payloads), {
       issuedAt: asked.issuedAt,
       tables: 1,
-      mayRead: true,
       maySettle: true,
-      noSet: null,
+      mayIssue: true,
       ...at,
     });
     await sql.begin(async (tx) => {

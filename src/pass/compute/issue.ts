@@ -10,46 +10,26 @@ import { forecastHash, forecastStrings } from "../../record/hashes.ts";
 import type { Color } from "../../rounds/colors.ts";
 import { numberOf } from "../../rounds/round.ts";
 import type { ForecastSetRow, HeadRow, RoundRow } from "./rows.ts";
-import type { NotIssued, NotIssuedCause, OpenForecast, PassState, PassTime, TableFacts } from "./state.ts";
+import type { OpenForecast, PassState, PassTime, TableFacts } from "./state.ts";
 import { elapsedMs } from "./times.ts";
 
 /** Probability now of a window whose color has already occurred. */
 const HIT = -1;
 
-/** On-time rounds of a pass that no set follows, and the one that a set may follow; null when there is none. */
-export interface Cutoff {
-  round: RoundRow | null;
-  notIssued: NotIssued[];
-}
-
-/** Finds the round that a set may follow: the newest on-time one, if the next round was not visible yet. */
+/**
+ * The round that a set may follow: the newest on-time one, if it was polled and the next round was not visible yet; null
+ * if there is none. When a round was last absent is unknown after a first or an unreadable response, and if its item was
+ * quarantined. An unread payload may contain the next round.
+ */
 export function findCutoff(
   rounds: readonly RoundRow[],
   { head, hasUnread }: Pick<PassState, "head" | "hasUnread">,
-  at: PassTime,
-): Cutoff {
-  const newest = rounds.findLast(({ late }) => !late) ?? null;
-  const notIssued: NotIssued[] = [];
-  for (const round of rounds) {
-    if (round.ordinal === null) continue;
-    const cause = round === newest ? causeAgainst(round, head.pauseMs, hasUnread, at) : "followed";
-    if (cause !== null) notIssued.push({ seq: round.seq, ordinal: round.ordinal, cause });
-  }
-  const isIssued = newest !== null && notIssued.at(-1)?.seq !== newest.seq;
-  return { round: isIssued ? newest : null, notIssued };
-}
-
-function causeAgainst(
-  { source, absentAt }: RoundRow,
-  pauseMs: number,
-  hasUnread: boolean,
-  { noSet, issuedAt }: PassTime,
-): NotIssuedCause | null {
-  if (source !== 0) return "not_polled";
-  if (absentAt === null) return "no_absent_at";
-  if (noSet !== null) return noSet;
-  if (hasUnread) return "unread";
-  return elapsedMs(absentAt, issuedAt) >= pauseMs ? "pause_over" : null;
+  { mayIssue, issuedAt }: PassTime,
+): RoundRow | null {
+  const newest = rounds.findLast(({ late }) => !late);
+  if (newest === undefined || newest.source !== 0 || !mayIssue || hasUnread) return null;
+  const { absentAt } = newest;
+  return absentAt !== null && elapsedMs(absentAt, issuedAt) < head.pauseMs ? newest : null;
 }
 
 /** The knowledge that a table's forecasts are made from. */

@@ -23,7 +23,6 @@ export function joinPasses(all: readonly CompletePassRows[], last: PassResult): 
       lateNumbers: all.flatMap(({ lateNumbers }) => lateNumbers),
       shownGaps: all.flatMap(({ shownGaps }) => shownGaps),
       scoreSets: all.flatMap(({ scoreSets }) => scoreSets),
-      notIssued: all.flatMap(({ notIssued }) => notIssued),
       forecastSet: all.findLast(({ forecastSet }) => forecastSet !== null)?.forecastSet ?? null,
       snapshot: all.findLast(({ snapshot }) => snapshot !== null)?.snapshot ?? null,
       reading: all.findLast(({ reading }) => reading !== null)?.reading ?? null,

@@ -137,7 +137,7 @@ export function dueReading(
   at: PassTime,
 ): DueReading | null {
   const { table, model, published } = state;
-  if (!at.mayRead || head.lastSeq === 0n || published?.seq === head.lastSeq) return null;
+  if (head.lastSeq === 0n || published?.seq === head.lastSeq) return null;
   const isYoung = !isReadingDue(state, head, at.issuedAt);
   if (isYoung && learned === null) return null;
   const { k7, reading } = learned ?? { k7: state, reading: state.reading };

@@ -1,6 +1,6 @@
-import { chancesNow, findCutoff, issueSet, openForecasts, type Cutoff } from "./issue.ts";
+import { chancesNow, findCutoff, issueSet, openForecasts } from "./issue.ts";
 import { copyMemories, dueReading, dueSnapshot, learnRounds, type DueReading, type Memories } from "./learn.ts";
-import { isReadNow, keepUnread, placeResponse, type Placed } from "./place.ts";
+import { placeResponse, type Placed } from "./place.ts";
 import type { ForecastSetRow, HeadRow, RoundRow, SnapshotRow } from "./rows.ts";
 import { dispute, settle, type SeenRound, type Settled } from "./settle.ts";
 import type { PassResponse } from "./response.ts";
@@ -14,7 +14,7 @@ import type { CompletePassRows, OpenForecast, PassResult, PassState, PassTime } 
  * @throws Error if a round contradicts the table (a color it does not have); then store the payload unread
  */
 export function pass(state: PassState, response: PassResponse, at: PassTime): PassResult {
-  const placed = isReadNow(state, response, at.mayRead) ? placeResponse(state, response) : keepUnread(state, response);
+  const placed = placeResponse(state, response);
   const settled = settlePlaced(state, placed, at);
   const learned = learnPlaced(state, placed, at);
   const issued = issueAfter(state, placed, { settled, learned }, at);
@@ -75,7 +75,6 @@ function learnPlaced(state: PassState, placed: Placed, { batch }: PassTime): Lea
 interface Issued {
   set: ForecastSetRow | null;
   open: readonly OpenForecast[];
-  notIssued: Cutoff["notIssued"];
 }
 
 function issueAfter(
@@ -84,12 +83,12 @@ function issueAfter(
   { settled: { open }, learned }: { settled: Settled; learned: Learned | null },
   at: PassTime,
 ): Issued {
-  const { round: cutoff, notIssued } = findCutoff(placed.rows.rounds, placed.state, at);
-  if (cutoff === null || learned === null) return { set: null, open, notIssued };
+  const cutoff = findCutoff(placed.rows.rounds, placed.state, at);
+  if (cutoff === null || learned === null) return { set: null, open };
   const { k7, references } = learned;
   const { head } = placed.state;
   const set = issueSet({ table, model, k7, references }, cutoff, { head, open, previousEnds: ends }, at.issuedAt);
-  return { set, open: [...open, ...openForecasts(set, table.bands)], notIssued };
+  return { set, open: [...open, ...openForecasts(set, table.bands)] };
 }
 
 function headAfter(before: PassState, placed: Placed, { scoreHash }: Settled, { set, open }: Issued): HeadRow {
@@ -168,7 +167,7 @@ function rowsOf(
   {
     settled,
     learned,
-    issued: { set, notIssued },
+    issued: { set },
     shown,
   }: { settled: Settled; learned: Learned | null; issued: Issued; shown: Shown },
 ): Omit<CompletePassRows, "isQuiet"> {
@@ -182,6 +181,5 @@ function rowsOf(
     snapshot: learned?.snapshot ?? null,
     reading: shown.reading?.row ?? null,
     audits: [...(learned?.audits ?? []), ...(shown.reading?.audits ?? [])],
-    notIssued,
   };
 }

@@ -60,13 +60,8 @@ const NO_ROWS: PlacedRows = {
   format: null,
 };
 
-/** Whether a pass reads a response now: not while reading is paused, nor before older payloads are read. */
-export function isReadNow(state: PassState, response: PassResponse, mayRead: boolean): boolean {
-  return response.read !== null && (response.from !== "poll" || (mayRead && !state.hasUnread));
-}
-
 /** Stores the payload of a response unread; only its evidence on rounds that it does not list counts. */
-export function keepUnread(state: PassState, response: PassResponse): Placed {
+function keepUnread(state: PassState, response: PassResponse): Placed {
   const { head, known, heldBack, unknownGaps, notices, format } = state;
   const isKept = response.from === "poll" && response.payload !== null;
   return {
@@ -85,10 +80,13 @@ export function keepUnread(state: PassState, response: PassResponse): Placed {
   };
 }
 
-/** Places each new round of a response, and finds missing, duplicate and invalid ones. */
+/**
+ * Places each new round of a response, and finds missing, duplicate and invalid ones. A polled one is stored unread before
+ * older payloads are read.
+ */
 export function placeResponse(state: PassState, response: PassResponse): Placed {
   const { read } = response;
-  if (read === null) return keepUnread(state, response);
+  if (read === null || (response.from === "poll" && state.hasUnread)) return keepUnread(state, response);
   const hasUnread = response.from === "stored" ? response.isMoreUnread : state.hasUnread;
   if (!read.ok) return refuseResponse({ ...state, hasUnread }, response, read.reason);
   const { head, table } = state;

@@ -128,38 +128,15 @@ export interface PassTime {
   issuedAt: string;
   /** Polled tables of all houses: the more there are, the more evidence one of them must show. */
   tables: number;
-  /** False while `normalize-rounds` is paused: a payload is stored unread, and nothing else happens. */
-  mayRead: boolean;
   /** False while `score-accuracy` is paused: ended forecasts are settled by a later pass. */
   maySettle: boolean;
-  /** Why no set may be issued; null if one may. `refused`: the database refused it as late. */
-  noSet: "paused" | "refused" | null;
+  /** False if no set may be issued: the rounds are added, or the database refused a set as late. */
+  mayIssue: boolean;
   /**
    * Of several passes in one transaction only the last makes a snapshot and a reading: `more` if another one follows,
    * `last` if rounds of earlier ones are not in a snapshot or a reading yet.
    */
   batch?: "more" | "last";
-}
-
-/** Why no set follows a round. */
-export type NotIssuedCause =
-  /** The same response has a later on-time round. */
-  | "followed"
-  /** It was not polled. */
-  | "not_polled"
-  /** When it was last absent is unknown: first response, unreadable one before, or its item was quarantined. */
-  | "no_absent_at"
-  | "pause_over"
-  /** A stored payload is unread: it may contain the next round. */
-  | "unread"
-  | "paused"
-  | "refused";
-
-/** An on-time round of this pass that no set follows. */
-export interface NotIssued {
-  seq: bigint;
-  ordinal: bigint;
-  cause: NotIssuedCause;
 }
 
 /** A notice that opens or changes; it closes if `text` is null. */
@@ -188,8 +165,6 @@ export interface CompletePassRows extends PassRows {
   format: { from: FormatState; to: FormatState } | null;
   /** Hours of the house audit that ended, and the running one when a reading is published. */
   audits: readonly AuditRow[];
-  /** On-time rounds of this pass that no set follows; nothing is stored of them. */
-  notIssued: readonly NotIssued[];
 }
 
 /** The result of a pass. Until the rows are committed, `state` must not replace the state that the pass began with. */
