@@ -181,9 +181,6 @@ describe("an operator", () => {
       payload: { house: "alpha", note: "Bearer [redacted]", token: "[redacted]" },
       reason: "the house is on fire: connection to redis://app:***@cache:6379 refused",
       options: { attempts: 2 },
-      parent: null,
-      children: [],
-      logTotal: 0,
     });
     expect(run?.failures).toHaveLength(2);
     for (const [at, failure] of (run?.failures ?? []).entries()) {
@@ -196,27 +193,6 @@ describe("an operator", () => {
     expect(await findRun(queues, "broken", "no such run")).toBeNull();
     const kept = await queues.redis.hget(queues.get("broken").toKey(failed?.id ?? ""), "stacktrace");
     expect(kept).not.toContain("hunter2");
-  });
-
-  it("sees of a run its log, progress, result, parent and children", async () => {
-    const queues = await world.open([plain, fragile]);
-    const queue = queues.get("plain");
-    const parent = await queue.add("plain", { house: "alpha" });
-    const place = { id: parent.id ?? "", queue: `{rh-plain}:plain` };
-    const child = await queues.get("fragile").add("fragile", { house: "alpha" }, { parent: place });
-    for (const line of ["first", "second"]) await child.log(line);
-    await child.updateProgress({ rounds: 3 });
-    expect(await findRun(queues, "fragile", child.id ?? "")).toMatchObject({
-      state: "waiting",
-      logLines: ["first", "second"],
-      logTotal: 2,
-      progress: { rounds: 3 },
-      result: null,
-      parent: { queue: "plain", id: parent.id },
-    });
-    expect(await findRun(queues, "plain", parent.id ?? "")).toMatchObject({
-      children: [{ queue: "fragile", id: child.id, isDone: false }],
-    });
   });
 
   it("lists runs by state, starts a delayed one now, and cannot discard the next start of a schedule", async () => {

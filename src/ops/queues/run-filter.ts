@@ -53,7 +53,7 @@ export function rowOf(run: Run) {
 }
 
 /** The path of a run's page. */
-export function runPath({ queue, id }: { queue: string; id: string }): string {
+function runPath({ queue, id }: { queue: string; id: string }): string {
   return `/ops/queues/${encodeURIComponent(queue)}/runs/${encodeURIComponent(id)}`;
 }
 

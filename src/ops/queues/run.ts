@@ -4,13 +4,13 @@ import { opsPage } from "../contract.ts";
 import { mayDo } from "../routes.ts";
 import { orUnavailable, requireReadableQueue } from "./access.ts";
 import { pauseQueueAction } from "./pause.ts";
-import { actsFor, runPath } from "./run-filter.ts";
+import { actsFor } from "./run-filter.ts";
 
 const TONES: Partial<Record<string, Tone>> = { active: "good", failed: "bad", delayed: "warn", waiting: "info" };
 /** Fields of payloads that name something with its own page. */
 const PAGES_OF_FIELDS = { house: "/ops/houses/", run: "/ops/calibrations/runs/" } as const;
 
-/** Everything about one run: its payload, times, failed attempts, log and options. */
+/** Everything about one run: its payload, times, failed attempts and options. */
 export const queueRunPage = opsPage({
   path: "/queues/:queue/runs/:run",
   async show(parts, { visitor, params }) {
@@ -38,7 +38,6 @@ export const queueRunPage = opsPage({
         links: linksOf(run.payload),
         attemptsAllowed: queues.jobs.find(({ name }) => name === queue)?.retry.attempts ?? 1,
         acts: mayDo(pauseQueueAction, visitor.role) ? acts : [],
-        runPath,
       },
     };
   },

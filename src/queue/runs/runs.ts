@@ -9,8 +9,6 @@ export type RunState = (typeof RUN_STATES)[number];
 
 /** Runs that a search or an action reads: a queue keeps no more failed ones, see `openQueues`. */
 export const MOST_RUNS_READ = 1_000;
-const LOG_LINES = 200;
-const CHILDREN = 50;
 /** BullMQ's order of delayed runs: the time when a run is due in milliseconds, times this. */
 const DUE_FACTOR = 0x1000;
 
@@ -36,7 +34,7 @@ export interface Run {
   token: string;
 }
 
-/** Everything that Redis knows about one run, without secrets. */
+/** One run with its options, times and failed attempts, without secrets. */
 export interface RunDetail extends Omit<Run, "state"> {
   /** Besides a {@link RunState}, a state of BullMQ that no job of ours uses. */
   state: string;
@@ -48,13 +46,6 @@ export interface RunDetail extends Omit<Run, "state"> {
   stalls: number;
   /** The worker of its newest attempt, as BullMQ names it; null if it does not. */
   worker: string | null;
-  progress: unknown;
-  result: unknown;
-  logLines: string[];
-  /** The number of all log lines, of which `logLines` are the first. */
-  logTotal: number;
-  parent: { queue: string; id: string } | null;
-  children: { queue: string; id: string; isDone: boolean }[];
 }
 
 /**
@@ -87,19 +78,13 @@ export async function getRun(queues: Queues, queue: string, id: string): Promise
 }
 
 /**
- * Finds a run with all that is known about it; null if the queue has none with this id.
+ * Finds a run with its failed attempts; null if the queue has none with this id.
  * @throws UsageError if there is no such queue.
  */
 export async function findRun(queues: Queues, queue: string, id: string): Promise<RunDetail | null> {
-  const opened = queues.get(queue);
   const run = await getRun(queues, queue, id);
   if (run === null) return null;
-  const [state, logs, due, dependencies] = await Promise.all([
-    run.getState(),
-    opened.getJobLogs(id, 0, LOG_LINES - 1),
-    readDueTimes(queues, queue, [run]),
-    run.getDependencies({ processed: { count: CHILDREN }, unprocessed: { count: CHILDREN } }),
-  ]);
+  const [state, due] = await Promise.all([run.getState(), readDueTimes(queues, queue, [run])]);
   const isDue = state === "delayed" ? (due.get(id) ?? null) : null;
   return {
     ...runOf(queue, run, isRunState(state) ? state : "waiting", isDue),
@@ -109,15 +94,6 @@ export async function findRun(queues: Queues, queue: string, id: string): Promis
     failures: withoutSecrets(run.stacktrace ?? []) as string[],
     stalls: run.stalledCounter,
     worker: run.processedBy ?? null,
-    progress: withoutSecrets(run.progress),
-    result: withoutSecrets(run.returnvalue ?? null),
-    logLines: withoutSecrets(logs.logs) as string[],
-    logTotal: logs.count,
-    parent: run.parentKey === undefined ? null : placeOf(run.parentKey),
-    children: [
-      ...Object.keys(dependencies.processed ?? {}).map((key) => ({ ...placeOf(key), isDone: true })),
-      ...(dependencies.unprocessed ?? []).map((key) => ({ ...placeOf(key), isDone: false })),
-    ],
   };
 }
 
@@ -155,12 +131,6 @@ async function readDueTimes(queues: Queues, queue: string, runs: readonly Queued
       return score === null ? [] : [[id, Math.floor(Number(score) / DUE_FACTOR)] as const];
     }),
   );
-}
-
-/** The queue and the id in a key of BullMQ: `{rh-poll-house}:poll-house:42`. An id can contain colons. */
-function placeOf(key: string): { queue: string; id: string } {
-  const [, queue = "", ...id] = key.split(":");
-  return { queue, id: id.join(":") };
 }
 
 function isRunState(state: string): state is RunState {
