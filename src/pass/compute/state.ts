@@ -187,7 +187,7 @@ export interface ReplayRound {
   afterGap: boolean;
   late: boolean;
   verified: boolean | null;
-  /** 3: it has another result; 5: an operator revised it; 0: neither. 3 if both. */
+  /** 3: it has another result; 5: an operator revised it (3 if both); 0: neither. No forecast on a disputed one counts. */
   dispute: 0 | 3 | 5;
 }
 

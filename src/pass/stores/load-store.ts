@@ -7,10 +7,11 @@ import { listUnknownGaps } from "../../rounds/gaps/gaps-store.ts";
 import type { NoticeKind } from "../../rounds/notices/notices.ts";
 import type { HeldBack } from "../../rounds/intake.ts";
 import type { ForecastSetRow, HeadRow, SnapshotRow } from "../compute/rows.ts";
+import type { ReplayRound } from "../compute/state.ts";
 import { fromDatabase, optionalTime } from "../compute/times.ts";
 import { asHead, asSnapshot, listHeads, listSnapshots } from "./head-store.ts";
 import { asHeld, asKnown, type KnownRoundRow, listHeld, listNewest } from "./known-store.ts";
-import { asReplay, listReplays, REPLAYED_AT_ONCE, type ReplayRow } from "./replay-store.ts";
+import { asReplay, listReplays, REPLAYED_AT_ONCE } from "./replay-store.ts";
 import { asSet, listOpenSets, listSettled } from "./set-store.ts";
 
 /** The stored rows that the state of a table is made from. */
@@ -28,7 +29,7 @@ export interface StoredTable {
   /** Of the head's model; null before the first. */
   snapshot: SnapshotRow | null;
   /** Rounds after the snapshot and after the oldest open set, by seq; see {@link listReplayRows} for more. */
-  replay: ReplayRow[];
+  replay: ReplayRound[];
   /** False when `replay` does not reach the head. */
   isWhole: boolean;
   /** The open sets and the newest one, by cutoff. */

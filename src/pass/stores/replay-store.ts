@@ -1,28 +1,9 @@
 import type { Queryable } from "../../db/client.ts";
+import type { ReplayRound } from "../compute/state.ts";
 import { fromDatabase, optionalTime } from "../compute/times.ts";
 
-/** Rounds per replay query; a snapshot is at most 64 on-time rounds old, a window covers at most 400. */
+/** Rounds per replay query; a snapshot is at most 64 rounds old, a window covers at most 400. */
 export const REPLAYED_AT_ONCE = 1_024;
-
-/** A stored round as a replay reads it. */
-export interface ReplayRow {
-  seq: bigint;
-  /** Null when it is late. */
-  ordinal: bigint | null;
-  roundId: string;
-  hundredths: number;
-  palette: number;
-  color: number;
-  source: number;
-  requestedAt: string | null;
-  occurredAt: string | null;
-  afterGap: boolean;
-  late: boolean;
-  verified: boolean | null;
-  receivedAt: string;
-  /** 3: received with another result, 5: revised manually (3 if both), 0: neither. No forecast on a disputed one counts. */
-  dispute: 0 | 3 | 5;
-}
 
 interface StoredReplay {
   table_id: number;
@@ -30,11 +11,7 @@ interface StoredReplay {
   ordinal: bigint | null;
   round_id: string;
   hundredths: bigint;
-  palette: number;
-  color: number;
-  source: number;
   requested_at: string | null;
-  occurred_at: string | null;
   after_gap: boolean;
   late: boolean;
   verified: boolean | null;
@@ -44,8 +21,8 @@ interface StoredReplay {
 
 function replayColumns(sql: Queryable) {
   return sql`
-    r.table_id, r.seq, r.ordinal, r.round_id, r.hundredths, r.palette, r.color, r.source, r.requested_at::text,
-    r.occurred_at::text, r.received_at::text, r.after_gap, r.late, r.verified,
+    r.table_id, r.seq, r.ordinal, r.round_id, r.hundredths, r.requested_at::text, r.received_at::text, r.after_gap,
+    r.late, r.verified,
     case
       when exists (select from conflicts c where c.table_id = r.table_id and c.round_id = r.round_id) then 3
       when exists (select from round_revision v where v.table_id = r.table_id and v.round_id = r.round_id) then 5
@@ -71,7 +48,7 @@ export function listReplays(sql: Queryable, ids: readonly number[]) {
 }
 
 /** The rounds of a table after a seq, at most 1,024, by seq: for a replay that {@link loadTables} did not read whole. */
-export async function listReplayRows(sql: Queryable, tableId: number, afterSeq: bigint): Promise<ReplayRow[]> {
+export async function listReplayRows(sql: Queryable, tableId: number, afterSeq: bigint): Promise<ReplayRound[]> {
   const rows = await sql<StoredReplay[]>`
     select ${replayColumns(sql)}
     from rounds r
@@ -83,17 +60,13 @@ export async function listReplayRows(sql: Queryable, tableId: number, afterSeq: 
 }
 
 /** A round of a replay from its stored row. */
-export function asReplay(row: StoredReplay): ReplayRow {
+export function asReplay(row: StoredReplay): ReplayRound {
   return {
     seq: row.seq,
     ordinal: row.ordinal,
     roundId: row.round_id,
     hundredths: Number(row.hundredths),
-    palette: row.palette,
-    color: row.color,
-    source: row.source,
     requestedAt: optionalTime(row.requested_at),
-    occurredAt: optionalTime(row.occurred_at),
     afterGap: row.after_gap,
     late: row.late,
     verified: row.verified,
