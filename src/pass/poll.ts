@@ -139,7 +139,7 @@ async function saveWave(
       if (tries === MOST_TRIES || isConnectionError(error) || !isOwnFault(error)) throw error;
       await loadStates(passes, tableIds);
       if (refusal === "moved") continue;
-      else if (wave.length > 1) return saveEach(passes, poll, { wave, tables, before, mayWait: false }, signal);
+      else if (wave.length > 1) return saveEach(passes, poll, { wave, tables, before }, signal);
       else if (lookUpAll) keep = error;
       else lookUpAll = true;
     }
@@ -150,12 +150,13 @@ async function saveWave(
 async function saveEach(
   passes: Passes,
   poll: Poll,
-  { wave, tables, before, mayWait }: Wave,
+  { wave, tables, before }: Omit<Wave, "mayWait">,
   signal: AbortSignal,
 ): Promise<Processed & { end: EndedPoll | null }> {
+  const one = { tables, before: null, mayWait: false };
   let saved: Processed = { taken: [], noted: [] };
-  for (const one of wave)
-    saved = joined(saved, await saveWave(passes, poll, { wave: [one], tables, before: null, mayWait }, signal));
+  for (const received of wave)
+    saved = joined(saved, await saveWave(passes, poll, { ...one, wave: [received] }, signal));
   return { ...saved, end: before && (await writeEnd(passes, poll, joined(before, saved))) };
 }
 

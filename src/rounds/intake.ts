@@ -21,7 +21,6 @@ export interface Stored {
 /** What to store of a response. */
 export interface IntakePlan {
   rounds: IntakeRound[];
-  duplicates: number;
   conflicts: Conflict[];
   refused: RefusedItem[];
   gaps: OpenedGap[];
@@ -49,10 +48,9 @@ const STUCK_FROM = 6;
  * begins with the oldest round of its first response.
  */
 export function planIntake(before: TableState, response: RoundsResponse, stored: Stored, link: Link): IntakePlan {
-  const { slots, sharesRounds, duplicates, conflicts, refused } = placeItems(before, response, stored);
+  const { slots, sharesRounds, conflicts, refused } = placeItems(before, response, stored);
   const taken: IntakePlan = {
     rounds: [],
-    duplicates,
     conflicts,
     refused,
     gaps: [],
@@ -226,7 +224,7 @@ function setNewest(
   state.sameCount = isProven ? 0 : isSame ? state.sameCount + 1 : 1;
 }
 
-function stuckItem({ index, round, raw }: NewSlot): RefusedItem {
+function stuckItem({ round, raw }: NewSlot): RefusedItem {
   const reason = `the result ${round.rawValue} was received at least ${STUCK_FROM} times in a row without a proof; if the house confirms it, release the item`;
-  return { index, code: "stuck_feed", reason, roundId: round.roundId, raw };
+  return { code: "stuck_feed", reason, roundId: round.roundId, raw };
 }

@@ -18,7 +18,6 @@ export type Slot = NewSlot | { kind: "known"; round: HouseRound; known: KnownRou
 /** A round that is not stored yet. */
 export interface NewSlot {
   kind: "new";
-  index: number;
   round: HouseRound;
   /** Of a consecutive id; else null. */
   number: bigint | null;
@@ -31,13 +30,12 @@ export interface Placed {
   slots: Slot[];
   /** The response contains a stored round, so its list connects to the stored sequence. */
   sharesRounds: boolean;
-  duplicates: number;
   conflicts: Conflict[];
   refused: RefusedItem[];
 }
 
 /**
- * Sorts the items of one response: repeats are counted, different results for one round become conflicts (the first in
+ * Sorts the items of one response: repeats are left out, different results for one round become conflicts (the first in
  * the response is kept), unreadable items are refused, and the rest is put in playing order. Numbers of imports and of
  * computed rounds may jump by any amount.
  */
@@ -46,20 +44,18 @@ export function placeItems(
   { items, manner, reach }: Pick<RoundsResponse, "items" | "manner" | "reach">,
   { known, heldBack }: Stored,
 ): Placed {
-  const placed: Placed = { slots: [], sharesRounds: false, duplicates: 0, conflicts: [], refused: [] };
+  const placed: Placed = { slots: [], sharesRounds: false, conflicts: [], refused: [] };
   const firsts = new Map<string, number>();
   const candidates: (Placeable & { slot: Slot })[] = [];
   const isManual = manner === "first" || manner === "late";
   const whyFar = isManual ? () => null : believableNumbers(state, { items, reach, heldBack });
-  let index = -1; // without `entries()`, which makes an array per item
   for (const item of items) {
-    index += 1;
     const number = item.ok && state.roundIds === "consecutive" ? numberOf(item.round.roundId) : null;
     const refusal = item.ok && state.roundIds === "consecutive" ? badNumber(item, number, whyFar) : null;
     if (!item.ok || refusal !== null) {
       const roundId = item.ok ? item.round.roundId : item.roundId;
       const { code, reason } = item.ok ? (refusal ?? { code: "bad_id", reason: "" }) : item;
-      placed.refused.push({ index, code, reason, roundId, raw: item.raw });
+      placed.refused.push({ code, reason, roundId, raw: item.raw });
       candidates.push({ roundId, number: null, occurredAt: null, slot: { kind: "bad" } });
       continue;
     }
@@ -68,15 +64,13 @@ export function placeItems(
     const stored = known.get(roundId);
     const kept = firsts.get(roundId) ?? stored?.hundredths;
     if (kept !== undefined && kept !== hundredths) {
-      placed.conflicts.push({ index, roundId, kept, other: hundredths, otherRaw: round.rawValue });
-    } else if (kept !== undefined) {
-      placed.duplicates += 1;
+      placed.conflicts.push({ roundId, kept, other: hundredths, otherRaw: round.rawValue });
     }
     if (firsts.has(roundId)) continue;
     firsts.set(roundId, stored?.hundredths ?? hundredths);
     const slot: Slot =
       stored === undefined
-        ? { kind: "new", index, round, number, verified, raw }
+        ? { kind: "new", round, number, verified, raw }
         : { kind: "known", round: { ...round, hundredths: stored.hundredths }, known: stored };
     candidates.push({ roundId, number, occurredAt, slot });
   }

@@ -71,9 +71,8 @@ export interface IntakeRound {
   historyHash: string;
 }
 
-/** A quarantined item; `index` is its place in the house's list. */
+/** A quarantined item. */
 export interface RefusedItem {
-  index: number;
   code: RefusalCode;
   reason: string;
   roundId: string | null;
@@ -82,7 +81,6 @@ export interface RefusedItem {
 
 /** A round with another result than the one that was kept. */
 export interface Conflict {
-  index: number;
   roundId: string;
   kept: number;
   other: number;

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { connect, openPipeline, type Pipeline, type Sql, type Transaction } from "../../src/db/client.ts";
 import type { ForecastSetRow, ScoreSetRow } from "../../src/pass/compute/rows.ts";
 import type { CompletePassRows as PassRows } from "../../src/pass/compute/state.ts";
-import { passStatements, refusalOf, writePasses } from "../../src/pass/stores/write-store.ts";
+import { passStatements, refusalOf } from "../../src/pass/stores/write-store.ts";
 import { type CoreTable, fromNow, hashOf, makeCoreTables, payloadRow } from "../support/core-rows.ts";
 import { createCoreDatabase } from "../support/core-schema.ts";
 
@@ -558,7 +558,8 @@ describe("a head", () => {
     const table = await playedTable();
     const before = table.rows({ payloads: [payloadRow()] });
     await table.play(pipeline);
-    const error: unknown = await writePasses(pipeline, [before], []).catch((thrown: unknown) => thrown);
+    const written = pipeline.transact(passStatements(pipeline, [before], []));
+    const error: unknown = await written.catch((thrown: unknown) => thrown);
     expect(refusalOf(error)).toBe("moved");
     expect(error).toMatchObject({ code: "RH009", message: expect.stringContaining("read them again") as string });
     expect(await sql`select from payloads where table_id = ${table.id}`).toHaveLength(0);

@@ -5,7 +5,7 @@ import { createModel } from "../../src/forecasts/model/model.ts";
 import { saveModels } from "../../src/forecasts/model/models-store.ts";
 import type { ForecastSetRow, HeadRow, PayloadRow, RoundRow, ScoreSetRow } from "../../src/pass/compute/rows.ts";
 import type { CompletePassRows as PassRows } from "../../src/pass/compute/state.ts";
-import { writePasses } from "../../src/pass/stores/write-store.ts";
+import { passStatements } from "../../src/pass/stores/write-store.ts";
 import { makeHouse } from "./make.ts";
 import { tableEntry } from "./houses.ts";
 
@@ -101,7 +101,7 @@ export class CoreTable {
   /** Writes a pass and takes its head over. */
   async write(pipeline: Pipeline, changed: Partial<PassRows>): Promise<void> {
     const rows = this.rows(changed);
-    await writePasses(pipeline, [rows], []);
+    await pipeline.transact(passStatements(pipeline, [rows], []));
     this.take(rows);
   }
 

@@ -1,4 +1,4 @@
-import type { Pipeline, Queryable } from "../../db/client.ts";
+import type { Queryable } from "../../db/client.ts";
 import { codeOf } from "../../errors.ts";
 import { saveAuditsStatements } from "../../forecasts/readings/audit-store.ts";
 import { saveFormatsStatement } from "../../houses/reading/format-store.ts";
@@ -19,35 +19,19 @@ import {
 
 /**
  * Why the database refused passes. `late`: a forecast set is too late: write again without sets. `moved`: a head has another
- * version: drop the cached states. `lease_lost`: another worker has the lease. `untrue`: a row contradicts stored rows,
- * which is a bug.
+ * version: drop the cached states. `lease_lost`: another worker has the lease.
  */
-export type Refusal = "late" | "moved" | "lease_lost" | "untrue";
+export type Refusal = "late" | "moved" | "lease_lost";
 
 const REFUSALS: Readonly<Record<string, Refusal>> = {
-  RH001: "untrue",
   RH002: "late",
   RH008: "lease_lost",
   RH009: "moved",
 };
 
-/** Why the database refused the rows of {@link writePasses}; null for any other error. */
+/** Why the database refused the rows of {@link passStatements}; null for any other error. */
 export function refusalOf(error: unknown): Refusal | null {
   return REFUSALS[codeOf(error)] ?? null;
-}
-
-/**
- * Writes passes of different tables in one transaction, in about one round trip: all of them or none. `leases` are
- * those under which they were made; empty if the responses were stored before.
- *
- * @throws the database's error, see {@link refusalOf}; ConnectionLostError if the outcome is unknown
- */
-export async function writePasses(
-  pipeline: Pipeline,
-  passes: readonly PassRows[],
-  leases: readonly HeldLease[],
-): Promise<void> {
-  if (passes.length > 0) await pipeline.transact(passStatements(pipeline, passes, leases));
 }
 
 /** Rows of which a pass has any number, and those of which it has one or none. */
@@ -55,7 +39,10 @@ type Lists =
   "payloads" | "marks" | "rounds" | "gaps" | "lateNumbers" | "shownGaps" | "conflicts" | "quarantine" | "scoreSets";
 type Singles = "forecastSet" | "snapshot" | "reading";
 
-/** The statements of {@link writePasses} in their order: locks, then one per kind of row that there is. */
+/**
+ * The statements that write passes of different tables in one transaction, in their order: locks, then one per kind of
+ * row that there is. `leases` are those under which the passes were made; empty if the responses were stored before.
+ */
 export function passStatements(
   sql: Queryable,
   passes: readonly PassRows[],
