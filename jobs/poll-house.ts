@@ -133,7 +133,7 @@ async function poll(
       if (!signal.aborted) await endUnsavedPoll(passes, polled, error);
       throw error;
     }
-    log.warn({ house: id, shard }, "the lease went to another worker before this poll was saved; nothing was kept");
+    log.warn({ house: id, shard }, "another worker took the lease; what was not saved of this poll is dropped");
     return { lost: 1 };
   }
   await raiseDamageAlerts(

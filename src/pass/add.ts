@@ -5,7 +5,7 @@ import { countTables, loadTable } from "./stores/load-store.ts";
 import { pass } from "./compute/pass.ts";
 import { loadRest } from "./passes.ts";
 import { copyRounds } from "./stores/copy-rounds-store.ts";
-import { findTime, isQueuePaused } from "./stores/payload-store.ts";
+import { findTime, maySettle } from "./stores/payload-store.ts";
 import { reviseScores } from "./stores/revise-scores-store.ts";
 import type { AddedRounds, StoredResponse } from "./compute/response.ts";
 import type { CompletePassRows, PassResult, PassState, PassTime } from "./compute/state.ts";
@@ -48,7 +48,7 @@ export async function timeOfAddition(tx: Transaction): Promise<PassTime> {
   return {
     issuedAt: fromDatabase(now),
     tables: await countTables(tx),
-    maySettle: !(await isQueuePaused(tx, "score-accuracy")),
+    maySettle: await maySettle(tx),
     mayIssue: false,
   };
 }

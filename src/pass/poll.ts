@@ -25,7 +25,7 @@ export interface SavedPoll {
   waitMs: number;
 }
 
-/** Another worker took the lease before the poll was saved; nothing of it was stored. */
+/** Another worker took the lease before the poll was saved; only its earlier transactions are stored. */
 export class LeaseLostError extends Error {}
 
 /** Retries of a poll from newer states: another process may change a table at the same time. */
@@ -62,7 +62,8 @@ export async function savePoll(passes: Passes, poll: Poll, signal: AbortSignal):
 
 /**
  * Ends a poll that could not be saved as a failed one, so that its house waits longer each time: its responses may be
- * too large. Nothing of them is stored. An unreachable database is not the house's failure, and changes nothing.
+ * too large. Only those of earlier transactions are stored. An unreachable database is not the house's failure, and
+ * changes nothing.
  *
  * @throws the database's error, if even that cannot be saved
  */

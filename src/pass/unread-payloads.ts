@@ -13,7 +13,7 @@ import { joinPasses } from "./compute/join.ts";
 import { idsToLookUp } from "./compute/known-rounds.ts";
 import { pass } from "./compute/pass.ts";
 import { loadStates, type Passes } from "./passes.ts";
-import { findTime, isQueuePaused, listUnread, type UnreadPayload } from "./stores/payload-store.ts";
+import { findTime, listUnread, maySettle, type UnreadPayload } from "./stores/payload-store.ts";
 import { checkItems, gameOf, type Reader } from "./read.ts";
 import type { ReadResponse, StoredResponse } from "./compute/response.ts";
 import { KNOWN_ROUNDS, type PassResult, type PassState, type PassTime, type PayloadMark } from "./compute/state.ts";
@@ -204,7 +204,7 @@ async function compute(
   const { now, takenAt } = await findTime(passes.pipeline);
   const circumstances = {
     tables: await passes.countTables(),
-    maySettle: !(await isQueuePaused(passes.pipeline, "score-accuracy")),
+    maySettle: await maySettle(passes.pipeline),
     mayIssue: attempt.mayIssue,
   };
   const all: PassResult["rows"][] = []; // without the states: what lives on is copied by the garbage collector

@@ -107,7 +107,7 @@ export interface ReportedWorker extends Omit<WorkerProcess, "rssBytes" | "heapBy
   isLeading: boolean;
 }
 
-/** Lists the worker processes that reported within the last minute, longest running first. */
+/** Lists the worker processes, longest running first; one that was killed is listed until {@link deleteSilentWorkers}. */
 export async function listWorkers(sql: Queryable): Promise<ReportedWorker[]> {
   return sql<ReportedWorker[]>`
     select

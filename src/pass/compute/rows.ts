@@ -3,7 +3,7 @@
  * hashes lower-case hex, numbers of rounds and forecasts bigint.
  */
 
-/** A row of `table_heads`; its columns are explained in sql/core. */
+/** A row of `table_heads`; its columns are explained in sql/0003_heads.sql. */
 export interface HeadRow {
   palette: number;
   model: string;

@@ -102,10 +102,10 @@ export async function findTime(sql: Queryable): Promise<{ now: string; takenAt: 
   return { now: row.now, takenAt: performance.now() };
 }
 
-/** Whether passes of stored payloads may settle: not while `score-accuracy` is paused. */
-export async function isQueuePaused(sql: Queryable, queue: string): Promise<boolean> {
-  const [row] = await sql`select from queue_controls where queue = ${queue}`;
-  return row !== undefined;
+/** Whether passes may settle forecasts: not while `score-accuracy` is paused. */
+export async function maySettle(sql: Queryable): Promise<boolean> {
+  const [paused] = await sql`select from queue_controls where queue = 'score-accuracy'`;
+  return paused === undefined;
 }
 
 /** A payload of a poll that was read, to be compared with the rounds that are stored of it. */

@@ -47,7 +47,7 @@ export function fillGapsStatement(sql: Queryable, tableIds: string, numbers: str
     returning g.table_id`;
 }
 
-/** The open gaps of known size of these tables, oldest first, at most 1,000. */
+/** The open gaps of these tables, oldest first, at most 1,000. */
 export async function listOpenGaps(sql: Queryable, tableIds: readonly number[]): Promise<bigint[]> {
   const rows = await sql<{ id: bigint }[]>`
     select id

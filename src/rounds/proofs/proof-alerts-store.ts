@@ -2,7 +2,7 @@ import { syncAlerts } from "../../alerts/store.ts";
 import type { Sql } from "../../db/client.ts";
 import type { Log } from "../../log.ts";
 
-/** Raises one alert per table with a failed proof, and one when no failure is left; for a timer and after reading. */
+/** Keeps one alert open per table with a failed proof, and closes the others; for a timer and after reading. */
 export async function syncProofAlerts(sql: Sql, log: Log): Promise<void> {
   const failed = await sql<{ subject: string; text: string }[]>`
     select
