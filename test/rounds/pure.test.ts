@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import * as colors from "../../src/rounds/colors.ts";
 import { gapsShownWhole } from "../../src/rounds/gaps/gaps.ts";
 import { pauseBetweenPages, waitAfterAttempts } from "../../src/backfill/gap-plan.ts";
+import { verdictOf } from "../../src/rounds/notices/format-watch.ts";
 import * as notices from "../../src/rounds/notices/notices.ts";
 import * as round from "../../src/rounds/round.ts";
 import { listExamples, runExample } from "../support/examples.ts";
@@ -76,16 +77,16 @@ describe("a changed format", () => {
   const since = "2026-11-21T04:00:59Z";
 
   it("is reported if at least four of five items cannot be read", () => {
-    expect(notices.formatSentence(50, 48, since)).toBe(
+    expect(verdictOf({ items: 5, refused: 4, kept: 4, isPage: false })).toBe("refused");
+    expect(notices.formatSentence({ items: 50, refused: 48 }, since, false)).toBe(
       "the house seems to have changed its format since 2026-11-21 04:00 UTC: 48 of the 50 items of its newest response cannot be read",
     );
-    expect(notices.formatSentence(5, 4, since)).toContain("4 of the 5");
   });
 
   it("ends with a response that is mostly good, and ignores a few items or none", () => {
-    expect(notices.formatSentence(50, 39, since)).toBeNull();
-    expect(notices.formatSentence(4, 4, since)).toBeUndefined();
-    expect(notices.formatSentence(0, 0, since)).toBeUndefined();
+    expect(verdictOf({ items: 50, refused: 39, kept: 39, isPage: false })).toBe("good");
+    expect(verdictOf({ items: 4, refused: 4, kept: 4, isPage: false })).toBe("unknown");
+    expect(verdictOf({ items: 0, refused: 0, kept: 0, isPage: false })).toBe("unknown");
   });
 });
 

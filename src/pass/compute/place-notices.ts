@@ -2,10 +2,14 @@ import { listKnown } from "./known-rounds.ts";
 import type { ReadResponse } from "./response.ts";
 import type { NoticeEvent, PassState } from "./state.ts";
 import type { IntakePlan } from "../../rounds/intake.ts";
-import { nextFormat, verdictOf, type FormatState, type Verdict } from "../../rounds/notices/format-watch.ts";
-import { NoticeChanges } from "../../rounds/notices/notice-changes.ts";
-import type { NoticeKind } from "../../rounds/notices/notices.ts";
-import { noteResponse, noteUnreadable } from "../../rounds/notices/response-notices.ts";
+import { nextFormat, verdictOf, type FormatState } from "../../rounds/notices/format-watch.ts";
+import {
+  formatSentence,
+  idsSentence,
+  stuckSentence,
+  unreadableSentence,
+  type NoticeKind,
+} from "../../rounds/notices/notices.ts";
 
 /** What a response changes in the open notices of its table, and in the state of its format. */
 export interface Noticed {
@@ -14,20 +18,32 @@ export interface Noticed {
   format: FormatState;
 }
 
+/** The sentence of a notice that is open since a time; null closes it. */
+type Change = ((since: string) => string) | null;
+
 /** The notices after a response that was received at `now`. */
 export function noticesAfter(
   state: PassState,
-  read: ReadResponse & { ok: true },
+  { items, refusedByAdapter, isPage }: ReadResponse & { ok: true },
   taken: IntakePlan,
   now: string,
 ): Noticed {
-  const { items, refusedByAdapter, isPage } = read;
-  const verdict = verdictOf({ items: items.length, refused: refusedByAdapter, kept: taken.refused.length, isPage });
-  return notice(state, verdict, now, (changes, format) => {
-    const outOfOrderAfter = outOfOrder(state, taken);
-    const response = { items, refusedByAdapter, isPage, payload: { now }, outOfOrderAfter };
-    noteResponse(changes, state.table.tableId, response, taken, format.since !== null);
-  });
+  const counts = { items: items.length, refused: refusedByAdapter };
+  const verdict = verdictOf({ ...counts, kept: taken.refused.length, isPage });
+  const format = nextFormat(state.format, verdict, now);
+  const isChanged = format.since !== null;
+  const changes = new Map<NoticeKind, Change>();
+  if (verdict === "good" || verdict === "held") changes.set("format", null);
+  if (verdict === "refused") changes.set("format", (since) => formatSentence(counts, since, isChanged));
+  // a single page that cannot be read can be an accident of the house
+  if (verdict === "unreadable" && isChanged) changes.set("format", (since) => unreadableSentence(since, isChanged));
+  const { stuck } = taken;
+  if (stuck !== null) changes.set("stuck", stuck.kind === "over" ? null : (since) => stuckSentence(stuck, since));
+  const newest = outOfOrder(state, taken);
+  if (newest !== null) changes.set("ids", (since) => idsSentence(newest, since));
+  if (taken.onTime > 0) changes.set("ids", null);
+  if (taken.rounds.length > 0) changes.set("stalled", null);
+  return changed(state, format, changes, now);
 }
 
 /** After this many consecutive responses with only late new rounds, the feed is not just stale. */
@@ -45,28 +61,29 @@ function outOfOrder({ head, known }: PassState, { rounds, onTime }: IntakePlan):
 
 /** The notices after a response that cannot be read at all. */
 export function noticesAfterUnreadable(state: PassState, now: string): Noticed {
-  return notice(state, "unreadable", now, (changes, format) => {
-    noteUnreadable(changes, state.table.tableId, { payload: { now } }, format.since !== null);
-  });
+  const format = nextFormat(state.format, "unreadable", now);
+  const sentence = (since: string) => unreadableSentence(since, format.since !== null);
+  return changed(state, format, new Map([["format", sentence]]), now);
 }
 
-function notice(
-  { table, notices, format: before }: PassState,
-  verdict: Verdict,
+function changed(
+  { notices }: PassState,
+  format: FormatState,
+  changes: ReadonlyMap<NoticeKind, Change>,
   now: string,
-  apply: (changes: NoticeChanges, format: FormatState) => void,
 ): Noticed {
-  const format = nextFormat(before, verdict, now);
-  const changes = new NoticeChanges(new Map([[table.tableId, notices]]));
-  apply(changes, format);
-  const events = changes.changes().map(({ kind, text, since }) => ({ kind, text, since: since ?? null }));
-  if (events.length === 0) return { notices, events, format };
   const after = new Map(notices);
-  for (const { kind, text, since } of events) {
-    if (text === null) after.delete(kind);
-    else after.set(kind, since ?? now);
+  const events: NoticeEvent[] = [];
+  for (const [kind, sentence] of changes) {
+    if (sentence === null) {
+      if (after.delete(kind)) events.push({ kind, text: null, since: null });
+      continue;
+    }
+    const since = notices.get(kind) ?? now;
+    after.set(kind, since);
+    events.push({ kind, text: sentence(since), since });
   }
-  return { notices: after, events, format };
+  return { notices: events.length === 0 ? notices : after, events, format };
 }
 
 /** The change of a format to store; null if there is none. */

@@ -21,13 +21,6 @@ export const NOTICE_ORDER: readonly NoticeKind[] = [
 /** Hours that a notice stays open after its cause was last seen: long enough for a reader who checks once a day. */
 export const NOTICE_HOURS = { givenUpGap: 24, conflict: 24, proof: 24, quarantine: 1, model: 168 } as const;
 
-/**
- * At least this part of the items of a response, and at least this many items, must be refused to count as another
- * format.
- */
-const REFUSED_PART = 0.8;
-const REFUSED_FROM = 5;
-
 /** The gaps of a table that a notice mentions. Times are ISO 8601 UTC. */
 export interface GapFacts {
   /** Gaps with a known range. */
@@ -168,24 +161,17 @@ export function stalledSentence(since: string): string {
  * States that responses cannot be read at all; the reasons are for operators, next to each refused response.
  * `isChanged` if many in a row could not be read, which maintenance and a new format both cause.
  */
-export function unreadableSentence(since: string, isChanged = false): string {
+export function unreadableSentence(since: string, isChanged: boolean): string {
   const why = isChanged ? ": it shows error pages or changed its format" : "";
   return `the house's responses cannot be read since ${minuteText(since)}${why}`;
 }
 
-/**
- * Returns what a response shows about the house's format: a sentence if most of its items were refused, null if most
- * were good, undefined if there are too few items. `isChanged` if consecutive responses confirm it.
- */
+/** States how many items of a response were refused. `isChanged` if consecutive responses confirm another format. */
 export function formatSentence(
-  items: number,
-  refused: number,
+  { items, refused }: { items: number; refused: number },
   since: string,
-  isChanged = false,
-): string | null | undefined {
-  if (items === 0) return undefined;
-  if (refused < items * REFUSED_PART) return null;
-  if (items < REFUSED_FROM) return undefined;
+  isChanged: boolean,
+): string {
   const what = isChanged ? "changed" : "seems to have changed";
   return `the house ${what} its format since ${minuteText(since)}: ${refused} of the ${items} items of its newest response cannot be read`;
 }
