@@ -147,7 +147,7 @@ export class Shelf {
       ),
       known: this.rounds.slice(-KNOWN_ROUNDS).map((round) => {
         const { seq, roundId, hundredths, late, verified, proofHash, receivedAt } = round;
-        return { seq, roundId, hundredths, late, verified, proofHash, receivedAt };
+        return [roundId, { seq, hundredths, late, verified, proofHash, receivedAt }] as const;
       }),
       heldBack,
       unknownGaps:

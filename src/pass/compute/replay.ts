@@ -40,7 +40,7 @@ export function replay(stored: StoredState, from?: PassState): PassState {
     version,
     head,
     notedAt: head.respondedAt,
-    known: knownFrom(stored.known.map(({ roundId, ...round }) => [roundId, round])),
+    known: knownFrom(stored.known),
     heldBack: stored.heldBack,
     unknownGaps: stored.unknownGaps,
     notices: stored.notices,

@@ -206,8 +206,8 @@ export interface StoredState {
   sets: readonly (ForecastSetRow & { bands?: readonly Color[] })[];
   /** Forecasts of these sets that are settled. */
   settled: ReadonlySet<bigint>;
-  /** The newest {@link KNOWN_ROUNDS}, any order. */
-  known: readonly (KnownRound & { roundId: string })[];
+  /** The newest {@link KNOWN_ROUNDS} by id, any order. */
+  known: readonly (readonly [string, KnownRound])[];
   heldBack: ReadonlyMap<string, HeldBack>;
   unknownGaps: readonly UnknownGap[];
   notices: ReadonlyMap<NoticeKind, string>;

@@ -1,24 +1,8 @@
 import type { Queryable } from "../../db/client.ts";
 import type { HeldBack } from "../../rounds/intake.ts";
 import type { KnownRound } from "../../rounds/round.ts";
+import { HELD_ROUNDS, KNOWN_ROUNDS } from "../compute/state.ts";
 import { fromDatabase, optionalTime } from "../compute/times.ts";
-
-/** Rounds of a table that a response may list again: more than any house lists. */
-const KNOWN_ROUNDS = 128;
-/** Quarantined items of a table that a response may bring again. */
-const HELD_ITEMS = 256;
-
-/** The parts of a stored round that a later response needs. */
-export interface KnownRoundRow {
-  seq: bigint;
-  roundId: string;
-  hundredths: number;
-  late: boolean;
-  verified: boolean | null;
-  proofHash: string | null;
-  /** When the response with it was received. */
-  receivedAt: string;
-}
 
 interface StoredKnown {
   table_id: number;
@@ -60,17 +44,19 @@ export function listNewest(sql: Queryable, ids: readonly number[]) {
     ) r`;
 }
 
-/** Rounds from their stored columns. */
-export function asKnown(row: StoredKnown | undefined): KnownRoundRow[] {
-  return (row?.seqs ?? []).map((seq, at) => ({
-    seq: BigInt(seq),
-    roundId: valueAt(row?.round_ids, at),
-    hundredths: valueAt(row?.hundredths, at),
-    late: valueAt(row?.late, at),
-    verified: valueAt(row?.verified, at),
-    proofHash: valueAt(row?.proof_hashes, at),
-    receivedAt: fromDatabase(valueAt(row?.received_at, at)),
-  }));
+/** Rounds by id, from their stored columns. */
+export function asKnown(row: StoredKnown | undefined): [string, KnownRound][] {
+  return (row?.seqs ?? []).map((seq, at) => [
+    valueAt(row?.round_ids, at),
+    {
+      seq: BigInt(seq),
+      hundredths: valueAt(row?.hundredths, at),
+      late: valueAt(row?.late, at),
+      verified: valueAt(row?.verified, at),
+      proofHash: valueAt(row?.proof_hashes, at),
+      receivedAt: fromDatabase(valueAt(row?.received_at, at)),
+    },
+  ]);
 }
 
 function valueAt<Value>(values: readonly Value[] | undefined, at: number): Value {
@@ -110,7 +96,7 @@ export function listHeld(sql: Queryable, ids: readonly number[]) {
       where table_id = own.table_id
         and round_id is not null
       order by last_seen_at desc
-      limit ${HELD_ITEMS}
+      limit ${HELD_ROUNDS}
     ) q
     group by q.table_id, q.round_id`;
 }
@@ -136,7 +122,7 @@ export async function listStored(
       order by round_id -- makes the planner use the index by id
     ) r`;
   return {
-    known: new Map(asKnown(rows[0]).map(({ roundId, ...round }): [string, KnownRound] => [roundId, round])),
+    known: new Map(asKnown(rows[0])),
     heldBack: await listHeldBack(sql, tableId, roundIds),
   };
 }

@@ -6,11 +6,12 @@ import type { UnknownGap } from "../../rounds/gaps/gaps.ts";
 import { listUnknownGaps } from "../../rounds/gaps/gaps-store.ts";
 import type { NoticeKind } from "../../rounds/notices/notices.ts";
 import type { HeldBack } from "../../rounds/intake.ts";
+import type { KnownRound } from "../../rounds/round.ts";
 import type { ForecastSetRow, HeadRow, SnapshotRow } from "../compute/rows.ts";
 import type { ReplayRound } from "../compute/state.ts";
 import { fromDatabase, optionalTime } from "../compute/times.ts";
 import { asHead, asSnapshot, listHeads, listSnapshots } from "./head-store.ts";
-import { asHeld, asKnown, type KnownRoundRow, listHeld, listNewest } from "./known-store.ts";
+import { asHeld, asKnown, listHeld, listNewest } from "./known-store.ts";
 import { asReplay, listReplays, REPLAYED_AT_ONCE } from "./replay-store.ts";
 import { asSet, listOpenSets, listSettled } from "./set-store.ts";
 
@@ -36,8 +37,8 @@ export interface StoredTable {
   sets: ForecastSetRow[];
   /** Forecasts of the open sets that are settled. */
   settled: ReadonlySet<bigint>;
-  /** The newest rounds, newest first. */
-  known: KnownRoundRow[];
+  /** The newest rounds by id, newest first. */
+  known: [string, KnownRound][];
   /** Rounds with a quarantined item, by round id. */
   heldBack: Map<string, HeldBack>;
   /** A payload is unread, so no set may be issued. */
