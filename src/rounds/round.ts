@@ -1,9 +1,6 @@
 import type { FeedOrder, HouseItem, HouseRound, RefusalCode } from "../houses/contract.ts";
 import type { Color } from "./colors.ts";
 
-/** How a round was received: polled, requested or read again afterwards, computed from a later hash, or imported. */
-export type RoundSource = "poll" | "history" | "computed" | "import";
-
 /** An item of a response after its proof was checked; `verified` is null if nothing can prove it. */
 export type CheckedItem =
   { ok: true; round: HouseRound; raw: unknown; verified: true | null } | Extract<HouseItem, { ok: false }>;

@@ -6,7 +6,7 @@ import { colorOf, type Color } from "../../src/rounds/colors.ts";
 import { SOURCES } from "../../src/pass/compute/rows.ts";
 import { sevenDigits } from "../../src/pass/compute/times.ts";
 import { FIRST_PREVIOUS_HASH, historyHash, historyStrings } from "../../src/record/hashes.ts";
-import { multiplierText, numberOf, type RoundSource } from "../../src/rounds/round.ts";
+import { multiplierText, numberOf } from "../../src/rounds/round.ts";
 import { houseEntry, tableEntry } from "./houses.ts";
 
 /** A table of a test, and its house. */
@@ -93,7 +93,13 @@ export async function makePayload(
 export async function makeRound(
   sql: Queryable,
   table: { id: number },
-  changed: { roundId?: string; hundredths?: number; source?: RoundSource; late?: boolean; second?: number } = {},
+  changed: {
+    roundId?: string;
+    hundredths?: number;
+    source?: (typeof SOURCES)[number];
+    late?: boolean;
+    second?: number;
+  } = {},
 ): Promise<{ seq: bigint; roundId: string }> {
   const [head] = await sql<
     { last_seq: bigint; last_ordinal: bigint; history_hash: string; palette: number; bands: Color[] }[]

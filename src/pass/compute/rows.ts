@@ -62,7 +62,10 @@ export interface PayloadRow {
   quarantined: number | null;
 }
 
-/** The source of a round, by its number in `rounds.source`. */
+/**
+ * How a round was received, by its number in `rounds.source`: polled, requested or read again afterwards, computed from a
+ * later hash, or imported.
+ */
 export const SOURCES = ["poll", "history", "computed", "import"] as const;
 
 /** A round with its place. */
