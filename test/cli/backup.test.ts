@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { readdir, readFile, stat, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { appendAudit } from "../../src/audit/store.ts";
@@ -295,4 +295,16 @@ describe("a backup", () => {
       .ended;
     expect([nowhere.code, nowhere.stderr]).toEqual([2, expect.stringContaining("needs DATABASE_URL")]);
   }, 60_000);
+
+  test("is written into a folder, which is created, if the path has no .gz", async () => {
+    const folder = await makeFolder();
+    for (const to of [join(folder, "nightly"), join(folder, "nightly"), `${join(folder, "old.gz")}/`]) {
+      const made = await roundhouse(["backup", "--to", to, "--json"], {
+        env: { DATABASE_URL: world.url, ...NO_REDIS },
+      });
+      expect(made).toMatchObject({ code: 0, stderr: "" });
+      const { file } = JSON.parse(made.stdout) as { file: string };
+      expect([dirname(file), (await stat(file)).isFile()]).toEqual([resolve(to), true]);
+    }
+  });
 });

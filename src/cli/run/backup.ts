@@ -1,4 +1,4 @@
-import { stat } from "node:fs/promises";
+import { mkdir, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { Command } from "commander";
 import { saveBackup, type MadeBackup } from "../../backup/store.ts";
@@ -16,11 +16,14 @@ import { withDatabase } from "../session.ts";
 export function backupCommand(): Command {
   return new Command("backup")
     .description("write a consistent snapshot of the whole database to a file; everything keeps running meanwhile")
-    .requiredOption("--to <path>", "a new file, or a folder, in which the file is named by the time")
+    .requiredOption(
+      "--to <path>",
+      "a new file (.gz), or a folder, which is created if it is missing and in which the file is named by the time",
+    )
     .option("--json", "print one JSON object", false)
     .addHelpText(
       "after",
-      `${examples("backup --to /var/backups/", "backup --to today.sql.gz --json")}
+      `${examples("backup --to /var/backups/roundhouse", "backup --to today.sql.gz --json")}
 
 The file holds password hashes, second factors (encrypted with AUTH_SECRET), addresses and mails that are not sent yet:
 it may be read by its owner alone, and belongs on another machine, encrypted. AUTH_SECRET, houses.yaml and other
@@ -55,14 +58,16 @@ variables are not in it. Redis is not backed up: nothing in it is needed again.`
     });
 }
 
-/** The path of a new file. @throws UsageError if it exists. */
+/** The path of a new file; creates the folder if one is given. @throws UsageError if the file exists. */
 async function newFile(to: string): Promise<string> {
   const path = resolve(to);
   const found = await stat(path).catch((error: unknown) => {
     if (codeOf(error) === "ENOENT") return null;
     throw error;
   });
-  if (found?.isDirectory() === true) {
+  const isFolder = found?.isDirectory() ?? (to.endsWith("/") || !path.endsWith(".gz"));
+  if (isFolder) {
+    await mkdir(path, { recursive: true });
     const time = new Date().toISOString().replaceAll(/[-:]|\.\d+/g, "");
     return join(path, `roundhouse-${time}.sql.gz`);
   }
