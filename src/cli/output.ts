@@ -34,6 +34,18 @@ export function printJson(value: unknown): Promise<void> {
   return print(JSON.stringify(value, (_, item: unknown) => (typeof item === "bigint" ? Number(item) : item)));
 }
 
+/**
+ * The fields of a row under their names in JSON. Shallow: what a field contains may be data of others.
+ *
+ * @example
+ * snakeKeys({ roundId: "3", at: null }); // => { round_id: "3", at: null }
+ */
+export function snakeKeys<Row extends object>(row: Row): Record<string, Row[keyof Row & string]> {
+  const names = Object.keys(row) as (keyof Row & string)[];
+  const snake = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  return Object.fromEntries(names.map((name) => [snake(name), row[name]]));
+}
+
 /** One cell of a table; null and undefined are shown as a dash. */
 export type Cell = string | number | bigint | boolean | null | undefined;
 

@@ -20,6 +20,7 @@ beforeAll(async () => {
   await makePayload(sql, table, { second: 0, items: [makeItem(2, 1.5), makeItem(1, 1.2)] });
   await makePayload(sql, table, { second: 1, items: [makeItem(3, 2.5), makeItem(2, 1.75)] });
   await makePayload(sql, table, { second: 2, body: JSON.stringify({ games: [makeItem(4, 1.3)] }) });
+  await makePayload(sql, table, { second: 3, items: [makeItem(9, 1.1)] });
   const pipeline = openPipeline(database.url, { name: "test" });
   await normalizeRounds.run({ house: "alpha" }, testContext(sql, { passes: createPasses(pipeline) }).context);
   await pipeline.end();
@@ -39,7 +40,7 @@ async function json(...args: string[]): Promise<unknown> {
 describe("at night without a browser", () => {
   it("payloads are read again, conflicts decided and rounds corrected, and the log has every action", async () => {
     const range = ["payload", "reread", "--house", "alpha", "--from", atSecond(-60)];
-    expect(await json(...range, "--dry-run")).toMatchObject({ payloads: 3, readable: 1, rounds: 1, next: null });
+    expect(await json(...range, "--dry-run")).toMatchObject({ payloads: 4, readable: 1, rounds: 1, next: null });
     expect(await json(...range, "--reason", "new format")).toMatchObject({ readable: 1, rounds: 1 });
     const decision = ["conflict", "decide", "1", "--take", "other", "--reason", "they said so"];
     expect(await json(...decision)).toMatchObject([{ conflict_id: 1, round_id: "2", from: 1.5, to: 1.75 }]);
@@ -48,6 +49,10 @@ describe("at night without a browser", () => {
     expect(again.stderr).toContain("conflict 1 is already decided");
     const revise = ["round", "revise", "--table", "alpha/crash/global", "--round", "3", "--reason", "a test round"];
     expect(await json(...revise, "--to", "void")).toMatchObject({ round_id: "3", from: 2.5, to: null });
+    expect(await json("round", "revisions")).toMatchObject([
+      { round_id: "3", from: 2.5, to: null, conflict_id: null },
+      { round_id: "2", from: 1.5, to: 1.75, conflict_id: 1 },
+    ]);
     const entries = await sql`select surface, action from audit_log order by seq`;
     expect(entries).toEqual(
       ["payload.reread", "payload.reread", "conflict.decide", "round.revise"].map((action) => ({
@@ -55,6 +60,28 @@ describe("at night without a browser", () => {
         action,
       })),
     );
+  });
+});
+
+describe("JSON of commands", () => {
+  it("has snake_case names", async () => {
+    await json("notice", "write", "it moves", "--house", "alpha", "--reason", "they mailed us");
+    await json("account", "create", "ann@example.com");
+    const rows = (await json("payload", "list")) as { table: string; received_at: string }[];
+    const { table = "", received_at: receivedAt = "" } = rows[0] ?? {};
+    const printed = [
+      rows,
+      await json("payload", "show", table, receivedAt),
+      await json("round", "revisions"),
+      await json("gap", "list"),
+      await json("notice", "list"),
+      await json("account", "list"),
+      await json("account", "show", "ann@example.com"),
+    ];
+    for (const one of printed) {
+      expect(one).not.toEqual([]);
+      expect(JSON.stringify(one).match(/"[a-z]+[A-Z]\w*":/g)).toBeNull();
+    }
   });
 });
 

@@ -1,6 +1,8 @@
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { snakeKeys } from "../../src/cli/output.ts";
+import { listExamples, runExample } from "../support/examples.ts";
 
 const OUTPUT = join(import.meta.dirname, "../../src/cli/output.ts");
 const PRINTS = `import { coloredStatus, print } from ${JSON.stringify(OUTPUT)}; await print(coloredStatus("offline"));`;
@@ -17,3 +19,10 @@ it.each([
   expect(stderr).toBe("");
   expect(stdout).toBe(expected);
 });
+
+it.each(listExamples("src/cli/output.ts").flatMap((one) => runExample(one, { snakeKeys })))(
+  "names fields of JSON: $line",
+  ({ actual, expected }) => {
+    expect(actual).toEqual(expected);
+  },
+);

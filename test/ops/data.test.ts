@@ -618,7 +618,7 @@ describe("a caller", () => {
     const { code, stdout } = await roundhouse(["account", "show", "FAY@callers.example", "--json"], place);
     expect([code, JSON.parse(stdout)]).toMatchObject([
       0,
-      { suspendReason: "it asked for it", plan: "Pro", keys: [{}], balance: "0.00", purchases: [] },
+      { suspend_reason: "it asked for it", plan: "Pro", keys: [{}], balance: "0.00", purchases: [] },
     ]);
     expect(stdout).not.toContain(key.slice(0, -4));
     const entries = await audited("account.suspend");

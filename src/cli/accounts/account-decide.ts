@@ -17,7 +17,7 @@ import { readUsage } from "../../usage/store.ts";
 import { emailAddress, examples, someText } from "../arguments.ts";
 import { auditedOrThrow } from "../audited.ts";
 import { operator } from "../operator.ts";
-import { paint, print, printJson, printTable, shortTime } from "../output.ts";
+import { paint, print, printJson, printTable, shortTime, snakeKeys } from "../output.ts";
 import { withDatabase } from "../session.ts";
 
 const PURCHASES_SHOWN = 20;
@@ -103,7 +103,14 @@ async function show(sql: Sql, which: string, json: boolean): Promise<void> {
     listPurchases(sql, account.id, { page: 1, perPage: PURCHASES_SHOWN }),
   ]);
   if (json) {
-    return printJson({ ...account, plans, keys, usage, balance: usd(balance), purchases: purchases.rows.map(plain) });
+    return printJson({
+      ...snakeKeys(account),
+      plans: plans.map(snakeKeys),
+      keys,
+      usage: snakeKeys(usage),
+      balance: usd(balance),
+      purchases: purchases.rows.map(plain),
+    });
   }
   const state = account.suspendedAt === null ? paint.green("active") : paint.red("suspended");
   await print(`account ${account.id}: ${account.email}, ${state}, since ${shortTime(account.createdAt)}`);
@@ -145,5 +152,5 @@ async function show(sql: Sql, which: string, json: boolean): Promise<void> {
 /** A purchase with amounts in USD. */
 function plain({ id, kind, plan, madeAt, startsAt, endsAt, listedMicros, discountMicros, paidMicros }: Purchase) {
   const amounts = { listed: usd(listedMicros), discount: usd(discountMicros), paid: usd(paidMicros) };
-  return { id, kind, plan, madeAt, startsAt, endsAt, ...amounts };
+  return { ...snakeKeys({ id, kind, plan, madeAt, startsAt, endsAt }), ...amounts };
 }

@@ -1,12 +1,12 @@
 import { Command, Option } from "commander";
-import { type Account, listAccounts } from "../../callers/account-store.ts";
+import { listAccounts } from "../../callers/account-store.ts";
 import { createAccount } from "../../callers/store.ts";
 import { nested } from "../../db/nested.ts";
 import { UsageError } from "../../errors.ts";
 import { addAccountDecisions } from "./account-decide.ts";
 import { emailAddress, examples, someText, wholeNumber } from "../arguments.ts";
 import { audited } from "../audited.ts";
-import { paint, print, printJson, printTable, say, shortTime } from "../output.ts";
+import { paint, print, printJson, printTable, say, shortTime, snakeKeys } from "../output.ts";
 import { withDatabase } from "../session.ts";
 
 /** `roundhouse account …`: who holds keys and plans. */
@@ -61,7 +61,7 @@ async function list({ search = "", state, limit, json }: ListArguments): Promise
     const isSuspended = state === undefined ? null : state === "suspended";
     const wanted = { text: search, isSuspended, sort: "created", isDown: true } as const;
     const { rows, total } = await listAccounts(sql, wanted, { page: 1, perPage: limit });
-    if (json) return printJson(rows.map((row) => forPrograms(row)));
+    if (json) return printJson(rows.map(snakeKeys));
     await printTable(
       ["id", "e-mail", "state", "plan", "until", "keys", "made at", "last call"],
       rows.map((row) => [
@@ -77,20 +77,4 @@ async function list({ search = "", state, limit, json }: ListArguments): Promise
     );
     if (total > rows.length) say(`${rows.length} of ${total}; --limit shows more`);
   });
-}
-
-function forPrograms({ id, email, plan, keys, ...account }: Account): object {
-  return {
-    id,
-    email,
-    created_at: account.createdAt,
-    verified_at: account.verifiedAt,
-    suspended_at: account.suspendedAt,
-    suspend_reason: account.suspendReason,
-    suspended_by: account.suspendedBy,
-    plan,
-    plan_ends_at: account.planEndsAt,
-    keys,
-    last_used_at: account.lastUsedAt,
-  };
 }

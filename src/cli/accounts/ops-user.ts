@@ -17,7 +17,7 @@ import { UsageError } from "../../errors.ts";
 import { emailAddress, examples, someText } from "../arguments.ts";
 import { auditedOrThrow } from "../audited.ts";
 import { operator } from "../operator.ts";
-import { paint, print, printJson, printTable, say, shortTime } from "../output.ts";
+import { paint, print, printJson, printTable, say, shortTime, snakeKeys } from "../output.ts";
 import { askPassword } from "./ask-password.ts";
 import { withDatabase } from "../session.ts";
 
@@ -113,7 +113,7 @@ function addList(command: Command): void {
     .action(({ json }: { json: boolean }) =>
       withDatabase(async ({ sql }) => {
         const operators = await listOperators(sql);
-        return json ? printJson(operators.map(forPrograms)) : showOperators(operators);
+        return json ? printJson(operators.map(snakeKeys)) : showOperators(operators);
       }),
     );
 }
@@ -201,26 +201,6 @@ async function newPassword(email: string, generate: boolean): Promise<{ password
   const problem = await passwordProblem(password, email);
   if (problem !== null) throw new UsageError(problem);
   return { password, passwordHash: await hashPassword(password) };
-}
-
-function forPrograms({
-  createdAt,
-  createdBy,
-  disabledAt,
-  hasPassword,
-  hasTwoFactor,
-  seenAt,
-  ...rest
-}: Operator): object {
-  return {
-    ...rest,
-    created_at: createdAt,
-    created_by: createdBy,
-    disabled_at: disabledAt,
-    has_password: hasPassword,
-    has_two_factor: hasTwoFactor,
-    seen_at: seenAt,
-  };
 }
 
 async function showOperators(operators: Operator[]): Promise<void> {

@@ -6,7 +6,7 @@ import { type Chosen, chosenTables } from "./chosen-tables.ts";
 import { manyIds } from "../ids.ts";
 import { operator } from "../operator.ts";
 import { print, printJson, printTable, shortTime } from "../output.ts";
-import { decisionJson, decisionText, applyDecision } from "./revision-output.ts";
+import { applyDecision, decisionJson, decisionText, multiplierOf } from "./revision-output.ts";
 import { withDatabase } from "../session.ts";
 
 interface ListArguments extends Chosen {
@@ -101,13 +101,12 @@ function addDecide(command: Command): void {
 }
 
 function forPrograms(row: ListedConflict): object {
-  const multiplier = (hundredths: bigint | null) => (hundredths === null ? null : Number(hundredths) / 100);
   return {
     id: row.id,
     table: row.table,
     round_id: row.roundId,
-    kept: multiplier(row.kept),
-    other: multiplier(row.other),
+    kept: multiplierOf(row.kept),
+    other: multiplierOf(row.other),
     other_raw: row.otherRaw,
     times: row.times,
     first_seen_at: row.firstSeenAt,
@@ -117,6 +116,6 @@ function forPrograms(row: ListedConflict): object {
     decided_at: row.decidedAt,
     decided_by: row.decidedBy,
     reason: row.decision,
-    to: multiplier(row.to),
+    to: multiplierOf(row.to),
   };
 }

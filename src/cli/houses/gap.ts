@@ -7,7 +7,7 @@ import { auditedOrThrow } from "../audited.ts";
 import { type Chosen, chosenTables } from "./chosen-tables.ts";
 import { oneId } from "../ids.ts";
 import { operator } from "../operator.ts";
-import { print, printJson, printTable, shortTime } from "../output.ts";
+import { print, printJson, printTable, shortTime, snakeKeys } from "../output.ts";
 import { type Session, withDatabase } from "../session.ts";
 
 interface ListArguments extends Chosen {
@@ -41,7 +41,7 @@ function addList(command: Command): void {
       withDatabase(async ({ sql }) => {
         const filter = { tableIds: await chosenTables(sql, given), state: given.state ?? null };
         const rows = await listGaps(sql, filter, { after: null, oldestFirst: false, limit: given.limit });
-        if (given.json) return printJson(rows);
+        if (given.json) return printJson(rows.map(snakeKeys));
         await printTable(
           ["id", "table", "state", "from", "to", "missing", "filled", "attempts", "next attempt", "reason"],
           rows.map((row) => [

@@ -8,7 +8,7 @@ import { examples, houseId, someText, tableName, wholeNumber } from "../argument
 import { auditedOrThrow } from "../audited.ts";
 import { type Chosen, chosenTables } from "./chosen-tables.ts";
 import { operator } from "../operator.ts";
-import { print, printJson, printTable, shortTime } from "../output.ts";
+import { print, printJson, printTable, shortTime, snakeKeys } from "../output.ts";
 import { withDatabase } from "../session.ts";
 import { findTableByName } from "../table-name.ts";
 
@@ -49,7 +49,7 @@ function addList(command: Command): void {
         const isOpen = given.state === undefined ? null : given.state === "open";
         const filter = { tableIds: await chosenTables(sql, given), kind: given.kind ?? null, isOpen };
         const rows = await listNotices(sql, filter, { after: null, oldestFirst: false, limit: given.limit });
-        if (given.json) return printJson(rows);
+        if (given.json) return printJson(rows.map(snakeKeys));
         await printTable(
           ["id", "table", "kind", "opened", "ended", "by", "text"],
           rows.map((row) => [

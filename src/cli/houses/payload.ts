@@ -4,7 +4,12 @@ import { variablesOf } from "../../config/environment.ts";
 import { UsageError } from "../../errors.ts";
 import { createProver } from "../../houses/fairness/prove.ts";
 import { loadHouseToRead } from "../../houses/store.ts";
-import { findPayload, listPayloads, type PayloadState } from "../../rounds/lists/payload-list-store.ts";
+import {
+  findPayload,
+  type ListedPayload,
+  listPayloads,
+  type PayloadState,
+} from "../../rounds/lists/payload-list-store.ts";
 import { rereadRange } from "../../reread/reread.ts";
 import { placeText, readPlace, type Reread } from "../../reread/reread-report.ts";
 import { countToReread, type RereadPlace, type RereadRange } from "../../reread/reread-store.ts";
@@ -15,7 +20,7 @@ import { type Chosen, chosenTables } from "./chosen-tables.ts";
 import { withProgress } from "../long-work.ts";
 import { moment } from "../time-argument.ts";
 import { operator } from "../operator.ts";
-import { print, printJson, printTable } from "../output.ts";
+import { print, printJson, printTable, snakeKeys } from "../output.ts";
 import { type Session, withDatabase } from "../session.ts";
 import { findTableByName } from "../table-name.ts";
 
@@ -118,21 +123,7 @@ async function list({ sql }: Session, { house, table, state, from, to, limit, js
   const tableIds = await chosenTables(sql, { ...(house && { house }), ...(table && { table }) });
   const filter = { tableIds, state: state ?? null, from: from ?? null, to: to ?? null };
   const rows = await listPayloads(sql, filter, { after: null, oldestFirst: false, limit });
-  if (json)
-    return printJson(
-      rows.map((listed) => {
-        const { tableId: _, refusedReason, newRounds, requestedAt, receivedAt, rereadAt, isKept, ...row } = listed;
-        return {
-          ...row,
-          requested_at: requestedAt,
-          received_at: receivedAt,
-          refused_reason: refusedReason,
-          new_rounds: newRounds,
-          reread_at: rereadAt,
-          kept: isKept,
-        };
-      }),
-    );
+  if (json) return printJson(rows.map(forPrograms));
   await printTable(
     ["table", "received", "kind", "status", "bytes", "state", "items", "new", "apart", "reason"],
     rows.map((row) => [
@@ -161,11 +152,17 @@ async function show(
       `${table} has no payload received at ${receivedAt}; see \`payload list\`, and note that payloads expire after PAYLOAD_RETENTION_HOURS`,
     );
   }
-  const { body, ...facts } = payload;
+  const { body, ...row } = payload;
+  const facts = forPrograms(row);
   const text = gunzipSync(body).toString("utf8");
   if (json) return printJson({ ...facts, body: text });
-  const lines = Object.entries(facts).map(([name, value]) => `${name.padEnd(20)} ${value ?? "-"}`);
+  const lines = Object.entries(facts).map(([name, value]) => `${name.padEnd(22)} ${value ?? "-"}`);
   await print(`${lines.join("\n")}\n\n${text}`);
+}
+
+function forPrograms(listed: ListedPayload) {
+  const { tableId: _, isKept: kept, ...row } = listed;
+  return { ...snakeKeys(row), kept };
 }
 
 async function reread({ sql, settings }: Session, given: RereadArguments): Promise<void> {

@@ -8,7 +8,7 @@ import { auditedOrThrow } from "../audited.ts";
 import { type Chosen, chosenTables } from "./chosen-tables.ts";
 import { manyIds, oneId } from "../ids.ts";
 import { operator } from "../operator.ts";
-import { print, printJson, printTable, shortTime } from "../output.ts";
+import { print, printJson, printTable, shortTime, snakeKeys } from "../output.ts";
 import { withDatabase } from "../session.ts";
 
 interface ListArguments extends Chosen {
@@ -83,7 +83,7 @@ function addShow(command: Command): void {
         if (item === null) throw new UsageError(`there is no item ${id} in quarantine`);
         if (json) return printJson(forPrograms(item));
         const { item: raw, ...facts } = item;
-        const lines = Object.entries(facts).map(([name, value]) => `${name.padEnd(16)} ${value ?? "-"}`);
+        const lines = Object.entries(snakeKeys(facts)).map(([name, value]) => `${name.padEnd(20)} ${value ?? "-"}`);
         await print(`${lines.join("\n")}\n\n${raw}`);
       }),
     );
@@ -111,17 +111,7 @@ function decision(name: "discard" | "release", state: "discarded" | "released", 
     );
 }
 
-function forPrograms({ roundId, payloadReceivedAt, firstSeenAt, lastSeenAt, ...row }: ListedItem): object {
-  const { tableId: _, decidedBy, decisionReason, decidedAt, stored, ...rest } = row;
-  return {
-    ...rest,
-    round_id: roundId,
-    payload_received_at: payloadReceivedAt,
-    first_seen_at: firstSeenAt,
-    last_seen_at: lastSeenAt,
-    stored_hundredths: stored,
-    decided_by: decidedBy,
-    decision_reason: decisionReason,
-    decided_at: decidedAt,
-  };
+function forPrograms(item: ListedItem): object {
+  const { tableId: _, stored, ...row } = item;
+  return { ...snakeKeys(row), stored_hundredths: stored };
 }

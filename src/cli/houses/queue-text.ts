@@ -1,12 +1,10 @@
 import { groupFailures, type QueueState, type Run } from "../../queue/runs/inspect.ts";
-import { paint, printTable, say } from "../output.ts";
+import { paint, printTable, say, snakeKeys } from "../output.ts";
 
 /** The JSON form of a queue. */
-export function stateForPrograms({ waitingSince, activeSince, paused, ...state }: QueueState): object {
+export function stateForPrograms({ paused, ...state }: QueueState): object {
   return {
-    ...state,
-    waiting_since: waitingSince,
-    active_since: activeSince,
+    ...snakeKeys(state),
     paused: paused && { at: paused.pausedAt, by: paused.pausedBy, reason: paused.reason, until: paused.until },
   };
 }

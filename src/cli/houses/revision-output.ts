@@ -47,6 +47,7 @@ export function decisionText({ table, roundId, from, to, voided, windows }: Deci
   return `round ${roundId} of ${table} ${what}; ${voided} scored forecasts became void, ${windows} of them windows`;
 }
 
-function multiplierOf(hundredths: bigint | null): number | null {
+/** A result in JSON: a multiplier, or null if it is void. */
+export function multiplierOf(hundredths: bigint | null): number | null {
   return hundredths === null ? null : Number(hundredths) / 100;
 }

@@ -1,11 +1,11 @@
 import { Command, InvalidArgumentError } from "commander";
 import { parseMultiplier } from "../../houses/reading/multiplier.ts";
 import { reviseRound, resultText } from "../../corrections/revision.ts";
-import { listRevisions } from "../../corrections/revision-store.ts";
+import { type ListedRevision, listRevisions } from "../../corrections/revision-store.ts";
 import { examples, someText, tableName, wholeNumber } from "../arguments.ts";
 import { operator } from "../operator.ts";
-import { print, printJson, printTable, shortTime } from "../output.ts";
-import { decisionJson, decisionText, applyDecision } from "./revision-output.ts";
+import { print, printJson, printTable, shortTime, snakeKeys } from "../output.ts";
+import { applyDecision, decisionJson, decisionText, multiplierOf } from "./revision-output.ts";
 import { withDatabase } from "../session.ts";
 import { findTableByName } from "../table-name.ts";
 
@@ -77,7 +77,7 @@ function addRevisions(command: Command): void {
         const table = given.table === undefined ? null : await findTableByName(sql, given.table);
         const asked = { tableId: table?.id ?? null, roundId: given.round ?? null, limit: given.limit };
         const rows = await listRevisions(sql, asked);
-        if (given.json) return printJson(rows);
+        if (given.json) return printJson(rows.map(revisionJson));
         await printTable(
           ["id", "table", "round", "from", "to", "at", "by", "reason"],
           rows.map((row) => [
@@ -93,6 +93,10 @@ function addRevisions(command: Command): void {
         );
       }),
     );
+}
+
+function revisionJson({ from, to, ...row }: ListedRevision): object {
+  return { ...snakeKeys(row), from: multiplierOf(from), to: multiplierOf(to) };
 }
 
 /** In an object, since commander ignores a parser that returns null. */

@@ -8,7 +8,7 @@ import { VERSION } from "../../version.ts";
 import { examples } from "../arguments.ts";
 import { audited } from "../audited.ts";
 import { listenForInterruption } from "../interruption.ts";
-import { print, printJson } from "../output.ts";
+import { print, printJson, snakeKeys } from "../output.ts";
 import { progressBar } from "../progress.ts";
 import { withDatabase } from "../session.ts";
 
@@ -47,7 +47,7 @@ variables are not in it. Redis is not backed up: nothing in it is needed again.`
               () => ({ action: "database.backup", target: made.file, after: { ...made } }),
             );
             progress.end();
-            await (json ? printJson(factsOf(made)) : print(sentence(made)));
+            await (json ? printJson(snakeKeys(made)) : print(sentence(made)));
           } finally {
             progress.end();
             interruption.end();
@@ -73,10 +73,6 @@ async function newFile(to: string): Promise<string> {
   }
   if (found !== null) throw new UsageError(`${path} is there already; give a new file, or a folder`);
   return path;
-}
-
-function factsOf({ file, snapshotAt, bytes, sha256, rows }: MadeBackup) {
-  return { file, snapshot_at: snapshotAt, bytes, sha256, rows };
 }
 
 function sentence({ file, snapshotAt, bytes, sha256, rows }: MadeBackup): string {
