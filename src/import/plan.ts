@@ -69,7 +69,7 @@ export function createPlanner(options: PlanOptions): Planner {
       let lines = ordered;
       if (commaDecimals !== null && unclear.length > 0) {
         lines = without(lines, unclear);
-        refused.push(...(await refuseUnclear(sql, staging, unclear, commaDecimals)));
+        await refuseUnclear(sql, staging, { unclear, commaDecimals, refused });
         survey.thousands = { count: 0, line: null };
       }
       survey.order = found;
@@ -86,15 +86,12 @@ export function createPlanner(options: PlanOptions): Planner {
 async function refuseUnclear(
   sql: Sql,
   staging: string,
-  unclear: readonly number[],
-  commaDecimals: number,
-): Promise<ImportPlan["refused"]> {
-  const refused: ImportPlan["refused"] = [];
+  { unclear, commaDecimals, refused }: { unclear: number[]; commaDecimals: number; refused: ImportPlan["refused"] },
+): Promise<void> {
   for (let from = 0; from < unclear.length; from += ROWS_AT_ONCE) {
     const rows = await listStagedLines(sql, staging, Int32Array.from(unclear.slice(from, from + ROWS_AT_ONCE)));
     for (const { line, multiplier } of rows) refused.push({ line, reason: unclearReason(multiplier, commaDecimals) });
   }
-  return refused;
 }
 
 function unclearReason(text: string | null, commaDecimals: number): string {

@@ -419,6 +419,14 @@ describe("a multiplier with three digits after a mark", () => {
     ]);
   });
 
+  it("is refused in a file with more of them than a call takes arguments", async () => {
+    const table = await makeTable(sql);
+    const many = Array.from({ length: 150_000 }, (_, n): Row => [`${n + 2}`, "1,870"]);
+    const imported = await importRows(table, [["1", "2,04"], ...many], { multiplierShape, dryRun: true });
+    expect(imported).toMatchObject({ read: 150_001, inserted: 1 });
+    expect(imported.refused).toHaveLength(150_000);
+  });
+
   it("is read as thousands after a comma in any other file, and counted", async () => {
     const table = await makeTable(sql);
     const imported = await importRows(table, [rows[0]!, rows[3]!], { multiplierShape });
