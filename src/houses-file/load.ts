@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { parseDocument } from "yaml";
+import { type Document, parseDocument } from "yaml";
 import { z } from "zod";
 import { pathText, toProblem } from "../config/problems.ts";
 import type { Variables } from "../config/environment.ts";
@@ -34,7 +34,7 @@ export function loadHouses(file: string, variables: Variables, options: { allowP
     throw new UsageError(`the houses file ${file} is not YAML:`, problems);
   }
   const problems: Problem[] = [];
-  const raw: unknown = document.toJS();
+  const raw = valueOf(document, file);
   const outer = z.strictObject({ houses: z.array(z.record(z.string(), z.unknown())).min(1) }).safeParse(raw);
   if (!outer.success) {
     throw new UsageError(`the houses file ${file} is not usable:`, outer.error.issues.map(toProblem));
@@ -57,6 +57,15 @@ export function loadHouses(file: string, variables: Variables, options: { allowP
   problems.push(...repeatedHouses(outer.data.houses));
   if (problems.length > 0) throw new UsageError(`the houses file ${file} is not usable:`, problems);
   return houses;
+}
+
+/** The value of a document. Aliases are not limited: the operator wrote the file. @throws UsageError if one has no anchor. */
+function valueOf(document: Document, file: string): unknown {
+  try {
+    return document.toJS({ maxAliasCount: -1 });
+  } catch (error) {
+    throw new UsageError(`the houses file ${file} is not usable: ${reasonOf(error)}`);
+  }
 }
 
 /** The parts that are checked even if the rest of a house is invalid, so that all problems are reported together. */

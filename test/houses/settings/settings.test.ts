@@ -3,6 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
+import { UsageError } from "../../../src/errors.ts";
 import { adapters } from "../../../src/houses/adapters/index.ts";
 import { houseSettings } from "../../../src/houses/settings/settings.ts";
 import { tableEntry } from "../../support/houses.ts";
@@ -86,6 +87,36 @@ describe("an adapter in houses.yaml", () => {
     expect(problems({}, { requests_per_minute: 0 })).toHaveLength(1);
     expect(problems({}, { user_agent: "two\nlines" })).toHaveLength(1);
     expect(problems({}, { requests_per_minute: 30, user_agent: "Roundhouse (ann@example.org)" })).toEqual([]);
+  });
+});
+
+describe("aliases of YAML", () => {
+  const load = async (text: string) => {
+    const folder = await mkdtemp(path.join(tmpdir(), "houses-"));
+    const file = path.join(folder, "houses.yaml");
+    await writeFile(file, text);
+    try {
+      return loadHouses(file, () => undefined, { allowPrivate: false });
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  };
+
+  it("may be as many as there are tables", async () => {
+    const table = JSON.stringify(tableEntry());
+    const colors = /"colors":(\[.*?\])/.exec(table)?.[1] ?? "";
+    const tables = Array.from({ length: 150 }, (_, n) => {
+      const anchored = n === 0 ? `&c ${colors}` : "*c ";
+      return `      - ${table.replace(colors, anchored).replace(/"market":"[^"]*"/, `"market":"m${n}"`)}`;
+    });
+    const house = "houses:\n  - id: acme\n    name: Acme\n    base_url: https://acme.example\n    tables:";
+    const [loaded] = await load([house, ...tables].join("\n"));
+    expect(loaded?.settings.tables).toHaveLength(150);
+  });
+
+  it("that are mistyped are reported as the file's error", async () => {
+    await expect(load("houses: *nowhere\n")).rejects.toThrow(UsageError);
+    await expect(load("houses: *nowhere\n")).rejects.toThrow(/houses\.yaml is not usable: .*nowhere/);
   });
 });
 
