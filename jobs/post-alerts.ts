@@ -28,9 +28,10 @@ export default job({
 
   async run(_, { sql, settings, log, signal }) {
     const { STAFF_WEBHOOK_URL: url, PUBLIC_URL: site } = settings;
-    const alerts = url === undefined ? [] : await listAlertsToPost(sql);
-    if (url === undefined || alerts.length === 0) return { posted: 0 };
-    const reason = await postMessage(url, alertMessage(alerts, site ?? null), signal);
+    const pending = url === undefined ? [] : await listAlertsToPost(sql);
+    if (url === undefined || pending.length === 0) return { posted: 0 };
+    const { text: message, alerts } = alertMessage(pending, site ?? null);
+    const reason = await postMessage(url, message, signal);
     if (reason !== null) {
       const seconds = await savePostFailure(sql, reason);
       log.warn({ alerts: alerts.length }, `the staff webhook did not accept a message: ${reason}`);

@@ -20,17 +20,26 @@ export interface ReportedAlert {
 const LONGEST_MESSAGE = 10_000;
 
 /**
- * The chat message about alerts that opened or ended: those that are open first. `site` is our public address.
+ * The chat message about alerts that opened or ended, those that are open first, and the alerts that fit into it: at least
+ * one. `site` is our public address.
  *
  * @example
  * const disk = { kind: "disk", subject: "a", text: "it is full", openedAt: "2026-11-21T04:00:12.000000Z", closedAt: null, isNew: true };
- * alertMessage([disk], null); // => "Alert: disk (a)\n\nOPEN since 2026-11-21 04:00Z: disk (a)\nit is full\n\nBoard: /ops"
+ * alertMessage([disk], null).text; // => "Alert: disk (a)\n\nOPEN since 2026-11-21 04:00Z: disk (a)\nit is full\n\nBoard: /ops"
  */
-export function alertMessage(alerts: readonly ReportedAlert[], site: string | null): string {
-  const { open, over } = sorted(alerts);
+export function alertMessage(alerts: readonly ReportedAlert[], site: string | null) {
+  const all = sorted(alerts);
+  const fitting: ReportedAlert[] = [];
+  let length = subjectOf(all.open, all.over).length;
+  for (const alert of [...all.open, ...all.over]) {
+    length += `\n\n${paragraphOf(alert)}`.length;
+    if (length > LONGEST_MESSAGE && fitting.length > 0) break;
+    fitting.push(alert);
+  }
+  const { open, over } = sorted(fitting);
   const board = `Board: ${site?.replace(/\/$/, "") ?? ""}/ops`;
-  const text = [subjectOf(open, over), ...[...open, ...over].map(paragraphOf)].join("\n\n");
-  return `${cut(text, LONGEST_MESSAGE)}\n\n${board}`;
+  const text = [subjectOf(open, over), ...fitting.map(paragraphOf)].join("\n\n");
+  return { text: `${cut(text, LONGEST_MESSAGE)}\n\n${board}`, alerts: fitting };
 }
 
 function sorted(alerts: readonly ReportedAlert[]): { open: ReportedAlert[]; over: ReportedAlert[] } {

@@ -75,6 +75,19 @@ describe("the staff webhook", () => {
     expect((await post()).isWork).toBe(false);
   });
 
+  it("gets every alert, in as many messages as they need", async () => {
+    const long = "x".repeat(1_400);
+    for (let n = 0; n < 12; n += 1)
+      await openAlert(sql, context.log, { kind: "disk", subject: `host ${n}:`, text: long });
+    const posted: unknown[] = [];
+    while ((await post()).isWork) posted.push(received.length);
+    const texts = received.map(({ body }) => (body as { text: string }).text);
+    expect(texts.length).toBeGreaterThan(1);
+    for (const one of texts) expect(one.length).toBeLessThanOrEqual(10_100);
+    for (let n = 0; n < 12; n += 1)
+      expect(texts.filter((one) => one.includes(`(host ${n}:)\n${long}`))).toHaveLength(1);
+  });
+
   it("gets text of a house as text: no mention of everyone, and no link under other words", async () => {
     const reason = "<!channel> <https://evil.example|Sign in> & @here @Channel, ask ann@all.example";
     await openAlert(sql, context.log, { ...disk, text: reason });
