@@ -8,7 +8,10 @@ import { UsageError } from "../errors.ts";
 import { withoutPassword } from "../log.ts";
 import { say } from "./output.ts";
 
-/** The servers of a command: the configured ones, else those of the instance that runs on DATA_DIR. */
+/**
+ * The servers of a command: the configured ones, else those of the instance that runs on DATA_DIR. If one URL is set, the
+ * other is the instance's only if it uses the same server: a database belongs to one Redis.
+ */
 export interface Found {
   settings: Settings;
   databaseUrl: string | undefined;
@@ -27,20 +30,22 @@ export async function findServers(): Promise<Found> {
     say(`the roundhouse that ran on ${DATA_DIR} (pid ${facts.dead}) is gone; the next start cleans up after it`);
   }
   const running = facts === null || "dead" in facts ? null : facts;
+  const isSame =
+    running !== null &&
+    (DATABASE_URL === undefined || DATABASE_URL === running.database_url) &&
+    (REDIS_URL === undefined || REDIS_URL === running.redis_url);
   return {
     settings,
-    databaseUrl: DATABASE_URL ?? running?.database_url,
-    redisUrl: REDIS_URL ?? running?.redis_url,
+    databaseUrl: DATABASE_URL ?? (isSame ? running.database_url : undefined),
+    redisUrl: REDIS_URL ?? (isSame ? running.redis_url : undefined),
     running,
   };
 }
 
 /** What a command's work receives. */
-export interface Session {
+export interface Session extends Found {
   sql: Sql;
-  settings: Settings;
   databaseUrl: string;
-  redisUrl: string | undefined;
 }
 
 /**
@@ -51,8 +56,9 @@ export async function withDatabase<Result>(
   work: (session: Session) => Promise<Result>,
   options: { patient?: boolean } = {},
 ): Promise<Result> {
-  const { settings, databaseUrl, redisUrl } = await findServers();
-  if (databaseUrl === undefined) throw new Error(nothingRuns("DATABASE_URL"));
+  const found = await findServers();
+  const { settings, databaseUrl } = found;
+  if (databaseUrl === undefined) throw new Error(missingText("DATABASE_URL", found));
   await requireDatabase(settings.DATABASE_DIRECT_URL ?? databaseUrl);
   const { DATABASE_DIRECT_URL: directUrl } = settings;
   const patient = options.patient === true;
@@ -60,14 +66,14 @@ export async function withDatabase<Result>(
   return withConnections(
     patient ? (directUrl ?? databaseUrl) : databaseUrl,
     { name: "command", max: 2, use: patient ? "bulk" : "long", pooled: !patient && directUrl !== undefined },
-    (sql) => work({ sql, settings, databaseUrl, redisUrl }),
+    (sql) => work({ ...found, sql, databaseUrl }),
   );
 }
 
 /** The Redis of a session. @throws Error if there is none. */
-export function requireRedis({ redisUrl }: Pick<Session, "redisUrl">): string {
-  if (redisUrl === undefined) throw new Error(nothingRuns("REDIS_URL"));
-  return redisUrl;
+export function requireRedis(found: Found): string {
+  if (found.redisUrl === undefined) throw new Error(missingText("REDIS_URL", found));
+  return found.redisUrl;
 }
 
 /**
@@ -95,6 +101,10 @@ export async function reaching<Result>(databaseUrl: string, work: () => Promise<
   }
 }
 
-function nothingRuns(variable: string): string {
+function missingText(variable: "DATABASE_URL" | "REDIS_URL", { running }: Found): string {
+  if (running !== null) {
+    const other = variable === "REDIS_URL" ? "DATABASE_URL" : "REDIS_URL";
+    return `expected the ${other} of the roundhouse that runs on DATA_DIR (pid ${running.pid}), found another; set ${variable} too, or neither`;
+  }
   return `nothing is running here; start it with \`npm start\`, or set ${variable} (DATA_DIR is where a running one is looked for)`;
 }

@@ -200,6 +200,26 @@ describe("finding the servers", () => {
     expect(await roundhouse(["table", "list"], { env: { ...env, DATA_DIR: folder } })).toMatchObject({ code: 0 });
   });
 
+  it("never combines one server with the other server of an instance that does not use it", async () => {
+    const folder = await makeFolder();
+    const dead = { DATABASE_URL: "postgres://app@127.0.0.1:9/other", REDIS_URL: "redis://127.0.0.1:9/1" };
+    const facts = { pid: process.pid, started_at: "", version: "0.1.0", url: null, worker_url: null };
+    const runAt = (database_url: string | undefined, redis_url: string | undefined) =>
+      writeFile(
+        join(folder, "run.json"),
+        JSON.stringify({ ...facts, database_url, redis_url, demo_house_url: null, api_key: null }),
+      );
+    const ask = (name: "DATABASE_URL" | "REDIS_URL") =>
+      roundhouse(["queue", "list", "--json"], { env: { [name]: env[name] ?? "", DATA_DIR: folder } });
+    await runAt(dead.DATABASE_URL, env["REDIS_URL"]);
+    expect(await ask("DATABASE_URL")).toMatchObject({ code: 1, stderr: expect.stringContaining("set REDIS_URL too") });
+    await runAt(env["DATABASE_URL"], dead.REDIS_URL);
+    expect(await ask("REDIS_URL")).toMatchObject({ code: 1, stderr: expect.stringContaining("set DATABASE_URL too") });
+    await runAt(env["DATABASE_URL"], env["REDIS_URL"]);
+    expect(await ask("DATABASE_URL")).toMatchObject({ code: 0 });
+    expect(await ask("REDIS_URL")).toMatchObject({ code: 0 });
+  });
+
   it("names the database that cannot be reached, without its password", async () => {
     const unreachable = { DATABASE_URL: "postgres://app:geheim@127.0.0.1:9/none" };
     const { code, stderr } = await roundhouse(["table", "list"], { env: unreachable });

@@ -26,6 +26,8 @@ const SILENT_MS = 60_000;
 /** One line lists at most this many houses; `house list` has all. */
 const MOST_NAMED = 5;
 
+/** Neither set, nor of an instance here that has the other server. */
+const NOTHING_FOUND = "no server is set, and no instance runs here with these settings";
 const START_ADVICE = "start it with `npm start`, or set DATABASE_URL and REDIS_URL";
 
 /** Checks this machine: Node and the data folder. */
@@ -116,7 +118,7 @@ async function nearestFolder(folder: string): Promise<string> {
 
 async function checkPostgres(url: string | undefined): Promise<Finding> {
   const check = "postgres";
-  if (url === undefined) return fail(check, "nothing is running here", START_ADVICE);
+  if (url === undefined) return fail(check, NOTHING_FOUND, START_ADVICE);
   try {
     const { version, versionText, connections, mostConnections } = await readDatabaseFacts(url);
     const found = `${versionText}, ${connections} of ${mostConnections} connections, ${withoutPassword(url)}`;
@@ -133,7 +135,7 @@ async function checkPostgres(url: string | undefined): Promise<Finding> {
 
 async function checkRedisServer(url: string | undefined): Promise<Finding> {
   const check = "redis";
-  if (url === undefined) return fail(check, "nothing is running here", START_ADVICE);
+  if (url === undefined) return fail(check, NOTHING_FOUND, START_ADVICE);
   try {
     const { version, nodes } = await checkRedis(url);
     return ok(check, `${version}, ${nodes > 1 ? `${nodes} nodes, ` : ""}noeviction, ${withoutPassword(url)}`);
