@@ -78,7 +78,7 @@ describe("who may import whom", () => {
       ["src/http", "src/api", "src/serve", "src/site", "src/frame", "src/ops", "src/console"],
     ],
     [
-      ["commander", "cli-table3", "cli-progress"],
+      ["commander", "cli-progress"],
       ["src/cli", "src/main.ts"],
     ],
   ])("%j are imported only below %j", (packages, folders) => {

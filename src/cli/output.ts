@@ -1,5 +1,4 @@
-import { styleText } from "node:util";
-import Table from "cli-table3";
+import { stripVTControlCharacters, styleText } from "node:util";
 
 const style = (format: "bold" | "cyan" | "green" | "red" | "yellow") => (text: string | number | bigint) =>
   styleText(format, `${text}`);
@@ -49,17 +48,25 @@ export function snakeKeys<Row extends object>(row: Row): Record<string, Row[keyo
 /** One cell of a table; null and undefined are shown as a dash. */
 export type Cell = string | number | bigint | boolean | null | undefined;
 
-/** Prints columns without a frame, readable in a terminal and by `awk`. */
+/** Prints columns without a frame, readable in a terminal and by `awk`: one line per row. */
 export function printTable(head: string[], rows: Cell[][]): Promise<void> {
-  const table = new Table({
-    head: head.map((title) => paint.bold(title)),
-    chars: NO_FRAME,
-    style: { head: [], border: [], "padding-left": 0, "padding-right": 2 },
-  });
-  for (const row of rows) table.push(row.map((cell) => `${cell ?? "-"}`));
-  const lines = table.toString().split("\n");
-  return print(lines.map((line) => line.trimEnd()).join("\n"));
+  const lines = [
+    head.map((title) => paint.bold(title)),
+    ...rows.map((row) => row.map((cell) => `${cell ?? "-"}`.replaceAll(/\s*\n\s*/g, " "))),
+  ];
+  const widths = head.map((_, column) => lines.reduce((most, line) => Math.max(most, widthOf(line[column] ?? "")), 0));
+  const padded = (cell: string, column: number) => cell + " ".repeat((widths[column] ?? 0) - widthOf(cell));
+  return print(lines.map((line) => line.map(padded).join("  ").trimEnd()).join("\n"));
 }
+
+/** The columns of a terminal that a text takes: two for a wide letter, none for a color or an accent on a letter. */
+function widthOf(text: string): number {
+  const letters = stripVTControlCharacters(text).replaceAll(/\p{Mark}/gu, "");
+  if (/^[\0-\u02ff]*$/.test(letters)) return letters.length;
+  return [...letters].reduce((width, letter) => width + (WIDE.test(letter) ? 2 : 1), 0);
+}
+
+const WIDE = /[\p{sc=Han}\p{sc=Hangul}\p{sc=Hiragana}\p{sc=Katakana}\p{Emoji_Presentation}\uff01-\uff60]/u;
 
 /** The status of a house or table, in its color. */
 export function coloredStatus(status: "live" | "stale" | "offline" | "paused"): string {
@@ -71,13 +78,3 @@ export function coloredStatus(status: "live" | "stale" | "offline" | "paused"): 
 export function shortTime(time: string | null): string | null {
   return time === null ? null : `${time.slice(0, 19).replace("T", " ")}Z`;
 }
-
-const NO_FRAME = Object.fromEntries(
-  [
-    ["top", "bottom", "left", "right", "mid", "middle"],
-    ["top-mid", "top-left", "top-right", "bottom-mid", "bottom-left", "bottom-right"],
-    ["left-mid", "mid-mid", "right-mid"],
-  ]
-    .flat()
-    .map((part) => [part, ""]),
-);

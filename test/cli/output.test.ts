@@ -1,5 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
+import { stripVTControlCharacters } from "node:util";
 import { expect, it } from "vitest";
 import { snakeKeys } from "../../src/cli/output.ts";
 import { listExamples, runExample } from "../support/examples.ts";
@@ -18,6 +19,24 @@ it.each([
   });
   expect(stderr).toBe("");
   expect(stdout).toBe(expected);
+});
+
+it("pads columns by what a terminal shows, and takes no longer for each row if there are many", () => {
+  const script = (rows: string) =>
+    `import { paint, printTable } from ${JSON.stringify(OUTPUT)}; await printTable(["a", "b", "c"], ${rows});`;
+  const run = (rows: string) =>
+    spawnSync(process.execPath, ["--input-type=module", "--eval", script(rows)], {
+      env: { PATH: process.env.PATH, FORCE_COLOR: "1" },
+      encoding: "utf8",
+      maxBuffer: 1e9,
+      timeout: 20_000,
+    });
+  const cells = '[["東京", "e\u0301", 1], [paint.red("x"), null, "two\\nlines"], ["abcdefg", true, ""]]';
+  expect(stripVTControlCharacters(run(cells).stdout)).toBe(
+    "a        b     c\n東京     e\u0301     1\nx        -     two lines\nabcdefg  true\n",
+  );
+  const { stdout, signal } = run('Array.from({ length: 40_000 }, (_, n) => [n, "b", n])');
+  expect([signal, stdout.split("\n").length]).toEqual([null, 40_002]);
 });
 
 it.each(listExamples("src/cli/output.ts").flatMap((one) => runExample(one, { snakeKeys })))(
