@@ -20,6 +20,11 @@ function readSender(text: string): Sender | null {
   return isEmailAddress(address) ? { name: name.trim() || SENDER_NAME, address } : null;
 }
 
+/** A sender in the form in which `MAIL_FROM` sets it. */
+export function senderText({ name, address }: Sender): string {
+  return `${name} <${address}>`;
+}
+
 /** Whether a mail can be sent to it. The demo account is demo@localhost, so a domain without a dot is accepted. */
 export function isEmailAddress(text: string): boolean {
   return text.length <= LONGEST_ADDRESS && ADDRESS.test(text);

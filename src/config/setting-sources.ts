@@ -1,6 +1,8 @@
 import { loadSettings, SECRET_SETTINGS, type Settings, sourceOfSetting } from "./environment.ts";
+import { senderText } from "./mail.ts";
 import { usd } from "../money.ts";
 import { SETTING_GROUPS } from "./settings-text.ts";
+import { witnessText } from "./witnesses.ts";
 
 /** A setting as it is in force in a process. */
 export interface SettingInForce {
@@ -28,30 +30,30 @@ export function listSettingsInForce(
     settings: Object.entries(texts).map(([key, { description }]) => {
       const name = key as keyof Settings;
       const isSecret = (SECRET_SETTINGS as readonly string[]).includes(name);
-      const text = textOf(settings[name]);
+      const text = textOf(settings, name);
       return {
         name,
         value: isSecret ? null : text,
         isHidden: isSecret && text !== null,
-        source: sourceOfSetting(name, env) ?? (text === textOf(defaults[name]) ? "default" : "program"),
+        source: sourceOfSetting(name, env) ?? (text === textOf(defaults, name) ? "default" : "program"),
         description: description.replaceAll(/\[([^\]]+)\]\([^)]+\)/g, "$1").replaceAll("`", ""),
       };
     }),
   }));
 }
 
-function textOf(value: unknown): string | null {
-  if (value === undefined || value === null || value === "" || (Array.isArray(value) && value.length === 0))
-    return null;
+/** The value of a setting in the form in which it is set; null if it is not. */
+function textOf(settings: Settings, name: keyof Settings): string | null {
+  const { LOG_WITNESSES: witnesses, MAIL_FROM: sender } = settings;
+  const value = {
+    ...settings,
+    LOG_WITNESSES: witnesses.map(witnessText),
+    MAIL_FROM: sender === undefined ? undefined : senderText(sender),
+  }[name];
+  if (value === undefined) return null;
   if (typeof value === "boolean") return value ? "on" : "off";
   // amounts are the only such settings
   if (typeof value === "bigint") return usd(value);
-  const isList = Array.isArray(value) && value.every((one) => typeof one === "string");
-  const text =
-    typeof value === "string" || typeof value === "number"
-      ? String(value)
-      : isList
-        ? value.join(", ")
-        : JSON.stringify(value, (_, one: unknown) => (typeof one === "bigint" ? String(one) : one));
-  return text.replaceAll(/(\/\/)[^/@\s]+@/g, "$1…@");
+  const text = Array.isArray(value) ? value.join(", ") : String(value);
+  return text === "" ? null : text.replaceAll(/(\/\/)[^/@\s]+@/g, "$1…@");
 }

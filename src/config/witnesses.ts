@@ -1,4 +1,4 @@
-import { parseVerifierKey, type VerifierKey } from "../signed-note.ts";
+import { parseVerifierKey, type VerifierKey, verifierKeyText } from "../signed-note.ts";
 
 /** A witness as configured. */
 export interface Witness {
@@ -22,4 +22,9 @@ export function parseWitnesses(text: string): Witness[] {
       throw new Error(`expected a witness's verifier key, a space and its address, found ${JSON.stringify(part)}`);
     return [{ key, url: url.replace(/\/+$/, "") }];
   });
+}
+
+/** A witness in the form in which `LOG_WITNESSES` sets it. */
+export function witnessText({ key, url }: Witness): string {
+  return `${verifierKeyText(key)} ${url}`;
 }

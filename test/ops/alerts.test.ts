@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { loadSettings } from "../../src/config/environment.ts";
 import { listSettingsInForce } from "../../src/config/setting-sources.ts";
+import { verifierKeyText } from "../../src/signed-note.ts";
 import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import type { Problem } from "../../src/ops/board/problems.ts";
 import { type Snooze, splitSnoozed } from "../../src/ops/board/snooze.ts";
@@ -147,6 +148,8 @@ it("a snooze ends when its problem gets worse, and with `change` when its text o
   expect(isSnoozed({ since: now }, { endsOnChange: true })).toBe(false);
 });
 
+const WITNESS = verifierKeyText({ name: "witness.example/w", type: "witness", publicKey: Buffer.alloc(32, 7) });
+
 describe("the page of settings", () => {
   it("shows admins names, values and sources, and never a secret", async () => {
     const admin = await world.as("admin");
@@ -162,6 +165,8 @@ describe("the page of settings", () => {
       PORT: "4000",
       OTEL_EXPORTER_OTLP_ENDPOINT: "http://user:pass@collector:4318",
       OPS_REQUIRE_TWO_FACTOR: "1",
+      MAIL_FROM: "Rounds <hello@example.com>",
+      LOG_WITNESSES: `${WITNESS} https://user:pass@a.example/w,${WITNESS} https://b.example`,
     };
     const all = new Map(
       listSettingsInForce(loadSettings(env), env).flatMap(({ settings }) =>
@@ -172,6 +177,10 @@ describe("the page of settings", () => {
     expect(all.get("OPS_REQUIRE_TWO_FACTOR")).toMatchObject({ value: "on" });
     expect(all.get("OTEL_EXPORTER_OTLP_ENDPOINT")).toMatchObject({ value: "http://…@collector:4318" });
     expect(all.get("USDT_MIN")).toMatchObject({ value: "5.00" });
+    expect(all.get("MAIL_FROM")).toMatchObject({ value: "Rounds <hello@example.com>" });
+    expect(all.get("LOG_WITNESSES")).toMatchObject({
+      value: `${WITNESS} https://…@a.example/w, ${WITNESS} https://b.example`,
+    });
     expect(all.get("HOST")).toMatchObject({ value: "127.0.0.1", source: "default" });
     expect(all.get("DATABASE_URL")).toMatchObject({ value: null, isHidden: false });
   });
