@@ -1,5 +1,5 @@
+import { LRUCache } from "lru-cache";
 import { indexOfId } from "./opaque-id.ts";
-import { rememberRecent } from "./recent-results.ts";
 import { SIMULATED_GAMES, type SimulatedGame } from "./simulated-games.ts";
 import { placeOfIndex, playShift, SHIFT_MS, type SimulatedRound } from "./simulated-play.ts";
 import { faultsBetween } from "./simulated-faults.ts";
@@ -29,10 +29,13 @@ export function createSimulatedFeed(seed: number): SimulatedFeed {
   const shiftsOf = new Map(
     SIMULATED_GAMES.map((game) => [
       game.game,
-      rememberRecent(SHIFTS_KEPT / SIMULATED_GAMES.length, (shift: number) => playShift(seed, game, shift)),
+      new LRUCache<number, SimulatedRound[]>({
+        max: Math.floor(SHIFTS_KEPT / SIMULATED_GAMES.length),
+        memoMethod: (shift) => playShift(seed, game, shift),
+      }),
     ]),
   );
-  const shiftOf = (game: SimulatedGame, shift: number): SimulatedRound[] => shiftsOf.get(game.game)?.(shift) ?? [];
+  const shiftOf = (game: SimulatedGame, shift: number): SimulatedRound[] => shiftsOf.get(game.game)?.memo(shift) ?? [];
 
   return {
     busyForMs(game, nowMs) {
@@ -57,7 +60,7 @@ export function createSimulatedFeed(seed: number): SimulatedFeed {
         if (round.endMs > nowMs) continue;
         // A loss shows once the list has begun again after it, and then nothing before it is listed any more.
         if (round.listedMs === Infinity && (listed.length > 0 || beforeId !== null)) break;
-        if (round.listedMs <= nowMs) listed.push(asToldAt(round, nowMs));
+        if (round.listedMs <= nowMs) listed.push(listedAt(round, nowMs));
       }
       return listed;
     },
@@ -75,7 +78,7 @@ function* roundsBack(
   }
 }
 
-function asToldAt(round: SimulatedRound, nowMs: number): ListedRound {
+function listedAt(round: SimulatedRound, nowMs: number): ListedRound {
   const { id, endMs, impossible, correction } = round;
   const corrected = correction !== null && nowMs >= correction.fromMs;
   return { id, endMs, impossible, hundredths: corrected ? correction.hundredths : round.hundredths };

@@ -1,7 +1,7 @@
+import { LRUCache } from "lru-cache";
 import { crashHundredths } from "../houses/fairness/bustabit.ts";
 import { walkBack, walkBackSliced } from "../houses/fairness/walk.ts";
 import { ANCHORS, LAST_GAME, SALT } from "./bustabit-v2.ts";
-import { rememberRecent } from "./recent-results.ts";
 
 const BLOCK = 1_000;
 /** 16 blocks of 1,000 games and the milestones of 4 descents are about 3 MB. */
@@ -34,18 +34,21 @@ interface Descent {
 export function createTrueChain(
   signal: AbortSignal,
 ): (page: { newest: number; oldest: number }) => Promise<TrueGame[]> {
-  const descentFrom = rememberRecent(DESCENTS_KEPT, (anchorId: number): Descent => {
-    const { hash } = anchorAbove(anchorId);
-    return {
-      lowestId: anchorId,
-      lowestHash: hash,
-      milestones: new Map([[anchorId, hash]]),
-      walking: Promise.resolve(),
-    };
+  const descents = new LRUCache<number, Descent>({
+    max: DESCENTS_KEPT,
+    memoMethod: (anchorId) => {
+      const { hash } = anchorAbove(anchorId);
+      return {
+        lowestId: anchorId,
+        lowestHash: hash,
+        milestones: new Map([[anchorId, hash]]),
+        walking: Promise.resolve(),
+      };
+    },
   });
 
   async function hashOf(id: number): Promise<string> {
-    const descent = descentFrom(anchorAbove(id).id);
+    const descent = descents.memo(anchorAbove(id).id);
     descent.walking = descent.walking.then(() => descendTo(descent, id, signal));
     await descent.walking;
     const hash = descent.milestones.get(id);
@@ -53,7 +56,9 @@ export function createTrueChain(
     return hash;
   }
 
-  const blockAt = rememberRecent(BLOCKS_KEPT, async (block: number): Promise<TrueGame[]> => {
+  const blocks = new LRUCache<number, Promise<TrueGame[]>>({ max: BLOCKS_KEPT, memoMethod: readBlock });
+
+  async function readBlock(block: number): Promise<TrueGame[]> {
     const newest = Math.min((block + 1) * BLOCK, LAST_GAME);
     const newestHash = await hashOf(newest);
     const games = [{ id: newest, hash: newestHash, hundredths: crashHundredths(newestHash, SALT) }];
@@ -61,14 +66,14 @@ export function createTrueChain(
       games.push({ id: newest - step, hash, hundredths: crashHundredths(hash, SALT) }),
     );
     return games;
-  });
+  }
 
   return async ({ newest, oldest }) => {
     const games: TrueGame[] = [];
     if (newest < oldest) return games;
     const lowestBlock = blockOf(oldest);
     for (let block = blockOf(newest); block >= lowestBlock; block -= 1) {
-      games.push(...(await blockAt(block)).filter(({ id }) => id <= newest && id >= oldest));
+      games.push(...(await blocks.memo(block)).filter(({ id }) => id <= newest && id >= oldest));
     }
     return games;
   };

@@ -1,3 +1,4 @@
+import pLimit from "p-limit";
 import type { HouseEntry } from "../../houses-file/load.ts";
 import type { Sql } from "../../db/client.ts";
 import { createLease } from "../../db/lease.ts";
@@ -36,7 +37,7 @@ export function createDemoServer({ sql, dataDir, givenUrl, log }: DemoOptions): 
   const lease = createLease(sql, { name: "demo-houses", holder: nameProcess() });
   let wanted = false;
   let house: DemoHouse | null = null;
-  const enqueue = createSerializer();
+  const enqueue = pLimit(1);
 
   /** Returns the milliseconds until the lease of another process expires; Infinity if there is none. */
   async function check(): Promise<number> {
@@ -92,17 +93,4 @@ export function createDemoServer({ sql, dataDir, givenUrl, log }: DemoOptions): 
 function startHouse(dataDir: string, log: Log): Promise<DemoHouse> {
   const say = (line: string) => log.info(line);
   return startDemoHouse({ dataDir, host: "127.0.0.1", port: 0, speed: 1, seed: 1, say });
-}
-
-/** Serializes work: each call starts when the work of the one before has ended. */
-function createSerializer(): <Result>(work: () => Promise<Result>) => Promise<Result> {
-  let last: Promise<void> = Promise.resolve();
-  return (work) => {
-    const result = last.then(work);
-    last = result.then(
-      () => undefined,
-      () => undefined, // the caller handles the error
-    );
-    return result;
-  };
 }
