@@ -132,7 +132,17 @@ async function findHouseRows(sql: Queryable, wanted: readonly WantedRow[]): Prom
   return wanted.map((_, place) => found.get(place + 1));
 }
 
-function readHouse(id: string, entry: Record<string, unknown>, baseUrl: string | null, variables: Variables): House {
+/**
+ * Returns a house of an entry of the houses file, or of its stored form, with variables replaced; `hide` replaces their
+ * values back. `baseUrl` is that of a demo house.
+ * @throws PermanentError if a variable of an enabled house is not set or the settings are not valid.
+ */
+export function readHouse(
+  id: string,
+  entry: Record<string, unknown>,
+  baseUrl: string | null,
+  variables: Variables,
+): House {
   const used = new Map<string, string>();
   const remember: Variables = (name) => {
     const value = variables(name);

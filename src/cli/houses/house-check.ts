@@ -1,4 +1,3 @@
-import { expandVariables } from "../../houses/settings/expand-variables.ts";
 import { loadHouses } from "../../houses-file/load.ts";
 import { type Variables, variablesOf } from "../../config/environment.ts";
 import { withConnections } from "../../db/with-connections.ts";
@@ -9,7 +8,7 @@ import { adapterOf } from "../../houses/adapters/index.ts";
 import { type House, houseRequest } from "../../houses/house.ts";
 import { createHouseClient, ownName } from "../../houses/polling/http.ts";
 import { hasFeed, type TableSettings } from "../../houses/settings/settings.ts";
-import { findNewestNumber, loadHouse } from "../../houses/store.ts";
+import { findNewestNumber, loadHouse, readHouse } from "../../houses/store.ts";
 import { colorOf } from "../../rounds/colors.ts";
 import { VERSION } from "../../version.ts";
 import type { Found } from "../session.ts";
@@ -134,22 +133,12 @@ async function findHouse({ settings, databaseUrl, running }: Found, id: string):
     const known = entries.map((entry) => entry.settings.id).join(", ");
     throw new UsageError(`there is no house ${JSON.stringify(id)}; ${settings.HOUSES_FILE} has ${known}`);
   }
-  refuseUnset(inFile.entry, variables);
   const demoUrl = settings.DEMO_HOUSE_URL ?? running?.demo_house_url ?? stored?.baseUrl ?? null;
-  const baseUrl = inFile.settings.demo ? demoUrl : (inFile.settings.base_url ?? null);
-  if (baseUrl === null && !inFile.settings.demo) {
-    throw new UsageError(`the house ${id} has no base_url; there is nothing to ask`);
-  }
-  if (baseUrl === null) {
-    throw new Error(`the demo house ${id} is not running here; start it with \`npm start\`, or set DEMO_HOUSE_URL`);
-  }
-  const secrets = secretsOf(inFile.entry, variables);
-  return {
-    id,
-    settings: inFile.settings,
-    baseUrl,
-    hide: (text) => secrets.reduce((rest, { name, value }) => rest.replaceAll(value, `\${${name}}`), text),
-  };
+  // a disabled house may have unset variables; a request needs them
+  const house = readHouse(id, { ...inFile.entry, enabled: true }, demoUrl, variables);
+  if (house.baseUrl !== null) return house;
+  if (!inFile.settings.demo) throw new UsageError(`the house ${id} has no base_url; there is nothing to ask`);
+  throw new Error(`the demo house ${id} is not running here; start it with \`npm start\`, or set DEMO_HOUSE_URL`);
 }
 
 /** If each round has its own page, requests the newest stored one again: the next may not be played yet. */
@@ -173,22 +162,6 @@ async function findNewest(
 async function loadStored(url: string | undefined, variables: Variables, id: string): Promise<House | null> {
   if (url === undefined) return null;
   return withConnections(url, { name: "command", max: 1 }, (sql) => loadHouse(sql, variables, id));
-}
-
-/** A disabled house may have unset variables; a request needs them. */
-function refuseUnset(entry: Record<string, unknown>, variables: Variables): void {
-  const unset: string[] = [];
-  expandVariables(entry, variables, (_, message) => unset.push(message));
-  if (unset.length > 0) throw new UsageError(`the house cannot be asked: ${unset.join("; ")}`);
-}
-
-/** The variables of an entry. Values of a few letters are not replaced: that would damage texts and hide nothing. */
-function secretsOf(entry: Record<string, unknown>, variables: Variables): { name: string; value: string }[] {
-  const names = [...JSON.stringify(entry).matchAll(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g)].map(([, name = ""]) => name);
-  return [...new Set(names)].flatMap((name) => {
-    const value = variables(name);
-    return value === undefined || value.length < 4 ? [] : [{ name, value }];
-  });
 }
 
 /** Headers may be secrets even if the houses file has them in plain text: only their names are shown. */
