@@ -1,8 +1,8 @@
 import { Command, Option } from "commander";
 import { listConflicts, type ListedConflict } from "../../rounds/lists/conflict-list-store.ts";
 import { decideConflict, resultText } from "../../corrections/revision.ts";
-import { examples, houseId, someText, tableName, wholeNumber } from "../arguments.ts";
-import { type Chosen, chosenTables } from "./chosen-tables.ts";
+import { examples, someText, wholeNumber } from "../arguments.ts";
+import { type Chosen, chosenTables, withTableFilter } from "./chosen-tables.ts";
 import { manyIds } from "../ids.ts";
 import { operator } from "../operator.ts";
 import { print, printJson, printTable, shortTime } from "../output.ts";
@@ -29,11 +29,8 @@ export function conflictCommand(): Command {
 }
 
 function addList(command: Command): void {
-  command
-    .command("list")
+  withTableFilter(command.command("list"))
     .description("list conflicts, newest first: the stored result and the other")
-    .addOption(new Option("--house <id>", "those of one house").argParser(houseId).conflicts("table"))
-    .option("--table <house/game/market>", "those of one table", tableName)
     .addOption(new Option("--state <state>", "those in one state").choices(["open", "decided"]))
     .option("--limit <n>", "at most so many", wholeNumber(1, 10_000), 50)
     .option("--json", "print a JSON array", false)

@@ -2,9 +2,9 @@ import { Command, Option } from "commander";
 import { giveUpGap, openGapAgain, type GapOutcome } from "../../corrections/close-gap.ts";
 import { listGaps, type GapState } from "../../rounds/gaps/gap-list-store.ts";
 import { announce } from "../announce.ts";
-import { examples, houseId, someText, tableName, wholeNumber } from "../arguments.ts";
+import { examples, someText, wholeNumber } from "../arguments.ts";
 import { auditedOrThrow } from "../audited.ts";
-import { type Chosen, chosenTables } from "./chosen-tables.ts";
+import { type Chosen, chosenTables, withTableFilter } from "./chosen-tables.ts";
 import { oneId } from "../ids.ts";
 import { operator } from "../operator.ts";
 import { print, printJson, printTable, shortTime, snakeKeys } from "../output.ts";
@@ -28,11 +28,8 @@ export function gapCommand(): Command {
 }
 
 function addList(command: Command): void {
-  command
-    .command("list")
+  withTableFilter(command.command("list"))
     .description("list gaps, newest first: missing rounds, attempts, and the next attempt")
-    .addOption(new Option("--house <id>", "those of one house").argParser(houseId).conflicts("table"))
-    .option("--table <house/game/market>", "those of one table", tableName)
     .addOption(new Option("--state <state>", "those in one state").choices(["open", "filled", "given_up"]))
     .option("--limit <n>", "at most so many", wholeNumber(1, 10_000), 50)
     .option("--json", "print a JSON array", false)

@@ -6,7 +6,7 @@ import { listNotices } from "../../corrections/operator-notice-store.ts";
 import { announce } from "../announce.ts";
 import { examples, houseId, someText, tableName, wholeNumber } from "../arguments.ts";
 import { auditedOrThrow } from "../audited.ts";
-import { type Chosen, chosenTables } from "./chosen-tables.ts";
+import { type Chosen, chosenTables, withTableFilter } from "./chosen-tables.ts";
 import { operator } from "../operator.ts";
 import { print, printJson, printTable, shortTime, snakeKeys } from "../output.ts";
 import { withDatabase } from "../session.ts";
@@ -34,11 +34,8 @@ export function noticeCommand(): Command {
 }
 
 function addList(command: Command): void {
-  command
-    .command("list")
+  withTableFilter(command.command("list"))
     .description("notices, newest first")
-    .addOption(new Option("--house <id>", "those of one house").argParser(houseId).conflicts("table"))
-    .option("--table <house/game/market>", "those of one table", tableName)
     .addOption(new Option("--kind <kind>", "those of one kind").choices([...NOTICE_ORDER]))
     .addOption(new Option("--state <state>", "those in one state").choices(["open", "ended"]))
     .option("--limit <n>", "at most so many", wholeNumber(1, 10_000), 50)

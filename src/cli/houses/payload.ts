@@ -16,7 +16,7 @@ import { countToReread, type RereadPlace, type RereadRange } from "../../reread/
 import { announce } from "../announce.ts";
 import { examples, houseId, someText, tableName, wholeNumber } from "../arguments.ts";
 import { appendCommandAudit } from "../audited.ts";
-import { type Chosen, chosenTables } from "./chosen-tables.ts";
+import { type Chosen, chosenTables, withTableFilter } from "./chosen-tables.ts";
 import { withProgress } from "../long-work.ts";
 import { moment } from "../time-argument.ts";
 import { operator } from "../operator.ts";
@@ -56,11 +56,8 @@ export function payloadCommand(): Command {
       "after",
       examples("payload list --from 2h", "payload show bustabit/crash/global 2026-11-21T04:00:12.123456Z"),
     );
-  command
-    .command("list")
+  withTableFilter(command.command("list"))
     .description("list payloads, newest first, with the outcome of each")
-    .addOption(new Option("--house <id>", "those of one house").argParser(houseId).conflicts("table"))
-    .option("--table <house/game/market>", "those of one table", tableName)
     .addOption(new Option("--state <state>", "those in one state").choices(["unread", "read", "refused"]))
     .option("--from <time>", "arrived since then: 2026-11-21T04:00, or how long ago, as 6h", moment)
     .option("--to <time>", "arrived before then", moment)

@@ -3,9 +3,9 @@ import { UsageError } from "../../errors.ts";
 import { decideOnItems } from "../../corrections/quarantine-decisions.ts";
 import { findItem, listItems, type ItemState, type ListedItem } from "../../rounds/lists/quarantine-list-store.ts";
 import { announce } from "../announce.ts";
-import { examples, houseId, someText, tableName, wholeNumber } from "../arguments.ts";
+import { examples, someText, wholeNumber } from "../arguments.ts";
 import { auditedOrThrow } from "../audited.ts";
-import { type Chosen, chosenTables } from "./chosen-tables.ts";
+import { type Chosen, chosenTables, withTableFilter } from "./chosen-tables.ts";
 import { manyIds, oneId } from "../ids.ts";
 import { operator } from "../operator.ts";
 import { print, printJson, printTable, shortTime, snakeKeys } from "../output.ts";
@@ -37,11 +37,8 @@ export function quarantineCommand(): Command {
 }
 
 function addList(command: Command): void {
-  command
-    .command("list")
+  withTableFilter(command.command("list"))
     .description("list items, last seen first, with the reason of each")
-    .addOption(new Option("--house <id>", "those of one house").argParser(houseId).conflicts("table"))
-    .option("--table <house/game/market>", "those of one table", tableName)
     .addOption(new Option("--state <state>", "those in one state").choices(["open", "released", "discarded"]))
     .option("--code <code>", "items quarantined for one reason, such as proof_mismatch")
     .option("--limit <n>", "at most so many", wholeNumber(1, 10_000), 50)
