@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { isIP } from "node:net";
 import { hostname } from "node:os";
-import type { Settings } from "./config/environment.ts";
 
 /** A new name for this process that no other process has: its host, its pid and a random part. */
 export function nameProcess(): string {
@@ -16,7 +15,11 @@ export function servesThisMachineAlone({
   HOST,
   PUBLIC_URL,
   TRUSTED_PROXIES,
-}: Pick<Settings, "HOST" | "PUBLIC_URL" | "TRUSTED_PROXIES">): boolean {
+}: {
+  HOST: string;
+  PUBLIC_URL?: string | undefined;
+  TRUSTED_PROXIES: readonly string[];
+}): boolean {
   return (
     isLoopback(HOST) &&
     TRUSTED_PROXIES.length === 0 &&

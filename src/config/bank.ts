@@ -1,6 +1,7 @@
 import { isValidBIC } from "ibantools";
 import { z } from "zod";
 import { ibanProblem } from "./iban.ts";
+import { flag } from "./values.ts";
 
 const line = z
   .string()
@@ -32,8 +33,5 @@ export const bankVariables = {
     .refine((codes) => codes.every((code) => /^[A-Z]{3}$/.test(code)), {
       error: "expected codes of three capital letters such as USD,EUR, with commas between",
     }),
-  BANK_ONE_PERSON: z
-    .enum(["", "0", "1", "true", "false", "on", "off"])
-    .default("")
-    .transform((value) => value === "1" || value === "true" || value === "on"),
+  BANK_ONE_PERSON: flag,
 };

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isLoopback } from "../this-machine.ts";
 
 /** The payment app's address, from its public specification. */
 const API = "https://bpay.binanceapi.com";
@@ -46,5 +47,5 @@ export function binancePayProblems(given: BinancePaySettings): { path: [string];
 function isSafe(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const { protocol, hostname } = new URL(text);
-  return protocol === "https:" || (protocol === "http:" && /^(?:127\.0\.0\.1|\[::1\]|localhost)$/.test(hostname));
+  return protocol === "https:" || (protocol === "http:" && isLoopback(hostname));
 }

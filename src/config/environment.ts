@@ -11,11 +11,8 @@ import { placeOfRedis } from "../redis-url.ts";
 import { bankVariables } from "./bank.ts";
 import { binancePayProblems, binancePayVariables } from "./binance-pay.ts";
 import { usdtProblems, usdtVariables } from "./usdt.ts";
+import { commaSeparated, flag } from "./values.ts";
 
-const flag = z
-  .enum(["", "0", "1", "true", "false", "on", "off"])
-  .default("")
-  .transform((value) => value === "1" || value === "true" || value === "on");
 const port = (fallback: number) => z.coerce.number().int().min(0).max(65535).default(fallback);
 const count = (fallback: number, min: number, max: number) =>
   z.coerce.number().int().min(min).max(max).default(fallback);
@@ -30,22 +27,14 @@ const redisUrl = z.string().refine((text) => placeOfRedis(text) !== null, {
 });
 
 /** Addresses or networks such as 10.0.0.0/8, comma-separated: proxies that may set a request's client address. */
-const proxies = z
-  .string()
-  .default("")
-  .transform((text) => (text === "" ? [] : text.split(",").map((one) => one.trim())))
-  .refine((list) => list.every(isNetwork), {
-    error: "expected addresses or networks such as 10.0.0.0/8, with commas between",
-  });
+const proxies = commaSeparated.refine((list) => list.every(isNetwork), {
+  error: "expected addresses or networks such as 10.0.0.0/8, with commas between",
+});
 
 /** The name servers for the addresses of houses. */
-const nameServers = z
-  .string()
-  .default("")
-  .transform((text) => (text === "" ? [] : text.split(",").map((one) => one.trim())))
-  .refine((list) => list.every(isNameServer), {
-    error: "expected addresses such as 9.9.9.9 or [2620:fe::fe]:53, with commas between",
-  });
+const nameServers = commaSeparated.refine((list) => list.every(isNameServer), {
+  error: "expected addresses such as 9.9.9.9 or [2620:fe::fe]:53, with commas between",
+});
 
 /** Verifier keys and addresses of the witnesses that cosign the public log. */
 const witnesses = z

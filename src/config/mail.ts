@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isHttpUrl } from "./values.ts";
 
 /** The sender of e-mail. */
 export interface Sender {
@@ -34,10 +35,6 @@ function isMailServer(text: string): boolean {
   return URL.canParse(text) && ["smtp:", "smtps:"].includes(new URL(text).protocol) && new URL(text).hostname !== "";
 }
 
-function isWebAddress(text: string): boolean {
-  return URL.canParse(text) && ["http:", "https:"].includes(new URL(text).protocol) && text.length <= 2_000;
-}
-
 /** The variables of the environment that mail is about. */
 export const mailVariables = {
   SMTP_URL: z
@@ -55,7 +52,8 @@ export const mailVariables = {
     .optional(),
   STAFF_WEBHOOK_URL: z
     .string()
-    .refine(isWebAddress, "expected a URL such as https://hooks.slack.com/services/T000/B000/XXXX")
+    .max(2_000)
+    .refine(isHttpUrl, "expected a URL such as https://hooks.slack.com/services/T000/B000/XXXX")
     .optional(),
   ALERT_EMAIL: z
     .string()

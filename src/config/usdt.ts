@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { parseUsd } from "../money.ts";
 import { CHAINS, type Chain, type ChainName, CUSTOM } from "./usdt-chains.ts";
+import { commaSeparated, isHttpUrl } from "./values.ts";
 import { xpubProblem } from "./xpub.ts";
 
 const names = Object.keys(CHAINS) as [ChainName, ...ChainName[]];
@@ -14,13 +15,12 @@ const xpub = z
   })
   .optional();
 
-const endpoints = z
-  .string()
-  .default("")
-  .transform((text) => (text === "" ? [] : text.split(",").map((one) => one.trim())))
-  .refine((list) => list.length <= MOST_ENDPOINTS && list.every(isHttp) && new Set(list).size === list.length, {
+const endpoints = commaSeparated.refine(
+  (list) => list.length <= MOST_ENDPOINTS && list.every(isHttpUrl) && new Set(list).size === list.length,
+  {
     error: "expected one or two different URLs that begin with https:// or http://, with a comma between",
-  });
+  },
+);
 
 const least = z
   .string()
@@ -109,8 +109,4 @@ function chainOf(given: UsdtSettings): Chain {
     throw new Error("expected a chain of one's own with its id, its token and the token's decimals");
   }
   return { ...CUSTOM, id: BigInt(id), name: `chain ${id}`, token: token as `0x${string}`, decimals };
-}
-
-function isHttp(text: string): boolean {
-  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
 }

@@ -1,4 +1,5 @@
 import { parseVerifierKey, type VerifierKey, verifierKeyText } from "../signed-note.ts";
+import { isHttpUrl } from "./values.ts";
 
 /** A witness as configured. */
 export interface Witness {
@@ -17,8 +18,7 @@ export function parseWitnesses(text: string): Witness[] {
     if (part === "") return [];
     const [keyText = "", url = "", ...more] = part.split(/\s+/);
     const key = parseVerifierKey(keyText);
-    const isAddress = URL.canParse(url) && ["http:", "https:"].includes(new URL(url).protocol);
-    if (!isAddress || more.length > 0 || key.type !== "witness")
+    if (!isHttpUrl(url) || more.length > 0 || key.type !== "witness")
       throw new Error(`expected a witness's verifier key, a space and its address, found ${JSON.stringify(part)}`);
     return [{ key, url: url.replace(/\/+$/, "") }];
   });
