@@ -45,7 +45,7 @@ describe("accuracy", () => {
       "reliability:",
       "CORP:",
       "MCB",
-      "beside us, on the same 126 forecasts",
+      "references, on the same 126 forecasts",
       "last_100",
       "none yet",
     ]) {

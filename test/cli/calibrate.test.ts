@@ -100,7 +100,7 @@ describe("calibrate", () => {
       promotion: { from: id, reason: "to see it" },
     });
     const shown = (await run("calibration", "show", made.calibration_id)).stdout;
-    for (const part of ["window:pink:80", "o stated, x observed", "waits for the top color", "no accuracy of issued"]) {
+    for (const part of ["window:pink:80", "| stated, o observed", "waits for the top color", "no accuracy of issued"]) {
       expect(shown).toContain(part);
     }
     const compared = await run("calibration", "compare", made.calibration_id, id, "--json");

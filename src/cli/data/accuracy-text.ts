@@ -1,5 +1,5 @@
-import { wilsonInterval } from "../../forecasts/accuracy/figures/intervals.ts";
 import type { Measured } from "../../forecasts/accuracy/measure.ts";
+import { showHeights, showReliability } from "./reliability-text.ts";
 import { paint, print, printTable, shortTime } from "../output.ts";
 
 /** One line per feature of each table or house: the rate with its sample and interval, and the stated probability. */
@@ -49,17 +49,8 @@ export async function showDetail(row: Measured): Promise<void> {
   const span = `${shortTime(row.period_start)} to ${shortTime(row.period_end)}`;
   await print(`${nameOf(row)} ${row.feature}, ${row.model}, ${row.period}: ${span}\n`);
   await showList([row]);
-  await print(`\nreliability: | is what was stated, o what came, with its 95 % interval`);
-  await printTable(
-    ["stated", "times", "mean", "observed", "0 %".padEnd(PLOT_WIDTH - 5) + "100 %"],
-    row.reliability.map((bin) => [
-      `${bin.p_from.toFixed(1)} to ${bin.p_to.toFixed(1)}`,
-      bin.n,
-      bin.mean_p.toFixed(4),
-      (bin.hits / bin.n).toFixed(4),
-      plotLine(bin),
-    ]),
-  );
+  await print("");
+  await showReliability(row.reliability);
   await print(`\nCORP: Brier score = MCB (what recalibration would gain) − DSC (what telling cases apart gains) + UNC`);
   await printTable(
     ["color", "MCB", "DSC", "UNC", "curve: stated → observed"],
@@ -71,7 +62,7 @@ export async function showDetail(row: Measured): Promise<void> {
       curve.map(stepText).join("  "),
     ]),
   );
-  await print(`\nbeside us, on the same ${row.sample_size} forecasts`);
+  await print(`\nreferences, on the same ${row.sample_size} forecasts`);
   await printTable(
     ["", "stated", "hit rate", "z", "log loss", "Brier", "skill (95 %)"],
     [{ ...row, name: "ours" }, ...row.references.map((one) => ({ ...one, skill_interval_95: null }))].map((one) => [
@@ -92,27 +83,7 @@ async function showWaits({ pit }: Measured): Promise<void> {
   await print(
     `\nPIT of ${pit.waits} waits for the top color in the newest calibration, a backtest; 1 is an even spread`,
   );
-  await printTable(
-    ["stated", "height", ""],
-    pit.heights.map((height, bin) => [
-      `${(bin / 10).toFixed(1)} to ${((bin + 1) / 10).toFixed(1)}`,
-      height.toFixed(3),
-      "#".repeat(Math.min(PLOT_WIDTH, Math.round(height * 20))),
-    ]),
-  );
-}
-
-const PLOT_WIDTH = 51;
-
-/** A bin from 0 to 100 % in steps of two; one mark shows both if they coincide. */
-function plotLine({ n, hits, mean_p }: Measured["reliability"][number]): string {
-  const at = (p: number) => Math.round(p * (PLOT_WIDTH - 1));
-  const line = Array.from({ length: PLOT_WIDTH }, () => " ");
-  const [low, high] = wilsonInterval(hits, n) ?? [0, 1];
-  line.fill("-", at(low), at(high) + 1);
-  line[at(mean_p)] = "|";
-  line[at(hits / n)] = at(hits / n) === at(mean_p) ? "*" : "o";
-  return line.join("");
+  await showHeights(pit.heights);
 }
 
 function stepText({ p_from, p_to, rate }: { p_from: number; p_to: number; rate: number }): string {

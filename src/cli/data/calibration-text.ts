@@ -1,5 +1,5 @@
 import type { comparisonOf, Detail, Summary } from "../../calibration/calibration-view.ts";
-import { heightsPlot, reliabilityPlot } from "./calibration-plot.ts";
+import { showHeights, showReliability } from "./reliability-text.ts";
 import { paint, print, printTable, shortTime } from "../output.ts";
 
 /** Prints calibrations as a table. */
@@ -38,7 +38,7 @@ export async function showDetail(detail: Detail): Promise<void> {
   const live = detail.compared_with_live;
   if (live !== null) {
     await print(
-      `\nbeside it the live record then, calibration ${live.calibration} (${live.model} version ${live.version}) over ` +
+      `\ncompared with the live record of that time, calibration ${live.calibration} (${live.model} version ${live.version}) over ` +
         `${live.rounds} rounds: log loss ${decimals(live.log_loss)}, Brier score ${decimals(live.brier)}, ` +
         (live.same_state ? "the same state" : "another state"),
     );
@@ -67,10 +67,10 @@ export async function showDetail(detail: Detail): Promise<void> {
     await print(
       `\n${detail.waits.waits} waits for the top color, by their stated length; a uniform distribution is right`,
     );
-    for (const line of heightsPlot(detail.waits.heights)) await print(line);
+    await showHeights(detail.waits.heights);
   }
   await print("\nnext color, every color of every round: stated and observed frequency");
-  for (const line of reliabilityPlot(detail.reliability)) await print(line);
+  await showReliability(detail.reliability);
 }
 
 /** Prints two calibrations side by side. */
@@ -94,7 +94,7 @@ export async function showComparison({ table, a, b, paired }: ReturnType<typeof 
   );
   for (const side of [a, b]) {
     await print(`\n${name(side)}`);
-    for (const line of reliabilityPlot(side.reliability)) await print(line);
+    await showReliability(side.reliability);
   }
   const { rounds, difference, interval_95 } = paired;
   const interval = interval_95?.map((end) => (end * 1e5).toFixed(2)).join(" to ");

@@ -1,33 +1,43 @@
+import { wilsonInterval } from "../../forecasts/accuracy/figures/intervals.ts";
 import type { ReliabilityBin } from "../../forecasts/accuracy/figures/reliability.ts";
+import { print, printTable } from "../output.ts";
 
-const WIDTH = 50;
+/** The columns from 0 to 100 %, in steps of two. */
+const WIDTH = 51;
 
-/**
- * Reliability as lines of text: for each bin, on a scale from 0 to 1, the stated probability (`o`) and the observed rate
- * (`x`); `*` if both fall on one column, as they should.
- */
-export function reliabilityPlot(bins: readonly ReliabilityBin[]): string[] {
-  const lines = bins.map(({ p_from, p_to, n, mean_p, hits }) => {
-    const marks = Array.from({ length: WIDTH + 1 }, () => "·");
-    const [stated, observed] = [placeOf(mean_p), placeOf(n === 0 ? 0 : hits / n)];
-    marks[stated] = "o";
-    marks[observed] = stated === observed ? "*" : "x";
-    return `${p_from.toFixed(1)}–${p_to.toFixed(1)} |${marks.join("")}| ${n}`;
-  });
-  return [
-    ...lines,
-    `        0${" ".repeat(WIDTH / 2 - 2)}0.5${" ".repeat(WIDTH / 2 - 2)}1   o stated, x observed, * both`,
-  ];
+/** Prints reliability, one line per bin: a scale from 0 to 100 % has the stated and the observed rate. */
+export async function showReliability(bins: readonly ReliabilityBin[]): Promise<void> {
+  await print("reliability: | stated, o observed with its 95 % interval, * both");
+  await printTable(
+    ["stated", "times", "mean", "observed", "0 %".padEnd(WIDTH - 5) + "100 %"],
+    bins.map((bin) => [
+      `${bin.p_from.toFixed(1)} to ${bin.p_to.toFixed(1)}`,
+      bin.n,
+      bin.mean_p.toFixed(4),
+      (bin.hits / bin.n).toFixed(4),
+      scaleOf(bin),
+    ]),
+  );
 }
 
-/** A histogram of heights around 1, one line each; the scale spans 0.8 to 1.2 of a uniform distribution. */
-export function heightsPlot(heights: readonly number[]): string[] {
-  return heights.map((height, i) => {
-    const bar = "#".repeat(Math.max(0, Math.min(WIDTH, Math.round((height * WIDTH) / 2))));
-    return `${(i / heights.length).toFixed(1)}–${((i + 1) / heights.length).toFixed(1)} |${bar.padEnd(WIDTH)}| ${height.toFixed(3)}`;
-  });
+/** Prints a histogram of heights around 1, one line each; a bar of full width is a height of 2 or more. */
+export async function showHeights(heights: readonly number[]): Promise<void> {
+  await printTable(
+    ["stated", "height", ""],
+    heights.map((height, bin) => [
+      `${(bin / heights.length).toFixed(1)} to ${((bin + 1) / heights.length).toFixed(1)}`,
+      height.toFixed(3),
+      "#".repeat(Math.min(WIDTH, Math.round((height * WIDTH) / 2))),
+    ]),
+  );
 }
 
-function placeOf(p: number): number {
-  return Math.min(WIDTH, Math.max(0, Math.round(p * WIDTH)));
+function scaleOf({ n, hits, mean_p }: ReliabilityBin): string {
+  const at = (p: number) => Math.round(p * (WIDTH - 1));
+  const line = Array.from({ length: WIDTH }, () => " ");
+  const [low, high] = wilsonInterval(hits, n) ?? [0, 1];
+  line.fill("-", at(low), at(high) + 1);
+  line[at(mean_p)] = "|";
+  line[at(hits / n)] = at(hits / n) === at(mean_p) ? "*" : "o";
+  return line.join("");
 }
