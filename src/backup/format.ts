@@ -64,7 +64,7 @@ export function tableEndLines(rows: number): string {
   return `\\.\n-- rows: ${rows}\n`;
 }
 
-/** If a sequence continues. */
+/** The position from which a sequence continues. */
 export function sequenceLine({ name, value, isUsed }: SequencePlace): string {
   return `select setval('${name.replaceAll("'", "''")}', ${value}, ${isUsed});\n`;
 }

@@ -4,7 +4,7 @@ import { finished } from "node:stream/promises";
 import type { Sql, Transaction } from "../db/client.ts";
 import type { BackupHeader, BackupTable } from "./format.ts";
 import { readBackup } from "./read.ts";
-import { allOrNothing, listTables, makeRoom, mindAgain, setSequence, writeRows } from "./store.ts";
+import { allOrNothing, emptyTables, enableTriggers, listTables, setSequence, writeRows } from "./store.ts";
 
 /** Called with the table, the number of rows written and the number of all rows. */
 export type RestoreProgress = (table: string, done: number, of: number) => void;
@@ -26,7 +26,7 @@ export async function restoreRows(
 ): Promise<void> {
   await allOrNothing(sql, async (tx) => {
     const tables = await listTables(tx);
-    await makeRoom(tx, tables, header.days);
+    await emptyTables(tx, tables, header.days);
     const left = new Map(tables.map(({ name, columns }) => [name, columns]));
     let done = 0;
     let copying: { table: BackupTable; stream: Writable } | null = null;
@@ -49,11 +49,11 @@ export async function restoreRows(
         if (part.kind === "sequence") await setSequence(tx, part.sequence);
       }
     } catch (error) {
-      copying?.stream.destroy(new Error("the restore ended")); // no rollback is heard in the middle of a COPY
+      copying?.stream.destroy(new Error("the restore ended")); // ROLLBACK is refused during a COPY
       throw error;
     }
     if (left.size > 0) throw new Error(`the schema has tables that the backup lacks: ${[...left.keys()].join(", ")}`);
-    await mindAgain(tx);
+    await enableTriggers(tx);
   });
 }
 

@@ -193,10 +193,10 @@ export async function listMigrations(sql: Queryable): Promise<string[]> {
 }
 
 /**
- * Empties every table, and lets rows be written as they are: the triggers of ours, which say what may be done now, are off
- * until {@link mindAgain}; foreign keys stay on, and hold of every row.
+ * Empties every table, and disables our triggers until {@link enableTriggers}, so that rows are written as they are. Foreign
+ * keys are checked.
  */
-export async function makeRoom(
+export async function emptyTables(
   tx: Transaction,
   tables: readonly BackupTable[],
   days: BackupHeader["days"],
@@ -206,8 +206,8 @@ export async function makeRoom(
   if (days !== null) await tx`select make_day_partitions(${days.from}::date, ${days.count})`;
 }
 
-/** Turns the triggers of ours on again. */
-export async function mindAgain(tx: Transaction): Promise<void> {
+/** Enables our triggers again. */
+export async function enableTriggers(tx: Transaction): Promise<void> {
   await switchTriggers(tx, "enable");
 }
 

@@ -116,8 +116,8 @@ export async function stopServer(server: RunningServer, steps: StopSteps): Promi
 }
 
 /**
- * If the named programs are, as absolute paths; those that are missing are left out. Looks in `searchPath`, a
- * PATH, or in our own. The shell is asked, because it knows our PATH without anyone reading the environment here.
+ * The absolute paths of the named programs; missing ones are left out. Looks in `searchPath`, which has the form of PATH,
+ * or in PATH. The shell resolves them, so that nothing here reads the environment.
  */
 export async function findPrograms(names: string[], searchPath?: string): Promise<Map<string, string>> {
   const script = 'for name; do printf "%s\\t%s\\n" "$name" "$(command -v "$name")"; done';

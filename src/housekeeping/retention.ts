@@ -82,7 +82,7 @@ export const RETENTION: Readonly<Record<string, Retention>> = {
   accuracy_marks: bounded("one a table"),
   model_parameters: forever(DECISION),
   calibrations: pruned(
-    `rolling ones are thinned out: the newest ${CALIBRATIONS_KEPT.newest} of a table and model, the last of each day for ${CALIBRATIONS_KEPT.days} days and the first and the last of each month stay, those that differed from the live state for ${DIFFERENCES_KEPT_DAYS} days; manually, promoted and compared ones are kept permanently`,
+    `rolling ones are thinned out: the newest ${CALIBRATIONS_KEPT.newest} of a table and model, the last of each day for ${CALIBRATIONS_KEPT.days} days and the first and the last of each month stay, those that differed from the live state for ${DIFFERENCES_KEPT_DAYS} days; manual, promoted and compared ones are kept permanently`,
   ),
   calibration_runs: pruned(
     `rolling ones with their record, ${RUNS_KEPT_DAYS} days after their end where they made none`,

@@ -72,10 +72,7 @@ export function checkHousesFile(settings: Settings): { findings: Finding[]; hous
     const slow = slowPolls(houses.map((house) => house.settings));
     const findings = [
       ok(check, `${settings.HOUSES_FILE}: ${houses.length} houses, ${tables} tables`),
-      ...slow.map((sentence) => {
-        const [what = "", advice = ""] = sentence.split("; ");
-        return warn("poll rate", what, advice);
-      }),
+      ...slow.map(({ found, advice }) => warn("poll rate", found, advice)),
     ];
     return { findings, houses: houses.flatMap(({ settings: { id, enabled } }) => (enabled ? [id] : [])) };
   } catch (error) {

@@ -48,7 +48,7 @@ interface RereadArguments {
   json: boolean;
 }
 
-/** `roundhouse payload …`: stored responses of houses, verbatim, and parsing again them. */
+/** `roundhouse payload …`: stored responses of houses, verbatim, and reading them again. */
 export function payloadCommand(): Command {
   const command = new Command("payload")
     .description("stored responses of houses, and reading them again")
@@ -122,7 +122,7 @@ async function list({ sql }: Session, { house, table, state, from, to, limit, js
   const rows = await listPayloads(sql, filter, { after: null, oldestFirst: false, limit });
   if (json) return printJson(rows.map(forPrograms));
   await printTable(
-    ["table", "received", "kind", "status", "bytes", "state", "items", "new", "apart", "reason"],
+    ["table", "received", "kind", "status", "bytes", "state", "items", "new", "quarantined", "reason"],
     rows.map((row) => [
       row.table,
       row.receivedAt,

@@ -72,7 +72,7 @@ async function readHousesFileAgain(settings: Settings, log: Log): Promise<HouseE
 
 function warnOfSlowPolls(houses: readonly HouseEntry[], log: Log): void {
   const slow = slowPolls(houses.map((house) => house.settings));
-  for (const sentence of slow.slice(0, SLOW_POLLS_NAMED)) log.warn(sentence);
+  for (const { found, advice } of slow.slice(0, SLOW_POLLS_NAMED)) log.warn(`${found}; ${advice}`);
   const others = slow.length - SLOW_POLLS_NAMED;
   if (others > 0)
     log.warn(
