@@ -127,7 +127,7 @@ function fixedProblems(row: TableRow, old: KnownTable, path: string): Problem[] 
       : [{ path: `${path}.colors`, message: `the palette ${advice}` }]),
     ...(row.round_ids === old.round_ids
       ? []
-      : [{ path: `${path}.round_ids`, message: `${old.round_ids} ${advice}; came ${row.round_ids}` }]),
+      : [{ path: `${path}.round_ids`, message: `${old.round_ids} ${advice}; found ${row.round_ids}` }]),
   ];
 }
 

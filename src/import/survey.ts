@@ -7,7 +7,7 @@ export interface ImportConflict {
   round_id: string;
   /** The kept result and that of this line, in hundredths. */
   kept: number;
-  came: number;
+  found: number;
 }
 
 /** A count, and the first line that was counted. */
@@ -92,7 +92,7 @@ export function countRepeats(
     else {
       survey.conflicts[kind] += 1;
       const { examples } = survey.conflicts;
-      if (examples.length < MOST_EXAMPLES) examples.push({ line, round_id: roundId, kept, came: hundredths });
+      if (examples.length < MOST_EXAMPLES) examples.push({ line, round_id: roundId, kept, found: hundredths });
     }
   }
 }

@@ -131,7 +131,7 @@ describe("rows of a file", () => {
     const format = { ...PLAIN_FORMAT, ...columns({ multiplier: "crash" }) };
     const named = () => csvReader({ line: 1, text: "round_id,multiplier" }, format);
     expect(named).toThrow(
-      'line 1: expected a column "crash" for multiplier, came "round_id,multiplier": crash is missing',
+      'line 1: expected a column "crash" for multiplier, found "round_id,multiplier": crash is missing',
     );
     const placed = { ...PLAIN_FORMAT, header: false, ...columns({ round_id: 1, multiplier: 5 }) };
     expect(() => csvReader({ line: 1, text: "1,2.5" }, placed)).toThrow("which has fewer");
@@ -167,11 +167,11 @@ describe("JSON lines", () => {
   });
 
   it.each([
-    ["[1,2]", "expected a JSON object, came a list of 2"],
-    ['{"round_id":1,', "expected a JSON object, came incomplete JSON"],
-    ["1,1.87", "expected a JSON object, came a text that is not JSON"],
-    ['{"round_id":{},"multiplier":2}', "expected a text or a number as round_id, came an object"],
-    ['{"round_id":1,"multiplier":true}', "expected a text or a number as multiplier, came true"],
+    ["[1,2]", "expected a JSON object, found a list of 2"],
+    ['{"round_id":1,', "expected a JSON object, found incomplete JSON"],
+    ["1,1.87", "expected a JSON object, found a text that is not JSON"],
+    ['{"round_id":{},"multiplier":2}', "expected a text or a number as round_id, found an object"],
+    ['{"round_id":1,"multiplier":true}', "expected a text or a number as multiplier, found true"],
   ])("are refused one by one: %s", (text, reason) => {
     expect(read(text)).toEqual({ ok: false, line: 1, reason });
   });
@@ -180,7 +180,7 @@ describe("JSON lines", () => {
     for (const escape of ["\\u0000", "\\ud83d"]) {
       expect(read(`{"round_id":"7${escape}","multiplier":2}`)).toMatchObject({
         ok: false,
-        reason: expect.stringMatching(/^expected characters of Unicode other than NUL as round_id, came/),
+        reason: expect.stringMatching(/^expected characters of Unicode other than NUL as round_id, found/),
       });
     }
   });

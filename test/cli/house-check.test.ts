@@ -96,7 +96,7 @@ describe("house check", () => {
     ["a reset", badResponses.reset, "connection: "],
     ["silence", badResponses.silence, "timeout: "],
     ["a redirect", badResponses.redirect, "redirects are not followed"],
-    ["no readable item", respondWith('{"rounds":[{"id":1}]}'), "came 1 items and not one of them readable"],
+    ["no readable item", respondWith('{"rounds":[{"id":1}]}'), "found 1 items and not one of them readable"],
   ])("fails on %s with the reason", async (_, listener, expected) => {
     const { house, check } = await makeHouse();
     house.on("/rounds", listener);

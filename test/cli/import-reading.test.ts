@@ -119,10 +119,10 @@ describe("a multiplier of a file", () => {
   ])("with a decimal point: %s", (text, hundredths) => expect(read(text, ".")).toBe(hundredths));
 
   it.each([
-    ["1.87", ",", 'expected a multiplier such as 1.234,56 or 1,87x, came "1.87"'],
-    ["1,87", ".", 'expected a multiplier such as 1,234.56 or 1.87x, came "1,87"'],
+    ["1.87", ",", 'expected a multiplier such as 1.234,56 or 1,87x, found "1.87"'],
+    ["1,87", ".", 'expected a multiplier such as 1,234.56 or 1.87x, found "1,87"'],
     ["0,5", ",", 'expected 1.00 or more, found "0,5"'],
-    ["2.29\u20281.29", ",", 'expected a multiplier such as 1.234,56 or 1,87x, came "2.29\\u20281.29"'],
+    ["2.29\u20281.29", ",", 'expected a multiplier such as 1.234,56 or 1,87x, found "2.29\\u20281.29"'],
     ["2.29\u20281.29", "auto", 'expected a multiplier such as 1.87 or "1,87x", found "2.29\\u20281.29"'],
     ["2.29 1.29", "auto", 'expected a multiplier such as 1.87 or "1,87x", found "2.29 1.29"'],
     [null, ",", "expected a multiplier, found null"],
@@ -222,7 +222,7 @@ order: newest_first
     ["no YAML", "a: [", "is not YAML"],
     ["a list", "- 1", "the file: "],
     ["ids and row numbers", "row_numbers: true\ncolumns: { round_id: 1 }", "give one of both"],
-    ["no header and names", "header: false\ncolumns: { round_id: 1, multiplier: crash }", "came crash"],
+    ["no header and names", "header: false\ncolumns: { round_id: 1, multiplier: crash }", "found crash"],
     ["no header and no columns", "header: false", "multiplier: a file without a header needs the place"],
   ])("is refused: %s", async (_, yaml, expected) => {
     await expect(withMap(yaml)).rejects.toThrow(expected);

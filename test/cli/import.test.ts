@@ -111,7 +111,7 @@ describe("import", () => {
     expect(result).toMatchObject({ read: 9, inserted: 2, skipped: 0, conflicts: 0 });
     expect(result.refused.map(({ line }) => line)).toEqual([3, 4, 5, 6, 7, 8, 9]);
     expect(result.refused[0]?.reason).toContain("expected 1.00 or more, found");
-    expect(result.refused[1]?.reason).toBe("expected 2 fields as in the header, came 1");
+    expect(result.refused[1]?.reason).toBe("expected 2 fields as in the header, found 1");
     expect((await exportRounds()).slice(1).map(([, id]) => id)).toEqual(["1", "9"]);
   });
 
@@ -170,7 +170,7 @@ describe("import", () => {
       ...expected,
       refused: [
         { line: 7, reason: expect.stringContaining('found "yesterday"') },
-        { line: 9, reason: expect.stringContaining('came "2.29\\u20281.29"') },
+        { line: 9, reason: expect.stringContaining('found "2.29\\u20281.29"') },
       ],
       summary: {
         rows: 8,
@@ -179,7 +179,7 @@ describe("import", () => {
         times: { from: "2024-03-31T01:30:00Z", to: "2024-04-11T11:21:43Z", without: 0 },
         order: { listed: "newest_first", decided_by: "ids", taken_by: "number", reversed: false },
         duplicates: { in_file: 1, stored: 0 },
-        conflicts: { in_file: 1, stored: 0, examples: [{ line: 8, round_id: "10", kept: "2.00", came: "3.10" }] },
+        conflicts: { in_file: 1, stored: 0, examples: [{ line: 8, round_id: "10", kept: "2.00", found: "3.10" }] },
         refused: [
           { count: 1, lines: [7] },
           { count: 1, lines: [9] },
@@ -188,7 +188,7 @@ describe("import", () => {
       },
     });
     expect(tried.stderr).toContain("refused 2 lines, the others are not held up by them: line 7, 9");
-    expect(tried.stderr).toContain("line 8: round 10 is 2.00, came 3.10");
+    expect(tried.stderr).toContain("line 8: round 10 is 2.00, found 3.10");
     expect(tried.stderr).toContain("2 times never come in Europe/Berlin, when the clock is put forward (line 6)");
     const shown = await importFile(content, "--map", map, "--dry-run");
     expect(shown.stdout).toContain("the file lists the newest first (from its ids); rounds are taken by number");

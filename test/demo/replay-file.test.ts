@@ -57,26 +57,26 @@ describe("a file of recorded rounds", () => {
   });
 
   test.each([
-    ["an empty file", "", "came an empty file"],
-    ["a header alone", "round_id,multiplier\n", "expected rounds below the header, came none"],
+    ["an empty file", "", "found an empty file"],
+    ["a header alone", "round_id,multiplier\n", "expected rounds below the header, found none"],
     [
       "another header",
       "id;result\n1;2\n",
-      'line 1: expected a header with multiplier and maybe round_id, occurred_at, hash (house, game and others are left aside), came "id;result"',
+      'line 1: expected a header with multiplier and maybe round_id, occurred_at, hash (house, game and others are left aside), found "id;result"',
     ],
     ["a column twice", "multiplier,multiplier\n1,2\n", "with multiplier twice"],
-    ["a row too short", "round_id,multiplier\n1,2\n3\n", "line 3: expected 2 fields as in the header, came 1"],
+    ["a row too short", "round_id,multiplier\n1,2\n3\n", "line 3: expected 2 fields as in the header, found 1"],
     [
       "a value that is none",
       "multiplier\n1.5\n2.29 1.29\n",
-      'line 3: expected a multiplier such as 1.87, 0 for an instant crash, or nothing where it was missed; came "2.29 1.29"',
+      'line 3: expected a multiplier such as 1.87, 0 for an instant crash, or nothing where it was missed; found "2.29 1.29"',
     ],
-    ["a value as a page shows it", "multiplier\n1.5x\n", 'came "1.5x"'],
+    ["a value as a page shows it", "multiplier\n1.5x\n", 'found "1.5x"'],
     ["a value below one", "multiplier\n0.5\n", "line 2: expected a multiplier such as 1.87, 0 for"],
     [
       "a wrong time",
       "multiplier,occurred_at\n1.5,4/11/2024\n",
-      'line 2: expected a time such as 2026-03-17T15:09:55Z, came "4/11/2024"',
+      'line 2: expected a time such as 2026-03-17T15:09:55Z, found "4/11/2024"',
     ],
     [
       "a time on some rows",
@@ -87,7 +87,7 @@ describe("a file of recorded rounds", () => {
     [
       "an id twice",
       "round_id,multiplier\n1,1.5\n2,2\n1,1.5\n",
-      'line 4: expected each id once, came "1", which line 2 has',
+      'line 4: expected each id once, found "1", which line 2 has',
     ],
     ["a wrong hash", `multiplier,hash\n1.5,${HASH}0\n`, "line 2: expected a hash of 64 hexadecimal digits"],
   ])("with %s is refused, naming the line", (_, text, expected) => {

@@ -47,7 +47,7 @@ export async function readSimulated(
   const body = Buffer.from(await response.arrayBuffer());
   marked.parse(JSON.parse(body.toString()));
   if (response.status === 503) return null;
-  if (response.status !== 200) throw new Error(`expected 200, came ${response.status}: ${body.toString()}`);
+  if (response.status !== 200) throw new Error(`expected 200, found ${response.status}: ${body.toString()}`);
   const read = adapterOf(table).read(table.feed, body, new Date(house.clock.nowMs).toISOString(), {
     oldest: new Date(0).toISOString(),
   });

@@ -126,9 +126,9 @@ describe("the survey of a file", () => {
       inFile: 2,
       stored: 1,
       examples: [
-        { line: 4, round_id: "a", kept: 150, came: 160 },
-        { line: 6, round_id: "stored", kept: 200, came: 210 },
-        { line: 7, round_id: "earlier", kept: 310, came: 300 },
+        { line: 4, round_id: "a", kept: 150, found: 160 },
+        { line: 6, round_id: "stored", kept: 200, found: 210 },
+        { line: 7, round_id: "earlier", kept: 310, found: 300 },
       ],
     });
   });

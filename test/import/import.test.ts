@@ -339,7 +339,7 @@ describe("a file that lists the newest first", () => {
       withoutTime: 1,
       order: { listed: "newest_first", takenBy: "file", isReversed: true },
     });
-    expect(reversed.survey.conflicts.examples).toEqual([{ line: 8, round_id: "e", kept: 150, came: 155 }]);
+    expect(reversed.survey.conflicts.examples).toEqual([{ line: 8, round_id: "e", kept: 150, found: 155 }]);
     expect((await storedRounds(sql, other)).map(({ id, x }) => [id, x])).toEqual([
       ["a", 1.1],
       ["b", 1.2],
@@ -451,8 +451,8 @@ describe("a dry run", () => {
         inFile: 1,
         stored: 1,
         examples: [
-          { line: 6004, round_id: "id-1", kept: 200, came: 250 },
-          { line: 6005, round_id: "other", kept: 150, came: 160 },
+          { line: 6004, round_id: "id-1", kept: 200, found: 250 },
+          { line: 6005, round_id: "other", kept: 150, found: 160 },
         ],
       },
     };

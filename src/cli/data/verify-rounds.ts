@@ -72,10 +72,10 @@ async function rangeOf(
     const found = by === "number" ? numberOf(id) : await findSeq(sql, tableId, id);
     if (found !== null) return found;
     const expected = by === "number" ? "a whole number" : "the id of a round that is stored";
-    throw new UsageError(`expected ${expected} as ${option}, came ${JSON.stringify(id)}`);
+    throw new UsageError(`expected ${expected} as ${option}, found ${JSON.stringify(id)}`);
   };
   const range = { by, from: await place("--from", from, 0n), to: await place("--to", to, NO_END) } as const;
-  if (range.from > range.to) throw new UsageError(`expected --to at or after --from, came ${from} to ${to}`);
+  if (range.from > range.to) throw new UsageError(`expected --to at or after --from, found ${from} to ${to}`);
   return range;
 }
 

@@ -115,7 +115,7 @@ async function checkTable(
   return {
     ...check,
     ok: rounds.length > 0,
-    reason: rounds.length > 0 ? null : `expected rounds, came ${read.items.length} items and not one of them readable`,
+    reason: rounds.length > 0 ? null : `expected rounds, found ${read.items.length} items and not one of them readable`,
     items: read.items.length,
     readable: rounds.length,
     rounds,

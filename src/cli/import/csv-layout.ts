@@ -60,7 +60,7 @@ function tryLayout(first: Line, { header, columns, rowNumbers }: CsvFormat, deli
   const fields = fieldsOf(first.text, delimiter) ?? [];
   const names = header ? fields.map((name) => name.toLowerCase()) : [];
   const count = fields.length;
-  const came = `came ${JSON.stringify(first.text.slice(0, 200))}`;
+  const foundText = `found ${JSON.stringify(first.text.slice(0, 200))}`;
   const layout: Layout = { delimiter, count, places: [], ignored: [] };
   for (const name of ["round_id", "multiplier", "occurred_at", "hash"] as const) {
     if (name === "round_id" && rowNumbers !== null) continue;
@@ -71,10 +71,10 @@ function tryLayout(first: Line, { header, columns, rowNumbers }: CsvFormat, deli
       const found = placesOf(ref, names, count);
       const [at] = found;
       if (found.length > 1)
-        return { ok: false, count, reason: `${expectedOf(name, ref, given)}, ${came}: ${ref} is there twice` };
+        return { ok: false, count, reason: `${expectedOf(name, ref, given)}, ${foundText}: ${ref} is there twice` };
       if (at !== undefined) places.push(at);
       else if (isNeeded)
-        return { ok: false, count, reason: missing(name, ref, { given, header, names, text: first.text, came }) };
+        return { ok: false, count, reason: missing(name, ref, { given, header, names, text: first.text, foundText }) };
     }
     if (places.length > 0) layout.places.push({ field: FIELDS[name], at: places });
   }
@@ -98,16 +98,17 @@ function expectedOf(name: FieldName, ref: ColumnRef, given: unknown): string {
 function missing(
   name: FieldName,
   ref: ColumnRef,
-  about: { given: unknown; header: boolean; names: readonly string[]; text: string; came: string },
+  about: { given: unknown; header: boolean; names: readonly string[]; text: string; foundText: string },
 ): string {
-  const { given, header, names, text, came } = about;
+  const { given, header, names, text, foundText } = about;
   const expected = expectedOf(name, ref, given);
-  if (!header) return `${expected}, ${came}, which has fewer`;
-  if (names.length === 1 && text.includes("|")) return `${expected} with commas, semicolons or tabs between, ${came}`;
+  if (!header) return `${expected}, ${foundText}, which has fewer`;
+  if (names.length === 1 && text.includes("|"))
+    return `${expected} with commas, semicolons or tabs between, ${foundText}`;
   const advice = /^"?\d/.test(text.trim())
     ? "; where the file has no header, say so, and give its columns by their places"
     : name === "round_id" && given === null
       ? `; name the column that has it${names.includes("id") ? ": --round-id id" : " with --round-id"}, or number the rows of a file without ids`
       : "";
-  return `${expected}, ${came}: ${ref} is missing${advice}`;
+  return `${expected}, ${foundText}: ${ref} is missing${advice}`;
 }

@@ -22,7 +22,7 @@ export function csvReader(start: Line, format: CsvFormat = PLAIN_FORMAT): FileRe
   const toItem = (line: number, fields: string[]): FileItem => {
     const extra = fields.slice(count);
     if (fields.length < count || extra.some((field) => field !== "")) {
-      return refuse(line, `expected ${count} fields as in the header, came ${fields.length}`);
+      return refuse(line, `expected ${count} fields as in the header, found ${fields.length}`);
     }
     const row: StagedRow = { line, roundId: null, multiplier: null, occurredAt: null, hash: null };
     for (const { field, at } of places) row[field] = textAt(fields, at);

@@ -174,7 +174,7 @@ function contradictionsOf({ rowNumbers, columns, header, format }: FileFormat): 
   for (const [path, given] of Object.entries({ ...columns, multiplier: columns.multiplier ?? "nothing" })) {
     for (const one of given === null ? [] : [given].flat()) {
       if (/^[1-9]\d*$/.test(String(one))) continue;
-      const message = `a file without a header needs the place of this column, counted from 1; came ${one}`;
+      const message = `a file without a header needs the place of this column, counted from 1; found ${one}`;
       problems.push({ path, message });
     }
   }

@@ -155,7 +155,7 @@ function firstId(text: string, { round_ids: roundIds }: TableSettings): Omit<Row
   if (digits !== undefined && (roundIds === "opaque" || prefix === "")) return { prefix, first: BigInt(digits) };
   const expected =
     roundIds === "consecutive" ? "a number such as 1, since this table's ids count up" : "an id such as row-1";
-  throw new UsageError(`--row-numbers: expected ${expected}, came ${JSON.stringify(text)}`);
+  throw new UsageError(`--row-numbers: expected ${expected}, found ${JSON.stringify(text)}`);
 }
 
 function withFindings(imported: Imported, { refused }: FileFindings): Imported {

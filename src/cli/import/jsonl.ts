@@ -34,9 +34,9 @@ function pathsOf(given: ColumnRef | ColumnRef[] | null, usual: string): string[]
 
 function readLine({ line, text }: Line, fields: readonly Field[]): FileItem {
   const parsed = parseWireJson(text);
-  if (!parsed.ok) return { ok: false, line, reason: `expected a JSON object, came ${parsed.reason}` };
+  if (!parsed.ok) return { ok: false, line, reason: `expected a JSON object, found ${parsed.reason}` };
   const { value } = parsed;
-  if (!isObject(value)) return { ok: false, line, reason: `expected a JSON object, came ${describe(value)}` };
+  if (!isObject(value)) return { ok: false, line, reason: `expected a JSON object, found ${describe(value)}` };
   const row: StagedRow = { line, roundId: null, multiplier: null, occurredAt: null, hash: null };
   for (const { field, name, paths } of fields) {
     const texts: string[] = [];
@@ -44,14 +44,14 @@ function readLine({ line, text }: Line, fields: readonly Field[]): FileItem {
       const found = valueAt(value, path);
       if (found === undefined || found === null) continue;
       if (typeof found !== "string" && typeof found !== "number" && !(found instanceof WireNumber)) {
-        return { ok: false, line, reason: `expected a text or a number as ${name}, came ${describe(found)}` };
+        return { ok: false, line, reason: `expected a text or a number as ${name}, found ${describe(found)}` };
       }
       // PostgreSQL stores neither
       if (typeof found === "string" && (found.includes("\0") || !found.isWellFormed())) {
         return {
           ok: false,
           line,
-          reason: `expected characters of Unicode other than NUL as ${name}, came ${describe(found)}`,
+          reason: `expected characters of Unicode other than NUL as ${name}, found ${describe(found)}`,
         };
       }
       texts.push(String(found).trim());

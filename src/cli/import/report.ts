@@ -29,10 +29,10 @@ export function summaryOf(imported: Imported) {
 }
 
 function examplesOf({ conflicts }: Survey) {
-  return conflicts.examples.map(({ kept, came, ...rest }) => ({
+  return conflicts.examples.map(({ kept, found, ...rest }) => ({
     ...rest,
     kept: multiplierText(kept),
-    came: multiplierText(came),
+    found: multiplierText(found),
   }));
 }
 
@@ -53,7 +53,7 @@ export function refusalsByReason(
 
 /** A reason without the found value, which differs from line to line. */
 function kindOf(reason: string): string {
-  const kind = reason.split(/, (?:came|found) /)[0] ?? reason;
+  const kind = reason.split(/, found /)[0] ?? reason;
   return kind.startsWith("the proof fails: ") ? "the proof fails" : kind;
 }
 
@@ -114,7 +114,7 @@ export function notesOf(
   if (conflicts > 0) {
     const shown = examplesOf(survey).slice(0, MOST_LINES);
     const some = shown.map(
-      ({ line, round_id: id, kept, came }) => `line ${line}: round ${id} is ${kept}, came ${came}`,
+      ({ line, round_id: id, kept, found }) => `line ${line}: round ${id} is ${kept}, found ${found}`,
     );
     notes.push(
       `${conflicts} conflicts, what came first is kept: ${some.join("; ")}${conflicts > shown.length ? "; …" : ""}`,

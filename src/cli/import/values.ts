@@ -27,7 +27,7 @@ export function multipliersOf(options: {
     const plain = plainOf(text, decimal);
     if (plain === null) {
       const example = decimal === "," ? "1.234,56 or 1,87x" : "1,234.56 or 1.87x";
-      const reason = `expected a multiplier such as ${example}, came ${describe(text)}`;
+      const reason = `expected a multiplier such as ${example}, found ${describe(text)}`;
       return { ok: false, code: "not_a_number", reason };
     }
     const read = parseMultiplier(plain, { scale, instant });

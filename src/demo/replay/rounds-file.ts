@@ -64,19 +64,19 @@ export async function readRecordedRounds(file: string): Promise<RecordedRounds> 
  */
 export function recordedRounds(text: string): RecordedRounds {
   const [header, ...records] = recordsOf(text);
-  if (header === undefined) throw new Error(`${EXPECTED}, came an empty file`);
+  if (header === undefined) throw new Error(`${EXPECTED}, found an empty file`);
   const names = header.fields.map((name) => name.toLowerCase());
   const [twice] = COLUMNS.filter((name) => names.indexOf(name) !== names.lastIndexOf(name));
   if (!names.includes("multiplier") || twice !== undefined) {
-    const came = JSON.stringify(header.fields.join(",").slice(0, 100));
+    const found = JSON.stringify(header.fields.join(",").slice(0, 100));
     const why = twice === undefined ? "" : `, with ${twice} twice`;
-    throw new Error(`line ${header.line}: ${EXPECTED}, came ${came}${why}`);
+    throw new Error(`line ${header.line}: ${EXPECTED}, found ${found}${why}`);
   }
-  if (records.length === 0) throw new Error(`expected rounds below the header, came none`);
+  if (records.length === 0) throw new Error(`expected rounds below the header, found none`);
   const places = COLUMNS.map((name) => names.indexOf(name));
   const rows = records.map(({ line, fields }) => {
     if (fields.length !== names.length) {
-      throw new Error(`line ${line}: expected ${names.length} fields as in the header, came ${fields.length}`);
+      throw new Error(`line ${line}: expected ${names.length} fields as in the header, found ${fields.length}`);
     }
     const [round_id = "", multiplier = "", occurred_at = "", hash = ""] = places.map((place) => fields[place] ?? "");
     return { line, cells: { round_id, multiplier, occurred_at, hash } };
@@ -90,7 +90,7 @@ export function recordedRounds(text: string): RecordedRounds {
     if ((cells.occurred_at !== "") !== hasClock) throw at("expected a time on every row or on none");
     const id = hasRowNumbers ? String(place + 1) : cells.round_id;
     const before = lines.get(id);
-    if (before !== undefined) throw at(`expected each id once, came ${JSON.stringify(id)}, which line ${before} has`);
+    if (before !== undefined) throw at(`expected each id once, found ${JSON.stringify(id)}, which line ${before} has`);
     lines.set(id, line);
     return { id, ...valueOf(cells, at), occurredMs: timeOf(cells, at), hash: hashOf(cells, at) };
   });
@@ -128,19 +128,21 @@ function valueOf({ multiplier }: Cells, at: (problem: string) => Error) {
   const isPlain = /^\d+(\.\d+)?$/.test(multiplier);
   const value = parseMultiplier(multiplier, { scale: 1, instant: INSTANT });
   if (isPlain && value.ok) return { multiplier, hundredths: value.hundredths };
-  const came = JSON.stringify(multiplier.slice(0, 40));
-  throw at(`expected a multiplier such as 1.87, 0 for an instant crash, or nothing where it was missed; came ${came}`);
+  const found = JSON.stringify(multiplier.slice(0, 40));
+  throw at(
+    `expected a multiplier such as 1.87, 0 for an instant crash, or nothing where it was missed; found ${found}`,
+  );
 }
 
 function timeOf({ occurred_at }: Cells, at: (problem: string) => Error): number | null {
   if (occurred_at === "") return null;
   const moment = parseOccurredAt(occurred_at);
   if (moment !== null) return Math.floor(moment.ms);
-  throw at(`expected a time such as 2026-03-17T15:09:55Z, came ${JSON.stringify(occurred_at.slice(0, 40))}`);
+  throw at(`expected a time such as 2026-03-17T15:09:55Z, found ${JSON.stringify(occurred_at.slice(0, 40))}`);
 }
 
 function hashOf({ hash }: Cells, at: (problem: string) => Error): string | null {
   if (hash === "") return null;
   if (/^[0-9a-f]{64}$/i.test(hash)) return hash.toLowerCase();
-  throw at(`expected a hash of 64 hexadecimal digits, came ${JSON.stringify(hash.slice(0, 40))}`);
+  throw at(`expected a hash of 64 hexadecimal digits, found ${JSON.stringify(hash.slice(0, 40))}`);
 }
