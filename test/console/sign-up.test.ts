@@ -245,6 +245,25 @@ describe("signing up", () => {
     expect(tries).toEqual([401, 401, 401, 401, 401, 429]);
   });
 
+  it("[API6] limits the passwords that are tried, none of which costs a mail", async () => {
+    const statuses: number[] = [];
+    const machine = world.stranger();
+    const typed = { email: "weak@example.com", password: "password123" };
+    const weak = { ...typed, ...BOTH };
+    const unread = await machine.post("/console/sign-up", typed);
+    expect(await unread.text()).toContain("terms are not accepted"); // its password is not estimated
+    for (let n = 0; n < 6; n += 1) statuses.push((await machine.post("/console/sign-up", weak)).status);
+    expect(statuses).toEqual([422, 422, 422, 422, 422, 429]);
+    const many: number[] = [];
+    for (let n = 0; n < 26; n += 1) {
+      many.push((await machine.post("/console/sign-up", { ...weak, email: `weak${n}@example.com` })).status);
+    }
+    expect(many).toEqual([...Array<number>(25).fill(422), 429]);
+    const sent: number[] = [];
+    for (let n = 0; n < 5; n += 1) sent.push((await signUp("weak@example.com")).response.status);
+    expect(sent).toEqual([200, 200, 200, 200, 200]);
+  });
+
   it("is not done by a page of another site", async () => {
     const fields = { email: "cross@example.com", password: PASSWORD, ...BOTH };
     const headers = { origin: "https://evil.example", "sec-fetch-site": "cross-site" };

@@ -55,18 +55,24 @@ function signUpPage(context: Context): PublicForm {
     async take(request, reply) {
       const { password, ...kept } = await formOf(request, signUpFields);
       const { email, terms, adult } = kept;
+      const refuse = (problem: string) => showSignUp(context, request, reply, { problem, ...kept }, 422);
+      const refuseFor = (wait: number) => {
+        reply.setHeader("Retry-After", wait);
+        showSignUp(context, request, reply, { problem: tooMany(wait), ...kept }, 429);
+      };
       const problem =
         emailProblem(email) ??
-        (await passwordProblem(password, email)) ??
         (terms ? null : "The terms are not accepted. Read them and tick their box.") ??
         (adult ? null : "You must be 18 or older to have an account. Tick the box if you are.");
-      if (problem !== null) return showSignUp(context, request, reply, { problem, ...kept }, 422);
+      if (problem !== null) return refuse(problem);
       const address = addressOf(request);
-      const wait = await takeMail(signIn.buckets, address, { purpose: "sign-up", recipient: email });
-      if (wait > 0) {
-        reply.setHeader("Retry-After", wait);
-        return showSignUp(context, request, reply, { problem: tooMany(wait), ...kept }, 429);
-      }
+      // before the password, whose estimate takes up to 90 ms of a thread that all share
+      const tryWait = await takeTry(signIn.buckets, { what: "console-sign-up", address, who: email });
+      if (tryWait > 0) return refuseFor(tryWait);
+      const weak = await passwordProblem(password, email);
+      if (weak !== null) return refuse(weak);
+      const mailWait = await takeMail(signIn.buckets, address, { purpose: "sign-up", recipient: email });
+      if (mailWait > 0) return refuseFor(mailWait);
       const origin = { address, userAgent: userAgentOf(request) };
       const mailing = { site: parts.site(), mailKey: parts.mailKey };
       const { browser, path } = await signUp(signIn.sql, { email, password, origin, ...mailing });
