@@ -299,19 +299,22 @@ export async function readTableFacts(
   return facts ?? null;
 }
 
-/** A past forecast of the next color, and the color of the round. */
+/** A past forecast of the next color, and its score. */
 export interface PastForecast {
   issuedAt: Date;
   afterRoundId: string;
   colors: string[];
   pPpm: number[];
   basePpm: number[];
-  /** Null if it was void. */
+  /** The color of its round, as an index; null if it is void. */
   outcome: number | null;
+  /** The round that settled it; null if that round is not stored. */
   multiplier: string | null;
+  /** Why it is void, such as `gap`; empty if it was scored. */
+  reason: string;
 }
 
-/** Returns the newest scored forecast of a table that is followed by `rounds` rounds and older than `seconds`. */
+/** Returns the newest settled forecast of a table that is followed by `rounds` rounds and older than `seconds`. */
 export async function readPastForecast(
   tx: Transaction,
   tableId: number,
@@ -324,8 +327,9 @@ export async function readPastForecast(
       p.colors,
       s.p_ppm[1:cardinality(p.colors)] as "pPpm",
       s.base_ppm[1:cardinality(p.colors)] as "basePpm",
-      o.color::integer as outcome,
-      to_char(o.hundredths / 100.0, 'FM999999999990.00') as multiplier
+      o.outcome::integer as outcome,
+      o.reason,
+      to_char(r.hundredths / 100.0, 'FM999999999990.00') as multiplier
     from forecast_sets s
     join rounds c on c.table_id = s.table_id and c.seq = s.cutoff_seq
     join lateral (
@@ -334,12 +338,15 @@ export async function readPastForecast(
       where id = c.palette
     ) p on true
     join lateral (
-      select color, hundredths
-      from rounds
-      where table_id = s.table_id and seq > s.cutoff_seq and not late
-      order by seq
+      select outcome, reason, settled_seq
+      from scores
+      where table_id = s.table_id
+        and settled_seq > s.cutoff_seq
+        and forecast_seq = s.first_seq
+      order by rev desc
       limit 1
     ) o on true
+    left join rounds r on r.table_id = s.table_id and r.seq = o.settled_seq
     where s.table_id = ${tableId}
       and s.issued_at < now() - ${seconds} * interval '1 second'
       and s.cutoff_seq <= (select max(cutoff_seq) from forecast_sets where table_id = ${tableId}) - ${rounds}::integer

@@ -87,12 +87,14 @@ export function recordOf(table: Table) {
 }
 
 /** A past forecast as bars with the long-run shares, and its outcome. */
-export function shownForecast({ issuedAt, afterRoundId, colors, pPpm, basePpm, outcome, multiplier }: PastForecast) {
+export function shownForecast({ issuedAt, afterRoundId, reason, ...past }: PastForecast) {
+  const { colors, pPpm, basePpm, outcome, multiplier } = past;
   return {
     issuedAt,
     afterRoundId,
     odds: colors.map((color, at) => ({ color, p: (pPpm[at] ?? 0) / 1e6, baseline: (basePpm[at] ?? 0) / 1e6 })),
     came: outcome === null || multiplier === null ? null : { multiplier, color: colors[outcome] ?? "other" },
+    reason,
   };
 }
 
