@@ -141,6 +141,43 @@ describe("an admin in a browser", () => {
 });
 
 describe("a page that is live", () => {
+  it("keeps what its user typed, ticked or chose, and the outcome of the last action", async () => {
+    await world.makeOperator("uma@example.com", "viewer");
+    const { page, errors } = await openPage({ address: "203.0.113.5" });
+    await page.goto(`${world.url}/ops/counter`);
+    await signIn(page, "uma@example.com");
+    await page.evaluate(`
+      globalThis.loads = 0;
+      const { fetch } = globalThis;
+      globalThis.fetch = (...given) => (globalThis.loads += 1, fetch(...given));
+      document.querySelector("main").insertAdjacentHTML(
+        "afterbegin", "<div class='toast' data-toast><span role='status'>done</span></div>"
+      );`);
+    const before = await page.locator("main p").first().textContent();
+    await eventually(async () => (await page.locator("main p").first().textContent()) !== before);
+    expect(await page.getByRole("status").allTextContents()).toEqual(["done"]);
+
+    for (const [control, edit] of [
+      ["<textarea>a</textarea>", "value = 'b'"],
+      ["<input value='a'>", "value = 'b'"],
+      ["<input type='checkbox' checked>", "checked = false"],
+      ["<select><option>a<option>b</select>", "value = 'b'"],
+      ["<select><option>a<option selected>b</select>", "value = 'a'"],
+    ] as const) {
+      const loads = await page.evaluate(`
+        document.querySelector("main").insertAdjacentHTML("beforeend", ${JSON.stringify(`<form id="note">${control}</form>`)});
+        document.querySelector("#note").elements[0].${edit};
+        const before = globalThis.loads;
+        document.dispatchEvent(new Event("visibilitychange")); // loads immediately, unless a part is busy
+        globalThis.loads - before;`);
+      expect([control, loads]).toEqual([control, 0]);
+      await page.evaluate("document.querySelector('#note').reset()");
+      await page.locator("#note").waitFor({ state: "detached" });
+    }
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
   it("shows what is new by itself, waits while something is opened or selected, and signs out with the sign-in", async () => {
     await world.makeOperator("eva@example.com", "viewer");
     const { page, errors } = await openPage({ address: "203.0.113.4" });

@@ -8,12 +8,24 @@
   if (!Number.isFinite(seconds) || seconds <= 0) return;
   let isLoading = false;
 
-  /** A part is not replaced while its user types, selects, or has something open or focused in it. */
+  /** Whether its user changed a control since it was loaded. */
+  function isEdited(control) {
+    if (control.type === "hidden") return false;
+    if (control.type === "checkbox" || control.type === "radio") return control.checked !== control.defaultChecked;
+    if (control.localName !== "select") return control.value !== control.defaultValue;
+    const options = [...control.options];
+    // without a selected option, a list of one line shows its first
+    const isFirst = !control.multiple && !options.some((option) => option.defaultSelected);
+    return options.some((option, at) => option.selected !== (isFirst ? at === 0 : option.defaultSelected));
+  }
+
+  /** A part is not replaced while it has unsaved input, selected text, or something open or focused. */
   function isBusy(part) {
     const focused = document.activeElement;
     const isInForm = focused !== null && part.contains(focused) && focused.closest("form, details, dialog, summary");
     const isOpen = part.querySelector("details[open], dialog[open]") !== null;
-    return Boolean(isInForm) || isOpen || String(document.getSelection() ?? "") !== "";
+    const isUnsaved = [...part.querySelectorAll("input, select, textarea")].some(isEdited);
+    return Boolean(isInForm) || isOpen || isUnsaved || String(document.getSelection() ?? "") !== "";
   }
 
   function markStale(reason) {
@@ -24,7 +36,9 @@
   function replace(part, fresh) {
     const focused = document.activeElement?.id ?? "";
     const scrolled = [...part.querySelectorAll(".wide")].map((place) => place.scrollLeft);
-    part.replaceChildren(...document.adoptNode(fresh).childNodes);
+    // the outcome of an action is on no later page; moving it would make a screen reader read it again
+    for (const child of [...part.childNodes]) if (!child.dataset || !("toast" in child.dataset)) child.remove();
+    part.append(...document.adoptNode(fresh).childNodes);
     part.querySelectorAll(".wide").forEach((place, at) => (place.scrollLeft = scrolled[at] ?? 0));
     if (focused !== "" && focused !== part.id) document.getElementById(focused)?.focus({ preventScroll: true });
   }
