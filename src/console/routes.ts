@@ -1,15 +1,14 @@
 import type { Express, RequestHandler } from "express";
 import { clientGone } from "../http/client-gone.ts";
-import { hasAudit } from "../audit/store.ts";
 import { findAccount } from "../callers/account-store.ts";
-import { reasonOf } from "../errors.ts";
 import { PageError } from "../frame/errors.ts";
-import { addRoutes as addTo, type SentForm, showPage, takeForm } from "../frame/routes.ts";
+import { addRoutes as addTo, type SentForm, showPage } from "../frame/routes.ts";
 import type { PageReply } from "../frame/view.ts";
 import { showProblem } from "../frame/problem-page.ts";
 import { ensureTermsAccepted } from "./agree.ts";
 import type { ConsoleAction, ConsolePage } from "./contract.ts";
-import { type Confirm, ensureProven, type Requirement } from "../frame/sign-in/step-up.ts";
+import { act } from "../frame/sign-in/act.ts";
+import type { Requirement } from "../frame/sign-in/step-up.ts";
 import { requireSignedIn, type RouteParts, type SignedInHolder } from "./signed-in.ts";
 
 /** Actions that a suspended account may still do: revoking a key only protects it. */
@@ -43,44 +42,27 @@ function acting<Form>(action: ConsoleAction<Form>, { parts, responder, guard }: 
     const who = requireSignedIn(response);
     const { holder, hasCurrentTerms } = who;
     const { name, needs } = action;
-    const logFields = { request_id: holder.requestId, account: String(holder.accountId), action: name };
+    const actor = { account: String(holder.accountId) };
 
     async function mayGoOn(sent: SentForm): Promise<boolean> {
       if (holder.isSuspended && !DONE_WHILE_SUSPENDED.has(name)) {
-        parts.log.warn(logFields, "refused a suspended account");
+        parts.log.warn({ request_id: holder.requestId, ...actor, action: name }, "refused a suspended account");
         const message = await whySuspended(parts.sql, holder.accountId);
         showProblem(responder, request, reply, { status: 403, message, attempt: null });
         return false;
       }
       const lacksTerms = needs.includes("terms") && !hasCurrentTerms;
-      if (lacksTerms && !(await ensureTermsAccepted({ parts, responder }, request, reply, { holder, sent })))
-        return false;
-      const requirement = requirementOf(action, who);
-      if (requirement === null) return true;
-      const confirm: Confirm = (given) => guard.confirm(who, given);
-      return ensureProven(responder, request, reply, { sent, requirement, confirm });
+      return !lacksTerms || ensureTermsAccepted({ parts, responder }, request, reply, { holder, sent });
     }
 
-    /** If the database fails after the action, the response is still sent: it may hold a key that is shown only once. */
-    function isAudited(): Promise<boolean> {
-      return hasAudit(parts.sql, holder.requestId).catch((error: unknown) => {
-        parts.log.warn(logFields, `the audit log could not be checked for this action: ${reasonOf(error)}`);
-        return true;
-      });
-    }
-
-    await takeForm(responder, request, reply, {
+    await act({ responder, sql: parts.sql, log: parts.log }, request, reply, {
+      name,
       form: action.form,
+      actor,
       mayGoOn,
+      requirement: requirementOf(action, who),
+      confirm: (given) => guard.confirm(who, given),
       run: (sent) => action.run(parts, { holder, ...sent }),
-      async wasDone() {
-        if (!(await isAudited())) {
-          throw new Error(
-            `${name} was done and left nothing in the audit log; it must add an entry in its transaction, or say didNothing`,
-          );
-        }
-        parts.log.info(logFields, "holder acted");
-      },
     });
   };
 }

@@ -1,13 +1,13 @@
 import type { Express, RequestHandler } from "express";
 import { clientGone } from "../http/client-gone.ts";
-import { hasAudit } from "../audit/store.ts";
 import type { Reads } from "../db/reads.ts";
 import type { Responder } from "../frame/responder.ts";
 import { PageError } from "../frame/errors.ts";
-import { addRoutes as addTo, showPage, takeForm } from "../frame/routes.ts";
+import { addRoutes as addTo, showPage } from "../frame/routes.ts";
 import type { PageReply } from "../frame/view.ts";
 import type { OpsAction, OpsPage, OpsParts, Role } from "./contract.ts";
-import { type Confirm, ensureProven, type Requirement } from "../frame/sign-in/step-up.ts";
+import { act } from "../frame/sign-in/act.ts";
+import type { Requirement } from "../frame/sign-in/step-up.ts";
 import { type Guard, requireSignedIn, type SignedIn } from "./signed-in.ts";
 
 /** What routes are made of. */
@@ -46,36 +46,23 @@ function showing<Query>(page: OpsPage<Query>, { parts, responder, reads }: Route
 
 function acting<Form>(action: OpsAction<Form>, { parts, responder, guard }: RouteParts): RequestHandler {
   return async (request, response) => {
-    const reply = response as PageReply;
     const who = requireSignedIn(response);
     const { visitor } = who;
-    const logFields = { request_id: visitor.requestId, actor: visitor.email, action: action.name };
     if (!mayDo(action, visitor.role)) {
-      parts.log.warn(logFields, "refused a role");
+      const { requestId, email } = visitor;
+      parts.log.warn({ request_id: requestId, actor: email, action: action.name }, "refused a role");
       const title = action.title === undefined ? "this action" : `“${action.title}”`;
       throw new PageError(
         403,
         `${title} requires the role ${rolesText(rolesOf(action))}; your role is ${visitor.role}`,
       );
     }
-    await takeForm(responder, request, reply, {
-      form: action.form,
-      file: action.file,
-      async mayGoOn(sent) {
-        const requirement = requirementOf(action, who);
-        if (requirement === null) return true;
-        const confirm: Confirm = (given) => guard.confirm(who, given);
-        return ensureProven(responder, request, reply, { sent, requirement, confirm });
-      },
+    await act({ responder, sql: parts.sql, log: parts.log }, request, response as PageReply, {
+      ...action,
+      actor: { actor: visitor.email },
+      requirement: requirementOf(action, who),
+      confirm: (given) => guard.confirm(who, given),
       run: (sent) => action.run(parts, { visitor, ...sent }),
-      async wasDone() {
-        if (!(await hasAudit(parts.sql, visitor.requestId))) {
-          throw new Error(
-            `${action.name} was done and left nothing in the audit log; it must add an entry in its transaction`,
-          );
-        }
-        parts.log.info(logFields, "operator acted");
-      },
     });
   };
 }

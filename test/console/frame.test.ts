@@ -399,7 +399,7 @@ describe("a request", () => {
     const { id } = await world.giveKey(ann.accountId, "logged");
     world.lines.length = 0;
     expect((await ann.post(`/console/keys/${id}/revoke`)).status).toBe(303);
-    const acted = world.lines.filter((line) => line.includes("holder acted"));
+    const acted = world.lines.filter((line) => line.includes("action done"));
     expect(acted).toEqual([expect.stringContaining(`"account":"${ann.accountId}","action":"key.revoke"`)]);
     expect(world.lines.filter((line) => line.includes("@example.com"))).toEqual([]);
   });

@@ -4,6 +4,7 @@ import { z } from "zod";
 import type { OperatorRole } from "../../src/accounts/operators/roles.ts";
 import { appendAudit } from "../../src/audit/store.ts";
 import { connect } from "../../src/db/client.ts";
+import { ROLES as ROLE_NAMES } from "../../src/db/roles/role-grants.ts";
 import { auditEntry } from "../../src/ops/audit-entry.ts";
 import { auditFile } from "../../src/ops/audit/pages.ts";
 import type { OpsAction, OpsPage, OpsParts } from "../../src/ops/contract.ts";
@@ -388,6 +389,35 @@ describe("[API5][V7] what is dangerous", () => {
 });
 
 describe("the frame", () => {
+  it("shows what is shown only once also if the audit log cannot be read after the action", async () => {
+    const once: OpsAction = {
+      name: "test.once",
+      path: "/once",
+      roles: ["operator"],
+      isDangerous: false,
+      form: z.object({}),
+      async run({ sql }, { visitor }) {
+        await sql.begin((tx) => appendAudit(tx, auditEntry(visitor, { action: "test.once", target: "nothing" })));
+        await other.sql`revoke select on audit_log from ${other.sql(ROLE_NAMES.ops)}`;
+        const data = { message: "a secret of one page", fields: [], requestId: "none" };
+        return {
+          ok: true,
+          message: "done",
+          location: "/ops",
+          once: { template: "frame/problem-page", title: "Once", data },
+        };
+      },
+    };
+    const other = await openOpsWorld({ lists: { pages: [], actions: [once] } });
+    try {
+      const response = await (await other.as("operator")).post("/ops/once");
+      expect([response.status, await response.text()]).toEqual([200, expect.stringContaining("a secret of one page")]);
+      expect(other.lines.join("")).toContain("the audit log could not be checked for this action: permission denied");
+    } finally {
+      await other.close();
+    }
+  });
+
   it("responds with 500 if an action left no audit entry, with a redirect if it did, and with 503 while the database is away", async () => {
     const act = (name: string, isNoted: boolean): OpsAction => ({
       name,
