@@ -168,8 +168,8 @@ function loadsOf({ sql, log }: SiteParts) {
 /** Draws one plot of a page; the drawings of a name are cached. */
 function drawingOf(log: Log) {
   const draw = drawing(log);
-  return async (name: string, plot: ToDraw | null) =>
-    (await draw(name, () => Promise.resolve({ all: plot === null ? [] : [plot], missing: "" }))).figures;
+  return (name: string, plot: ToDraw | null) =>
+    draw(name, () => Promise.resolve({ all: plot === null ? [] : [plot], missing: "" }));
 }
 
 /** What pages with a part of their own share. */
@@ -194,12 +194,12 @@ function mainPages(parts: SiteParts, { loads, draw, readingOf }: Shared): Record
       const record = records.find("") ?? records.keep("", recordOf(memory));
       const table = featuredOf(memory);
       const measured = table && measureTable(table, { feature: "next_color", period: "30d" });
-      const [figures, past] = await Promise.all([
+      const [drawn, past] = await Promise.all([
         draw("home", measured && reliabilityOf(measured)),
         table && loads.past(String(table.id)),
       ]);
       const featured = table && { table, past, reading: readingOf(table, memory.clock().nowMs) };
-      return homePage({ memory, record, site: site(), houses, plans, featured, figures });
+      return homePage({ memory, record, site: site(), houses, plans, featured, drawn });
     },
     "/houses": async () => housesPage(await loads.houses(), { memory }),
     "/accuracy": accuracyPages({ memory, sql, log }),
@@ -254,9 +254,9 @@ function housePages({ memory }: SiteParts, { loads, draw, readingOf }: Shared) {
       loads.past(key),
       loads.incidentsOf(`#${key}`),
     ]);
-    const figures = await draw(`table ${key}`, facts && distributionOf(facts));
+    const drawn = await draw(`table ${key}`, facts && distributionOf(facts));
     const reading = readingOf(table, memory.clock().nowMs);
-    return tablePage({ memory, table, facts, past, reading, incidents, figures });
+    return tablePage({ memory, table, facts, past, reading, incidents, drawn });
   };
 }
 

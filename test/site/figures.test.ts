@@ -153,6 +153,33 @@ describe("/accuracy", () => {
     expect((await view("view 0")).figures[0]?.svg).toContain("<svg");
   });
 
+  it("plans and draws a view once for all who ask for it meanwhile", async () => {
+    const draw = drawing(pino({ level: "silent" }));
+    const plot = skillPlot("Skill", [{ of: "ours", skill: 0, low: -0.1, high: 0.1 }]);
+    const all = [{ plot, columns: ["of", "skill"], rows: [["ours", "0.000 %"]] }];
+    let plans = 0;
+    const plan = () => Promise.resolve({ all, missing: "" }).finally(() => (plans += 1));
+    const views = await Promise.all(Array.from({ length: 40 }, () => draw("one", plan)));
+    expect(plans).toBe(1);
+    expect(views.map(({ missing }) => missing).filter((missing) => missing.startsWith("Too many"))).toEqual([]);
+  });
+
+  it("plans a view again that could not be planned", async () => {
+    const draw = drawing(pino({ level: "silent" }));
+    await expect(draw("one", () => Promise.reject(new Error("no plan")))).rejects.toThrow("no plan");
+    await eventually(async () => (await draw("one", () => Promise.resolve({ all: [], missing: "" }))).missing === "");
+  });
+
+  it("draws the plots of a table once for all pages of its lines", async () => {
+    const other = await makeWorld({}, { on: world });
+    try {
+      for (let n = 1; n <= 40; n += 1) await ask(`/accuracy?of=${CRASH}&page=${n}`, other);
+      expect((await ask(`/accuracy?of=${CRASH}&period=7d`, other)).text).not.toContain("Too many plots");
+    } finally {
+      await other.close();
+    }
+  });
+
   it("is summed up on the first page, without what is simulated", async () => {
     const { text } = await ask("/");
     const { sample_size: n, hit_rate: rate, baseline_rate: baseline } = await fromApi("?feature=next_color");

@@ -85,11 +85,14 @@ export function accuracyPages({ memory, sql, log }: AccuracyParts): (params: URL
     const chosen = chooseAccuracy(params, memory.tables);
     const name = JSON.stringify(chosen.asked);
     const found = kept.find(name) ?? kept.keep(name, linesOf(chosen));
-    const { figures, missing } = await draw(name, async (isAllowed) => {
+    const { of, feature, period } = chosen.asked;
+    // the plots of a detail are those of every page of its lines
+    const view = found.detail === null ? name : JSON.stringify({ of, feature, period });
+    const drawn = await draw(view, async (isAllowed) => {
       const planned = await plan(chosen, found, isAllowed);
       return { ...planned, all: planned.all.map((one) => ({ ...one, plot: fullWidth(one.plot) })) };
     });
-    return pageOf(chosen, found, { figures, missing, models: await modelsOf(chosen), names: namesOf(memory.tables) });
+    return pageOf(chosen, found, { ...drawn, models: await modelsOf(chosen), names: namesOf(memory.tables) });
   };
 }
 

@@ -20,7 +20,9 @@ export interface Planned {
   missing: string;
 }
 
-/** A finished or pending drawing. */
+type Plan = (isAllowed: boolean) => Promise<Planned>;
+
+/** A planned view, and its drawings. */
 interface View extends Planned {
   figures: Promise<Figure[]>;
 }
@@ -37,7 +39,7 @@ export interface Drawn {
  * cannot keep this process busy. Above the limit, or when drawing takes too long, only the numbers are shown.
  */
 export function drawing(log: Log) {
-  const kept = timedCache<View>({ forMs: DRAWN_FOR_MS, most: MOST_KEPT });
+  const kept = timedCache<Promise<View>>({ forMs: DRAWN_FOR_MS, most: MOST_KEPT });
   let minute = { begun: -Infinity, drawn: 0 };
 
   function mayDraw(): boolean {
@@ -47,32 +49,34 @@ export function drawing(log: Log) {
     return minute.drawn <= VIEWS_PER_MINUTE;
   }
 
-  function draw(name: string, planned: Planned): View {
-    const { all } = planned;
-    const figures = Promise.all(all.map(({ plot, columns, rows }) => figureOf(log, plot, { columns, rows })));
-    const view = kept.keep(name, { ...planned, figures });
-    void forgetFailed(name, view);
-    return view;
+  async function draw(plan: Plan): Promise<View> {
+    const planned = await plan(true);
+    if (planned.all.length === 0) minute.drawn -= 1; // nothing is drawn, so it does not count
+    const figures = Promise.all(planned.all.map(({ plot, columns, rows }) => figureOf(log, plot, { columns, rows })));
+    return { ...planned, figures };
   }
 
-  /** The next request retries a view that failed. */
-  async function forgetFailed(name: string, view: View): Promise<void> {
-    const made = await view.figures;
-    if (view.missing !== "" || made.some(({ svg }) => svg === null)) kept.forget(name, view);
+  /** The next request retries a view that failed or is empty. */
+  async function forgetFailed(name: string, drawn: Promise<View>): Promise<void> {
+    const isGood = await drawn
+      .then(async ({ all, missing, figures }) => {
+        return all.length > 0 && missing === "" && (await figures).every(({ svg }) => svg !== null);
+      })
+      .catch(() => false);
+    if (!isGood) kept.forget(name, drawn);
   }
 
   /** `name` identifies the view; `plan` returns the plots if they have to be drawn. */
-  return async (name: string, plan: (isAllowed: boolean) => Promise<Planned>): Promise<Drawn> => {
+  return async (name: string, plan: Plan): Promise<Drawn> => {
     const found = kept.find(name);
-    if (found !== undefined) return waitFor(found);
-    const isAllowed = mayDraw();
-    const planned = await plan(isAllowed);
-    if (planned.all.length === 0) {
-      if (isAllowed) minute.drawn -= 1; // nothing was drawn, so it does not count
-      return { figures: [], missing: planned.missing };
+    if (found !== undefined) return waitFor(await found);
+    if (mayDraw()) {
+      const drawn = kept.keep(name, draw(plan)); // kept before it is planned: those who come meanwhile share it
+      void forgetFailed(name, drawn);
+      return waitFor(await drawn);
     }
-    if (isAllowed) return waitFor(draw(name, planned));
-    return { figures: bare(planned.all), missing: TOO_MANY };
+    const { all, missing } = await plan(false);
+    return { figures: bare(all), missing: all.length === 0 ? missing : TOO_MANY };
   };
 }
 

@@ -2,7 +2,7 @@ import type { Memory } from "../../published/memory.ts";
 import type { Table } from "../../published/tables.ts";
 import type { ListedPlan } from "../../callers/plan-store.ts";
 import type { PublishedReadingJson } from "../../forecasts/readings/reading-state.ts";
-import type { Figure } from "../../frame/figure.ts";
+import type { Drawn } from "../accuracy/drawings.ts";
 import { ratesText } from "../../frame/text/accuracy-format.ts";
 import type { SitePage } from "../send-page.ts";
 import { samplesOf } from "../docs/samples.ts";
@@ -30,11 +30,11 @@ export interface HomeParts {
   plans: readonly ListedPlan[] | null;
   /** The table that is shown in full; null for none. */
   featured: { table: Table; past: PastForecast | null; reading: PublishedReadingJson | null } | null;
-  figures: readonly Figure[];
+  drawn: Drawn;
 }
 
 /** The home page: what the service is, live tables, measured accuracy, prices, and how to start. */
-export function homePage({ memory, record, site, houses, plans, featured, figures }: HomeParts): SitePage {
+export function homePage({ memory, record, site, houses, plans, featured, drawn }: HomeParts): SitePage {
   const { tables } = memory.tables;
   const shown = tables.slice(0, TABLES_SHOWN);
   const noticed = tables.filter(({ continuityText }) => continuityText !== null);
@@ -74,7 +74,7 @@ export function homePage({ memory, record, site, houses, plans, featured, figure
         baseline_rate: record.baseline,
         rate_bounds: null,
       }),
-      figures,
+      ...drawn,
       plans: shownPlans(plans),
       cheapest: cheapestOf(plans),
     },

@@ -3,7 +3,7 @@ import type { ReadingState } from "../../forecasts/readings/reading-state.ts";
 import { readingText, showFacts } from "../../forecasts/readings/reading-text.ts";
 import { type SurvivalPoint, survivalPlot } from "../../charts/survival.ts";
 import { decimalsOf, ratesText, share } from "../../frame/text/accuracy-format.ts";
-import type { Figure } from "../../frame/figure.ts";
+import type { Drawn } from "../accuracy/drawings.ts";
 import type { Memory } from "../../published/memory.ts";
 import type { Table } from "../../published/tables.ts";
 import type { ToDraw } from "../accuracy/plots.ts";
@@ -32,13 +32,13 @@ export interface TableParts {
   past: PastForecast | null;
   reading: PublishedReadingJson | null;
   incidents: readonly Incident[] | null;
-  figures: readonly Figure[];
+  drawn: Drawn;
 }
 
 /**
  * The page of a table: status, rounds, a past forecast, its record, the distribution of multipliers, proofs, notices.
  */
-export function tablePage({ memory, table, facts, past, reading, incidents, figures }: TableParts): SitePage {
+export function tablePage({ memory, table, facts, past, reading, incidents, drawn }: TableParts): SitePage {
   const { house, game, market } = table;
   const name = `${house.id}/${game}/${market}`;
   const shown = shownTable(table, memory, ROUNDS_SHOWN);
@@ -68,7 +68,7 @@ export function tablePage({ memory, table, facts, past, reading, incidents, figu
       facts,
       proof: facts && proofOf(facts),
       incidents,
-      figures,
+      ...drawn,
     },
   };
 }
