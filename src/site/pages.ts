@@ -13,7 +13,7 @@ import type { Log } from "../log.ts";
 import { accuracyPages } from "./accuracy/accuracy.ts";
 import { sendPage, sendText, type SitePage } from "./send-page.ts";
 import { addAssets } from "./assets.ts";
-import { busyPage } from "./busy/busy.ts";
+import { busyPage, slowPage } from "./busy/busy.ts";
 import { docsPage } from "./docs/docs.ts";
 import { errorsPage } from "./docs/errors.ts";
 import { changesFeed, changesPage } from "./docs/changes.ts";
@@ -241,7 +241,9 @@ function guides(site: () => string): Record<string, Page> {
 function housePages({ memory }: SiteParts, { loads, draw, readingOf }: Shared) {
   return async ({ house: id = "", game, market }: Record<string, string>): Promise<SitePage | null> => {
     if (game === undefined) {
-      const house = (await loads.houses())?.houses.find((one) => one.id === id);
+      const houses = await loads.houses();
+      if (houses === null) return slowPage();
+      const house = houses.houses.find((one) => one.id === id);
       if (house === undefined) return null;
       const [uptime, incidents] = await Promise.all([loads.uptime(`house:${id}`), loads.incidentsOf(id)]);
       return housePage({ memory, house, uptime, incidents });
@@ -266,7 +268,6 @@ function limitFirstPage({ buckets, firstPage = FIRST_PAGE, site }: SiteParts): C
     const { isGranted, waitMs } = await buckets.draw(`first-page:${networkOf(request.ip ?? "")}`, firstPage);
     if (isGranted) return next();
     const seconds = Math.max(1, Math.ceil(waitMs / 1_000));
-    response.setHeader("Retry-After", seconds);
     sendPage(response, busyPage(seconds), { url: request.originalUrl, site: site() });
   };
 }

@@ -52,6 +52,7 @@ export interface SitePage {
   description: string;
   data: object;
   status?: number;
+  retryAfterSeconds?: number;
   /** Its layout, `page` by default. Home and docs have headers of their own. */
   kind?: "page" | "reading" | "home" | "docs";
   crumbs?: readonly Crumb[];
@@ -95,6 +96,7 @@ export function sendPage(response: ServerResponse, page: SitePage, { url, site }
   };
   const text = renderPage({ template: `site/${page.template}`, layout: "site/layout" }, page.data, frame);
   response.statusCode = page.status ?? 200;
+  if (page.retryAfterSeconds !== undefined) response.setHeader("Retry-After", page.retryAfterSeconds);
   response.setHeader("Content-Security-Policy", CONTENT_POLICY);
   sendText(response, "text/html", text);
 }

@@ -199,6 +199,8 @@ describe("while PostgreSQL does not respond", () => {
       for (const part of ["houses", "notices"]) expect(status).toContain(`The ${part} could not be loaded.`);
       expect(status).toContain(badge("serving cached data", "warn"));
       expect(method).toContain("The public log could not be loaded. Please try again shortly.");
+      const house = await fetch(`${far.api.url}/houses/alpha`, { headers: html });
+      expect([house.status, house.headers.get("retry-after")]).toEqual([503, "5"]);
       wire.letGo();
       await eventually(async () => {
         const text = await page("/", far);
