@@ -4,6 +4,7 @@ import { listSettingsInForce } from "../../src/config/setting-sources.ts";
 import { verifierKeyText } from "../../src/signed-note.ts";
 import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import type { Problem } from "../../src/ops/board/problems.ts";
+import { listSnoozes } from "../../src/ops/board/snooze-store.ts";
 import { type Snooze, splitSnoozed } from "../../src/ops/board/snooze.ts";
 import { houseEntry } from "../support/houses.ts";
 import { problemOf } from "../topups/bank-world.ts";
@@ -82,6 +83,17 @@ describe("an alert", () => {
     expect(await textOf("/ops/alerts?state=closed")).toMatch(/ledger .* the sums differ/);
     await world.sql`insert into alerts (kind, subject, text) values ('ledger', '', 'the sums differ again')`;
     expect(await textOf("/ops/alerts")).toContain("the sums differ again");
+  });
+
+  it("stays snoozed however many others are", async () => {
+    const insert = (kind: string) => world.sql`
+      insert into snoozes (kind, subject, tone, what, ends_on_change, until, made_by, reason)
+      select ${kind}, n::text, 'bad', 'x', false, clock_timestamp() + interval '1 hour', 'ann@example.com', 'a test'
+      from generate_series(1, 1001) as n`;
+    await insert("a");
+    await insert("b");
+    expect(await listSnoozes(world.sql)).toHaveLength(2002);
+    await world.sql`delete from snoozes`;
   });
 
   it("of a kind with a space in its name is snoozed, and its snooze is ended", async () => {

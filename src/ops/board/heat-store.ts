@@ -26,7 +26,7 @@ export async function listCells(sql: Queryable, tableIds: readonly number[]): Pr
     order by table_id, hour`;
 }
 
-/** Gaps of tables that were found in the last 25 hours, oldest first. */
+/** Gaps of tables that were found in the last 25 hours, newest first. */
 export async function listGapMarks(sql: Queryable, tableIds: readonly number[]): Promise<GapMark[]> {
   return sql<GapMark[]>`
     select id::text as id, table_id as "tableId", opened_at as "openedAt", state, missing::float8 as missing

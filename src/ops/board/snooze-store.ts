@@ -5,16 +5,14 @@ import type { Snooze } from "./snooze.ts";
 
 const KEPT_DAYS = 30;
 
-/** Returns the snoozes that have not ended by time, oldest first. */
+/** Returns the snoozes that have not ended by time: of each problem at most one, for 31 days at most. */
 export async function listSnoozes(sql: Queryable): Promise<Snooze[]> {
   return sql<Snooze[]>`
     select
       kind, subject, tone, what, since, ends_on_change as "endsOnChange", until, made_by as "madeBy",
       made_at as "madeAt", reason
     from snoozes
-    where until > clock_timestamp()
-    order by made_at desc, kind, subject
-    limit 1000`;
+    where until > clock_timestamp()`;
 }
 
 /** Snoozes problems for so many hours; an earlier snooze of the same problem is replaced. Old snoozes are deleted. */
