@@ -47,7 +47,7 @@ import {
   readTableFacts,
   readWork,
 } from "./site-store.ts";
-import { statusFeed, statusPage, UPTIME_OF } from "./status/status.ts";
+import { measuredOf, statusFeed, statusPage } from "./status/status.ts";
 import { UPTIME_DAYS } from "./uptime.ts";
 
 /** Prices and limits are changed manually. */
@@ -64,10 +64,11 @@ const RECORD_CACHED_MS = 5_000;
 const FIRST_PAGE: Size = { points: 120, seconds: 60 };
 /** On the status page and in its feed, which links to them. */
 const NOTICES_SHOWN = 20;
-const HOUSES_WITH_HISTORY = 30;
 const INCIDENTS_OF_ONE = 20;
 /** History changes every few minutes. */
 const HISTORY_CACHED_MS = 30_000;
+/** Each has 90 days of up to 34 components. */
+const STATUS_VIEWS_CACHED = 5;
 /** PostgreSQL takes some milliseconds for ten thousand rounds of a table. */
 const FACTS_CACHED_MS = 60_000;
 const PAST_CACHED_MS = 5_000;
@@ -136,8 +137,13 @@ export function addPages(app: Express, parts: SiteParts): void {
 function loadsOf({ sql, log }: SiteParts) {
   const load = <Value>(what: string, cachedMs: number, read: Parameters<typeof readBriefly<Value>>[1]) =>
     loader(what, () => readBriefly(sql, read), { cachedMs, log });
-  const each = <Value>(what: string, cachedMs: number, read: (tx: Transaction, of: string) => Promise<Value>) =>
-    loaders(what, (of: string) => readBriefly(sql, (tx) => read(tx, of)), { cachedMs, log });
+  const each = <Value>(
+    what: string,
+    cachedMs: number,
+    read: (tx: Transaction, of: string) => Promise<Value>,
+    most?: number,
+  ) => loaders(what, (of: string) => readBriefly(sql, (tx) => read(tx, of)), { cachedMs, log, most });
+  const uptimeOf = (tx: Transaction, of: string) => listUptime(tx, of.split(" "), UPTIME_DAYS);
   return {
     plans: load("the plans", PLANS_CACHED_MS, listPlans),
     houses: load("the houses", HOUSES_CACHED_MS, listSiteHouses),
@@ -146,9 +152,9 @@ function loadsOf({ sql, log }: SiteParts) {
     notices: load("the notices", WORK_CACHED_MS, (tx) => listSiteNotices(tx, NOTICES_SHOWN)),
     publicLog: load("the public log", LOG_CACHED_MS, readShownLog),
     incidents: load("the incidents", HISTORY_CACHED_MS, (tx) => listIncidents(tx, { limit: NOTICES_SHOWN })),
-    uptime: each("the history of availability", HISTORY_CACHED_MS, (tx, of) =>
-      listUptime(tx, of.split(" "), UPTIME_DAYS),
-    ),
+    uptime: each("the history of availability", HISTORY_CACHED_MS, uptimeOf),
+    /** By the components that the status page shows, which change with the states of many houses. */
+    statusUptime: each("the history of availability", HISTORY_CACHED_MS, uptimeOf, STATUS_VIEWS_CACHED),
     /** Of a house by its id, or of a table by `#` and its id. */
     incidentsOf: each("the incidents", HISTORY_CACHED_MS, (tx, of) =>
       listIncidents(tx, {
@@ -219,16 +225,11 @@ function mainPages(parts: SiteParts, { loads, draw, readingOf }: Shared): Record
 }
 
 async function loadStatusPage({ memory, version }: SiteParts, loads: Shared["loads"]): Promise<SitePage> {
-  const ids = memory.tables.byHouse.keys().take(HOUSES_WITH_HISTORY);
-  const components = [...Object.values(UPTIME_OF), ...ids.map((id) => `house:${id}`)].join(" ");
-  const [houses, polls, work, notices, uptime] = await Promise.all([
-    loads.houses(),
-    loads.polls(),
-    loads.work(),
-    loads.notices(),
-    loads.uptime(components),
-  ]);
   const [ageSeconds, { liveWindowMs }] = [memory.ageSeconds(), memory.clock()];
+  const others = Promise.all([loads.polls(), loads.work(), loads.notices()]);
+  const houses = await loads.houses();
+  const uptime = await loads.statusUptime(measuredOf({ houses, liveWindowMs }).join(" "));
+  const [polls, work, notices] = await others;
   return statusPage({ version, ageSeconds, liveWindowMs, houses, polls, work, notices, uptime });
 }
 

@@ -11,6 +11,9 @@ import { publishLog } from "../../src/record/log/publish-log.ts";
 import { leafHash, rootOf } from "../../src/record/log/tree.ts";
 import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import { drawing } from "../../src/site/accuracy/drawings.ts";
+import { emptySums } from "../../src/forecasts/accuracy/figures/sums.ts";
+import type { Memory } from "../../src/published/memory.ts";
+import { recordOf } from "../../src/site/home/record.ts";
 import { skillSentence } from "../../src/site/accuracy/skill.ts";
 import { loader } from "../../src/site/loader.ts";
 import { workStates } from "../../src/site/status/status.ts";
@@ -189,6 +192,16 @@ describe("/accuracy", () => {
     expect(text).toContain("too few for a verdict on skill");
   });
 
+  it("is summed up on the first page of the tables whose sums are published", () => {
+    const tableOf = (counts: object) => ({
+      house: { simulated: false },
+      accuracy: [{ feature: "next_color", period: "30d", sums: { ...emptySums(), ...counts } }],
+    });
+    const tables = [tableOf({ n: 100n, hits: 40n }), tableOf({ n: 100n, hits: 90n, voidGap: 50n })];
+    const memory = { tables: { tables } } as unknown as Pick<Memory, "tables">;
+    expect(recordOf(memory)).toMatchObject({ tables: 1, n: 100n, hitRate: 0.4 });
+  });
+
   it("calls a skill what it is", () => {
     const said = (skill: number | null, interval: [number, number] | null, sampleSize = 900) =>
       skillSentence({ sampleSize, skill, interval });
@@ -313,6 +326,32 @@ describe("/status", () => {
       expect(list).toContain(closed);
       expect(list).toContain("1 round is missing");
       expect(list).not.toContain("3 rounds are missing");
+    } finally {
+      await far.close();
+    }
+  });
+
+  it("shows the history of the houses that it shows, however many are live before them", async () => {
+    const far = await makeWorld();
+    const ids = Array.from({ length: 35 }, (_, n) => `house${10 + n}`);
+    await applyHouses(
+      far.sql,
+      ids.map((id) => houseEntry({ id, tables: [tableEntry({})] })),
+    );
+    await far.sql`
+      update table_heads h
+      set version = version + 1, changed_at = clock_timestamp(), last_polled_round_at = clock_timestamp()
+      from tables t
+      where t.id = h.table_id
+        and t.house_id < 'house30'`;
+    await far.sql`
+      insert into uptime_days
+      select 'house:' || id, (now() at time zone 'UTC')::date, 999, 1000
+      from houses`;
+    try {
+      const { text } = await ask("/status", far);
+      expect(text.match(/<small>99.90 %<\/small>/g)).toHaveLength(30);
+      expect(text).not.toContain("not measured yet");
     } finally {
       await far.close();
     }

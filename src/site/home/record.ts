@@ -17,10 +17,12 @@ const PERIOD = "30d";
 export function recordOf({ tables: { tables } }: Pick<Memory, "tables">) {
   const measured = tables.filter((table) => countsOf(table).some(({ n }) => n > 0n));
   const isTrue = measured.some(({ house }) => !house.simulated);
-  const counted = measured.filter(({ house }) => house.simulated !== isTrue);
+  const counted = measured
+    .filter(({ house }) => house.simulated !== isTrue)
+    .map((table) => countsOf(table).filter((row) => !hasTooManyVoids(row)))
+    .filter((rows) => rows.length > 0);
   const sums = { n: 0n, hits: 0n, sumP: 0n, sumPBase: 0n, sumLl: 0n, bestLl: 0n, bestD2: 0n };
-  for (const row of counted.flatMap(countsOf)) {
-    if (hasTooManyVoids(row)) continue;
+  for (const row of counted.flat()) {
     for (const name of ["n", "hits", "sumP", "sumPBase", "sumLl", "bestLl", "bestD2"] as const) sums[name] += row[name];
   }
   const { n, hits, sumP, sumPBase, sumLl, bestLl, bestD2 } = sums;

@@ -15,7 +15,7 @@ const OLD_SECONDS = 15;
 const HOUSES_SHOWN = 30;
 
 /** The measured component of each part that the page names. */
-export const UPTIME_OF: Readonly<Record<string, string>> = {
+const UPTIME_OF: Readonly<Record<string, string>> = {
   API: "api",
   Workers: "polling",
   Scheduling: "scheduling",
@@ -80,6 +80,12 @@ export function statusPage(parts: StatusParts): SitePage {
       notices,
     },
   };
+}
+
+/** The components whose history the page shows: of its parts, and of its houses. */
+export function measuredOf({ houses, liveWindowMs }: Pick<StatusParts, "houses" | "liveWindowMs">): string[] {
+  const shown = firstOf((houses?.houses ?? []).map((house) => shownHouse(house, liveWindowMs)));
+  return [...Object.values(UPTIME_OF), ...shown.map(({ id }) => `house:${id}`).toSorted()];
 }
 
 /** If there are more houses than a page shows, those that are not live come first. */
