@@ -154,11 +154,11 @@ describe("[V6] a second factor", () => {
     expect(await isIn(again.client)).toBe(true);
     expect(await lastMail(email)).toBe("second-factor-changed");
     expect(await actionsOf(accountId)).toEqual([
-      "own.two-factor-on",
+      "own.two-factor",
       "own.password",
       "own.backup-codes",
       "own.reset-password",
-      "own.two-factor-off",
+      "own.two-factor",
     ]);
     expect((await world.signIn(email)).response.headers.get("location")).toBe("/console");
   });

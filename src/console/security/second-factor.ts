@@ -1,15 +1,12 @@
 import { factorChanged } from "../../accounts/letters.ts";
 import { appendAudit } from "../../audit/store.ts";
 import type { AddAccountForm } from "../../frame/sign-in/account-forms.ts";
-import { addTwoFactor } from "../../frame/sign-in/two-factor.ts";
+import { addTwoFactor, FACTOR_ENTRIES } from "../../frame/sign-in/two-factor.ts";
 import { queueMail } from "../../mail/outbox-store.ts";
 import { holderEntry } from "../../accounts/holders/holder-entry.ts";
 import type { SignInParts } from "../../frame/sign-in/guard.ts";
 import { requireSignedIn, type RouteParts } from "../signed-in.ts";
 import { SECURITY } from "./path.ts";
-
-/** Audit action of each change. */
-const ACTIONS = { on: "own.two-factor-on", off: "own.two-factor-off", "new-codes": "own.backup-codes" } as const;
 
 /** Adds turning two-factor authentication on and off. The holder gets a mail about each change. */
 export function addSecondFactor(
@@ -27,7 +24,7 @@ export function addSecondFactor(
       const { holder } = requireSignedIn(reply);
       await sql.begin(async (tx) => {
         await queueMail(tx, { ...factorChanged({ site: parts.site(), change }), recipient: holder.email });
-        await appendAudit(tx, holderEntry(holder, { action: ACTIONS[change] }));
+        await appendAudit(tx, holderEntry(holder, FACTOR_ENTRIES[change]));
       });
     },
   });

@@ -22,6 +22,13 @@ const NONE = "Two-factor authentication is off. Turn it on first.";
 /** A change of two-factor authentication. */
 export type FactorChange = "on" | "off" | "new-codes";
 
+/** The audit entry of each change. */
+export const FACTOR_ENTRIES = {
+  on: { action: "own.two-factor", before: { two_factor: false }, after: { two_factor: true } },
+  off: { action: "own.two-factor", before: { two_factor: true }, after: { two_factor: false } },
+  "new-codes": { action: "own.backup-codes", before: null, after: { made: true } },
+} as const;
+
 /** What the two-factor pages need. */
 export interface TwoFactorParts {
   responder: Responder;

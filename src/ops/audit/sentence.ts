@@ -18,10 +18,8 @@ export const PHRASES: Readonly<Record<string, string>> = {
   "account.suspend": "suspended {target}",
   "alert.end-snooze": "ended the snooze of {target}",
   "alert.snooze": "snoozed {target}[ until {after.until}]",
-  "bank.import.look": "previewed {target}",
   "bank.import.preview": "previewed {target}",
   "bank.import.run": "imported {target}[: {after.added} new lines]",
-  "bank.import.take": "imported {target}[: {after.added} new lines]",
   "bank.line.add": "entered {target}",
   "bank.line.hold": "put {target} in suspense[: {after.usd} USD]",
   "bank.line.match":

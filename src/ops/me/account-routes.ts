@@ -12,7 +12,7 @@ import type { SignInParts } from "../../frame/sign-in/guard.ts";
 import { queryOf, toQuery } from "../../frame/sign-in/public-forms.ts";
 import { addSessions } from "../../frame/sign-in/sessions.ts";
 import { ensureProven } from "../../frame/sign-in/step-up.ts";
-import { addTwoFactor } from "../../frame/sign-in/two-factor.ts";
+import { addTwoFactor, FACTOR_ENTRIES } from "../../frame/sign-in/two-factor.ts";
 import type { PageReply } from "../../frame/view.ts";
 import { auditEntry } from "../audit-entry.ts";
 import type { RouteParts } from "../routes.ts";
@@ -26,13 +26,6 @@ const passwordForm = z.object({
   next: z.string().max(1_000),
   again: z.string().max(1_000),
 });
-
-/** The audit entry of each change of a second factor. */
-const FACTOR_CHANGES = {
-  on: { action: "own.two-factor", before: { two_factor: false }, after: { two_factor: true } },
-  off: { action: "own.two-factor", before: { two_factor: true }, after: { two_factor: false } },
-  "new-codes": { action: "own.backup-codes", before: null, after: { made: true } },
-} as const;
 
 /** What the account page of staff uses. */
 export interface StaffAccountParts extends SignInParts {
@@ -77,7 +70,7 @@ export function addAccountRoutes(app: Express, made: RouteParts, parts: StaffAcc
     mustHaveOne: mustHaveTwoFactor,
     async note(reply, change) {
       const { visitor } = requireSignedIn(reply);
-      const entry = auditEntry(visitor, { ...FACTOR_CHANGES[change], target: `operator ${visitor.email}` });
+      const entry = auditEntry(visitor, { ...FACTOR_ENTRIES[change], target: `operator ${visitor.email}` });
       await audited(sql, async (tx) => {
         const { operatorId: userId, email } = visitor;
         if (change === "off") await noteOperatorChange(tx, { userId, email, what: "second-factor", by: email });
