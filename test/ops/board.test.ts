@@ -17,6 +17,8 @@ import { readableLog } from "../queue/world.ts";
 import { page as rounds, respondWith, startBadHouse } from "../support/bad-house.ts";
 import { testContext } from "../support/context.ts";
 import { createRedis } from "../support/database.ts";
+import type { OpsParts } from "../../src/ops/contract.ts";
+import { readBoard } from "../../src/ops/board/facts.ts";
 import { eventually } from "../support/eventually.ts";
 import { listExamples, runExample } from "../support/examples.ts";
 import { feedEntry, houseEntry, tableEntry } from "../support/houses.ts";
@@ -353,6 +355,23 @@ describe("a house", () => {
       { state: "closed", reason: null },
     ]);
     expect(await page("/ops/houses/beta")).toMatch(/10 min[^<]* open/);
+  });
+
+  it("is read alone for its page", async () => {
+    const read = async (house?: string) => {
+      const parts = { sql: world.sql, liveWindowSeconds: 300 } as OpsParts;
+      const { tables, houses, open, notices, usual } = await readBoard(parts, house);
+      const ids = (facts: readonly { tableId: number }[]) => facts.map(({ tableId }) => tableId).toSorted();
+      return { tables, houses: houses.map(({ id }) => id), open: ids(open), notices: ids(notices), usual: ids(usual) };
+    };
+    const [all, own] = [await read(), await read("alpha")];
+    const isOwn = new Set(all.tables.filter(({ house }) => house === "alpha").map(({ id }) => id));
+    expect(own.houses).toEqual(["alpha"]);
+    expect(new Set(own.tables.map(({ id }) => id))).toEqual(isOwn);
+    for (const part of ["open", "notices", "usual"] as const) {
+      expect([part, own[part]]).toEqual([part, all[part].filter((id) => isOwn.has(id))]);
+    }
+    expect(own.open).not.toEqual([]);
   });
 
   it("is paused once, and resumed only if its pause is the one that was shown", async () => {

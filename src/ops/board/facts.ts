@@ -15,15 +15,15 @@ export interface Board extends BoardFacts, ProblemFacts {
   liveWindowSeconds: number;
 }
 
-/** Reads everything that the board shows, in parallel. */
-export async function readBoard({ sql, liveWindowSeconds }: OpsParts): Promise<Board> {
+/** Reads everything that the board shows, in parallel; of one house and its tables if given. */
+export async function readBoard({ sql, liveWindowSeconds }: OpsParts, house: string | null = null): Promise<Board> {
   const [tables, houses, open, notices, alerts, usual, pauses, workers, heartbeat, snoozes] = await Promise.all([
-    readTables(sql),
-    readHouses(sql),
-    readOpen(sql),
-    readNotices(sql),
+    readTables(sql, house),
+    readHouses(sql, house),
+    readOpen(sql, house),
+    readNotices(sql, house),
     readAlerts(sql),
-    readUsual(sql),
+    readUsual(sql, house),
     listPauses(sql),
     listWorkers(sql),
     findHeartbeat(sql),

@@ -36,25 +36,27 @@ export interface Usual {
   days: number;
 }
 
-/** What is open, of the tables that have anything open. */
-export async function readOpen(sql: Queryable): Promise<OpenFacts[]> {
+/** What is open, of the tables that have anything open; of one house if given. */
+export async function readOpen(sql: Queryable, house: string | null = null): Promise<OpenFacts[]> {
+  const ofHouse =
+    house === null ? sql`` : sql`and table_id = any(array(select id from tables where house_id = ${house}))`;
   return sql<OpenFacts[]>`
     with found as (
       select
         table_id, count(*) as gaps, coalesce(sum(missing - filled), 0) as missing, min(opened_at) as gap_since,
         max(attempts) as attempts, min(next_attempt_at) as next_attempt_at, 0 as quarantine, 0 as conflicts
       from gaps
-      where state = 'open'
+      where state = 'open' ${ofHouse}
       group by table_id
       union all
       select table_id, 0, 0, null, 0, null, count(*), 0
       from quarantine
-      where state = 'open'
+      where state = 'open' ${ofHouse}
       group by table_id
       union all
       select table_id, 0, 0, null, 0, null, 0, count(*)
       from conflicts
-      where decided_at is null
+      where decided_at is null ${ofHouse}
       group by table_id
     )
     select
@@ -70,8 +72,8 @@ export async function readOpen(sql: Queryable): Promise<OpenFacts[]> {
     group by table_id`;
 }
 
-/** Notices that are open, of tables that are polled. */
-export async function readNotices(sql: Queryable): Promise<OpenNotice[]> {
+/** Notices that are open, of tables that are polled; of one house if given. */
+export async function readNotices(sql: Queryable, house: string | null = null): Promise<OpenNotice[]> {
   return sql<OpenNotice[]>`
     select n.table_id as "tableId", n.kind, upper(left(n.text, 1)) || substr(n.text, 2) as text, n.opened_at as "openedAt"
     from notices n
@@ -80,6 +82,7 @@ export async function readNotices(sql: Queryable): Promise<OpenNotice[]> {
     where n.closed_at is null
       and t.enabled
       and h.enabled
+      and (${house}::text is null or h.id = ${house})
     order by n.opened_at`;
 }
 
@@ -94,9 +97,9 @@ export async function readAlerts(sql: Queryable): Promise<OpenAlert[]> {
 
 /**
  * What tables usually bring in a minute: the mean of this hour of the day over the past seven days or, where a table has
- * no such hour, of the last day. A table that has not been there for a whole hour has no usual.
+ * no such hour, of the last day. A table that has not been there for a whole hour has no usual. Of one house if given.
  */
-export async function readUsual(sql: Queryable): Promise<Usual[]> {
+export async function readUsual(sql: Queryable, house: string | null = null): Promise<Usual[]> {
   return sql<Usual[]>`
     with sums as (
       select
@@ -115,6 +118,7 @@ export async function readUsual(sql: Queryable): Promise<Usual[]> {
         union
         select date_trunc('hour', now(), 'UTC') - n * interval '1 hour' from generate_series(0, 24) n
       ))
+        and (${house}::text is null or t.house_id = ${house})
     )
     select
       table_id as "tableId",

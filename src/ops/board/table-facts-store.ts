@@ -39,16 +39,18 @@ export interface HitFacts {
   sumP: number;
 }
 
-/** Rounds of a table that are looked at for how many came in ten minutes: no house plays one a second. */
+/** The newest rounds of a table of which those of ten minutes are counted: one per second. More are not counted. */
 const RECENT_ROUNDS_MAX = 600;
 
-/** All tables, in the order of houses and places in the houses file. */
-export async function readTables(sql: Sql): Promise<TableFacts[]> {
+/** Tables in the order of houses and places in the houses file; of one house if given. */
+export async function readTables(sql: Sql, house: string | null = null): Promise<TableFacts[]> {
   return sql<TableFacts[]>`
     select ${tableColumns(sql)}
     from tables t
     join houses h on h.id = t.house_id
     ${tableJoins(sql)}
+    where ${house}::text is null
+      or t.house_id = ${house}
     order by t.house_id, t.position, t.id`;
 }
 

@@ -1,9 +1,8 @@
 import { z } from "zod";
 import { readBoard } from "../board/facts.ts";
 import { type HouseFacts, readHouses } from "../board/house-facts-store.ts";
-import { houseProblem, paceText } from "../board/house-problem.ts";
+import { paceText } from "../board/house-problem.ts";
 import { latencyQuantile, latencyText } from "../board/latency.ts";
-import { readAlerts } from "../board/open-store.ts";
 import { listStatuses } from "../board/polls-store.ts";
 import { findProblems } from "../board/problems.ts";
 import { boardRows, evidenceText } from "../board/rows.ts";
@@ -30,14 +29,14 @@ export const housePage = opsPage({
     const detail = await findHouseDetail(sql, id);
     if (detail === null) return null;
     const [facts, shards, changes, failures, minutes, cells] = await Promise.all([
-      readBoard(parts),
+      readBoard(parts, id),
       listShards(sql, id),
       listCircuitChanges(sql, id),
       listFailures(sql, id),
       listPollMinutes(sql, id),
       listStatuses(sql, [id], STRIP),
     ]);
-    const house = facts.houses.find((one) => one.id === id);
+    const [house] = facts.houses;
     if (house === undefined) return null; // gone between two reads
     const problems = findProblems(facts).filter(({ subject }) => subject === id || subject.startsWith(`${id}/`));
     const cellMs = STRIP.cellMinutes * 60_000;
@@ -52,7 +51,7 @@ export const housePage = opsPage({
       failures,
       minutes: minutes.slice(0, MINUTES_SHOWN).map(withQuantiles),
       strip: statusStrip(cells, { startMs, cellMs, count: STRIP.count }),
-      rows: boardRows(facts, problems, parts.liveWindowSeconds).filter((row) => row.house.id === id),
+      rows: boardRows(facts, problems, parts.liveWindowSeconds),
       settings: JSON.stringify(detail.settings, null, 2),
       perMinute: numberOf(detail.settings["requests_per_minute"]),
       format: { latencyText, evidenceText, codeText, paceText, CLASS_TEXT },
@@ -88,22 +87,16 @@ const confirmQuery = z.object({ do: z.enum(["pause", "resume", "probe", "close"]
 export const houseActPage = opsPage({
   path: "/houses/:house/act",
   query: confirmQuery,
-  async show({ sql, liveWindowSeconds }, { params, query }) {
+  async show({ sql }, { params, query }) {
     const id = params["house"] ?? "";
-    const [detail, [house], alerts] = await Promise.all([
-      findHouseDetail(sql, id),
-      readHouses(sql, id),
-      readAlerts(sql),
-    ]);
+    const [detail, [house]] = await Promise.all([findHouseDetail(sql, id), readHouses(sql, id)]);
     if (detail === null || house === undefined) return null;
-    const problem = houseProblem(house, { alerts, liveWindowSeconds, now: new Date() });
     return {
       template: "houses/act",
       title: `${TITLES[query.do]} ${id}`,
       data: {
         house,
         detail,
-        problem,
         act: query.do,
         text: TEXTS[query.do],
         verb: TITLES[query.do],

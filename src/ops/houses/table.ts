@@ -24,7 +24,7 @@ export const tablePage = opsPage({
     if (table === null) return null;
     const { id } = table;
     const [facts, settings, rounds, forecasts, audits, cells, marks, hits] = await Promise.all([
-      readBoard(parts),
+      readBoard(parts, house),
       findTableSettings(sql, id),
       listNewestRounds(sql, id, query.rounds),
       listNewestForecasts(sql, id, FORECASTS),
