@@ -77,7 +77,7 @@ function plotsOf(byMinute: readonly CallsOfMinute[], minutes: number) {
       byMinute.map((one) => ({ atMs: Date.parse(one.at), value: value(one) })),
       { nowMs, minutes, points: POINTS },
     );
-  return { answered: series(({ ok, notModified }) => ok + notModified), refusals: series(({ refused }) => refused) };
+  return { successes: series(({ ok }) => ok), refusals: series(({ refused }) => refused) };
 }
 
 function fieldsOf(all: readonly CallKind[], chosen: { window: string; key: string; endpoint: string }) {
