@@ -1,7 +1,9 @@
+import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { legalText } from "../../src/accounts/legal.ts";
 import { FAILURES } from "../../src/http/errors.ts";
@@ -12,6 +14,8 @@ import { SESSION_SECONDS as CONSOLE_SECONDS } from "../../src/console/sign-in/li
 import { USAGE_FACTS_KEPT_DAYS } from "../../src/housekeeping/limits.ts";
 import { ENDED_KEPT_DAYS } from "../../src/mail/limits.ts";
 import { SESSION_SECONDS as OPS_SECONDS } from "../../src/ops/sign-in/limits.ts";
+import type { Sample } from "../../src/frame/components.ts";
+import { guidePages } from "../../src/site/docs/guides.ts";
 import { helplineBlocks, readHelplines } from "../../src/site/legal/helplines.ts";
 import { prose } from "../../src/frame/text/prose.ts";
 import { addRounds, errorBody, makeWorld, secondsAgo, type World } from "../api/world.ts";
@@ -251,6 +255,21 @@ describe("the page about errors", () => {
   it("is at the address in errors, under the public address", async () => {
     const refusal = await (await world.get("/api/v1/nothing")).json();
     expect(refusal).toMatchObject({ error: { docs_url: "https://rounds.example/docs/errors#not_found" } });
+  });
+});
+
+describe("the guide to polling", () => {
+  it.each([
+    ["JavaScript", process.execPath, ["--input-type=module", "-e"]],
+    ["Python", "python3", ["-c"]],
+  ])("has a program in %s that stops if its key is refused", async (language, command, options) => {
+    const { data } = guidePages(world.api.url)["/docs/guides/polling"] as unknown as {
+      data: { samples: Sample[] };
+    };
+    const { text = "" } = data.samples.find(({ name }) => name === language) ?? {};
+    const env = { ...process.env, ROUNDHOUSE_KEY: "rh_live_unknown" };
+    const run = promisify(execFile)(command, [...options, text], { env, timeout: 5_000 });
+    await expect(run).rejects.toMatchObject({ code: 1, killed: false });
   });
 });
 

@@ -11,7 +11,7 @@ import { resolveWith } from "./name-servers.ts";
 import { parseRetryAfter } from "./retry-after.ts";
 
 /** No house lists rounds in more: 50 rounds are 5 to 20 kB. Applies to compressed and decompressed sizes. */
-const LARGEST_BODY = 4 << 20;
+export const LARGEST_BODY = 4 << 20;
 /** The most of an unwanted body that is read to keep its connection. */
 const WORTH_READING = 64 << 10;
 const CONNECT_TIMEOUT_MS = 2_000;

@@ -1,3 +1,4 @@
+import { LARGEST_BODY } from "../../houses/polling/http.ts";
 import { indented } from "../../frame/text/indented.ts";
 import { gunzipSync } from "node:zlib";
 import { reasonOf } from "../../errors.ts";
@@ -14,8 +15,6 @@ export interface ShownBody {
 
 /** The limit of a page; the download has everything. */
 const SHOWN_CHARACTERS = 32_768;
-/** No stored response is larger. */
-const LARGEST_BODY = 256 * 1024 * 1024;
 const BYTES_IN_HEX = 1_024;
 
 /** The beginning of a stored body, JSON indented; bytes that are not text in hexadecimal. Never throws. */

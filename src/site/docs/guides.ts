@@ -12,7 +12,9 @@ for (;;) {
     etag = response.headers.get("etag") ?? "";
     console.log((await response.json()).tables);
   }
-  const wait = Number(response.headers.get("retry-after") ?? 1); // a 304 is free and needs no pause
+  if (response.status === 401 || response.status === 403) throw new Error(await response.text());
+  const isError = response.status >= 400;
+  const wait = Number(response.headers.get("retry-after") ?? (isError ? 5 : 1)); // a 304 is free: nothing changed
   await new Promise((resolve) => setTimeout(resolve, wait * 1000));
 }`;
 const POLL_PYTHON = (site: string) => `import json, os, time
@@ -30,6 +32,8 @@ while True:
             etag = response.headers["ETag"]
             print(json.load(response)["tables"])
     except HTTPError as error:
+        if error.code in (401, 403):
+            raise
         if error.code != 304:  # a 304 is free: nothing changed
             wait = int(error.headers.get("Retry-After", "5"))
     time.sleep(wait)`;
