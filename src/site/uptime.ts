@@ -7,7 +7,7 @@ const DAY_MS = 86_400_000;
 
 /** The days of a component as pages show them, and their total. */
 export interface ShownUptime {
-  days: { day: string; share: number | null; note: string }[];
+  days: { day: string; share: number | null }[];
   /** As text, rounded down; null if there is no data. */
   total: string | null;
   known: number;
@@ -19,8 +19,8 @@ export function shownUptime(rows: readonly UptimeDay[], now: Date): ShownUptime 
   const days = Array.from({ length: UPTIME_DAYS }, (_, at) => {
     const day = new Date(now.getTime() - (UPTIME_DAYS - 1 - at) * DAY_MS).toISOString().slice(0, 10);
     const row = byDay.get(day);
-    if (row === undefined || row.total === 0) return { day, share: null, note: "not measured" };
-    return { day, share: row.good / row.total, note: percentOf(row.good, row.total) };
+    if (row === undefined || row.total === 0) return { day, share: null };
+    return { day, share: row.good / row.total };
   });
   const good = rows.reduce((sum, row) => sum + row.good, 0);
   const total = rows.reduce((sum, row) => sum + row.total, 0);

@@ -1,5 +1,6 @@
 import { toDataURL } from "qrcode";
 import { z } from "zod";
+import { holderEntry } from "../../accounts/holders/holder-entry.ts";
 import { appendAudit } from "../../audit/store.ts";
 import { PageError } from "../../frame/errors.ts";
 import { parseUsd, thousands, usd, usdCents } from "../../money.ts";
@@ -81,18 +82,8 @@ export const beginBinancePayAction = consoleAction({
     const begun = await sql.begin(async (tx) => {
       const done = await beginOrder(tx, { accountId: holder.accountId, micros });
       if (!done.ok) return done;
-      await appendAudit(tx, {
-        surface: "console",
-        actor: `account ${holder.accountId}`,
-        role: null,
-        action: "topup.begin",
-        target: `account ${holder.accountId}`,
-        before: null,
-        after: { topup: done.topupId, method: "binance-pay", usdt: usd(micros) },
-        reason: null,
-        requestId: holder.requestId,
-        address: holder.address,
-      });
+      const after = { topup: done.topupId, method: "binance-pay", usdt: usd(micros) };
+      await appendAudit(tx, holderEntry(holder, { action: "topup.begin", after }));
       return done;
     });
     if (!begun.ok) return { ok: false, problem: begun.reason };

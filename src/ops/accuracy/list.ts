@@ -58,7 +58,10 @@ export const accuracyFile = opsPage({
   async show(parts, { query: asked }) {
     const { lines, total } = await read(parts, asked, { limit: MOST_LINES, offset: 0, decimals: FILE_DECIMALS });
     if (total > MOST_LINES) {
-      throw new PageError(422, `expected at most ${MOST_LINES} lines in a file, found ${total}; choose a house or one feature`);
+      throw new PageError(
+        422,
+        `expected at most ${MOST_LINES} lines in a file, found ${total}; choose a house or one feature`,
+      );
     }
     const rows = lines.map(({ cells }) => COLUMNS.map(([name]) => cells[name]));
     const text = csvText([COLUMNS.map(([, label]) => label), ...rows]);

@@ -2,7 +2,7 @@ import type { Table } from "../../published/tables.ts";
 import { mergePeriods, type PeriodSums, showAccuracy } from "../../forecasts/accuracy/present.ts";
 import { parameterSetOf } from "../../forecasts/model/model-name.ts";
 import { verdictOf } from "../../forecasts/accuracy/figures/verdict.ts";
-import { digits, ratesText, share, shownVerdict, skillText, TONES } from "../../frame/text/accuracy-format.ts";
+import { ratesText, share, shownVerdict, skillText, TONES } from "../../frame/text/accuracy-format.ts";
 import { ALL_FEATURES, type AskedAccuracy } from "./selection.ts";
 import { LEAST } from "./skill.ts";
 
@@ -95,9 +95,5 @@ export function lineOf({ name, simulated, isHouse, row, figures }: Measured, sho
     isTooFew: figures.sample_size > 0 && figures.sample_size < LEAST,
     coverage: share(figures.coverage, 1),
     voids: Object.values(figures.voids).reduce((sum, one) => sum + one, 0),
-    logLoss: digits(figures.log_loss),
-    asOf: figures.as_of,
-    sealed: share(figures.sealed, 1),
-    withheld: figures.withheld,
   };
 }

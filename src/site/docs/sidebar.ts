@@ -22,7 +22,6 @@ export const sidebar = [
     entries: DESCRIPTIONS.map(({ operation: { path } }) => ({
       label: path.replace("/api/v1", ""),
       href: `/docs#${path.slice(path.lastIndexOf("/") + 1)}`,
-      isCode: true,
     })),
   },
   {
