@@ -92,8 +92,9 @@ describe("an alert", () => {
       from generate_series(1, 1001) as n`;
     await insert("a");
     await insert("b");
-    expect(await listSnoozes(world.sql)).toHaveLength(2002);
-    await world.sql`delete from snoozes`;
+    const others = (await listSnoozes(world.sql)).filter(({ kind }) => kind === "a" || kind === "b");
+    expect(others).toHaveLength(2002);
+    await world.sql`delete from snoozes where kind in ('a', 'b')`;
   });
 
   it("of a kind with a space in its name is snoozed, and its snooze is ended", async () => {

@@ -361,7 +361,7 @@ describe("a house", () => {
     const read = async (house?: string) => {
       const parts = { sql: world.sql, liveWindowSeconds: 300 } as OpsParts;
       const { tables, houses, open, notices, usual } = await readBoard(parts, house);
-      const ids = (facts: readonly { tableId: number }[]) => facts.map(({ tableId }) => tableId).toSorted();
+      const ids = (facts: readonly { tableId: number }[]) => facts.map((one) => one.tableId).toSorted((a, b) => a - b);
       return { tables, houses: houses.map(({ id }) => id), open: ids(open), notices: ids(notices), usual: ids(usual) };
     };
     const [all, own] = [await read(), await read("alpha")];

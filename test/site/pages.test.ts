@@ -268,8 +268,8 @@ describe("the guide to polling", () => {
     };
     const { text = "" } = data.samples.find(({ name }) => name === language) ?? {};
     const env = { ...process.env, ROUNDHOUSE_KEY: "rh_live_unknown" };
-    const run = promisify(execFile)(command, [...options, text], { env, timeout: 5_000 });
-    await expect(run).rejects.toMatchObject({ code: 1, killed: false });
+    const ended = promisify(execFile)(command, [...options, text], { env, timeout: 5_000 });
+    await expect(ended).rejects.toMatchObject({ code: 1, killed: false });
   });
 });
 

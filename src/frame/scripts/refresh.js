@@ -37,7 +37,8 @@
     const focused = document.activeElement?.id ?? "";
     const scrolled = [...part.querySelectorAll(".wide")].map((place) => place.scrollLeft);
     // the outcome of an action is on no later page; moving it would make a screen reader read it again
-    for (const child of [...part.childNodes]) if (!child.dataset || !("toast" in child.dataset)) child.remove();
+    const old = [...part.childNodes].filter((child) => !child.dataset || !("toast" in child.dataset));
+    for (const child of old) child.remove();
     part.append(...document.adoptNode(fresh).childNodes);
     part.querySelectorAll(".wide").forEach((place, at) => (place.scrollLeft = scrolled[at] ?? 0));
     if (focused !== "" && focused !== part.id) document.getElementById(focused)?.focus({ preventScroll: true });

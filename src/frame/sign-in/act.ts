@@ -19,7 +19,7 @@ export interface SentAction<Form> {
   /** Who acts, for the log. */
   actor: Record<string, string>;
   /** What has to be true before the proof is asked for. False, with a response sent, if it is not. */
-  mayGoOn?(sent: SentForm): Promise<boolean>;
+  mayGoOn?: (sent: SentForm) => Promise<boolean>;
   requirement: Requirement | null;
   confirm: Confirm;
   run(sent: { params: Params; form: Form }): Promise<Done>;
