@@ -1,4 +1,4 @@
-import { bestLogLoss, figuresOf, type Figures } from "./figures/figures.ts";
+import { bestLogLoss, figuresOf, type Figures, hitFigures } from "./figures/figures.ts";
 import type { PublishedForecast } from "../published-forecast.ts";
 import { parameterSetOf } from "../model/model-name.ts";
 import { PPM } from "../model/ppm.ts";
@@ -123,8 +123,8 @@ export function showWindows(
   });
 }
 
-function showMeasured({ feature, sums }: PeriodSums): ShownWindow["measured"] {
-  const { sample_size, hit_rate, interval_95 } = figuresOf(feature, sums);
+function showMeasured({ sums }: PeriodSums): ShownWindow["measured"] {
+  const { sample_size, hit_rate, interval_95 } = hitFigures(sums);
   return { period: MEASURED_PERIOD, sample_size, hit_rate, interval_95 };
 }
 

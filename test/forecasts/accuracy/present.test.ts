@@ -101,6 +101,26 @@ test("a window is shown in the fixed shape, with its chance now until it has hit
   expect(JSON.stringify(showWindows(hit, "waiting", []))).toBe(shape("null"));
 });
 
+test("the accuracy of a window is that of /accuracy, computed without its histograms", () => {
+  const { model, feature } = published.windows[0]!;
+  const shown = (counts: Partial<Sums>) => {
+    const sums = { ...emptySums(), n: 100n, hits: 80n, ...counts };
+    const measured = { ...row("s", "e", sums), model, feature, period: "30d" };
+    const { sample_size, hit_rate, interval_95 } = showAccuracy({ house: "a", game: "b", market: "c" }, measured);
+    Object.defineProperty(sums, "histograms", { get: () => expect.fail("the histograms were read") });
+    expect(showWindows(published, "ready", [measured])[0]?.measured).toEqual({
+      period: "30d",
+      sample_size,
+      hit_rate,
+      interval_95,
+    });
+    return interval_95;
+  };
+  expect(shown({})).not.toBeNull();
+  expect(shown({ voidGap: 6n })).toBeNull(); // withheld
+  expect(shown({ n: 0n, hits: 0n })).toBeNull();
+});
+
 test("a forecast is shown in the fixed shape, colors in their order and shares in six decimals", () => {
   expect(JSON.stringify(showNextColor(published, "ready"))).toBe(
     '{"forecast_id":"f3-7","issued_at":"2026-11-21T04:00:12.1234560Z","after_round_id":"8812345",' +

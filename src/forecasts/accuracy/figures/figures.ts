@@ -73,10 +73,7 @@ export function figuresOf(feature: string, sums: Sums): Figures {
   const isWithheld = hasTooManyVoids(sums);
   const { bestLl, bestD2 } = bestOf(sums);
   return {
-    sample_size: Number(n),
-    hits: Number(sums.hits),
-    hit_rate: ratio(sums.hits, n),
-    interval_95: isWithheld ? null : wilsonInterval(Number(sums.hits), Number(n)),
+    ...hitFigures(sums),
     expected_rate: ratio(sums.sumP, n, PPM),
     baseline_rate: ratio(sums.sumPBase, n, PPM),
     coverage: isNextColor
@@ -106,6 +103,17 @@ export function figuresOf(feature: string, sums: Sums): Figures {
     calibration_error: calibrationError(sums.histograms),
     calibration_error_floor: calibrationErrorFloor(sums.histograms),
     reliability: reliabilityBins(sums.histograms),
+  };
+}
+
+/** The figures of hits alone, in the order of {@link figuresOf}. */
+export function hitFigures(sums: Sums): Pick<Figures, "sample_size" | "hits" | "hit_rate" | "interval_95"> {
+  const { n, hits } = sums;
+  return {
+    sample_size: Number(n),
+    hits: Number(hits),
+    hit_rate: ratio(hits, n),
+    interval_95: hasTooManyVoids(sums) ? null : wilsonInterval(Number(hits), Number(n)),
   };
 }
 
