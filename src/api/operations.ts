@@ -30,7 +30,10 @@ export interface OperationParts {
   etagKey: EtagKey;
 }
 
-/** Adds an operation. Its middleware runs in this order: cheap refusals first, counting last. */
+/**
+ * Adds an operation. An account without quota is refused before anything is made for it, and a call is counted last,
+ * when its body is ready.
+ */
 export function addOperation(app: Express, operation: Operation, parts: OperationParts): void {
   const { memory, caller, lastUsed, metering, etagKey } = parts;
   const etagOf = keyEtags(etagKey);
@@ -40,8 +43,8 @@ export function addOperation(app: Express, operation: Operation, parts: Operatio
     app,
     path,
     ...caller,
-    compose(operation, { memory, lastUsed }),
-    refuseExhausted(metering),
+    refuseExhausted(metering, lastUsed),
+    compose(operation, memory),
     sendUnchanged(memory, etagOf),
     encode,
     count(operation.endpoint, metering),
@@ -70,11 +73,10 @@ function keyEtags(key: EtagKey): (content: Content) => string {
 }
 
 /** Makes the response from memory. @throws ApiError 400, 403 or 404. */
-function compose(operation: Operation, { memory, lastUsed }: Pick<OperationParts, "memory" | "lastUsed">): CallHandler {
+function compose(operation: Operation, memory: Memory): CallHandler {
   return (request, response, next) => {
     const call = response.locals;
     call.content = operation.compose(urlOf(request).query, { memory, plan: call.plan });
-    lastUsed.note(call.caller.keyId);
     next();
   };
 }
@@ -98,10 +100,14 @@ function sendUnchanged(memory: Memory, etagOf: (content: Content) => string): Ca
   };
 }
 
-/** Refuses an account that is known to have used up its quota, without a query. @throws ApiError 429. */
-function refuseExhausted(metering: Metering): CallHandler {
+/**
+ * Refuses an account that is known to have used up its quota, without a query. Its key was used nevertheless. @throws
+ * ApiError 429.
+ */
+function refuseExhausted(metering: Metering, lastUsed: LastUsed): CallHandler {
   return (_, response, next) => {
     const call = response.locals;
+    lastUsed.note(call.caller.keyId);
     const exhausted = metering.exhausted(call.plan);
     if (exhausted !== null) admit(call, exhausted);
     next();
