@@ -1,0 +1,95 @@
+import { expect, it } from "vitest";
+import { accuracy } from "../../src/api/accuracy.ts";
+import type { Allowance } from "../../src/callers/caller-store.ts";
+import { emptyReferenceSums } from "../../src/forecasts/accuracy/figures/reference-sums.ts";
+import { emptySums } from "../../src/forecasts/accuracy/figures/sums.ts";
+import { PERIODS } from "../../src/forecasts/accuracy/periods.ts";
+import type { PublishedAccuracy } from "../../src/forecasts/accuracy/published-store.ts";
+import type { Memory } from "../../src/published/memory.ts";
+import type { HeadRow } from "../../src/published/store.ts";
+import { applyReading, emptyHolding, type Reading } from "../../src/published/tables.ts";
+
+const PLAN = { name: "Pro", houses: null } as Allowance;
+
+const HEAD: HeadRow = {
+  id: 1,
+  version: 1,
+  house: "alpha",
+  game: "crash",
+  market: "global",
+  position: 1,
+  enabled: true,
+  roundIds: "consecutive",
+  lastSeq: 9,
+  lastOrdinal: 9,
+  newestSeq: 9,
+  isLate: false,
+  lastRoundAt: null,
+  lastPolledMs: null,
+  openSets: [],
+  hasEnded: false,
+  setSeq: null,
+  nowPpm: [],
+  changedAt: "2026-11-21T12:00:00.0000000Z",
+  continuityText: null,
+  calibration: null,
+  readingAt: null,
+  reading: null,
+};
+
+/** A table in memory with a row for each period, and how often the sums of a row were read. */
+function makeTable() {
+  const holding = emptyHolding();
+  const reads = { count: 0 };
+  const apply = (changed: Partial<Reading>) => {
+    const nothing = { houses: null, heads: [], sets: new Map(), replaced: new Set<number>(), rounds: new Map() };
+    applyReading(holding, { ...nothing, accuracy: new Map(), ...changed }, 10);
+  };
+  const publish = (version: number, n: bigint) => {
+    const rows = PERIODS.map((period): PublishedAccuracy => {
+      const row = {
+        tableId: 1,
+        model: "k7@1",
+        feature: "next_color",
+        period,
+        start: "s",
+        end: "e",
+        asOf: null,
+        asOfRoundId: null,
+        asOfSeq: 9,
+        changedMs: 0,
+        version: BigInt(version),
+        references: emptyReferenceSums(),
+      };
+      const sums = { ...emptySums(), n };
+      return Object.defineProperty(row, "sums", { get: () => ((reads.count += 1), sums) }) as PublishedAccuracy;
+    });
+    apply({ accuracy: new Map([[1, { version, rows }]]) });
+  };
+  const house = { id: "alpha", name: "Alpha", simulated: false, enabled: true, paused: false, disabledTables: [] };
+  apply({ houses: [house], heads: [HEAD] });
+  publish(1, 5n);
+  const get = (query: string) => {
+    const memory = { tables: holding } as unknown as Memory;
+    return accuracy.compose(new URLSearchParams(query), { memory, plan: PLAN });
+  };
+  return { reads, apply, publish, get };
+}
+
+it("computes the figures of a row once, also if callers alternate between periods and new rounds arrive", () => {
+  const { reads, apply, publish, get } = makeTable();
+  const first = get("period=24h");
+  get("period=30d");
+  const { count } = reads;
+  for (let version = 2; version < 5; version++) {
+    apply({ heads: [{ ...HEAD, version, lastSeq: 9 + version }] });
+    expect(get("period=24h").json()).toBe(first.json());
+    expect(get("period=24h&feature=next_color").etag).toBe(first.etag);
+    get("period=30d");
+  }
+  expect(reads.count).toBe(count);
+
+  publish(2, 6n);
+  expect(get("period=24h").json()).toContain('"sample_size":6');
+  expect(get("period=24h").etag).not.toBe(first.etag);
+});
