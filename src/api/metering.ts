@@ -8,7 +8,7 @@ import type { Call, Verdict } from "../usage/store.ts";
 import { ApiError, FAILURES, type ErrorCode } from "../http/errors.ts";
 import { within } from "../http/within.ts";
 
-/** A call that is not sent to the database within this time after its arrival is refused. */
+/** A call that is not sent to the database within this time is refused. Times begin when its response is ready. */
 const SENT_WITHIN_MS = 500;
 /** The database does not count a call after this time. */
 const COUNTED_WITHIN_MS = 700;
@@ -31,18 +31,18 @@ export interface Counted {
 /** Counts calls before their 200 responses. */
 export interface Metering {
   /**
-   * @param call its caller and plan, and its arrival by `performance.now()`
+   * @param call its caller and plan
    * @throws ApiError `temporarily_unavailable` if it is unknown whether the call may be served.
    */
-  count(call: { caller: Caller; plan: Allowance; begunAt: number }, endpoint: string): Promise<Counted>;
+  count(call: { caller: Caller; plan: Allowance }, endpoint: string): Promise<Counted>;
   /** Refuses a call whose quota is known to be used up; null if counting the call must decide. */
   exhausted(plan: Allowance): Counted | null;
 }
 
 /**
  * Makes the last step before a response. Nothing is undone afterwards: a counted call is served. An uncounted call is
- * not served, since it would be free, and it is not counted later either: deadlines run from the arrival of a batch's
- * oldest call, the database enforces them, and a call that waits too long is never sent. A call is counted without
+ * not served, since it would be free, and it is not counted later either: deadlines run from the time at
+ * which the oldest call of a batch was handed over, the database enforces them, and a call that waits too long is never sent. A call is counted without
  * being served only if the database's response is lost or arrives more than a quarter of a second after the deadline.
  *
  * An account without quota is refused without a query until its caller is looked up again (after a change of plan, key
@@ -95,12 +95,12 @@ export function meterCalls(
   const meter = new Meter(send, { ms: SENT_WITHIN_MS, nowMs: () => performance.now() });
   return {
     exhausted,
-    async count({ caller: { keyId }, plan, begunAt }, endpoint) {
+    async count({ caller: { keyId }, plan }, endpoint) {
       const known = exhausted(plan);
       if (known !== null) return known;
       let verdict: Verdict;
       try {
-        verdict = await meter.consume({ keyId, endpoint }, begunAt);
+        verdict = await meter.consume({ keyId, endpoint }, performance.now());
       } catch (cause) {
         throw new ApiError("temporarily_unavailable", { cause, headers: { "Retry-After": `${RETRY_AFTER_SECONDS}` } });
       }

@@ -2,8 +2,9 @@ import { createServer, type ServerResponse } from "node:http";
 import { once } from "node:events";
 import express from "express";
 import pino from "pino";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { z } from "zod";
+import type { Content } from "../../src/http/call.ts";
 import { etagKeyOf } from "../../src/http/etag.ts";
 import { meterCalls } from "../../src/api/metering.ts";
 import { addOperation } from "../../src/api/operations.ts";
@@ -52,28 +53,35 @@ function world(startAt: string, outcome: string) {
   );
   const isRefusedAtOnce = (plan: Allowance) => metering.exhausted(plan)?.refusal?.code ?? null;
   const count = async (plan: Allowance) => {
-    const { refusal, quota } = await metering.count({ caller: CALLER, plan, begunAt: performance.now() }, "games");
+    const { refusal, quota } = await metering.count({ caller: CALLER, plan }, "games");
     return { code: refusal?.code ?? "ok", retryAfter: refusal?.headers["Retry-After"], atMs: quota?.atMs };
   };
   return { state, metering, count, isRefusedAtOnce };
 }
 
-it("composes nothing for an account that is known to have used up its quota", async () => {
-  const { metering } = world("2026-11-21T23:00:00Z", "day_quota_exceeded");
-  const plan = planOf();
-  let [asked, made] = [0, 0];
-  // another response each time, so that none is cached
-  const compose = () => ({ etag: `"${++asked}"`, json: () => `${++made}` });
+/** Serves an operation at `/one` for this plan; `refused` receives its errors. */
+async function serve(
+  { metering, plan }: Pick<ReturnType<typeof world>, "metering"> & { plan: Allowance },
+  compose: () => Content,
+  call: { begunAt?: number } = {},
+) {
   const app = express();
   const parts = {
     caller: [
       (_: unknown, response: { locals: object }, next: () => void) => {
-        response.locals = { caller: CALLER, plan, begunAt: performance.now(), limits: {} };
+        response.locals = {
+          requestId: "req_1",
+          caller: CALLER,
+          plan,
+          begunAt: performance.now(),
+          limits: { plan, draw: { left: 1, waitMs: 0 } },
+          ...call,
+        };
         next();
       },
     ],
     lastUsed: { note: () => undefined },
-    memory: { ageSeconds: () => 0 },
+    memory: { ageSeconds: () => 0, checkpoint: () => null },
     metering,
     etagKey: etagKeyOf("a secret"),
   } as unknown as Parameters<typeof addOperation>[2];
@@ -86,15 +94,37 @@ it("composes nothing for an account that is known to have used up its quota", as
   });
   const server = createServer(app).listen(0, "127.0.0.1");
   await once(server, "listening");
+  onTestFinished(() => void server.close());
   const address = server.address();
-  const url = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/one`;
+  return { refused, url: `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/one` };
+}
+
+it("composes nothing for an account that is known to have used up its quota", async () => {
+  let [asked, made] = [0, 0];
+  // another response each time, so that none is cached
+  const compose = () => ({ etag: `"${++asked}"`, json: () => `${++made}` });
+  const { refused, url } = await serve(
+    { ...world("2026-11-21T23:00:00Z", "day_quota_exceeded"), plan: planOf() },
+    compose,
+  );
   for (const times of [1, 2, 3]) {
     expect((await fetch(url)).status).toBe(429);
     expect(refused).toHaveLength(times);
     expect([asked, made]).toEqual([1, 1]); // for the first one, which only the database could refuse
   }
   expect(refused[2]).toMatchObject({ code: "day_quota_exceeded" });
-  server.close();
+});
+
+it("counts a call whose response took long to make", async () => {
+  const { state, metering } = world("2026-11-21T23:00:00Z", "ok");
+  const arrival = { begunAt: performance.now() - 10_000 };
+  const { refused, url } = await serve(
+    { metering, plan: planOf() },
+    () => ({ etag: '"a"', json: () => "{}" }),
+    arrival,
+  );
+  expect([(await fetch(url)).status, refused]).toEqual([200, []]);
+  expect(state.asked).toBe(1);
 });
 
 describe("an account whose quota is gone", () => {
