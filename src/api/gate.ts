@@ -3,7 +3,7 @@ import { checkKey } from "../callers/key.ts";
 import type { Allowance, Caller } from "../callers/caller-store.ts";
 import type { Buckets } from "../limits/buckets.ts";
 import { countBadKeys, type BadKeys } from "./bad-keys.ts";
-import type { CallHandler } from "../http/call.ts";
+import type { Call, CallHandler } from "../http/call.ts";
 import { ApiError } from "../http/errors.ts";
 import type { KnownCallers } from "./known-callers.ts";
 
@@ -15,11 +15,13 @@ export function requireCaller(parts: { callers: KnownCallers; buckets: Buckets }
   return [authenticate(parts), limitRate(parts.buckets)];
 }
 
-/** Finds the caller of X-Api-Key, and the plan. @throws ApiError 401, 402, 403, 429 for too many wrong keys, or 503. */
+/**
+ * Finds the caller of X-Api-Key, and the plan. @throws ApiError 401, 402, 403, 429 for too many refused calls, or 503.
+ */
 function authenticate({ callers, buckets }: { callers: KnownCallers; buckets: Buckets }): CallHandler {
   const badKeys = countBadKeys(buckets);
   return async (request, response, next) => {
-    const caller = callers.known(request) ?? (await findCaller(request, callers, badKeys));
+    const caller = callers.known(request) ?? (await findCaller(request, response.locals, callers, badKeys));
     response.locals.caller = caller;
     response.locals.plan = planOf(caller);
     next();
@@ -33,14 +35,19 @@ function planOf({ standing, plan }: Caller): Allowance {
 }
 
 /** Node joins repeated headers with a comma, which no key contains. */
-async function findCaller(request: Request, callers: KnownCallers, badKeys: BadKeys): Promise<Caller> {
+async function findCaller(request: Request, call: Call, callers: KnownCallers, badKeys: BadKeys): Promise<Caller> {
   const { "x-api-key": header } = request.headers;
   if (header === undefined || header === "") throw new ApiError("missing_api_key");
   if (typeof header !== "string" || !checkKey(header)) {
     await badKeys.malformed(request.ip);
     throw new ApiError("invalid_api_key");
   }
-  const caller = await callers.of(header, () => badKeys.beforeLookup(request.ip), request.socket);
+  const limitLookup = (refused: Caller | null) => {
+    if (refused === null) return badKeys.beforeLookup(request.ip);
+    call.caller = refused; // a 429 is listed on the pages of the account
+    return badKeys.refused(refused.keyId);
+  };
+  const caller = await callers.of(header, limitLookup, request.socket);
   if (caller !== null) return caller;
   await badKeys.unknown(request.ip);
   throw new ApiError("invalid_api_key");

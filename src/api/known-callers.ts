@@ -27,10 +27,15 @@ export interface KnownCallers {
    * Returns the caller of a key; null if it was never issued. Null is not cached, so that a new key works with its
    * first request.
    * @param connection the client's connection, for {@link KnownCallers.known}
-   * @param beforeLookup is called before the database is queried; what it throws is thrown
+   * @param beforeLookup is called before the database is queried for a key that is not cached, or for a caller who was
+   * refused; what it throws is thrown
    * @throws ApiError `temporarily_unavailable` if the key is not cached and the database does not respond.
    */
-  of(key: string, beforeLookup?: () => Promise<void>, connection?: Socket): Promise<Caller | null>;
+  of(
+    key: string,
+    beforeLookup?: (refused: Caller | null) => Promise<void>,
+    connection?: Socket,
+  ): Promise<Caller | null>;
   /**
    * Returns the caller if the connection's previous request had the same key. The key is not hashed again, and its text
    * is kept no longer than the connection. Null means unknown: call `of`.
@@ -110,7 +115,7 @@ export function knowCallers(find: (sha256: Buffer) => Promise<Caller | null>, lo
       const found = known.get(id);
       const now = performance.now();
       if (found === undefined) {
-        if (beforeLookup !== undefined) await beforeLookup();
+        if (beforeLookup !== undefined) await beforeLookup(null);
       } else {
         if (!timingSafeEqual(found.sha256, sha256)) throw new Error("expected to know a key by its own SHA-256");
         known.delete(id);
@@ -119,6 +124,7 @@ export function knowCallers(find: (sha256: Buffer) => Promise<Caller | null>, lo
           if (connection !== undefined) sentBefore.set(connection, { key, found, doubts });
           return found.caller;
         }
+        if (beforeLookup !== undefined && found.caller.standing !== "good") await beforeLookup(found.caller);
       }
       let lookup = asking.get(id);
       if (lookup === undefined) {

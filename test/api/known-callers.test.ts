@@ -78,6 +78,17 @@ it("an unknown caller is looked up only if that is allowed, a known one in any c
   expect(await callers.of("one", forbidden)).toBe(CALLER);
 });
 
+it("a refused caller is looked up again only if that is allowed", async () => {
+  const { waiting, callers } = slowDirectory();
+  const refused: Caller = { ...CALLER, standing: "account_suspended" };
+  const first = callers.of("one");
+  waiting[0]?.(refused);
+  await first;
+  const limit = (caller: Caller | null) => Promise.reject(new Error(`too many of ${caller?.standing}`));
+  await expect(callers.of("one", limit)).rejects.toThrow("too many of account_suspended");
+  expect(waiting).toHaveLength(1);
+});
+
 it("after a doubt everyone is asked for again, also who was being asked for", async () => {
   const { waiting, callers } = slowDirectory();
   const before = callers.of("one");

@@ -251,3 +251,30 @@ describe("[API2] bad keys of one address", () => {
     }
   });
 });
+
+describe("calls of a suspended account", () => {
+  it("are 403 twenty times and then 429, and are served again with the first call after the suspension", async () => {
+    const { email, key, ask } = await makeCaller();
+    const suspend = (reason: string | null) => world.sql`
+      update accounts
+      set suspended_at = case when ${reason}::text is not null then now() end, suspend_reason = ${reason}
+      where email = ${email}`;
+    await suspend("a chargeback");
+    const codes: string[] = [];
+    // one passes each second, and the first is not limited: the account is not known yet
+    while (codes.at(-1) !== "rate_limited") {
+      const { code, message } = await world.refused(PATH, { headers: { "X-Api-Key": key } });
+      codes.push(code);
+      if (code === "rate_limited") expect(message).toContain("calls with this key were refused");
+      expect(codes.length).toBeLessThan(200);
+    }
+    expect(codes.length).toBeGreaterThan(21);
+    expect(new Set(codes.slice(0, -1))).toEqual(new Set(["account_suspended"]));
+    await suspend(null);
+    const served = await eventually(async () => {
+      const { status } = await ask();
+      return status !== 429 && status;
+    });
+    expect(served).toBe(200);
+  });
+});
