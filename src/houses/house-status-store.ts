@@ -1,4 +1,5 @@
 import type { Queryable } from "../db/client.ts";
+import { hasEnabledTable } from "./polling/polling-store.ts";
 import { statusOf, type Status } from "./status.ts";
 
 /** The health of a house, as `house list` shows it; times in the format of every surface. */
@@ -19,7 +20,7 @@ export interface HouseStatus {
   pause_reason: string | null;
 }
 
-/** Lists all houses by id, each with its status and the newest state of its shards. */
+/** Lists all houses by id, each with its status and the newest state of its shards with enabled tables. */
 export async function listHouses(sql: Queryable, liveWindowSeconds: number): Promise<HouseStatus[]> {
   interface Row extends Omit<HouseStatus, "status"> {
     newest_polled_age_ms: number | null;
@@ -55,13 +56,15 @@ export async function listHouses(sql: Queryable, liveWindowSeconds: number): Pro
           as next_poll_at,
         (array['open', 'half_open', 'closed'])[min(array_position(array['open', 'half_open', 'closed'], circuit))]
           as circuit
-      from poll_leases
+      from poll_leases l
       where house_id = h.id
+        and ${hasEnabledTable(sql)}
     ) polled on true
     left join lateral (
       select last_status
-      from poll_leases
+      from poll_leases l
       where house_id = h.id
+        and ${hasEnabledTable(sql)}
         and last_poll_at is not null
       order by last_poll_at desc
       limit 1
@@ -82,8 +85,9 @@ function newestFailure(sql: Queryable) {
   return sql`
     left join lateral (
       select last_error, last_error_at
-      from poll_leases
+      from poll_leases l
       where house_id = h.id
+        and ${hasEnabledTable(sql)}
         and last_error_at is not null
       order by last_error_at desc
       limit 1

@@ -1,4 +1,5 @@
 import type { Sql, Transaction } from "../db/client.ts";
+import { hasEnabledTable } from "../houses/polling/polling-store.ts";
 import { type HouseFacts, readHouses } from "./house-facts-store.ts";
 
 /** A number of something, by up to two names. */
@@ -11,7 +12,7 @@ export interface Count {
 /** All that one look at the database brings. */
 export interface DatabaseFacts {
   houses: HouseFacts[];
-  /** Shards of each house by the state of their circuit. */
+  /** Shards of each enabled house by the state of their circuit; only those with enabled tables. */
   circuits: Count[];
   /** Of each house: open gaps, rounds missing in them, open quarantined items, undecided conflicts. */
   openItems: Count[];
@@ -103,8 +104,11 @@ export async function readDatabaseFacts(sql: Sql): Promise<DatabaseFacts> {
 
 function countCircuits(tx: Transaction): Promise<Count[]> {
   return tx<Count[]>`
-    select house_id as house, circuit as kind, count(*)::integer as n
-    from poll_leases
+    select h.id as house, l.circuit as kind, count(*)::integer as n
+    from houses h
+    join poll_leases l on l.house_id = h.id
+    where h.enabled
+      and ${hasEnabledTable(tx)}
     group by 1, 2
     order by 1, 2`;
 }

@@ -3,6 +3,7 @@ import type { Queryable } from "../../src/db/client.ts";
 import type { Fragment } from "../../src/db/statement.ts";
 import { reasonOf } from "../../src/errors.ts";
 import { applyHouses, setDemoAddress } from "../../src/houses-file/apply-store.ts";
+import { readDatabaseFacts } from "../../src/metrics/facts-store.ts";
 import { listHouses } from "../../src/houses/house-status-store.ts";
 import { pauseHouse, resumeHouse } from "../../src/houses/polling/pause-store.ts";
 import { listPollSchedules, loadHouse, loadHouseToRead } from "../../src/houses/store.ts";
@@ -338,6 +339,18 @@ describe("the list of houses", () => {
       circuit: "open",
       next_poll_at: "2099-01-01T00:00:00.0000000Z",
     });
+  });
+
+  test("is that of its shards with enabled tables, in metrics also only of an enabled house", async () => {
+    await applyHouses(sql, [houseEntry()]);
+    await sql`
+      insert into poll_leases (house_id, shard, circuit, last_poll_at, last_status, last_error, last_error_at)
+      values ('alpha', 1, 'open', now(), 503, 'answered 503', now())`;
+    expect(await statusOf()).toMatchObject({ circuit: "closed", last_status: null, last_error: null });
+    const circuits = async () => (await readDatabaseFacts(sql)).circuits;
+    expect(await circuits()).toEqual([{ house: "alpha", kind: "closed", n: 1 }]);
+    await applyHouses(sql, [houseEntry({ enabled: false })]);
+    expect(await circuits()).toEqual([]);
   });
 
   test("reports why its responses cannot be read, while they arrive and cannot", async () => {

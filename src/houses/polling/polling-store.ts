@@ -87,7 +87,13 @@ function mayBePolled(sql: Queryable) {
     and h.base_url is not null
     and l.next_allowed_at <= clock_timestamp()
     and not exists (select from queue_controls where queue = 'poll-house')
-    and exists (
+    and ${hasEnabledTable(sql)}`;
+}
+
+/** The condition that a shard `l` has an enabled table: the lease of one without stays as it was. */
+export function hasEnabledTable(sql: Queryable) {
+  return sql`
+    exists (
       select
       from tables t
       where t.house_id = l.house_id

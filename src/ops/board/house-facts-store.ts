@@ -1,4 +1,5 @@
 import type { Queryable } from "../../db/client.ts";
+import { hasEnabledTable } from "../../houses/polling/polling-store.ts";
 
 /** A house, and the worst of its shards' circuits. */
 export interface HouseFacts {
@@ -75,7 +76,7 @@ export async function readHouses(sql: Queryable, house: string | null = null): P
       select *
       from poll_leases l
       where house_id = h.id
-        and exists (select from tables t where t.house_id = l.house_id and t.shard = l.shard and t.enabled)
+        and ${hasEnabledTable(sql)}
       order by array_position(array['open', 'half_open', 'closed'], circuit), failures_in_row desc, last_poll_at nulls last
       limit 1
     ) worst on true
