@@ -29,8 +29,8 @@ export interface AskOptions {
  * Requests each of the leased tables from a house, the longest waiting first, eight requests at a time. Tables with the
  * same request share one response.
  *
- * The whole poll ends within the house's timeout, since its lease expires soon after: requests start in the first half, so
- * that each has at least the other half; the rest goes first next time. After a 429 or Retry-After, or if the first eight
+ * All requests end within the house's timeout, since the lease expires soon after: they start in the first half, so that
+ * each has at least the other half; the rest goes first next time. After a 429 or Retry-After, or if the first eight
  * fail, no more requests are sent; a house on probe gets one request; one whose budget is spent waits until it has some
  * again. If the responses grow too large, the rest goes first next time.
  */
@@ -48,11 +48,12 @@ export async function requestTables(
   const requested: RequestedTable[] = [];
   const oneIsGood = Promise.withResolvers<void>();
   let isLeft = Promise.resolve(true); // in order, so that the longest waiting table gets the last request
-  const mayContinue = () => !signal.aborted && !options.budget.isSpent() && endMs - options.elapsedMs() > timeoutMs / 2;
+  const hasTime = () => endMs - options.elapsedMs() > timeoutMs / 2;
+  const mayContinue = () => !signal.aborted && !options.budget.isSpent() && hasTime();
 
   const requestOnce = async (tables: readonly LeasedTable[], ask: FeedRequest): Promise<RequestedTable[]> => {
     isLeft = isLeft.then(async (before) => before && (await options.mayRequest?.()) !== false);
-    if (!(await isLeft)) return [];
+    if (!(await isLeft) || !hasTime()) return []; // the house did not cause a wait for its budget
     const leftMs = Math.ceil(endMs - options.elapsedMs());
     const answered = await send(http, house, tables, ask, { ...options, timeoutMs: leftMs }, signal);
     const response = answered[0]?.response;
@@ -77,7 +78,7 @@ export async function requestTables(
     requested.push(...(await requestOnce(tables, request)));
   };
   const firsts = waiting.splice(0, options.budget.parallel(PARALLEL)).map(ask);
-  const verdict = Promise.race([oneIsGood.promise, Promise.all(firsts)]);
+  const verdict = Promise.race([oneIsGood.promise, Promise.allSettled(firsts)]);
   const goOn = async (first: Promise<void>): Promise<void> => {
     await first;
     await verdict;

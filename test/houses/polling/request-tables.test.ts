@@ -88,6 +88,20 @@ test("no request begins after half of the time, so that each has at least the ot
   expect((await asked).map(({ tableId }) => tableId).toSorted((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8]);
 });
 
+test("a wait for the budget that takes half of the time sends no request, and is no failure of the house", async () => {
+  const { house, lease } = world(12);
+  for (const elapsed of [TIMEOUT_MS / 2, TIMEOUT_MS + 1]) {
+    let nowMs = 0;
+    const mayRequest = () => {
+      nowMs = elapsed;
+      return Promise.resolve(true);
+    };
+    const options = { allowPrivateHouses: true, elapsedMs: () => nowMs, budget: AMPLE, mayRequest };
+    expect(await requestTables(http, house, lease, options, new AbortController().signal)).toEqual([]);
+  }
+  expect(server.requests).toEqual([]);
+});
+
 test("one good response among the first eight is enough to continue, however long the others take", async () => {
   const { house, lease, open } = world(12);
   const options = { allowPrivateHouses: true, elapsedMs: () => 0, budget: AMPLE };
