@@ -13,6 +13,7 @@ import { raiseDamageAlerts } from "../src/pass/damage.ts";
 import { endUnsavedPoll, LeaseLostError, savePoll, type SavedPoll } from "../src/pass/poll.ts";
 import { prepareStates } from "../src/pass/prepare-states.ts";
 import type { PollBudget } from "../src/houses/polling/poll-room.ts";
+import type { RequestedTable } from "../src/houses/polling/poll-summary.ts";
 import { traced } from "../src/telemetry.ts";
 import { job, type Counts, type JobContext } from "../src/queue/job.ts";
 import backfillGap from "./backfill-gap.ts";
@@ -109,16 +110,19 @@ async function poll(
   const timeoutMs = house.settings.timeout_ms;
   const lease = await passes.takeLease({ house: id, shard, timeoutMs, byPage });
   if (lease === null) return { skipped: 1 };
-  await prepareStates(passes, lease);
   const elapsedMs = () => performance.now() - lease.takenAt;
   const perMinute = house.settings.requests_per_minute;
   const limit =
     perMinute === undefined ? {} : { mayRequest: async () => (await takeRequest(sql, id, perMinute)) === 0 };
   const options = { allowPrivateHouses: settings.ALLOW_PRIVATE_HOUSES, elapsedMs, budget, ...limit };
-  const asked = await traced("house.request", { house: id }, () => requestTables(http, house, lease, options, signal));
-  if (signal.aborted) {
-    await releaseLease(sql, lease);
+  let asked: RequestedTable[];
+  try {
+    await prepareStates(passes, lease);
+    asked = await traced("house.request", { house: id }, () => requestTables(http, house, lease, options, signal));
     signal.throwIfAborted();
+  } catch (error) {
+    await releaseLease(sql, lease);
+    throw error;
   }
   const polled = { house, lease, asked, jitter: Math.random(), isLast };
   let saved: SavedPoll;
@@ -152,8 +156,8 @@ async function poll(
   return { ...countRequests(asked, payloads.length), ...countPasses(results) };
 }
 
-function countRequests(asked: Awaited<ReturnType<typeof requestTables>>, payloads: number): Counts {
-  const isFailed = ({ response }: (typeof asked)[number]) => response.kind === "failed";
+function countRequests(asked: readonly RequestedTable[], payloads: number): Counts {
+  const isFailed = ({ response }: RequestedTable) => response.kind === "failed";
   const sent = asked.filter(({ isShared }) => isShared !== true);
   return {
     requests: sent.length,

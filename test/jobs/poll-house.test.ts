@@ -499,3 +499,15 @@ test("a poll that is stopped in the middle saves nothing, and releases the house
   house.on("/1", respondWith(page(9)));
   expect((await poll()).counts).toMatchObject({ payloads: 2 });
 });
+
+test("a poll that fails before its requests are saved releases the house immediately", async () => {
+  await applyHouses(sql, [alpha(1, { requests_per_minute: 600 })]);
+  house.on("/0", respondWith(page(9)));
+  await sql`alter table request_budgets rename column spent_until to elsewhere`;
+  try {
+    await expect(poll()).rejects.toThrow(/spent_until/);
+  } finally {
+    await sql`alter table request_budgets rename column elsewhere to spent_until`;
+  }
+  expect((await poll()).counts).toMatchObject({ payloads: 1 });
+});
