@@ -117,19 +117,19 @@ create trigger head_moves_forward
     or (
       new.version = old.version -- only responded_at may have changed
       and (
-        new.palette, new.model, new.pause_ms, new.last_seq, new.last_ordinal, new.newest_seq,
+        new.palette, new.first_model, new.model, new.pause_ms, new.last_seq, new.last_ordinal, new.newest_seq,
         new.newest_round_id, new.newest_number, new.newest_occurred_at, new.same_hundredths, new.same_count,
         new.history_hash, new.forecast_seq, new.forecast_hash, new.score_hash, new.first_forecast_at,
         new.first_forecast_ordinal, new.proof_number, new.proof_hash, new.proof_of, new.payload_sha256,
-        new.part_sha256, new.payload_path, new.open_sets, new.set_seq, new.now_ppm, new.last_round_at,
-        new.last_polled_round_at, new.changed_at
+        new.part_sha256, new.payload_path, new.open_sets, new.set_seq, new.now_ppm, new.has_ended,
+        new.last_round_at, new.last_polled_round_at, new.changed_at
       ) is distinct from (
-        old.palette, old.model, old.pause_ms, old.last_seq, old.last_ordinal, old.newest_seq,
+        old.palette, old.first_model, old.model, old.pause_ms, old.last_seq, old.last_ordinal, old.newest_seq,
         old.newest_round_id, old.newest_number, old.newest_occurred_at, old.same_hundredths, old.same_count,
         old.history_hash, old.forecast_seq, old.forecast_hash, old.score_hash, old.first_forecast_at,
         old.first_forecast_ordinal, old.proof_number, old.proof_hash, old.proof_of, old.payload_sha256,
-        old.part_sha256, old.payload_path, old.open_sets, old.set_seq, old.now_ppm, old.last_round_at,
-        old.last_polled_round_at, old.changed_at
+        old.part_sha256, old.payload_path, old.open_sets, old.set_seq, old.now_ppm, old.has_ended,
+        old.last_round_at, old.last_polled_round_at, old.changed_at
       )
     )
     or new.last_seq < old.last_seq

@@ -554,6 +554,15 @@ describe("a head", () => {
     await sql.unsafe(`update table_heads set version = version + 1 where table_id = ${table.id}`);
   });
 
+  it.each(["has_ended = not has_ended", "first_model = 'another'"])(
+    "keeps its version only without %s",
+    async (change) => {
+      const table = await playedTable(1);
+      const update = sql.unsafe(`update table_heads set ${change} where table_id = ${table.id}`);
+      await expectRefusal(update, "RH001", /to move with what it counts/);
+    },
+  );
+
   it("that moved refuses a pass that began before, with everything it brings", async () => {
     const table = await playedTable();
     const before = table.rows({ payloads: [payloadRow()] });
