@@ -5,12 +5,11 @@ import { reasonOf } from "../../src/errors.ts";
 import { applyHouses, setDemoAddress } from "../../src/houses-file/apply-store.ts";
 import { readDatabaseFacts } from "../../src/metrics/facts-store.ts";
 import { listHouses } from "../../src/houses/house-status-store.ts";
-import { pauseHouse, resumeHouse } from "../../src/houses/polling/pause-store.ts";
 import { listPollSchedules, loadHouse, loadHouseToRead } from "../../src/houses/store.ts";
 import { findOfflineHouses, findUnreadableTables } from "../../src/houses-file/watch-store.ts";
 import { openTestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
-import { feedEntry, forgetHouses, houseEntry, tableEntry } from "../support/houses.ts";
+import { feedEntry, forgetHouses, houseEntry, pauseHouse, resumeHouse, tableEntry } from "../support/houses.ts";
 
 const { sql } = await openTestDatabase();
 beforeEach(() => forgetHouses(sql));
@@ -373,17 +372,17 @@ describe("the list of houses", () => {
 
   test("shows who was paused and why, until it is resumed", async () => {
     await applyHouses(sql, [houseEntry()]);
-    expect(await pauseHouse(sql, { house: "alpha", by: "ana", reason: "maintenance" })).toBe(true);
+    expect(await pauseHouse(sql, { house: "alpha", by: "ana", reason: "maintenance" })).toMatchObject({ kind: "done" });
     expect(await statusOf()).toMatchObject({ status: "paused", pause_reason: "maintenance", next_poll_at: null });
     expect(await listPollSchedules(sql)).toEqual([]);
-    expect(await resumeHouse(sql, "alpha")).toBe(true);
+    expect(await resumeHouse(sql, "alpha")).toMatchObject({ kind: "done" });
     expect(await statusOf()).toMatchObject({ status: "offline", pause_reason: null });
     expect(await listPollSchedules(sql)).toHaveLength(1);
   });
 
   test("knows no house that is not there", async () => {
-    expect(await pauseHouse(sql, { house: "nobody", by: "ana", reason: "x" })).toBe(false);
-    expect(await resumeHouse(sql, "nobody")).toBe(false);
+    expect(await pauseHouse(sql, { house: "nobody", by: "ana", reason: "x" })).toEqual({ kind: "unknown" });
+    expect(await resumeHouse(sql, "nobody")).toEqual({ kind: "unknown" });
   });
 });
 

@@ -6,7 +6,6 @@ import type { HouseClient } from "../../src/houses/polling/client.ts";
 import { SALT, TERMINATING_HASH } from "../../src/demo/bustabit-v2.ts";
 import { createTrueChain } from "../../src/demo/true-chain.ts";
 import { createHouseClient } from "../../src/houses/polling/http.ts";
-import { pauseHouse } from "../../src/houses/polling/pause-store.ts";
 import { createPasses, type Passes } from "../../src/pass/passes.ts";
 import { giveUpGap, openGapAgain } from "../../src/corrections/close-gap.ts";
 import { expireNotices } from "../../src/rounds/notices/notices-store.ts";
@@ -15,7 +14,7 @@ import { respondWith, startBadHouse, type BadHouse } from "../support/bad-house.
 import { testContext, type TestContext } from "../support/context.ts";
 import { openTestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
-import { feedEntry, forgetHouses, tableEntry } from "../support/houses.ts";
+import { feedEntry, forgetHouses, pauseHouse, tableEntry } from "../support/houses.ts";
 import {
   followChain,
   makeHouse,

@@ -7,13 +7,12 @@ import { deletePause, insertPause } from "../../src/queue/store.ts";
 import type { HouseClient } from "../../src/houses/polling/client.ts";
 import { createHouseClient } from "../../src/houses/polling/http.ts";
 import { applyHouses } from "../../src/houses-file/apply-store.ts";
-import { pauseHouse } from "../../src/houses/polling/pause-store.ts";
 import { createPasses, type Passes } from "../../src/pass/passes.ts";
 import { page, respondWith, startBadHouse, badResponses, type BadHouse } from "../support/bad-house.ts";
 import { testContext } from "../support/context.ts";
 import { openTestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
-import { feedEntry, forgetHouses, houseEntry, tableEntry } from "../support/houses.ts";
+import { feedEntry, forgetHouses, houseEntry, pauseHouse, tableEntry } from "../support/houses.ts";
 
 const { sql, pipeline } = await openTestDatabase();
 let house: BadHouse;

@@ -1,5 +1,6 @@
 import type { HouseEntry } from "../../src/houses-file/load.ts";
 import type { Sql } from "../../src/db/client.ts";
+import { startHouse, stopHouse } from "../../src/houses/polling/control-store.ts";
 import { houseSettings } from "../../src/houses/settings/settings.ts";
 
 /** A feed as houses.yaml has it; give what matters to the test. */
@@ -80,4 +81,14 @@ export async function forgetHouses(sql: Sql): Promise<void> {
       ${OF_HOUSES.map((table) => `delete from ${table}`).join("; ")};
       alter table tables alter column id restart`),
   );
+}
+
+/** Pauses a house as an operator does. */
+export function pauseHouse(sql: Sql, pause: { house: string; by: string; reason: string }) {
+  return sql.begin((tx) => stopHouse(tx, pause));
+}
+
+/** Polls a paused house again as an operator does. */
+export function resumeHouse(sql: Sql, house: string) {
+  return sql.begin((tx) => startHouse(tx, { house }));
 }

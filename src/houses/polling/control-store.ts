@@ -1,5 +1,5 @@
 import type { Transaction } from "../../db/client.ts";
-import { pauseHouse, resumeHouse } from "./pause-store.ts";
+import { touchHeads } from "../../tables/heads-store.ts";
 
 /** The controls of a house's polling that operators change. */
 export interface HouseControl {
@@ -23,7 +23,14 @@ export async function stopHouse(
   if (before === null) return { kind: "unknown" };
   if (before.pausedAt !== null)
     return { kind: "refused", problem: `${house} is paused already: ${describePause(before)}` };
-  await pauseHouse(tx, { house, by, reason });
+  await tx`
+    update houses
+    set
+      paused_at = clock_timestamp(),
+      paused_by = ${by},
+      pause_reason = ${reason}
+    where id = ${house}`;
+  await touchTables(tx, house);
   return { kind: "done", before, after: await requireControl(tx, house) };
 }
 
@@ -41,8 +48,25 @@ export async function startHouse(
       problem: `the pause of ${house} is not the one that was shown: ${describePause(before)}`,
     };
   }
-  await resumeHouse(tx, house);
+  await tx`
+    update houses
+    set
+      paused_at = null,
+      paused_by = null,
+      pause_reason = null,
+      updated_at = clock_timestamp()
+    where id = ${house}`;
+  await touchTables(tx, house);
   return { kind: "done", before, after: await requireControl(tx, house) };
+}
+
+/** The status of a house is shown with its tables, so readers of those must reload them. */
+async function touchTables(tx: Transaction, house: string): Promise<void> {
+  const tables = await tx<{ id: number }[]>`select id from tables where house_id = ${house}`;
+  await touchHeads(
+    tx,
+    tables.map(({ id }) => id),
+  );
 }
 
 /** The open circuits of a house's shards. */

@@ -2,12 +2,11 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { connect, type Sql } from "../../../src/db/client.ts";
 import { requirePolling } from "../../../src/cli/run/readiness.ts";
 import { applyHouses } from "../../../src/houses-file/apply-store.ts";
-import { pauseHouse, resumeHouse } from "../../../src/houses/polling/pause-store.ts";
 import { findLatePolls, listMissingRuns } from "../../../src/houses/polling/polling-store.ts";
 import { deletePause, insertPause } from "../../../src/queue/store.ts";
 import { createDatabase } from "../../support/database.ts";
 import { listPollSchedules } from "../../../src/houses/store.ts";
-import { houseEntry } from "../../support/houses.ts";
+import { houseEntry, pauseHouse, resumeHouse } from "../../support/houses.ts";
 
 let sql: Sql;
 let drop: () => Promise<void>;
