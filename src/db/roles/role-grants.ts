@@ -203,9 +203,6 @@ export const GRANTS: Record<string, Grants> = {
   mail_failures: { console: "r", ops: "r", worker: "rawd" },
 };
 
-/** Sequences that a statement of ours asks by name; those of identity columns need no grant. Functions use this one. */
-export const SEQUENCE_GRANTS: Record<string, readonly Part[]> = { usage_batches: [] };
-
 /** Functions that run with the rights of the owner of the schema, by signature, and the parts that may call them. */
 export const FUNCTION_GRANTS: Record<string, readonly Part[]> = {
   "consume_calls(bigint[], text[], integer[], timestamp with time zone)": ["api"],

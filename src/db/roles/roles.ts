@@ -3,9 +3,9 @@ import { reasonOf } from "../../errors.ts";
 import { whileInUse } from "../connections/while-in-use.ts";
 import { withPgClient } from "../connections/pg-client.ts";
 import { listLogins, type Login, quoted, takingOf } from "./take-role.ts";
-import { GRANTS, OWNED_BY_WORKERS, ROLES, withSchema } from "./role-grants.ts";
+import { FUNCTION_GRANTS, GRANTS, OWNED_BY_WORKERS, ROLES, withSchema } from "./role-grants.ts";
 import { wantedPolicies } from "./row-rules.ts";
-import { type Grant, LISTED_OTHERS, wantedGrants } from "./wanted-grants.ts";
+import { type Grant, wantedGrants } from "./wanted-grants.ts";
 
 /** Codes of PostgreSQL: not allowed to; and a role that someone else made at the same moment. */
 const NOT_ALLOWED = "42501";
@@ -29,17 +29,17 @@ export interface RolesState {
  * Creates missing roles and makes every grant in this database equal to the list. Idempotent; databases of one server may
  * do so concurrently. Needs the lock of the migrations.
  *
- * If the user of `client` may not create roles, it prints the statements for an administrator and returns false: the
- * program then works with the rights of its login.
+ * If the user of `client` may not create roles, it prints the statements for an administrator: the program then works with
+ * the rights of its login.
  */
-export async function applyRoles(client: pg.Client, say: (line: string) => void): Promise<boolean> {
+export async function applyRoles(client: pg.Client, say: (line: string) => void): Promise<void> {
   const refused: string[] = [];
   for (const role of Object.values(ROLES)) refused.push(...(await makeRole(client, role)));
   if (refused.length > 0) {
     say(
       `the roles of the database are not in use; let an administrator run: ${refused.join("; ")}; then migrate again`,
     );
-    return false;
+    return;
   }
   // one table per transaction: locks on several could deadlock with workers
   await whileInUse(async () => {
@@ -60,7 +60,6 @@ export async function applyRoles(client: pg.Client, say: (line: string) => void)
     await client.query("rollback");
     throw error;
   }
-  return true;
 }
 
 /**
@@ -115,12 +114,11 @@ async function listRowRules(client: pg.Client, tables: ReadonlySet<string>): Pro
   ];
 }
 
-/** Tables and views of the database that the list does not name. */
+/** Tables, views and functions of the database that the list does not name. */
 export async function listUnlisted(client: pg.Client): Promise<string[]> {
   const { rows } = await client.query<{ name: string }>(OBJECTS);
-  const listed = new Set(Object.keys(GRANTS).map(withSchema));
-  const others = new Set(LISTED_OTHERS);
-  return rows.map(({ name }) => name).filter((name) => !listed.has(name) && !others.has(name));
+  const listed = new Set([...Object.keys(GRANTS), ...Object.keys(FUNCTION_GRANTS)].map(withSchema));
+  return rows.map(({ name }) => name).filter((name) => !listed.has(name));
 }
 
 /** Gives what an administrator has to run where we may not. */
@@ -167,10 +165,6 @@ const OBJECTS = `
     and (not c.relispartition or c.relname = 'usage_facts_default')
     -- lines of an import that continues, and days that are being taken out
     and c.relname !~ '^(import_|.*_[0-9]{8}$)'
-  union all
-  select sequencename
-  from (select schemaname || '.' || sequencename as sequencename from pg_sequences where schemaname = 'public') s
-  where sequencename = 'public.usage_batches'
   union all
   select 'public.' || p.proname || '(' || oidvectortypes(p.proargtypes) || ')'
   from pg_proc p

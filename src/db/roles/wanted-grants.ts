@@ -1,4 +1,4 @@
-import { FUNCTION_GRANTS, GRANTS, type Part, ROLES, SEQUENCE_GRANTS, withSchema } from "./role-grants.ts";
+import { FUNCTION_GRANTS, GRANTS, type Part, ROLES, withSchema } from "./role-grants.ts";
 
 const PRIVILEGES = { r: "SELECT", a: "INSERT", w: "UPDATE", d: "DELETE" } as const;
 
@@ -21,17 +21,13 @@ export function wantedGrants(): Grant[] {
       }),
     ),
   );
-  const given = (kind: "sequence" | "function", privilege: string, list: Record<string, readonly Part[]>) =>
-    Object.entries(list).flatMap(([object, parts]) =>
-      parts.map((part): Grant => {
-        return { role: ROLES[part], kind, object: withSchema(object), column: null, privilege };
-      }),
-    );
-  return [...tables, ...given("sequence", "USAGE", SEQUENCE_GRANTS), ...given("function", "EXECUTE", FUNCTION_GRANTS)];
+  const functions = Object.entries(FUNCTION_GRANTS).flatMap(([name, parts]) =>
+    parts.map((part): Grant => {
+      return { role: ROLES[part], kind: "function", object: withSchema(name), column: null, privilege: "EXECUTE" };
+    }),
+  );
+  return [...tables, ...functions];
 }
-
-/** Sequences and functions that are listed, with their schema. */
-export const LISTED_OTHERS = [...Object.keys(SEQUENCE_GRANTS), ...Object.keys(FUNCTION_GRANTS)].map(withSchema);
 
 function privilegesOf(text: string): { privilege: string; column: string | null }[] {
   return [...text.matchAll(/([rawd]+)(?:\(([a-z0-9_,]+)\))?/g)].flatMap(([, letters = "", columns]) =>
