@@ -25,12 +25,11 @@ export class Query<Row extends readonly unknown[]> extends Fragment implements P
   readonly #executor: Executor;
   readonly #kind: StatementKind;
   readonly #signals: readonly AbortSignal[];
-  readonly #cancelling = new AbortController();
   #result: Promise<Rows<Row>> | null = null;
 
   constructor(executor: Executor, template: Template, kind: StatementKind, signals: readonly AbortSignal[]) {
     super();
-    this.#signals = [...signals, this.#cancelling.signal];
+    this.#signals = signals;
     this.#executor = executor;
     this.template = template;
     this.#kind = kind;
@@ -72,11 +71,6 @@ export class Query<Row extends readonly unknown[]> extends Fragment implements P
 
   finally(onEnd?: (() => void) | null): Promise<Rows<Row>> {
     return this.#send().finally(onEnd);
-  }
-
-  /** Asks the server to end the statement; it is then rejected with the server's error (57014), or before it was sent. */
-  cancel(): void {
-    this.#cancelling.abort();
   }
 
   /**

@@ -168,14 +168,9 @@ export async function dropPartition(sql: Sql, { name, parent, day }: DayPartitio
     where inhrelid = ${name}::regclass`;
   if (attached !== undefined) {
     const how = attached.pending ? "finalize" : "concurrently";
-    const detached = sql.unsafe(`alter table ${quoted(parent)} detach partition ${quoted(name)} ${how}`);
     // a timeout of the session would outlive it behind a pooler, and it runs in no transaction
-    const patience = setTimeout(() => detached.cancel(), DETACH_PATIENCE_MS);
-    try {
-      await detached;
-    } finally {
-      clearTimeout(patience);
-    }
+    const patient = sql.until(AbortSignal.timeout(DETACH_PATIENCE_MS));
+    await patient.unsafe(`alter table ${quoted(parent)} detach partition ${quoted(name)} ${how}`);
   }
   await sql.begin(async (tx) => {
     await tx`select set_config('lock_timeout', ${`${LOCK_TIMEOUT_MS}ms`}, true)`;

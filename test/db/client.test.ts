@@ -123,15 +123,15 @@ describe("a statement", () => {
   });
 
   it("is ended at the server when it is cancelled", async () => {
-    const sleeping = sql`select pg_sleep(60)`;
-    const ended = sleeping.catch((error: unknown) => error);
+    const leaving = new AbortController();
+    const ended = sql.until(leaving.signal)`select pg_sleep(60)`.catch((error: unknown) => error);
     await eventually(async () => {
       const running = await other`
         select from pg_stat_activity
         where datname = current_database() and query = 'select pg_sleep(60)' and state = 'active'`;
       return running.length > 0;
     });
-    sleeping.cancel();
+    leaving.abort();
     expect(await ended).toMatchObject({ code: "57014" });
     expect(await sql`select 1 as n`).toEqual([{ n: 1 }]);
   });

@@ -115,12 +115,11 @@ describe("a pool", () => {
   });
 
   it("sends no cancel request after the statement ended, when two callers cancelled it", async () => {
-    const leaving = new AbortController();
-    const sleeping = sql.until(leaving.signal)`select pg_sleep(61)`;
-    const ended = caught(sleeping);
+    const [leaving, second] = [new AbortController(), new AbortController()];
+    const ended = caught(sql.until(leaving.signal).until(second.signal)`select pg_sleep(61)`);
     await eventually(() => isRunning("select pg_sleep(61)"));
     leaving.abort();
-    sleeping.cancel();
+    second.abort();
     expect(await ended).toMatchObject({ code: "57014" });
     expect(await caught(sql`select pg_sleep(1.2)`)).toBeNull();
   });
