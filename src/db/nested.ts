@@ -6,6 +6,6 @@ import type { Sql, Transaction } from "./client.ts";
  */
 export function nested(tx: Transaction): Sql {
   const begin = <Result>(work: (inner: Transaction) => Promise<Result>) => tx.savepoint(work);
-  // every other thing that such functions use of a pool, a transaction has too
+  // it has no `until` and `end`, and its `begin` takes no mode: such functions use none of these
   return Object.assign(tx, { begin }) as unknown as Sql;
 }

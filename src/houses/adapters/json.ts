@@ -132,8 +132,8 @@ function optional(expressionText: string | undefined, item: object): Found {
 type Found = { ok: true; value: unknown } | { ok: false; reason: string };
 
 /**
- * A JMESPath search that never throws and never sees inherited properties. Plain paths, nearly all there are, are
- * evaluated here: the library would parse the expression again for each of thousands of items.
+ * A JMESPath search that never throws. Plain paths, nearly all there are, are evaluated here: the library would parse the
+ * expression again for each of thousands of items. They see no inherited properties; in the library `@.constructor` does.
  */
 function search(value: unknown, expressionText: string): Found {
   const fields = fieldsOf(expressionText);
