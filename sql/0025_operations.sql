@@ -160,16 +160,11 @@ create table audit_head (
 comment on table audit_head is 'the newest entry of the audit log';
 insert into audit_head (seq, hash) values (0, repeat('0', 64));
 
-create function refuse_change_of_audit() returns trigger language plpgsql as $$
-begin
-  raise exception 'the audit log is only ever added to: % is refused', lower(tg_op);
-end
-$$;
 create trigger audit_is_never_changed before update or delete on audit_log
-  for each row execute function refuse_change_of_audit();
+  for each row execute function refuse_change_of_record();
 create trigger audit_is_never_emptied before truncate on audit_log
-  for each statement execute function refuse_change_of_audit();
+  for each statement execute function refuse_change_of_record();
 create trigger audit_head_is_never_taken before delete on audit_head
-  for each row execute function refuse_change_of_audit();
+  for each row execute function refuse_change_of_record();
 create trigger audit_head_is_never_emptied before truncate on audit_head
-  for each statement execute function refuse_change_of_audit();
+  for each statement execute function refuse_change_of_record();

@@ -1,3 +1,4 @@
+import { asError } from "../errors.ts";
 import type { Sql } from "./client.ts";
 
 /** Too many reads wait already; a retry after a few seconds can succeed. */
@@ -38,7 +39,7 @@ export function boundReads(sql: Sql, limits: { atOnce: number; waiting: number }
       };
       const leave = () => {
         waiting.delete(begin);
-        reject(reasonOf(signal));
+        reject(asError(signal.reason));
       };
       waiting.add(begin);
       signal.addEventListener("abort", leave, { once: true });
@@ -73,7 +74,7 @@ export function boundReads(sql: Sql, limits: { atOnce: number; waiting: number }
 
 async function untilAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
   const aborted = Promise.withResolvers<never>();
-  const abort = () => aborted.reject(reasonOf(signal));
+  const abort = () => aborted.reject(asError(signal.reason));
   if (signal.aborted) abort();
   signal.addEventListener("abort", abort, { once: true });
   promise.catch(() => undefined); // after an abort no one waits for it
@@ -82,8 +83,4 @@ async function untilAborted<Value>(promise: Promise<Value>, signal: AbortSignal)
   } finally {
     signal.removeEventListener("abort", abort);
   }
-}
-
-function reasonOf(signal: AbortSignal): Error {
-  return signal.reason instanceof Error ? signal.reason : new Error(String(signal.reason));
 }

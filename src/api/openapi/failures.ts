@@ -20,16 +20,16 @@ const STATUSES_OF_KEYS: readonly number[] = [401, 402, 403, 429];
 export interface Kind {
   name: "Tables" | "Account" | "Service";
   needsKey: boolean;
-  hasTables: boolean;
+  /** It counts against the quota, and returns tables of the plan. */
   isCounted: boolean;
 }
 
 /** Paths that return tables of the plan and count against the quota. */
-export const TABLES: Kind = { name: "Tables", needsKey: true, hasTables: true, isCounted: true };
+export const TABLES: Kind = { name: "Tables", needsKey: true, isCounted: true };
 /** Paths about the account, free of charge. */
-export const ACCOUNT: Kind = { name: "Account", needsKey: true, hasTables: false, isCounted: false };
+export const ACCOUNT: Kind = { name: "Account", needsKey: true, isCounted: false };
 /** Paths that return the same to every client. */
-export const SERVICE: Kind = { name: "Service", needsKey: false, hasTables: false, isCounted: false };
+export const SERVICE: Kind = { name: "Service", needsKey: false, isCounted: false };
 
 const CODES = Object.keys(FAILURES).filter((code): code is ErrorCode => Object.hasOwn(FAILURES, code));
 
@@ -69,11 +69,10 @@ function responseName({ name }: Kind, status: number): string {
 }
 
 /** The error statuses of a kind of path, each with its codes. */
-function statusesOf({ needsKey, hasTables, isCounted }: Kind): [status: number, codes: ErrorCode[]][] {
+function statusesOf({ needsKey, isCounted }: Kind): [status: number, codes: ErrorCode[]][] {
   const codes = CODES.filter((code) => {
     if (ELSEWHERE.includes(code)) return false;
-    if (OF_TABLES.includes(code)) return hasTables;
-    if (OF_QUOTAS.includes(code)) return isCounted;
+    if (OF_TABLES.includes(code) || OF_QUOTAS.includes(code)) return isCounted;
     if (OF_PARAMETERS.includes(code)) return needsKey;
     return needsKey || ![...STATUSES_OF_KEYS, 503].includes(FAILURES[code].status);
   });
