@@ -35,7 +35,7 @@ create table gaps (
   constraint gap_misses_no_more_than_its_range check (missing between 0 and to_number - from_number + 1),
   constraint closed_gap_says_when check ((state = 'open') = (closed_at is null)),
   constraint given_up_gap_says_why check (state <> 'given_up' or reason is not null),
-  constraint closed_by_hand_says_why check (closed_by is null or (state = 'given_up' and reason is not null))
+  constraint manual_close_has_reason check (closed_by is null or (state = 'given_up' and reason is not null))
 );
 comment on table gaps is
   'rounds known to exist and not received; with opaque ids the size is unknown and from, to and missing are null';

@@ -66,7 +66,7 @@ comment on column calibrations.seen_seq is
   'null: on-time rounds in the order taken in; else rounds up to this seq by the number of their id, late ones too, and begin_seq, from_seq and to_seq are such numbers';
 comment on column calibrations.late_rounds is 'how many of the rounds were late';
 create index calibrations_of_table on calibrations (table_id, id desc);
-create index calibrations_by_hand on calibrations (id desc) where kind <> 'rolling';
+create index manual_calibrations on calibrations (id desc) where kind <> 'rolling';
 create index calibrations_promoted on calibrations (table_id, to_seq) where kind = 'promoted';
 -- the thinning out of rolling calibrations looks up both for each row that it deletes
 create index calibrations_promoted_from on calibrations (promoted_from) where promoted_from is not null;
@@ -135,7 +135,7 @@ create index runs_open on calibration_runs (requested_at) where status in ('queu
 create index runs_finished on calibration_runs (finished_at) where finished_at is not null;
 create index runs_of_parent on calibration_runs (parent_run_id) where parent_run_id is not null;
 create index runs_of_calibration on calibration_runs (calibration_id) where calibration_id is not null;
-create index runs_by_hand on calibration_runs (id desc) where kind = 'manual';
+create index manual_runs on calibration_runs (id desc) where kind = 'manual';
 create index runs_of_batch on calibration_runs (batch_id, id) where batch_id is not null;
 create index runs_by_tag on calibration_runs using gin (tags) where tags <> '{}';
 

@@ -5,7 +5,7 @@ import { codeOf, UsageError } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { boundConnections, type ConnectionLimits, type Connections } from "./connections.ts";
 import { ApiError, errorBody, FAILURES, type ErrorCode } from "./errors.ts";
-import { EVERY_ANSWER } from "./protection.ts";
+import { COMMON_HEADERS } from "./protection.ts";
 import { JSON_TYPE, newRequestId } from "./request.ts";
 
 const LARGEST_HEADERS = 16_384;
@@ -180,7 +180,7 @@ function refusal(code: ErrorCode, site: string, ...headers: string[]): string {
     `Content-Type: ${JSON_TYPE}`,
     `Content-Length: ${Buffer.byteLength(body)}`,
     `X-Request-Id: ${requestId}`,
-    ...EVERY_ANSWER.flatMap((name, at) => (at % 2 === 0 ? [`${name}: ${EVERY_ANSWER[at + 1]}`] : [])),
+    ...COMMON_HEADERS.flatMap((name, at) => (at % 2 === 0 ? [`${name}: ${COMMON_HEADERS[at + 1]}`] : [])),
     "Connection: close",
     ...headers,
     "",

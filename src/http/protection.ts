@@ -13,7 +13,7 @@ const CONTENT_POLICY = {
 };
 
 /** The headers of every response except its request id: names and values in turn. */
-export const EVERY_ANSWER: readonly string[] = [
+export const COMMON_HEADERS: readonly string[] = [
   "Cache-Control",
   "private, no-cache",
   "Vary",

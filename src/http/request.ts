@@ -5,7 +5,7 @@ import type { Call } from "./call.ts";
 import { ClientGoneError } from "./client-gone.ts";
 import { ApiError, errorBody, FAILURES, type ErrorCode } from "./errors.ts";
 import { limitHeaders } from "./limit-headers.ts";
-import { EVERY_ANSWER, setPairs } from "./protection.ts";
+import { COMMON_HEADERS, setPairs } from "./protection.ts";
 import { readUrl, type RequestUrl } from "./url.ts";
 
 const LONGEST_URL = 4_096;
@@ -85,7 +85,7 @@ export function beginRequest(log: Log, note: Note = () => undefined, respondWith
 /** Sets the common headers, for responses whose headers are set one by one. */
 export function setCommonHeaders(_: IncomingMessage, response: Reply, next: Next): void {
   response.setHeader("X-Request-Id", response.locals.requestId);
-  setPairs(response, EVERY_ANSWER);
+  setPairs(response, COMMON_HEADERS);
   next();
 }
 
@@ -94,7 +94,7 @@ export function setCommonHeaders(_: IncomingMessage, response: Reply, next: Next
  * % of a 304.
  */
 export function sendWhole(response: Reply, status: number, pairs: readonly string[], body?: Buffer): void {
-  const headers = ["X-Request-Id", response.locals.requestId, ...EVERY_ANSWER, ...pairs];
+  const headers = ["X-Request-Id", response.locals.requestId, ...COMMON_HEADERS, ...pairs];
   response.writeHead(status, headers).end(body);
 }
 

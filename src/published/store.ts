@@ -32,7 +32,7 @@ export async function readHouses(sql: Queryable): Promise<HouseRow[]> {
 export type Versions = ReadonlyMap<number, number>;
 
 /** The start of a read: the versions of the existing tables, and the time of the database. */
-export interface Look {
+export interface CurrentVersions {
   heads: Versions;
   accuracy: Versions;
   /** Milliseconds since 1970. */
@@ -42,7 +42,7 @@ export interface Look {
 }
 
 /** Returns the versions of these tables, or of all: one row with lists, which is faster than a row per table. */
-export async function readVersions(sql: Queryable, tableIds: readonly number[] | null): Promise<Look> {
+export async function readVersions(sql: Queryable, tableIds: readonly number[] | null): Promise<CurrentVersions> {
   interface Row {
     heads: [number[] | null, number[] | null];
     accuracy: [number[] | null, number[] | null];

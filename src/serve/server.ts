@@ -215,7 +215,7 @@ function followDatabase({ directUrl, log }: ApiParts, { memory, callers }: ApiSt
     directUrl,
     {
       channels: [PUBLISHED_CHANNEL, CALLERS_CHANNEL],
-      heard: (channel, payload) =>
+      notified: (channel, payload) =>
         channel === CALLERS_CHANNEL ? callers.doubt() : memory.refresh(notifiedTables(payload)),
       joined() {
         callers.doubt();

@@ -29,18 +29,18 @@ async function afterStatements(databaseUrl: string): Promise<number> {
 async function afterLostListeners(databaseUrl: string): Promise<number> {
   const sql = connect(databaseUrl, { name: "test", max: 1 });
   const before = queryObjects(pg.Client, { format: "count" });
-  let [joined, heard] = [Promise.withResolvers<void>(), Promise.withResolvers<string>()];
+  let [joined, notified] = [Promise.withResolvers<void>(), Promise.withResolvers<string>()];
   const listener = listen(
     databaseUrl,
-    { channels: ["news"], heard: (channel) => heard.resolve(channel), joined: () => joined.resolve() },
+    { channels: ["news"], notified: (channel) => notified.resolve(channel), joined: () => joined.resolve() },
     pino({ level: "silent" }),
   );
   try {
     for (let lost = 0; lost < 3; lost++) {
       await joined.promise;
-      heard = Promise.withResolvers<string>();
+      notified = Promise.withResolvers<string>();
       await sql`notify news`;
-      await heard.promise;
+      await notified.promise;
       joined = Promise.withResolvers<void>();
       await sql`
         select pg_terminate_backend(pid)

@@ -15,7 +15,7 @@ test("a listener that is closed while it connects joins nothing", async () => {
   const database = await createDatabase();
   onTestFinished(() => database.drop());
   const joined = vi.fn<() => void>();
-  const hearing = { channels: ["news"], heard: vi.fn<() => void>(), joined };
-  await listen(database.url, hearing, pino({ level: "silent" })).close();
+  const subscription = { channels: ["news"], notified: vi.fn<() => void>(), joined };
+  await listen(database.url, subscription, pino({ level: "silent" })).close();
   expect(joined).not.toHaveBeenCalled();
 });

@@ -13,9 +13,9 @@ const CHECK_EVERY_MS = 5_000;
 const DEADLINE_MS = 4_000;
 
 /** What to do with notifications. */
-export interface Hearing {
+export interface Subscription {
   channels: readonly string[];
-  heard: (channel: string, payload: string) => void;
+  notified: (channel: string, payload: string) => void;
   /** Called when all channels are listened to, first and after each lost connection: earlier notifications are lost. */
   joined: () => void;
 }
@@ -29,7 +29,7 @@ export interface Listener {
  * Listens on a separate connection, which is replaced when it is lost or silent. Never throws: its user must poll anyway.
  * `directUrl` must not lead through a transaction pooler, where a session cannot listen.
  */
-export function listen(directUrl: string, { channels, heard, joined }: Hearing, log: Log): Listener {
+export function listen(directUrl: string, { channels, notified, joined }: Subscription, log: Log): Listener {
   const closing = new AbortController();
   let isLost = false;
 
@@ -50,7 +50,7 @@ export function listen(directUrl: string, { channels, heard, joined }: Hearing, 
       application_name: "roundhouse listener",
       options: roleOption(directUrl),
     });
-    connection.on("notification", ({ channel, payload }) => heard(channel, payload ?? ""));
+    connection.on("notification", ({ channel, payload }) => notified(channel, payload ?? ""));
     const destroy = () => connection.destroy(new ConnectionLostError("closed"));
     try {
       await connection.connect();

@@ -4,9 +4,9 @@ import { UsageError } from "../../errors.ts";
 import { withoutPassword } from "../../log.ts";
 
 /** A pooler lends the connection that was returned last, so the first check detects it unless many others are active. */
-const LOOKS = 5;
+const ATTEMPTS = 5;
 /** A pooler with no connection to spare lets us wait: then it keeps them for their clients, and what we hold is ours. */
-const ANSWER_MS = 2_000;
+const RESPONSE_TIMEOUT_MS = 2_000;
 
 /** What is between us and a database. */
 export type Between = "nothing" | "sessions" | "transactions";
@@ -25,7 +25,7 @@ export async function detectPooler(url: string): Promise<Between> {
     const lent = await backendOf(one);
     if (lent === reportedIdOf(one)) return "nothing";
     if ((await inTime(other.connect())) === "late") return "sessions";
-    for (let look = 0; look < LOOKS; look++) {
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const theirs = await inTime(backendOf(other));
       if (theirs === "late") return "sessions";
       if (theirs === lent || (await backendOf(one)) !== lent) return "transactions";
@@ -69,7 +69,7 @@ function reportedIdOf(client: pg.Client): unknown {
 
 async function inTime<Result>(work: Promise<Result>): Promise<Result | "late"> {
   const patience = new AbortController();
-  const late = delay(ANSWER_MS, "late" as const, { signal: patience.signal }).catch(() => "late" as const);
+  const late = delay(RESPONSE_TIMEOUT_MS, "late" as const, { signal: patience.signal }).catch(() => "late" as const);
   try {
     return await Promise.race([work, late]);
   } finally {

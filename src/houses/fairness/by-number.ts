@@ -48,7 +48,8 @@ export async function proveByNumber(work: NumberedWork): Promise<Verdict[]> {
     const { met, steps } = await walk(work, above[0], above, newest, falseStarts.numbered(memory, towards));
     const vouched = above.filter(({ number, hash }) => met.get(number) === hash);
     const reaches = met.get(newest.number) === newest.hash;
-    for (const claim of vouched) verdicts[claim.index] = reaches ? provenAt(claim, chain) : astray(claim, newest, end);
+    for (const claim of vouched)
+      verdicts[claim.index] = reaches ? provenAt(claim, chain) : unlinked(claim, newest, end);
     if (reaches) for (const claim of above) verdicts[claim.index] ??= notMet(claim, met.get(claim.number));
     else {
       falseStarts.addNumbered(memory, towards, vouched.at(-1) ?? above[0]);
@@ -56,7 +57,7 @@ export async function proveByNumber(work: NumberedWork): Promise<Verdict[]> {
     }
     above = above.filter(({ index }) => verdicts[index] === undefined);
   }
-  for (const claim of above) verdicts[claim.index] = leftAside(claim, newest);
+  for (const claim of above) verdicts[claim.index] = unchecked(claim, newest);
 
   // older than a proven round: the next newer proven round must lead to it
   const below = open.filter(({ number }) => number <= newest.number);
@@ -143,7 +144,7 @@ function notMet(claim: { hash: string } | undefined, expected: string | undefine
   };
 }
 
-function astray({ hash }: ProvenPoint, newest: ProvenPoint, end: ProvenPoint): Refusal {
+function unlinked({ hash }: ProvenPoint, newest: ProvenPoint, end: ProvenPoint): Refusal {
   const where =
     newest.number === end.number ? "the published end of the chain" : `the proven hash of round ${newest.number}`;
   return {
@@ -155,7 +156,7 @@ function astray({ hash }: ProvenPoint, newest: ProvenPoint, end: ProvenPoint): R
   };
 }
 
-function leftAside({ hash }: ProvenPoint, newest: ProvenPoint): Refusal {
+function unchecked({ hash }: ProvenPoint, newest: ProvenPoint): Refusal {
   return {
     ok: false,
     what: "link",

@@ -115,7 +115,7 @@ async function fetchOnce(
       lastModified: settledLastModified(header("last-modified"), header("date")),
       body,
       elapsedMs: elapsedMs(),
-      headers: toldHeaders(response),
+      headers: diagnosticHeaders(response),
     };
   } catch (error) {
     if (signal.aborted) return fail("aborted", "stopped before the response was complete", status);
@@ -144,7 +144,13 @@ function isConditional({ headers }: HouseRequest): boolean {
 function badStatus(response: Dispatcher.ResponseData, elapsedMs: number): HouseResponse {
   const { statusCode: status } = response;
   const location = oneHeader(response, "location");
-  const failed = { kind: "failed", status, retryAfterMs: null, elapsedMs, headers: toldHeaders(response) } as const;
+  const failed = {
+    kind: "failed",
+    status,
+    retryAfterMs: null,
+    elapsedMs,
+    headers: diagnosticHeaders(response),
+  } as const;
   if (status >= 300 && status < 400 && location !== null) {
     const place = placeOf(location);
     const advice = /log-?in|sign-?in|auth|session|captcha|challenge/i.test(place)
@@ -269,7 +275,7 @@ function withoutSecrets(text: string, { headers, url }: HouseRequest): string {
 const DIAGNOSTIC_HEADERS =
   /^(?:content-encoding|cache-control|age|retry-after|server|via|ratelimit(?:-[a-z]+)?|x-ratelimit-[a-z-]+)$/;
 
-function toldHeaders(response: Dispatcher.ResponseData): Record<string, string> {
+function diagnosticHeaders(response: Dispatcher.ResponseData): Record<string, string> {
   return Object.fromEntries(
     Object.keys(response.headers)
       .filter((name) => DIAGNOSTIC_HEADERS.test(name))

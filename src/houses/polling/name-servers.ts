@@ -18,14 +18,14 @@ export function resolveWith(servers: readonly string[]): Resolve {
     const found: LookupAddress[] = [];
     let failure: NodeJS.ErrnoException | null = null;
     let isHalf = true;
-    const hear = (family: 4 | 6) => (error: NodeJS.ErrnoException | null, addresses: string[] | undefined) => {
+    const collect = (family: 4 | 6) => (error: NodeJS.ErrnoException | null, addresses: string[] | undefined) => {
       failure ??= error;
       for (const address of addresses ?? []) found.push({ address, family });
       if (isHalf) isHalf = false;
       else if (found.length === 0) callback(failure, []);
       else callback(null, found);
     };
-    resolver.resolve4(hostname, hear(4));
-    resolver.resolve6(hostname, hear(6));
+    resolver.resolve4(hostname, collect(4));
+    resolver.resolve6(hostname, collect(6));
   };
 }

@@ -33,10 +33,10 @@ export async function requestPages(
     ahead === 0 ? next : adapter.poll(feed, { newest: BigInt(next.roundId ?? 0) - 1n + BigInt(ahead) });
   let isAhead = ahead > 0;
   for (let pages = 0; pages < MOST_PAGES; pages += 1) {
-    const answered = await send(one);
-    if (answered === null) break;
-    const { kind } = answered.response;
-    requested.push({ ...answered, isAhead });
+    const page = await send(one);
+    if (page === null) break;
+    const { kind } = page.response;
+    requested.push({ ...page, isAhead });
     if (kind === "absent" && one === next && pages === 0 && isSilent(table)) {
       one = adapter.poll(feed, { newest: BigInt(next.roundId ?? 0) + BigInt(stepOf(table)) });
       isAhead = true;

@@ -55,11 +55,11 @@ export async function requestTables(
     isLeft = isLeft.then(async (before) => before && (await options.mayRequest?.()) !== false);
     if (!(await isLeft) || !hasTime()) return []; // the house did not cause a wait for its budget
     const leftMs = Math.ceil(endMs - options.elapsedMs());
-    const answered = await send(http, house, tables, ask, { ...options, timeoutMs: leftMs }, signal);
-    const response = answered[0]?.response;
+    const responses = await send(http, house, tables, ask, { ...options, timeoutMs: leftMs }, signal);
+    const response = responses[0]?.response;
     options.budget.add(response?.kind === "response" ? response.body.length : 0);
     if (response?.kind !== "failed") oneIsGood.resolve();
-    return answered;
+    return responses;
   };
   const ask = async ({ tables, settings, request }: SharedRequest): Promise<void> => {
     const [table] = tables;
@@ -79,7 +79,7 @@ export async function requestTables(
   };
   const firsts = waiting.splice(0, options.budget.parallel(PARALLEL)).map(ask);
   const verdict = Promise.race([oneIsGood.promise, Promise.allSettled(firsts)]);
-  const goOn = async (first: Promise<void>): Promise<void> => {
+  const continueWith = async (first: Promise<void>): Promise<void> => {
     await first;
     await verdict;
     while (mayContinue() && isResponding(requested)) {
@@ -88,7 +88,7 @@ export async function requestTables(
       await ask(request);
     }
   };
-  await Promise.all(firsts.map(goOn));
+  await Promise.all(firsts.map(continueWith));
   return requested;
 }
 
