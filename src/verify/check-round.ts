@@ -1,12 +1,14 @@
 import { chainAt, chainsOf, type Chain } from "../houses/fairness/chains.ts";
 import { multiplierRefusal } from "../houses/fairness/claims.ts";
 import { previousHash } from "../houses/fairness/walk.ts";
-import { instantsOf } from "../houses/adapters/index.ts";
 import { parseMultiplier } from "../houses/reading/multiplier.ts";
 import { SOURCES, type RoundRow } from "../pass/compute/rows.ts";
 import { bandOf } from "../pass/compute/settle.ts";
 import { historyHash, historyStrings } from "../record/hashes.ts";
 import { sourceOf, type VerifiedTable } from "./verify-store.ts";
+
+/** 1.00, as which an instant crash is stored, in hundredths. */
+const INSTANT = 100;
 
 /** What a check expected and what it found instead. */
 export interface Wrong {
@@ -68,11 +70,14 @@ export function checkRound(table: VerifiedTable, round: RoundRow, before: RoundB
  * Compares the stored multiplier with the raw value. The scale in the houses file may have been corrected since, so
  * every scale that houses use is accepted.
  */
-function checkValue({ adapter, feed }: VerifiedTable, round: RoundRow): Wrong | null {
-  if (sourceOf(round) === "computed") return null; // no house sent it; its hash is the evidence
-  const instant = feed.instant ?? instantsOf(adapter);
-  const scales = sourceOf(round) === "import" ? [1] : [feed.scale ?? 1, 1, 0.1, 0.01];
-  const readings = scales.map((scale) => parseMultiplier(round.rawValue, { scale, instant }));
+function checkValue({ feed }: VerifiedTable, round: RoundRow): Wrong | null {
+  const source = sourceOf(round);
+  // a computed round was not sent by a house; an import keeps the text of its file, which only its options can parse
+  if (source === "computed" || source === "import") return null;
+  if (round.hundredths === INSTANT) return null; // the forms of an instant crash may have changed since
+  const readings = [feed.scale ?? 1, 1, 0.1, 0.01].map((scale) =>
+    parseMultiplier(round.rawValue, { scale, instant: [] }),
+  );
   if (readings.some((read) => read.ok && read.hundredths === round.hundredths)) return null;
   const [read] = readings;
   return {

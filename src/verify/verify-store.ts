@@ -45,8 +45,7 @@ export interface VerifiedTable {
   palette: number;
   consecutive: boolean;
   fairness: Fairness | null;
-  adapter: string;
-  feed: { scale?: number; instant?: (string | number)[] };
+  feed: { scale?: number };
   lastSeq: bigint;
   forecastSeq: bigint;
   /** Staff's resets of the newest number: after which seq, and the right number. */
@@ -71,7 +70,6 @@ export async function listTablesToVerify(tx: Transaction, tableId: number | unde
       h.palette,
       t.round_ids = 'consecutive' as consecutive,
       t.settings -> 'fairness' as fairness,
-      coalesce(t.settings ->> 'adapter', 'json') as adapter,
       coalesce(t.settings -> 'feed', '{}') as feed,
       h.last_seq as "lastSeq",
       h.forecast_seq as "forecastSeq",

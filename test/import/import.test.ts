@@ -8,10 +8,12 @@ import { createProver } from "../../src/houses/fairness/prove.ts";
 import { settingsOf } from "../../src/houses/house.ts";
 import { loadHouse } from "../../src/houses/store.ts";
 import { copyToStaging, createStaging, dropStaging } from "../../src/import/store.ts";
-import { multiplierShape } from "../../src/cli/import/values.ts";
+import { multiplierShape, multipliersOf } from "../../src/cli/import/values.ts";
 import { createPlanner } from "../../src/import/plan.ts";
 import { importRounds, type Imported, type ImportOptions } from "../../src/import/import.ts";
 import { createPasses } from "../../src/pass/passes.ts";
+import { repairTable } from "../../src/verify/repair.ts";
+import { verify } from "../../src/verify/verify.ts";
 import { testContext } from "../support/context.ts";
 import { openTestDatabase } from "../support/database.ts";
 import { feedEntry, forgetHouses } from "../support/houses.ts";
@@ -432,6 +434,27 @@ describe("a multiplier with three digits after a mark", () => {
     const imported = await importRows(table, [rows[0]!, rows[3]!], { multiplierShape });
     expect(imported).toMatchObject({ inserted: 2, survey: { thousands: { count: 1, line: 2 } } });
     expect(await storedRounds(sql, table)).toMatchObject([{ x: 1234 }, { x: 2.25 }]);
+  });
+});
+
+describe("an import with its own units, marks and instant crashes", () => {
+  it("passes `verify` and `table repair`, which do not know these options", async () => {
+    const table = await makeTable(sql);
+    const decimal = multipliersOf({ decimal: ",", scale: 1, instant: ["bust"] });
+    await importRows(
+      table,
+      [
+        ["1", "1.234"],
+        ["2", "1 234,50"],
+        ["3", "bust"],
+      ],
+      { readMultiplier: decimal },
+    );
+    const hundredths = multipliersOf({ decimal: "auto", scale: 0.01, instant: [] });
+    await importRows(table, [["4", "187"]], { readMultiplier: hundredths });
+    expect((await storedRounds(sql, table)).map(({ x }) => x)).toEqual([1234, 1234.5, 1, 1.87]);
+    expect(await verify(sql, { tableId: table.id })).toMatchObject({ ok: true, checked: { rounds: 4 } });
+    expect(await sql.begin((tx) => repairTable(tx, table.id))).toMatchObject({ ok: true, rounds: 4n });
   });
 });
 

@@ -25,11 +25,6 @@ export const adapters = {
 /** The name of an adapter. */
 export type AdapterName = keyof typeof adapters;
 
-/** The adapter's default values for an instant crash; empty if unknown. */
-export function instantsOf(name: string): (string | number)[] {
-  return Object.values(adapters).find((one) => one.name === name)?.instant ?? [];
-}
-
 /** The adapter of a table, for the options that its own schema parsed. */
 export function adapterOf({ adapter }: { adapter: AdapterName }): Adapter {
   return adapters[adapter]; // settings.ts parses a table's feed with the schema of the adapter it names
