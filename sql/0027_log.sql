@@ -69,4 +69,4 @@ create table log_checkpoints (
   primary key (log_id, size)
 );
 comment on table log_checkpoints is 'signed checkpoints with the cosignatures of witnesses; one per size';
-comment on column log_checkpoints.cosigned_at is 'the earliest time that a configured witness signed; null when none did';
+comment on column log_checkpoints.cosigned_at is 'the earliest time that a witness signed; null if none did';

@@ -104,6 +104,11 @@ export function cosignedAt(note: string, key: VerifierKey): number | null {
   return times.length === 0 ? null : Math.min(...times);
 }
 
+/** Whether a note has a signature of another key than the given ones; it cannot be checked. */
+export function hasOtherSignature(note: string, keys: readonly VerifierKey[]): boolean {
+  return splitNote(note).lines.some((line) => keys.every((key) => signatureOf(line, key) === null));
+}
+
 /** Parses the checkpoint in a note, without checking signatures. @throws Error on another form */
 export function readCheckpoint(note: string): Checkpoint {
   return parseCheckpoint(splitNote(note).text);
@@ -134,11 +139,13 @@ function splitNote(note: string): { text: string; lines: string[] } {
 
 /** The signatures of a note whose name and key id are those of the key. */
 function signaturesOf(note: string, key: VerifierKey): Buffer[] {
-  return splitNote(note).lines.flatMap((line) => {
-    const { name, base64 = "" } = SIGNATURE.exec(line)?.groups ?? {};
-    const bytes = Buffer.from(base64, "base64");
-    return name === key.name && bytes.subarray(0, 4).equals(keyId(key)) ? [bytes.subarray(4)] : [];
-  });
+  return splitNote(note).lines.flatMap((line) => signatureOf(line, key) ?? []);
+}
+
+function signatureOf(line: string, key: VerifierKey): Buffer | null {
+  const { name, base64 = "" } = SIGNATURE.exec(line)?.groups ?? {};
+  const bytes = Buffer.from(base64, "base64");
+  return name === key.name && bytes.subarray(0, 4).equals(keyId(key)) ? bytes.subarray(4) : null;
 }
 
 function isValid(text: Buffer, signature: Buffer, { publicKey }: VerifierKey): boolean {

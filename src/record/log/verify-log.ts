@@ -2,7 +2,14 @@ import type { Witness } from "../../config/witnesses.ts";
 import type { Transaction } from "../../db/client.ts";
 import { reasonOf } from "../../errors.ts";
 import { listEntries, listLogs, type Log, tileReader } from "./log-store.ts";
-import { type Checkpoint, cosignedAt, openCheckpoint, readCheckpoint, type VerifierKey } from "../../signed-note.ts";
+import {
+  type Checkpoint,
+  cosignedAt,
+  hasOtherSignature,
+  openCheckpoint,
+  readCheckpoint,
+  type VerifierKey,
+} from "../../signed-note.ts";
 import { growTiles, leafHash, rootOf, type Tile, TILE_WIDTH } from "./tree.ts";
 import {
   type ContradictedStatement,
@@ -145,9 +152,13 @@ async function verifyCheckpoints(tx: Transaction, log: Log, witnesses: readonly 
       } catch (error) {
         return fail("a checkpoint that the log signed", reasonOf(error));
       }
-      const times = witnesses.map(({ key }) => cosignedAt(note, key)).filter((seconds) => seconds !== null);
-      if (cosignedSeconds !== null && times.length > 0 && Math.min(...times) !== cosignedSeconds)
-        return fail(`cosigned at ${Math.min(...times)}`, String(cosignedSeconds));
+      const keys = witnesses.map(({ key }) => key);
+      const times = keys.map((key) => cosignedAt(note, key)).filter((seconds) => seconds !== null);
+      const earliest = times.length === 0 ? null : Math.min(...times);
+      // the earliest may be that of a witness that was removed from the configuration
+      const isEarlier = cosignedSeconds !== null && (earliest === null || cosignedSeconds < earliest);
+      if (isEarlier && !hasOtherSignature(note, [keyOf(log), ...keys]))
+        return fail(earliest === null ? "no cosignature" : `cosigned at ${earliest}`, `cosigned at ${cosignedSeconds}`);
     }
     const last = page.at(-1);
     if (last === undefined) return null;

@@ -12,7 +12,14 @@ import { requestRollingRuns } from "../../../src/calibration/runs/rolling-run-st
 import { verify } from "../../../src/verify/verify.ts";
 import { declareLog } from "../../../src/record/log/declare.ts";
 import { findNewestCheckpoint, listEntries, listLogs } from "../../../src/record/log/log-store.ts";
-import { cosignedAt, parseVerifierKey, readCheckpoint, signCheckpoint, signerOf } from "../../../src/signed-note.ts";
+import {
+  cosign,
+  cosignedAt,
+  parseVerifierKey,
+  readCheckpoint,
+  signCheckpoint,
+  signerOf,
+} from "../../../src/signed-note.ts";
 import { LogRefusal, publishLog } from "../../../src/record/log/publish-log.ts";
 import { proveForecast } from "../../../src/record/log/prove.ts";
 import { leafHash } from "../../../src/record/log/tree.ts";
@@ -256,6 +263,27 @@ describe("witnesses", () => {
 });
 
 describe("verify", () => {
+  test("accepts the time of a witness that is not configured any more, and no time earlier than all cosignatures", async () => {
+    const { world, publish } = await logged();
+    await publish();
+    const { witness } = await serveWitness(await logKey(world));
+    await publish([witness]);
+    const first = await newestNote(world);
+    const pem = generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+    const next = { key: signerOf("next.example", "witness", pem), url: "http://next.example" };
+    const added = cosign(first, next.key, (cosignedAt(first, witness.key) ?? 0) + 60);
+    await world.sql`update log_checkpoints set note = ${first + added}`;
+    for (const witnesses of [[witness, next], [next], [witness], []])
+      expect(await verify(world.sql, { witnesses })).toMatchObject({ ok: true });
+
+    const unsigned = first.slice(0, first.lastIndexOf("— witness.example"));
+    await world.sql`update log_checkpoints set note = ${unsigned + added}`;
+    expect(await verify(world.sql, { witnesses: [next] })).toMatchObject({
+      ok: false,
+      first_failure: { kind: "checkpoint", expected: expect.stringMatching(/^cosigned at \d+$/) as string },
+    });
+  });
+
   test.each([
     ["a changed entry", "update log_entries set entry = replace(entry, '\"8\"', '\"7\"') where index = 1", "log"],
     ["a removed newest entry", "delete from log_entries where index = 2", "log"],
