@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import type { Queryable, Sql, Transaction } from "../../db/client.ts";
 import type { AuditStatement, TableStatement } from "./statements.ts";
 import type { ReadTile, Tile } from "./tree.ts";
@@ -234,9 +235,12 @@ export async function findTile(sql: Queryable, logId: number, level: number, n: 
   return tile?.hashes ?? null;
 }
 
-/** Reads the tiles of a log, each once. */
+/** 8 MB of full tiles; a path from the root of a log to an entry has at most seven. */
+const TILES_KEPT = 1_000;
+
+/** Reads the tiles of a log and keeps those read last. */
 export function tileReader(sql: Queryable, logId: number): ReadTile {
-  const tiles = new Map<string, Promise<Buffer | null>>();
+  const tiles = new LRUCache<string, Promise<Buffer | null>>({ max: TILES_KEPT });
   return async (level, n) => {
     const key = `${level}/${n}`;
     const reading = tiles.get(key) ?? findTile(sql, logId, level, n);

@@ -1,7 +1,7 @@
 import type { Witness } from "../../config/witnesses.ts";
 import type { Transaction } from "../../db/client.ts";
 import { reasonOf } from "../../errors.ts";
-import { listEntries, listLogs, type Log, tileReader } from "./log-store.ts";
+import { findTile, listEntries, listLogs, type Log, tileReader } from "./log-store.ts";
 import {
   type Checkpoint,
   cosignedAt,
@@ -98,7 +98,6 @@ function statementFailure(wrong: ContradictedStatement | null, of: string): LogF
 }
 
 async function verifyTiles(tx: Transaction, log: Log, progress: (done: number) => void): Promise<LogFailure | null> {
-  const readTile = tileReader(tx, log.id);
   const fail = (id: string, expected: string, found: string): LogFailure => ({ kind: "log", id, expected, found });
   let edge: Tile[] = [];
   let size = 0;
@@ -117,7 +116,7 @@ async function verifyTiles(tx: Transaction, log: Log, progress: (done: number) =
     for (const tile of isLast ? [...grown, ...edge] : grown) {
       const isFull = tile.hashes.length === TILE_WIDTH * 32;
       if (!isFull && !isLast) continue;
-      const stored = await readTile(tile.level, tile.n).catch(() => null);
+      const stored = await findTile(tx, log.id, tile.level, tile.n);
       if (stored === null || !stored.equals(tile.hashes))
         return fail(
           `tile ${tile.level}/${tile.n} of ${log.origin}`,
