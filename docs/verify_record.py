@@ -176,10 +176,14 @@ def check_accuracy(entries, table, rounds, forecasts, scores):
         return "no accuracy statement yet"
     stated, seqs = found[-1], {row["round_id"]: int(row["seq"]) for row in rounds}
     order = sorted({row["color"] for row in rounds}, key=lambda color: min(int(row["hundredths"]) for row in rounds if row["color"] == color))
-    newest = {}
+    newest, last_revision = {}, stated["score_revision_hash"]
+    is_counted = last_revision != "0" * 64
     for row in scores:
-        if int(row["settled_seq"]) <= int(stated["settled_seq"]):
+        if is_counted if row["rev"] != "1" else int(row["settled_seq"]) <= int(stated["settled_seq"]):
             newest[row["forecast_id"]] = row
+        is_counted = is_counted and row["hash"] != last_revision
+    if is_counted:
+        fail(f"expected a revision of a score of {table} with hash {last_revision}, as the log states")
     for expected in stated["rows"]:
         own = [f for f in forecasts if (f["model"], f["feature"]) == (expected["model"], expected["feature"])]
         own = [f for f in own if seqs.get(f["cutoff_round_id"], math.inf) <= int(stated["cutoff_seq"])]

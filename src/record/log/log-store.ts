@@ -302,6 +302,7 @@ export interface AccuracyMark {
   cutoff_seq: string;
   settled_seq: string;
   revision: string;
+  score_revision_hash: string;
 }
 
 /** The marks of tables after an id, if no accuracy was stated in this UTC hour; else none. */
@@ -315,10 +316,12 @@ export async function listAccuracyMarks(
       t.house_id || '/' || t.game || '/' || t.market as "table",
       m.set_seq::text as cutoff_seq,
       m.settled_seq::text as settled_seq,
-      m.revision::text as revision
+      m.revision::text as revision,
+      coalesce(encode(v.hash, 'hex'), repeat('0', 64)) as score_revision_hash
     from logs l
     join accuracy_marks m on m.table_id > ${after}
     join tables t on t.id = m.table_id
+    left join score_revisions v on v.table_id = m.table_id and v.revision = m.revision
     where l.id = ${logId}
       and l.accuracy_hour < date_trunc('hour', now(), 'UTC')
     order by m.table_id

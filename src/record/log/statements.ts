@@ -30,14 +30,19 @@ export interface AuditStatement {
   hash: string;
 }
 
-/** The published accuracy of a table: sums of everything issued until `cutoff_seq` and settled until the other two. */
+/**
+ * The published accuracy of a table: sums of everything issued until `cutoff_seq` and settled until the other two. A table
+ * with many models has several of them, each with other rows.
+ */
 export interface AccuracyStatement {
   kind: "accuracy";
   table: string;
-  /** The newest forecast set, score set and revision of scores that are counted. */
+  /** The newest forecast set, score set and revision of scores that are counted; 0 if there is none. */
   cutoff_seq: string;
   settled_seq: string;
   revision: string;
+  /** The hash of that revision in the chain of scores, which exports have; 64 zeros if there is none. */
+  score_revision_hash: string;
   /** By model and feature: forecasts issued, scored, hits, voids, and Σ log loss in micro-nats. */
   rows: {
     model: string;

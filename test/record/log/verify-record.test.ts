@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { reviseScores } from "../../../src/pass/stores/revise-scores-store.ts";
 import { publishLog } from "../../../src/record/log/publish-log.ts";
 import { generatedRounds } from "../../forecasts/streams.ts";
 import { allowSlowness, play, score, tableIdOf } from "../../api/play.ts";
@@ -91,6 +92,28 @@ describe("the independent verifier in Python", () => {
       await tamper(`update ${table} set ${column} = (select ${column} from kept) ${where}; drop table kept`);
     }
     expect(await check(...CHECKED)).not.toMatchObject({ code: 1 });
+  });
+
+  test("counts the revisions of scores that a statement counted, and no later one", async (context) => {
+    const tableId = await tableIdOf(world, TABLE);
+    const contradict = async (seq: number) => {
+      await world.sql`
+        insert into conflicts (table_id, round_id, kept_hundredths, other_hundredths, other_raw)
+        select table_id, round_id, hundredths, hundredths + 1, 'x' from rounds where table_id = ${tableId} and seq = ${seq}`;
+      await world.sql.begin((tx) => reviseScores(tx, tableId));
+    };
+    await contradict(15); // the accuracy was stated after twenty rounds
+    await publish();
+    const found = await check(...CHECKED);
+    if (found === null) return context.skip("python3 is not installed");
+    expect(found).toMatchObject({ code: 0 });
+
+    await score(world, "alpha");
+    await contradict(16);
+    await world.sql`update logs set accuracy_hour = '-infinity'`;
+    await publish();
+    expect(await check(...CHECKED)).toMatchObject({ code: 0 });
+    expect(await world.sql`select from score_revisions where table_id = ${tableId}`).not.toHaveLength(0);
   });
 
   test("refuses a checkpoint that the log's key did not sign", async (context) => {
