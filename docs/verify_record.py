@@ -169,7 +169,7 @@ def is_public(entry, rounds, forecasts):
 
 
 def check_accuracy(entries, table, rounds, forecasts, scores):
-    """The newest accuracy statement about the table from its exports; what was compared."""
+    """The newest accuracy statements about the table from its exports; what was compared."""
     found = [entry for entry in entries if entry["kind"] == "accuracy" and entry["table"] == table]
     found = [entry for entry in found if int(entry["cutoff_seq"]) <= len(rounds)]
     if not found:
@@ -184,7 +184,9 @@ def check_accuracy(entries, table, rounds, forecasts, scores):
         is_counted = is_counted and row["hash"] != last_revision
     if is_counted:
         fail(f"expected a revision of a score of {table} with hash {last_revision}, as the log states")
-    for expected in stated["rows"]:
+    covered = lambda entry: [entry[name] for name in ("cutoff_seq", "settled_seq", "score_revision_hash")]
+    rows = [row for entry in found if covered(entry) == covered(stated) for row in entry["rows"]]
+    for expected in rows:
         own = [f for f in forecasts if (f["model"], f["feature"]) == (expected["model"], expected["feature"])]
         own = [f for f in own if seqs.get(f["cutoff_round_id"], math.inf) <= int(stated["cutoff_seq"])]
         ended = [(f, newest[f["forecast_id"]]) for f in own if f["forecast_id"] in newest]
@@ -202,7 +204,7 @@ def check_accuracy(entries, table, rounds, forecasts, scores):
             fail(f"expected {counts} forecasts, scores and voids of {expected['feature']}, the log states {expected}")
         if (expected["feature"] != "next_color" or len(order) > 1) and abs(loss - int(expected["log_loss"])) > len(scored) + 1:
             fail(f"expected a log loss of {loss:.0f} micro-nats of {expected['feature']}, the log states {expected['log_loss']}")
-    return f"{len(stated['rows'])} accuracy rows"
+    return f"{len(rows)} accuracy rows"
 
 
 def main():

@@ -5,6 +5,8 @@ import { listAccuracyMarks } from "./log-store.ts";
 import type { AccuracyStatement } from "./statements.ts";
 
 const TABLES_AT_ONCE = 200;
+/** An entry has at most 65,535 bytes, a row about 170; the longest names of a model and a color give 400. */
+const ROWS_PER_STATEMENT = 100;
 
 /** Statements about the accuracy of every table over all time, if none was made in this UTC hour; else none. */
 export async function listAccuracyStatements(sql: Sql, logId: number): Promise<AccuracyStatement[]> {
@@ -25,7 +27,9 @@ export async function listAccuracyStatements(sql: Sql, logId: number): Promise<A
         voids: String(voidsOf(sums)),
         log_loss: String(sums.sumLl),
       }));
-      if (rows.some(({ scored }) => scored !== "0")) statements.push({ kind: "accuracy", ...mark, rows });
+      if (rows.every(({ scored }) => scored === "0")) continue;
+      for (let from = 0; from < rows.length; from += ROWS_PER_STATEMENT)
+        statements.push({ kind: "accuracy", ...mark, rows: rows.slice(from, from + ROWS_PER_STATEMENT) });
     }
     const last = page.marks.at(-1);
     if (last === undefined) return statements;

@@ -133,6 +133,26 @@ describe("the transparency log", () => {
     expect(await verify(world.sql, {})).toMatchObject({ ok: true });
   });
 
+  test("states the accuracy of a table with many models in several entries", async () => {
+    const { world, publish } = await logged();
+    await tamper(
+      world,
+      `insert into accuracy_models select table_id, 'm' || n, palette, first_hour from accuracy_models, generate_series(1, 80) n;
+       insert into accuracy_hours select table_id, hour, feature, 'm' || n, sums from accuracy_hours, generate_series(1, 80) n`,
+    );
+    await publish();
+    const entries = (await listEntries(world.sql, 1, 2, 100)).map(
+      (entry) => JSON.parse(entry) as { kind: string; cutoff_seq: string; rows: { model: string; feature: string }[] },
+    );
+    expect(entries.map(({ kind, rows }) => [kind, rows.length])).toEqual(
+      [100, 100, 100, 100, 100, 100, 100, 100, 10].map((rows) => ["accuracy", rows]),
+    );
+    expect(new Set(entries.flatMap(({ rows }) => rows.map(({ model, feature }) => `${model} ${feature}`))).size).toBe(
+      810,
+    );
+    expect(new Set(entries.map(({ cutoff_seq }) => cutoff_seq)).size).toBe(1);
+  });
+
   test("proves a forecast down to the signed root", async () => {
     const { world, publish } = await logged();
     await publish();
