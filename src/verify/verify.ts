@@ -25,8 +25,9 @@ export type Progress = (what: string, done: number, total: number) => void;
 /**
  * Recomputes every published figure from rounds, in one snapshot of the database, of one table if `tableId` is given,
  * else of all: rounds, forecasts and scores in one walk (see {@link walkTable}), corrections, calibrations by their
- * hashes and by replay, accuracy rows, audits, and the transparency log with every statement in it. With `checkpoint`,
- * an older signed note, everything that it covers must still be in the log. Stops at the first failure.
+ * hashes and by replay, accuracy rows, audits, and the transparency log with its statements: all about chains and the
+ * audit log, the newest about each table's accuracy. With `checkpoint`, an older signed note, everything that it covers
+ * must still be in the log. Stops at the first failure.
  */
 export async function verify(
   sql: Sql,

@@ -369,7 +369,14 @@ async function finish(tx: Transaction, walk: Walk): Promise<WalkFailure | null> 
     };
   const wrongScore = followRevisions(walk.scores, null);
   if (wrongScore !== null) return wrongScore;
-  const { snapshot } = stored;
+  const { snapshot, reading } = stored;
+  if (reading !== null && (BigInt(reading.seq) < 1n || BigInt(reading.seq) > before.seq))
+    return {
+      kind: "published_reading",
+      id: table.name,
+      expected: `a seq from 1 to ${before.seq}`,
+      found: `seq ${reading.seq}`,
+    };
   if (snapshot !== null && !walk.isSnapshotChecked)
     return {
       kind: "snapshot",

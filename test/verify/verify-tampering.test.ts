@@ -125,6 +125,11 @@ describe("the row is named", () => {
       "reading = jsonb_set(reading, '{rounds}', '7') where true",
       { kind: "published_reading", id: "TABLE", found: "rounds 7" },
     ],
+    [
+      "published_readings",
+      "reading = jsonb_set(reading, '{seq}', '100000') where true",
+      { kind: "published_reading", id: "TABLE", found: "seq 100000" },
+    ],
     ["accuracy_periods", "sums = '\\x00' where feature = 0 and period = '7d'", { kind: "accuracy" }],
   ])("in %s: %s", async (table, change, named) => {
     const failure = await failureWhile(`update ${table} set ${change} and table_id = ID`);

@@ -17,6 +17,7 @@ import {
   type PeriodSums,
   rowKeys,
 } from "./periods.ts";
+import type { Progress } from "./portion.ts";
 import { readPortions } from "./read-portions.ts";
 import { KEY } from "./keys.ts";
 import { addSums, decodeSums, encodeSums, type SumVector } from "./sum-vector.ts";
@@ -52,24 +53,66 @@ export interface WrongRow {
  */
 export async function recomputeAccuracy(sql: Queryable, mark: Mark): Promise<EncodedRows> {
   const hours: EncodedRows["hours"] = new Map();
-  let place = { ...NOTHING, tableId: mark.tableId, hasRevisions: true };
-  for (let isLimited = true; isLimited;) {
-    const [read] = await readPortions(sql, [place], ROWS_AT_ONCE, mark);
-    if (read === undefined) break;
-    const { portion, earlierSets } = read;
-    const deltas: HourDeltas = new Map();
-    addFacts(deltas, { ...portion, earlierSets });
+  await eachPortion(sql, { ...NOTHING, tableId: mark.tableId }, mark, (deltas) => {
     for (const [key, { sums, ...row }] of deltas) {
       const own = hours.get(key);
       if (own !== undefined) addSums(sums, decodeSums(own.sums));
       hours.set(key, { ...row, sums: encodeSums(sums) });
     }
-    place = { ...place, ...portion.progress };
-    isLimited = portion.isLimited;
-  }
+  });
   const rows = emptyRows();
   for (const row of hours.values()) addHour(rows, mark.hour, { ...row, sums: decodeSums(row.sums) });
   return { hours, days: encodeRows(rows.days), periods: encodeRows(rows.periods) };
+}
+
+/** What the rows of a table between two places add to its hours, a portion at a time. */
+async function eachPortion(
+  sql: Queryable,
+  from: Progress & { tableId: number },
+  upTo: Progress,
+  use: (deltas: HourDeltas) => void,
+): Promise<void> {
+  let place = { ...from, hasRevisions: true };
+  for (let isLimited = true; isLimited;) {
+    const [read] = await readPortions(sql, [place], ROWS_AT_ONCE, upTo);
+    if (read === undefined) return;
+    const { portion, earlierSets } = read;
+    const deltas: HourDeltas = new Map();
+    addFacts(deltas, { ...portion, earlierSets });
+    use(deltas);
+    place = { ...place, ...portion.progress };
+    isLimited = portion.isLimited;
+  }
+}
+
+/** Sums of a model and feature over all time. */
+export type TotalSums = Omit<HourSums, "hour">;
+
+/**
+ * The sums of forecasts and scores of a table over all time, up to a place before its mark: those of its hours, which
+ * must be correct, less what was added since the place.
+ *
+ * @throws Error when a fact is damaged
+ */
+export async function sumsUpTo(
+  sql: Queryable,
+  tableId: number,
+  place: Omit<Progress, "roundSeq">,
+): Promise<TotalSums[]> {
+  const mark = await findMark(sql, tableId);
+  if (mark === null) return [];
+  const totals = new Map<string, TotalSums>();
+  const add = ({ model, feature, sums }: TotalSums, sign: 1 | -1) => {
+    const key = `${feature} ${model}`;
+    const total = totals.get(key) ?? { model, feature, sums: new Map() };
+    addSums(total.sums, sums, sign);
+    totals.set(key, total);
+  };
+  for (const row of await listHours(sql, [allHours(tableId)])) add({ ...row, sums: decodeSums(row.sums) }, 1);
+  await eachPortion(sql, { ...place, roundSeq: mark.roundSeq, tableId }, mark, (deltas) => {
+    for (const delta of deltas.values()) add(delta, -1);
+  });
+  return [...totals.values()];
 }
 
 /** The definition of days and periods: sums of their folded hours. */
@@ -85,7 +128,7 @@ function encodeRows<Row extends { sums: SumVector }>(rows: ReadonlyMap<string, R
 
 /** The stored rows of a table. */
 export async function readAccuracy(sql: Queryable, tableId: number): Promise<EncodedRows> {
-  const hours = await listHours(sql, [{ tableId, from: -1_000_000, to: 10_000_000 }]);
+  const hours = await listHours(sql, [allHours(tableId)]);
   const days = await listDays(sql, [{ tableId, from: -10_000, to: 400_000 }]);
   const periods = await listPeriods(sql, [tableId]);
   return {
@@ -93,6 +136,10 @@ export async function readAccuracy(sql: Queryable, tableId: number): Promise<Enc
     days: new Map(days.map((row) => [rowKeys.day(row), row])),
     periods: new Map(periods.map((row) => [rowKeys.period(row), row])),
   };
+}
+
+function allHours(tableId: number) {
+  return { tableId, from: -1_000_000, to: 10_000_000 };
 }
 
 /** The first row of a table that differs from its recomputation, or null. `sql` must be one snapshot (repeatable read). */

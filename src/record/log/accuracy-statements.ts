@@ -8,9 +8,15 @@ const TABLES_AT_ONCE = 200;
 /** An entry has at most 65,535 bytes, a row about 170; the longest names of a model and a color give 400. */
 const ROWS_PER_STATEMENT = 100;
 
+/** A statement about the accuracy of a table. */
+interface TableAccuracy {
+  tableId: number;
+  statement: AccuracyStatement;
+}
+
 /** Statements about the accuracy of every table over all time, if none was made in this UTC hour; else none. */
-export async function listAccuracyStatements(sql: Sql, logId: number): Promise<AccuracyStatement[]> {
-  const statements: AccuracyStatement[] = [];
+export async function listAccuracyStatements(sql: Sql, logId: number): Promise<TableAccuracy[]> {
+  const statements: TableAccuracy[] = [];
   for (let after = 0; ;) {
     const page = await sql.begin("isolation level repeatable read read only", async (tx) => {
       const marks = await listAccuracyMarks(tx, { logId, after, limit: TABLES_AT_ONCE });
@@ -29,7 +35,10 @@ export async function listAccuracyStatements(sql: Sql, logId: number): Promise<A
       }));
       if (rows.every(({ scored }) => scored === "0")) continue;
       for (let from = 0; from < rows.length; from += ROWS_PER_STATEMENT)
-        statements.push({ kind: "accuracy", ...mark, rows: rows.slice(from, from + ROWS_PER_STATEMENT) });
+        statements.push({
+          tableId,
+          statement: { kind: "accuracy", ...mark, rows: rows.slice(from, from + ROWS_PER_STATEMENT) },
+        });
     }
     const last = page.marks.at(-1);
     if (last === undefined) return statements;

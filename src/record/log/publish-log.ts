@@ -153,7 +153,7 @@ async function addStatements(sql: Sql, log: Log, signal: AbortSignal): Promise<n
       ...(size === 0 && first !== null ? [entry(first)] : []),
       ...tables.filter(({ isNew }) => isNew).map((one) => entry(one.statement, one.tableId)),
       ...(audit === null ? [] : [entry(audit)]),
-      ...accuracy.map((statement) => entry(statement)),
+      ...accuracy.map(({ statement, tableId }) => entry(statement, tableId)),
     ];
     if (entries.length === 0 && tables.length === 0) return size - log.size;
     const to = size + entries.length;

@@ -1,4 +1,5 @@
 import type { Transaction } from "../../db/client.ts";
+import type { AccuracyStatement } from "./statements.ts";
 
 /** A statement that the rows contradict, and the first part in which they do. */
 export interface ContradictedStatement {
@@ -51,6 +52,7 @@ export async function findContradictedTable(
           end)
     ) as c (place, part, stated, found)
     where e.table_id = ${table.id}
+      and e.forecast_seq is not null
       and c.stated is distinct from c.found
     order by e.log_id, e.index, c.place
     limit 1`;
@@ -95,6 +97,7 @@ async function findMissingCalibration(tx: Transaction, tableId: number): Promise
       select e.log_id, e.index, e.entry::jsonb as s
       from log_entries e
       where e.table_id = ${tableId}
+        and e.forecast_seq is not null
       order by e.log_id desc, e.index desc
       limit 1
     ) newest
@@ -110,6 +113,38 @@ async function findMissingCalibration(tx: Transaction, tableId: number): Promise
         else c.record_hash <> newest.s ->> 'calibration_hash'
       end`;
   return missing ?? null;
+}
+
+/**
+ * The entries in which the accuracy of a table was stated last, newest first: those of one publication, whose indexes
+ * follow each other.
+ */
+export async function listNewestAccuracy(
+  tx: Transaction,
+  tableId: number,
+): Promise<{ logId: number; index: number; statement: AccuracyStatement }[]> {
+  return tx<{ logId: number; index: number; statement: AccuracyStatement }[]>`
+    select log_id as "logId", index::float8 as index, entry::jsonb as statement
+    from (
+      select *, index + row_number() over (order by index desc) as run, max(index) over () as newest
+      from log_entries
+      where table_id = ${tableId}
+        and forecast_seq is null
+        and log_id = (select max(log_id) from log_entries where table_id = ${tableId} and forecast_seq is null)
+    ) e
+    where run = newest + 1
+    order by index desc`;
+}
+
+/** The names of a table's features, by model and code as `MODEL CODE`. */
+export async function nameFeatures(tx: Transaction, tableId: number): Promise<Map<string, string>> {
+  const rows = await tx<{ key: string; name: string }[]>`
+    select a.model || ' ' || f.code as key, feature_name(f.code::smallint, p.bands) as name
+    from accuracy_models a
+    join palettes p on p.id = a.palette
+    cross join lateral generate_series(0, 3 * jsonb_array_length(p.bands)) as f (code)
+    where a.table_id = ${tableId}`;
+  return new Map(rows.map(({ key, name }) => [key, name]));
 }
 
 /** The first statement about the audit log that it contradicts; null if there is none. */

@@ -11,6 +11,7 @@ import {
   type VerifierKey,
 } from "../../signed-note.ts";
 import { growTiles, leafHash, rootOf, type Tile, TILE_WIDTH } from "./tree.ts";
+import { findContradictedAccuracy } from "./verify-accuracy.ts";
 import {
   type ContradictedStatement,
   findContradictedAudit,
@@ -29,12 +30,16 @@ export interface LogFailure {
 const TILES_PER_READ = 40;
 const CHECKPOINTS_PER_READ = 1_000;
 
-/** Compares a table's rows with every statement about it. Expects its chains to be verified. */
+/**
+ * Compares a table's rows with every statement about its chains and the newest about its accuracy. Expects chains and
+ * accuracy to be verified.
+ */
 export async function verifyTableStatements(
   tx: Transaction,
   table: { id: number; name: string },
 ): Promise<LogFailure | null> {
-  return statementFailure(await findContradictedTable(tx, table), table.name);
+  const wrong = (await findContradictedTable(tx, table)) ?? (await findContradictedAccuracy(tx, table.id));
+  return statementFailure(wrong, table.name);
 }
 
 /**

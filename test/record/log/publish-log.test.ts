@@ -382,6 +382,35 @@ describe("verify", () => {
     });
   });
 
+  test("finds a false statement about accuracy, and none that later scores and revisions only outdate", async () => {
+    const { world, publish } = await logged();
+    await publish();
+    await world.play([150, 167, 201]);
+    await world.add();
+    await world.sql`
+      insert into conflicts (table_id, round_id, kept_hundredths, other_hundredths, other_raw)
+      select table_id, round_id, hundredths, hundredths + 1, 'x' from rounds where seq = 4`;
+    await world.add();
+    expect(await world.sql`select from score_revisions`).not.toHaveLength(0);
+    expect(await verify(world.sql)).toMatchObject({ ok: true });
+    for (const part of ["hits", "log_loss", "voids"]) {
+      const entry = `(select regexp_replace(entry, '"${part}":"\\d+"', '"${part}":"77"') from log_entries where index = 2)`;
+      await tamper(
+        world,
+        `create table kept as select * from log_entries where index = 2; update log_entries set entry = ${entry} where index = 2`,
+      );
+      expect((await verify(world.sql)).first_failure).toMatchObject({
+        kind: "log_statement",
+        id: `2 about ${world.tableName}`,
+        expected: expect.stringMatching(`^${part} of next_color by k7.* 77$`) as string,
+      });
+      await tamper(
+        world,
+        "update log_entries set entry = kept.entry from kept where log_entries.index = 2; drop table kept",
+      );
+    }
+  });
+
   test("finds a chain that was computed again after it was stated", async () => {
     const { world, publish } = await logged();
     await publish();
