@@ -328,22 +328,39 @@ export async function listAccuracyMarks(
     limit ${limit}`;
 }
 
-/** The first statement that covers a forecast; null if there is none or no such forecast. */
+/** The statement nearest after a forecast in a log whose newest checkpoint covers it. */
+export interface CoveringEntry {
+  logId: number;
+  index: number;
+  entry: string;
+  forecastSeq: bigint;
+  cutoffSeq: bigint;
+  size: number;
+  note: string;
+}
+
+/** The nearest statement that covers a forecast, of all logs; null if there is none or no such forecast. */
 export async function findCoveringEntry(
   sql: Queryable,
-  logId: number,
   { tableId, seq }: { tableId: number; seq: bigint },
-): Promise<{ index: number; entry: string; forecastSeq: bigint; cutoffSeq: bigint } | null> {
-  const [row] = await sql<{ index: number; entry: string; forecastSeq: bigint; cutoffSeq: bigint }[]>`
+): Promise<CoveringEntry | null> {
+  const [row] = await sql<CoveringEntry[]>`
     select
-      index::float8 as index, entry, forecast_seq as "forecastSeq",
-      cutoff_of_forecast(table_id, ${seq}) as "cutoffSeq"
-    from log_entries
-    where table_id = ${tableId}
-      and forecast_seq >= ${seq}
-      and log_id = ${logId}
-      and cutoff_of_forecast(table_id, ${seq}) is not null
-    order by log_entries.forecast_seq, log_entries.index
+      e.log_id as "logId", e.index::float8 as index, e.entry, e.forecast_seq as "forecastSeq",
+      cutoff_of_forecast(e.table_id, ${seq}) as "cutoffSeq", c.size::float8 as size, c.note
+    from log_entries e
+    cross join lateral (
+      select size, note
+      from log_checkpoints
+      where log_id = e.log_id
+      order by size desc
+      limit 1
+    ) c
+    where e.table_id = ${tableId}
+      and e.forecast_seq >= ${seq}
+      and e.index < c.size
+      and cutoff_of_forecast(e.table_id, ${seq}) is not null
+    order by e.forecast_seq, e.log_id, e.index
     limit 1`;
   return row ?? null;
 }

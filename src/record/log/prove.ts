@@ -2,7 +2,7 @@ import type { Reader } from "../../db/reader.ts";
 import type { Sql } from "../../db/client.ts";
 import { type ExportedForecast, readForecastsForExport } from "../../forecasts/chain/export-store.ts";
 import { parseForecastId } from "../../forecasts/chain/forecast-id.ts";
-import { findCoveringEntry, findNewestCheckpoint, listLogs, tileReader } from "./log-store.ts";
+import { findCoveringEntry, tileReader } from "./log-store.ts";
 import { readCheckpoint } from "../../signed-note.ts";
 import { leafHash, proveInclusion, verifyInclusion } from "./tree.ts";
 
@@ -19,34 +19,42 @@ export interface ForecastProof {
   checkpoint: string;
 }
 
+/** Forecasts of a proof: about 600 bytes each. */
+const FORECASTS_MAX = 10_000n;
+
 /**
- * Proves that a forecast is in the log, under its newest checkpoint; the proof is verified before it is returned.
+ * Proves that a forecast is in a log, under the newest checkpoint of that log: with several logs, by the nearest
+ * statement. The proof is verified before it is returned.
  *
- * @throws Error if there is no such forecast, no checkpoint covers it yet, or the log is damaged
+ * @throws Error if there is no such forecast, no checkpoint covers it yet, too many forecasts lie between it and the
+ *   nearest statement, or the log is damaged
  */
 export async function proveForecast(sql: Sql, read: Reader, forecastId: string): Promise<ForecastProof> {
   const place = parseForecastId(forecastId);
   if (place === null)
     throw new Error(`expected the id of a forecast such as f12-345, found ${JSON.stringify(forecastId)}`);
-  const [log] = await listLogs(sql);
-  const checkpoint = log === undefined ? null : await findNewestCheckpoint(sql, log.id);
-  const covering = log === undefined ? null : await findCoveringEntry(sql, log.id, place);
-  if (log === undefined || checkpoint === null || covering === null || covering.index >= checkpoint.size)
+  const covering = await findCoveringEntry(sql, place);
+  if (covering === null)
     throw new Error(
       `expected a checkpoint that covers forecast ${forecastId}, found none; check the id, or try again in a minute`,
     );
-  const { entry, index, cutoffSeq, forecastSeq } = covering;
+  const { logId, entry, index, size, note, forecastSeq } = covering;
+  const count = forecastSeq - place.seq + 1n;
+  if (count > FORECASTS_MAX)
+    throw new Error(
+      `expected a statement within ${FORECASTS_MAX} forecasts of ${forecastId}, found the nearest after ${count}; check ` +
+        "the whole table with docs/verify_record.py instead",
+    );
   const rows: ExportedForecast[] = [];
-  for await (const page of readForecastsForExport(read, place.tableId, { after: String(cutoffSeq - 1n) })) {
+  for await (const page of readForecastsForExport(read, place.tableId, { after: String(covering.cutoffSeq - 1n) })) {
     rows.push(...page.filter(({ seq }) => BigInt(seq) >= place.seq && BigInt(seq) <= forecastSeq));
     if (BigInt(page.at(-1)?.seq ?? 0) >= forecastSeq) break;
   }
   const [forecast, ...following] = rows;
   if (forecast?.forecast_id !== forecastId)
     throw new Error(`expected forecast ${forecastId}, which is in the log, found none: run \`roundhouse verify\``);
-  const proof = await proveInclusion(tileReader(sql, log.id), index, checkpoint.size);
-  const { size, root } = readCheckpoint(checkpoint.note);
-  if (!verifyInclusion({ leaf: leafHash(Buffer.from(entry)), index, size, proof }, root))
+  const proof = await proveInclusion(tileReader(sql, logId), index, size);
+  if (!verifyInclusion({ leaf: leafHash(Buffer.from(entry)), index, size, proof }, readCheckpoint(note).root))
     throw new Error(`expected entry ${index} to lead to the signed root, found another one: run \`roundhouse verify\``);
   return {
     forecast_id: forecastId,
@@ -55,6 +63,6 @@ export async function proveForecast(sql: Sql, read: Reader, forecastId: string):
     entry,
     index,
     proof: proof.map((hash) => hash.toString("base64")),
-    checkpoint: checkpoint.note,
+    checkpoint: note,
   };
 }

@@ -168,6 +168,23 @@ describe("the transparency log", () => {
     );
   });
 
+  test("proves a forecast by the nearest statement of all logs, and refuses a proof of the whole table", async () => {
+    const { world, path, publish } = await logged();
+    await publish();
+    const before = await newestNote(world);
+    await world.play([150]);
+    await world.sql.begin((tx) =>
+      declareLog(tx, { folder: path, publicUrl: "https://crash.example", by: "root", reason: "the disk was lost" }),
+    );
+    await publish();
+    const prove = (seq: number) => proveForecast(world.sql, world.sql, `f${world.tableId}-${seq}`);
+    expect(await prove(2)).toMatchObject({ index: 1, checkpoint: before });
+    const [newest] = await world.sql<{ seq: number }[]>`select max(forecast_seq)::integer as seq from log_entries`;
+    expect(await prove(newest?.seq ?? 0)).toMatchObject({ following: [], checkpoint: await newestNote(world) });
+    await tamper(world, "update log_entries set forecast_seq = 10001 where forecast_seq is not null");
+    await expect(prove(1)).rejects.toThrow(`expected a statement within 10000 forecasts of f${world.tableId}-1`);
+  });
+
   test("is not signed when its checkpoint file is missing, ahead of the database or of another tree", async () => {
     const { world, path, publish } = await logged();
     await publish();
