@@ -33,28 +33,40 @@ export async function listStoredBodies(
             and holder.sha256 = p.sha256
         )`
       : tx`p.table_id = ${tableId} or ${tableId} = any(p.served)`;
+  // the keys of a page first, each arm in the order of its primary key: a page costs as much as its rows
   return tx<StoredBody[]>`
     select
-      p.table_id as "tableId",
+      k.table_id as "tableId",
       t.house_id || '/' || t.game || '/' || t.market as "table",
-      utc_text(p.received_at) as "receivedAt",
-      p.body,
-      encode(p.sha256, 'hex') as sha256
+      utc_text(k.received_at) as "receivedAt",
+      coalesce(kept.body, payload_body(live.body, live.body_of, live.received_at)) as body,
+      encode(coalesce(kept.sha256, live.sha256), 'hex') as sha256
     from (
-      select p.table_id, p.received_at, payload_body(p.body, p.body_of, p.received_at) as body, p.sha256
-      from payloads p
-      where (${own})
-        and ${place}
+      (
+        select p.table_id, p.received_at, false as is_kept
+        from payloads p
+        where (${own})
+          and ${place}
+        order by p.table_id, p.received_at
+        limit ${limit}
+      )
       union all
-      select p.table_id, p.received_at, p.body, p.sha256
-      from payloads_kept p
-      where ${tableId === undefined ? tx`true` : tx`p.table_id = ${tableId}`}
-        and ${place}
-        and not exists (select from payloads live where live.table_id = p.table_id and live.received_at = p.received_at)
-    ) p
-    join tables t on t.id = p.table_id
-    order by p.table_id, p.received_at
-    limit ${limit}`;
+      (
+        select p.table_id, p.received_at, true
+        from payloads_kept p
+        where ${tableId === undefined ? tx`true` : tx`p.table_id = ${tableId}`}
+          and ${place}
+          and not exists (select from payloads l where l.table_id = p.table_id and l.received_at = p.received_at)
+        order by p.table_id, p.received_at
+        limit ${limit}
+      )
+      order by table_id, received_at
+      limit ${limit}
+    ) k
+    join tables t on t.id = k.table_id
+    left join payloads live on not k.is_kept and live.table_id = k.table_id and live.received_at = k.received_at
+    left join payloads_kept kept on k.is_kept and kept.table_id = k.table_id and kept.received_at = k.received_at
+    order by k.table_id, k.received_at`;
 }
 
 function afterPlace(tx: Transaction, after: Pick<StoredBody, "tableId" | "receivedAt"> | null) {
