@@ -107,7 +107,9 @@ function nextOf(gap: Gap, outcome: PageOutcome, at: HistoryPlace, paging: "id" |
  */
 async function nextBefore(sql: Sql, gap: Gap, before: string): Promise<string | null> {
   if (!hasRange(gap)) return before;
-  const range = { from: gap.fromNumber, to: BigInt(before) - 1n };
+  const below = BigInt(before) - 1n;
+  // a gap that a reset of the newest number trimmed ends below the round after it
+  const range = { from: gap.fromNumber, to: below < gap.toNumber ? below : gap.toNumber };
   const highest = range.to < range.from ? null : await findHighestMissing(sql, gap.tableId, range);
   return highest === null ? null : String(highest + 1n);
 }

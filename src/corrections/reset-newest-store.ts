@@ -20,7 +20,8 @@ export async function findNumbers(sql: Queryable, tableId: number) {
 }
 
 /**
- * Stores a reset, updates the head and gives up the open gaps above its number. The caller holds the lock of the head.
+ * Stores a reset, updates the head and gives up the open gaps above its number; one that begins at or below it ends
+ * there. The caller holds the lock of the head.
  */
 export async function saveReset(
   tx: Transaction,
@@ -36,6 +37,24 @@ export async function saveReset(
     update table_heads
     set version = version + 1, changed_at = clock_timestamp(), newest_number = ${after}, part_sha256 = null
     where table_id = ${tableId}`;
+  await tx`
+    update gaps g
+    set
+      to_number = ${after},
+      missing = g.filled + absent.n,
+      state = case absent.n when 0 then 'filled' else 'open' end,
+      closed_at = case absent.n when 0 then clock_timestamp() end
+    from gaps cut
+    cross join lateral (
+      select count(*) as n
+      from generate_series(cut.from_number, ${after}::bigint) as number
+      where not exists (select from rounds where table_id = cut.table_id and round_id = number::text)
+    ) absent
+    where g.id = cut.id
+      and cut.table_id = ${tableId}
+      and cut.state = 'open'
+      and cut.from_number <= ${after}
+      and cut.to_number > ${after}`;
   await tx`
     update gaps
     set

@@ -43,9 +43,28 @@ it("a wrong number that was believed is set back, and the rounds after it are on
   const rounds = await storedRounds(sql, table);
   expect(rounds.filter(({ late }) => late).map(({ id }) => id)).toEqual(["1007", "1008", "1009"]);
   expect(rounds.at(-1)).toMatchObject({ id: "1010", late: false });
-  expect(await openNotices(sql, table)).toEqual({ gap: expect.stringMatching(/could not be fetched/) });
-  expect(await sql`select state, closed_by from gaps`).toEqual([{ state: "given_up", closed_by: "ann" }]);
+  expect(await openNotices(sql, table)).toEqual({});
+  expect(await sql`select to_number, state from gaps`).toEqual([{ to_number: 1_009n, state: "filled" }]);
   expect(await followChain(sql, table)).toBe(rounds.length);
+  expect((await verify(sql, { tableId: table.id })).first_failure).toBeNull();
+});
+
+it("keeps the part of a gap below the number: a round that is missing there is still requested", async () => {
+  const table = await makeTable(sql);
+  await take(table, 100, 99);
+  await take(table, WRONG, 100);
+  await take(table, WRONG + 1, WRONG);
+  for (const id of [101, 102, 103, 104, 106, 107, 108, 109, 110]) await take(table, id, 100);
+  expect(await reset(table, 110n)).toMatchObject({ ok: true });
+  expect(
+    await sql`select from_number, to_number, missing, filled, state from gaps where table_id = ${table.id}`,
+  ).toEqual([{ from_number: 101n, to_number: 110n, missing: 10n, filled: 9n, state: "open" }]);
+  await take(table, 105, 104);
+  expect(await sql`select filled, state from gaps where table_id = ${table.id}`).toEqual([
+    { filled: 10n, state: "filled" },
+  ]);
+  await take(table, 111, 110);
+  expect((await storedRounds(sql, table)).at(-1)).toMatchObject({ id: "111", late: false });
   expect((await verify(sql, { tableId: table.id })).first_failure).toBeNull();
 });
 
