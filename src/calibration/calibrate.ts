@@ -51,12 +51,12 @@ export async function runRollingCalibration(
   try {
     const replay = beginning(taken);
     if (live === null || live.learnedSeq <= replay.seq) {
-      await endRun(sql, run, "nothing was learned since the newest calibration");
+      await endRun(sql, taken, "nothing was learned since the newest calibration");
       return null;
     }
     return await replayToLive(sql, taken, live, replay, signal, steps);
   } catch (error) {
-    if (signal.aborted) await releaseRun(sql, run);
+    if (signal.aborted) await releaseRun(sql, taken);
     throw error;
   }
 }
@@ -98,12 +98,12 @@ async function replayToLive(
     signal: AbortSignal.any([signal, given.signal]),
     async afterChunk() {
       if (replay.seq === live.learnedSeq || replay.rounds - kept.rounds < BigInt(roundsPerCheckpoint)) {
-        await beatRun(sql, taken.id);
-        return;
+        isOurs = await beatRun(sql, taken);
+      } else {
+        isOurs = (await keep(sql, taken, kept.seq, replay, null)) !== null;
+        kept = { seq: replay.seq, rounds: replay.rounds };
       }
-      isOurs = (await keep(sql, taken, kept.seq, replay, null)) !== null;
       if (!isOurs) given.abort();
-      kept = { seq: replay.seq, rounds: replay.rounds };
     },
   });
   if (!isOurs) return null;
@@ -127,7 +127,7 @@ async function replayToLive(
 
 function keep(
   sql: Sql,
-  { id, tableId, model }: TakenRun,
+  { run, epoch, tableId, model }: TakenRun,
   afterSeq: bigint,
   replay: Replay,
   live: { stateHash: string; isMet: boolean } | null,
@@ -143,5 +143,5 @@ function keep(
     compared: null,
     promotion: null,
   };
-  return saveRollingCalibration(sql, id, calibration, live?.isMet ?? null);
+  return saveRollingCalibration(sql, { run, epoch }, calibration, live?.isMet ?? null);
 }

@@ -19,8 +19,8 @@ import {
   saveCheckpoint,
   SILENT_SECONDS,
   type ManualRun,
-  type Attempt,
 } from "./runs/manual-run-store.ts";
+import type { Attempt } from "./runs/rolling-run-store.ts";
 import { findParameters } from "./runs/parameter-set-store.ts";
 
 /** Large chunks, because this process has no other work; a checkpoint takes 10 ms, and a killed run loses a second. */

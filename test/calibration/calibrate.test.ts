@@ -2,9 +2,13 @@ import { describe, expect, test } from "vitest";
 import { runRollingCalibration, type ReplaySteps } from "../../src/calibration/calibrate.ts";
 import { listCalibrations } from "../../src/calibration/calibration-store.ts";
 import {
+  beatRun,
+  endRun,
   listHousesToCalibrate,
   listWaitingRuns,
+  releaseRun,
   requestRollingRuns,
+  takeRun,
 } from "../../src/calibration/runs/rolling-run-store.ts";
 import { advance } from "../../src/calibration/backtest/backtest.ts";
 import { snapshotOf, startReplay, sumsOf } from "../../src/calibration/backtest/replay.ts";
@@ -228,6 +232,23 @@ describe("a replay", () => {
     expect(await runRollingCalibration(world.sql, run, never)).toMatchObject({ isMet: true });
     expect(await runRollingCalibration(world.sql, run, never)).toBeNull();
     expect(await calibrationsOf(world)).toHaveLength(1);
+  });
+
+  test("is not released, ended or saved by a worker that lost it to another", async () => {
+    const world = await createWorld();
+    await playTo(world, 0, 200);
+    const run = await askNow(world);
+    const lost = await takeRun(world.sql, run);
+    await world.sql`update calibration_runs set heartbeat_at = now() - interval '2 minutes' where id = ${run}`;
+    const taken = await takeRun(world.sql, run);
+    if (lost === null || taken === null) throw new Error("expected two attempts");
+    await releaseRun(world.sql, lost);
+    await endRun(world.sql, lost, "nothing was learned");
+    expect(await beatRun(world.sql, lost)).toBe(false);
+    expect(await runOf(world, run)).toEqual({ status: "running", reason: null });
+    expect(await beatRun(world.sql, taken)).toBe(true);
+    await releaseRun(world.sql, taken);
+    expect(await runOf(world, run)).toMatchObject({ status: "queued" });
   });
 
   test("that two workers did keeps one result", async () => {

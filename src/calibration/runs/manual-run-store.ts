@@ -1,6 +1,6 @@
 import type { Queryable, Sql } from "../../db/client.ts";
 import { asJson, insertCalibration, type NewCalibration } from "../calibration-store.ts";
-import { finishRun } from "./rolling-run-store.ts";
+import { type Attempt, finishRun } from "./rolling-run-store.ts";
 import { valuesOf } from "../../forecasts/model/parameter-set.ts";
 import { K7_1, type Parameters } from "../../forecasts/model/parameters.ts";
 import type { ReplayRange } from "../backtest/range-store.ts";
@@ -158,12 +158,6 @@ export async function listWaitingManualRuns(sql: Queryable): Promise<{ run: stri
       and (status = 'queued' or heartbeat_at < clock_timestamp() - ${SILENT_SECONDS} * interval '1 second')
     order by requested_at
     limit 1000`;
-}
-
-/** An attempt at a run. */
-export interface Attempt {
-  run: string;
-  epoch: number;
 }
 
 /**

@@ -85,9 +85,14 @@ export async function listWaitingRuns(sql: Queryable): Promise<{ run: string }[]
     limit 1000`;
 }
 
+/** An attempt at a run; `epoch` is a fencing token for every write. */
+export interface Attempt {
+  run: string;
+  epoch: number;
+}
+
 /** A claimed run: its table, and the checkpoints from which it may start. */
-export interface TakenRun {
-  id: string;
+export interface TakenRun extends Attempt {
   tableId: number;
   table: string;
   model: string;
@@ -105,26 +110,27 @@ const CHECKPOINTS = 5;
 
 /** Claims a rolling run, or null if it is done, cancelled or worked on elsewhere. */
 export async function takeRun(sql: Sql, run: string): Promise<TakenRun | null> {
-  const rows = await sql`
+  const [claimed] = await sql<{ epoch: number }[]>`
     update calibration_runs
     set
       status = 'running',
+      epoch = epoch + 1,
       heartbeat_at = clock_timestamp()
     where id = ${run}
       and kind = 'rolling'
       and status in ('queued', 'running')
       and (status = 'queued' or heartbeat_at < clock_timestamp() - ${SILENT_SECONDS} * interval '1 second')
-    returning id`;
-  if (rows.length === 0) return null;
+    returning epoch`;
+  if (claimed === undefined) return null;
   const [taken] = await sql<
-    (Omit<TakenRun, "checkpoints" | "live"> & {
+    (Omit<TakenRun, "epoch" | "checkpoints" | "live"> & {
       learnedSeq: bigint | null;
       liveState: Buffer | null;
       liveHash: string | null;
     })[]
   >`
     select
-      r.id::text as id,
+      r.id::text as run,
       t.id as "tableId",
       t.house_id || '/' || t.game || '/' || t.market as "table",
       r.model,
@@ -154,6 +160,7 @@ export async function takeRun(sql: Sql, run: string): Promise<TakenRun | null> {
     limit ${CHECKPOINTS}`;
   return {
     ...rest,
+    ...claimed,
     checkpoints,
     live:
       learnedSeq === null || liveState === null || liveHash === null
@@ -162,33 +169,39 @@ export async function takeRun(sql: Sql, run: string): Promise<TakenRun | null> {
   };
 }
 
-/** Stores a heartbeat of a run. */
-export async function beatRun(sql: Sql, run: string): Promise<void> {
-  await sql`
+/** Stores a heartbeat of a run. Returns false if another worker has claimed it or it was cancelled. */
+export async function beatRun(sql: Queryable, attempt: Attempt): Promise<boolean> {
+  const ours = await sql`
     update calibration_runs
     set heartbeat_at = clock_timestamp()
-    where id = ${run}`;
+    where ${isOurs(sql, attempt)}
+    returning id`;
+  return ours.length > 0;
 }
 
-/** Releases a run to the next worker. */
-export async function releaseRun(sql: Sql, run: string): Promise<void> {
+function isOurs(sql: Queryable, { run, epoch }: Attempt) {
+  return sql`id = ${run} and epoch = ${epoch} and status = 'running'`;
+}
+
+/** Releases a run to the next worker, unless another one has claimed it. */
+export async function releaseRun(sql: Sql, attempt: Attempt): Promise<void> {
   await sql`
     update calibration_runs
     set status = 'queued'
-    where id = ${run}
-      and status = 'running'`;
+    where ${isOurs(sql, attempt)}`;
 }
 
-/** Ends a run that had nothing to replay, with the reason. */
-export async function endRun(sql: Sql, run: string, reason: string): Promise<void> {
+/** Ends a run that had nothing to replay, with the reason, unless another worker has claimed it. */
+export async function endRun(sql: Sql, attempt: Attempt, reason: string): Promise<void> {
   await sql`
     update calibration_runs
     set
       status = 'done',
       reason = ${reason},
       finished_at = clock_timestamp()
-    where id = ${run}`;
+    where ${isOurs(sql, attempt)}`;
 }
+
 /**
  * Stores a calibration of a rolling run under the table's next version and returns the version, or null if another worker
  * has claimed the run. If the replay reached the seq of the live state (`isMet` not null) the run ends; if the states are
@@ -196,20 +209,14 @@ export async function endRun(sql: Sql, run: string, reason: string): Promise<voi
  */
 export async function saveRollingCalibration(
   sql: Sql,
-  run: string,
+  attempt: Attempt,
   calibration: NewCalibration,
   isMet: boolean | null,
 ): Promise<number | null> {
   return sql.begin(async (tx) => {
-    const ours = await tx`
-      update calibration_runs
-      set heartbeat_at = clock_timestamp()
-      where id = ${run}
-        and status = 'running'
-      returning id`;
-    if (ours.length === 0) return null;
+    if (!(await beatRun(tx, attempt))) return null;
     const { id, version } = await insertCalibration(tx, calibration);
-    if (isMet !== null) await finishRun(tx, run, id);
+    if (isMet !== null) await finishRun(tx, attempt.run, id);
     if (isMet === true) await touchHeads(tx, [calibration.tableId]); // callers see it next to the forecasts
     return version;
   });
