@@ -5,7 +5,7 @@ import { figuresOf, type Figures } from "../forecasts/accuracy/figures/figures.t
 import { addPairs, learnPacked, pairedFigures, pairRounds } from "./paired-loss.ts";
 import { readTable } from "./promotion-store.ts";
 import { startReplay, sumsOf, type Replay } from "./backtest/replay.ts";
-import { listVoidSeqs, readPackedRounds } from "./backtest/replay-store.ts";
+import { listRevised, readPackedRounds } from "./backtest/replay-store.ts";
 import { encodeState, modelOfState, stateHash } from "../forecasts/model/state.ts";
 import type { Band } from "../forecasts/model/table-model.ts";
 
@@ -167,10 +167,11 @@ function sideOf(record: WholeCalibration, bands: readonly Band[]): Replay {
   return startReplay({ tableId, bands, hasOtherBands: otherBands }, modelOfState(state), beginSeq, record);
 }
 
-/** The rounds that only one of the two includes, since they are void for the other. */
+/** The rounds that only one of the two includes, or that the two read with different revisions. */
 async function listUnshared(sql: Queryable, a: Replay, b: Replay): Promise<bigint[]> {
-  const [ofA, ofB] = [await listVoidSeqs(sql, a), await listVoidSeqs(sql, b)];
-  return [...new Set(ofA).symmetricDifference(new Set(ofB))].toSorted((x, y) => (x < y ? -1 : 1));
+  const [ofA, ofB] = [await listRevised(sql, a), await listRevised(sql, b)];
+  const seqs = new Set([...ofA.keys(), ...ofB.keys()]);
+  return [...seqs].filter((seq) => ofA.get(seq) !== ofB.get(seq)).toSorted((x, y) => (x < y ? -1 : 1));
 }
 
 function chunkReader(sql: Queryable, limit: number) {

@@ -31,11 +31,15 @@ export function learnPacked({ model, state, rounds }: Side): void {
 /**
  * Runs the same rounds through both and returns the sums.
  *
- * @throws Error if the two have different colors for a round
+ * @throws Error if the two have different rounds, or different colors for a round
  */
 export function pairRounds(first: Side, second: Side): PairedSums {
   const sums = { n: BigInt(first.rounds.length), first: 0n, second: 0n, d: 0n, d2: 0n };
+  if (first.rounds.length !== second.rounds.length)
+    throw new Error(`expected ${first.rounds.length} rounds for both models, found ${second.rounds.length}`);
   for (let i = 0; i < first.rounds.length; i++) {
+    const [color, other] = [first.rounds[i]! & COLOR, second.rounds[i]! & COLOR];
+    if (color !== other) throw new Error(`expected one color of a round for both models, found ${color} and ${other}`);
     const a = lossOf(first, i);
     const b = lossOf(second, i);
     sums.first += BigInt(a);

@@ -82,18 +82,16 @@ export async function readPackedRounds(
   return { rounds, readTo, late: row?.late ?? 0n, roundIds: row?.ids ?? [], historyHashes: row?.hashes ?? [] };
 }
 
-/** The rounds that a replay leaves out, since staff declared them void. */
-export async function listVoidSeqs(
+/** The rounds that a replay reads as staff revised them, by seq: their hundredths, or null if it leaves them out as void. */
+export async function listRevised(
   sql: Queryable,
   { tableId, seen }: Pick<RoundView, "tableId" | "seen">,
-): Promise<bigint[]> {
-  if (seen.revisionId === 0n) return [];
-  const rows = await sql<{ seq: bigint }[]>`
-    select v.seq
-    from (${newestRevisions(sql, { tableId, seen })}) v
-    where v.to_hundredths is null
-    order by v.seq`;
-  return rows.map(({ seq }) => seq);
+): Promise<Map<bigint, bigint | null>> {
+  if (seen.revisionId === 0n) return new Map();
+  const rows = await sql<{ seq: bigint; hundredths: bigint | null }[]>`
+    select v.seq, v.to_hundredths as hundredths
+    from (${newestRevisions(sql, { tableId, seen })}) v`;
+  return new Map(rows.map(({ seq, hundredths }) => [seq, hundredths]));
 }
 
 type Range = { afterSeq: bigint; upToSeq: bigint };

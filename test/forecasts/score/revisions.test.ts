@@ -313,7 +313,7 @@ describe("revisions in replays", () => {
     const twice = await calibrate(world, first, world.tableName);
     expect(twice).toMatchObject({ state_hash: again.state_hash, log_loss: again.log_loss });
     const compared = await compareCalibrations(world.sql, [revised.calibration_id, again.calibration_id]);
-    expect(compared.paired.rounds).toBe(57);
+    expect(compared.paired.rounds).toBe(56); // without 52, which is void for one, and 50, which the two read differently
     await world.play([{ hundredths: 321, roundId: "61" }], first);
     const promoted = await promoteCalibration(world.sql, revised.calibration_id, { by: "ann", reason: "corrected" });
     await world.play(
