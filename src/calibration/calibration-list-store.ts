@@ -47,7 +47,7 @@ export interface RecordFilter {
 export type RecordSort = "id" | "table" | "rounds" | "log_loss" | "brier";
 
 /** Returns a page of the matching records among the newest {@link LOOKED_AT}; the last page if there are fewer. */
-export async function listCalibrations(
+export async function findCalibrationPage(
   sql: Queryable,
   filter: RecordFilter,
   { sort, isDown, ...wanted }: { sort: RecordSort; isDown: boolean } & PageWanted,

@@ -8,6 +8,7 @@ import { forgetContext, learn, probabilities, type State } from "../forecasts/mo
 import type { Model } from "../forecasts/model/model.ts";
 import { nextColorPpm } from "../forecasts/model/ppm.ts";
 import { AFTER_GAP, REACHED_X0 } from "./backtest/backtest.ts";
+import { Z_95 } from "../forecasts/accuracy/figures/intervals.ts";
 import { microNats } from "../forecasts/score/scoring.ts";
 
 /** Sums of losses in micro-nats and of their differences, first minus second. */
@@ -17,7 +18,6 @@ export type PairedSums = { n: bigint; first: bigint; second: bigint; d: bigint; 
 export type Side = { model: Model; state: State; rounds: Uint8Array };
 
 const COLOR = 7;
-const Z_95 = 1.959964;
 const MICRO = 1e6;
 
 /** Learns rounds without scoring them. */

@@ -1,7 +1,8 @@
 import type { Sql, Transaction } from "../db/client.ts";
 import { UsageError } from "../errors.ts";
 import { findCalibration, recordHash, type NewCalibration, type WholeCalibration } from "./calibration-store.ts";
-import { lockTable, readTable, switchTo } from "./promotion-store.ts";
+import { lockState } from "../pass/add.ts";
+import { readTable, switchTo } from "./promotion-store.ts";
 import { replayUpTo, resumeReplay, snapshotOf, type Replay } from "./backtest/replay.ts";
 
 /** Rounds that may remain when the table is locked: 10 ms in which no round is stored. */
@@ -113,7 +114,7 @@ function switchUnderLock(
   { by, reason, also, check }: Decision & Pick<PromotionSteps, "also" | "check">,
 ): Promise<Promoted | null> {
   return sql.begin(async (tx) => {
-    const live = await lockTable(tx, from.tableId);
+    const live = await lockState(tx, from.tableId);
     await check?.(tx);
     const newestSeq = live.head.newestSeq ?? 0n;
     if (newestSeq - replay.seq >= ROUNDS_UNDER_LOCK) return null;

@@ -1,5 +1,4 @@
 import type { Queryable, Transaction } from "../db/client.ts";
-import { lockState } from "../pass/add.ts";
 import { chancesNow } from "../pass/compute/issue.ts";
 import { snapshotOf } from "../pass/compute/learn.ts";
 import type { PassState } from "../pass/compute/state.ts";
@@ -50,11 +49,6 @@ export async function findNewestPromotion(sql: Queryable, tableId: number): Prom
     order by id desc
     limit 1`;
   return row ?? null;
-}
-
-/** Reads the table and locks its head, which blocks passes until the transaction ends. */
-export function lockTable(tx: Transaction, tableId: number): Promise<PassState> {
-  return lockState(tx, tableId);
 }
 
 /**

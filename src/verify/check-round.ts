@@ -4,7 +4,7 @@ import { previousHash } from "../houses/fairness/walk.ts";
 import { parseMultiplier } from "../houses/reading/multiplier.ts";
 import { SOURCES, type RoundRow } from "../pass/compute/rows.ts";
 import { bandOf } from "../pass/compute/settle.ts";
-import { historyHash, historyStrings } from "../record/hashes.ts";
+import { FIRST_PREVIOUS_HASH, historyHash, historyStrings } from "../record/hashes.ts";
 import { sourceOf, type VerifiedTable } from "./verify-store.ts";
 
 /** 1.00, as which an instant crash is stored, in hundredths. */
@@ -31,7 +31,7 @@ export interface RoundBefore {
 export const FIRST_ROUND: RoundBefore = {
   seq: 0n,
   ordinal: 0n,
-  historyHash: "0".repeat(64),
+  historyHash: FIRST_PREVIOUS_HASH,
   onTime: null,
   proving: new Set(),
 };

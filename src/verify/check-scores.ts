@@ -1,10 +1,10 @@
 import type { RoundRow, ScoreSetRow } from "../pass/compute/rows.ts";
 import { outcomeText } from "../pass/compute/settle.ts";
 import type { OpenForecast } from "../pass/compute/state.ts";
-import { REASONS, scoreHash, scoreStrings } from "../record/hashes.ts";
+import { FIRST_PREVIOUS_HASH, REASONS, scoreHash, scoreStrings } from "../record/hashes.ts";
 import { forecastIdOf } from "../forecasts/chain/forecast-id.ts";
 import type { Wrong } from "./check-round.ts";
-import type { Dispute, StoredRevision, VerifiedTable } from "./verify-store.ts";
+import type { Dispute, StoredScoreRevision, VerifiedTable } from "./verify-store.ts";
 
 /** A score that differs from what its forecast and rounds give. */
 export type WrongScore = Wrong & { kind: "score"; id: string };
@@ -32,7 +32,7 @@ export interface ScoreWalk {
   /** The hash of the newest score in the chain. */
   hash: string;
   /** Later scores that the chain has not reached. */
-  revisions: StoredRevision[];
+  revisions: StoredScoreRevision[];
   /** Forecasts with later scores, by seq, and their first score. */
   revised: Map<bigint, Scored | null>;
   disputes: ReadonlyMap<string, readonly Dispute[]>;
@@ -42,11 +42,11 @@ export interface ScoreWalk {
 /** Before the first score of a table. */
 export function beginScores(
   table: VerifiedTable,
-  revisions: readonly StoredRevision[],
+  revisions: readonly StoredScoreRevision[],
   disputes: ReadonlyMap<string, readonly Dispute[]>,
 ): ScoreWalk {
   const revised = new Map<bigint, Scored | null>(revisions.map(({ forecastSeq }) => [forecastSeq, null]));
-  return { table, hash: "0".repeat(64), revisions: [...revisions], revised, disputes, disputed: [] };
+  return { table, hash: FIRST_PREVIOUS_HASH, revisions: [...revisions], revised, disputes, disputed: [] };
 }
 
 /** Records an on-time round if it is disputed. */
@@ -70,7 +70,7 @@ export function checkScoreSet(
   if (wrongBefore !== null) return wrongBefore;
   const settled = new Set<bigint>();
   for (const [at, seq] of set.forecastSeqs.entries()) {
-    const say = (expected: string, found: string): WrongScore => ({
+    const fail = (expected: string, found: string): WrongScore => ({
       kind: "score",
       id: forecastIdOf(table.id, seq),
       expected,
@@ -78,15 +78,15 @@ export function checkScoreSet(
     });
     const forecast = open.find((one) => one.seq === seq);
     if (forecast === undefined || settled.has(seq))
-      return say("an open forecast, scored once", `a score at seq ${round.seq}`);
+      return fail("an open forecast, scored once", `a score at seq ${round.seq}`);
     const [cutoffSeq, feature] = [set.cutoffSeqs[at], set.features[at]];
     if (cutoffSeq !== forecast.cutoffSeq || feature !== forecast.feature)
-      return say(
+      return fail(
         `cutoff ${forecast.cutoffSeq} and feature ${forecast.feature}`,
         `cutoff ${cutoffSeq} and feature ${feature}`,
       );
     const wrong = checkSettlement(walk, forecast, { round, set, at });
-    if (wrong !== null) return say(wrong.expected, wrong.found);
+    if (wrong !== null) return fail(wrong.expected, wrong.found);
     const reason = set.reasons[at] ?? 0;
     const outcome = outcomeText(forecast, set.outcomes[at] ?? null);
     const strings = scoreStrings({
@@ -100,13 +100,13 @@ export function checkScoreSet(
     });
     walk.hash = scoreHash(walk.hash, strings);
     const found = set.hashes.slice(64 * at, 64 * at + 64);
-    if (found !== walk.hash) return say(`hash ${walk.hash}`, `hash ${found}`);
+    if (found !== walk.hash) return fail(`hash ${walk.hash}`, `hash ${found}`);
     settled.add(seq);
     const { targetRequestedAt } = set;
     const scored = { cutoffSeq, feature, settledSeq: round.seq, targetRequestedAt, rev: 1, isScored: reason === 0 };
     if (walk.revised.has(seq)) walk.revised.set(seq, scored);
     else if (reason === 0 && isDisputed(walk, forecast.cutoffSeq, round.seq))
-      return say("a later void score, because one of its rounds is disputed", "none");
+      return fail("a later void score, because one of its rounds is disputed", "none");
   }
   return { settled };
 }
@@ -117,12 +117,12 @@ function checkSettlement(
   { round, set, at }: { round: RoundRow; set: ScoreSetRow; at: number },
 ): Wrong | null {
   const [status, reason, outcome] = [set.statuses[at], set.reasons[at] ?? 0, set.outcomes[at] ?? null];
-  const say = (name: string, want: unknown, have: unknown): Wrong | null =>
+  const differs = (name: string, want: unknown, have: unknown): Wrong | null =>
     want === have ? null : { expected: `${name} ${String(want)}`, found: `${name} ${String(have)}` };
   const common =
-    say("settled_ordinal", round.ordinal, set.settledOrdinal) ??
-    say("target_requested_at", round.requestedAt, set.targetRequestedAt) ??
-    say("status", reason === 0 ? 0 : 1, status);
+    differs("settled_ordinal", round.ordinal, set.settledOrdinal) ??
+    differs("target_requested_at", round.requestedAt, set.targetRequestedAt) ??
+    differs("status", reason === 0 ? 0 : 1, status);
   if (common !== null) return common;
   if (reason >= 3) {
     const first = walk.disputed.find(
@@ -130,16 +130,16 @@ function checkSettlement(
         seq > forecast.cutoffSeq && seq <= round.seq && disputes.some((one) => one.reason === reason),
     );
     if (first === undefined) return { expected: "a disputed round in its span", found: "none" };
-    return say("outcome", null, outcome);
+    return differs("outcome", null, outcome);
   }
   const { end, fault } = forecast;
   if (end === null)
     return { expected: "no score, because the forecast has not ended", found: `one at seq ${round.seq}` };
   const wanted = fault === null ? 0 : fault.reason;
   return (
-    say("settled_seq", end.seq, round.seq) ??
-    say("reason", REASONS[wanted] ?? wanted, REASONS[reason] ?? reason) ??
-    say("outcome", wanted === 0 ? forecast.outcome : null, outcome)
+    differs("settled_seq", end.seq, round.seq) ??
+    differs("reason", REASONS[wanted] ?? wanted, REASONS[reason] ?? reason) ??
+    differs("outcome", wanted === 0 ? forecast.outcome : null, outcome)
   );
 }
 
@@ -166,7 +166,7 @@ export function followRevisions(walk: ScoreWalk, until: string | null): WrongSco
   return { kind: "score", id: table.name, expected: `prev_hash ${walk.hash}`, found: `prev_hash ${until}` };
 }
 
-function checkRevision(walk: ScoreWalk, revision: StoredRevision): Wrong | null {
+function checkRevision(walk: ScoreWalk, revision: StoredScoreRevision): Wrong | null {
   const { forecastSeq, rev, cutoffSeq, feature, settledSeq, status, reason, outcome } = revision;
   const before = walk.revised.get(forecastSeq) ?? null;
   if (before === null) return { expected: "an earlier score", found: `rev ${rev}` };

@@ -205,7 +205,7 @@ export async function findStraySet(sql: Queryable, tableId: number, lastSeq: big
 }
 
 /** A later score of a forecast. */
-export interface StoredRevision {
+export interface StoredScoreRevision {
   forecastSeq: bigint;
   rev: number;
   cutoffSeq: bigint;
@@ -222,8 +222,8 @@ export interface StoredRevision {
 }
 
 /** All later scores of a table, in the order of its chain; there are few. */
-export async function listScoreRevisions(sql: Queryable, tableId: number): Promise<StoredRevision[]> {
-  const rows = await sql<StoredRevision[]>`
+export async function listScoreRevisions(sql: Queryable, tableId: number): Promise<StoredScoreRevision[]> {
+  const rows = await sql<StoredScoreRevision[]>`
     select
       s.forecast_seq as "forecastSeq", s.rev, s.cutoff_seq as "cutoffSeq", s.feature, s.settled_seq as "settledSeq",
       s.status, s.reason, s.outcome, s.scored_at::text as "scoredAt", encode(s.prev_hash, 'hex') as "prevHash",

@@ -251,20 +251,20 @@ function settleRound(walk: Walk, round: RoundRow, scores: ScoreSetRow | null): W
 /** Computes a forecast set again and compares it. */
 function checkSet(walk: Walk, round: RoundRow, set: ForecastSetRow): WalkFailure | null {
   const { table, facts, model, memories, forecastSeq, forecastHash } = walk;
-  const say = (expected: string, found: string, place = 0): WalkFailure => ({
+  const fail = (expected: string, found: string, place = 0): WalkFailure => ({
     kind: "forecast",
     id: forecastIdOf(table.id, forecastSeq + 1n + BigInt(place)),
     expected,
     found,
   });
   if (round.late || round.source !== 0 || round.absentAt === null)
-    return say("a cutoff that was polled on time", `round ${round.roundId}, late ${round.late}`);
+    return fail("a cutoff that was polled on time", `round ${round.roundId}, late ${round.late}`);
   const sinceAbsent = elapsedMs(round.absentAt, set.issuedAt);
   if (set.pauseMs > LONGEST_PAUSE_MS || sinceAbsent < 0 || sinceAbsent >= set.pauseMs)
-    return say(`an issue within ${set.pauseMs} ms after the cutoff was absent`, `${sinceAbsent} ms`);
+    return fail(`an issue within ${set.pauseMs} ms after the cutoff was absent`, `${sinceAbsent} ms`);
   const last = walk.set?.issuedAt ?? round.receivedAt;
   if (set.issuedAt < last || set.issuedAt < round.receivedAt)
-    return say(`issued at ${last} or later`, `issued at ${set.issuedAt}`);
+    return fail(`issued at ${last} or later`, `issued at ${set.issuedAt}`);
   walk.lateSettled = walk.lateSettled.filter(({ scoredAt }) => scoredAt > set.issuedAt);
   const open = [...walk.open, ...walk.lateSettled.map(({ forecast }) => forecast)];
   const expected = issueSet(
@@ -278,7 +278,7 @@ function checkSet(walk: Walk, round: RoundRow, set: ForecastSetRow): WalkFailure
     set.issuedAt,
   );
   const wrong = difference(expected, set);
-  if (wrong !== null) return say(wrong.expected, wrong.found, wrong.place);
+  if (wrong !== null) return fail(wrong.expected, wrong.found, wrong.place);
   walk.set = set;
   walk.firstSet ??= set;
   walk.open = [...walk.open, ...openForecasts(set, table.bands)];
@@ -328,17 +328,17 @@ function checkSnapshot(walk: Walk, { seq }: RoundRow): WalkFailure | null {
   if (snapshot === null || snapshot.seq !== seq || snapshot.model !== model.name) return null;
   walk.isSnapshotChecked = true;
   const expected = snapshotOf(model, { model: model.name, lastOrdinal: before.ordinal, lastSeq: seq }, memories);
-  const say = (name: string, want: string, have: string): WalkFailure | null =>
+  const differs = (name: string, want: string, have: string): WalkFailure | null =>
     want === have
       ? null
       : { kind: "snapshot", id: `${table.name} ${model.name}`, expected: `${name} ${want}`, found: `${name} ${have}` };
   return (
-    say("ordinal", String(expected.ordinal), String(snapshot.ordinal)) ??
-    say("state", Buffer.from(expected.state).toString("hex"), Buffer.from(snapshot.state).toString("hex")) ??
-    say("state_hash", expected.stateHash, snapshot.stateHash) ??
-    say("reading", expected.reading, snapshot.reading) ??
-    say("reading_hash", expected.readingHash, snapshot.readingHash) ??
-    say("refs", JSON.stringify(sorted(expected.refs)), JSON.stringify(sorted(snapshot.refs)))
+    differs("ordinal", String(expected.ordinal), String(snapshot.ordinal)) ??
+    differs("state", Buffer.from(expected.state).toString("hex"), Buffer.from(snapshot.state).toString("hex")) ??
+    differs("state_hash", expected.stateHash, snapshot.stateHash) ??
+    differs("reading", expected.reading, snapshot.reading) ??
+    differs("reading_hash", expected.readingHash, snapshot.readingHash) ??
+    differs("refs", JSON.stringify(sorted(expected.refs)), JSON.stringify(sorted(snapshot.refs)))
   );
 }
 

@@ -552,7 +552,7 @@ export interface components {
                     late: number;
                     /** @description The house gave two results. */
                     conflict: number;
-                    /** @description The house gave an impossible result. */
+                    /** @description Always 0: an impossible result is quarantined, so that forecasts on its round are void as `gap`. */
                     impossible: number;
                     /** @description An operator's decision, which is in the audit log. */
                     operator: number;

@@ -42,7 +42,9 @@ const measured = z.object({
       gap: count.meta({ description: "Rounds were missing." }),
       late: count.meta({ description: "The round had been requested before the forecast was issued." }),
       conflict: count.meta({ description: "The house gave two results." }),
-      impossible: count.meta({ description: "The house gave an impossible result." }),
+      impossible: count.meta({
+        description: "Always 0: an impossible result is quarantined, so that forecasts on its round are void as `gap`.",
+      }),
       operator: count.meta({ description: "An operator's decision, which is in the audit log." }),
     })
     .meta({ description: "Forecasts that cannot be scored, by cause. A void is final." }),

@@ -175,7 +175,7 @@ export async function replayUpTo(
     next = seq >= upToSeq || signal?.aborted === true ? null : read(seq);
     next?.catch(() => undefined); // it is awaited in the next iteration, unless this one throws
     if (listener === undefined) advance(backtest, chunk.rounds);
-    else advanceTelling(backtest, chunk, listener(chunk));
+    else advanceWithListener(backtest, chunk, listener(chunk));
     replay.seq = seq;
     replay.rounds += BigInt(chunk.rounds.length);
     replay.lateRounds += chunk.late;
@@ -185,7 +185,7 @@ export async function replayUpTo(
   await next?.catch(() => undefined);
 }
 
-function advanceTelling(backtest: Backtest, { rounds }: PackedRounds, listener: ReturnType<ChunkListener>): void {
+function advanceWithListener(backtest: Backtest, { rounds }: PackedRounds, listener: ReturnType<ChunkListener>): void {
   for (let i = 0; i < rounds.length; i++) {
     listener.round(i);
     advance(backtest, rounds.subarray(i, i + 1), listener);

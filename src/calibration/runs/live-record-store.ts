@@ -1,6 +1,6 @@
 import type { Queryable } from "../../db/client.ts";
 
-/** The live record of a table, and the live state if its seq is the given one. */
+/** The newest record of a table's live model. */
 export interface LiveRecord {
   id: string;
   model: string;

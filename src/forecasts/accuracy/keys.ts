@@ -41,9 +41,6 @@ export const KEY = {
   firstBin: 2560,
 } as const;
 
-/** Colors of a table at most. */
-export const COLORS_MAX = 8;
-
 /** The causes of voids as stored in `reasons`, from 1. */
 export const VOID_REASONS = ["gap", "late", "conflict", "impossible", "operator"] as const;
 

@@ -14,7 +14,7 @@ export interface Mark {
   hour: number;
 }
 
-/** A locked mark, the hour by the database clock, and whether the table has rows that are not added yet. */
+/** A locked mark, the hour by the database clock, whether revisions are not added yet, and the table's known models. */
 export interface LockedMark extends Mark {
   currentHour: number;
   hasRevisions: boolean;

@@ -125,16 +125,16 @@ export async function listWaits(sql: Queryable, tableIds: readonly number[]): Pr
 }
 
 /**
- * The share of the on-time rounds of 24 hours for which a next-color forecast was issued in time, by table as
+ * The share of the rounds received in 24 hours for which a next-color forecast was issued in time, by table as
  * `house/game/market`; tables without such rounds are left out.
  */
 export async function readCoverage(sql: Queryable): Promise<Map<string, number>> {
   const rows = await listMeasuredOrDamaged(sql, { period: "24h", feature: "next_color" });
   return new Map(
     rows.flatMap((row): [string, number][] => {
-      if ("damage" in row || row.sums.onTimeRounds === 0n) return [];
+      if ("damage" in row || row.sums.receivedRounds === 0n) return [];
       const { house, game, market, sums } = row;
-      return [[`${house}/${game}/${market}`, 1 - Number(sums.notIssued) / Number(sums.onTimeRounds)]];
+      return [[`${house}/${game}/${market}`, 1 - Number(sums.notIssued) / Number(sums.receivedRounds)]];
     }),
   );
 }

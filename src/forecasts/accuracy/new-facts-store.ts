@@ -157,7 +157,7 @@ export async function listRounds(
   }));
 }
 
-/** A set and the palette of its round. */
+/** A set and its table. */
 export type SetRow = SetFacts & { tableId: number };
 
 const setColumns = (sql: Queryable) => sql`

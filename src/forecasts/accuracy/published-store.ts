@@ -22,7 +22,7 @@ export interface PublishedAccuracy extends FeatureSums {
   version: bigint;
 }
 
-/** Filter of rows; null for all. */
+/** Filter of rows; an absent field does not filter. */
 export interface PublishedFilter {
   tableIds: readonly number[];
   periods?: readonly Period[];

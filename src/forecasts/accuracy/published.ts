@@ -4,10 +4,11 @@
 import type { ReferenceSums } from "./figures/reference-sums.ts";
 import { REFERENCES } from "./figures/references.ts";
 import { hindsightOf, type OutcomeSums } from "./figures/hindsight.ts";
+import { COLORS_MAX } from "../model/model.ts";
 import { theorySums, type DeclaredOdds } from "./figures/theory.ts";
 import { emptySums, type Histogram, type Sums, VOID_COUNT } from "./figures/sums.ts";
 import { BETS_IN_TWENTIETHS } from "../score/scoring.ts";
-import { BINS, COLORS_MAX, KEY, outcomeKey, REFERENCE_SUMS, referenceKey, VOID_REASONS, voidKey } from "./keys.ts";
+import { BINS, KEY, outcomeKey, REFERENCE_SUMS, referenceKey, VOID_REASONS, voidKey } from "./keys.ts";
 import type { SumVector } from "./sum-vector.ts";
 
 /** The sums of a feature over a period. */
@@ -38,7 +39,7 @@ export function featureSums(
     ...Object.fromEntries(voids),
     pending: at(KEY.forecasts) - at(KEY.n) - voidCount,
     sealed: at(KEY.sealed),
-    onTimeRounds: at(KEY.rounds),
+    receivedRounds: at(KEY.rounds),
     notIssued: at(KEY.notIssued),
     sumP: at(KEY.sumP),
     sumPBase: at(KEY.sumPBase),

@@ -13,7 +13,7 @@ export interface RateSums {
   voids: bigint;
   pending: bigint;
   notIssued: bigint;
-  onTimeRounds: bigint;
+  receivedRounds: bigint;
 }
 
 /** Query of rates: these tables together, from `start` to before `end` (ISO 8601). */
@@ -91,7 +91,7 @@ export async function listHitRates(
 }
 
 function rateOf(at: string, sums: ReturnType<typeof featureSums>["sums"]): RateSums {
-  const { n, hits, sumP, sumPBase, pending, notIssued, onTimeRounds } = sums;
+  const { n, hits, sumP, sumPBase, pending, notIssued, receivedRounds } = sums;
   const voids = voidsOf(sums);
-  return { at, n, hits, sumP, sumPBase, voids, pending, notIssued, onTimeRounds };
+  return { at, n, hits, sumP, sumPBase, voids, pending, notIssued, receivedRounds };
 }

@@ -55,7 +55,7 @@ const models = new Map<string, Model>();
 const MOST_MODELS = 1_000;
 
 /** Most bands of a table. */
-const COLORS_MAX = 8;
+export const COLORS_MAX = 8;
 
 /**
  * The model of one table.

@@ -44,7 +44,7 @@ function waitSentence(say: Sentences, facts: readonly Fact[]): string {
   return say.waited({ color, gap: value, every: expected ?? 0, chance: get(facts, "gap_chance:").value ?? 0 });
 }
 
-/** No sentence for one round, nor for the top color, whose wait is stated already. */
+/** No sentence for a streak of one round. */
 function streakSentence(say: Sentences, facts: readonly Fact[]): string | null {
   const { name, value } = get(facts, "streak:");
   if (value === null || value < 2) return null;

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { listCalibrations, LOOKED_AT, type RecordSort } from "../../calibration/calibration-list-store.ts";
+import { findCalibrationPage, LOOKED_AT, type RecordSort } from "../../calibration/calibration-list-store.ts";
 import { countRuns, listRuns, listTags } from "../../calibration/runs/run-list-store.ts";
 import type { PageHeader } from "../../frame/view.ts";
 import { opsPage, type Visitor } from "../contract.ts";
@@ -31,7 +31,7 @@ export const calibrationsPage = opsPage({
     const { tableIds, problem } = await choose(sql, query.of);
     const tag = query.tag === "" ? null : query.tag;
     const [{ rows, total, page: shownPage }, running, queued, tags] = await Promise.all([
-      listCalibrations(
+      findCalibrationPage(
         sql,
         {
           tableIds,

@@ -1,4 +1,5 @@
 import type { Queryable, Transaction } from "../../db/client.ts";
+import { WINDOW_ROUNDS_MAX } from "../../forecasts/model/features.ts";
 import { forecastIdOf } from "../../forecasts/chain/forecast-id.ts";
 import { REASONS, scoreHash, scoreStrings } from "../../record/hashes.ts";
 import { lockHeads } from "../../tables/heads-store.ts";
@@ -83,8 +84,6 @@ export async function listHousesToRevise(sql: Queryable): Promise<{ house: strin
 
 /** A void forecast stays void, so that a forecast has one revision at most. */
 const FIRST_REVISION = 2;
-/** Rounds after which every window whose span has a round has ended. */
-const LONGEST_WINDOW = 400;
 
 interface Touched {
   forecastSeq: bigint;
@@ -128,7 +127,7 @@ function listTouched(tx: Transaction, tableId: number): Promise<Touched[]> {
       where table_id = ${tableId}
         and settled_seq >= d.seq
       order by settled_seq
-      limit ${LONGEST_WINDOW}
+      limit ${WINDOW_ROUNDS_MAX}
     ) s
     cross join lateral unnest(s.forecast_seqs, s.cutoff_seqs, s.features, s.statuses)
       as u (forecast_seq, cutoff_seq, feature, status)

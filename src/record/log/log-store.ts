@@ -49,7 +49,7 @@ export interface PendingStatement {
   tableId: number;
   version: bigint;
   statement: TableStatement;
-  /** Whether the log has no statement equal to it yet. */
+  /** Whether it differs from the newest statement about the table. */
   isNew: boolean;
 }
 

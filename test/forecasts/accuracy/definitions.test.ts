@@ -132,8 +132,8 @@ describe("what is summed", () => {
       { seq: 4n, ordinal: 3n, hour: 101 },
     ];
     const facts = { sets: [nextColorSet(1n)], rounds };
-    expect(sumsOf(facts)).toMatchObject({ sums: { onTimeRounds: 2n, notIssued: 1n, lateRounds: 1n } });
-    expect(sumsOf(facts, 0, 101)).toMatchObject({ sums: { onTimeRounds: 1n, notIssued: 1n, lateRounds: 0n } });
+    expect(sumsOf(facts)).toMatchObject({ sums: { receivedRounds: 2n, notIssued: 1n, lateRounds: 1n } });
+    expect(sumsOf(facts, 0, 101)).toMatchObject({ sums: { receivedRounds: 1n, notIssued: 1n, lateRounds: 0n } });
   });
 
   it("counts a window that was due with a set and not issued, and none of a feature that never had one", () => {

@@ -46,7 +46,7 @@ describe("the figures of an accuracy row", () => {
     const base = [505_000, 396_000, 99_000];
     for (const outcome of [0, 0, 1, 2]) addScore(sums, scoreNextColor(p, base, outcome));
     addPending(sums);
-    sums.onTimeRounds = 40n;
+    sums.receivedRounds = 40n;
     sums.notIssued = 3n;
     const figures = figuresOf("next_color", sums);
     expect(figures).toMatchObject({

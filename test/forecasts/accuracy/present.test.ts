@@ -140,7 +140,7 @@ function sumsOf(outcomes: number[], seq: bigint): Sums {
     addForecast(sums, { seq, hash: "ab".repeat(32) });
     addScore(sums, scoreNextColor([500_000, 400_000, 100_000], [500_000, 400_000, 100_000], outcome));
   }
-  sums.onTimeRounds = BigInt(outcomes.length + 1);
+  sums.receivedRounds = BigInt(outcomes.length + 1);
   sums.notIssued = 1n;
   return sums;
 }

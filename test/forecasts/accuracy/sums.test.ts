@@ -134,7 +134,7 @@ describe("an accuracy row", () => {
         void_operator: "0",
         pending: "1",
         sealed: "0",
-        on_time_rounds: "0",
+        received_rounds: "0",
         late_rounds: "0",
         not_issued: "0",
         sum_p: "1030000",

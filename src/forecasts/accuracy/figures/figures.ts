@@ -77,7 +77,7 @@ export function figuresOf(feature: string, sums: Sums): Figures {
     expected_rate: ratio(sums.sumP, n, PPM),
     baseline_rate: ratio(sums.sumPBase, n, PPM),
     coverage: isNextColor
-      ? ratio(sums.onTimeRounds - sums.notIssued, sums.onTimeRounds)
+      ? ratio(sums.receivedRounds - sums.notIssued, sums.receivedRounds)
       : ratio(sums.forecasts, sums.forecasts + sums.notIssued),
     not_issued: Number(sums.notIssued),
     late_rounds: isNextColor ? Number(sums.lateRounds) : null,

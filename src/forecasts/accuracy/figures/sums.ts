@@ -23,8 +23,8 @@ export const COUNTS = [
   ["pending", "pending"],
   // Settled forecasts that a cosigned checkpoint covered before the next round was requested.
   ["sealed", "sealed"],
-  // Rounds on time since the table's first forecast, received in this hour, and those of them without a forecast.
-  ["onTimeRounds", "on_time_rounds"],
+  // Rounds received in this hour since the table's first forecast, the late ones of them, and those without a forecast.
+  ["receivedRounds", "received_rounds"],
   ["lateRounds", "late_rounds"],
   ["notIssued", "not_issued"],
   ["sumP", "sum_p"],
@@ -100,7 +100,7 @@ export function emptySums(): Sums {
     voidOperator: 0n,
     pending: 0n,
     sealed: 0n,
-    onTimeRounds: 0n,
+    receivedRounds: 0n,
     lateRounds: 0n,
     notIssued: 0n,
     sumP: 0n,
