@@ -10,16 +10,14 @@ import {
   repeatedPpm,
 } from "../../src/forecasts/accuracy/figures/references.ts";
 import type { ReferenceSums } from "../../src/forecasts/accuracy/figures/reference-sums.ts";
-import { type Link, type Sums, VOID_COUNT, type VoidKind } from "../../src/forecasts/accuracy/figures/sums.ts";
+import { type Sums, VOID_COUNT, type VoidKind } from "../../src/forecasts/accuracy/figures/sums.ts";
 import { type Score, scoreNextColor, scoreWindow } from "../../src/forecasts/score/scoring.ts";
 
 const PPM_PER_BIN = 1000;
 
 /** Adds an issued forecast; its result is added by one of `addScore`, `addVoid` and `addPending`. */
-export function addForecast(sums: Sums, link: Link): void {
+export function addForecast(sums: Sums): void {
   sums.forecasts += 1n;
-  if (sums.first === null || isBefore(link, sums.first)) sums.first = link;
-  if (sums.last === null || isBefore(sums.last, link)) sums.last = link;
 }
 
 /** Adds the score of a forecast. */
@@ -129,8 +127,4 @@ function addToHistogram(sums: Sums, k: number, pPpm: number, isHit: boolean): vo
 
 function addInto(into: bigint[], values: readonly bigint[]): void {
   values.forEach((value, k) => (into[k] = (into[k] ?? 0n) + value));
-}
-
-function isBefore(a: Link, b: Link): boolean {
-  return a.seq === b.seq ? a.hash < b.hash : a.seq < b.seq;
 }

@@ -134,10 +134,10 @@ const KEYS =
   "baseline_rate coverage not_issued late_rounds voids rate_bounds withheld pending sealed z e_value log_loss baseline_log_loss brier " +
   "baseline_brier rps baseline_rps skill skill_interval_95 calibration_error calibration_error_floor reliability references";
 
-function sumsOf(outcomes: number[], seq: bigint): Sums {
+function sumsOf(outcomes: number[]): Sums {
   const sums = emptySums();
   for (const outcome of outcomes) {
-    addForecast(sums, { seq, hash: "ab".repeat(32) });
+    addForecast(sums);
     addScore(sums, scoreNextColor([500_000, 400_000, 100_000], [500_000, 400_000, 100_000], outcome));
   }
   sums.receivedRounds = BigInt(outcomes.length + 1);
@@ -159,7 +159,7 @@ const row = (start: string, end: string, sums: Sums, feature = "next_color") => 
 
 describe("what was measured", () => {
   test("is shown in the fixed shape", () => {
-    const sums = sumsOf([0, 0, 1, 2], 1n);
+    const sums = sumsOf([0, 0, 1, 2]);
     const shown = showAccuracy({ house: "a", game: "b", market: "c" }, row("s", "e", sums));
     expect(Object.keys(shown)).toEqual(KEYS.split(" "));
     expect(shown).toMatchObject({
@@ -192,9 +192,9 @@ describe("what was measured", () => {
 
   test("of a house is the sum over its tables, feature by feature, and spans all of them", () => {
     const rows = [
-      row("2026-01-02", "2026-01-03", sumsOf([0, 0], 1n)),
-      row("2026-01-02", "2026-01-03", sumsOf([1], 1n), "window:pink:80"),
-      row("2026-01-01", "2026-01-04", sumsOf([1, 2, 2], 2n)),
+      row("2026-01-02", "2026-01-03", sumsOf([0, 0])),
+      row("2026-01-02", "2026-01-03", sumsOf([1]), "window:pink:80"),
+      row("2026-01-01", "2026-01-04", sumsOf([1, 2, 2])),
     ];
     const merged = mergePeriods(rows);
     expect(merged.map(({ feature, start, end }) => ({ feature, start, end }))).toEqual([
@@ -211,7 +211,7 @@ describe("what was measured", () => {
       const references = emptyReferenceSums();
       const forecast = { basePpm: [500_000, 400_000, 100_000], horizon: 1, outcome };
       scoreReferences(references, emptyReferences(3), forecast);
-      return { ...row("s", "e", sumsOf([outcome], 1n)), references };
+      return { ...row("s", "e", sumsOf([outcome])), references };
     });
     const shown = mergePeriods(rows).map((one) => showAccuracy({ house: "a", game: null, market: null }, one));
     const third = Math.log(3); // the best constant of one round each of two colors loses ln 2

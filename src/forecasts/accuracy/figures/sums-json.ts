@@ -2,7 +2,7 @@ import { reasonOf } from "../../../errors.ts";
 import { exactInteger } from "./exact-integer.ts";
 import { PIT_BINS } from "./pit.ts";
 import { BETS_IN_TWENTIETHS } from "../../score/scoring.ts";
-import { COUNTS, emptySums, type Histogram, type Link, type Sums } from "./sums.ts";
+import { COUNTS, emptySums, type Histogram, type Sums } from "./sums.ts";
 
 /** A row as JSON: every integer a decimal string, because most JSON readers lose precision above 2^53. */
 export type SumsJson = {
@@ -13,8 +13,6 @@ export type SumsJson = {
   sum_ln_e: string[];
   pit: string[];
   histograms: Record<string, [n: string, sumP: string, hits: string]>[];
-  first: { seq: string; hash: string } | null;
-  last: { seq: string; hash: string } | null;
 };
 
 /** The row as JSON, keys always in the same order, so that equal rows are equal texts. */
@@ -30,8 +28,6 @@ export function sumsToJson(sums: Sums): SumsJson {
     histograms: sums.histograms.map((bins) =>
       Object.fromEntries([...bins].map(([index, bin]) => [index, [`${bin.n}`, `${bin.sumP}`, `${bin.hits}`]])),
     ),
-    first: sums.first && { seq: String(sums.first.seq), hash: sums.first.hash },
-    last: sums.last && { seq: String(sums.last.seq), hash: sums.last.hash },
   };
 }
 
@@ -58,8 +54,6 @@ export function sumsFromJson(json: unknown): Sums {
     sums.sumLnE = integersOf(part(row, "sum_ln_e"), BETS_IN_TWENTIETHS.length);
     sums.pit = integersOf(part(row, "pit"), 0, PIT_BINS);
     sums.histograms = listOf(part(row, "histograms")).map(histogramOf);
-    sums.first = linkOf(part(row, "first"));
-    sums.last = linkOf(part(row, "last"));
     return sums;
   } catch (error) {
     throw new Error(
@@ -71,19 +65,8 @@ export function sumsFromJson(json: unknown): Sums {
 }
 
 const COLUMNS = COUNTS.map(([, column]) => column);
-const PARTS = [
-  "counts",
-  "brier_by_color",
-  "rps_by_color",
-  "confusion",
-  "sum_ln_e",
-  "pit",
-  "histograms",
-  "first",
-  "last",
-];
+const PARTS = ["counts", "brier_by_color", "rps_by_color", "confusion", "sum_ln_e", "pit", "histograms"];
 const BIN_INDEX = /^(?:0|[1-9]\d{0,2})$/;
-const HASH = /^[0-9a-f]{64}$/;
 
 /** An object with exactly these keys, or with any keys if none are given. */
 function objectOf(json: unknown, keys?: readonly string[]): Record<string, unknown> {
@@ -115,11 +98,4 @@ function histogramOf(json: unknown): Histogram {
     histogram.set(Number(index), { n: exactInteger(n), sumP: exactInteger(sumP), hits: exactInteger(hits) });
   }
   return histogram;
-}
-
-function linkOf(json: unknown): Link | null {
-  if (json === null) return null;
-  const { seq, hash } = objectOf(json, ["seq", "hash"]);
-  if (typeof hash !== "string" || !HASH.test(hash)) throw new Error("no hash");
-  return { seq: exactInteger(seq), hash };
 }

@@ -2,7 +2,7 @@
  * An accuracy row: scores summed as integers.
  *
  * Rows are stored per table, model, feature and UTC hour of issue; longer periods and houses are sums of them. All fields
- * are sums, or a minimum or maximum, so `mergeSums` gives the same row in any order and grouping of the hours. BigInt
+ * are sums, so `mergeSums` gives the same row in any order and grouping of the hours. BigInt
  * because squares in ppm² of a long period exceed 2^53.
  */
 import { BETS_IN_TWENTIETHS } from "../../score/scoring.ts";
@@ -48,9 +48,7 @@ type Bin = { n: bigint; sumP: bigint; hits: bigint };
 /** Bins by p div 1000 ppm; empty ones are absent. */
 export type Histogram = Map<number, Bin>;
 
-/** A forecast's place in its table's chain and its hash. */
-export type Link = { seq: bigint; hash: string };
-
+/** The sums of a row. */
 export type Sums = Record<Count, bigint> & {
   /** Parts of Brier score and RPS by color, and how often each color occurred; empty for windows. */
   brierByColor: bigint[];
@@ -65,8 +63,6 @@ export type Sums = Record<Count, bigint> & {
   /** The best constant in hindsight, fitted table by table; both 0 if outcome sums are not stored. */
   bestLl: bigint;
   bestD2: bigint;
-  first: Link | null;
-  last: Link | null;
 };
 
 /** Why a forecast is void, and its count. */
@@ -122,8 +118,6 @@ export function emptySums(): Sums {
     histograms: [],
     bestLl: 0n,
     bestD2: 0n,
-    first: null,
-    last: null,
   };
 }
 
@@ -142,8 +136,6 @@ export function mergeSums(rows: Iterable<Sums>): Sums {
     row.histograms.forEach((histogram, k) => {
       for (const [index, bin] of histogram) addToBin(whole, k, index, bin);
     });
-    if (row.first !== null) whole.first = earlier(whole.first, row.first);
-    if (row.last !== null) whole.last = later(whole.last, row.last);
   }
   return whole;
 }
@@ -158,17 +150,4 @@ function addToBin(sums: Sums, k: number, index: number, add: Bin): void {
 /** Tables of one house may have different numbers of colors: a missing element counts as zero. */
 function addInto(into: bigint[], values: readonly bigint[]): void {
   values.forEach((value, k) => (into[k] = (into[k] ?? 0n) + value));
-}
-
-function earlier(a: Link | null, b: Link): Link {
-  return a === null || isBefore(b, a) ? b : a;
-}
-
-function later(a: Link | null, b: Link): Link {
-  return a === null || isBefore(a, b) ? b : a;
-}
-
-/** Links of several tables may share a seq; then the hash decides, so that the order is total. */
-function isBefore(a: Link, b: Link): boolean {
-  return a.seq === b.seq ? a.hash < b.hash : a.seq < b.seq;
 }
