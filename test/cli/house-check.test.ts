@@ -106,6 +106,25 @@ describe("house check", () => {
     expect(stdout).toContain(expected);
   });
 
+  it("reads a disabled house, also if not every table has a feed", async () => {
+    const tables = [tableEntry(), tableEntry({ market: "imported", feed: undefined })];
+    const { house, check } = await makeHouse({ enabled: false, tables });
+    house.on("/rounds", respondWith(page(812)));
+    const { code, stdout } = await check("--json");
+    expect(JSON.parse(stdout)).toMatchObject({ ok: true, tables: [{ table: "acme/crash/global", readable: 3 }] });
+    expect(code).toBe(0);
+  });
+
+  it.each([
+    ["no base_url", { base_url: undefined }, "the house acme has no base_url; there is nothing to ask"],
+    ["an unset variable", { headers: { authorization: "Bearer ${UNSET}" } }, "the house cannot be asked: "],
+  ])("refuses a disabled house with %s", async (_, changed, expected) => {
+    const { check } = await makeHouse({ enabled: false, ...changed });
+    const { code, stderr } = await check();
+    expect(stderr).toContain(expected);
+    expect(code).toBe(2);
+  });
+
   it("names the known houses if another one is requested", async () => {
     const { env } = await makeHouse();
     const { code, stderr } = await roundhouse(["house", "check", "acne"], { env });

@@ -9,6 +9,7 @@ import { type House, houseRequest } from "../../houses/house.ts";
 import { createHouseClient, ownName } from "../../houses/polling/http.ts";
 import { hasFeed, type TableSettings } from "../../houses/settings/settings.ts";
 import { findNewestNumber, loadHouse, readHouse } from "../../houses/store.ts";
+import { expandVariables } from "../../houses/settings/expand-variables.ts";
 import { colorOf } from "../../rounds/colors.ts";
 import { VERSION } from "../../version.ts";
 import type { Found } from "../session.ts";
@@ -134,11 +135,18 @@ async function findHouse({ settings, databaseUrl, running }: Found, id: string):
     throw new UsageError(`there is no house ${JSON.stringify(id)}; ${settings.HOUSES_FILE} has ${known}`);
   }
   const demoUrl = settings.DEMO_HOUSE_URL ?? running?.demo_house_url ?? stored?.baseUrl ?? null;
-  // a disabled house may have unset variables; a request needs them
-  const house = readHouse(id, { ...inFile.entry, enabled: true }, demoUrl, variables);
+  refuseUnset(inFile.entry, variables);
+  const house = readHouse(id, inFile.entry, demoUrl, variables);
   if (house.baseUrl !== null) return house;
   if (!inFile.settings.demo) throw new UsageError(`the house ${id} has no base_url; there is nothing to ask`);
   throw new Error(`the demo house ${id} is not running here; start it with \`npm start\`, or set DEMO_HOUSE_URL`);
+}
+
+/** A disabled house may have unset variables; a request needs them. */
+function refuseUnset(entry: Record<string, unknown>, variables: Variables): void {
+  const unset: string[] = [];
+  expandVariables(entry, variables, (_, message) => unset.push(message));
+  if (unset.length > 0) throw new UsageError(`the house cannot be asked: ${unset.join("; ")}`);
 }
 
 /** If each round has its own page, requests the newest stored one again: the next may not be played yet. */
