@@ -184,9 +184,10 @@ def check_accuracy(entries, table, rounds, forecasts, scores):
         is_counted = is_counted and row["hash"] != last_revision
     if is_counted:
         fail(f"expected a revision of a score of {table} with hash {last_revision}, as the log states")
-    covered = lambda entry: [entry[name] for name in ("cutoff_seq", "settled_seq", "score_revision_hash")]
-    rows = [row for entry in found if covered(entry) == covered(stated) for row in entry["rows"]]
-    for expected in rows:
+    covered = lambda entry: [entry.get(name) for name in ("cutoff_seq", "settled_seq", "score_revision_hash")]
+    together = [entry for entry in found if covered(entry) == covered(stated)]
+    rows = {(row["model"], row["feature"]): row for entry in together for row in entry["rows"]}
+    for expected in rows.values():
         own = [f for f in forecasts if (f["model"], f["feature"]) == (expected["model"], expected["feature"])]
         own = [f for f in own if seqs.get(f["cutoff_round_id"], math.inf) <= int(stated["cutoff_seq"])]
         ended = [(f, newest[f["forecast_id"]]) for f in own if f["forecast_id"] in newest]

@@ -42,8 +42,6 @@ const ASKING_MS = 40_000;
 const LEASE_MS = TIMEOUT_MS + 2_000;
 /** Rounds asked for in a page. */
 const PAGE = 100;
-/** Shown with a gap that was given up; the runs of the queue have the errors. */
-const FAILED = "an error of ours; the failed runs of backfill-gap have it";
 /** A time for requests that are never sent. */
 const EPOCH = "1970-01-01T00:00:00Z";
 
@@ -52,8 +50,8 @@ const EPOCH = "1970-01-01T00:00:00Z";
  * is possible, the gap is given up with the reason.
  *
  * One gap of a house at a time. All rounds are stored as late: they are shown, but no model learns from them and no forecast
- * is settled by them. The position is stored with the gap, so that another run can continue. A run that fails counts as an
- * attempt, and releases the gap.
+ * is settled by them. The position is stored with the gap, so that another run can continue. A run that fails by an
+ * error of ours releases the gap, which then waits longer each time.
  */
 const backfillGap = job({
   name: "backfill-gap",
@@ -91,8 +89,10 @@ async function tryToFill(context: JobContext, gap: Gap): Promise<Counts> {
   } catch (error) {
     // a throttled run has put it back; without a database its lease expires
     if (error instanceof ThrottledError || !(signal.aborted || isOwnFault(error))) throw error;
-    if (ending.aborted) await putGapBack(sql, gap.id, { waitMs: 0, attempts, cursor, page });
-    else await failAttempt(context, gap, FAILED, cursor === null ? null : { beforeId: cursor, page });
+    // never given up for it: after the mend its rounds are requested
+    const failed = ending.aborted ? attempts : Math.min(attempts + 1, MOST_ATTEMPTS - 1);
+    const waitMs = ending.aborted ? 0 : waitAfterAttempts(failed);
+    await putGapBack(sql, gap, { waitMs, attempts: failed, cursor, page });
     throw error;
   }
 }
@@ -144,14 +144,14 @@ async function askHouse(context: JobContext, gap: Gap, house: House, settings: T
       await endGap(sql, gap, { state: "filled" });
       return { ...counts, filled: 1 };
     case "wait":
-      await putGapBack(sql, gap.id, { waitMs: end.waitMs, attempts: gap.attempts, ...cursorOf(end.at) });
+      await putGapBack(sql, gap, { waitMs: end.waitMs, attempts: gap.attempts, ...cursorOf(end.at) });
       return { ...counts, waiting: 1 };
     case "failed":
       if (end.retryAfterMs !== null) await holdHouse(sql, gap.tableId, end.retryAfterMs);
       return { ...counts, ...(await failAttempt(context, gap, end.reason, end.at)) };
     case "later":
       // a run that found nothing counts as an attempt: a house that repeats itself must not be asked forever
-      await putGapBack(sql, gap.id, {
+      await putGapBack(sql, gap, {
         waitMs: 0,
         heldMs: pauseMs, // the house's other gaps wait as well
         attempts: gap.attempts + (end.inCircles ? 1 : 0),
@@ -208,7 +208,7 @@ async function failAttempt(
 ): Promise<Counts> {
   const attempts = gap.attempts + 1;
   if (attempts >= MOST_ATTEMPTS) return giveUp(context, gap, reason);
-  await putGapBack(context.sql, gap.id, { waitMs: waitAfterAttempts(attempts), attempts, ...cursorOf(at) });
+  await putGapBack(context.sql, gap, { waitMs: waitAfterAttempts(attempts), attempts, ...cursorOf(at) });
   return { failed: 1 };
 }
 

@@ -112,7 +112,7 @@ create table calibration_runs (
 );
 comment on table calibration_runs is 'replays that were requested and their outcome; at most one rolling run of a table is open';
 comment on column calibration_runs.epoch is
-  'attempts at a manual run so far; what a process of an earlier attempt still writes is refused';
+  'attempts at a run so far; what a process of an earlier attempt still writes is refused';
 comment on column calibration_runs.revision_id is 'the newest revision of the table when a manual run was requested';
 comment on column calibration_runs.seen_seq is
   'as in calibrations: not null for a run by the number of the round id, which its from_seq, to_seq and at_seq are then';

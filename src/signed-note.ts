@@ -104,9 +104,13 @@ export function cosignedAt(note: string, key: VerifierKey): number | null {
   return times.length === 0 ? null : Math.min(...times);
 }
 
-/** Whether a note has a signature of another key than the given ones; it cannot be checked. */
-export function hasOtherSignature(note: string, keys: readonly VerifierKey[]): boolean {
-  return splitNote(note).lines.some((line) => keys.every((key) => signatureOf(line, key) === null));
+/** Whether a note has a cosignature at this time by another key than the given ones; it cannot be checked. */
+export function hasOtherCosignature(note: string, keys: readonly VerifierKey[], seconds: number): boolean {
+  return splitNote(note).lines.some((line) => {
+    if (keys.some((key) => signatureOf(line, key) !== null)) return false;
+    const bytes = Buffer.from(SIGNATURE.exec(line)?.groups?.["base64"] ?? "", "base64").subarray(4); // after the id of its key
+    return bytes.length === 8 + ED25519_BYTES && Number(bytes.readBigUInt64BE()) === seconds;
+  });
 }
 
 /** Parses the checkpoint in a note, without checking signatures. @throws Error on another form */

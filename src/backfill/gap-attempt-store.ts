@@ -20,6 +20,8 @@ export interface Gap {
   cursorRoundId: string | null;
   /** Pages read so far, if the house counts pages from the newest. */
   cursorPage: number;
+  /** When its lease expires: the fencing token of the run. */
+  leaseUntil: string;
 }
 
 /**
@@ -65,18 +67,19 @@ export async function takeGap(sql: Sql, id: bigint, leaseMs: number): Promise<Ga
         g.before_round_id as "beforeRoundId",
         g.attempts,
         g.cursor_round_id as "cursorRoundId",
-        g.cursor_page as "cursorPage"`;
+        g.cursor_page as "cursorPage",
+        g.lease_until::text as "leaseUntil"`;
     return gap ?? null;
   });
 }
 
 /**
- * Releases a gap, to be resumed after `waitMs` from `cursor` or `page`. `attempts` counts complete failures. No gap of its
- * house is taken for `heldMs`.
+ * Releases a gap, to be resumed after `waitMs` from `cursor` or `page`, unless another run has taken it. `attempts` counts
+ * complete failures. No gap of its house is taken for `heldMs`.
  */
 export async function putGapBack(
   sql: Sql,
-  id: bigint,
+  { id, leaseUntil }: Pick<Gap, "id" | "leaseUntil">,
   next: { waitMs: number; heldMs?: number; attempts: number; cursor: string | null; page?: number },
 ): Promise<void> {
   await sql`
@@ -88,7 +91,8 @@ export async function putGapBack(
       cursor_page = ${next.page ?? 0},
       next_attempt_at = clock_timestamp() + ${next.waitMs} * interval '1 millisecond'
     where id = ${id}
-      and state = 'open'`;
+      and state = 'open'
+      and lease_until = ${leaseUntil}::timestamptz`;
 }
 
 /** Closes an open gap: given up with the reason, or filled. */

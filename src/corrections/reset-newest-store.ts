@@ -41,15 +41,19 @@ export async function saveReset(
     update gaps g
     set
       to_number = ${after},
-      missing = g.filled + absent.n,
-      state = case absent.n when 0 then 'filled' else 'open' end,
-      closed_at = case absent.n when 0 then clock_timestamp() end
+      filled = least(g.filled, counts.numbers - counts.absent), -- rounds above the new number no longer count
+      missing = least(g.filled, counts.numbers - counts.absent) + counts.absent,
+      state = case counts.absent when 0 then 'filled' else 'open' end,
+      closed_at = case counts.absent when 0 then clock_timestamp() end
     from gaps cut
     cross join lateral (
-      select count(*) as n
+      select
+        count(*) as numbers,
+        count(*) filter (
+          where not exists (select from rounds where table_id = cut.table_id and round_id = number::text)
+        ) as absent
       from generate_series(cut.from_number, ${after}::bigint) as number
-      where not exists (select from rounds where table_id = cut.table_id and round_id = number::text)
-    ) absent
+    ) counts
     where g.id = cut.id
       and cut.table_id = ${tableId}
       and cut.state = 'open'

@@ -1,3 +1,4 @@
+import { ENDED_KEPT_DAYS } from "../mail/limits.ts";
 import {
   CALIBRATIONS_KEPT,
   CALL_MINUTES_KEPT_DAYS,
@@ -97,7 +98,7 @@ export const RETENTION: Readonly<Record<string, Retention>> = {
   queue_controls: bounded("one a queue"),
   alerts: pruned(`${SETTLED_KEPT_DAYS} days after it closed`),
   snoozes: pruned("30 days after its end", "its writer"),
-  alert_mails: pruned("30 days"),
+  alert_mails: pruned(`${ENDED_KEPT_DAYS} days`),
   staff_webhook_failure: bounded("one"),
   migrations: bounded("one a file of sql/"),
   audit_log: forever("who did what, a chain of hashes"),
@@ -149,6 +150,6 @@ export const RETENTION: Readonly<Record<string, Retention>> = {
   mail_tokens: pruned("a day after their end"),
   legal_texts: forever("what someone agreed to, as it read"),
   consents: forever("who agreed to what"),
-  mails: pruned("30 days after they were sent or given up"),
+  mails: pruned(`${ENDED_KEPT_DAYS} days after they were sent or given up`),
   mail_failures: bounded("one"),
 };

@@ -178,6 +178,7 @@ export async function whyNotReversible(tx: Queryable, id: bigint): Promise<strin
         from bank_lines l
         join ledger_transactions back on back.reverses = l.credit_transaction_id
         where l.suspense_transaction_id = t.id
+          and not exists (select from ledger_transactions again where again.reverses = back.id)
       ) as "isUnplaced",
       (
         select c.purchase_id

@@ -8,6 +8,7 @@ import {
   type PackedBody,
   type ReadResponse as ReadItems,
 } from "../rounds/read-response.ts";
+import { ThreadBusyError } from "../thread.ts";
 import { writePass } from "./add.ts";
 import { joinPasses } from "./compute/join.ts";
 import { idsToLookUp } from "./compute/known-rounds.ts";
@@ -44,6 +45,7 @@ const FIRST_ATTEMPT: Attempt = { tries: 1, isAlone: false, mayIssue: true, all: 
 /** The next attempt after an error. @throws the error, if there is none */
 function nextAttempt(attempt: Attempt, error: unknown): Attempt {
   if (attempt.tries === MOST_TRIES || isConnectionError(error) || !isOwnFault(error)) throw error;
+  if (error instanceof ThreadBusyError) throw error; // nothing is wrong with the payload
   const refusal = refusalOf(error);
   if (refusal === "moved") return attempt; // another process was first, perhaps with these payloads
   const next = { ...attempt, tries: attempt.tries + 1 };

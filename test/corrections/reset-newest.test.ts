@@ -68,6 +68,18 @@ it("keeps the part of a gap below the number: a round that is missing there is s
   expect((await verify(sql, { tableId: table.id })).first_failure).toBeNull();
 });
 
+it("counts no round above the number for the part of the gap below it", async () => {
+  const table = await makeTable(sql);
+  await take(table, 100, 99);
+  await take(table, WRONG, 100);
+  await take(table, WRONG + 1, WRONG);
+  for (const id of [101, 102, 104, 105, 106]) await take(table, id, 100);
+  expect(await reset(table, 104n)).toMatchObject({ ok: true });
+  expect(
+    await sql`select from_number, to_number, missing, filled, state from gaps where table_id = ${table.id}`,
+  ).toEqual([{ from_number: 101n, to_number: 104n, missing: 4n, filled: 3n, state: "open" }]);
+});
+
 it("is refused upwards, without a late round as evidence, and if ids are not consecutive", async () => {
   const table = await makeTable(sql);
   await take(table, 1_006, 1_005);

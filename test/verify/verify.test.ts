@@ -103,13 +103,17 @@ describe("verify", () => {
     await isFine();
   });
 
-  test("accepts an instant crash in a form that the houses file no longer has", async () => {
+  test("accepts an instant crash in a form that the houses file no longer has, but no other result as one", async () => {
     const world = await createWorld();
     await world.play([150, 100]);
-    await world.sql.begin(async (tx) => {
-      await tx`set local session_replication_role = replica`;
-      await tx`update rounds set raw_value = 'bust' where table_id = ${world.tableId} and hundredths = 100`;
-    });
-    expect(await verify(world.sql, { tableId: world.tableId })).toMatchObject({ ok: true });
+    const verifyWith = async (raw: string) => {
+      await world.sql.begin(async (tx) => {
+        await tx`set local session_replication_role = replica`;
+        await tx`update rounds set raw_value = ${raw} where table_id = ${world.tableId} and hundredths = 100`;
+      });
+      return verify(world.sql, { tableId: world.tableId });
+    };
+    expect(await verifyWith("bust")).toMatchObject({ ok: true });
+    expect(await verifyWith("57.3")).toMatchObject({ ok: false, first_failure: { expected: "5730 hundredths from 57.3" } });
   });
 });

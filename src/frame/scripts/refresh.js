@@ -19,13 +19,16 @@
     return options.some((option, at) => option.selected !== (isFirst ? at === 0 : option.defaultSelected));
   }
 
+  function hasUnsavedInput(part) {
+    return [...part.querySelectorAll("input, select, textarea")].some(isEdited);
+  }
+
   /** A part is not replaced while it has unsaved input, selected text, or something open or focused. */
   function isBusy(part) {
     const focused = document.activeElement;
     const isInForm = focused !== null && part.contains(focused) && focused.closest("form, details, dialog, summary");
     const isOpen = part.querySelector("details[open], dialog[open]") !== null;
-    const isUnsaved = [...part.querySelectorAll("input, select, textarea")].some(isEdited);
-    return Boolean(isInForm) || isOpen || isUnsaved || String(document.getSelection() ?? "") !== "";
+    return Boolean(isInForm) || isOpen || hasUnsavedInput(part) || String(document.getSelection() ?? "") !== "";
   }
 
   function markStale(reason) {
@@ -45,7 +48,11 @@
   }
 
   async function refresh() {
-    if (isLoading || document.hidden || parts().every(isBusy)) return;
+    if (isLoading || document.hidden) return;
+    if (parts().every(isBusy)) {
+      if (parts().every(hasUnsavedInput)) markStale("not refreshed, since it has unsaved input");
+      return;
+    }
     isLoading = true;
     try {
       const response = await fetch(location.href, { headers: { "X-Refresh": "1" }, redirect: "manual" });

@@ -52,7 +52,7 @@ export async function requestTables(
   const mayContinue = () => !signal.aborted && !options.budget.isSpent() && hasTime();
 
   const requestOnce = async (tables: readonly LeasedTable[], ask: FeedRequest): Promise<RequestedTable[]> => {
-    isLeft = isLeft.then(async (before) => before && (await options.mayRequest?.()) !== false);
+    isLeft = isLeft.then(async (before) => before && hasTime() && (await options.mayRequest?.()) !== false);
     if (!(await isLeft) || !hasTime()) return []; // the house did not cause a wait for its budget
     const leftMs = Math.ceil(endMs - options.elapsedMs());
     const responses = await send(http, house, tables, ask, { ...options, timeoutMs: leftMs }, signal);
@@ -88,7 +88,8 @@ export async function requestTables(
       await ask(request);
     }
   };
-  await Promise.all(firsts.map(continueWith));
+  const ends = await Promise.allSettled(firsts.map(continueWith)); // all, since the caller may release the lease then
+  for (const end of ends) if (end.status === "rejected") throw end.reason;
   return requested;
 }
 

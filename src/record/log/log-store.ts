@@ -360,7 +360,7 @@ export async function findCoveringEntry(
       and e.forecast_seq >= ${seq}
       and e.index < c.size
       and cutoff_of_forecast(e.table_id, ${seq}) is not null
-    order by e.forecast_seq, e.log_id, e.index
+    order by e.forecast_seq, e.log_id desc, e.index
     limit 1`;
   return row ?? null;
 }

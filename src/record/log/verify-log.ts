@@ -5,7 +5,7 @@ import { findTile, listEntries, listLogs, type Log, tileReader } from "./log-sto
 import {
   type Checkpoint,
   cosignedAt,
-  hasOtherSignature,
+  hasOtherCosignature,
   openCheckpoint,
   readCheckpoint,
   type VerifierKey,
@@ -161,7 +161,7 @@ async function verifyCheckpoints(tx: Transaction, log: Log, witnesses: readonly 
       const earliest = times.length === 0 ? null : Math.min(...times);
       // the earliest may be that of a witness that was removed from the configuration
       const isEarlier = cosignedSeconds !== null && (earliest === null || cosignedSeconds < earliest);
-      if (isEarlier && !hasOtherSignature(note, [keyOf(log), ...keys]))
+      if (isEarlier && !hasOtherCosignature(note, [keyOf(log), ...keys], cosignedSeconds))
         return fail(earliest === null ? "no cosignature" : `cosigned at ${earliest}`, `cosigned at ${cosignedSeconds}`);
     }
     const last = page.at(-1);

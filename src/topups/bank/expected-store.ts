@@ -41,6 +41,7 @@ export async function announceTransfer(
     from topups
     where account_id = ${accountId}
       and method = 'bank'
+      and details ? 'announced'
       and requested_at > clock_timestamp() - interval '1 day'`;
   if (made !== undefined && made.today >= MOST_A_DAY) {
     const problem = `You announced ${MOST_A_DAY} transfers within a day, the most there may be. Use the reference of one of them, or try again tomorrow.`;

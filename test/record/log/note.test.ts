@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import {
   cosign,
   cosignedAt,
+  hasOtherCosignature,
   openCheckpoint,
   parseVerifierKey,
   readCheckpoint,
@@ -55,6 +56,9 @@ describe("a signed note", () => {
     const cosigned = note + cosign(note, witness, 1_700_000_000);
     expect(cosignedAt(cosigned, parseVerifierKey(verifierKeyText(witness)))).toBe(1_700_000_000);
     expect(cosignedAt(cosigned.replace("42", "43"), witness)).toBeNull();
+    expect(hasOtherCosignature(cosigned, [], 1_700_000_000)).toBe(true);
+    expect(hasOtherCosignature(cosigned, [], 1_699_999_999)).toBe(false);
+    expect(hasOtherCosignature(cosigned, [witness], 1_700_000_000)).toBe(false);
   });
 
   test("names a wrong verifier key", () => {
