@@ -152,7 +152,8 @@ describe("a page that is live", () => {
       globalThis.fetch = (...given) => (globalThis.loads += 1, fetch(...given));
       document.querySelector("main").insertAdjacentHTML(
         "afterbegin", "<div class='toast' data-toast><span role='status'>done</span></div>"
-      );`);
+      );
+      document.body.insertAdjacentHTML("beforeend", "<span data-refresh-note></span>");`);
     const before = await page.locator("main p").first().textContent();
     await eventually(async () => (await page.locator("main p").first().textContent()) !== before);
     expect(await page.getByRole("status").allTextContents()).toEqual(["done"]);
@@ -171,6 +172,7 @@ describe("a page that is live", () => {
         document.dispatchEvent(new Event("visibilitychange")); // loads immediately, unless a part is busy
         globalThis.loads - before;`);
       expect([control, loads]).toEqual([control, 0]);
+      expect(await page.locator("[data-refresh-note]").last().textContent()).toContain("it has unsaved input");
       await page.evaluate("document.querySelector('#note').reset()");
       await page.locator("#note").waitFor({ state: "detached" });
     }
