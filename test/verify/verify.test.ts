@@ -114,6 +114,9 @@ describe("verify", () => {
       return verify(world.sql, { tableId: world.tableId });
     };
     expect(await verifyWith("bust")).toMatchObject({ ok: true });
-    expect(await verifyWith("57.3")).toMatchObject({ ok: false, first_failure: { expected: "5730 hundredths from 57.3" } });
+    expect(await verifyWith("57.3")).toMatchObject({
+      ok: false,
+      first_failure: { expected: "5730 hundredths from 57.3" },
+    });
   });
 });
