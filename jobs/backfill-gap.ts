@@ -40,6 +40,11 @@ const TIMEOUT_MS = 60_000;
 const ASKING_MS = 40_000;
 /** A run that is killed keeps its gap no longer than it could have worked on it. */
 const LEASE_MS = TIMEOUT_MS + 2_000;
+/**
+ * Errors of ours count as this many attempts at most, with 20 minutes between them: they must not use up those of the house,
+ * since after a mend its rounds are requested.
+ */
+const MOST_OWN_FAULTS = MOST_ATTEMPTS - 2;
 /** Rounds asked for in a page. */
 const PAGE = 100;
 /** A time for requests that are never sent. */
@@ -89,8 +94,7 @@ async function tryToFill(context: JobContext, gap: Gap): Promise<Counts> {
   } catch (error) {
     // a throttled run has put it back; without a database its lease expires
     if (error instanceof ThrottledError || !(signal.aborted || isOwnFault(error))) throw error;
-    // never given up for it: after the mend its rounds are requested
-    const failed = ending.aborted ? attempts : Math.min(attempts + 1, MOST_ATTEMPTS - 1);
+    const failed = ending.aborted ? attempts : Math.max(attempts, Math.min(attempts + 1, MOST_OWN_FAULTS));
     const waitMs = ending.aborted ? 0 : waitAfterAttempts(failed);
     await putGapBack(sql, gap, { waitMs, attempts: failed, cursor, page });
     throw error;

@@ -7,6 +7,7 @@ import { SALT, TERMINATING_HASH } from "../../src/demo/bustabit-v2.ts";
 import { createTrueChain } from "../../src/demo/true-chain.ts";
 import { createHouseClient } from "../../src/houses/polling/http.ts";
 import { createPasses, type Passes } from "../../src/pass/passes.ts";
+import { putGapBack, takeGap } from "../../src/backfill/gap-attempt-store.ts";
 import { giveUpGap, openGapAgain } from "../../src/corrections/close-gap.ts";
 import { expireNotices } from "../../src/rounds/notices/notices-store.ts";
 import { addLateRounds } from "../forecasts/world.ts";
@@ -492,6 +493,22 @@ describe("backfill-gap", () => {
       await sql`select state, attempts, next_attempt_at > clock_timestamp() as waits from gaps where id = 1`;
     expect(first).toEqual({ state: "open", attempts: 1, waits: true });
     expect(await run("2")).toMatchObject({ filled: 1 });
+    await sql`update gaps set attempts = 6, next_attempt_at = clock_timestamp() where id = 1`;
+    await expect(run("1")).rejects.toThrow();
+    expect(await sql`select state, attempts from gaps where id = 1`).toEqual([{ state: "open", attempts: 6 }]);
+  });
+
+  it("puts no gap back that another run has taken", async () => {
+    const table = await counted();
+    await take(table, items(1, 1), items(3, 3));
+    const first = await takeGap(sql, 1n, 0);
+    const second = await takeGap(sql, 1n, 60_000);
+    if (first === null || second === null) throw new Error("expected the gap to be free");
+    const next = { waitMs: 0, attempts: 5, cursor: null };
+    await putGapBack(sql, first, next);
+    expect(await gapRow()).toMatchObject({ attempts: 0 });
+    await putGapBack(sql, second, next);
+    expect(await gapRow()).toMatchObject({ attempts: 5 });
   });
 
   it("closes a gap whose rounds were imported, however many they are", async () => {
