@@ -1,6 +1,7 @@
 import { mkdirSync } from "node:fs";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { eventually } from "../support/eventually.ts";
 import { createAccount, createKey } from "../../src/callers/store.ts";
 import { connect } from "../../src/db/client.ts";
 import { runWaitingCalibration } from "../../src/calibration/manual-calibration.ts";
@@ -112,7 +113,7 @@ describe("data staff in a browser", () => {
     await page.getByRole("status").waitFor();
     await letGo();
     expect(await working).toBe("cancelled");
-    await page.reload();
+    await eventually(() => page.reload()); // the page may be reloading itself
     await look(page, "run-cancelled");
     await page.getByLabel("Reason to resume").fill("no, the right one");
     await page.getByRole("button", { name: "Resume run" }).click();
