@@ -10,7 +10,7 @@ import { sevenDigits } from "./compute/times.ts";
 const KIND = "payload_differs";
 
 /**
- * Reads a random payload of a house from the last hour again and compares its rounds with the stored ones. A difference
+ * Reads a random payload of a table's last hour again and compares its rounds with the stored ones. A difference
  * raises an alert: the parser, a cached state or a row is wrong. While such an alert is open, its payload is compared
  * instead; the alert closes when it no longer differs, or when it was read again.
  */

@@ -111,15 +111,16 @@ export async function maySettle(sql: Queryable): Promise<boolean> {
 /** A payload of a poll that was read, to be compared with the rounds that are stored of it. */
 export type ReadPayload = Pick<UnreadPayload, "receivedAt" | "path" | "sha256" | "body"> & { tableId: number };
 
-/** A payload of a house that was read: one at random of those of the last hour, null when there is none. */
+/** A payload of a house that was read: the next one after a random time of the hour before a table's last response, null when there is none. */
 export async function findReadPayload(sql: Queryable, house: string): Promise<ReadPayload | null> {
   return readPayloadOf(
     await sql<ReadPayloadRow[]>`
-    with one as (
-      select id
-      from tables
-      where house_id = ${house}
-        and enabled
+    with one as materialized (
+      select t.id, h.responded_at - random() * interval '1 hour' as after
+      from tables t
+      join table_heads h on h.table_id = t.id
+      where t.house_id = ${house}
+        and t.enabled
       order by random()
       limit 1
     )
@@ -129,7 +130,7 @@ export async function findReadPayload(sql: Queryable, house: string): Promise<Re
       select *
       from payloads
       where table_id = one.id
-        and received_at > clock_timestamp() - random() * interval '1 hour'
+        and received_at > one.after
         and ${isComparable(sql)}
       order by received_at
       limit 1
