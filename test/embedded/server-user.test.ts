@@ -4,14 +4,14 @@ import postgres from "postgres";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { startPostgres } from "../../src/embedded/postgres.ts";
 import { preparePostgres } from "../../src/embedded/postgres-binaries.ts";
-import { makeFolder, processesOf } from "./world.ts";
+import { keepLines, makeFolder, processesOf } from "./world.ts";
 
 /** An account that every system has, as a person's would be. */
 const SOMEBODY = 1;
 
 async function start(dataDir: string, reach: { farFolder?: string } = {}) {
   const said: string[] = [];
-  const server = await startPostgres({ dataDir, say: (line) => said.push(line), durable: false, reach });
+  const server = await startPostgres({ dataDir, say: keepLines(said), durable: false, reach });
   onTestFinished(() => server.stop());
   const sql = postgres(server.url, { max: 1, onnotice: () => undefined });
   try {

@@ -7,7 +7,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { findPrograms } from "../../src/embedded/process.ts";
 import { startServers } from "../../src/embedded/servers.ts";
 import { eventually } from "../support/eventually.ts";
-import { makeFolder, processesOf, startHolder } from "./world.ts";
+import { keepLines, makeFolder, processesOf, startHolder } from "./world.ts";
 
 /** Where /proc tells what runs. */
 const LINUX = process.platform === "linux";
@@ -20,7 +20,7 @@ type Given = Partial<Parameters<typeof startServers>[0]>;
 
 async function start(dataDir: string, given: Given = {}) {
   const said: string[] = [];
-  const servers = await startServers({ dataDir, durable: false, ...given, say: (line) => said.push(line) });
+  const servers = await startServers({ dataDir, durable: false, ...given, say: keepLines(said) });
   onTestFinished(() => servers.stop());
   return { ...servers, said };
 }

@@ -69,3 +69,10 @@ export async function processesOf(folder: string): Promise<Map<number, string>> 
   }
   return found;
 }
+
+/** Keeps what servers state, except that they start slowly, which a busy machine decides. */
+export function keepLines(said: string[]): (line: string) => void {
+  return (line) => {
+    if (!line.includes("is still starting")) said.push(line);
+  };
+}
