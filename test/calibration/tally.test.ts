@@ -65,7 +65,7 @@ describe("a tally gives the very sums of scoring and addScore", () => {
   test("past what a double can hold", () => {
     const worst = scoreWindow(1, 999_999, true);
     const windows = Array.from({ length: 20_000 }, (): Window => [1, 999_999, true]);
-    expect(worst.d ** 2 * windows.length).toBeGreaterThan(Number.MAX_SAFE_INTEGER * 100);
+    expect(worst.brier * windows.length).toBeGreaterThan(Number.MAX_SAFE_INTEGER * 2);
     expect(sumsToJson(talliedWindows(windows))).toEqual(sumsToJson(summed(windows.map(() => worst))));
   });
 

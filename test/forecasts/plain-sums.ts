@@ -33,14 +33,11 @@ export function addScore(sums: Sums, score: Score): void {
   sums.sumRpsBase += BigInt(score.rpsBase);
   sums.sumLl += BigInt(score.ll);
   sums.sumLlBase += BigInt(score.llBase);
-  sums.sumD += BigInt(score.d);
-  sums.sumD2 += BigInt(score.d) * BigInt(score.d);
   addInto(sums.sumLnE, score.lnE.map(BigInt));
   if (score.kind === "window") {
     addToHistogram(sums, 0, score.pPpm, score.hit);
     return;
   }
-  if (score.hit) sums.top1Hits += 1n;
   addInto(sums.brierByColor, score.brierByColor.map(BigInt));
   addInto(sums.rpsByColor, score.rpsByColor.map(BigInt));
   addInto(
@@ -99,9 +96,6 @@ function addToReference(row: ReferenceSums[Reference], score: Score): void {
   row.sumPq += BigInt(score.pq);
   row.sumBrier += BigInt(score.brier);
   row.sumLl += BigInt(score.ll);
-  row.sumLlBase += BigInt(score.llBase);
-  row.sumD += BigInt(score.d);
-  row.sumD2 += BigInt(score.d) * BigInt(score.d);
 }
 
 /**

@@ -28,7 +28,6 @@ const FIELDS = [
   "forecasts",
   "n",
   "hits",
-  "top1Hits",
   "voidGap",
   "sumP",
   "sumPBase",
@@ -39,16 +38,12 @@ const FIELDS = [
   "sumRpsBase",
   "sumLl",
   "sumLlBase",
-  "sumD",
-  "sumD2",
 ] as const;
 const AT = Object.fromEntries(FIELDS.map((name, index) => [name, index])) as Record<(typeof FIELDS)[number], number>;
 const BETS = BETS_IN_TWENTIETHS.length;
 
 /** The greatest term is an RPS of eight colors, 7·10¹²: a thousand of them stay below 2^53 (9·10¹⁵). */
 const HELD_MAX = 1000;
-/** Squares of d reach 2·10¹⁴: from here on the next one might not fit. */
-const D2_MAX = 2 ** 52;
 
 const BINS = 1000;
 const PPM_PER_BIN = 1000;
@@ -108,7 +103,6 @@ export function tallyNextColor(
     tallyStatement(tally, k, pPpm[k]!, k === outcome);
   }
   fast[FIELDS.length + 2 * colors + outcome]! += 1;
-  if (hit) fast[AT.top1Hits]! += 1;
   fast[AT.sumBrier]! += brier;
   fast[AT.sumBrierBase]! += brierBase;
   fast[AT.sumRps]! += rps;
@@ -133,7 +127,6 @@ export function tallyWindow(tally: Tally, pPpm: number, basePpm: number, hit: bo
 /** The common part of both kinds: probabilities of the hit, losses, and gains of the bets. */
 function tallyScored(tally: Tally, p: number, base: number, hit: boolean, ll: number, llBase: number): void {
   const { fast, colors } = tally;
-  const d = llBase - ll;
   fast[AT.n]! += 1;
   if (hit) fast[AT.hits]! += 1;
   fast[AT.sumP]! += p;
@@ -141,8 +134,6 @@ function tallyScored(tally: Tally, p: number, base: number, hit: boolean, ll: nu
   fast[AT.sumPq]! += p * (PPM - p);
   fast[AT.sumLl]! += ll;
   fast[AT.sumLlBase]! += llBase;
-  fast[AT.sumD]! += d;
-  fast[AT.sumD2]! += d * d;
   const bets = FIELDS.length + 3 * colors;
   const surprise = (hit ? PPM : 0) - p;
   for (let i = 0; i < BETS; i++) {
@@ -150,7 +141,7 @@ function tallyScored(tally: Tally, p: number, base: number, hit: boolean, ll: nu
     fast[bets + i]! += Math.floor(Math.log(stake) * PPM + 0.5);
   }
   tally.held += 1;
-  if (tally.held >= HELD_MAX || fast[AT.sumD2]! > D2_MAX) settle(tally);
+  if (tally.held >= HELD_MAX) settle(tally);
 }
 
 /** Adds a finished wait for the top color. */

@@ -148,12 +148,11 @@ function addScore(sums: SumVector, score: Score, horizon: number, sign: 1n | -1n
   add(KEY.sumBrierBase, score.brierBase);
   add(KEY.sumLl, score.ll);
   add(KEY.sumLlBase, score.llBase);
-  addTo(sums, KEY.sumD2, sign * square(score.d));
   for (const [bet, gain] of score.lnE.entries()) add(KEY.firstLnE + bet, gain);
   const outcome = outcomeKey(score.kind === "window" ? windowOutcome(horizon, score.hit) : score.outcome);
   add(outcome, 1);
   add(outcome + 1, score.ll);
-  addTo(sums, outcome + 2, sign * square(score.ll));
+  addTo(sums, outcome + 2, sign * BigInt(score.ll) ** 2n);
   const addToBin = (color: number, pPpm: number, isHit: boolean) => {
     const bin = binKey(color, Math.min(BINS - 1, Math.floor(pPpm / 1000)));
     add(bin, 1);
@@ -170,15 +169,10 @@ function addScore(sums: SumVector, score: Score, horizon: number, sign: 1n | -1n
 
 /** In the order of `REFERENCE_SUMS`. */
 function addReference(sums: SumVector, first: number, score: Score, sign: 1n | -1n): void {
-  const { hit, pPpm, pq, brier, ll, llBase } = score;
-  for (const [place, value] of [1, Number(hit), pPpm, pq, brier, ll, llBase].entries()) {
+  const { hit, pPpm, pq, brier, ll } = score;
+  for (const [place, value] of [1, Number(hit), pPpm, pq, brier, ll].entries()) {
     addTo(sums, first + place, sign * BigInt(value));
   }
-  addTo(sums, first + 7, sign * square(score.d));
-}
-
-function square(value: number): bigint {
-  return BigInt(value) * BigInt(value);
 }
 
 /**

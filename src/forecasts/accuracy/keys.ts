@@ -1,7 +1,8 @@
 /** Which key of a sum vector holds what. Changing a key is a new format of `sum-vector.ts`. */
 import { BETS_IN_TWENTIETHS } from "../score/scoring.ts";
+import { REFERENCE_SUMS } from "./figures/reference-sums.ts";
 
-/** Counts and sums: ppm for p, ppm² for pq, Brier and RPS, micro-nats for log losses and `d` (baseline minus forecast). */
+/** Counts and sums: ppm for p, ppm² for pq, Brier and RPS, micro-nats for log losses. */
 export const KEY = {
   /** Forecasts issued; those not scored and not void are pending. */
   forecasts: 0,
@@ -25,11 +26,10 @@ export const KEY = {
   sumRpsBase: 17,
   sumLl: 18,
   sumLlBase: 19,
-  sumD2: 20,
   /** One key per bet of the calibration e-value. */
-  firstLnE: 21,
+  firstLnE: 20,
   /** See `referenceKey`. */
-  firstReference: 21 + BETS_IN_TWENTIETHS.length,
+  firstReference: 20 + BETS_IN_TWENTIETHS.length,
   /** Forecasts settled that a cosigned checkpoint of the log covered before the first round after them was requested. */
   sealed: 60,
   /** One key per color of next_color. */
@@ -52,9 +52,6 @@ export function voidKey(reason: number): number {
     );
   return KEY.firstVoid + reason - 1;
 }
-
-/** What is summed of a reference, in order, in the units of `KEY`. */
-export const REFERENCE_SUMS = ["n", "hits", "sumP", "sumPq", "sumBrier", "sumLl", "sumLlBase", "sumD2"] as const;
 
 /** The first key of a reference, by its place in `REFERENCES`; the order of the others is that of `REFERENCE_SUMS`. */
 export function referenceKey(place: number): number {

@@ -1,14 +1,14 @@
 /**
  * Published accuracy: the sums of each feature over each period, in the shape that `figuresOf` takes.
  */
-import type { ReferenceSums } from "./figures/reference-sums.ts";
+import { REFERENCE_SUMS, type ReferenceSums } from "./figures/reference-sums.ts";
 import { REFERENCES } from "./figures/references.ts";
 import { hindsightOf, type OutcomeSums } from "./figures/hindsight.ts";
 import { COLORS_MAX } from "../model/model.ts";
 import { theorySums, type DeclaredOdds } from "./figures/theory.ts";
 import { emptySums, type Histogram, type Sums, VOID_COUNT } from "./figures/sums.ts";
 import { BETS_IN_TWENTIETHS } from "../score/scoring.ts";
-import { BINS, KEY, outcomeKey, REFERENCE_SUMS, referenceKey, VOID_REASONS, voidKey } from "./keys.ts";
+import { BINS, KEY, outcomeKey, referenceKey, VOID_REASONS, voidKey } from "./keys.ts";
 import type { SumVector } from "./sum-vector.ts";
 
 /** The sums of a feature over a period. */
@@ -35,7 +35,6 @@ export function featureSums(
     forecasts: at(KEY.forecasts),
     n: at(KEY.n),
     hits: at(KEY.hits),
-    top1Hits: isWindow ? 0n : at(KEY.hits),
     ...Object.fromEntries(voids),
     pending: at(KEY.forecasts) - at(KEY.n) - voidCount,
     sealed: at(KEY.sealed),
@@ -50,8 +49,6 @@ export function featureSums(
     sumRpsBase: at(isWindow ? KEY.sumBrierBase : KEY.sumRpsBase),
     sumLl: at(KEY.sumLl),
     sumLlBase: at(KEY.sumLlBase),
-    sumD: at(KEY.sumLlBase) - at(KEY.sumLl),
-    sumD2: at(KEY.sumD2),
     brierByColor: byColor(KEY.firstBrierOfColor),
     rpsByColor: byColor(KEY.firstRpsOfColor),
     confusion: Array.from({ length: colors }, (_, color) => at(outcomeKey(color))),
@@ -87,7 +84,7 @@ function referencesOf(vector: SumVector): Omit<ReferenceSums, "theory"> {
     const row = Object.fromEntries(
       REFERENCE_SUMS.map((field, place) => [field, vector.get(referenceKey(reference) + place) ?? 0n]),
     ) as Record<(typeof REFERENCE_SUMS)[number], bigint>;
-    return [name, { ...row, sumD: row.sumLlBase - row.sumLl }] as const;
+    return [name, row] as const;
   });
   return Object.fromEntries(rows) as Omit<ReferenceSums, "theory">;
 }

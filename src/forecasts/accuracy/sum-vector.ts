@@ -21,7 +21,7 @@ export function addSums(into: SumVector, sums: SumVector, sign: 1 | -1 = 1): voi
 }
 
 /** The first byte of the stored form. */
-const FORMAT = 1;
+const FORMAT = 2;
 
 /** Zeros up to this many are written inside a run: a new run costs two bytes. */
 const ZEROS_IN_RUN = 2;
@@ -35,7 +35,7 @@ const NUMBER_MAX = 2 ** 52;
  * size of decimal strings in jsonb (see the benchmark in the commit that added this).
  *
  * @example
- * encodeSums(new Map([[3, 5n], [4, -1n], [90, 300n]])).toString("hex"); // => "0103020a035501d804"
+ * encodeSums(new Map([[3, 5n], [4, -1n], [90, 300n]])).toString("hex"); // => "0203020a035501d804"
  */
 export function encodeSums(sums: SumVector): Buffer {
   const keys = [...sums.keys()].toSorted((a, b) => a - b);
@@ -58,7 +58,7 @@ export function encodeSums(sums: SumVector): Buffer {
  *
  * @throws Error when they are not what `encodeSums` writes
  * @example
- * decodeSums(Buffer.from("0103020a035501d804", "hex")); // => new Map([[3, 5n], [4, -1n], [90, 300n]])
+ * decodeSums(Buffer.from("0203020a035501d804", "hex")); // => new Map([[3, 5n], [4, -1n], [90, 300n]])
  */
 export function decodeSums(bytes: Uint8Array): SumVector {
   if (bytes[0] !== FORMAT) throw damaged(`format ${bytes[0] ?? "none"}`);

@@ -26,10 +26,9 @@ type CommonScore = {
   brierBase: number;
   rps: number;
   rpsBase: number;
-  /** Micro-nats; `d` is baseline minus forecast, so that more is better. */
+  /** Micro-nats. */
   ll: number;
   llBase: number;
-  d: number;
   /** Gain of each bet of `BETS_IN_TWENTIETHS` against the probability of the hit, micro-nats. */
   lnE: readonly number[];
 };
@@ -60,7 +59,6 @@ export type Score = NextColorScore | WindowScore;
  * scoreNextColor([505000, 396000, 99000], [504000, 397000, 99000], 1).brier; // => 629642000000
  * scoreNextColor([505000, 396000, 99000], [504000, 397000, 99000], 1).rps; // => 264826000000
  * scoreNextColor([505000, 396000, 99000], [504000, 397000, 99000], 1).ll; // => 926341
- * scoreNextColor([505000, 396000, 99000], [504000, 397000, 99000], 1).d; // => -2522
  */
 export function scoreNextColor(pPpm: readonly number[], basePpm: readonly number[], outcome: number): NextColorScore {
   const stated = pPpm[outcome];
@@ -74,8 +72,6 @@ export function scoreNextColor(pPpm: readonly number[], basePpm: readonly number
   const p = pPpm[top]!;
   const brierByColor = squares(pPpm, outcome);
   const rpsByColor = cumulativeSquares(pPpm, outcome);
-  const ll = microNats(stated);
-  const llBase = microNats(statedBase);
   return {
     kind: "next_color",
     outcome,
@@ -87,9 +83,8 @@ export function scoreNextColor(pPpm: readonly number[], basePpm: readonly number
     brierBase: sum(squares(basePpm, outcome)),
     rps: sum(rpsByColor),
     rpsBase: sum(cumulativeSquares(basePpm, outcome)),
-    ll,
-    llBase,
-    d: llBase - ll,
+    ll: microNats(stated),
+    llBase: microNats(statedBase),
     lnE: betMicroNats(p, top === outcome),
     pPpmByColor: pPpm,
     brierByColor,
@@ -104,11 +99,8 @@ export function scoreNextColor(pPpm: readonly number[], basePpm: readonly number
  * @example
  * scoreWindow(811376, 810000, true).brier; // => 35579013376
  * scoreWindow(811376, 810000, true).ll; // => 209024
- * scoreWindow(811376, 810000, false).d; // => -7269
  */
 export function scoreWindow(pPpm: number, basePpm: number, hit: boolean): WindowScore {
-  const ll = microNats(hit ? pPpm : PPM - pPpm);
-  const llBase = microNats(hit ? basePpm : PPM - basePpm);
   const brier = square(pPpm - (hit ? PPM : 0));
   const brierBase = square(basePpm - (hit ? PPM : 0));
   return {
@@ -121,9 +113,8 @@ export function scoreWindow(pPpm: number, basePpm: number, hit: boolean): Window
     brierBase,
     rps: brier,
     rpsBase: brierBase,
-    ll,
-    llBase,
-    d: llBase - ll,
+    ll: microNats(hit ? pPpm : PPM - pPpm),
+    llBase: microNats(hit ? basePpm : PPM - basePpm),
     lnE: betMicroNats(pPpm, hit),
   };
 }

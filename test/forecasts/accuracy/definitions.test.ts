@@ -49,7 +49,7 @@ describe("what is summed", () => {
     for (const { cutoffSeq, feature, after } of revisions) last.set(`${cutoffSeq} ${feature}`, after);
     let compared = 0;
     for (const { model, feature, hour, sums } of deltas.values()) {
-      const expected = { forecasts: 0n, n: 0n, hits: 0n, sumLl: 0n, sumLlBase: 0n, sumBrier: 0n, sumD: 0n };
+      const expected = { forecasts: 0n, n: 0n, hits: 0n, sumLl: 0n, sumLlBase: 0n, sumBrier: 0n };
       for (const set of sets.filter((one) => one.model === model && one.hour === hour)) {
         const place = set.features.indexOf(feature);
         if (place === -1) continue;
@@ -63,7 +63,6 @@ describe("what is summed", () => {
         expected.sumLl += BigInt(figures.ll);
         expected.sumLlBase += BigInt(figures.llBase);
         expected.sumBrier += BigInt(figures.brier);
-        expected.sumD += BigInt(figures.llBase - figures.ll);
         compared += 1;
       }
       expect(featureSums(feature, sums).sums).toMatchObject(expected);
@@ -109,15 +108,14 @@ describe("what is summed", () => {
       ["last_100", [500_000, 500_000]],
       ["due", [400_000, 600_000]],
     ] as const) {
-      const { hit, ll, brier, llBase, d } = scoreOutcome(pPpm, [500_000, 500_000], 1);
-      expect(references[name], name).toMatchObject({
+      const { hit, pPpm: p, pq, ll, brier } = scoreOutcome(pPpm, [500_000, 500_000], 1);
+      expect(references[name], name).toEqual({
         n: 1n,
         hits: BigInt(hit),
+        sumP: BigInt(p),
+        sumPq: BigInt(pq),
         sumLl: BigInt(ll),
         sumBrier: BigInt(brier),
-        sumLlBase: BigInt(llBase),
-        sumD: BigInt(d),
-        sumD2: BigInt(d) ** 2n,
       });
     }
     const silent = { ...nextColorSet(1n), referencePpm: [null, null, 500_000, 500_000, 400_000, 600_000] };

@@ -138,6 +138,6 @@ describe("adding facts in portions", () => {
         /^expected the sums of an accuracy row/,
       );
     }
-    expect(() => decodeSums(Buffer.from("0203020a03", "hex"))).toThrow(/found format 2; recompute the row/);
+    expect(() => decodeSums(Buffer.from("0103020a03", "hex"))).toThrow(/found format 1; recompute the row/);
   });
 });

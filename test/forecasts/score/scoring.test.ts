@@ -114,7 +114,6 @@ describe("a next_color forecast", () => {
       rpsBase: 505_000 ** 2 + 99_000 ** 2,
       ll: 957_113,
       llBase: 926_341,
-      d: -30_772,
       lnE: betMicroNats(515_000, false),
       pPpmByColor: [515_000, 384_000, 101_000],
       brierByColor: [515_000 ** 2, 616_000 ** 2, 101_000 ** 2],
@@ -147,7 +146,7 @@ describe("a next_color forecast", () => {
     fc.assert(
       fc.property(anyCase, ([p, , outcome]) => {
         const score = scoreNextColor(p, p, outcome);
-        expect([score.d, score.brierBase - score.brier, score.rpsBase - score.rps]).toEqual([0, 0, 0]);
+        expect([score.llBase - score.ll, score.brierBase - score.brier, score.rpsBase - score.rps]).toEqual([0, 0, 0]);
       }),
     );
   });
@@ -183,7 +182,6 @@ describe("a window", () => {
       rpsBase: 190_000 ** 2,
       ll: microNats(811_376),
       llBase: microNats(810_000),
-      d: microNats(810_000) - microNats(811_376),
       lnE: betMicroNats(811_376, true),
     });
     expect(scoreWindow(811_376, 810_000, false)).toEqual({
@@ -195,7 +193,6 @@ describe("a window", () => {
       rpsBase: 810_000 ** 2,
       ll: microNats(188_624),
       llBase: microNats(190_000),
-      d: microNats(190_000) - microNats(188_624),
       lnE: betMicroNats(811_376, false),
     });
   });
@@ -205,9 +202,9 @@ describe("a window", () => {
       fc.property(fc.integer({ min: 1, max: 999_999 }), fc.boolean(), (pPpm, hit) => {
         const window = scoreWindow(pPpm, 500_000, hit);
         const colors = scoreNextColor([1_000_000 - pPpm, pPpm], [500_000, 500_000], hit ? 1 : 0);
-        expect([window.ll, window.d, window.rps, 2 * window.brier]).toEqual([
+        expect([window.ll, window.llBase, window.rps, 2 * window.brier]).toEqual([
           colors.ll,
-          colors.d,
+          colors.llBase,
           colors.rps,
           colors.brier,
         ]);

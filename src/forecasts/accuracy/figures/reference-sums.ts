@@ -7,27 +7,17 @@ import { PPM } from "../../model/ppm.ts";
 import { REFERENCES, type Reference } from "./references.ts";
 import { mergeTheorySums, type TheorySums } from "./theory.ts";
 
-/** In the units of an accuracy row. */
-const FIELDS = ["n", "hits", "sumP", "sumPq", "sumBrier", "sumLl", "sumLlBase", "sumD", "sumD2"] as const;
+/** What is summed of a reference, in the order of its keys (see `keys.ts`) and the units of an accuracy row. */
+export const REFERENCE_SUMS = ["n", "hits", "sumP", "sumPq", "sumBrier", "sumLl"] as const;
 
-type Row = Record<(typeof FIELDS)[number], bigint>;
+type Row = Record<(typeof REFERENCE_SUMS)[number], bigint>;
 
 /** The sums of each reference's scores; `theory` is null if the table declares no edge. */
 export type ReferenceSums = Record<Reference, Row> & { theory: TheorySums | null };
 
 /** No scores yet. */
 export function emptyReferenceSums(): ReferenceSums {
-  const row = (): Row => ({
-    n: 0n,
-    hits: 0n,
-    sumP: 0n,
-    sumPq: 0n,
-    sumBrier: 0n,
-    sumLl: 0n,
-    sumLlBase: 0n,
-    sumD: 0n,
-    sumD2: 0n,
-  });
+  const row = (): Row => ({ n: 0n, hits: 0n, sumP: 0n, sumPq: 0n, sumBrier: 0n, sumLl: 0n });
   return { last_20: row(), last_100: row(), due: row(), theory: null };
 }
 
@@ -35,7 +25,7 @@ export function emptyReferenceSums(): ReferenceSums {
 export function mergeReferenceSums(rows: readonly ReferenceSums[]): ReferenceSums {
   const whole = { ...emptyReferenceSums(), theory: mergeTheorySums(rows.map(({ theory }) => theory)) };
   for (const row of rows) {
-    for (const name of REFERENCES) for (const field of FIELDS) whole[name][field] += row[name][field];
+    for (const name of REFERENCES) for (const field of REFERENCE_SUMS) whole[name][field] += row[name][field];
   }
   return whole;
 }

@@ -7,14 +7,13 @@
  */
 import { BETS_IN_TWENTIETHS } from "../../score/scoring.ts";
 
-/** The integer fields and their API names: ppm for p, ppm² for pq, Brier and RPS, micro-nats for ll and d. */
+/** The integer fields and their API names: ppm for p, ppm² for pq, Brier and RPS, micro-nats for ll. */
 export const COUNTS = [
   // All issued forecasts: scored, void and pending.
   ["forecasts", "forecasts"],
-  // Scored forecasts, their hits, and the forecasts whose likeliest color occurred.
+  // Scored forecasts, and their hits.
   ["n", "n"],
   ["hits", "hits"],
-  ["top1Hits", "top1_hits"],
   ["voidGap", "void_gap"],
   ["voidLate", "void_late"],
   ["voidConflict", "void_conflict"],
@@ -36,8 +35,6 @@ export const COUNTS = [
   ["sumRpsBase", "sum_rps_base"],
   ["sumLl", "sum_ll"],
   ["sumLlBase", "sum_ll_base"],
-  ["sumD", "sum_d"],
-  ["sumD2", "sum_d2"],
 ] as const;
 
 type Count = (typeof COUNTS)[number][0];
@@ -88,7 +85,6 @@ export function emptySums(): Sums {
     forecasts: 0n,
     n: 0n,
     hits: 0n,
-    top1Hits: 0n,
     voidGap: 0n,
     voidLate: 0n,
     voidConflict: 0n,
@@ -108,8 +104,6 @@ export function emptySums(): Sums {
     sumRpsBase: 0n,
     sumLl: 0n,
     sumLlBase: 0n,
-    sumD: 0n,
-    sumD2: 0n,
     brierByColor: [],
     rpsByColor: [],
     confusion: [],
