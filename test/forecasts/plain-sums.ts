@@ -10,7 +10,13 @@ import {
   repeatedPpm,
 } from "../../src/forecasts/accuracy/figures/references.ts";
 import type { ReferenceSums } from "../../src/forecasts/accuracy/figures/reference-sums.ts";
-import { type Sums, VOID_COUNT, type VoidKind } from "../../src/forecasts/accuracy/figures/sums.ts";
+import {
+  binsOf,
+  histogramOf,
+  type Sums,
+  VOID_COUNT,
+  type VoidKind,
+} from "../../src/forecasts/accuracy/figures/sums.ts";
 import { type Score, scoreNextColor, scoreWindow } from "../../src/forecasts/score/scoring.ts";
 
 const PPM_PER_BIN = 1000;
@@ -113,10 +119,11 @@ function referenceWindowPpm(references: References, name: Reference, color: numb
 }
 
 function addToHistogram(sums: Sums, k: number, pPpm: number, isHit: boolean): void {
-  while (sums.histograms.length <= k) sums.histograms.push(new Map());
+  const bins = binsOf(sums.histograms[k] ?? []);
   const index = Math.floor(pPpm / PPM_PER_BIN);
-  const { n, sumP, hits } = sums.histograms[k]!.get(index) ?? { n: 0n, sumP: 0n, hits: 0n };
-  sums.histograms[k]!.set(index, { n: n + 1n, sumP: sumP + BigInt(pPpm), hits: hits + (isHit ? 1n : 0n) });
+  const { n, sumP, hits } = bins.get(index) ?? { n: 0, sumP: 0, hits: 0 };
+  bins.set(index, { n: n + 1, sumP: sumP + pPpm, hits: hits + Number(isHit) });
+  sums.histograms[k] = histogramOf(bins);
 }
 
 function addInto(into: bigint[], values: readonly bigint[]): void {

@@ -10,7 +10,7 @@
 import { PIT_BINS } from "../../forecasts/accuracy/figures/pit.ts";
 import { largest, PPM } from "../../forecasts/model/ppm.ts";
 import { BETS_IN_TWENTIETHS, microNats } from "../../forecasts/score/scoring.ts";
-import { emptySums, type Sums } from "../../forecasts/accuracy/figures/sums.ts";
+import { type Bins, emptySums, type Histogram, histogramOf, type Sums } from "../../forecasts/accuracy/figures/sums.ts";
 
 /** Running sums of one feature. */
 export type Tally = {
@@ -167,7 +167,7 @@ export function sumsOfTally(tally: Tally): Sums {
   sums.sumLnE = part(3 * colors, BETS);
   const pit = part(3 * colors + BETS, PIT_BINS);
   if (pit.some((mass) => mass > 0n)) sums.pit = pit;
-  if (isScored) sums.histograms = Array.from({ length: colors }, (_, k) => histogramOf(bins, k));
+  if (isScored) sums.histograms = Array.from({ length: colors }, (_, k) => histogramOfColor(bins, k));
   return sums;
 }
 
@@ -178,15 +178,15 @@ function tallyStatement({ bins }: Tally, k: number, pPpm: number, isHit: boolean
   if (isHit) bins[at + 2]! += 1;
 }
 
-function histogramOf(bins: Float64Array, k: number): Sums["histograms"][number] {
-  const histogram: Sums["histograms"][number] = new Map();
+function histogramOfColor(bins: Float64Array, k: number): Histogram {
+  const found: Bins = new Map();
   for (let index = 0; index < BINS; index++) {
     const at = (k * BINS + index) * 3;
     const n = bins[at]!;
     if (n === 0) continue;
-    histogram.set(index, { n: BigInt(n), sumP: BigInt(bins[at + 1]!), hits: BigInt(bins[at + 2]!) });
+    found.set(index, { n, sumP: bins[at + 1]!, hits: bins[at + 2]! });
   }
-  return histogram;
+  return histogramOf(found);
 }
 
 function settle(tally: Tally): void {

@@ -6,7 +6,7 @@ import { REFERENCES } from "./figures/references.ts";
 import { hindsightOf, type OutcomeSums } from "./figures/hindsight.ts";
 import { COLORS_MAX } from "../model/model.ts";
 import { theorySums, type DeclaredOdds } from "./figures/theory.ts";
-import { emptySums, type Histogram, type Sums, VOID_COUNT } from "./figures/sums.ts";
+import { type Bins, emptySums, type Histogram, histogramOf, type Sums, VOID_COUNT } from "./figures/sums.ts";
 import { BETS_IN_TWENTIETHS } from "../score/scoring.ts";
 import { BINS, KEY, outcomeKey, referenceKey, VOID_REASONS, voidKey } from "./keys.ts";
 import type { SumVector } from "./sum-vector.ts";
@@ -66,17 +66,17 @@ function colorsOf(vector: SumVector): number {
 }
 
 function histogramsOf(vector: SumVector): Histogram[] {
-  const histograms: Histogram[] = [];
-  for (const [key, value] of [...vector].toSorted(([a], [b]) => a - b)) {
+  const bins: Bins[] = [];
+  for (const [key, value] of vector) {
     if (key < KEY.firstBin) continue;
     const place = key - KEY.firstBin;
     const [color, bin, part] = [Math.floor(place / 3 / BINS), Math.floor(place / 3) % BINS, place % 3];
-    while (histograms.length <= color) histograms.push(new Map());
-    const own = histograms[color]!.get(bin) ?? { n: 0n, sumP: 0n, hits: 0n };
-    own[(["n", "sumP", "hits"] as const)[part]!] = value;
-    histograms[color]!.set(bin, own);
+    while (bins.length <= color) bins.push(new Map());
+    const own = bins[color]!.get(bin) ?? { n: 0, sumP: 0, hits: 0 };
+    own[(["n", "sumP", "hits"] as const)[part]!] = Number(value);
+    bins[color]!.set(bin, own);
   }
-  return histograms;
+  return bins.map(histogramOf);
 }
 
 function referencesOf(vector: SumVector): Omit<ReferenceSums, "theory"> {

@@ -16,7 +16,7 @@ import { addScore } from "../plain-sums.ts";
 const histogramOf = (statements: readonly Statement[]) => {
   const sums = emptySums();
   for (const { pPpm, cameTrue } of statements) addScore(sums, scoreWindow(pPpm, 500_000, cameTrue));
-  return sums.histograms[0] ?? new Map();
+  return sums.histograms[0] ?? [];
 };
 
 const anyStatements = fc.array(fc.record({ pPpm: fc.integer({ min: 1, max: 999_999 }), cameTrue: fc.boolean() }), {
@@ -146,7 +146,7 @@ describe("the calibration error", () => {
   });
 
   test("of nothing is null, and so is its floor", () => {
-    expect([calibrationError([]), calibrationErrorFloor([new Map()])]).toEqual([null, null]);
+    expect([calibrationError([]), calibrationErrorFloor([[]])]).toEqual([null, null]);
   });
 
   test("of perfect forecasts is its floor on average", () => {
@@ -240,7 +240,7 @@ describe("CORP", () => {
     // equal rates are one step, and the wrong way round there is nothing to discriminate
     expect(corp(histogramOf([...forecasts(200_000, 10, 7), ...forecasts(700_000, 10, 7)]))!.curve).toHaveLength(1);
     expect(corp(histogramOf([...forecasts(200_000, 10, 7), ...forecasts(700_000, 10, 2)]))!.dsc).toBe(0);
-    expect(corp(new Map())).toBeNull();
+    expect(corp([])).toBeNull();
   });
 });
 

@@ -10,7 +10,7 @@
  */
 import { sum } from "simple-statistics";
 import { PPM } from "../../model/ppm.ts";
-import type { Histogram } from "./sums.ts";
+import { type Bin, binsOf, type Histogram } from "./sums.ts";
 
 /** Statements of one range of p: `p_from` ≤ p < `p_to`. */
 export type ReliabilityBin = { p_from: number; p_to: number; n: number; mean_p: number; hits: number };
@@ -24,23 +24,19 @@ export type Corp = { mcb: number; dsc: number; unc: number; curve: CorpStep[] };
 const BINS = 10;
 const FINE_BINS_PER_BIN = 100;
 
-/** One fine bin of a histogram, or several of them. */
-type Group = { n: bigint; sumP: bigint; hits: bigint };
-
 /**
  * The non-empty ones of ten equal bins of p, ascending. `mean_p` is the mean of the statements, not the middle of the bin.
  *
  * @example
- * const histogram = new Map([[811, { n: 3n, sumP: 2434128n, hits: 2n }], [899, { n: 1n, sumP: 899900n, hits: 1n }]]);
- * reliabilityBins([histogram]); // => [{ p_from: 0.8, p_to: 0.9, n: 4, mean_p: 0.833507, hits: 3 }]
+ * reliabilityBins([[811, 3, 2434128, 2, 899, 1, 899900, 1]]); // => [{ p_from: 0.8, p_to: 0.9, n: 4, mean_p: 0.833507, hits: 3 }]
  */
 export function reliabilityBins(histograms: readonly Histogram[]): ReliabilityBin[] {
   return [...coarse(histograms)].map(([bin, { n, sumP, hits }]) => ({
     p_from: bin / BINS,
     p_to: (bin + 1) / BINS,
-    n: Number(n),
-    mean_p: Number(sumP) / (Number(n) * PPM),
-    hits: Number(hits),
+    n,
+    mean_p: sumP / (n * PPM),
+    hits,
   }));
 }
 
@@ -50,15 +46,14 @@ export function reliabilityBins(histograms: readonly Histogram[]): ReliabilityBi
  * It is above 0 even for perfect forecasts (Roelofs et al. 2022), so it means nothing without its floor next to it.
  *
  * @example
- * const histogram = new Map([[811, { n: 3n, sumP: 2434128n, hits: 2n }], [99, { n: 1n, sumP: 99000n, hits: 1n }]]);
- * calibrationError([histogram]); // => 0.333782
+ * calibrationError([[99, 1, 99000, 1, 811, 3, 2434128, 2]]); // => 0.333782
  */
 export function calibrationError(histograms: readonly Histogram[]): number | null {
   const bins = [...coarse(histograms).values()];
   const n = total(bins).n;
-  if (n === 0n) return null;
-  const off = bins.reduce((all, { sumP, hits }) => all + distance(hits * BigInt(PPM), sumP), 0n);
-  return Number(off) / (Number(n) * PPM);
+  if (n === 0) return null;
+  const off = bins.reduce((all, { sumP, hits }) => all + Math.abs(hits * PPM - sumP), 0);
+  return off / (n * PPM);
 }
 
 /**
@@ -72,16 +67,16 @@ export function calibrationError(histograms: readonly Histogram[]): number | nul
  * probabilities stay in their bins. With eight equal colors the floor without it was 1.1 times too high.
  *
  * @example
- * calibrationErrorFloor([new Map([[99, { n: 100n, sumP: 9900000n, hits: 10n }]])]); // => 0.02383
+ * calibrationErrorFloor([[99, 100, 9900000, 10]]); // => 0.02383
  */
 export function calibrationErrorFloor(histograms: readonly Histogram[]): number | null {
-  const fine = histograms.flatMap((histogram) => [...histogram]);
-  const n = Number(total(fine.map(([, group]) => group)).n);
+  const fine = histograms.flatMap((histogram) => [...binsOf(histogram)]);
+  const { n } = total(fine.map(([, group]) => group));
   if (n === 0) return null;
   const variances = Array.from({ length: BINS }, () => 0);
   for (const [index, group] of fine) {
     const mean = meanOf(group);
-    variances[Math.floor(index / FINE_BINS_PER_BIN)]! += Number(group.n) * mean * (1 - mean);
+    variances[Math.floor(index / FINE_BINS_PER_BIN)]! += group.n * mean * (1 - mean);
   }
   const forecasts = n / histograms.length;
   const sums = histograms.map(sumsByBin);
@@ -97,7 +92,7 @@ export function calibrationErrorFloor(histograms: readonly Histogram[]): number 
 /** Σ p of a color's statements in each of the ten bins. */
 function sumsByBin(histogram: Histogram): number[] {
   const byBin = Array.from({ length: BINS }, () => 0);
-  for (const [index, group] of histogram) byBin[Math.floor(index / FINE_BINS_PER_BIN)]! += Number(group.sumP) / PPM;
+  for (const [index, group] of binsOf(histogram)) byBin[Math.floor(index / FINE_BINS_PER_BIN)]! += group.sumP / PPM;
   return byBin;
 }
 
@@ -111,33 +106,32 @@ function sumsByBin(histogram: Histogram): number[] {
  *
  * @param histogram of one color, or of a window
  * @example
- * const bins = [[100, 4n, 400000n, 2n], [200, 5n, 1000000n, 1n], [600, 10n, 6000000n, 7n]];
- * const { mcb, dsc, unc } = corp(new Map(bins.map(([index, n, sumP, hits]) => [index, { n, sumP, hits }])));
+ * const { mcb, dsc, unc } = corp([100, 4, 400000, 2, 200, 5, 1000000, 1, 600, 10, 6000000, 7]);
  * [mcb, dsc, unc]; // => [0.028421, 0.033518, 0.249307]
  */
 export function corp(histogram: Histogram): Corp | null {
-  const fine = [...histogram].toSorted(([a], [b]) => a - b).map(([, bin]) => bin);
+  const fine = [...binsOf(histogram).values()];
   const whole = total(fine);
-  if (whole.n === 0n) return null;
+  if (whole.n === 0) return null;
   const overall = rateOf(whole);
   const steps = poolAdjacentViolators(fine);
   const gains = steps.flatMap(({ bins, rate }) =>
     bins.map((bin) => {
       const off = meanOf(bin) - rate;
-      return Number(bin.n) * off * (off + 2 * (rate - rateOf(bin)));
+      return bin.n * off * (off + 2 * (rate - rateOf(bin)));
     }),
   );
   return {
-    mcb: sum(gains) / Number(whole.n),
-    dsc: sum(steps.map(({ n, rate }) => n * (rate - overall) ** 2)) / Number(whole.n),
+    mcb: sum(gains) / whole.n,
+    dsc: sum(steps.map(({ n, rate }) => n * (rate - overall) ** 2)) / whole.n,
     unc: overall * (1 - overall),
     curve: steps.map(({ bins, n, rate }) => ({ p_from: meanOf(bins[0]!), p_to: meanOf(bins.at(-1)!), n, rate })),
   };
 }
 
 /** Neighbors joined until rates rise strictly; compared as cross products, so that equal rates are found equal. */
-function poolAdjacentViolators(fine: readonly Group[]): { bins: Group[]; n: number; rate: number }[] {
-  const steps: { bins: Group[]; whole: Group }[] = [];
+function poolAdjacentViolators(fine: readonly Bin[]): { bins: Bin[]; n: number; rate: number }[] {
+  const steps: { bins: Bin[]; whole: Bin }[] = [];
   for (const bin of fine) {
     let step = { bins: [bin], whole: bin };
     for (let last = steps.at(-1); last !== undefined && !isLower(last.whole, step.whole); last = steps.at(-1)) {
@@ -146,17 +140,17 @@ function poolAdjacentViolators(fine: readonly Group[]): { bins: Group[]; n: numb
     }
     steps.push(step);
   }
-  return steps.map(({ bins, whole }) => ({ bins, n: Number(whole.n), rate: rateOf(whole) }));
+  return steps.map(({ bins, whole }) => ({ bins, n: whole.n, rate: rateOf(whole) }));
 }
 
-function isLower(a: Group, b: Group): boolean {
-  return a.hits * b.n < b.hits * a.n;
+function isLower(a: Bin, b: Bin): boolean {
+  return BigInt(a.hits) * BigInt(b.n) < BigInt(b.hits) * BigInt(a.n);
 }
 
 /** Fine bins added up to the ten, ascending. */
-function coarse(histograms: readonly Histogram[]): Map<number, Group> {
-  const bins = new Map<number, Group>();
-  const fine = histograms.flatMap((histogram) => [...histogram]).toSorted(([a], [b]) => a - b);
+function coarse(histograms: readonly Histogram[]): Map<number, Bin> {
+  const bins = new Map<number, Bin>();
+  const fine = histograms.flatMap((histogram) => [...binsOf(histogram)]).toSorted(([a], [b]) => a - b);
   for (const [index, group] of fine) {
     const bin = Math.floor(index / FINE_BINS_PER_BIN);
     bins.set(bin, total([bins.get(bin) ?? NOTHING, group]));
@@ -164,20 +158,16 @@ function coarse(histograms: readonly Histogram[]): Map<number, Group> {
   return bins;
 }
 
-const NOTHING: Group = { n: 0n, sumP: 0n, hits: 0n };
+const NOTHING: Bin = { n: 0, sumP: 0, hits: 0 };
 
-function total(groups: readonly Group[]): Group {
+function total(groups: readonly Bin[]): Bin {
   return groups.reduce((a, b) => ({ n: a.n + b.n, sumP: a.sumP + b.sumP, hits: a.hits + b.hits }), NOTHING);
 }
 
-function rateOf({ n, hits }: Group): number {
-  return Number(hits) / Number(n);
+function rateOf({ n, hits }: Bin): number {
+  return hits / n;
 }
 
-function meanOf({ n, sumP }: Group): number {
-  return Number(sumP) / (Number(n) * PPM);
-}
-
-function distance(a: bigint, b: bigint): bigint {
-  return a > b ? a - b : b - a;
+function meanOf({ n, sumP }: Bin): number {
+  return sumP / (n * PPM);
 }

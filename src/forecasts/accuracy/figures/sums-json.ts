@@ -2,7 +2,7 @@ import { reasonOf } from "../../../errors.ts";
 import { exactInteger } from "./exact-integer.ts";
 import { PIT_BINS } from "./pit.ts";
 import { BETS_IN_TWENTIETHS } from "../../score/scoring.ts";
-import { COUNTS, emptySums, type Histogram, type Sums } from "./sums.ts";
+import { type Bins, binsOf, COUNTS, emptySums, type Histogram, histogramOf, type Sums } from "./sums.ts";
 
 /** A row as JSON: every integer a decimal string, because most JSON readers lose precision above 2^53. */
 export type SumsJson = {
@@ -24,9 +24,10 @@ export function sumsToJson(sums: Sums): SumsJson {
     confusion: sums.confusion.map(String),
     sum_ln_e: sums.sumLnE.map(String),
     pit: sums.pit.map(String),
-    // Objects list small integer keys in ascending order, whatever the order of insertion.
-    histograms: sums.histograms.map((bins) =>
-      Object.fromEntries([...bins].map(([index, bin]) => [index, [`${bin.n}`, `${bin.sumP}`, `${bin.hits}`]])),
+    histograms: sums.histograms.map((histogram) =>
+      Object.fromEntries(
+        [...binsOf(histogram)].map(([index, bin]) => [index, [`${bin.n}`, `${bin.sumP}`, `${bin.hits}`]]),
+      ),
     ),
   };
 }
@@ -53,7 +54,7 @@ export function sumsFromJson(json: unknown): Sums {
     sums.confusion = integersOf(part(row, "confusion"));
     sums.sumLnE = integersOf(part(row, "sum_ln_e"), BETS_IN_TWENTIETHS.length);
     sums.pit = integersOf(part(row, "pit"), 0, PIT_BINS);
-    sums.histograms = listOf(part(row, "histograms")).map(histogramOf);
+    sums.histograms = listOf(part(row, "histograms")).map(parseHistogram);
     return sums;
   } catch (error) {
     throw new Error(
@@ -90,12 +91,16 @@ function integersOf(json: unknown, ...lengths: number[]): bigint[] {
   return listOf(json, ...lengths).map(exactInteger);
 }
 
-function histogramOf(json: unknown): Histogram {
-  const histogram: Histogram = new Map();
+function parseHistogram(json: unknown): Histogram {
+  const bins: Bins = new Map();
   for (const [index, bin] of Object.entries(objectOf(json))) {
     if (!BIN_INDEX.test(index)) throw new Error(`a bin ${index}`);
     const [n, sumP, hits] = listOf(bin, 3);
-    histogram.set(Number(index), { n: exactInteger(n), sumP: exactInteger(sumP), hits: exactInteger(hits) });
+    bins.set(Number(index), { n: numberOf(n), sumP: numberOf(sumP), hits: numberOf(hits) });
   }
-  return histogram;
+  return histogramOf(bins);
+}
+
+function numberOf(json: unknown): number {
+  return Number(exactInteger(json));
 }

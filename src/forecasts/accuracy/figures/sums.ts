@@ -40,10 +40,31 @@ export const COUNTS = [
 type Count = (typeof COUNTS)[number][0];
 
 /** Stated probabilities within one thousandth: their number, their sum in ppm, and the hits. */
-type Bin = { n: bigint; sumP: bigint; hits: bigint };
+export type Bin = { n: number; sumP: number; hits: number };
 
-/** Bins by p div 1000 ppm; empty ones are absent. */
-export type Histogram = Map<number, Bin>;
+/** By p div 1000 ppm. */
+export type Bins = Map<number, Bin>;
+
+/**
+ * Bins as one list of numbers: of each that is not empty, ascending, its p div 1000 ppm, `n`, `sumP` and `hits`. Exact up
+ * to 9 billion statements. An API holds fifty rows per table, and a `Map` of BigInts takes more than three times as much.
+ */
+export type Histogram = readonly number[];
+
+/** A histogram from its bins. */
+export function histogramOf(bins: Bins): Histogram {
+  const ascending = [...bins].toSorted(([a], [b]) => a - b);
+  return ascending.flatMap(([index, { n, sumP, hits }]) => [index, n, sumP, hits]);
+}
+
+/** The bins of a histogram, ascending. */
+export function binsOf(histogram: Histogram): Bins {
+  const bins: Bins = new Map();
+  for (let at = 0; at < histogram.length; at += 4) {
+    bins.set(histogram[at]!, { n: histogram[at + 1]!, sumP: histogram[at + 2]!, hits: histogram[at + 3]! });
+  }
+  return bins;
+}
 
 /** The sums of a row. */
 export type Sums = Record<Count, bigint> & {
@@ -118,6 +139,7 @@ export function emptySums(): Sums {
 /** The sum of any rows, as a new one: in any order, in any grouping, with the same result. */
 export function mergeSums(rows: Iterable<Sums>): Sums {
   const whole = emptySums();
+  const bins: Bins[] = [];
   for (const row of rows) {
     for (const [name] of COUNTS) whole[name] += row[name];
     addInto(whole.brierByColor, row.brierByColor);
@@ -128,16 +150,16 @@ export function mergeSums(rows: Iterable<Sums>): Sums {
     whole.bestLl += row.bestLl;
     whole.bestD2 += row.bestD2;
     row.histograms.forEach((histogram, k) => {
-      for (const [index, bin] of histogram) addToBin(whole, k, index, bin);
+      bins[k] ??= new Map();
+      for (const [index, bin] of binsOf(histogram)) addToBin(bins[k], index, bin);
     });
   }
+  whole.histograms = bins.map(histogramOf);
   return whole;
 }
 
-function addToBin(sums: Sums, k: number, index: number, add: Bin): void {
-  while (sums.histograms.length <= k) sums.histograms.push(new Map());
-  const bins = sums.histograms[k]!;
-  const bin = bins.get(index) ?? { n: 0n, sumP: 0n, hits: 0n };
+function addToBin(bins: Bins, index: number, add: Bin): void {
+  const bin = bins.get(index) ?? { n: 0, sumP: 0, hits: 0 };
   bins.set(index, { n: bin.n + add.n, sumP: bin.sumP + add.sumP, hits: bin.hits + add.hits });
 }
 
