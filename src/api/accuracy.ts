@@ -3,7 +3,7 @@ import { PERIODS } from "../forecasts/accuracy/periods.ts";
 import { mergePeriods, NOTICE, showAccuracy, type PeriodSums } from "../forecasts/accuracy/present.ts";
 import { listContent, type Fragment } from "./fragments.ts";
 import { etagOf } from "../http/etag.ts";
-import { operation } from "./operation.ts";
+import { type Asked, operation } from "./operation.ts";
 import { filters } from "./params.ts";
 import { selectTables } from "./select.ts";
 import type { House, Table } from "../published/tables.ts";
@@ -42,7 +42,7 @@ export const accuracy = operation({
         examples: ["table"],
       }),
   }),
-  compose(chosen, { memory, plan }) {
+  compose(chosen, { memory, plan }: Asked<"tables">) {
     const { feature, period, scope } = chosen;
     const tables = selectTables(memory.tables, plan, chosen);
     const isWanted = (row: PeriodSums) => row.period === period && (feature === undefined || row.feature === feature);

@@ -3,6 +3,9 @@ import { ApiError } from "../http/errors.ts";
 import type { Filters } from "./params.ts";
 import type { Holding, Table } from "../published/tables.ts";
 
+/** The parts of a plan that decide which tables a caller sees. */
+export type PlanOfTables = Pick<Allowance, "name" | "houses">;
+
 /**
  * Returns the tables that a request selects, in list order. Filters are combined with AND: no filter selects every
  * table of the plan, and known ids without a common table select none. The cost depends on the selection, not on the
@@ -10,7 +13,7 @@ import type { Holding, Table } from "../published/tables.ts";
  * @throws ApiError `table_not_found` if a filter names something unknown, `table_not_in_plan` if it names something
  * outside the plan.
  */
-export function selectTables(holding: Holding, plan: Allowance, filters: Filters): readonly Table[] {
+export function selectTables(holding: Holding, plan: PlanOfTables, filters: Filters): readonly Table[] {
   // callers repeat the same query, and readParams then returns the same object
   const chosen = selections.get(filters) ?? new WeakMap<object, Selection>();
   selections.set(filters, chosen);
@@ -30,7 +33,7 @@ interface Selection {
 /** Cached selections by filters, then by the houses of the plan. */
 const selections = new WeakMap<Filters, WeakMap<object, Selection>>();
 
-function select(holding: Holding, plan: Allowance, { house, game, market }: Filters): readonly Table[] {
+function select(holding: Holding, plan: PlanOfTables, { house, game, market }: Filters): readonly Table[] {
   const asked = [
     { name: "house", ids: house, tablesBy: holding.byHouse },
     { name: "game", ids: game, tablesBy: holding.byGame },

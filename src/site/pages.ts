@@ -197,7 +197,7 @@ function mainPages(parts: SiteParts, { loads, draw, readingOf }: Shared): Record
   return {
     async "/"() {
       const [houses, plans] = await Promise.all([loads.houses(), loads.plans()]);
-      const record = records.find("") ?? records.keep("", recordOf(memory));
+      const record = records.find("") ?? records.keep("", recordOf(memory.tables.tables));
       const table = featuredOf(memory);
       const measured = table && measureTable(table, { feature: "next_color", period: "30d" });
       const [drawn, past] = await Promise.all([

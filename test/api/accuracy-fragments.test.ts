@@ -1,15 +1,13 @@
 import { expect, it } from "vitest";
 import { accuracy } from "../../src/api/accuracy.ts";
-import type { Allowance } from "../../src/callers/caller-store.ts";
 import { emptyReferenceSums } from "../../src/forecasts/accuracy/figures/reference-sums.ts";
 import { emptySums } from "../../src/forecasts/accuracy/figures/sums.ts";
 import { PERIODS } from "../../src/forecasts/accuracy/periods.ts";
 import type { PublishedAccuracy } from "../../src/forecasts/accuracy/published-store.ts";
-import type { Memory } from "../../src/published/memory.ts";
 import type { HeadRow } from "../../src/published/store.ts";
 import { applyReading, emptyHolding, type Reading } from "../../src/published/tables.ts";
 
-const PLAN = { name: "Pro", houses: null } as Allowance;
+const PLAN = { name: "Pro", houses: null };
 
 const HEAD: HeadRow = {
   id: 1,
@@ -47,7 +45,8 @@ function makeTable() {
   };
   const publish = (version: number, n: bigint) => {
     const rows = PERIODS.map((period): PublishedAccuracy => {
-      const row = {
+      const sums = { ...emptySums(), n };
+      return {
         tableId: 1,
         model: "k7@1",
         feature: "next_color",
@@ -60,19 +59,19 @@ function makeTable() {
         changedMs: 0,
         version: BigInt(version),
         references: emptyReferenceSums(),
+        get sums() {
+          reads.count += 1;
+          return sums;
+        },
       };
-      const sums = { ...emptySums(), n };
-      return Object.defineProperty(row, "sums", { get: () => ((reads.count += 1), sums) }) as PublishedAccuracy;
     });
     apply({ accuracy: new Map([[1, { version, rows }]]) });
   };
   const house = { id: "alpha", name: "Alpha", simulated: false, enabled: true, paused: false, disabledTables: [] };
   apply({ houses: [house], heads: [HEAD] });
   publish(1, 5n);
-  const get = (query: string) => {
-    const memory = { tables: holding } as unknown as Memory;
-    return accuracy.compose(new URLSearchParams(query), { memory, plan: PLAN });
-  };
+  const get = (query: string) =>
+    accuracy.compose(new URLSearchParams(query), { memory: { tables: holding }, plan: PLAN });
   return { reads, apply, publish, get };
 }
 

@@ -11,8 +11,7 @@ import { publishLog } from "../../src/record/log/publish-log.ts";
 import { leafHash, rootOf } from "../../src/record/log/tree.ts";
 import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import { drawing } from "../../src/site/accuracy/drawings.ts";
-import { emptySums } from "../../src/forecasts/accuracy/figures/sums.ts";
-import type { Memory } from "../../src/published/memory.ts";
+import { emptySums, type Sums } from "../../src/forecasts/accuracy/figures/sums.ts";
 import { recordOf } from "../../src/site/home/record.ts";
 import { skillSentence } from "../../src/site/accuracy/skill.ts";
 import { loader } from "../../src/site/loader.ts";
@@ -193,13 +192,12 @@ describe("/accuracy", () => {
   });
 
   it("is summed up on the first page of the tables whose sums are published", () => {
-    const tableOf = (counts: object) => ({
+    const tableOf = (counts: Partial<Sums>) => ({
       house: { simulated: false },
       accuracy: [{ feature: "next_color", period: "30d", sums: { ...emptySums(), ...counts } }],
     });
     const tables = [tableOf({ n: 100n, hits: 40n }), tableOf({ n: 100n, hits: 90n, voidGap: 50n })];
-    const memory = { tables: { tables } } as unknown as Pick<Memory, "tables">;
-    expect(recordOf(memory)).toMatchObject({ tables: 1, n: 100n, hitRate: 0.4 });
+    expect(recordOf(tables)).toMatchObject({ tables: 1, n: 100n, hitRate: 0.4 });
   });
 
   it("calls a skill what it is", () => {

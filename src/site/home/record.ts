@@ -1,8 +1,13 @@
 import { hasTooManyVoids } from "../../forecasts/accuracy/figures/figures.ts";
 import { skillInterval, wilsonInterval } from "../../forecasts/accuracy/figures/intervals.ts";
-import type { Memory } from "../../published/memory.ts";
-import type { Table } from "../../published/tables.ts";
+import type { PeriodSums } from "../../forecasts/accuracy/present.ts";
 import { skillSentence } from "../accuracy/skill.ts";
+
+/** The parts of a table that its measurements need. */
+interface MeasuredTable {
+  house: { simulated: boolean };
+  accuracy: readonly Pick<PeriodSums, "feature" | "period" | "sums">[];
+}
 
 /** The measurements of all tables together. */
 export type MeasuredRecord = ReturnType<typeof recordOf>;
@@ -14,7 +19,7 @@ const PERIOD = "30d";
  * Sums the scores of the next color over 30 days, of all tables, as counts that can be added whatever their colors.
  * Simulated rounds prove nothing about real ones, so simulated houses count only if there are no others.
  */
-export function recordOf({ tables: { tables } }: Pick<Memory, "tables">) {
+export function recordOf(tables: readonly MeasuredTable[]) {
   const measured = tables.filter((table) => countsOf(table).some(({ n }) => n > 0n));
   const isTrue = measured.some(({ house }) => !house.simulated);
   const counted = measured
@@ -43,6 +48,6 @@ export function recordOf({ tables: { tables } }: Pick<Memory, "tables">) {
   };
 }
 
-function countsOf({ accuracy }: Table) {
+function countsOf({ accuracy }: MeasuredTable) {
   return accuracy.flatMap(({ feature, period, sums }) => (feature === FEATURE && period === PERIOD ? [sums] : []));
 }
