@@ -176,6 +176,30 @@ end
 $$;
 create trigger bank_line_is_never_changed before update or delete on bank_lines
   for each row execute function refuse_change_of_line();
+
+-- A line whose credit or suspense was reversed may be entered again under another bank reference: a reversal of that
+-- reversal would credit it twice.
+create function refuse_second_credit() returns trigger
+language plpgsql security definer
+set search_path = public, pg_temp
+as $$
+begin
+  if exists (
+    select
+    from ledger_transactions t
+    join bank_lines l on t.reverses = l.credit_transaction_id or t.reverses = l.suspense_transaction_id
+    where t.id = new.reverses
+  ) then
+    raise exception 'transaction % took back money of a bank line, which is final', new.reverses
+      using errcode = 'check_violation', constraint = 'bank_line_is_credited_once';
+  end if;
+  return new;
+end
+$$;
+revoke execute on function refuse_second_credit() from public;
+create trigger bank_line_is_credited_once before insert on ledger_transactions
+  for each row when (new.reverses is not null) execute function refuse_second_credit();
+
 create trigger bank_lines_are_never_emptied before truncate on bank_lines
   for each statement execute function refuse_change_of_record();
 create trigger bank_matches_are_never_emptied before truncate on bank_matches

@@ -53,12 +53,12 @@ export async function listProposals(sql: Queryable, of: bigint | "open"): Promis
 
 /**
  * Stores a proposal to reverse a transaction; no money moves until another operator approves it. Refused if the
- * transaction is reversed or proposed already, if it holds money in suspense (see `/ops/bank`), if it reverses what a line
- * in suspense moved, or if it paid for a plan whose unused part was credited to another purchase: the same money would
- * be returned twice.
+ * transaction is reversed or proposed already, if it holds money in suspense (see `/ops/bank`), if it reverses what a bank
+ * line moved, or if it paid for a plan whose unused part was credited to another purchase: the same money would be
+ * returned twice.
  *
- * A line credited to the wrong account out of suspense takes two reversals, of its placement and then of what held it;
- * it is then entered again under another bank reference.
+ * A line credited to the wrong account is entered again under another bank reference after its credit was reversed, and if
+ * it came out of suspense also what held it.
  */
 export async function proposeReversal(
   tx: Transaction,
@@ -154,7 +154,7 @@ async function lockOwners(tx: Transaction, id: bigint): Promise<void> {
 /** Why a transaction cannot be reversed, and what to do; null if it can be. */
 export async function whyNotReversible(tx: Queryable, id: bigint): Promise<string | null> {
   const [found] = await tx<
-    { kind: string; root: string; reversedBy: bigint | null; isUnplaced: boolean; wentInto: bigint | null }[]
+    { kind: string; reversedBy: bigint | null; isUnplaced: boolean; isOfLine: boolean; wentInto: bigint | null }[]
   >`
     with recursive chain (id) as (
       select ${id}::bigint
@@ -166,20 +166,19 @@ export async function whyNotReversible(tx: Queryable, id: bigint): Promise<strin
     )
     select
       t.kind,
-      (
-        select root.kind
-        from chain
-        join ledger_transactions root on root.id = chain.id
-        where root.reverses is null
-      ) as root,
       r.id as "reversedBy",
       exists (
         select
         from bank_lines l
         join ledger_transactions back on back.reverses = l.credit_transaction_id
         where l.suspense_transaction_id = t.id
-          and not exists (select from ledger_transactions again where again.reverses = back.id)
       ) as "isUnplaced",
+      exists (
+        select
+        from bank_lines l
+        where t.reverses = l.credit_transaction_id
+          or t.reverses = l.suspense_transaction_id
+      ) as "isOfLine",
       (
         select c.purchase_id
         from purchases p
@@ -195,8 +194,8 @@ export async function whyNotReversible(tx: Queryable, id: bigint): Promise<strin
   if (found.kind === "suspense" && !found.isUnplaced) {
     return "money in suspense is placed or sent back at /ops/bank; if it is in the wrong wallet, reverse the placement first";
   }
-  if (found.kind === "reversal" && (found.root === "suspense" || found.root === "placement")) {
-    return `transaction ${id} took back money of a bank line that was in suspense, which is final; reverse what held the line too, if it is not, then enter it again at /ops/bank under another bank reference`;
+  if (found.isOfLine) {
+    return `transaction ${id} took back money of a bank line, which is final; if the line was in suspense, reverse what held it too, then enter it again at /ops/bank under another bank reference`;
   }
   if (found.wentInto !== null) {
     return `what was left of this purchase was taken off the price of purchase ${found.wentInto} and would count twice; look at what paid that one`;

@@ -214,6 +214,7 @@ export const FUNCTION_GRANTS: Record<string, readonly Part[]> = {
   "entitlement_end(bigint)": ["console", "ops"],
   "is_admin(text)": ["ops"],
   "make_day_partitions(date, integer)": ["worker"],
+  "refuse_second_credit()": [],
   "refuse_undocumented()": [],
   "sessions()": ["api", "ops", "worker"],
   "take_off_second_factor(text)": ["ops"],
