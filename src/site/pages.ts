@@ -2,6 +2,7 @@ import type { Express } from "express";
 import type { CallHandler } from "../http/call.ts";
 import { urlOf, type Reply } from "../http/request.ts";
 import { resource } from "../http/resource.ts";
+import { within } from "../http/within.ts";
 import type { Memory } from "../published/memory.ts";
 import { legalText } from "../accounts/legal.ts";
 import { listPlans } from "../callers/plan-store.ts";
@@ -31,7 +32,7 @@ import { gamblingPage } from "./legal/gambling.ts";
 import { readHelplines } from "./legal/helplines.ts";
 import { privacyPage } from "./legal/privacy.ts";
 import { termsPage } from "./legal/terms.ts";
-import { loader, loaders } from "./loader.ts";
+import { loader, loaders, PART_TIMEOUT_MS } from "./loader.ts";
 import { methodPage, readShownLog } from "./method/method.ts";
 import { addLog } from "./log/log.ts";
 import { isForPeople, notFoundPage } from "./not-found.ts";
@@ -47,7 +48,7 @@ import {
   readTableFacts,
   readWork,
 } from "./site-store.ts";
-import { measuredOf, statusFeed, statusPage } from "./status/status.ts";
+import { componentsOf, PARTS_MEASURED, statusFeed, statusPage } from "./status/status.ts";
 import { UPTIME_DAYS } from "./uptime.ts";
 
 /** Prices and limits are changed manually. */
@@ -67,7 +68,7 @@ const NOTICES_SHOWN = 20;
 const INCIDENTS_OF_ONE = 20;
 /** History changes every few minutes. */
 const HISTORY_CACHED_MS = 30_000;
-/** Each has 90 days of up to 34 components. */
+/** Each has 90 days of up to 30 houses. */
 const STATUS_VIEWS_CACHED = 5;
 /** PostgreSQL takes some milliseconds for ten thousand rounds of a table. */
 const FACTS_CACHED_MS = 60_000;
@@ -153,8 +154,8 @@ function loadsOf({ sql, log }: SiteParts) {
     publicLog: load("the public log", LOG_CACHED_MS, readShownLog),
     incidents: load("the incidents", HISTORY_CACHED_MS, (tx) => listIncidents(tx, { limit: NOTICES_SHOWN })),
     uptime: each("the history of availability", HISTORY_CACHED_MS, uptimeOf),
-    /** By the components that the status page shows, which change with the states of many houses. */
-    statusUptime: each("the history of availability", HISTORY_CACHED_MS, uptimeOf, STATUS_VIEWS_CACHED),
+    /** By the houses that the status page shows, which change with the states of many houses. */
+    houseUptimes: each("the history of houses", HISTORY_CACHED_MS, uptimeOf, STATUS_VIEWS_CACHED),
     /** Of a house by its id, or of a table by `#` and its id. */
     incidentsOf: each("the incidents", HISTORY_CACHED_MS, (tx, of) =>
       listIncidents(tx, {
@@ -224,13 +225,20 @@ function mainPages(parts: SiteParts, { loads, draw, readingOf }: Shared): Record
   };
 }
 
+/** All parts have one deadline, although which houses have their history shown depends on their states. */
 async function loadStatusPage({ memory, version }: SiteParts, loads: Shared["loads"]): Promise<SitePage> {
   const [ageSeconds, { liveWindowMs }] = [memory.ageSeconds(), memory.clock()];
-  const others = Promise.all([loads.polls(), loads.work(), loads.notices()]);
-  const houses = await loads.houses();
-  const uptime = await loads.statusUptime(measuredOf({ houses, liveWindowMs }).join(" "));
-  const [polls, work, notices] = await others;
-  return statusPage({ version, ageSeconds, liveWindowMs, houses, polls, work, notices, uptime });
+  const loaded = loads.houses();
+  const history = loaded.then((all) => all && loads.houseUptimes(componentsOf(all.houses, liveWindowMs).join(" ")));
+  const [houses, polls, work, notices, uptime, houseUptimes] = await Promise.all([
+    loaded,
+    loads.polls(),
+    loads.work(),
+    loads.notices(),
+    loads.uptime(PARTS_MEASURED.join(" ")),
+    within(PART_TIMEOUT_MS, "PostgreSQL", history).catch(() => null), // its loader logs why
+  ]);
+  return statusPage({ version, ageSeconds, liveWindowMs, houses, polls, work, notices, uptime, houseUptimes });
 }
 
 function guides(site: () => string): Record<string, Page> {

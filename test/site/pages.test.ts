@@ -15,6 +15,7 @@ import { USAGE_FACTS_KEPT_DAYS } from "../../src/housekeeping/limits.ts";
 import { ENDED_KEPT_DAYS } from "../../src/mail/limits.ts";
 import { SESSION_SECONDS as OPS_SECONDS } from "../../src/ops/sign-in/limits.ts";
 import type { Sample } from "../../src/frame/components.ts";
+import { PART_TIMEOUT_MS } from "../../src/site/loader.ts";
 import { guidePages } from "../../src/site/docs/guides.ts";
 import { helplineBlocks, readHelplines } from "../../src/site/legal/helplines.ts";
 import { prose } from "../../src/frame/text/prose.ts";
@@ -189,6 +190,10 @@ describe("while PostgreSQL does not respond", () => {
   it("houses and plans alone ask to retry shortly, whether it is silent or gone, and are back by themselves", async () => {
     const wire = await openWire();
     const far = await makeWorld({}, { on: world, through: (url) => wire.through(url) });
+    const givenUp = (part: string) => {
+      const line = far.lines.find((one) => one.includes(`the site is shown without ${part}:`)) ?? "{}";
+      return (JSON.parse(line) as { time: number }).time;
+    };
     try {
       wire.hold();
       const [home, plans, status, method] = await Promise.all(
@@ -202,6 +207,8 @@ describe("while PostgreSQL does not respond", () => {
       expect(plans).toContain("Announced, and not available yet");
       for (const part of ["houses", "notices"]) expect(status).toContain(`The ${part} could not be loaded.`);
       expect(status).toContain(badge("serving cached data", "warn"));
+      // one deadline for all parts: the history does not wait for the houses
+      expect(givenUp("the history of availability") - givenUp("the houses")).toBeLessThan(PART_TIMEOUT_MS / 2);
       expect(method).toContain("The public log could not be loaded. Please try again shortly.");
       const house = await fetch(`${far.api.url}/houses/alpha`, { headers: html });
       expect([house.status, house.headers.get("retry-after")]).toEqual([503, "5"]);
@@ -229,8 +236,13 @@ describe("while PostgreSQL does not respond", () => {
       expect(text).toContain("The plans could not be loaded. Try again shortly.");
       expect(text).toContain(badge("live", "good"));
       expect(text).not.toContain("The houses could not be loaded.");
+      await world.sql`alter table uptime_days rename to uptime_days_away`;
+      const status = await page("/status", far);
+      expect(status).toContain('<td class="uptime-cell"><small>could not be loaded</small></td>');
+      expect(status).not.toContain("not measured yet");
     } finally {
       await world.sql`alter table plans_away rename to plans`;
+      await world.sql`alter table if exists uptime_days_away rename to uptime_days`;
       await far.close();
     }
   });

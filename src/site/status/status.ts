@@ -22,6 +22,9 @@ const UPTIME_OF: Readonly<Record<string, string>> = {
   Parsing: "parsing",
 };
 
+/** The components whose history the page shows with its parts. */
+export const PARTS_MEASURED: readonly string[] = Object.values(UPTIME_OF);
+
 /** What the page needs; a part that could not be loaded is null. */
 export interface StatusParts {
   version: string;
@@ -31,7 +34,10 @@ export interface StatusParts {
   polls: readonly PollSuccess[] | null;
   work: Work | null;
   notices: SiteNotices | null;
+  /** Of {@link PARTS_MEASURED}. */
   uptime: readonly UptimeDay[] | null;
+  /** Of {@link componentsOf} the houses. */
+  houseUptimes: readonly UptimeDay[] | null;
 }
 
 /** A part of the service and its state in words. */
@@ -44,12 +50,12 @@ export interface PartState {
 
 /** The status page, from our own rows. It shows only what callers and visitors may know. */
 export function statusPage(parts: StatusParts): SitePage {
-  const { version, liveWindowMs, houses, polls, notices, uptime } = parts;
+  const { version, liveWindowMs, houses, polls, notices, uptime, houseUptimes } = parts;
   const states = [apiState(parts), ...workStates(parts.work)];
-  const uptimeOf = (component: string) =>
-    uptime &&
+  const historyOf = (component: string, days: readonly UptimeDay[] | null) =>
+    days &&
     shownUptime(
-      uptime.filter((row) => row.component === component),
+      days.filter((row) => row.component === component),
       new Date(),
     );
   const byHouse = new Map(polls?.map((one) => [one.house, one]));
@@ -64,13 +70,13 @@ export function statusPage(parts: StatusParts): SitePage {
     data: {
       version,
       overall: overallOf(states, parts.work !== null),
-      states: states.map((state) => ({ ...state, uptime: uptimeOf(UPTIME_OF[state.name] ?? "") })),
+      states: states.map((state) => ({ ...state, uptime: historyOf(UPTIME_OF[state.name] ?? "", uptime) })),
       isWorkKnown: parts.work !== null,
       houses: all && {
         total: houses?.total ?? 0,
         houses: firstOf(all).map((house) => ({
           ...house,
-          uptime: uptimeOf(`house:${house.id}`),
+          uptime: historyOf(componentOf(house), houseUptimes),
           polls: polls === null ? null : pollsOf(byHouse.get(house.id)),
         })),
       },
@@ -82,10 +88,14 @@ export function statusPage(parts: StatusParts): SitePage {
   };
 }
 
-/** The components whose history the page shows: of its parts, and of its houses. */
-export function measuredOf({ houses, liveWindowMs }: Pick<StatusParts, "houses" | "liveWindowMs">): string[] {
-  const shown = firstOf((houses?.houses ?? []).map((house) => shownHouse(house, liveWindowMs)));
-  return [...Object.values(UPTIME_OF), ...shown.map(({ id }) => `house:${id}`).toSorted()];
+/** The measured components of the houses that the page shows. */
+export function componentsOf(houses: readonly ListedHouse[], liveWindowMs: number): string[] {
+  const shown = firstOf(houses.map((house) => shownHouse(house, liveWindowMs)));
+  return shown.map(componentOf).toSorted();
+}
+
+function componentOf({ id }: ListedHouse): string {
+  return `house:${id}`;
 }
 
 /** If there are more houses than a page shows, those that are not live come first. */
