@@ -89,7 +89,8 @@ function unknownParameters(unknown: string[], allowed: string[]): ApiError {
   });
 }
 
-function invalidParameter(parameter: string, problem: string): ApiError {
+/** The refusal of a parameter's value; the problem states what was expected and found. */
+export function invalidParameter(parameter: string, problem: string): ApiError {
   return new ApiError("invalid_parameter", { message: `${parameter}: ${problem}`, details: { parameter } });
 }
 

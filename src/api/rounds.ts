@@ -1,14 +1,18 @@
 import { z } from "zod";
+import type { ApiError } from "../http/errors.ts";
 import { keepFragments, listContent } from "./fragments.ts";
 import { newestRounds } from "../published/held-rounds.ts";
 import { operation } from "./operation.ts";
-import { filters, wholeNumber } from "./params.ts";
+import { filters, invalidParameter, wholeNumber } from "./params.ts";
 import { selectTables } from "./select.ts";
 import type { Status } from "../houses/status.ts";
 import type { Table } from "../published/tables.ts";
 
 const MOST_ROUNDS = 100;
 const USUAL_ROUNDS = 20;
+/** 10,000 tables with the usual limit: a text of 35 MB. */
+const MOST_IN_RESPONSE = 200_000;
+const MOST_TEXT = MOST_IN_RESPONSE.toLocaleString("en-US");
 
 /** The newest rounds of each table, newest first. There is deliberately no way to page back. */
 export const rounds = operation({
@@ -16,18 +20,25 @@ export const rounds = operation({
   params: z.strictObject({
     ...filters,
     limit: wholeNumber(MOST_ROUNDS, USUAL_ROUNDS).meta({
-      description: "At most this many rounds of each table.",
+      description: `At most this many rounds of each table. The number of tables times the limit may be at most ${MOST_TEXT}.`,
       examples: [5],
     }),
   }),
   compose(chosen, { memory, plan }) {
     const { limit } = chosen;
-    const fragments = selectTables(memory.tables, plan, chosen).map((table) =>
-      roundsOf(table, { limit, status: memory.statusOf(table) }),
-    );
+    const tables = selectTables(memory.tables, plan, chosen);
+    if (tables.length * limit > MOST_IN_RESPONSE) throw tooManyRounds(tables.length, limit);
+    const fragments = tables.map((table) => roundsOf(table, { limit, status: memory.statusOf(table) }));
     return listContent(plan.name, "tables", fragments);
   },
 });
+
+function tooManyRounds(tables: number, limit: number): ApiError {
+  const found = `found ${limit} for each of ${tables.toLocaleString("en-US")} tables`;
+  const fitting = Math.floor(MOST_IN_RESPONSE / tables);
+  const advice = fitting === 0 ? "choose fewer tables" : `choose fewer tables or a limit of at most ${fitting}`;
+  return invalidParameter("limit", `expected at most ${MOST_TEXT} rounds in a response, ${found}; ${advice}`);
+}
 
 const roundsOf = keepFragments(
   (table: Table, { limit, status }: { limit: number; status: Status }) => {

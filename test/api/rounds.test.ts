@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import { eventually } from "../support/eventually.ts";
+import { houseEntry, tableEntry } from "../support/houses.ts";
 import { addRounds, countedRounds, makeWorld, roundsBody, type World } from "./world.ts";
 
 const FIELDS = ["round_id", "multiplier", "color", "occurred_at", "received_at", "verified", "late"];
@@ -129,6 +131,32 @@ describe("/rounds", () => {
       expect(await young?.text()).toBe(await old?.text());
     } finally {
       await later.close();
+    }
+  });
+});
+
+describe("a response of /rounds", () => {
+  it("has at most 200,000 rounds, by tables and limit, however many are there", async () => {
+    const many = await makeWorld();
+    try {
+      const markets = Array.from({ length: 2_001 }, (_, n) => tableEntry({ market: `m${n}` }));
+      await applyHouses(many.sql, [houseEntry({ id: "many", name: "Many", tables: markets })]);
+      await eventually(async () => {
+        const response = await many.get("/api/v1/rounds?house=many");
+        return response.ok && roundsBody.parse(await response.json()).tables.length === 2_001;
+      });
+      expect(await many.refused("/api/v1/rounds?house=many&limit=100")).toMatchObject({
+        status: 400,
+        code: "invalid_parameter",
+        message:
+          "limit: expected at most 200,000 rounds in a response, found 100 for each of 2,001 tables; choose fewer tables or a limit of at most 99",
+        details: { parameter: "limit" },
+      });
+      for (const fits of ["house=many&limit=99", "house=alpha&limit=100", ""]) {
+        expect((await many.get(`/api/v1/rounds?${fits}`)).status).toBe(200);
+      }
+    } finally {
+      await many.close();
     }
   });
 });
