@@ -1,9 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { beforeEach, describe, expect, it } from "vitest";
+import { closeRows } from "../../src/accounts/holders/close-store.ts";
 import { findCaller } from "../../src/callers/caller-store.ts";
 import { checkKey, hashKey, mintKey } from "../../src/callers/key.ts";
 import { createAccount, createKey, listKeys, revokeKey, touchKeys } from "../../src/callers/store.ts";
 import { openTestDatabase } from "../support/database.ts";
+import { lockWaits } from "../support/lock-waits.ts";
 
 const EMAIL = "ann@example.com";
 const { sql } = await openTestDatabase({ max: 8 });
@@ -228,5 +230,22 @@ describe("when a key was last used", () => {
       order by id`;
     expect(rows).toMatchObject([{ whole: true, ahead: false }, { ahead: true }]);
     expect((await listKeys(sql)).at(-1)?.last_used_at).toBeNull();
+  });
+
+  it("is noted while the account of the keys is closed, in one order of locks", async () => {
+    const [one, two] = [await newKey(), await newKey()];
+    // the first key behind the second, as an update of an older key leaves it
+    await sql`
+      with gone as (delete from keys where id = ${one.id} returning *)
+      insert into keys overriding system value select * from gone`;
+    const { both } = await sql.begin(async (tx) => {
+      await tx`select from keys where id = ${one.id} for no key update`;
+      const touched = touchKeys(sql, [one.id, two.id]);
+      await lockWaits(sql, 1);
+      const closed = sql.begin((other) => closeRows(other, 1n));
+      await lockWaits(sql, 2);
+      return { both: Promise.allSettled([touched, closed]) };
+    });
+    expect((await both).map(({ status }) => status)).toEqual(["fulfilled", "fulfilled"]);
   });
 });

@@ -14,7 +14,13 @@ export async function closeRows(tx: Transaction, accountId: bigint): Promise<End
   const keys = await tx`
     update keys
     set revoked_at = now()
-    where account_id = ${accountId} and (revoked_at is null or revoked_at > now())`;
+    where id in (
+      select id
+      from keys
+      where account_id = ${accountId} and (revoked_at is null or revoked_at > now())
+      order by id -- as touchKeys locks them
+      for no key update
+    )`;
   const plans = await tx`
     update entitlements
     set
