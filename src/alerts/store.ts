@@ -56,14 +56,25 @@ export async function syncAlertsWithin(
   current: readonly Wrong[],
 ): Promise<void> {
   const subjects = current.map(({ subject }) => subject);
+  // whatever writes several alerts locks them in the order of the mail
   const closed = await sql<Closed[]>`
-    update alerts
+    with ended as (
+      select kind, subject, opened_at
+      from alerts
+      where kind = ${kind}
+        and closed_at is null
+        and starts_with(subject, ${within})
+        and subject <> all(${subjects}::text[])
+      order by opened_at, subject
+      for no key update
+    )
+    update alerts a
     set closed_at = clock_timestamp()
-    where kind = ${kind}
-      and closed_at is null
-      and starts_with(subject, ${within})
-      and subject <> all(${subjects}::text[])
-    returning subject, text, extract(epoch from closed_at - opened_at)::float8 as seconds`;
+    from ended
+    where a.kind = ended.kind
+      and a.subject = ended.subject
+      and a.opened_at = ended.opened_at
+    returning a.subject, a.text, extract(epoch from a.closed_at - a.opened_at)::float8 as seconds`;
   logRecovered(log, kind, closed);
   if (current.length === 0) return;
   const opened = await sql<Wrong[]>`

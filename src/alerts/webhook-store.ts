@@ -44,19 +44,29 @@ export async function listAlertsToPost(sql: Queryable): Promise<ReportedAlert[]>
 /** Notes what was posted, each alert as it was read: one that ended meanwhile is posted again as over. */
 export async function noteAlertsPosted(sql: Queryable, alerts: readonly ReportedAlert[]): Promise<void> {
   await sql`
-    update alerts
+    with posted as (
+      select a.kind, a.subject, a.opened_at, one.is_over
+      from unnest(
+        ${alerts.map(({ kind }) => kind)}::text[],
+        ${alerts.map(({ subject }) => subject)}::text[],
+        ${alerts.map(({ openedAt }) => openedAt)}::text[],
+        ${alerts.map(({ closedAt }) => closedAt !== null)}::boolean[]
+      ) as one (kind, subject, opened_at, is_over)
+      join alerts a
+        on a.kind = one.kind
+        and a.subject = one.subject
+        and a.opened_at = one.opened_at::timestamptz
+      order by a.opened_at, a.kind, a.subject
+      for no key update of a
+    )
+    update alerts a
     set
-      opening_posted_at = coalesce(opening_posted_at, clock_timestamp()),
+      opening_posted_at = coalesce(a.opening_posted_at, clock_timestamp()),
       recovery_posted_at = case when posted.is_over then clock_timestamp() end
-    from unnest(
-      ${alerts.map(({ kind }) => kind)}::text[],
-      ${alerts.map(({ subject }) => subject)}::text[],
-      ${alerts.map(({ openedAt }) => openedAt)}::text[],
-      ${alerts.map(({ closedAt }) => closedAt !== null)}::boolean[]
-    ) as posted (kind, subject, opened_at, is_over)
-    where alerts.kind = posted.kind
-      and alerts.subject = posted.subject
-      and alerts.opened_at = posted.opened_at::timestamptz`;
+    from posted
+    where a.kind = posted.kind
+      and a.subject = posted.subject
+      and a.opened_at = posted.opened_at`;
   await sql`delete from staff_webhook_failure`;
 }
 

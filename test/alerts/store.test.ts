@@ -1,8 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { queueAlertMail } from "../../src/alerts/mail-store.ts";
 import { closeAlert, openAlert, syncAlerts } from "../../src/alerts/store.ts";
+import { listAlertsToPost, noteAlertsPosted } from "../../src/alerts/webhook-store.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
 import { LEVEL, readableLog } from "../queue/world.ts";
 import { createDatabase } from "../support/database.ts";
+import { lockWaits } from "../support/lock-waits.ts";
 
 let database: Awaited<ReturnType<typeof createDatabase>>;
 let sql: Sql;
@@ -61,5 +64,26 @@ describe("an alert", () => {
     await syncAlerts(sql, log, "house_offline", []);
     expect(changes().toSorted()).toEqual(["-beta", "-gamma"]);
     expect(await sql`select kind from alerts where closed_at is null`).toMatchObject([{ kind: "proof_mismatch" }]);
+  });
+
+  it.each([
+    ["closed", () => syncAlerts(sql, readableLog().log, "house_offline", [])],
+    ["noted as posted", async () => noteAlertsPosted(sql, (await listAlertsToPost(sql)).toReversed())],
+  ])("is %s while it is mailed, with others, without a deadlock", async (_, change) => {
+    // the order by time is neither that of the subjects nor that of the rows
+    await sql`
+      insert into alerts (kind, subject, text, opened_at)
+      values
+        ('house_offline', 'alpha', 'it is silent', now()),
+        ('house_offline', 'zeta', 'it is silent', now() - interval '1 minute')`;
+    const { both } = await sql.begin(async (tx) => {
+      await tx`select from alerts where subject = 'zeta' for no key update`;
+      const mailed = queueAlertMail(sql, ["ops@example.com"], null);
+      await lockWaits(sql, 1);
+      const changed = change();
+      await lockWaits(sql, 2);
+      return { both: Promise.allSettled([mailed, changed]) };
+    });
+    expect((await both).map(({ status }) => status)).toEqual(["fulfilled", "fulfilled"]);
   });
 });
