@@ -29,7 +29,8 @@ export function saveFormatsStatement(sql: Queryable, formats: readonly StoredFor
 /**
  * Sets a house's circuit by the readability of its responses: opens it if every polled table of a shard has another format,
  * so that the house is only probed now and then, and closes it when one can be read again. `recovered` are the tables whose
- * format is known again. In its own transaction, since polls lock a lease before its feeds.
+ * format is known again. In its own transaction, since polls lock a lease before its feeds; leases are locked in the order
+ * of passes.
  */
 export async function syncFormatCircuit(sql: Sql, house: string, recovered: readonly number[]): Promise<void> {
   await sql`
@@ -40,14 +41,21 @@ export async function syncFormatCircuit(sql: Sql, house: string, recovered: read
       opened_times = 1,
       next_allowed_at = greatest(l.next_allowed_at, clock_timestamp() + ${FIRST_PROBE_MS} * interval '1 millisecond')
     where l.house_id = ${house}
-      and l.circuit = 'closed'
-      and (
-        select bool_and(f.format_since is not null)
-        from tables t
-        join feeds f on f.table_id = t.id
-        where t.house_id = l.house_id
-          and t.shard = l.shard
-          and t.enabled
+      and l.shard in (
+        select p.shard
+        from poll_leases p
+        where p.house_id = ${house}
+          and p.circuit = 'closed'
+          and (
+            select bool_and(f.format_since is not null)
+            from tables t
+            join feeds f on f.table_id = t.id
+            where t.house_id = p.house_id
+              and t.shard = p.shard
+              and t.enabled
+          )
+        order by p.shard
+        for no key update
       )`;
   if (recovered.length === 0) return;
   await sql`
@@ -59,9 +67,20 @@ export async function syncFormatCircuit(sql: Sql, house: string, recovered: read
       failures_in_row = 0,
       recent = '1',
       next_allowed_at = least(l.next_allowed_at, clock_timestamp())
-    from tables t
-    where t.id = any(${[...recovered]}::integer[])
-      and l.house_id = t.house_id
-      and l.shard = t.shard
-      and l.circuit <> 'closed'`;
+    where l.house_id = ${house}
+      and l.shard in (
+        select p.shard
+        from poll_leases p
+        where p.house_id = ${house}
+          and p.circuit <> 'closed'
+          and exists (
+            select
+            from tables t
+            where t.id = any(${[...recovered]}::integer[])
+              and t.house_id = p.house_id
+              and t.shard = p.shard
+          )
+        order by p.shard
+        for no key update
+      )`;
 }
