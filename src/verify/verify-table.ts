@@ -8,7 +8,8 @@ import { verifyCalibrations, type WrongCalibration } from "./verify-calibrations
 import type { WrongPayload } from "./verify-payloads.ts";
 import { verifyRevisions, type WrongRevision } from "./verify-revisions.ts";
 import { countAccuracyRows, type VerifiedTable } from "./verify-store.ts";
-import { walkTable, type WalkFailure } from "./walk.ts";
+import type { WalkFailure } from "./walk-state.ts";
+import { walkTable } from "./walk.ts";
 
 /** The first difference from what the facts give. */
 export interface Failure extends Wrong {
