@@ -1,7 +1,7 @@
 import { listPublished } from "../../forecasts/accuracy/published-store.ts";
 import { voidsOf } from "../../forecasts/accuracy/figures/sums.ts";
 import type { Sql } from "../../db/client.ts";
-import { listAccuracyMarks } from "./log-store.ts";
+import { listAccuracyMarks } from "./pending-store.ts";
 import type { AccuracyStatement } from "./statements.ts";
 
 const TABLES_AT_ONCE = 200;

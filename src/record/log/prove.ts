@@ -2,8 +2,9 @@ import type { Reader } from "../../db/reader.ts";
 import type { Sql } from "../../db/client.ts";
 import { type ExportedForecast, readForecastsForExport } from "../../forecasts/chain/export-store.ts";
 import { parseForecastId } from "../../forecasts/chain/forecast-id.ts";
-import { findCoveringEntry, tileReader } from "./log-store.ts";
+import { findCoveringEntry } from "./log-store.ts";
 import { readCheckpoint } from "../../signed-note.ts";
+import { tileReader } from "./tiles-store.ts";
 import { leafHash, proveInclusion, verifyInclusion } from "./tree.ts";
 
 /** The proof that a forecast is in the log. */

@@ -12,22 +12,17 @@ import { keepNewestNote, makeKey, readKey, readNewestNote } from "./log-folder.t
 import {
   createLog,
   findNewestCheckpoint,
-  findPendingAudit,
   insertEntries,
-  listEdge,
   listLogs,
-  listPendingStatements,
   type Log,
   moveSize,
   type NewEntry,
-  noteAccuracyHour,
-  noteHeads,
   saveCheckpoint,
-  saveTiles,
-  tileReader,
 } from "./log-store.ts";
+import { findPendingAudit, listPendingStatements, noteAccuracyHour, noteHeads } from "./pending-store.ts";
 import { openCheckpoint, readCheckpoint, signCheckpoint, type SignerKey, signerOf } from "../../signed-note.ts";
 import { entryOf, type Statement } from "./statements.ts";
+import { listEdge, saveTiles, tileReader } from "./tiles-store.ts";
 import { growTiles, leafHash, proveConsistency, type ReadTile, rootOf } from "./tree.ts";
 import { requestCosignature } from "./witness-client.ts";
 

@@ -1,7 +1,7 @@
 import type { Witness } from "../../config/witnesses.ts";
 import type { Transaction } from "../../db/client.ts";
 import { reasonOf } from "../../errors.ts";
-import { findTile, listEntries, listLogs, type Log, tileReader } from "./log-store.ts";
+import { listEntries, listLogs, type Log } from "./log-store.ts";
 import {
   type Checkpoint,
   cosignedAt,
@@ -10,6 +10,7 @@ import {
   readCheckpoint,
   type VerifierKey,
 } from "../../signed-note.ts";
+import { findTile, tileReader } from "./tiles-store.ts";
 import { growTiles, leafHash, rootOf, type Tile, TILE_WIDTH } from "./tree.ts";
 import { findContradictedAccuracy } from "./verify-accuracy.ts";
 import {
