@@ -20,6 +20,7 @@ import { errorsPage } from "./docs/errors.ts";
 import { changesFeed, changesPage } from "./docs/changes.ts";
 import { guidePages } from "./docs/guides.ts";
 import { housePage, housesPage } from "./houses/houses.ts";
+import { readPastForecast, readTableFacts } from "./houses/table-store.ts";
 import { distributionOf, ROUNDS_COUNTED, tablePage, THRESHOLDS } from "./houses/table.ts";
 import { measureTable } from "./accuracy/lines.ts";
 import { reliabilityOf, type ToDraw } from "./accuracy/plots.ts";
@@ -44,8 +45,6 @@ import {
   listSiteNotices,
   listUptime,
   readBriefly,
-  readPastForecast,
-  readTableFacts,
   readWork,
 } from "./site-store.ts";
 import { componentsOf, PARTS_MEASURED, statusFeed, statusPage } from "./status/status.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { connect, openPipeline, type Pipeline, type Sql } from "../../src/db/client.ts";
 import type { ScoreSetRow } from "../../src/pass/compute/rows.ts";
-import { readPastForecast } from "../../src/site/site-store.ts";
+import { readPastForecast } from "../../src/site/houses/table-store.ts";
 import { type CoreTable, fromNow, makeCoreTables } from "../support/core-rows.ts";
 import { createCoreDatabase } from "../support/core-schema.ts";
 

@@ -9,7 +9,8 @@ import { samplesOf } from "../docs/samples.ts";
 import { shownTable } from "../houses/houses.ts";
 import { readingOf, recordOf as recordOfTable, shownForecast } from "../houses/table.ts";
 import { cheapestOf, shownPlans } from "../plans/plans.ts";
-import type { ListedHouse, PastForecast } from "../site-store.ts";
+import type { PastForecast } from "../houses/table-store.ts";
+import type { ListedHouse } from "../site-store.ts";
 import { shownHouse } from "./houses.ts";
 import type { MeasuredRecord } from "./record.ts";
 

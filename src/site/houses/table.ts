@@ -11,7 +11,8 @@ import { measureTable } from "../accuracy/lines.ts";
 import type { SitePage } from "../send-page.ts";
 import type { PublishedReadingJson } from "../../forecasts/readings/reading-state.ts";
 import { skillSentence } from "../accuracy/skill.ts";
-import type { Incident, PastForecast, TableFacts } from "../site-store.ts";
+import type { Incident } from "../site-store.ts";
+import type { PastForecast, TableFacts } from "./table-store.ts";
 import { shownTable } from "./houses.ts";
 
 const ROUNDS_SHOWN = 60;
