@@ -5,11 +5,10 @@ import { resource } from "../http/resource.ts";
 import { within } from "../http/within.ts";
 import type { Memory } from "../published/memory.ts";
 import { legalText } from "../accounts/legal.ts";
-import { listPlans } from "../callers/plan-store.ts";
 import type { Settings } from "../config/environment.ts";
 import { networkOf } from "../limits/address.ts";
 import type { Buckets, Size } from "../limits/buckets.ts";
-import type { Sql, Transaction } from "../db/client.ts";
+import type { Sql } from "../db/client.ts";
 import type { Log } from "../log.ts";
 import { accuracyPages } from "./accuracy/accuracy.ts";
 import { sendPage, sendText, type SitePage } from "./send-page.ts";
@@ -20,12 +19,11 @@ import { errorsPage } from "./docs/errors.ts";
 import { changesFeed, changesPage } from "./docs/changes.ts";
 import { guidePages } from "./docs/guides.ts";
 import { housePage, housesPage } from "./houses/houses.ts";
-import { readPastForecast, readTableFacts } from "./houses/table-store.ts";
-import { distributionOf, ROUNDS_COUNTED, tablePage, THRESHOLDS } from "./houses/table.ts";
+import { distributionOf, tablePage } from "./houses/table.ts";
 import { measureTable } from "./accuracy/lines.ts";
 import { reliabilityOf, type ToDraw } from "./accuracy/plots.ts";
 import { drawing } from "./accuracy/drawings.ts";
-import { delayReadings, ROUNDS_WITHHELD, SECONDS_WITHHELD } from "./delayed.ts";
+import { delayReadings } from "./delayed.ts";
 import { featuredOf, homePage } from "./home/home.ts";
 import { type MeasuredRecord, recordOf } from "./home/record.ts";
 import { timedCache } from "./timed-cache.ts";
@@ -33,45 +31,18 @@ import { gamblingPage } from "./legal/gambling.ts";
 import { readHelplines } from "./legal/helplines.ts";
 import { privacyPage } from "./legal/privacy.ts";
 import { termsPage } from "./legal/terms.ts";
-import { loader, loaders, PART_TIMEOUT_MS } from "./loader.ts";
-import { methodPage, readShownLog } from "./method/method.ts";
+import { PART_TIMEOUT_MS } from "./loader.ts";
+import { loadsOf } from "./loads.ts";
+import { methodPage } from "./method/method.ts";
 import { addLog } from "./log/log.ts";
 import { isForPeople, notFoundPage } from "./not-found.ts";
 import { plansPage } from "./plans/plans.ts";
-import {
-  listIncidents,
-  listPollSuccess,
-  listSiteHouses,
-  listSiteNotices,
-  listUptime,
-  readBriefly,
-  readWork,
-} from "./site-store.ts";
 import { componentsOf, PARTS_MEASURED, statusFeed, statusPage } from "./status/status.ts";
-import { UPTIME_DAYS } from "./uptime.ts";
 
-/** Prices and limits are changed manually. */
-const PLANS_CACHED_MS = 10_000;
-/** Shorter than a poll interval, so a badge is never late by more than one poll. */
-const HOUSES_CACHED_MS = 2_000;
-const WORK_CACHED_MS = 5_000;
-/** PostgreSQL takes 300 ms for a day of polls of a hundred houses. */
-const POLLS_CACHED_MS = 30_000;
-const LOG_CACHED_MS = 5_000;
 /** Sums over ten thousand tables take this process some milliseconds. */
 const RECORD_CACHED_MS = 5_000;
 /** Home page loads per client address: far above what a person needs, and programs have the API. */
 const FIRST_PAGE: Size = { points: 120, seconds: 60 };
-/** On the status page and in its feed, which links to them. */
-const NOTICES_SHOWN = 20;
-const INCIDENTS_OF_ONE = 20;
-/** History changes every few minutes. */
-const HISTORY_CACHED_MS = 30_000;
-/** Each has 90 days of up to 30 houses. */
-const STATUS_VIEWS_CACHED = 5;
-/** PostgreSQL takes some milliseconds for ten thousand rounds of a table. */
-const FACTS_CACHED_MS = 60_000;
-const PAST_CACHED_MS = 5_000;
 
 /** Settings that pages mention; an absent one is left out. */
 export type SiteSettings = Partial<Pick<Settings, "HELPLINES_FILE" | "OPERATOR_NAME" | "PAYLOAD_RETENTION_HOURS">>;
@@ -131,44 +102,6 @@ export function addPages(app: Express, parts: SiteParts): void {
     const { requestId } = (response as Reply & typeof response).locals;
     sendPage(response, notFoundPage(requestId), { url: request.originalUrl, site: site() });
   });
-}
-
-/** The parts of pages that are read from the database, each cached for all visitors. */
-function loadsOf({ sql, log }: SiteParts) {
-  const load = <Value>(what: string, cachedMs: number, read: Parameters<typeof readBriefly<Value>>[1]) =>
-    loader(what, () => readBriefly(sql, read), { cachedMs, log });
-  const each = <Value>(
-    what: string,
-    cachedMs: number,
-    read: (tx: Transaction, of: string) => Promise<Value>,
-    most?: number,
-  ) => loaders(what, (of: string) => readBriefly(sql, (tx) => read(tx, of)), { cachedMs, log, most });
-  const uptimeOf = (tx: Transaction, of: string) => listUptime(tx, of.split(" "), UPTIME_DAYS);
-  return {
-    plans: load("the plans", PLANS_CACHED_MS, listPlans),
-    houses: load("the houses", HOUSES_CACHED_MS, listSiteHouses),
-    work: load("the state of the workers", WORK_CACHED_MS, readWork),
-    polls: load("the results of polls", POLLS_CACHED_MS, listPollSuccess),
-    notices: load("the notices", WORK_CACHED_MS, (tx) => listSiteNotices(tx, NOTICES_SHOWN)),
-    publicLog: load("the public log", LOG_CACHED_MS, readShownLog),
-    incidents: load("the incidents", HISTORY_CACHED_MS, (tx) => listIncidents(tx, { limit: NOTICES_SHOWN })),
-    uptime: each("the history of availability", HISTORY_CACHED_MS, uptimeOf),
-    /** By the houses that the status page shows, which change with the states of many houses. */
-    houseUptimes: each("the history of houses", HISTORY_CACHED_MS, uptimeOf, STATUS_VIEWS_CACHED),
-    /** Of a house by its id, or of a table by `#` and its id. */
-    incidentsOf: each("the incidents", HISTORY_CACHED_MS, (tx, of) =>
-      listIncidents(tx, {
-        limit: INCIDENTS_OF_ONE,
-        ...(of.startsWith("#") ? { tableId: Number(of.slice(1)) } : { house: of }),
-      }),
-    ),
-    facts: each("the facts of a table", FACTS_CACHED_MS, (tx, id) =>
-      readTableFacts(tx, Number(id), { rounds: ROUNDS_COUNTED, thresholds: THRESHOLDS }),
-    ),
-    past: each("a past forecast", PAST_CACHED_MS, (tx, id) =>
-      readPastForecast(tx, Number(id), { rounds: ROUNDS_WITHHELD, seconds: SECONDS_WITHHELD }),
-    ),
-  };
 }
 
 /** Draws one plot of a page; the drawings of a name are cached. */
