@@ -1,3 +1,4 @@
+import canonicalize from "canonicalize";
 import type { Transaction } from "../db/client.ts";
 import { chancesNow } from "../pass/compute/issue.ts";
 import { snapshotOf } from "../pass/compute/learn.ts";
@@ -25,18 +26,7 @@ export function checkSnapshot(walk: Walk, { seq }: RoundRow): WalkFailure | null
     differs("state_hash", expected.stateHash, snapshot.stateHash) ??
     differs("reading", expected.reading, snapshot.reading) ??
     differs("reading_hash", expected.readingHash, snapshot.readingHash) ??
-    differs("refs", JSON.stringify(sorted(expected.refs)), JSON.stringify(sorted(snapshot.refs)))
-  );
-}
-
-/** An object with sorted keys; the database has its own order. */
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
-  if (value === null || typeof value !== "object") return value;
-  return Object.fromEntries(
-    Object.entries(value)
-      .toSorted(([a], [b]) => (a < b ? -1 : 1))
-      .map(([key, part]) => [key, sorted(part)]),
+    differs("refs", canonicalize(expected.refs) ?? "", canonicalize(snapshot.refs) ?? "")
   );
 }
 

@@ -260,21 +260,15 @@ export async function listDisputes(sql: Queryable, tableId: number): Promise<Map
   );
 }
 
-/** A state that a promotion put in the place of the previous one, at a seq. */
-export interface StoredPromotion {
-  model: string;
-  toSeq: bigint;
-  state: Buffer;
-}
-
-/** The promotions of a table, oldest first. */
-export async function listPromotions(sql: Queryable, tableId: number): Promise<StoredPromotion[]> {
-  return sql<StoredPromotion[]>`
-    select model, to_seq as "toSeq", state
+/** The states that promotions put in the place of the previous one, by seq; of several at one seq, the newest. */
+export async function readPromotions(sql: Queryable, tableId: number): Promise<Map<bigint, Buffer>> {
+  const rows = await sql<{ toSeq: bigint; state: Buffer }[]>`
+    select to_seq as "toSeq", state
     from calibrations
     where table_id = ${tableId}
       and kind = 'promoted'
-    order by to_seq, id`;
+    order by id`;
+  return new Map(rows.map(({ toSeq, state }) => [toSeq, state]));
 }
 
 /** The number of stored rows of a table's accuracy: hours, days and periods. */

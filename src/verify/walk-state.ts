@@ -11,15 +11,10 @@ import { modelOfState, stateHash } from "../forecasts/model/state.ts";
 import { modelOf } from "../forecasts/model/table-model.ts";
 import type { AuditRow } from "../forecasts/readings/house-audit.ts";
 import { emptyReading } from "../forecasts/readings/reading-memory.ts";
+import { FIRST_PREVIOUS_HASH } from "../record/hashes.ts";
 import { FIRST_ROUND, type RoundBefore, type Wrong } from "./check-round.ts";
 import { beginScores, type ScoreWalk } from "./check-scores.ts";
-import {
-  listDisputes,
-  listPromotions,
-  listScoreRevisions,
-  type StoredPromotion,
-  type VerifiedTable,
-} from "./verify-store.ts";
+import { listDisputes, readPromotions, listScoreRevisions, type VerifiedTable } from "./verify-store.ts";
 
 /** The first of a table's rounds, forecasts and scores that differs from what its rounds give. */
 export interface WalkFailure extends Wrong {
@@ -43,7 +38,8 @@ export interface Walk {
   newest: RoundRow | null;
   model: Model;
   memories: Memories;
-  promotions: StoredPromotion[];
+  /** The state that was promoted at a round, by seq. */
+  promotions: ReadonlyMap<bigint, Buffer>;
   /** The round after which the newest promotion was made. */
   promotedSeq: bigint;
   audits: Map<string, AuditRow>;
@@ -74,8 +70,8 @@ async function stateAtStart(tx: Transaction, table: VerifiedTable, purpose: Walk
   const stored = await loadTable(tx, table.id);
   if (stored === null) throw new Error(`expected a head of ${table.name}, found none`);
   const { id: tableId, name, bands, edge, consecutive } = table;
-  const isSound = table.state !== null && (purpose === "verify" || isUndamaged(table.state, stored.snapshot));
-  const model = isSound && table.state !== null ? modelOfState(table.state) : modelOf(bands, edge);
+  const isUsable = purpose === "verify" || isUndamaged(table.state, stored.snapshot);
+  const model = isUsable && table.state !== null ? modelOfState(table.state) : modelOf(bands, edge);
   if (model.name !== table.firstModel)
     throw new Error(`expected ${name} to begin with ${table.firstModel}, found a state or settings of ${model.name}`);
   return {
@@ -91,7 +87,7 @@ async function stateAtStart(tx: Transaction, table: VerifiedTable, purpose: Walk
       references: emptyReferences(model.colors),
       reading: emptyReading(model, { consecutive }),
     },
-    promotions: await listPromotions(tx, tableId),
+    promotions: await readPromotions(tx, tableId),
     promotedSeq: 0n,
     audits: new Map(),
     isSnapshotChecked: false,
@@ -101,11 +97,13 @@ async function stateAtStart(tx: Transaction, table: VerifiedTable, purpose: Walk
     set: null,
     firstSet: null,
     forecastSeq: 0n,
-    forecastHash: "0".repeat(64),
+    forecastHash: FIRST_PREVIOUS_HASH,
   };
 }
 
-/** Whether a state equals that of the snapshot and has the hash in the snapshot. */
-function isUndamaged(state: Buffer, snapshot: SnapshotRow | null): boolean {
-  return snapshot === null || !state.equals(snapshot.state) || stateHash(state) === snapshot.stateHash;
+/** False if a state is that of the snapshot but does not have the hash in the snapshot. */
+function isUndamaged(state: Buffer | null, snapshot: SnapshotRow | null): boolean {
+  return (
+    state === null || snapshot === null || !state.equals(snapshot.state) || stateHash(state) === snapshot.stateHash
+  );
 }

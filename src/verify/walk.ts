@@ -147,10 +147,9 @@ function settleRound(walk: Walk, round: RoundRow, scores: ScoreSetRow | null): W
 
 /** Continues from a promoted state if one was promoted at this round. */
 function promote(walk: Walk, { seq }: RoundRow): void {
-  while (walk.promotions[0]?.toSeq === seq) {
-    const [{ state } = { state: Buffer.alloc(0) }] = walk.promotions.splice(0, 1);
-    walk.model = modelOfState(state);
-    walk.memories.k7 = decodeState(walk.model, state);
-    walk.promotedSeq = seq;
-  }
+  const state = walk.promotions.get(seq);
+  if (state === undefined) return;
+  walk.model = modelOfState(state);
+  walk.memories.k7 = decodeState(walk.model, state);
+  walk.promotedSeq = seq;
 }
