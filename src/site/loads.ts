@@ -58,12 +58,11 @@ export function loadsOf({ sql, log }: { sql: Sql; log: Log }) {
     uptime: each("the history of availability", HISTORY_CACHED_MS, uptimeOf),
     /** By the houses that the status page shows, which change with the states of many houses. */
     houseUptimes: each("the history of houses", HISTORY_CACHED_MS, uptimeOf, STATUS_VIEWS_CACHED),
-    /** Of a house by its id, or of a table by `#` and its id. */
-    incidentsOf: each("the incidents", HISTORY_CACHED_MS, (tx, of) =>
-      listIncidents(tx, {
-        limit: INCIDENTS_OF_ONE,
-        ...(of.startsWith("#") ? { tableId: Number(of.slice(1)) } : { house: of }),
-      }),
+    houseIncidents: each("the incidents", HISTORY_CACHED_MS, (tx, house) =>
+      listIncidents(tx, { limit: INCIDENTS_OF_ONE, house }),
+    ),
+    tableIncidents: each("the incidents", HISTORY_CACHED_MS, (tx, id) =>
+      listIncidents(tx, { limit: INCIDENTS_OF_ONE, tableId: Number(id) }),
     ),
     facts: each("the facts of a table", FACTS_CACHED_MS, (tx, id) =>
       readTableFacts(tx, Number(id), { rounds: ROUNDS_COUNTED, thresholds: THRESHOLDS }),

@@ -186,17 +186,13 @@ function housePages({ memory }: SiteParts, { loads, draw, readingOf }: Shared) {
       if (houses === null) return slowPage();
       const house = houses.houses.find((one) => one.id === id);
       if (house === undefined) return null;
-      const [uptime, incidents] = await Promise.all([loads.uptime(`house:${id}`), loads.incidentsOf(id)]);
+      const [uptime, incidents] = await Promise.all([loads.uptime(`house:${id}`), loads.houseIncidents(id)]);
       return housePage({ memory, house, uptime, incidents });
     }
     const table = memory.tables.byHouse.get(id)?.find((one) => one.game === game && one.market === market);
     if (table === undefined) return null;
     const key = String(table.id);
-    const [facts, past, incidents] = await Promise.all([
-      loads.facts(key),
-      loads.past(key),
-      loads.incidentsOf(`#${key}`),
-    ]);
+    const [facts, past, incidents] = await Promise.all([loads.facts(key), loads.past(key), loads.tableIncidents(key)]);
     const drawn = await draw(`table ${key}`, facts && distributionOf(facts));
     const reading = readingOf(table, memory.clock().nowMs);
     return tablePage({ memory, table, facts, past, reading, incidents, drawn });
