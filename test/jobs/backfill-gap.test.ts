@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import backfillGap from "../../jobs/backfill-gap.ts";
 import normalizeRounds from "../../jobs/normalize-rounds.ts";
 import { ThrottledError } from "../../src/errors.ts";
@@ -338,6 +338,30 @@ describe("a gap that the house is asked for", () => {
     expect(await backfill()).toMatchObject({ pages: 1, filled: 1 });
     expect(asked()).toHaveLength(2);
     expect(await followChain(sql, table)).toBe(203);
+  });
+
+  it("is left to the next run when the pages of a run have taken 40 s, without spending an attempt", async () => {
+    const table = await counted();
+    await take(table, items(1, 1), items(302, 302), items(303, 302));
+    house.on("/history?before=302&limit=100", (request, response) => {
+      vi.advanceTimersByTime(20_001);
+      respondWith(JSON.stringify({ rounds: items(301, 202) }))(request, response);
+    });
+    house.on("/history?before=202&limit=100", (request, response) => {
+      vi.advanceTimersByTime(20_001);
+      respondWith(JSON.stringify({ rounds: items(201, 102) }))(request, response);
+    });
+    history(102, items(101, 2));
+    vi.useFakeTimers({ toFake: ["performance"] });
+    try {
+      await expect(backfill()).rejects.toThrow(ThrottledError);
+    } finally {
+      vi.useRealTimers();
+    }
+    expect(asked()).toHaveLength(2);
+    expect(await gapRow()).toMatchObject({ state: "open", filled: 200, attempts: 0 });
+    expect(await backfill()).toMatchObject({ pages: 1, filled: 1 });
+    expect(await followChain(sql, table)).toBe(303);
   });
 
   it("waits, spending no attempt, while its house is paused or to be left alone", async () => {
