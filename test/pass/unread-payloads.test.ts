@@ -1,7 +1,10 @@
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import { LARGEST_HERE, readBody } from "../../src/rounds/read-response.ts";
+import { ThreadBusyError } from "../../src/thread.ts";
 import { loadHouse } from "../../src/houses/store.ts";
 import { createPasses } from "../../src/pass/passes.ts";
 import { processUnread } from "../../src/pass/unread-payloads.ts";
+import { eventually } from "../support/eventually.ts";
 import { openTestDatabase } from "../support/database.ts";
 import { feedEntry, forgetHouses } from "../support/houses.ts";
 import {
@@ -28,10 +31,9 @@ async function makeBacklog(payloads: number, broken: readonly number[] = []): Pr
 }
 
 /** Processes a table as one worker does; each call is another worker. */
-async function start(table: MadeTable) {
+async function start(table: MadeTable, { signal } = new AbortController()) {
   const house = await loadHouse(sql, () => undefined, table.house);
   if (house === null) throw new Error("the house was made before");
-  const { signal } = new AbortController();
   return processUnread({ sql, passes: createPasses(pipeline), house, signal }, table.id);
 }
 
@@ -146,6 +148,27 @@ describe("a backlog of payloads", () => {
       expect(gaps).toEqual([]);
     },
   );
+
+  it("is tried once, and stays unread, when too many others wait for the thread", async () => {
+    const table = await makeBacklog(3);
+    const house = await loadHouse(sql, () => undefined, table.house);
+    if (house === null) throw new Error("the house was made before");
+    const large = { body: Buffer.alloc(LARGEST_HERE + 1, "<"), now: atSecond(1), path: "/", kind: "poll" } as const;
+    const others = new AbortController();
+    const [, game = "", market = ""] = table.name.split("/");
+    const fill = async () => {
+      while (!others.signal.aborted) await readBody(house, { name: table.name, game, market }, large, others);
+    };
+    const filled = Promise.allSettled(Array.from({ length: 1_000 }, fill));
+    const own = new AbortController();
+    const tries = vi.spyOn(own.signal, "addEventListener"); // each of them listens
+    await expect(finish(await start(table, own))).rejects.toThrow(ThreadBusyError);
+    others.abort();
+    await filled;
+    expect(tries).toHaveBeenCalledTimes(1);
+    await eventually(async () => expect(await finish(await start(table))).toEqual([3]));
+    await expectAll(table, 3);
+  });
 
   it("has one refused payload when the body of one is missing", async () => {
     const table = await makeBacklog(3);
