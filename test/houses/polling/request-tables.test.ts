@@ -88,18 +88,39 @@ test("no request begins after half of the time, so that each has at least the ot
   expect((await asked).map(({ tableId }) => tableId).toSorted((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8]);
 });
 
-test("a wait for the budget that takes half of the time sends no request, and is no failure of the house", async () => {
+test("a wait for the budget that takes half of the time sends no request, takes no more, and is no failure of the house", async () => {
   const { house, lease } = world(12);
   for (const elapsed of [TIMEOUT_MS / 2, TIMEOUT_MS + 1]) {
     let nowMs = 0;
+    let taken = 0;
     const mayRequest = () => {
       nowMs = elapsed;
+      taken += 1;
       return Promise.resolve(true);
     };
     const options = { allowPrivateHouses: true, elapsedMs: () => nowMs, budget: AMPLE, mayRequest };
     expect(await requestTables(http, house, lease, options, new AbortController().signal)).toEqual([]);
+    expect(taken).toBe(1);
   }
   expect(server.requests).toEqual([]);
+});
+
+test("a budget that cannot be read fails the poll only when its other requests have ended", async () => {
+  const { house, lease, open } = world(2);
+  let taken = 0;
+  const mayRequest = () => {
+    taken += 1;
+    return taken === 1 ? Promise.resolve(true) : Promise.reject(new Error("no budget is stored"));
+  };
+  const options = { allowPrivateHouses: true, elapsedMs: () => 0, budget: AMPLE, mayRequest };
+  let isOver = false;
+  const asked = requestTables(http, house, lease, options, new AbortController().signal).finally(() => (isOver = true));
+  asked.catch(() => undefined); // expected below
+  await eventually(() => open.length === 1);
+  expect(taken).toBe(2);
+  expect(isOver).toBe(false);
+  open[0]?.end(page(9));
+  await expect(asked).rejects.toThrow("no budget is stored");
 });
 
 test("one good response among the first eight is enough to continue, however long the others take", async () => {
