@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import * as sums from "../../src/console/requests/sums.ts";
+import { sparkline } from "../../src/frame/text/sparkline.ts";
 import * as money from "../../src/money.ts";
 import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import { eventually } from "../support/eventually.ts";
@@ -85,6 +86,27 @@ describe("the dashboard", () => {
 });
 
 describe("requests", () => {
+  it("are plotted as successful only if they returned 200", async () => {
+    const [vic, other] = [await world.as("val"), await world.as("vito")];
+    for (const { accountId } of [vic, other]) await world.givePlan(accountId, "Pro", 30);
+    const [{ key }, { key: first }] = [
+      await world.giveKey(vic.accountId, "one"),
+      await world.giveKey(other.accountId, "one"),
+    ];
+    const of = (used: string, headers: Record<string, string> = {}) =>
+      fetch(`${world.url}/api/v1/games`, { headers: { "x-api-key": used, ...headers } });
+    const etag = (await of(first)).headers.get("etag") ?? "";
+    expect((await of(key, { "if-none-match": etag })).status).toBe(304);
+    const lineOn = async (client: CookieClient, shown: string) => {
+      await eventually(async () => (await textOf(client, "/console/requests")).includes(shown));
+      const page = await (await client.get("/console/requests")).text();
+      return /aria-label="successful .*?class="line" d="([^"]*)"/s.exec(page)?.[1];
+    };
+    const none = sparkline(Array.from({ length: 60 }, () => 0)).line;
+    expect(await lineOn(vic, "Not modified (304) 1 ")).toBe(none);
+    expect(await lineOn(other, "Successful (200) 1 ")).not.toBe(none);
+  });
+
   it("are counted by status, endpoint, key and minute, can be filtered, and are shown to no other account", async () => {
     const [vic, other] = [await world.as("vic"), await world.as("vera")];
     await world.givePlan(vic.accountId, "Pro", 30);
