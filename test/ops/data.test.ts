@@ -506,6 +506,32 @@ describe("accuracy", () => {
     expect((await viewer.get("/ops/accuracy?period=3d")).status).toBe(400);
   });
 
+  it("has no file of more lines than one can have, and states how to choose fewer", async () => {
+    await world.sql`
+      with models as (
+        insert into accuracy_models (table_id, model, palette, first_hour)
+        select table_id, model || '-' || n, palette, first_hour
+        from accuracy_models, generate_series(1, 2001) n
+        where table_id = ${table.id}
+        returning *
+      )
+      insert into accuracy_hours
+      select h.table_id, h.hour, h.feature, m.model, h.sums
+      from models m
+      join (select * from accuracy_hours where table_id = ${table.id} and feature = 0 order by hour desc limit 1) h on true`;
+    try {
+      const refused = await viewer.get("/ops/accuracy/list.csv?period=24h&feature=");
+      expect(refused.status).toBe(422);
+      expect(await refused.text()).toMatch(
+        /expected at most 2000 lines in a file, found 2\d{3}; choose a house or one feature/,
+      );
+    } finally {
+      const added = world.sql`table_id = ${table.id} and model ~ '-[0-9]+$'`;
+      await world.sql`delete from accuracy_hours where ${added}`;
+      await world.sql`delete from accuracy_models where ${added}`;
+    }
+  });
+
   it("of one feature shows reliability, CORP, rates, waits and the references, and gives exactly them as a file", async () => {
     for (const of of [table.name, table.house]) {
       const path = `of=${encodeURIComponent(of)}&feature=next_color&period=24h`;
