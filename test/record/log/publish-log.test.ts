@@ -11,7 +11,7 @@ import { runRollingCalibration } from "../../../src/calibration/calibrate.ts";
 import { requestRollingRuns } from "../../../src/calibration/runs/rolling-run-store.ts";
 import { verify } from "../../../src/verify/verify.ts";
 import { declareLog } from "../../../src/record/log/declare.ts";
-import { findNewestCheckpoint, listEntries, listLogs } from "../../../src/record/log/log-store.ts";
+import { createLog, findNewestCheckpoint, listEntries, listLogs } from "../../../src/record/log/log-store.ts";
 import {
   cosign,
   cosignedAt,
@@ -22,6 +22,7 @@ import {
 } from "../../../src/signed-note.ts";
 import { LogRefusal, publishLog } from "../../../src/record/log/publish-log.ts";
 import { proveForecast } from "../../../src/record/log/prove.ts";
+import { saveTiles, tileReader } from "../../../src/record/log/tiles-store.ts";
 import { leafHash } from "../../../src/record/log/tree.ts";
 import { openWitness } from "../../../src/record/log/witness.ts";
 import { verifierKeyText } from "../../../src/signed-note.ts";
@@ -92,6 +93,18 @@ async function logKey({ sql }: World): Promise<string> {
   if (log === undefined) throw new Error("expected a log");
   return verifierKeyText({ name: log.origin, type: "log", publicKey: log.publicKey });
 }
+
+test("a reader of tiles keeps the thousand that were read last", async () => {
+  const { sql } = await createWorld({ ownDatabase: true });
+  await sql.begin((tx) => createLog(tx, { id: 1, origin: "o", publicKey: Buffer.alloc(32), by: null, reason: null }));
+  const tiles = Array.from({ length: 1_001 }, (_, n) => ({ level: 0, n, hashes: Buffer.alloc(32) }));
+  await sql.begin((tx) => saveTiles(tx, 1, tiles));
+  const read = tileReader(sql, 1);
+  for (const { level, n } of tiles) await read(level, n);
+  await sql`delete from log_tiles`;
+  for (const { level, n, hashes } of tiles.slice(1)) expect(await read(level, n)).toEqual(hashes);
+  await expect(read(0, 0)).rejects.toThrow("expected tile 0/0 of log 1, found none");
+});
 
 describe("the transparency log", () => {
   test("states every chain of a table once, and grows only when something moved", async () => {
