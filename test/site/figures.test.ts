@@ -1,4 +1,7 @@
+import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pino from "pino";
@@ -12,7 +15,13 @@ import { leafHash, rootOf } from "../../src/record/log/tree.ts";
 import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import { drawing } from "../../src/site/accuracy/drawings.ts";
 import { emptySums, type Sums } from "../../src/forecasts/accuracy/figures/sums.ts";
+import { loadMemory, type Memory } from "../../src/published/memory.ts";
+import { homePage } from "../../src/site/home/home.ts";
 import { recordOf } from "../../src/site/home/record.ts";
+import { tablePage } from "../../src/site/houses/table.ts";
+import { readTableFacts } from "../../src/site/houses/table-store.ts";
+import { sendPage, type SitePage } from "../../src/site/send-page.ts";
+import { readBriefly } from "../../src/site/site-store.ts";
 import { skillSentence } from "../../src/site/accuracy/skill.ts";
 import { loader } from "../../src/site/loader.ts";
 import { workStates } from "../../src/site/status/status.ts";
@@ -181,6 +190,52 @@ describe("/accuracy", () => {
       await other.close();
     }
   });
+
+  it.for([
+    [
+      "the first page",
+      async (memory) => {
+        const parts = {
+          memory,
+          record: recordOf(memory.tables.tables),
+          site: "",
+          houses: null,
+          plans: null,
+          featured: null,
+        };
+        return homePage({ ...parts, drawn: { figures: [], missing: "No plots now." } });
+      },
+    ],
+    [
+      "the page of a table",
+      async (memory) => {
+        const [table] = memory.tables.tables;
+        if (table === undefined) throw new Error("expected a table");
+        const facts = await readBriefly(world.sql, (tx) =>
+          readTableFacts(tx, table.id, { rounds: 10, thresholds: [] }),
+        );
+        const parts = { memory, table, facts, past: null, reading: null, incidents: [] };
+        return tablePage({ ...parts, drawn: { figures: [], missing: "No plots now." } });
+      },
+    ],
+  ] satisfies [string, (memory: Memory) => Promise<SitePage>][])(
+    "states on %s why a plot is missing",
+    async ([, pageOf]) => {
+      const options = { bufferRounds: 20, liveWindowSeconds: 60 };
+      const memory = await loadMemory(world.sql, options, pino({ level: "silent" }));
+      try {
+        const page = await pageOf(memory);
+        const server = createServer((_, response) => sendPage(response, page, { url: "/", site: "" })).listen(0);
+        await once(server, "listening");
+        const { port } = server.address() as AddressInfo;
+        const response = await fetch(`http://127.0.0.1:${port}`);
+        expect(await response.text()).toContain('<p class="notice" role="status">No plots now.</p>');
+        server.close();
+      } finally {
+        await memory.close();
+      }
+    },
+  );
 
   it("is summed up on the first page, without what is simulated", async () => {
     const { text } = await ask("/");
