@@ -7,7 +7,7 @@ import { noteWorkUptime } from "../src/housekeeping/uptime-store.ts";
 import { findOfflineHouses, findUnreadableTables } from "../src/houses-file/watch-store.ts";
 import type { PeriodicContext, PeriodicTask } from "../src/queue/schedules/periodic.ts";
 import { createCellSums } from "../src/rounds/gaps/cells-store.ts";
-import { expireNotices, refreshStalledNotices } from "../src/rounds/notices/notices-store.ts";
+import { createNoticeRefresh, expireNotices, refreshStalledNotices } from "../src/rounds/notices/notices-store.ts";
 import { syncProofAlerts } from "../src/rounds/proofs/proof-alerts-store.ts";
 import { findPaymentAppProblems } from "../src/topups/binance-pay/problem-store.ts";
 import { findUsdtProblems } from "../src/topups/usdt/problem-store.ts";
@@ -27,12 +27,20 @@ export function listPeriodicTasks(): PeriodicTask[] {
 
 function noticeTasks(): PeriodicTask[] {
   const sumRounds = createCellSums();
+  const refreshNotices = createNoticeRefresh();
   return [
     {
       ...EVERY_TICK,
       name: "expire-notices",
       purpose: "ends notices whose time is over",
       run: async ({ sql, published }) => notify(published, await expireNotices(sql)),
+    },
+    {
+      name: "refresh-notices",
+      purpose: "opens, updates and ends notices that a process did not before it ended",
+      intervalSeconds: 20,
+      timeoutSeconds: TIMEOUT_SECONDS,
+      run: async ({ sql, published }) => notify(published, await refreshNotices(sql)),
     },
     {
       ...EVERY_TICK,

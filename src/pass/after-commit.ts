@@ -42,8 +42,8 @@ export interface Consequences {
 
 /**
  * The follow-ups of committed passes of a house: notices that depend on several rows, alerts, the circuit of a house whose
- * format changed, gap requests, and the notification of API processes. If this process ends before, sweeps fill the gaps;
- * a notice is then missing until the next gap, conflict or quarantined item of its table.
+ * format changed, gap requests, and the notification of API processes. If this process ends before, sweeps fill the gaps
+ * and refresh the notices.
  */
 export async function afterCommit(house: string, results: readonly PassResult[], to: Consequences): Promise<void> {
   const shown = results.filter(({ rows }) => !rows.isQuiet);

@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { connect, type Sql } from "../../src/db/client.ts";
-import { expireNotices, refreshNotices, refreshStalledNotices } from "../../src/rounds/notices/notices-store.ts";
+import {
+  createNoticeRefresh,
+  expireNotices,
+  refreshNotices,
+  refreshStalledNotices,
+} from "../../src/rounds/notices/notices-store.ts";
 import { lockHeads } from "../../src/tables/heads-store.ts";
 import { openTestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
@@ -49,6 +54,24 @@ async function hold(tables: readonly MadeTable[]): Promise<{ free: () => Promise
     },
   };
 }
+
+it("are opened and closed by the periodic refresh if the process of the pass ended before", async () => {
+  const [disputed, gapped, filled] = await disputedTables(3);
+  if (disputed === undefined || gapped === undefined || filled === undefined) throw new Error("expected three tables");
+  await sql`delete from conflicts where table_id <> ${disputed.id}`;
+  await sql`
+    insert into gaps (table_id, from_number, to_number, missing, after_round_id, before_round_id)
+    values (${gapped.id}, 2, 4, 3, '1', '5')`;
+  await sql`
+    insert into notices (table_id, kind, text)
+    values (${filled.id}, 'gap', '3 rounds are missing')`;
+  const refresh = createNoticeRefresh();
+  expect((await refresh(sql)).toSorted((a, b) => a - b)).toEqual(idsOf([disputed, gapped, filled]));
+  expect(Object.keys(await openNotices(sql, disputed))).toEqual(["conflict"]);
+  expect(Object.keys(await openNotices(sql, gapped))).toEqual(["gap"]);
+  expect(await openNotices(sql, filled)).toEqual({});
+  expect(await refresh(sql)).toEqual([]);
+});
 
 describe("a conflict that the house lists again", () => {
   it("waits for no lock and moves no head, because its notice stays unchanged", async () => {

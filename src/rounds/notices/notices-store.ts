@@ -3,7 +3,7 @@ import type { Query } from "../../db/query.ts";
 import { cut } from "../../text.ts";
 import { lockFreeHeads, lockHeads, touchHeads } from "../../tables/heads-store.ts";
 import { type DueNotice, listDueNotices } from "./due-notices-store.ts";
-import { type NoticeKind, stalledSentence } from "./notices.ts";
+import { NOTICE_HOURS, type NoticeKind, stalledSentence } from "./notices.ts";
 
 /** A notice to open or to update (`text`), or to close (null). */
 export interface NoticeChange {
@@ -155,6 +155,41 @@ export async function expireNotices(sql: Sql): Promise<number[]> {
     changed.push(...own);
   }
   return changed;
+}
+
+/**
+ * Makes a task that refreshes the notices of tables that have an open one or a cause of one, 500 per call, in turns: what a
+ * process that ended did not refresh. Returns the tables whose notices changed; notify readers.
+ */
+export function createNoticeRefresh(): (sql: Sql) => Promise<number[]> {
+  let after = 0;
+  return async (sql) => {
+    const tables = await sql<{ id: number }[]>`
+      select table_id as id
+      from (
+        select table_id from notices where closed_at is null
+        union
+        select table_id from gaps where state = 'open'
+        union
+        select table_id
+        from conflicts
+        where decided_at is null
+          and last_seen_at > now() - make_interval(hours => ${NOTICE_HOURS.conflict})
+        union
+        select table_id
+        from quarantine
+        where state = 'open'
+          and last_seen_at > now() - make_interval(hours => ${Math.max(NOTICE_HOURS.quarantine, NOTICE_HOURS.proof)})
+      ) causes
+      where table_id > ${after}
+      order by table_id
+      limit ${TABLES_PER_TICK}`;
+    after = tables.length < TABLES_PER_TICK ? 0 : (tables.at(-1)?.id ?? 0);
+    return refreshNotices(
+      sql,
+      tables.map(({ id }) => id),
+    );
+  };
 }
 
 /**
