@@ -75,7 +75,7 @@ async function start(life: Life, settings: Settings, log: Log): Promise<Started>
   const working = await startWorking(setup, database);
   const serving = await startServing(setup, database, working);
   const { url } = serving.api;
-  const { key, revoke } = await mintDemoKey(database.ownSql, settings.DATA_DIR);
+  const { key, revoke } = await mintDemoKey(database.ownSql);
   // if the database is unreachable, the next start does it
   life.onStop("the demo key", () => revoke().catch((error: unknown) => log.debug(`not revoked: ${reasonOf(error)}`)));
   await saveRunFile(setup, { startedAt, url, demoUrl: working.demo.url(), key });
