@@ -173,6 +173,8 @@ describe("an order", () => {
       await world.wait(id);
       expect(await world.work()).toEqual({ failed: 1 });
     }
+    const [last] = await world.sql`select last_error as error from payment_app_orders where topup_id = ${id}`;
+    expect(last).toEqual({ error: "refused: 400000 busy" });
     world.provider.failing.delete(place);
     await world.wait(id);
     expect(await world.work()).toEqual({ made: 1 });

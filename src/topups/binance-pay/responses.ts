@@ -6,7 +6,7 @@ import { ORDER_CURRENCY } from "./method.ts";
 export const wrapped = z.object({
   status: z.string(),
   code: z.string(),
-  data: z.unknown(),
+  data: z.unknown().optional(), // a refusal has none
   errorMessage: z.string().nullish(),
 });
 
