@@ -211,6 +211,39 @@ describe("an order", () => {
     expect(await troubles()).toEqual([]);
   });
 
+  it("that the payment app does not know a week after its end is closed, and credited if a notice says that it was paid", async () => {
+    const gwen = await world.as("gwen");
+    const { page, id, order } = await made(gwen);
+    const query = "/binancepay/openapi/v2/order/query";
+    const forget = () => world.provider.failing.set(query, { code: "400202", errorMessage: "order not found" });
+    const pass = (days: number) => world.sql`
+      update payment_app_orders set expires_at = now() - make_interval(days => ${days}) where topup_id = ${id}`;
+    forget();
+    await pass(6);
+    await world.wait(id);
+    expect(await world.work()).toEqual({ failed: 1 });
+    await pass(8);
+    await world.wait(id);
+    world.provider.failing.set(query, "cut"); // this says nothing about the order
+    expect(await world.work()).toEqual({ failed: 1 });
+    expect(await stateOf(id)).toEqual(["open", "expected"]);
+    forget();
+
+    await world.wait(id);
+    expect(await world.work()).toEqual({ closed: 1 });
+    expect(await stateOf(id)).toEqual(["closed", "expired"]);
+    expect(await troubles()).toEqual([]);
+    expect(await text(await gwen.get(page))).toContain("does not know the order any more");
+    await world.wait(id);
+    expect(await world.work()).toEqual({});
+
+    world.provider.failing.clear();
+    order.status = "PAID";
+    await world.send(world.provider.notice(order));
+    expect(await world.work()).toEqual({ credited: 1 });
+    expect(await stateOf(id)).toEqual(["paid", "credited"]);
+  });
+
   it.each(["4.99", "10000.01", "25.171", "1e3", "-5", ""])("of %s USDT is refused", async (amount) => {
     const response = await (await world.as("hana")).post("/console/top-up/binance-pay", { amount });
     expect([response.status, await text(response)]).toEqual([

@@ -21,6 +21,8 @@ export interface AppOrder {
   expiresAt: Date | null;
   /** Whether its time to be paid has passed, by the database clock. */
   isOver: boolean;
+  /** Whether that was a week ago. */
+  isLongOver: boolean;
   lastError: string | null;
 }
 
@@ -64,6 +66,7 @@ export async function findOrder(
       o.qr_content as "qrContent",
       o.expires_at as "expiresAt",
       coalesce(o.expires_at <= clock_timestamp(), false) as "isOver",
+      coalesce(o.expires_at <= clock_timestamp() - interval '7 days', false) as "isLongOver",
       o.last_error as "lastError"
     from payment_app_orders o
     join topups t on t.id = o.topup_id

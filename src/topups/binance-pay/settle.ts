@@ -16,6 +16,8 @@ const POLL_SECONDS = 300;
 const SOON_SECONDS = 60;
 /** For orders that a person has to check, or that get no response long after they ended. */
 const SELDOM_SECONDS = 3_600;
+/** The payment app's code for an order that it does not know. */
+const UNKNOWN_ORDER = "400202";
 
 /** What processing an order needs. */
 export interface SettleParts {
@@ -89,6 +91,11 @@ async function settleOrder(
   const { topupId, state, prepayId } = order;
   const result = await client.queryOrder(prepayId);
   if (!result.ok) {
+    if (result.code === UNKNOWN_ORDER && order.isLongOver && state !== "strange") {
+      const reason = "the payment app does not know the order any more; if you paid it, write to us";
+      await endOrder(sql, { ...order, lastError: result.reason }, { state: "expired", reason, providerStatus: null });
+      return { closed: 1 };
+    }
     const askInSeconds = order.isOver ? SELDOM_SECONDS : SOON_SECONDS;
     await saveOrderStep(sql, topupId, { from: state, state, askInSeconds, error: result.reason });
     log.warn({ topup: String(topupId) }, `Binance Pay did not report the state of an order: it ${result.reason}`);
