@@ -53,16 +53,15 @@ export async function saveCreditedStates(sql: Queryable, states: ReadonlyMap<big
 
 /** Returns credited deposits that are no longer on the chain, oldest first, until their top-up is reversed. */
 export async function listReorganized(sql: Queryable, { chain }: Usdt) {
-  return sql<{ txHash: string; position: number; micros: bigint; email: string; since: Date }[]>`
+  return sql<{ txHash: string; position: number; micros: bigint; accountId: bigint; since: Date }[]>`
     select
       d.tx_hash as "txHash",
       d.position,
       d.micros,
-      a.email,
+      d.account_id as "accountId",
       c.missing_since as since
     from credited_deposits c
     join chain_deposits d on d.id = c.deposit_id
-    join accounts a on a.id = d.account_id
     join topups t on t.id = d.topup_id
     where d.chain_id = ${chain.id}
       and d.token = ${chain.token.toLowerCase()}

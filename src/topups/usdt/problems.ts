@@ -49,13 +49,13 @@ export function reorganizedProblem(deposit: {
   txHash: string;
   position: number;
   amount: string;
-  email: string;
+  accountId: bigint;
   since: Date;
 }): Problem {
-  const { txHash, position, amount, email, since } = deposit;
+  const { txHash, position, amount, accountId, since } = deposit;
   return {
     subject: `credited ${txHash} ${position}`,
-    text: `the deposit in ${txHash} at ${position}, credited to ${email} with ${amount} USD, is no longer on the chain since ${time(since)}: a reorganization replaced its block; look it up at an explorer, and propose a reversal of its top-up if it does not come back`,
+    text: `the deposit in ${txHash} at ${position}, credited to account ${accountId} (/ops/callers/${accountId}) with ${amount} USD, is no longer on the chain since ${time(since)}: a reorganization replaced its block; look it up at an explorer, and propose a reversal of its top-up if it does not come back`,
   };
 }
 
