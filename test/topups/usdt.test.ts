@@ -177,6 +177,28 @@ describe("a deposit", () => {
   });
 });
 
+describe("a deposit on a chain that is not configured any more", () => {
+  it.each<[string, Partial<UsdtWorld["usdt"]["chain"]>]>([
+    ["another chain", { id: 56n }],
+    ["another token", { token: "0x55d398326f99059fF775485246999027B3197955" }],
+  ])("is reported while %s is configured, pending or below the minimum", async (_, other) => {
+    const { sql, chain, usdt } = world;
+    const { id, address } = await world.account();
+    await chain.transfer(address, 2_000_000n);
+    await settle();
+    await chain.transfer(address, 12_500_000n);
+    await settle(1);
+    expect(await states(id)).toEqual(["below_min", "pending"]);
+    const changed = { ...usdt, chain: { ...usdt.chain, ...other } };
+    const reported = (await findUsdtProblems(sql, changed)).map(({ text }) => text).join();
+    expect(reported).toContain(`14.50 USD on chain ${usdt.chain.id} (token ${usdt.chain.token.toLowerCase()})`);
+    expect(await findUsdtProblems(sql, usdt)).toEqual([]);
+    expect(await settle()).toMatchObject({ credited: 1 });
+    expect(await world.turn({ USDT_MIN: "1" })).toMatchObject({ credited: 1 });
+    expect(await findUsdtProblems(sql, changed)).toEqual([]);
+  });
+});
+
 describe("a reorganisation", () => {
   it("removes a deposit, returns it in another block, and it is credited once", async () => {
     const { chain } = world;

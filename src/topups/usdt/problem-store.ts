@@ -2,28 +2,30 @@ import type { Queryable } from "../../db/client.ts";
 import { usd } from "../../money.ts";
 import { listEndpoints } from "./endpoints/endpoint-store.ts";
 import { listReorganized } from "./credited-store.ts";
-import { endpointProblem, disputeProblem, reorganizedProblem, type Problem } from "./problems.ts";
+import { endpointProblem, disputeProblem, reorganizedProblem, strandedProblem, type Problem } from "./problems.ts";
 import { type Usdt } from "../../config/usdt.ts";
 
 /** Reorganizations make endpoints differ for seconds; a longer difference needs a person. */
 const DISPUTED_SECONDS = 30;
 
 /**
- * Returns the problems that people should check: endpoints that are not read, and deposits on which they differ. Empty
- * if USDT is not configured.
+ * Returns the problems that people should check: endpoints that are not read, deposits on which they differ, and those
+ * that nothing credits. Empty if USDT is not configured.
  */
 export async function findUsdtProblems(sql: Queryable, usdt: Usdt | null): Promise<Problem[]> {
   if (usdt === null) return [];
-  const [endpoints, disputed, reorganized, now] = await Promise.all([
+  const [endpoints, disputed, reorganized, stranded, now] = await Promise.all([
     listEndpoints(sql, usdt),
     listDisputed(sql, usdt),
     listReorganized(sql, usdt),
+    sumStranded(sql, usdt),
     readClock(sql),
   ]);
   return [
     ...endpoints.flatMap((endpoint) => endpointProblem(usdt.chain.name, endpoint, now) ?? []),
     ...disputed.map(disputeProblem),
     ...reorganized.map((deposit) => reorganizedProblem({ ...deposit, amount: usd(deposit.micros) })),
+    ...stranded.map((sum) => strandedProblem(usdt.chain, { ...sum, amount: usd(sum.micros) })),
   ];
 }
 
@@ -42,6 +44,22 @@ function listDisputed(sql: Queryable, { chain }: Usdt) {
       and disputed_since < clock_timestamp() - make_interval(secs => ${DISPUTED_SECONDS})
     order by disputed_since
     limit 20`;
+}
+
+/** Returns the number and total of deposits that are not credited, for each chain and token that were configured before. */
+function sumStranded(sql: Queryable, { chain }: Usdt) {
+  return sql<{ chainId: bigint; token: string; n: number; micros: bigint }[]>`
+    select
+      chain_id as "chainId",
+      token,
+      count(*)::integer as n,
+      sum(micros)::bigint as micros
+    from chain_deposits
+    where state in ('pending', 'below_min')
+      and micros > 0
+      and (chain_id, token) <> (${chain.id}::bigint, ${chain.token.toLowerCase()}::text)
+    group by chain_id, token
+    order by chain_id, token`;
 }
 
 async function readClock(sql: Queryable): Promise<Date> {

@@ -1,3 +1,4 @@
+import { type Chain, chainOfId } from "../../config/usdt-chains.ts";
 import type { EndpointState } from "./endpoints/endpoint-store.ts";
 
 /** A problem for people to check, as an alert shows it. */
@@ -56,6 +57,18 @@ export function reorganizedProblem(deposit: {
   return {
     subject: `credited ${txHash} ${position}`,
     text: `the deposit in ${txHash} at ${position}, credited to account ${accountId} (/ops/callers/${accountId}) with ${amount} USD, is no longer on the chain since ${time(since)}: a reorganization replaced its block; look it up at an explorer, and propose a reversal of its top-up if it does not come back`,
+  };
+}
+
+/** The problem of deposits that were seen before another chain or token was configured. */
+export function strandedProblem(
+  now: Chain,
+  { chainId, token, n, amount }: { chainId: bigint; token: string; n: number; amount: string },
+): Problem {
+  const what = n === 1 ? `1 deposit of ${amount} USD` : `${n} deposits, together ${amount} USD`;
+  return {
+    subject: `chain ${chainId} ${token}`,
+    text: `${what} on ${chainOfId(chainId).name} (token ${token}) cannot be credited while ${now.name} (token ${now.token}) is configured: set USDT_CHAIN and USDT_RPC_URLS back until they are credited, with a lower USDT_MIN for those below the minimum`,
   };
 }
 
