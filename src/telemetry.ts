@@ -9,6 +9,8 @@ import {
 } from "@opentelemetry/api";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { BullMQOtel } from "bullmq-otel";
+import { reasonOf } from "./errors.ts";
+import type { Log } from "./log.ts";
 
 const NAME = "roundhouse";
 const EXPORTED_WITHIN_MS = 3_000;
@@ -28,7 +30,7 @@ export function queueTelemetry(): { telemetry?: BullMQOtel } {
  */
 export async function startTelemetry(
   endpoint: string | undefined,
-  { part, version }: { part: string; version: string },
+  { part, version, log }: { part: string; version: string; log: Log },
 ): Promise<() => Promise<void>> {
   if (endpoint === undefined) return async () => undefined;
   const [
@@ -52,7 +54,8 @@ export async function startTelemetry(
   });
   provider.register(); // with it, context follows asynchronous calls
   queues = { telemetry: new BullMQOtel({ tracerName: NAME, version }) };
-  return () => provider.shutdown();
+  return () =>
+    provider.shutdown().catch((error: unknown) => log.warn(`the last spans were not sent: ${reasonOf(error)}`));
 }
 
 /** Does something within a span, which has its failure and what `work` notes; without telemetry only does it. */

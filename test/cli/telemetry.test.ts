@@ -81,3 +81,23 @@ it("traces go from a poll to its forecasts and from a call to the meter, to the 
   expect(meter?.parentSpanId).toBe(call?.spanId);
   expect(JSON.stringify(received)).not.toContain(ready.api_key);
 }, 120_000);
+
+it("a collector that is away is reported, and a stop is in order all the same", async () => {
+  const database = await createDatabase();
+  onTestFinished(() => database.drop());
+  const env = {
+    DATABASE_URL: database.url,
+    REDIS_URL: (await createRedis()).url,
+    DATA_DIR: join(await makeFolder(), "data"),
+    PORT: "0",
+    OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:9",
+  };
+  const api = startRoundhouse(["api", "--json"], { env });
+  expect((await ask({ ...(await untilReady(api)), api_key: "none" }, "/api/v1/games")).status).toBe(401);
+  api.kill("SIGINT");
+  const { code, stderr } = await api.ended;
+  expect({ code, stderr }).toEqual({
+    code: 0,
+    stderr: expect.stringContaining("the last spans were not sent") as string,
+  });
+}, 60_000);

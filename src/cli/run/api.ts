@@ -42,7 +42,7 @@ export function apiCommand(): Command {
         async (life) => {
           life.onStop(
             "telemetry",
-            await startTelemetry(settings.OTEL_EXPORTER_OTLP_ENDPOINT, { part: "api", version: VERSION }),
+            await startTelemetry(settings.OTEL_EXPORTER_OTLP_ENDPOINT, { part: "api", version: VERSION, log }),
           );
           const url = await serve(life, settings, DATABASE_URL, log);
           await (json ? printJson({ event: "ready", url }) : print(url));

@@ -41,7 +41,7 @@ export function upCommand(): Command {
       await live(log, async (life) => {
         life.onStop(
           "telemetry",
-          await startTelemetry(settings.OTEL_EXPORTER_OTLP_ENDPOINT, { part: "up", version: VERSION }),
+          await startTelemetry(settings.OTEL_EXPORTER_OTLP_ENDPOINT, { part: "up", version: VERSION, log }),
         );
         const started = await start(life, settings, log);
         const { url, key, opsLink } = started;

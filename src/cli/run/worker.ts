@@ -36,7 +36,7 @@ export function workerCommand(): Command {
         async (life) => {
           life.onStop(
             "telemetry",
-            await startTelemetry(settings.OTEL_EXPORTER_OTLP_ENDPOINT, { part: "worker", version: VERSION }),
+            await startTelemetry(settings.OTEL_EXPORTER_OTLP_ENDPOINT, { part: "worker", version: VERSION, log }),
           );
           const url = await work(life, settings, { ...given, queues, log });
           await (json ? printJson({ event: "ready", url }) : print(url));
