@@ -1,7 +1,7 @@
 import type { Writable } from "node:stream";
 import pino from "pino";
 import pretty from "pino-pretty";
-import { hideSecrets } from "./secrets.ts";
+import { hideSecrets, hideSecretsIn } from "./secrets.ts";
 
 export type Log = pino.Logger;
 
@@ -25,7 +25,7 @@ export function createLog(level: string, terminal: boolean, output?: Writable): 
   return pino(options, pretty({ destination, sync: true, translateTime: "SYS:HH:MM:ss.l", singleLine: true }));
 }
 
-/** A server's URL with its password replaced, for logs and messages. */
+/** A server's URL with its passwords replaced, for logs and messages. */
 export function withoutPassword(url: string): string {
-  return url.replace(/(?<=:\/\/[^/@\s]*):[^/@\s]*@/, ":***@");
+  return hideSecretsIn(url);
 }

@@ -26,6 +26,10 @@ describe("[LOGS][V16] what is logged", () => {
     expect(withoutPassword("postgres://app:hunter2@db:5432/x")).toBe("postgres://app:***@db:5432/x");
     expect(withoutPassword("redis://:hunter2@cache:6379")).toBe("redis://:***@cache:6379");
     expect(withoutPassword("postgres://db/x")).toBe("postgres://db/x");
+    expect(withoutPassword("postgres://app:p@ss@db:5432/x?a=b@c")).toBe("postgres://app:***@db:5432/x?a=b@c");
+    expect(withoutPassword("redis+sentinel://:a@b/main?sentinel_password=hunter2")).toBe(
+      "redis+sentinel://:***@b/main?sentinel_password=[redacted]",
+    );
   });
 
   it("names the causes of an error on one line", () => {
@@ -47,6 +51,7 @@ describe("[LOGS][V16] what is logged", () => {
     ["a field bound to a child", (log) => log.child({ cookie: SECRET }).info("x")],
     ["the message", (log) => log.info(`asked with authorization: Bearer ${SECRET}`)],
     ["a URL with a user", (log) => log.info({ url: `redis://default:${SECRET}@cache:6379/0` }, "x")],
+    ["a URL with a password that has an @", (log) => log.info(`redis://default:a@${SECRET}@cache:6379/0 is away`)],
     ["a URL with a token for a user", (log) => log.info(`cloned https://${SECRET}0123@example.com/x`)],
     ["a parameter of a URL", (log) => log.info({ url: `https://house.example/rounds?a=1&api_key=${SECRET}&b=2` }, "x")],
     ["JSON in a text", (log) => log.info({ body: JSON.stringify({ password: SECRET }) }, "x")],

@@ -178,7 +178,7 @@ function badStatus(response: Dispatcher.ResponseData, elapsedMs: number): HouseR
 
 /** The target of a redirect, without its query, which may repeat what we sent. */
 function placeOf(location: string): string {
-  return excerpt(location.replace(/[?#].*$/s, "").replace(/\/\/[^/@]*@/, "//"), 200);
+  return excerpt(location.replace(/[?#].*$/s, "").replace(/\/\/[^/]*@/, "//"), 200);
 }
 
 /** Decodes the encodings, the last one first; each step may return at most 4 MiB. */
