@@ -4,6 +4,7 @@ import { removeHolderTwoFactor } from "../../src/accounts/holders/holder-two-fac
 import { insertOperator } from "../../src/accounts/operators/operator-store.ts";
 import { verifyAudit } from "../../src/audit/verify.ts";
 import { walletMicros } from "../../src/ledger/store.ts";
+import { queueMail } from "../../src/mail/outbox-store.ts";
 import { totp } from "../ops/totp.ts";
 import type { CookieClient } from "../support/cookie-client.ts";
 import { linkTo, mailsTo, tokenOf } from "./mails.ts";
@@ -339,5 +340,16 @@ describe("an account", () => {
       expect(text).not.toContain(secret);
     }
     expect((await world.stranger().get("/console/account/data.json")).status).toBe(302);
+  });
+
+  it("has the mails of an account whose address was written with capitals when it was made", async () => {
+    const cass = await world.as("cass");
+    await world.sql`update accounts set email = 'Cass@Example.com' where id = ${cass.accountId}`; // then it was claimed
+    await world.sql.begin(async (tx) => {
+      const [account] = await tx<{ email: string }[]>`select email from accounts where id = ${cass.accountId}`;
+      await queueMail(tx, { kind: "receipt", recipient: account!.email, subject: "Receipt", body: "29.00 USD" });
+    });
+    const data = (await (await cass.get("/console/account/data.json")).json()) as Record<string, unknown[]>;
+    expect(data["mails"]).toContainEqual(expect.objectContaining({ kind: "receipt", subject: "Receipt" }));
   });
 });

@@ -34,7 +34,7 @@ export async function readOwnData(sql: Queryable, { accountId, userId }: { accou
   const mails = await sql`
     select kind, subject, utc_text(created_at) as created_at, utc_text(sent_at) as sent_at
     from mails
-    where recipient = (select email from auth.users where id = ${userId})
+    where lower(recipient) = (select email from auth.users where id = ${userId}) -- an account's may have capitals
     order by id`;
   const changes = await sql`
     select utc_text(at) as at, action, before, after, address
