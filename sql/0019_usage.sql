@@ -97,9 +97,7 @@ begin
     on conflict (account_id, day, key_id, endpoint) do update set n = c.n + excluded.n;
   -- a clock that stepped back, or rows added manually: the day is summed again
   delete from public.usage_days d
-    where d.is_closed and d.day in (
-      select (f.minute at time zone 'UTC')::date from added f where f.minute < date_trunc('day', now(), 'UTC')
-    );
+    where d.is_closed and d.day in (select (f.minute at time zone 'UTC')::date from added f);
   return null;
 end $$;
 comment on function count_usage is

@@ -126,3 +126,15 @@ describe("a day without a partition", () => {
     expect(await sql`select to_regclass('usage_facts_20260101') as there`).toEqual([{ there: null }]);
   });
 });
+
+describe("the sums of today, if it is closed", () => {
+  it("begin again when a call is counted: the clock was ahead before", async () => {
+    const today = sql`(now() at time zone 'UTC')::date`;
+    await sql`
+      insert into usage_days (day, summed_to, is_closed)
+      values (${today}, (${today} + 1)::timestamp at time zone 'UTC', true)
+      on conflict (day) do update set is_closed = true`;
+    expect(await consumeCalls(sql, [{ keyId: of.key, endpoint: "rounds" }])).toMatchObject([{ outcome: "ok" }]);
+    expect(await sql`select from usage_days where is_closed and day = ${today}`).toHaveLength(0);
+  });
+});
