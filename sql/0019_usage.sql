@@ -136,10 +136,10 @@ begin
   insert into quotas (account_id, period)
     select a, p from unnest(accounts_in_order) a, unnest(array[this_month, this_day]) p order by a, p
     on conflict do nothing;
-  -- every process locks in this order: no deadlocks
+  -- every process locks in this order, the day before its month, and after all inserts: no deadlocks
   perform from quotas q
     where q.account_id = any (accounts_in_order) and q.period in (this_day, this_month)
-    order by q.account_id, q.period
+    order by q.account_id, q.period desc
     for update;
   if clock_timestamp() > deadline then
     raise exception 'expected the calls to be counted before their deadline: it is %, the deadline was %', clock_timestamp(), deadline
@@ -234,7 +234,7 @@ comment on function consume_runs is
   'admits the calls of any number of runs: of each run how many and why not the others, the account''s counts before it, its limits and the time of the decision; all in one transaction';
 
 -- Most batches are one run of one key and endpoint. Plain statements take six tenths of the time of the one statement that
--- judges any number of runs, most of which is its setup. Locks (month before day), checks and deadline are the same.
+-- judges any number of runs, most of which is its setup. Locks (day before month), checks and deadline are the same.
 create function consume_calls(
   run_keys bigint[], run_endpoints text[], run_sizes integer[], deadline timestamptz default null
 )
@@ -265,13 +265,14 @@ begin
     return;
   end if;
 
-  select q.used into month_before from quotas q where q.account_id = account and q.period = this_month for update;
   select q.used into day_before from quotas q where q.account_id = account and q.period = this_day for update;
-  if month_before is null or day_before is null then
-    -- the first call of a day: its rows are inserted there
+  if day_before is null then
+    -- The first call of a day: its rows are inserted there, which may wait for another process, so nothing is locked here.
     return query select * from consume_runs(run_keys, run_endpoints, run_sizes, deadline);
     return;
   end if;
+  -- the row of a month is as old as that of its first day, and stays longer
+  select q.used into month_before from quotas q where q.account_id = account and q.period = this_month for update;
   if clock_timestamp() > deadline then
     raise exception 'expected the calls to be counted before their deadline: it is %, the deadline was %', clock_timestamp(), deadline
       using errcode = 'RH003';

@@ -189,6 +189,37 @@ describe("one batch of the meter", () => {
     }
   });
 
+  it("does not deadlock with another batch at the first calls of a day", async () => {
+    const [first, second] = [await makeCaller(), await makeCaller()];
+    const games = (...keyIds: bigint[]) => keyIds.map((keyId) => ({ keyId, endpoint: "games" }));
+    await outcomes(games(first.keyId, second.keyId));
+    await sql`
+      delete from quotas
+      where account_id in (${first.accountId}, ${second.accountId}) and length(period) = 10`;
+    const pools = ["both", "second"].map((name) => connect(url, { name: `meter of ${name}`, max: 1 }));
+    const waits = (name: string) =>
+      eventually(async () => {
+        const found = await sql`
+          select
+          from pg_stat_activity
+          where datname = current_database() and application_name like ${`%meter of ${name}`} and wait_event_type = 'Lock'`;
+        return found.length === 1;
+      });
+    try {
+      const batches: Promise<{ outcome: string }[]>[] = [];
+      await sql.begin(async (tx) => {
+        await tx`select from quotas where account_id = ${first.accountId} for update`; // its month
+        batches.push(consumeCalls(pools[0]!, games(first.keyId, second.keyId)));
+        await waits("both");
+        batches.push(consumeCalls(pools[1]!, games(second.keyId)));
+        await waits("second");
+      });
+      expect((await Promise.all(batches)).flat().map(({ outcome }) => outcome)).toEqual(["ok", "ok", "ok"]);
+    } finally {
+      await Promise.all(pools.map((pool) => pool.end()));
+    }
+  });
+
   it("keeps the facts by key, endpoint and minute", async () => {
     const { keyId, accountId } = await makeCaller();
     await consumeCalls(sql, [...times(3, { keyId, endpoint: "rounds" }), ...times(2, { keyId, endpoint: "games" })]);
