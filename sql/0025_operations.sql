@@ -128,6 +128,32 @@ create table backups (
 );
 comment on table backups is 'finished backups: their snapshot time, and the hash of the file';
 
+create table restores (
+  id bigint generated always as identity primary key,
+  restored_at timestamptz not null default clock_timestamp(),
+  next_address_index integer not null
+    constraint next_address_index_is_not_hardened check (next_address_index between 0 and 2147483647)
+);
+comment on table restores is 'restored backups; accounts and deposit addresses that were given out after one are not given out again';
+comment on column restores.next_address_index is 'no deposit address with a lower index is given out any more';
+
+-- 19 addresses: most wallets look for money up to 20 unused addresses after the last used one.
+create function skip_lost_identifiers(addresses integer default 19, accounts integer default 1000) returns void
+language plpgsql
+set search_path = public, pg_temp
+as $$
+begin
+  perform setval('accounts_id_seq', s.last_value + skip_lost_identifiers.accounts) from accounts_id_seq s;
+  insert into restores (next_address_index)
+    select greatest(
+      (select coalesce(max(d.address_index) + 1, 0) from deposit_addresses d),
+      (select coalesce(max(r.next_address_index), 0) from restores r)
+    ) + addresses;
+end $$;
+comment on function skip_lost_identifiers is
+  'skips the account ids and deposit addresses that may have been given out after the backup that was restored';
+revoke execute on function skip_lost_identifiers(integer, integer) from public;
+
 create table audit_log (
   seq bigint primary key,
   at timestamptz not null,

@@ -4,14 +4,23 @@ import { finished } from "node:stream/promises";
 import type { Sql, Transaction } from "../db/client.ts";
 import type { BackupHeader, BackupTable } from "./format.ts";
 import { readBackup } from "./read.ts";
-import { allOrNothing, emptyTables, enableTriggers, listTables, setSequence, writeRows } from "./store.ts";
+import {
+  allOrNothing,
+  emptyTables,
+  enableTriggers,
+  listTables,
+  setSequence,
+  skipLostIdentifiers,
+  writeRows,
+} from "./store.ts";
 
 /** Called with the table, the number of rows written and the number of all rows. */
 export type RestoreProgress = (table: string, done: number, of: number) => void;
 
 /**
  * Writes what a backup holds into a database that has the schema of the backup and nothing in it: all of it or, where
- * anything goes wrong, nothing. Foreign keys are checked of every row.
+ * anything goes wrong, nothing. Foreign keys are checked of every row. Account ids and deposit addresses that may have
+ * been given out after the backup are skipped.
  * @throws the signal's reason where it is aborted; Error where the file is damaged or does not fit the schema.
  */
 export async function restoreRows(
@@ -53,6 +62,7 @@ export async function restoreRows(
       throw error;
     }
     if (left.size > 0) throw new Error(`the schema has tables that the backup lacks: ${[...left.keys()].join(", ")}`);
+    await skipLostIdentifiers(tx);
     await enableTriggers(tx);
   });
 }

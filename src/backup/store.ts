@@ -163,6 +163,11 @@ export async function setSequence(tx: Transaction, { name, value, isUsed }: Sequ
   await tx`select setval(${name}::text::regclass, ${value}::bigint, ${isUsed})`;
 }
 
+/** Skips the account ids and deposit addresses that may have been given out after the backup. */
+export async function skipLostIdentifiers(tx: Transaction): Promise<void> {
+  await tx`select skip_lost_identifiers()`;
+}
+
 /** What prevents a restore; null if the database is empty, or has a schema and no data. */
 export async function findInTheWay(sql: Queryable): Promise<string | null> {
   const tables = await sql<{ name: string }[]>`

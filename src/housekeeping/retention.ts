@@ -105,6 +105,7 @@ export const RETENTION: Readonly<Record<string, Retention>> = {
   operator_changes: forever(DECISION),
   audit_head: bounded("one"),
   backups: forever("one a backup, so that a restored one is recognized"),
+  restores: forever("one a restore, so that no lost address is given out again"),
 
   accounts: forever("whose money and calls these are; one that is closed names no one"),
   keys: forever("whose calls these were; hashes only"),

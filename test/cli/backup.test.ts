@@ -12,6 +12,7 @@ import { createKey } from "../../src/callers/store.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
 import { migrate } from "../../src/db/migrate.ts";
 import { verify } from "../../src/verify/verify.ts";
+import { giveAddress } from "../../src/topups/usdt/address-store.ts";
 import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import type { PassState } from "../../src/pass/compute/state.ts";
 import { fund } from "../support/fund.ts";
@@ -25,7 +26,7 @@ const VERSION = "1.2.3";
 const NO_SIGNAL = new AbortController().signal;
 const NO_REDIS = { REDIS_URL: "redis://127.0.0.1:9/0" };
 /** What a command adds: that it backed up or restored. */
-const TOLD = ["audit_log", "audit_head", "backups"];
+const TOLD = ["audit_log", "audit_head", "backups", "restores"];
 
 let world: { sql: Sql; url: string };
 /** The state of the table that new rounds come into. */
@@ -105,6 +106,15 @@ async function contents(sql: Sql): Promise<Record<string, string>> {
   return found;
 }
 
+/** The id and the index of the USDT address of a new account. */
+async function newAccount(sql: Sql): Promise<{ id: bigint; index: number }> {
+  const [account] = await sql<{ id: bigint }[]>`
+    insert into accounts (email) values (${`${crypto.randomUUID()}@example.com`}) returning id`;
+  const { id } = account!;
+  const derive = (index: number) => `0x${String(index).padStart(40, "0")}`;
+  return { id, index: (await giveAddress(sql, id, { xpubFingerprint: "test", derive })).index };
+}
+
 const ROUNDS = "select count(*)::integer as n from rounds";
 
 describe("a backup", () => {
@@ -146,6 +156,27 @@ describe("a backup", () => {
     const again = await roundhouse(["restore", "--from", facts.file, "--into", url]);
     expect(again.code).toBe(2);
     expect(again.stderr).toContain("is not empty: the table public.houses has rows");
+  });
+
+  test("is restored so that no account and no USDT address is given out again that was given out after it", async () => {
+    const { sql } = world;
+    await newAccount(sql);
+    const file = join(await makeFolder(), "b.sql.gz");
+    await writeBackup(sql, file, { version: VERSION, signal: NO_SIGNAL, progress: () => undefined });
+    const lost = [await newAccount(sql), await newAccount(sql)];
+
+    const url = await emptyDatabase();
+    await migrate(url);
+    const { header, end } = await checkBackup(file, () => undefined);
+    await within(url, async (restored) => {
+      await restoreRows(restored, file, { header, rows: end.rows, signal: NO_SIGNAL, progress: () => undefined });
+      expect([await newAccount(restored), await newAccount(restored)]).toEqual([
+        { id: lost[0]!.id + 1_000n, index: lost[0]!.index + 19 },
+        { id: lost[1]!.id + 1_000n, index: lost[1]!.index + 19 },
+      ]);
+      await restored`select skip_lost_identifiers(addresses => 200, accounts => 5000)`;
+      expect(await newAccount(restored)).toEqual({ id: lost[1]!.id + 6_001n, index: lost[1]!.index + 220 });
+    });
   });
 
   test("is of one moment while others write, and contains nothing later", async () => {

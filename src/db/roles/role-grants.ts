@@ -107,6 +107,7 @@ export const GRANTS: Record<string, Grants> = {
   alert_mails: { worker: "rad" },
   staff_webhook_failure: { worker: "rawd" },
   backups: { api: "r", ops: "r", read: "r" },
+  restores: { console: "r", read: "r" },
   migrations: ALL_READ,
   audit_log: { console: "ra", ops: "ra", worker: "ra" },
   audit_head: { console: "r w(seq,hash)", ops: "r w(seq,hash)", worker: "r w(seq,hash)" },

@@ -23,7 +23,7 @@ export async function findAddress(sql: Queryable, accountId: bigint): Promise<De
 
 /**
  * Assigns the next address to an account, or returns the one that it has. `derive` makes the address of an index.
- * Indexes have no gaps, since wallets stop searching for money after one.
+ * Indexes have no gaps but those of a restore, since wallets stop searching for money after a large one.
  */
 export async function giveAddress(
   sql: Sql,
@@ -56,8 +56,10 @@ export async function listFingerprints(sql: Queryable): Promise<string[]> {
 
 async function nextIndex(tx: Transaction): Promise<number> {
   const [row] = await tx<{ next: number }[]>`
-    select coalesce(max(address_index) + 1, 0) as next
-    from deposit_addresses`;
+    select greatest(
+      (select coalesce(max(address_index) + 1, 0) from deposit_addresses),
+      (select max(next_address_index) from restores)
+    ) as next`;
   return row?.next ?? 0;
 }
 
