@@ -41,6 +41,13 @@ create table payment_app_nonces (
 comment on table payment_app_nonces is 'notifications that were accepted: each counts once; deleted when their timestamp is too old to be accepted again';
 create index payment_app_nonces_by_time on payment_app_nonces (seen_at);
 
+create table payment_app_unknown_orders (
+  prepay_id text primary key constraint unknown_prepay_id_is_letters_and_digits check (prepay_id ~ '^[A-Za-z0-9]{1,64}$'),
+  seen_at timestamptz not null default clock_timestamp()
+);
+comment on table payment_app_unknown_orders is
+  'orders that the payment app reported as paid and that are not stored here, such as those made after a backup that was restored';
+
 create table payment_app_certificates (
   serial text primary key constraint certificate_serial_is_short check (length(serial) <= 128),
   public_key text not null constraint public_key_is_bounded check (length(public_key) <= 10000),

@@ -136,6 +136,7 @@ export const RETENTION: Readonly<Record<string, Retention>> = {
   credited_deposits: pruned("the block of its deposit is final, or a day", "its writer"),
   payment_app_orders: forever(MONEY),
   payment_app_nonces: pruned("their time is too old to be believed", "its writer"),
+  payment_app_unknown_orders: pruned("90 days", "its writer"),
   payment_app_certificates: pruned("the payment app names others", "its writer"),
   payment_app_state: bounded("one"),
 

@@ -92,6 +92,7 @@ describe("an order", () => {
     await world.wait(id);
     expect(await world.work()).toEqual({});
     expect(await world.wallet(ana.accountId)).toBe(25_170_000n);
+    expect(await troubles()).toEqual([]);
   });
 
   it("that is paid while every notification is lost is found at its next lookup", async () => {
@@ -319,10 +320,17 @@ describe("[WEBHOOK] a notice", () => {
     expect(await world.work()).toEqual({ credited: 1 });
   });
 
-  it("of an order that is not ours is accepted and ignored", async () => {
-    const notice = world.provider.notice({ ...order, prepayId: "1", status: "PAID" });
-    expect((await world.send(notice))[0]).toBe(200);
+  it("of an unknown order is accepted, credits nothing, and raises an alert if the order was paid", async () => {
+    const unknown = { ...order, prepayId: "1", status: "PAID" };
+    expect((await world.send(world.provider.notice(unknown, { bizStatus: "PAY_CLOSED" })))[0]).toBe(200);
+    expect(await troubles()).toEqual([]);
+    for (let n = 0; n < 2; n += 1) expect((await world.send(world.provider.notice(unknown)))[0]).toBe(200);
     expect(await world.work()).toEqual({});
+    expect(await findPaymentAppProblems(world.sql, true)).toEqual([
+      { subject: "unknown order 1", text: expect.stringMatching(/the order 1 was paid, which is unknown here/) },
+    ]);
+    await world.sql`update payment_app_unknown_orders set seen_at = now() - interval '8 days'`;
+    expect(await troubles()).toEqual([]);
   });
 
   it("of a key that is new makes the worker ask for the keys, at most every five minutes", async () => {

@@ -174,6 +174,7 @@ export const GRANTS: Record<string, Grants> = {
     worker: "raw",
   },
   payment_app_nonces: { console: "rad", worker: "rd" },
+  payment_app_unknown_orders: { console: "a(prepay_id)", worker: "rd" },
   payment_app_certificates: { console: "r", ops: "r", worker: "rawd" },
   payment_app_state: { console: "r w(certificates_wanted_at)", ops: "r", worker: "rw" },
 

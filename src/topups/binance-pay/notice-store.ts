@@ -9,6 +9,7 @@ const WANTED_AGAIN_SECONDS = 300;
 const TRIED_AGAIN_SECONDS = 60;
 /** Longer than the accepted age of a notification, so that none counts twice. */
 const NONCES_KEPT_SECONDS = 3_600;
+const UNKNOWN_ORDERS_KEPT_DAYS = 90;
 
 /** Returns the public key of a serial. Returns null if it is unknown, and requests a fetch of the keys. */
 export async function findPublicKey(sql: Queryable, serial: string): Promise<string | null> {
@@ -50,7 +51,7 @@ export async function noteTry(sql: Queryable): Promise<void> {
     set certificates_tried_at = clock_timestamp()`;
 }
 
-/** Replaces the stored keys, and deletes nonces that are too old to matter. */
+/** Replaces the stored keys, and deletes nonces and unknown orders that are too old to matter. */
 export async function saveCertificates(sql: Sql, keys: readonly Certificate[]): Promise<void> {
   const serials = keys.map(({ certSerial }) => certSerial);
   await sql.begin(async (tx) => {
@@ -69,19 +70,23 @@ export async function saveCertificates(sql: Sql, keys: readonly Certificate[]): 
     await tx`
       delete from payment_app_nonces
       where seen_at < clock_timestamp() - make_interval(secs => ${NONCES_KEPT_SECONDS})`;
+    await tx`
+      delete from payment_app_unknown_orders
+      where seen_at < clock_timestamp() - make_interval(days => ${UNKNOWN_ORDERS_KEPT_DAYS})`;
   });
 }
 
 /** The outcome of a notification with a valid signature. */
-export type TakenNotice = "taken" | "unknown-order" | "too-old" | "seen";
+export type TakenNotice = "taken" | "already-paid" | "unknown-order" | "too-old" | "seen";
 
 /**
  * Accepts a notification if it is at most `windowSeconds` older or newer than the database clock and its nonce is new,
- * and schedules an immediate query of its order. The nonce and the schedule are written together.
+ * and schedules an immediate query of its order. The nonce and the schedule are written together. A payment of an
+ * unknown order is stored for an alert.
  */
 export async function takeNotice(
   sql: Sql,
-  notice: { timestampMs: number; nonce: string; prepayId: string },
+  notice: { timestampMs: number; nonce: string; prepayId: string; isPayment: boolean },
   windowSeconds: number,
 ): Promise<TakenNotice> {
   return sql.begin(async (tx) => {
@@ -99,6 +104,18 @@ export async function takeNotice(
       set ask_at = clock_timestamp()
       where prepay_id = ${notice.prepayId}
         and state <> 'paid'`;
-    return named.count === 0 ? "unknown-order" : "taken";
+    if (named.count > 0) return "taken";
+    const known = await tx`
+      select
+      from payment_app_orders
+      where prepay_id = ${notice.prepayId}`;
+    if (known.count > 0) return "already-paid";
+    if (notice.isPayment) {
+      await tx`
+        insert into payment_app_unknown_orders (prepay_id)
+        values (${notice.prepayId})
+        on conflict do nothing`;
+    }
+    return "unknown-order";
   });
 }

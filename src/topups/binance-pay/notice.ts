@@ -58,10 +58,15 @@ export async function acceptNotice(sql: Sql, log: Log, { headers, body }: RawNot
   const notice = readNotice(body);
   if (notice === null) return refuse(log, 400, "expected JSON with bizType, bizIdStr and bizStatus");
   const { bizType, bizIdStr: prepayId, bizStatus } = notice;
-  const taken = await takeNotice(sql, { timestampMs: Number(timestamp), nonce, prepayId }, WINDOW_SECONDS);
+  const isPayment = bizStatus === "PAY_SUCCESS";
+  const taken = await takeNotice(sql, { timestampMs: Number(timestamp), nonce, prepayId, isPayment }, WINDOW_SECONDS);
   if (taken === "too-old") return refuse(log, 401, `the time is more than ${WINDOW_SECONDS / 60} minutes from ours`);
   if (taken === "seen") return refuse(log, 409, "the nonce came before");
-  log.info({ bizType, bizStatus, prepayId, taken }, "Binance Pay sent a notice of an order; it is queried next");
+  const text =
+    taken === "taken"
+      ? "Binance Pay sent a notice of an order; it is queried next"
+      : "Binance Pay sent a notice of an order that is not open here";
+  log.info({ bizType, bizStatus, prepayId, taken }, text);
   return { status: 200, body: { returnCode: "SUCCESS", returnMessage: null } };
 }
 

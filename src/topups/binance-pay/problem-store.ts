@@ -9,6 +9,9 @@ const TRIES_TO_REPORT = 2;
 const GIVEN_UP_MINUTES = 60;
 /** Keys are fetched daily; the previous ones stay valid until then. */
 const KEYS_DAYS = 2;
+/** How long, and how many, payments of unknown orders are reported. */
+const UNKNOWN_DAYS = 7;
+const MOST_UNKNOWN = 100;
 
 /** A problem, as an alert shows it. */
 interface Problem {
@@ -17,12 +20,12 @@ interface Problem {
 }
 
 /**
- * Returns the problems with the payment app: orders that it does not create or report on, and notification keys that it
- * does not return. Empty if it is not configured.
+ * Returns the problems with the payment app: orders that it does not create or report on, notification keys that it
+ * does not return, and payments of orders that are unknown here. Empty if it is not configured.
  */
 export async function findPaymentAppProblems(sql: Queryable, isConfigured: boolean): Promise<Problem[]> {
   if (!isConfigured) return [];
-  const [[silent], [refused], [keys]] = await Promise.all([
+  const [[silent], [refused], [keys], unknown] = await Promise.all([
     sql<{ n: number; why: string | null }[]>`
       select count(*)::integer as n, max(last_error) as why
       from payment_app_orders
@@ -40,6 +43,7 @@ export async function findPaymentAppProblems(sql: Queryable, isConfigured: boole
       from payment_app_state
       where certificates_tried_at is not null
         and certificates_at < clock_timestamp() - make_interval(days => ${KEYS_DAYS})`,
+    findUnknownOrders(sql),
   ]);
   const problems: Problem[] = [];
   if (silent !== undefined && silent.n > 0) {
@@ -54,5 +58,18 @@ export async function findPaymentAppProblems(sql: Queryable, isConfigured: boole
     const text = `the keys of Binance Pay's notices were not fetched since ${keys.since.toISOString()}: orders are asked for every 5 minutes meanwhile`;
     problems.push({ subject: "keys", text });
   }
-  return problems;
+  return [...problems, ...unknown];
+}
+
+async function findUnknownOrders(sql: Queryable): Promise<Problem[]> {
+  const orders = await sql<{ prepayId: string; at: string }[]>`
+    select prepay_id as "prepayId", utc_text(seen_at) as at
+    from payment_app_unknown_orders
+    where seen_at > clock_timestamp() - make_interval(days => ${UNKNOWN_DAYS})
+    order by seen_at
+    limit ${MOST_UNKNOWN}`;
+  return orders.map(({ prepayId, at }) => ({
+    subject: `unknown order ${prepayId}`,
+    text: `Binance Pay reported at ${at} that the order ${prepayId} was paid, which is unknown here, as after a restore: find it in the merchant's portal, then enter what was paid at /ops/bank`,
+  }));
 }
