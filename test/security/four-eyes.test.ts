@@ -93,6 +93,27 @@ const WORK: Record<string, (author: CookieClient) => Promise<Work>> = {
 
 const moved = async () => (await bank.sql<[{ n: bigint }]>`select count(*) as n from ledger_transactions`)[0].n;
 
+describe("[FOUR-EYES] a credit of a line from a statement", () => {
+  it("is not approved by who reset the password of its sender a day before they sent it, whoever imports it later", async () => {
+    const [sender, chief, other] = [await person(), await person(), await person()];
+    await changed(sender, "password", chief.email, 26);
+    const account = await bank.account("from-statement@example.com");
+    const topup = await bank.announce(account);
+    const statement = `bank_ref;value_date;amount;currency;sender;text\nsent-1;2026-11-20;100.00;USD;Cleo;${topup.reference}`;
+    const sent = await sender.post("/ops/bank/import", { bank: "Main", statement });
+    await bank.sql`update bank_imports set entered_at = entered_at - interval '25 hours'`;
+    expect((await chief.post(`${sent.headers.get("location")}/import`)).status).toBe(303);
+    const [entered] = await bank.sql<{ id: string }[]>`select id::text from bank_lines where bank_ref = 'sent-1'`;
+    const path = `/ops/bank/lines/${entered!.id}`;
+    await other.post(`${path}/match`, { to: topup.reference, account: String(account), rate: "" });
+    const refused = await chief.post(`${path}/approve`, { match: await bank.matchId(path) });
+    expect(await problemOf(refused)).toContain("within 24 hours of this work");
+    expect(await bank.holds("wallet", account)).toBe(0n);
+    const third = await person();
+    expect((await third.post(`${path}/approve`, { match: await bank.matchId(path) })).status).toBe(303);
+  });
+});
+
 describe.each(Object.entries(WORK))("[FOUR-EYES] a %s", (_, work) => {
   /** Refused with these words, without a movement of money. */
   async function expectRefusal(of: Work, as: CookieClient, words: RegExp) {

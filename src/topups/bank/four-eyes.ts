@@ -10,8 +10,8 @@ export interface Person {
 }
 
 /** Returns what a decision on a line approves: the work of who entered it and of who decided on it. */
-export function workOn({ enteredById, enteredAt }: BankLine, decidedById: string): WorkToApprove {
-  return { authors: [enteredById, decidedById], begunAt: enteredAt };
+export function workOn({ enteredById, begunAt }: BankLine, decidedById: string): WorkToApprove {
+  return { authors: [enteredById, decidedById], begunAt };
 }
 
 /** Whether a person may approve. `onePerson` is stored when they approve their own decision. */

@@ -219,7 +219,9 @@ function columns(sql: Queryable) {
   return sql`
     l.id, l.bank, l.bank_ref as "bankRef", l.value_date::text as "valueDate", l.currency,
     l.amount_minor as "amountMinor", l.sender, l.remittance, l.state, l.import_id as "importId",
-    u.email as "enteredBy", l.entered_by as "enteredById", l.entered_at as "enteredAt", l.rate_e8 as "rateE8",
+    u.email as "enteredBy", l.entered_by as "enteredById", l.entered_at as "enteredAt",
+    coalesce((select i.entered_at from bank_imports i where i.id = l.import_id), l.entered_at) as "begunAt",
+    l.rate_e8 as "rateE8",
     l.suspense_micros as "suspenseMicros", l.suspense_transaction_id as "suspenseTransactionId",
     l.credit_transaction_id as "creditTransactionId", l.return_transaction_id as "returnTransactionId", l.reason`;
 }

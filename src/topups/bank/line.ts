@@ -36,6 +36,8 @@ export interface BankLine extends StatementLine {
   enteredBy: string;
   enteredById: string;
   enteredAt: Date;
+  /** When its author began: a statement may be imported long after it was sent. */
+  begunAt: Date;
   /** USD for one unit in 1e-8, as of the posting; null before it. */
   rateE8: bigint | null;
   /** The value posted to suspense, in 1e-6 USD; null if the line was never there. */
