@@ -22,10 +22,10 @@ const endpointOf = new Map([
 
 /**
  * Passes finished calls to `write` about once a second, one batch at a time; a failed write is retried with the next.
- * `nowMs` is database time.
+ * `write` returns how many calls it left out, which are only logged. `nowMs` is database time.
  */
 export function recordCalls(
-  write: (minutes: CallMinute[]) => Promise<void>,
+  write: (minutes: CallMinute[]) => Promise<number>,
   nowMs: () => number,
   log: Log,
 ): RecordedCalls {
@@ -37,8 +37,10 @@ export function recordCalls(
     const due = counts.take();
     if (due.length === 0) return;
     try {
-      await write(due);
-      isFailing = false;
+      const leftOut = await write(due);
+      if (leftOut > 0 && !isFailing)
+        log.warn(`${leftOut} calls are not stored per minute: their day has no partition, is a worker running?`);
+      isFailing = leftOut > 0;
     } catch (error) {
       if (!isFailing) log.warn(`the calls per minute cannot be stored: ${reasonOf(error)}`);
       isFailing = true;

@@ -1,25 +1,48 @@
 import type { Queryable } from "../db/client.ts";
 import type { CallMinute } from "./call-counts.ts";
 
-/** Adds calls to those that are stored of the same minute. Rows are written in one order, so that processes do not deadlock. */
-export async function saveCallMinutes(sql: Queryable, minutes: readonly CallMinute[]): Promise<void> {
-  await sql`
-    insert into call_minutes as c (minute, account_id, key_id, endpoint, outcome, n, last_at)
-    select to_timestamp(minute_ms / 1000), account_id, key_id, endpoint, outcome, n, to_timestamp(last_at_ms / 1000)
-    from unnest(
-      ${minutes.map(({ minuteMs }) => minuteMs)}::float8[],
-      ${minutes.map(({ accountId }) => String(accountId))}::bigint[],
-      ${minutes.map(({ keyId }) => String(keyId))}::bigint[],
-      ${minutes.map(({ endpoint }) => endpoint)}::text[],
-      ${minutes.map(({ outcome }) => outcome)}::text[],
-      ${minutes.map(({ n }) => n)}::integer[],
-      ${minutes.map(({ lastAtMs }) => lastAtMs)}::float8[]
-    ) as one (minute_ms, account_id, key_id, endpoint, outcome, n, last_at_ms)
-    order by account_id, minute_ms, key_id, endpoint, outcome
-    on conflict (account_id, minute, key_id, endpoint, outcome) do update
-    set
-      n = c.n + excluded.n,
-      last_at = greatest(c.last_at, excluded.last_at)`;
+/**
+ * Adds calls to those that are stored of the same minute. Rows are written in one order, so that processes do not deadlock.
+ * Calls of a day without a partition are left out, since they would never be stored. Returns their number.
+ */
+export async function saveCallMinutes(sql: Queryable, minutes: readonly CallMinute[]): Promise<number> {
+  const [left] = await sql<{ n: number }[]>`
+    with ended as (
+      select
+        to_timestamp(minute_ms / 1000) as minute, account_id, key_id, endpoint, outcome, n,
+        to_timestamp(last_at_ms / 1000) as last_at,
+        exists (
+          select from pg_inherits
+          where inhparent = 'call_minutes'::regclass
+            and inhrelid = to_regclass(
+              'call_minutes_' || to_char(to_timestamp(minute_ms / 1000) at time zone 'UTC', 'YYYYMMDD')
+            )
+        ) as has_partition
+      from unnest(
+        ${minutes.map(({ minuteMs }) => minuteMs)}::float8[],
+        ${minutes.map(({ accountId }) => String(accountId))}::bigint[],
+        ${minutes.map(({ keyId }) => String(keyId))}::bigint[],
+        ${minutes.map(({ endpoint }) => endpoint)}::text[],
+        ${minutes.map(({ outcome }) => outcome)}::text[],
+        ${minutes.map(({ n }) => n)}::integer[],
+        ${minutes.map(({ lastAtMs }) => lastAtMs)}::float8[]
+      ) as one (minute_ms, account_id, key_id, endpoint, outcome, n, last_at_ms)
+    ),
+    saved as (
+      insert into call_minutes as c (minute, account_id, key_id, endpoint, outcome, n, last_at)
+      select minute, account_id, key_id, endpoint, outcome, n, last_at
+      from ended
+      where has_partition
+      order by account_id, minute, key_id, endpoint, outcome
+      on conflict (account_id, minute, key_id, endpoint, outcome) do update
+      set
+        n = c.n + excluded.n,
+        last_at = greatest(c.last_at, excluded.last_at)
+    )
+    select coalesce(sum(n), 0)::integer as n
+    from ended
+    where not has_partition`;
+  return left?.n ?? 0;
 }
 
 /** Which calls of an account are looked at. */

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { listOwnKeys } from "../../src/callers/holder-key-store.ts";
 import { revokeKey } from "../../src/callers/store.ts";
-import { listCallKinds, listCallMinutes, listRefusals } from "../../src/usage/call-minute-store.ts";
+import type { CallMinute } from "../../src/usage/call-counts.ts";
+import { listCallKinds, listCallMinutes, listRefusals, saveCallMinutes } from "../../src/usage/call-minute-store.ts";
 import { eventually } from "../support/eventually.ts";
 import { makeKey, makeWorld, type World } from "./world.ts";
 
@@ -72,6 +73,21 @@ describe("calls by minute", () => {
     await eventually(async () => (await listRefusals(world.sql, accountId))[0]!.n >= 2);
     const [after] = await world.sql<[{ n: bigint }]>`select count(distinct key_id) as n from call_minutes`;
     expect(after.n).toBe(before.n);
+  });
+
+  it("are stored though others of the same batch are of a day without a partition, which are left out", async () => {
+    const { accountId, kinds } = await makeCaller("Pro");
+    const [key] = await world.sql<[{ id: bigint }]>`select id from keys where account_id = ${accountId}`;
+    const ended = { accountId, keyId: key.id, endpoint: "games", outcome: "ok" };
+    const now = Date.now();
+    const minutes = [-5, 0, 400].map((day, place): CallMinute => {
+      const at = now + day * 86_400_000;
+      return { ...ended, minuteMs: at - (at % 60_000), n: place + 1, lastAtMs: at };
+    });
+    expect(await saveCallMinutes(world.sql, minutes)).toBe(4);
+    expect(await kinds()).toEqual(["games ok 2"]);
+    expect(await saveCallMinutes(world.sql, minutes.slice(1, 2))).toBe(0);
+    expect(await kinds()).toEqual(["games ok 4"]);
   });
 
   it("give the last use of a key within seconds", async () => {
