@@ -59,7 +59,8 @@ create table payment_app_state (
   id boolean primary key default true constraint payment_app_state_is_one_row check (id),
   certificates_at timestamptz,
   certificates_tried_at timestamptz,
+  certificates_failing_since timestamptz,
   certificates_wanted_at timestamptz
 );
-comment on table payment_app_state is 'when the keys were last fetched, last tried, and last named by a notification without being known';
+comment on table payment_app_state is 'when the keys were last fetched, last tried, first tried without success since then, and last named by a notification without being known';
 insert into payment_app_state default values;

@@ -266,6 +266,27 @@ describe("an order", () => {
   });
 });
 
+describe("the keys of notices", () => {
+  it.each([
+    ["were never fetched", null],
+    ["were not fetched since", "3 days"],
+  ])("raise an alert after five minutes of attempts if they %s", async (words, age) => {
+    const { provider, sql } = world;
+    await sql`
+      update payment_app_state
+      set certificates_at = now() - ${age}::interval, certificates_tried_at = null`;
+    provider.failing.set("/binancepay/openapi/certificates", { code: "400002", errorMessage: "Invalid signature." });
+    expect(await world.work()).toMatchObject({ failed: 1 });
+    expect(await troubles()).toEqual([]);
+    await sql`update payment_app_state set certificates_failing_since = now() - interval '6 minutes'`;
+    expect(await troubles()).toEqual([expect.stringContaining(words)]);
+    provider.failing.clear();
+    await sql`update payment_app_state set certificates_tried_at = null`;
+    expect(await world.work()).toMatchObject({ certificates: 1 });
+    expect(await troubles()).toEqual([]);
+  });
+});
+
 describe("[WEBHOOK] a notice", () => {
   let order: ProviderOrder;
   let holder: Holder;

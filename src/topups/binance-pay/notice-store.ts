@@ -48,7 +48,9 @@ export async function wantsCertificates(sql: Queryable): Promise<boolean> {
 export async function noteTry(sql: Queryable): Promise<void> {
   await sql`
     update payment_app_state
-    set certificates_tried_at = clock_timestamp()`;
+    set
+      certificates_tried_at = clock_timestamp(),
+      certificates_failing_since = coalesce(certificates_failing_since, clock_timestamp())`;
 }
 
 /** Replaces the stored keys, and deletes nonces and unknown orders that are too old to matter. */
@@ -66,7 +68,7 @@ export async function saveCertificates(sql: Sql, keys: readonly Certificate[]): 
       set public_key = excluded.public_key, fetched_at = clock_timestamp()`;
     await tx`
       update payment_app_state
-      set certificates_at = clock_timestamp()`;
+      set certificates_at = clock_timestamp(), certificates_failing_since = null`;
     await tx`
       delete from payment_app_nonces
       where seen_at < clock_timestamp() - make_interval(secs => ${NONCES_KEPT_SECONDS})`;

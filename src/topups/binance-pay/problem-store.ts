@@ -9,6 +9,8 @@ const TRIES_TO_REPORT = 2;
 const GIVEN_UP_MINUTES = 60;
 /** Keys are fetched daily; the previous ones stay valid until then. */
 const KEYS_DAYS = 2;
+/** How long fetching them fails before it is reported. */
+const KEYS_FAILING_MINUTES = 5;
 /** How long, and how many, payments of unknown orders are reported. */
 const UNKNOWN_DAYS = 7;
 const MOST_UNKNOWN = 100;
@@ -41,8 +43,8 @@ export async function findPaymentAppProblems(sql: Queryable, isConfigured: boole
     sql<{ since: Date | null }[]>`
       select certificates_at as since
       from payment_app_state
-      where certificates_tried_at is not null
-        and certificates_at < clock_timestamp() - make_interval(days => ${KEYS_DAYS})`,
+      where certificates_failing_since < clock_timestamp() - make_interval(mins => ${KEYS_FAILING_MINUTES})
+        and (certificates_at is null or certificates_at < clock_timestamp() - make_interval(days => ${KEYS_DAYS}))`,
     findUnknownOrders(sql),
   ]);
   const problems: Problem[] = [];
@@ -54,8 +56,9 @@ export async function findPaymentAppProblems(sql: Queryable, isConfigured: boole
     const text = `Binance Pay did not make ${refused.n} of our orders in the last hour: it ${refused.why ?? "did not respond"}; are BINANCE_PAY_KEY and BINANCE_PAY_SECRET still right?`;
     problems.push({ subject: "orders not made", text });
   }
-  if (keys?.since != null) {
-    const text = `the keys of Binance Pay's notices were not fetched since ${keys.since.toISOString()}: orders are asked for every 5 minutes meanwhile`;
+  if (keys !== undefined) {
+    const last = keys.since === null ? "never fetched" : `not fetched since ${keys.since.toISOString()}`;
+    const text = `the keys of Binance Pay's notices were ${last}: orders are asked for every 5 minutes meanwhile`;
     problems.push({ subject: "keys", text });
   }
   return [...problems, ...unknown];
