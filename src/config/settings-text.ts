@@ -73,10 +73,10 @@ export const SETTING_GROUPS = {
   "Sign-in and people": {
     AUTH_SECRET: other(
       "kept in `DATA_DIR/auth-secret`",
-      "signs cookies, encrypts second factors and keys ETags: 32 characters or more (`openssl rand -base64 33`), the same in every `api` process; see [changing secrets](security.md#changing-secrets)",
+      "signs cookies, encrypts second factors and links in mails, and keys ETags: 32 characters or more (`openssl rand -base64 33`), the same in every `api` and `worker`; see [changing secrets](security.md#changing-secrets)",
     ),
     AUTH_SECRET_PREVIOUS: none(
-      "the previous `AUTH_SECRET`: at the start, second factors are encrypted again with the new one",
+      "the previous `AUTH_SECRET`: at the start of an `api`, second factors are encrypted again with the new one; mails that wait are still sent",
     ),
     OPS_REQUIRE_TWO_FACTOR: off("every member of staff needs a second factor"),
     OPERATOR_NAME: none("who runs this service, shown with the terms"),

@@ -103,6 +103,17 @@ describe("api and worker apart", () => {
     }
   }, 90_000);
 
+  it("a worker that sends mails warns that links are encrypted with AUTH_SECRET if it has none", async () => {
+    const warning = "AUTH_SECRET is not set: mails with links";
+    const start = async (more: Record<string, string>) => {
+      const place = { ...env, DATA_DIR: await makeFolder(), SMTP_URL: "smtp://127.0.0.1:1", ...more };
+      return startRoundhouse(["worker", "--queues", "nothing"], { env: place }).ended;
+    };
+    expect((await start({})).stderr).toContain(warning);
+    expect((await start({ AUTH_SECRET: "a".repeat(32) })).stderr).not.toContain(warning);
+    expect((await start({ SMTP_URL: "" })).stderr).not.toContain(warning);
+  });
+
   it("a worker refuses a queue that is not there, and lists those that are", async () => {
     const { code, stderr } = await startRoundhouse(["worker", "--queues", "poll-houses"], {
       env: { ...env, DATA_DIR: await makeFolder() },

@@ -20,10 +20,20 @@ const pods = z.looseObject({
   spec: z.looseObject({
     template: z.looseObject({
       spec: z.looseObject({
-        containers: z.array(z.looseObject({ image: z.string(), securityContext: z.looseObject({}) })),
+        containers: z.array(
+          z.looseObject({
+            image: z.string(),
+            securityContext: z.looseObject({}),
+            env: z.array(z.looseObject({ name: z.string() })).default([]),
+          }),
+        ),
       }),
     }),
   }),
+});
+const containers = objects.flatMap((object) => {
+  const pod = pods.safeParse(object);
+  return pod.success ? pod.data.spec.template.spec.containers : [];
 });
 
 /** Checks an object against Kubernetes' schema of its kind. @throws the schema's error. */
@@ -49,12 +59,8 @@ describe("the manifests of Kubernetes", () => {
   });
 
   it("run the image of this version, on a read-only file system, without rights", () => {
-    const found = objects.flatMap((object) => {
-      const pod = pods.safeParse(object);
-      return pod.success ? pod.data.spec.template.spec.containers : [];
-    });
-    expect(found).toHaveLength(3);
-    for (const { image, securityContext } of found) {
+    expect(containers).toHaveLength(3);
+    for (const { image, securityContext } of containers) {
       expect(image).toBe(`roundhouse:${VERSION}`);
       expect(securityContext).toEqual({
         allowPrivilegeEscalation: false,
@@ -62,6 +68,14 @@ describe("the manifests of Kubernetes", () => {
         capabilities: { drop: ["ALL"] },
       });
     }
+  });
+
+  it("give AUTH_SECRET to what sends mails, whose links are encrypted with it", () => {
+    const mailing = containers
+      .map(({ env }) => env.map(({ name }) => name))
+      .filter((env) => env.includes("SMTP_URL_FILE"));
+    expect(mailing).toHaveLength(2);
+    for (const env of mailing) expect(env).toContain("AUTH_SECRET_FILE");
   });
 });
 

@@ -52,6 +52,11 @@ async function work(
   given: { DATABASE_URL: string; REDIS_URL: string; queues: string[] | undefined; log: Log },
 ): Promise<string> {
   const { DATABASE_URL, REDIS_URL: redisUrl, queues, log } = given;
+  if (settings.SMTP_URL !== undefined && settings.AUTH_SECRET === undefined) {
+    log.warn(
+      "AUTH_SECRET is not set: mails with links are sent only if this worker shares the data folder of the process that wrote them",
+    );
+  }
   const houses = readHousesFile(settings, log);
   await requireDatabase(settings.DATABASE_DIRECT_URL ?? DATABASE_URL);
   const urls = await urlsOf("worker", DATABASE_URL, settings, log);
