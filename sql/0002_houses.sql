@@ -99,7 +99,7 @@ create table poll_leases (
 ) with (fillfactor = 70);
 comment on table poll_leases is
   'which worker may poll a house: a lease by database time with a fencing epoch, and the circuit that all workers share';
-comment on column poll_leases.bytes_today is 'bytes of responses on the UTC day bytes_on';
+comment on column poll_leases.bytes_today is 'bytes of the responses that were stored on the UTC day bytes_on';
 comment on column poll_leases.recent is 'the last 20 polls, newest last, 1 = successful';
 
 -- Its own row, since every request updates it.

@@ -36,18 +36,26 @@ export function endOf(
   );
   const summary = summarizePoll(asked.map((one) => (unreadable.has(one) ? { ...one, isUnreadable: true } : one)));
   const feeds = feedsOf(lease, [...taken, ...noted]);
-  if (asked.length === 0) return { lease, asked, feeds, summary, next: null };
+  const storedBytes = storedBytesOf(asked, [...taken, ...noted]);
+  const end = { lease, asked, feeds, summary, storedBytes };
+  if (asked.length === 0) return { ...end, next: null };
   const next = afterPoll(lease.circuit, summary.outcome, jitter);
-  const spent = waitForTomorrow(lease, summary.bytes);
-  if (spent === null) return { lease, asked, feeds, summary, next };
+  const spent = waitForTomorrow(lease, storedBytes);
+  if (spent === null) return { ...end, next };
   const { waitMs, error } = spent;
-  return {
-    lease,
-    asked,
-    feeds,
-    summary: { ...summary, error },
-    next: { ...next, waitMs: Math.max(next.waitMs, waitMs) },
-  };
+  return { ...end, summary: { ...summary, error }, next: { ...next, waitMs: Math.max(next.waitMs, waitMs) } };
+}
+
+/** The bytes of the bodies that are stored, each once. One without a result is of a damaged table, which keeps it unread. */
+function storedBytesOf(asked: readonly RequestedTable[], all: readonly OfResponse[]): number {
+  const byResponse = Map.groupBy(all, ({ received }) => received.asked.response);
+  let bytes = 0;
+  for (const response of new Set(asked.map((one) => one.response))) {
+    if (response.kind !== "response") continue;
+    const isRepeat = byResponse.get(response)?.every((one) => one.response.payload === null) ?? false;
+    if (!isRepeat) bytes += response.body.length;
+  }
+  return bytes;
 }
 
 /**

@@ -73,7 +73,7 @@ export async function endUnsavedPoll(passes: Passes, poll: Poll, error: unknown)
   const outcome = { kind: "failed", retryAfterMs: null } as const;
   const summary = { ...summarizePoll(asked), outcome, error: `its responses could not be saved: ${reasonOf(error)}` };
   const next = afterPoll(lease.circuit, outcome, jitter);
-  const rows = { passes: [], noted: [], lease, end: { lease, asked, feeds: [], summary, next } };
+  const rows = { passes: [], noted: [], lease, end: { lease, asked, feeds: [], summary, storedBytes: 0, next } };
   await passes.write({ tableIds: [], bytes: 0, mayWait: false, rows: () => rows });
 }
 

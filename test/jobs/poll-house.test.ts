@@ -390,6 +390,21 @@ describe("a house that responds badly", () => {
     });
   });
 
+  test("that sends the same list again and again is not suspended, since it is stored once", async () => {
+    await applyHouses(sql, [
+      alpha(2, { tables: [0, 0].map((_, n) => tableEntry({ market: `m${n}`, feed: feedEntry({ path: "/0" }) })) }),
+    ]);
+    house.on("/0", respondWith(page(9)));
+    await poll();
+    const [first] = await sql`select bytes_today from poll_leases`;
+    expect(first).toEqual({ bytes_today: BigInt(page(9).length) });
+    await sql`update poll_leases set bytes_today = (1::bigint << 31) - 10`;
+    expect((await poll()).counts).toMatchObject({ requests: 1, payloads: 0 });
+    expect((await poll()).counts).toMatchObject({ requests: 1, payloads: 0 });
+    const [sums] = await sql`select sum(bytes)::integer as bytes from polls`;
+    expect(sums).toEqual({ bytes: 3 * page(9).length });
+  });
+
   test("of which one is too large for a poll is asked for the others first next time", async () => {
     await applyHouses(sql, [alpha(20)]);
     const large = JSON.stringify({ rounds: [{ id: 1, multiplier: 1.5 }], more: "x".repeat(1_500_000) });

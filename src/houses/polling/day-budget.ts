@@ -6,7 +6,7 @@ const DAY_MS = 86_400_000;
 
 /**
  * The milliseconds until a shard of a house may be polled if its responses of today are too many to store; null if they are
- * not. Repeats have no body and cost nothing.
+ * not. A repeat is not stored and costs nothing.
  */
 export function waitForTomorrow(
   { bytesToday, tables, now }: Pick<Lease, "bytesToday" | "tables" | "now">,

@@ -22,6 +22,8 @@ export interface EndedPoll {
   asked: readonly RequestedTable[];
   feeds: readonly FeedChange[];
   summary: PollSummary;
+  /** Of the bodies that are stored, decompressed; a repeat is not. */
+  storedBytes: number;
   next: ReturnType<typeof afterPoll> | null;
 }
 
@@ -135,7 +137,7 @@ function saveFailures(sql: Queryable, failed: readonly Failure[]): Statement {
 
 /** Releases leases whose rows are locked. */
 function endLeases(sql: Queryable, polls: readonly EndedPoll[]): Statement {
-  const rows = polls.map(({ lease, summary, next }) => ({
+  const rows = polls.map(({ lease, summary, storedBytes, next }) => ({
     house_id: lease.house,
     shard: lease.shard,
     asked_at: lease.now,
@@ -148,7 +150,7 @@ function endLeases(sql: Queryable, polls: readonly EndedPoll[]): Statement {
     wait_ms: next?.waitMs ?? 0,
     is_good: summary.outcome.kind === "good",
     status: summary.status,
-    bytes: summary.bytes,
+    bytes: storedBytes,
     error: summary.error === null ? null : cut(summary.error, LONGEST_REASON),
   }));
   return sql`

@@ -26,7 +26,7 @@ export interface PollSummary {
   requests: number;
   /** Requests by status code; 0 = no response. A map, because an object with the key 200 takes 2.5 kB. */
   statuses: ReadonlyMap<number, number>;
-  /** Of the bodies, decompressed. */
+  /** Of the bodies, decompressed, also of those that are not stored. */
   bytes: number;
   /** Responses within each of {@link LATENCY_BOUNDS_MS}, and slower. */
   latency: number[];
