@@ -157,7 +157,7 @@ create table polls (
   primary key (minute, house_id, shard)
 ) partition by range (minute);
 comment on table polls is
-  'polls summed by minute: requests, count by status code (0 = no response), bytes, and a latency histogram';
+  'polls summed by minute: requests, count by status code (0 = no response, absent = the 404 of a round that was not played yet), bytes, and a latency histogram';
 comment on column polls.latency_ms is
   'counts of responses within 10, 25, 50, 100, 250, 500, 1000, 2500, 5000 ms, and slower';
 

@@ -44,7 +44,7 @@ async function sumPolls(tx: Transaction): Promise<number> {
     select 'house:' || house_id, (minute at time zone 'UTC')::date, sum(good), sum(total)
     from polls
     cross join lateral (
-      select coalesce(sum(value::bigint) filter (where key ~ '^(2..|304)$'), 0) as good, sum(value::bigint) as total
+      select coalesce(sum(value::bigint) filter (where key ~ '^(2..|304|absent)$'), 0) as good, sum(value::bigint) as total
       from jsonb_each_text(statuses)
     ) counted
     where minute >= date_trunc('day', now(), 'UTC') - interval '1 day'

@@ -75,7 +75,7 @@ export interface PollSuccess {
   dayGood: number;
 }
 
-/** Returns the polls of the last 24 hours by house. A poll is successful with a 2xx response, or a 304. */
+/** Returns the polls of the last 24 hours by house. A 2xx response, a 304 and the page of a round that was not played yet are successful. */
 export async function listPollSuccess(tx: Transaction): Promise<PollSuccess[]> {
   return tx<PollSuccess[]>`
     select
@@ -88,7 +88,7 @@ export async function listPollSuccess(tx: Transaction): Promise<PollSuccess[]> {
       select
         p.house_id,
         p.minute > now() - interval '1 hour' as is_late,
-        s.key ~ '^(2..|304)$' as is_good,
+        s.key ~ '^(2..|304|absent)$' as is_good,
         s.value::bigint as n
       from polls p
       cross join lateral jsonb_each_text(p.statuses) s

@@ -5,6 +5,8 @@ import pollHouse from "../../jobs/poll-house.ts";
 import { pollAt, pollsOf, timeOf, type Pace } from "../../src/houses/polling/pace.ts";
 import { deletePause, insertPause } from "../../src/queue/store.ts";
 import type { HouseClient } from "../../src/houses/polling/client.ts";
+import { rollUpUptime } from "../../src/housekeeping/uptime-store.ts";
+import { listPollSuccess } from "../../src/site/site-store.ts";
 import { createHouseClient } from "../../src/houses/polling/http.ts";
 import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import { createPasses, type Passes } from "../../src/pass/passes.ts";
@@ -129,6 +131,20 @@ describe("a poll", () => {
     await poll({ token: "s3cr3t" });
     expect(house.requests[0]?.headers["x-token"]).toBe("s3cr3t");
     expect([...(await sql`select path from payloads`)]).toEqual([{ path: "/rounds?key=${TOKEN}" }]);
+  });
+
+  test("that ends with the page of a round that was not played yet is good, on the status page too", async () => {
+    const pages = tableEntry({ adapter: "ethercrash", feed: { first_round_id: 1 } });
+    await applyHouses(sql, [alpha(1, { tables: [pages] })]);
+    for (const id of [1, 2]) house.on(`/game/${id}`, respondWith(`<h4>Game ${id} | Crashed @2.00x</h4>`));
+    expect((await poll()).counts).toMatchObject({ requests: 3, payloads: 2, failed: 0 });
+    expect((await poll()).counts).toMatchObject({ requests: 1, failed: 0 });
+    const [sums] = await sql`select statuses from polls`;
+    expect(sums).toEqual({ statuses: { 200: 2, absent: 2 } });
+    await rollUpUptime(sql);
+    const [day] = await sql`select good::integer, total::integer from uptime_days where component = 'house:alpha'`;
+    expect(day).toEqual({ good: 4, total: 4 });
+    expect(await sql.begin((tx) => listPollSuccess(tx))).toMatchObject([{ house: "alpha", dayAsked: 4, dayGood: 4 }]);
   });
 
   test("of a house that is unknown, paused or disabled asks nothing", async () => {

@@ -24,8 +24,11 @@ export interface RequestedTable {
 /** The figures of one poll of a house. */
 export interface PollSummary {
   requests: number;
-  /** Requests by status code; 0 = no response. A map, because an object with the key 200 takes 2.5 kB. */
-  statuses: ReadonlyMap<number, number>;
+  /**
+   * Requests by status code; 0 = no response, "absent" = the expected 404 of a page whose round was not played yet. A map,
+   * because an object with the key 200 takes 2.5 kB.
+   */
+  statuses: ReadonlyMap<number | "absent", number>;
   /** Of the bodies, decompressed, also of those that are not stored. */
   bytes: number;
   /** Responses within each of {@link LATENCY_BOUNDS_MS}, and slower. */
@@ -45,7 +48,7 @@ const LATENCY_BOUNDS_MS = [10, 25, 50, 100, 250, 500, 1000, 2500, 5000];
  * responses that are as unreadable as before do not.
  */
 export function summarizePoll(asked: readonly RequestedTable[]): PollSummary {
-  const statuses = new Map<number, number>();
+  const statuses = new Map<number | "absent", number>();
   const summary: PollSummary = {
     requests: asked.filter((one) => one.isShared !== true).length,
     statuses,
@@ -58,7 +61,8 @@ export function summarizePoll(asked: readonly RequestedTable[]): PollSummary {
   for (const { name, response, isShared } of asked) {
     if (isShared === true) continue;
     const status = response.status ?? 0;
-    statuses.set(status, (statuses.get(status) ?? 0) + 1);
+    const code = response.kind === "absent" ? response.kind : status;
+    statuses.set(code, (statuses.get(code) ?? 0) + 1);
     if (response.kind === "response") summary.bytes += response.body.length;
     if (status > 0) {
       const bucket = LATENCY_BOUNDS_MS.findIndex((bound) => response.elapsedMs <= bound);

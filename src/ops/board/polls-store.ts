@@ -15,7 +15,7 @@ export interface StatusCell {
   at: Date;
   requests: number;
   bytes: number;
-  /** Requests by status code; 0 = no response. */
+  /** Requests by status code; 0 = no response, absent = the 404 of a round that was not played yet. */
   statuses: Record<string, number>;
 }
 

@@ -6,7 +6,7 @@ export type StatusClass = (typeof CLASSES)[number];
 
 /** Words for the classes of status codes. */
 export const CLASS_TEXT: Record<StatusClass, string> = {
-  good: "2xx and 304",
+  good: "2xx, 304 and not played yet",
   slow: "429",
   refused: "3xx and 4xx",
   broken: "5xx",
@@ -23,7 +23,7 @@ export interface Bar {
 /** Polls of a house by status over some hours. */
 export interface Strip {
   bars: (Bar | null)[];
-  /** Requests by status code over the whole span, most first; code "0" is no response. */
+  /** Requests by status code over the whole span, most first; "0" and "absent" as in PollSummary. */
   codes: [code: string, n: number][];
   requests: number;
   bytes: number;
@@ -54,15 +54,18 @@ export function statusStrip(
 }
 
 /**
- * The class of a status code, 0 being no response.
+ * The class of a status code, "0" being no response and "absent" the 404 of a round that was not played yet.
  *
  * @example
- * statusClass(304); // => "good"
- * statusClass(429); // => "slow"
- * statusClass(503); // => "broken"
- * statusClass(0); // => "silent"
+ * statusClass("304"); // => "good"
+ * statusClass("absent"); // => "good"
+ * statusClass("429"); // => "slow"
+ * statusClass("503"); // => "broken"
+ * statusClass("0"); // => "silent"
  */
-export function statusClass(code: number): StatusClass {
+export function statusClass(key: string): StatusClass {
+  if (key === "absent") return "good";
+  const code = Number(key);
   if (code === 0) return "silent";
   if (code === 304 || (code >= 200 && code < 300)) return "good";
   if (code === 429) return "slow";
@@ -71,6 +74,7 @@ export function statusClass(code: number): StatusClass {
 
 /** A code in words. */
 export function codeText(code: string): string {
+  if (code === "absent") return "not played yet";
   return code === "0" ? "no response" : code;
 }
 
@@ -78,7 +82,7 @@ function barOf({ at, statuses }: StatusCell): Bar {
   const sums = new Map<StatusClass, number>();
   let requests = 0;
   for (const [code, n] of Object.entries(statuses)) {
-    const kind = statusClass(Number(code));
+    const kind = statusClass(code);
     sums.set(kind, (sums.get(kind) ?? 0) + n);
     requests += n;
   }
