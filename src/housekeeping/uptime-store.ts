@@ -7,7 +7,10 @@ const REPORTING = ["api", "scheduling", "parsing"] as const;
 /** Payloads are parsed within seconds of their arrival; from this age on, parsing is behind. */
 const UNREAD_LATE_SECONDS = 60;
 
-/** Notes that scheduling works in this minute, and parsing too unless a payload waits for more than a minute. */
+/**
+ * Notes that scheduling works in this minute, and parsing too unless a payload waits for more than a minute. One with an
+ * error is of a damaged table: it waits for a repair.
+ */
 export async function noteWorkUptime(sql: Queryable): Promise<void> {
   await sql`
     insert into uptime_minutes (component, minute)
@@ -18,6 +21,7 @@ export async function noteWorkUptime(sql: Queryable): Promise<void> {
         select
         from payloads
         where state = 'unread'
+          and error is null
           and received_at < clock_timestamp() - ${UNREAD_LATE_SECONDS} * interval '1 second'
       )
     on conflict do nothing`;

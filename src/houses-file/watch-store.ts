@@ -4,8 +4,9 @@ import type { Queryable } from "../db/client.ts";
  * Houses that are polled and return no round: for the alert "house offline".
  *
  * A house is one if it was polled at least `liveWindowSeconds` after its newest polled round (or after it was added,
- * changed or resumed, whichever is later) and none of its payloads is unread. Its polls decide and not the clock, so
- * that a stop of our own is never reported as a fault of the house.
+ * changed or resumed, whichever is later) and none of its payloads waits to be read. Its polls decide and not the clock,
+ * so that a stop of our own is never reported as a fault of the house. A damaged table, whose payloads are kept unread
+ * with an error, is left out: the others decide.
  */
 export async function findOfflineHouses(
   sql: Queryable,
@@ -49,6 +50,7 @@ export async function findOfflineHouses(
         from tables t
         where t.house_id = h.id
           and t.enabled
+          and t.id not in (select table_id from payloads where state = 'unread' and error is not null)
       )
       and not exists (
         select
@@ -56,6 +58,7 @@ export async function findOfflineHouses(
         join payloads p on p.table_id = t.id
         where t.house_id = h.id
           and p.state = 'unread'
+          and p.error is null
       )
     order by h.id`;
   return rows.map((row) => ({ subject: row.house, text: offlineText(row) }));

@@ -105,7 +105,7 @@ export interface Work {
   /** Seconds since the scheduler's last heartbeat; null if there was none. */
   scheduledAgo: number | null;
   pausedQueues: number;
-  /** Seconds since the oldest unread payload arrived; null if all are read. */
+  /** Seconds since the oldest unread payload arrived, other than those of damaged tables; null if all are read. */
   unreadFor: number | null;
 }
 
@@ -121,6 +121,7 @@ export async function readWork(tx: Transaction): Promise<Work> {
         select extract(epoch from clock_timestamp() - min(received_at))::float8
         from payloads
         where state = 'unread'
+          and error is null
       ) as "unreadFor"
     from (
       select

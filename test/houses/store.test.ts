@@ -414,6 +414,21 @@ describe("a house that is offline", () => {
     expect(await findOfflineHouses(sql, 300)).toEqual([]);
   });
 
+  test("is reported while one of its tables is damaged, but not if all are", async () => {
+    await applyHouses(sql, [houseEntry({ tables: [tableEntry(), tableEntry({ market: "other" })] })]);
+    await sql`update houses set created_at = now() - interval '1 day', updated_at = now() - interval '1 day'`;
+    await polledSecondsAfterRound(301);
+    const keepUnread = (market: string) => sql`
+      insert into payloads (table_id, kind, requested_at, received_at, path, status, bytes, sha256, body, error)
+      select id, 'poll', now(), now(), '/', 200, 0, sha256(''), '', 'its head is damaged'
+      from tables
+      where market = ${market}`;
+    await keepUnread("other");
+    expect(await findOfflineHouses(sql, 300)).toMatchObject([{ subject: "alpha" }]);
+    await keepUnread("global");
+    expect(await findOfflineHouses(sql, 300)).toEqual([]);
+  });
+
   test("is not one while it is paused or disabled, or was resumed just now", async () => {
     await polledSecondsAfterRound(301);
     await pauseHouse(sql, { house: "alpha", by: "ana", reason: "maintenance" });

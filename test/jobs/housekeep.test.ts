@@ -4,6 +4,7 @@ import { beforeEach, describe, expect, it, test } from "vitest";
 import housekeep from "../../jobs/housekeep.ts";
 import { PRUNED_BY_AGE } from "../../src/housekeeping/prune-store.ts";
 import { noteWorkUptime } from "../../src/housekeeping/uptime-store.ts";
+import { readWork } from "../../src/site/site-store.ts";
 import { noteApiUptime } from "../../src/serve/uptime-store.ts";
 import { RETENTION } from "../../src/housekeeping/retention.ts";
 import { applyHouses } from "../../src/houses-file/apply-store.ts";
@@ -520,6 +521,16 @@ describe("the minutes in which a component reports", () => {
     expect(await components()).toEqual([{ component: "scheduling" }]);
     await noteApiUptime(sql);
     expect(await components()).toEqual([{ component: "api" }, { component: "scheduling" }]);
+  });
+
+  it("are noted for parsing while the payloads of a damaged table are kept", async () => {
+    const table = await makeTable(sql);
+    await makePayload(sql, table, { second: 0, items: [makeItem(1, 1.5)] });
+    await sql`update payloads set error = 'its head is damaged'`;
+    await noteWorkUptime(sql);
+    const noted = await sql`select from uptime_minutes where component = 'parsing'`;
+    expect(noted).toHaveLength(1);
+    expect(await sql.begin((tx) => readWork(tx))).toMatchObject({ unreadFor: null });
   });
 
   it("are deleted after three days", async () => {

@@ -40,7 +40,7 @@ export const GRANTS: Record<string, Grants> = {
   request_budgets: { ops: "r", worker: "raw", read: "r" },
   circuit_changes: { ops: "rad", worker: "rad", read: "r" },
   payloads: {
-    api: "r(table_id,received_at,requested_at,state)",
+    api: "r(table_id,received_at,requested_at,state,error)",
     // a re-read gives tables that share a response their own rows
     ops: "ra w(state,read_at,refused_reason,error,items,new_rounds,quarantined,reread_at)",
     read: "r",
