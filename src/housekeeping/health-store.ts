@@ -88,3 +88,19 @@ export async function listMissingPartitions(sql: Queryable): Promise<string[]> {
     order by whole.name`;
   return rows.map(({ name }) => name);
 }
+
+/** Lists the open disk alerts of hosts other than `self` that have no worker any more: no run there will close them. */
+export async function listDisksOfGoneHosts(sql: Queryable, self: string): Promise<string[]> {
+  const rows = await sql<{ subject: string }[]>`
+    select a.subject
+    from alerts a
+    where a.kind = 'disk'
+      and a.closed_at is null
+      and not starts_with(a.subject, ${self} || ':')
+      and not exists (
+        select
+        from workers w
+        where starts_with(a.subject, w.host || ':')
+      )`;
+  return rows.map(({ subject }) => subject);
+}

@@ -437,11 +437,13 @@ describe("retention", () => {
 });
 
 describe("the disk", () => {
-  test("that has room again closes its notice, and that of no other machine", async () => {
+  test("that has room again closes its alert, and that of no other machine that has a worker", async () => {
     const folder = resolve(tmpdir());
     await sql`
       insert into alerts (kind, subject, text)
-      values ('disk', ${`${hostname()}:${folder}`}, 'full'), ('disk', 'elsewhere:/data', 'full')`;
+      values
+        ('disk', ${`${hostname()}:${folder}`}, 'full'), ('disk', 'elsewhere:/data', 'full'), ('disk', 'gone:/data', 'full')`;
+    await sql`insert into workers (id, pid, host, version, queues) values ('w', 1, 'elsewhere', '1', '{}')`;
     expect((await run("disk", { DATA_DIR: folder })).counts).toEqual({ low: 0 });
     const open = await sql`select subject from alerts where closed_at is null`;
     expect([...open]).toEqual([{ subject: "elsewhere:/data" }]);
