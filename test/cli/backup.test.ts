@@ -93,6 +93,23 @@ async function within<Result>(url: string, work: (sql: Sql) => Promise<Result>):
   }
 }
 
+/** Runs a statement that takes a lock, and returns how to release it. */
+async function hold(url: string, statement: string): Promise<() => Promise<void>> {
+  const sql = connect(url, { name: "test", max: 1, use: "bulk" });
+  const [held, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const ended = sql.begin(async (tx) => {
+    await tx.unsafe(statement);
+    held.resolve();
+    await over.promise;
+  });
+  await Promise.race([held.promise, ended]);
+  return async () => {
+    over.resolve();
+    await ended;
+    await sql.end();
+  };
+}
+
 /** Every table's rows, as a hash. */
 async function contents(sql: Sql): Promise<Record<string, string>> {
   const tables = (await listTables(sql)).filter(({ name }) => !TOLD.includes(name));
@@ -298,6 +315,41 @@ describe("a backup", () => {
       expect(await sql`select from houses`).toHaveLength(0);
       const { header, end } = await checkBackup(file, () => undefined);
       await restoreRows(sql, file, { header, rows: end.rows, signal: NO_SIGNAL, progress: () => undefined });
+      expect(await sql`select from houses`).toHaveLength(1);
+    });
+  });
+
+  test("whose restore is stopped while it verifies is kept, and the checks to run are named", async () => {
+    const file = join(await makeFolder(), "b.sql.gz");
+    await writeBackup(world.sql, file, { version: VERSION, signal: NO_SIGNAL, progress: () => undefined });
+    const url = await emptyDatabase();
+    await migrate(url);
+    await within(url, async (sql) => {
+      const restoreWaits = (on: string) =>
+        eventually(async () => {
+          const waiting = await sql`
+            select from pg_stat_activity
+            where datname = current_database() and query not like '%pg_stat_activity%' and wait_event = ${on}`;
+          return waiting.length > 0 || undefined;
+        });
+      // each lock holds the restore up until the next one is taken: at its rows, at its last migration, at its checks
+      const rows = await hold(url, "lock table score_sets in access share mode");
+      const restore = startRoundhouse(["restore", "--from", file, "--into", url]);
+      await restoreWaits("relation");
+      const migration = await hold(url, "select pg_advisory_xact_lock(x'72680001'::bigint)");
+      await rows();
+      await restoreWaits("advisory");
+      const checks = await hold(url, "lock table rounds in access exclusive mode");
+      await migration();
+      await restoreWaits("relation");
+      restore.kill("SIGINT");
+      expect(await restore.ended).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining(
+          "the checks were stopped; all rows are restored: run `roundhouse verify` and `roundhouse ledger check` on this database",
+        ) as string,
+      });
+      await checks();
       expect(await sql`select from houses`).toHaveLength(1);
     });
   });

@@ -45,8 +45,9 @@ export function restoreCommand(): Command {
       "after",
       `${examples("restore --from today.sql.gz", "restore --from today.sql.gz --into postgres://roundhouse@db/fresh", "restore --from today.sql.gz --into fresh")}
 
-Nothing is written until the whole file is found to be undamaged, and then all of it or nothing: where a restore was
-stopped or killed, run it again.`,
+Nothing is written until the whole file is found to be undamaged, and then all of it or nothing: if a restore is
+stopped or killed before all rows are written, run it again. If it is stopped or killed later, all rows are there: run
+\`roundhouse migrate\`, \`verify\` and \`ledger check\` on that database.`,
     )
     .action(async (given: Given) => {
       const settings = loadSettings();
@@ -125,7 +126,7 @@ async function restore(url: string, { from, verify: checks, json }: Given, signa
       () => Promise.resolve(),
       () => ({ action: "database.restore", target: file, after: facts }),
     );
-    const found = checks ? await check(sql, url, progress) : null;
+    const found = checks ? await unlessStopped(check(sql, url, progress), signal) : null;
     progress.end();
     const ok = found === null || found.ok;
     await (json ? printJson({ ok, ...facts, verify: found }) : print(sentence(facts, found)));
@@ -150,6 +151,23 @@ interface Found {
   figures: Verification;
   audit: { entries: number; failure: AuditFailure | null };
   ledger: Awaited<ReturnType<typeof checkLedger>>;
+}
+
+/**
+ * Waits for the checks, or until the signal is aborted: then they end with the connections and with the process.
+ * @throws Error with what to run instead.
+ */
+async function unlessStopped<Result>(checks: Promise<Result>, signal: AbortSignal): Promise<Result> {
+  const { promise: stopped, reject } = Promise.withResolvers<never>();
+  const stop = () =>
+    reject(
+      new Error(
+        "the checks were stopped; all rows are restored: run `roundhouse verify` and `roundhouse ledger check` on this database",
+      ),
+    );
+  if (signal.aborted) stop();
+  else signal.addEventListener("abort", stop, { once: true });
+  return Promise.race([checks, stopped]);
 }
 
 async function check(sql: Sql, databaseUrl: string, progress: Progress): Promise<Found> {
