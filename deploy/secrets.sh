@@ -23,7 +23,7 @@ secret() { cat "secrets/$1"; }
 for name in postgres_password postgres_api_password postgres_worker_password redis_password auth_secret metrics_token grafana_password; do
   keep "$name" "$(random)"
 done
-for name in smtp_url usdt_xpub usdt_rpc_urls binance_pay_key binance_pay_secret auth_secret_previous; do
+for name in smtp_url staff_webhook_url database_read_url usdt_xpub usdt_rpc_urls binance_pay_key binance_pay_secret auth_secret_previous; do
   [ -e "secrets/$name" ] || : > "secrets/$name"
   chmod 644 "secrets/$name"
 done

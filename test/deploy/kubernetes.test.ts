@@ -1,12 +1,11 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { parse, parseAllDocuments } from "yaml";
+import { parseAllDocuments } from "yaml";
 import { z } from "zod";
 import { VERSION } from "../../src/version.ts";
 
-const ROOT = join(import.meta.dirname, "../..");
-const FOLDER = join(ROOT, "deploy/kubernetes");
+const FOLDER = join(import.meta.dirname, "../../deploy/kubernetes");
 const objects = readdirSync(FOLDER).flatMap((file) =>
   parseAllDocuments(readFileSync(join(FOLDER, file), "utf8")).map((document): unknown => document.toJS()),
 );
@@ -77,11 +76,4 @@ describe("the manifests of Kubernetes", () => {
     expect(mailing).toHaveLength(2);
     for (const env of mailing) expect(env).toContain("AUTH_SECRET_FILE");
   });
-});
-
-it("docker-compose.yml and the Dockerfile name the version of package.json", () => {
-  const compose = readFileSync(join(ROOT, "docker-compose.yml"), "utf8");
-  expect(z.looseObject({ services: z.looseObject({}) }).safeParse(parse(compose, { merge: true })).success).toBe(true);
-  expect(compose).toContain(`roundhouse:\${ROUNDHOUSE_VERSION:-${VERSION}}`);
-  expect(readFileSync(join(ROOT, "Dockerfile"), "utf8")).toContain(`ARG VERSION=${VERSION}`);
 });
