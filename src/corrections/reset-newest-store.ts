@@ -20,8 +20,8 @@ export async function findNumbers(sql: Queryable, tableId: number) {
 }
 
 /**
- * Stores a reset, updates the head and gives up the open gaps above its number; one that begins at or below it ends
- * there. The caller holds the lock of the head.
+ * Stores a reset, updates the head and gives up the gaps above its number; one that begins at or below it ends there, and
+ * is open again unless an operator closed it. The caller holds the lock of the head.
  */
 export async function saveReset(
   tx: Transaction,
@@ -43,8 +43,14 @@ export async function saveReset(
       to_number = ${after},
       filled = least(g.filled, counts.numbers - counts.absent), -- rounds above the new number no longer count
       missing = least(g.filled, counts.numbers - counts.absent) + counts.absent,
-      state = case counts.absent when 0 then 'filled' else 'open' end,
-      closed_at = case counts.absent when 0 then clock_timestamp() end
+      state = case when counts.absent = 0 then 'filled' when g.closed_by is null then 'open' else g.state end,
+      closed_at = case when counts.absent = 0 then clock_timestamp() when g.closed_by is not null then g.closed_at end,
+      closed_by = case when counts.absent > 0 then g.closed_by end,
+      reason = case when counts.absent > 0 and g.closed_by is not null then g.reason end,
+      attempts = 0,
+      cursor_round_id = null,
+      cursor_page = 0,
+      next_attempt_at = clock_timestamp()
     from gaps cut
     cross join lateral (
       select
@@ -56,18 +62,19 @@ export async function saveReset(
     ) counts
     where g.id = cut.id
       and cut.table_id = ${tableId}
-      and cut.state = 'open'
+      and cut.state <> 'filled'
       and cut.from_number <= ${after}
       and cut.to_number > ${after}`;
   await tx`
     update gaps
     set
       state = 'given_up',
-      closed_at = clock_timestamp(),
+      closed_at = coalesce(closed_at, clock_timestamp()),
       closed_by = ${by},
       lease_until = '-infinity',
       reason = ${`the newest number was reset to ${after}: ${reason}`}
     where table_id = ${tableId}
-      and state = 'open'
+      and state <> 'filled'
+      and closed_by is null
       and to_number > ${after}`;
 }

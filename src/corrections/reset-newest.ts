@@ -9,8 +9,8 @@ export type ResetOutcome = { ok: true; table: string; before: bigint; after: big
 
 /**
  * Sets the newest number of a table back after a wrong number was accepted, which made every real round since then
- * late. Later rounds are on time again, open gaps above the number are given up, and one across it ends there. Stored
- * rounds stay, and `verify` accounts for the reset. Waits for the table's lock.
+ * late. Later rounds are on time again, gaps above the number are given up, and one across it ends there. Stored rounds
+ * stay, and `verify` accounts for the reset. Waits for the table's lock.
  *
  * @param to the number of the newest real round; null: the highest one that arrived late since the newest on-time round
  */

@@ -1,7 +1,8 @@
-import { beforeEach, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { verify } from "../../src/verify/verify.ts";
 import { createPasses } from "../../src/pass/passes.ts";
 import { resetNewestNumber } from "../../src/corrections/reset-newest.ts";
+import backfillGap from "../../jobs/backfill-gap.ts";
 import normalizeRounds from "../../jobs/normalize-rounds.ts";
 import { testContext } from "../support/context.ts";
 import { openTestDatabase } from "../support/database.ts";
@@ -66,6 +67,53 @@ it("keeps the part of a gap below the number: a round that is missing there is s
   await take(table, 111, 110);
   expect((await storedRounds(sql, table)).at(-1)).toMatchObject({ id: "111", late: false });
   expect((await verify(sql, { tableId: table.id })).first_failure).toBeNull();
+});
+
+describe("a gap that was too large to be requested", () => {
+  /** Gap 101 to 9,001,006 is given up; then 101 to 110 arrive late, without 105. */
+  async function makeGivenUp(): Promise<MadeTable> {
+    const table = await makeTable(sql);
+    for (const ids of [[100], [WRONG, 100], [WRONG + 1, WRONG]]) await take(table, ...ids);
+    const [gap] = await sql<{ id: string }[]>`select id::text from gaps where table_id = ${table.id}`;
+    expect(await backfillGap.run({ gap: gap?.id ?? "" }, testContext(sql).context)).toEqual({ given_up: 1 });
+    for (const id of [101, 102, 103, 104, 106, 107, 108, 109, 110]) await take(table, id, 100);
+    return table;
+  }
+
+  const gapsOf = ({ id }: MadeTable) =>
+    sql`
+      select to_number, missing, filled, state, closed_by, reason, attempts, cursor_round_id as cursor
+      from gaps
+      where table_id = ${id}
+      order by id`;
+
+  it("ends at the number, and its rounds are requested", async () => {
+    const table = await makeGivenUp();
+    await sql`update gaps set attempts = 7, cursor_round_id = '9000000'`;
+    expect(await reset(table, 110n)).toMatchObject({ ok: true });
+    const trimmed = { to_number: 110n, missing: 10n, filled: 9n, closed_by: null, reason: null };
+    expect(await gapsOf(table)).toEqual([{ ...trimmed, state: "open", attempts: 0, cursor: null }]);
+    expect((await openNotices(sql, table))["gap"]).toMatch(
+      /^1 of the rounds 101 to 110 is missing .*; trying to fetch it$/,
+    );
+  });
+
+  it("stays given up if an operator closed it", async () => {
+    const table = await makeGivenUp();
+    await sql`update gaps set closed_by = 'eve', reason = 'it was wrong'`;
+    expect(await reset(table, 110n)).toMatchObject({ ok: true });
+    const closed = { state: "given_up", closed_by: "eve", reason: "it was wrong" };
+    expect(await gapsOf(table)).toMatchObject([{ to_number: 110n, missing: 10n, filled: 9n, ...closed }]);
+  });
+
+  it("states the reset as its reason if it lies above the number", async () => {
+    const table = await makeGivenUp();
+    const [before] = await sql`select closed_at from gaps where table_id = ${table.id}`;
+    expect(await reset(table, 99n)).toMatchObject({ ok: true });
+    const reason = "the newest number was reset to 99: one response said so";
+    expect(await gapsOf(table)).toMatchObject([{ to_number: 9_001_006n, state: "given_up", closed_by: "ann", reason }]);
+    expect(await sql`select closed_at from gaps where table_id = ${table.id}`).toEqual([before]);
+  });
 });
 
 it("counts no round above the number for the part of the gap below it", async () => {
