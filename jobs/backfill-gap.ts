@@ -154,11 +154,15 @@ async function askHouse(context: JobContext, gap: Gap, house: House, settings: T
       if (end.retryAfterMs !== null) await holdHouse(sql, gap.tableId, end.retryAfterMs);
       return { ...counts, ...(await failAttempt(context, gap, end.reason, end.at)) };
     case "later":
-      // a run that found nothing counts as an attempt: a house that repeats itself must not be asked forever
+      if (end.inCircles) {
+        // a failed attempt: a house that repeats itself must not be asked forever
+        const reason = "the house's history lists only rounds that are stored";
+        return { ...counts, ...(await failAttempt(context, gap, reason, end.at)) };
+      }
       await putGapBack(sql, gap, {
         waitMs: 0,
         heldMs: pauseMs, // the house's other gaps wait as well
-        attempts: gap.attempts + (end.inCircles ? 1 : 0),
+        attempts: gap.attempts,
         ...cursorOf(end.at),
       });
       published([gap.tableId]);

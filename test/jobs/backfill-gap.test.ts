@@ -402,7 +402,7 @@ describe("a gap that the house is asked for", () => {
 
 describe("a gap of unknown size", () => {
   const named = (...names: string[]) => names.map((name) => makeItem(name, 1 + name.charCodeAt(0) / 100));
-  const opaque = (feed = feedEntry({ history: HISTORY })) => counted({ round_ids: "opaque", feed });
+  const opaque = (feed = feedEntry({ history: HISTORY }), of = {}) => counted({ round_ids: "opaque", feed }, of);
 
   it("is paged back through until it reaches our rounds", async () => {
     const table = await opaque();
@@ -448,6 +448,22 @@ describe("a gap of unknown size", () => {
       state: "given_up",
       reason: "the house's history ends at f, before it reaches our rounds",
     });
+  });
+
+  it("waits longer, and is given up, while pages of the house's history take turns", async () => {
+    const table = await opaque(undefined, { poll_every_ms: 3_000 });
+    await take(table, named("a"), named("h", "g"), named("i", "h"));
+    history("g", named("i", "h"));
+    history("h", named("h", "g"));
+    expect(await backfill()).toEqual({ pages: 1, rounds: 0, failed: 1 });
+    expect(await gapRow()).toMatchObject({ state: "open", attempts: 1, waits: 5 });
+    await sql`update gaps set attempts = 7`;
+    expect(await backfill()).toEqual({ pages: 1, rounds: 0, given_up: 1 });
+    expect(await gapRow()).toMatchObject({
+      state: "given_up",
+      reason: "the house's history lists only rounds that are stored",
+    });
+    expect(asked()).toEqual(["/history?before=g&limit=100", "/history?before=h&limit=100"]);
   });
 
   it("is given up immediately if the house cannot be requested", async () => {
