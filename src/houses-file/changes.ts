@@ -57,8 +57,9 @@ interface Changes {
   houses: HouseRow[];
   tables: TableRow[];
   /**
-   * Ids of tables with another feed than before, of tables that are enabled again, and of those in another shard: they may
-   * not have read the newest response of their feed, so nothing that was stored of it applies, nor does a 304.
+   * Ids of tables with another feed or kind of round ids than before, of tables that are enabled again, and of those in
+   * another shard: they may not have read the newest response of their feed, so nothing that was stored of it applies, nor
+   * does a 304.
    */
   newFeeds: number[];
   /** Ids of stored tables whose head may change: another feed, palette, pause or other setting than before. */
@@ -134,6 +135,7 @@ function fixedProblems(row: TableRow, old: KnownTable, path: string): Problem[] 
 function isSameFeed(row: TableRow, old: KnownTable, baseUrl: string | null): boolean {
   return (
     baseUrl === old.baseUrl &&
+    row.round_ids === old.round_ids &&
     isDeepStrictEqual(row.settings["feed"], old.settings["feed"]) &&
     row.settings["adapter"] === old.settings["adapter"]
   );

@@ -138,6 +138,20 @@ describe("a poll", () => {
     expect(passes.states.get(table.id)?.version).toBe(36n);
   });
 
+  it("reads round ids by the setting that was changed meanwhile", async () => {
+    const table = await makeOne();
+    const uuids = (...ids: string[]) =>
+      respondWith(JSON.stringify({ rounds: ids.map((id) => ({ id: `${id}-4f4a`, multiplier: 1.5 })) }));
+    house.on("/0", uuids("b", "a"));
+    expect(await run(pollHouse)).toMatchObject({ rounds: 0 });
+    const changed = tableEntry({ market: "m0", feed: feedEntry({ path: "/0" }), round_ids: "opaque" });
+    await applyHouses(sql, [houseEntry({ base_url: house.url, tables: [changed] })]);
+    expect(await run(pollHouse)).toMatchObject({ rounds: 2 });
+    house.on("/0", uuids("c", "b"));
+    expect(await run(pollHouse)).toMatchObject({ rounds: 1 });
+    expect((await storedRounds(sql, table)).map(({ id }) => id)).toEqual(["a-4f4a", "b-4f4a", "c-4f4a"]);
+  });
+
   it("is repeated when another process moved a head meanwhile", async () => {
     const table = await makeOne();
     await poll(3);
