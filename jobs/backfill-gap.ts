@@ -3,6 +3,7 @@ import { z } from "zod";
 import { ThrottledError } from "../src/errors.ts";
 import { adapterOf } from "../src/houses/adapters/index.ts";
 import { takeRequest } from "../src/houses/polling/budget-store.ts";
+import { holdHouse } from "../src/houses/polling/lease-store.ts";
 import { houseRequest, settingsOf, type House } from "../src/houses/house.ts";
 import type { TableSettings } from "../src/houses/settings/settings.ts";
 import { loadHouse } from "../src/houses/store.ts";
@@ -26,14 +27,7 @@ import {
   tooLargeReason,
   waitAfterAttempts,
 } from "../src/backfill/gap-plan.ts";
-import {
-  findNextGap,
-  holdHouse,
-  listGapsToFill,
-  putGapBack,
-  takeGap,
-  type Gap,
-} from "../src/backfill/gap-attempt-store.ts";
+import { findNextGap, listGapsToFill, putGapBack, takeGap, type Gap } from "../src/backfill/gap-attempt-store.ts";
 
 const TIMEOUT_MS = 60_000;
 /** A run asks for no page after this time: the last one must still be stored. */
@@ -151,7 +145,7 @@ async function askHouse(context: JobContext, gap: Gap, house: House, settings: T
       await putGapBack(sql, gap, { waitMs: end.waitMs, attempts: gap.attempts, ...cursorOf(end.at) });
       return { ...counts, waiting: 1 };
     case "failed":
-      if (end.retryAfterMs !== null) await holdHouse(sql, gap.tableId, end.retryAfterMs);
+      if (end.retryAfterMs !== null) await holdHouse(sql, gap.house, end.retryAfterMs);
       return { ...counts, ...(await failAttempt(context, gap, end.reason, end.at)) };
     case "later":
       if (end.inCircles) {

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { adapterOf } from "../src/houses/adapters/index.ts";
 import { requestTables } from "../src/houses/polling/request-tables.ts";
 import { takeRequest } from "../src/houses/polling/budget-store.ts";
-import { releaseLease } from "../src/houses/polling/lease-store.ts";
+import { holdHouse, releaseLease } from "../src/houses/polling/lease-store.ts";
 import { paceSchema, pollAt, pollsOf, timeOf, type Pace } from "../src/houses/polling/pace.ts";
 import { listMissingRuns } from "../src/houses/polling/polling-store.ts";
 import { listPollSchedules, loadHouse } from "../src/houses/store.ts";
@@ -146,7 +146,8 @@ async function poll(
     passes,
     asked.map(({ tableId }) => tableId),
   );
-  const { results, circuit, waitMs } = saved;
+  const { results, circuit, waitMs, houseWaitMs } = saved;
+  if (houseWaitMs > 0) await holdHouse(sql, id, houseWaitMs);
   const payloads = results.flatMap(({ rows }) => rows.payloads);
   follow(payloads.map(({ receivedAt }) => receivedAt));
   if (circuit !== lease.circuit.state) log.warn({ house: id, shard, circuit, waitMs }, `the circuit of ${id} changed`);

@@ -218,14 +218,3 @@ export async function findHouseWait(sql: Queryable, gap: { id: bigint; tableId: 
     where t.id = ${gap.tableId}`;
   return row?.open === true ? Math.ceil(row.wait_ms) : null;
 }
-
-/** Suspends all requests to a house, including polls, for the time that it asked for. */
-export async function holdHouse(sql: Queryable, tableId: number, waitMs: number): Promise<void> {
-  await sql`
-    update poll_leases l
-    set next_allowed_at = greatest(l.next_allowed_at, clock_timestamp() + ${waitMs} * interval '1 millisecond')
-    from tables t
-    where t.id = ${tableId}
-      and l.house_id = t.house_id
-      and l.shard = t.shard`;
-}

@@ -21,8 +21,10 @@ export interface SavedPoll {
   /** In the order of the responses. */
   results: readonly PassResult[];
   circuit: EndedPoll["lease"]["circuit"]["state"];
-  /** Milliseconds until the house may be polled again, 0 = at its next poll. */
+  /** Milliseconds until the shard may be polled again, 0 = at its next poll. */
   waitMs: number;
+  /** Milliseconds for which the house asked to be left alone. */
+  houseWaitMs: number;
 }
 
 /** Another worker took the lease before the poll was saved; only its earlier transactions are stored. */
@@ -57,6 +59,7 @@ export async function savePoll(passes: Passes, poll: Poll, signal: AbortSignal):
     results: taken.map(({ result }) => result),
     circuit: end?.next?.circuit.state ?? poll.lease.circuit.state,
     waitMs: end?.next?.waitMs ?? 0,
+    houseWaitMs: end?.next?.houseWaitMs ?? 0,
   };
 }
 

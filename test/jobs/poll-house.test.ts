@@ -45,6 +45,7 @@ function alpha(tables: number, changed: Record<string, unknown> = {}) {
 async function poll(
   options: {
     house?: string;
+    shard?: number;
     pace?: Pace;
     from?: number;
     signal?: AbortSignal;
@@ -61,8 +62,8 @@ async function poll(
     ...(options.signal === undefined ? {} : { signal: options.signal }),
     ...(options.ending === undefined ? {} : { ending: options.ending }),
   });
-  const { pace, from } = options;
-  const counts = await pollHouse.run({ house: options.house ?? "alpha", shard: 0, pace, from }, context);
+  const { house: id = "alpha", shard = 0, pace, from } = options;
+  const counts = await pollHouse.run({ house: id, shard, pace, from }, context);
   return { counts, enqueued, warnings: lines.flatMap(({ level, msg }) => (level === 40 ? [msg] : [])) };
 }
 
@@ -443,6 +444,25 @@ describe("a house that responds badly", () => {
     const { counts } = await poll();
     expect(counts["requests"]).toBeLessThanOrEqual(8);
     expect((await poll()).counts).toEqual({ skipped: 1 });
+  });
+
+  test("by asking us to wait is not asked by its other shards either, one of which is being polled", async () => {
+    await applyHouses(sql, [alpha(201)]);
+    const open: ServerResponse[] = [];
+    house.on("/100", (_, response) => void open.push(response));
+    const slow = poll({ shard: 1 });
+    await eventually(() => open.length === 1);
+    for (let n = 0; n < 100; n += 1) house.on(`/${n}`, respondWith("", { "retry-after": "900" }, 429));
+    await poll();
+    expect((await poll({ shard: 2 })).counts).toEqual({ skipped: 1 });
+    open[0]?.writeHead(429, { "retry-after": "5" }).end();
+    await slow;
+    const leases = await sql`
+      select shard
+      from poll_leases
+      where next_allowed_at > clock_timestamp() + interval '14 minutes'
+      order by shard`;
+    expect(leases.map(({ shard }) => shard)).toEqual([0, 1, 2]);
   });
 
   test("does not delay another house", async () => {

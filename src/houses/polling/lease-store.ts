@@ -1,5 +1,5 @@
 import { batched } from "../../db/batched.ts";
-import type { Pipeline, Queryable } from "../../db/client.ts";
+import type { Pipeline, Queryable, Sql } from "../../db/client.ts";
 import type { Circuit } from "./circuit.ts";
 
 /** A poll that takes its full timeout must still have time to save before its lease expires. */
@@ -217,6 +217,24 @@ function listLeasedTables(sql: Queryable, requests: readonly LeaseRequest[]) {
     join table_heads h on h.table_id = t.id
     where t.enabled
     order by f.last_asked_at nulls first, t.position, t.id`;
+}
+
+/**
+ * Suspends all requests to a house, polls and history, for the time that it asked for. In its own transaction: leases are
+ * locked in the order of passes.
+ */
+export async function holdHouse(sql: Sql, house: string, waitMs: number): Promise<void> {
+  await sql`
+    update poll_leases
+    set next_allowed_at = greatest(next_allowed_at, clock_timestamp() + ${waitMs} * interval '1 millisecond')
+    where house_id = ${house}
+      and shard in (
+        select shard
+        from poll_leases
+        where house_id = ${house}
+        order by shard
+        for no key update
+      )`;
 }
 
 /** Releases a lease without a result for the house, so that another worker need not wait until it expires. */

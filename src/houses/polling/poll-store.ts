@@ -180,7 +180,8 @@ function endLeases(sql: Queryable, polls: readonly EndedPoll[]): Statement {
       throttled_in_row = e.throttled_in_row,
       opened_at = case when e.state = 'closed' then null else coalesce(l.opened_at, clock_timestamp()) end,
       next_allowed_at = case
-        when e.wait_ms > 0 then clock_timestamp() + e.wait_ms * interval '1 millisecond'
+        -- another shard may have been asked to wait longer meanwhile
+        when e.wait_ms > 0 then greatest(l.next_allowed_at, clock_timestamp() + e.wait_ms * interval '1 millisecond')
         else l.next_allowed_at
       end,
       bytes_on = (e.asked_at at time zone 'UTC')::date,
