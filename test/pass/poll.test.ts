@@ -203,6 +203,22 @@ describe("a poll", () => {
   });
 });
 
+it("a round that an operator released is accepted, behind many newer items of one round", async () => {
+  const table = await makeOne();
+  for (const newest of [3, 4]) await poll(newest);
+  house.on("/0", respondWith(page(999_999)));
+  await run(pollHouse);
+  await sql`update quarantine set state = 'released', decided_by = 'ann', decided_at = now(), decision_reason = 'real'`;
+  await sql`
+    insert into quarantine (table_id, code, reason, round_id, item, item_sha256, last_seen_at)
+    select ${table.id}::integer, 'bad_item', 'test', '5', '{}', n::text, clock_timestamp() + n * interval '1 ms'
+    from generate_series(1, 300) n`;
+  await touchHeads(sql, [table.id]);
+  house.on("/0", respondWith(` ${page(999_999)}`));
+  expect(await run(pollHouse, createPasses(pipeline))).toMatchObject({ rounds: 3 });
+  expect((await storedRounds(sql, table)).at(-1)).toMatchObject({ id: "999999", late: false });
+});
+
 describe("a response that cannot be processed", () => {
   it("is stored alone, unread with the error; the other tables and the poll are saved", async () => {
     const [bad] = await makeTables(3);

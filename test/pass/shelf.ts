@@ -150,6 +150,7 @@ export class Shelf {
         return [roundId, { seq, hundredths, late, verified, proofHash, receivedAt }] as const;
       }),
       heldBack,
+      isHeldCut: false,
       unknownGaps:
         table.roundIds === "consecutive"
           ? []

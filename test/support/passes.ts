@@ -165,6 +165,7 @@ export function emptyPassState(
     settled: new Set(),
     known: [],
     heldBack: new Map(),
+    isHeldCut: false,
     unknownGaps: [],
     notices: new Map(),
     format: { badResponses: 0, since: null },

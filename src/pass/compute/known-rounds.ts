@@ -105,12 +105,12 @@ export function knownAmong(
  * list whose others are known (the database refuses a round that is stored twice; then look all of them up).
  */
 export function idsToLookUp(state: PassState, items: readonly HouseItem[]): string[] {
-  const { head, known, table, heldBack } = state;
+  const { head, known, table, heldBack, isHeldCut } = state;
   const ids = items.flatMap((item) => (item.ok ? item.round.roundId : (item.roundId ?? [])));
   const lineOf = lineFinder(known, ids.length);
   const areKnown = ids.map((roundId) => lineOf(roundId) !== undefined);
   const unknown = ids.filter((_, at) => areKnown[at] !== true);
-  if (heldBack.size >= HELD_ROUNDS) return unknown;
+  if (isHeldCut || heldBack.size >= HELD_ROUNDS) return unknown;
   if (head.lastSeq <= BigInt(KNOWN_ROUNDS)) return [];
   if (table.roundIds === "consecutive") {
     const highest = newestStored(state);

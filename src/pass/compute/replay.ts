@@ -42,6 +42,7 @@ export function replay(stored: StoredState, from?: PassState): PassState {
     notedAt: head.respondedAt,
     known: knownFrom(stored.known),
     heldBack: stored.heldBack,
+    isHeldCut: stored.isHeldCut,
     unknownGaps: stored.unknownGaps,
     notices: stored.notices,
     format: stored.format,

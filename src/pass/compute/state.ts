@@ -27,7 +27,7 @@ export const READING_EVERY_MS = 10_000;
 /** Notices that passes open and close; others follow from rows or are opened by an operator. */
 export const PASS_NOTICES: readonly NoticeKind[] = ["format", "stuck", "ids", "stalled"];
 
-/** Rounds with a quarantined item that are remembered, and gaps of unknown size. */
+/** Rounds with a quarantined item that are remembered (of so many rows, when a state is loaded), and gaps of unknown size. */
 export const HELD_ROUNDS = 256;
 export const UNKNOWN_GAPS = 1_000;
 
@@ -100,6 +100,8 @@ export interface PassState {
   readonly known: KnownRounds;
   /** Rounds with a quarantined item, by round id. */
   readonly heldBack: ReadonlyMap<string, HeldBack>;
+  /** Older rounds than those in `heldBack` may have a quarantined item too. */
+  readonly isHeldCut: boolean;
   /** Gaps of unknown size that are not filled, newest first; none if ids are consecutive. */
   readonly unknownGaps: readonly UnknownGap[];
   /** When the open notices of {@link PASS_NOTICES} were opened, by kind. */
@@ -209,6 +211,7 @@ export interface StoredState {
   /** The newest {@link KNOWN_ROUNDS} by id, any order. */
   known: readonly (readonly [string, KnownRound])[];
   heldBack: ReadonlyMap<string, HeldBack>;
+  isHeldCut: boolean;
   unknownGaps: readonly UnknownGap[];
   notices: ReadonlyMap<NoticeKind, string>;
   format: FormatState;

@@ -35,6 +35,7 @@ function storedState(stored: StoredTable): StoredState {
     settled: stored.settled,
     known: stored.known,
     heldBack: stored.heldBack,
+    isHeldCut: stored.isHeldCut,
     unknownGaps: stored.unknownGaps,
     notices: new Map([...stored.notices].filter(([kind]) => PASS_NOTICES.includes(kind))),
     format: stored.format,

@@ -72,6 +72,8 @@ export interface StoredHeld {
   stuck: boolean;
   ahead_at: string | null;
   released: boolean;
+  /** Rows of the round that were read. */
+  items: number;
 }
 
 /** The columns of {@link StoredHeld}, grouped by round. */
@@ -79,7 +81,8 @@ function heldColumns(sql: Queryable) {
   return sql`
     bool_or(q.code = 'stuck_feed') as stuck,
     min(coalesce(q.payload_received_at, q.first_seen_at)) filter (where q.code = 'far_ahead')::text as ahead_at,
-    bool_or(q.state = 'released') as released`;
+    bool_or(q.state = 'released') as released,
+    count(*)::integer as items`;
 }
 
 /** The rounds of the newest quarantined items of tables. */

@@ -8,7 +8,7 @@ import type { NoticeKind } from "../../rounds/notices/notices.ts";
 import type { HeldBack } from "../../rounds/intake.ts";
 import type { KnownRound } from "../../rounds/round.ts";
 import type { ForecastSetRow, HeadRow, SnapshotRow } from "../compute/rows.ts";
-import type { ReplayRound } from "../compute/state.ts";
+import { HELD_ROUNDS, type ReplayRound } from "../compute/state.ts";
 import { fromDatabase, optionalTime } from "../compute/times.ts";
 import { asHead, asSnapshot, listHeads, listSnapshots } from "./head-store.ts";
 import { asHeld, asKnown, listHeld, listNewest } from "./known-store.ts";
@@ -41,6 +41,8 @@ export interface StoredTable {
   known: [string, KnownRound][];
   /** Rounds with a quarantined item, by round id. */
   heldBack: Map<string, HeldBack>;
+  /** Older rounds than those in `heldBack` may have a quarantined item too. */
+  isHeldCut: boolean;
   /** A payload is unread, so no set may be issued. */
   hasUnread: boolean;
   /** Bands of the cutoffs of `sets` with another palette than the table's, by cutoff_seq. */
@@ -112,6 +114,7 @@ function tablesOf([heads, snapshots, replay, sets, settled, known, held, gaps, n
   return heads.map((row) => {
     const { table_id: tableId } = row;
     const rounds = (replayOf.get(tableId) ?? []).map(asReplay);
+    const heldRounds = heldOf.get(tableId) ?? [];
     return {
       tableId,
       house: row.house,
@@ -128,7 +131,8 @@ function tablesOf([heads, snapshots, replay, sets, settled, known, held, gaps, n
       sets: (setsOf.get(tableId) ?? []).map(asSet),
       settled: new Set(settledOf.get(tableId)),
       known: asKnown(knownOf.get(tableId)),
-      heldBack: new Map((heldOf.get(tableId) ?? []).map((one): [string, HeldBack] => [one.round_id, asHeld(one)])),
+      heldBack: new Map(heldRounds.map((one): [string, HeldBack] => [one.round_id, asHeld(one)])),
+      isHeldCut: heldRounds.reduce((sum, { items }) => sum + items, 0) >= HELD_ROUNDS,
       hasUnread: row.has_unread,
       otherBands: new Map(
         (setsOf.get(tableId) ?? []).flatMap((set): [bigint, Color[]][] =>
