@@ -1,12 +1,17 @@
+import { hash } from "node:crypto";
+import { gzipSync } from "node:zlib";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { LARGEST_HERE, readBody } from "../../src/rounds/read-response.ts";
 import { ThreadBusyError } from "../../src/thread.ts";
 import { loadHouse } from "../../src/houses/store.ts";
 import { createPasses } from "../../src/pass/passes.ts";
+import { sevenDigits } from "../../src/pass/compute/times.ts";
+import { keepUnreadPayload } from "../../src/pass/stores/payload-store.ts";
 import { processUnread } from "../../src/pass/unread-payloads.ts";
-import { eventually } from "../support/eventually.ts";
 import { openTestDatabase } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
 import { feedEntry, forgetHouses } from "../support/houses.ts";
+import { lockWaits } from "../support/lock-waits.ts";
 import {
   atSecond,
   followChain,
@@ -31,10 +36,10 @@ async function makeBacklog(payloads: number, broken: readonly number[] = []): Pr
 }
 
 /** Processes a table as one worker does; each call is another worker. */
-async function start(table: MadeTable, { signal } = new AbortController()) {
+async function start(table: MadeTable, { signal } = new AbortController(), passes = createPasses(pipeline)) {
   const house = await loadHouse(sql, () => undefined, table.house);
   if (house === null) throw new Error("the house was made before");
-  return processUnread({ sql, passes: createPasses(pipeline), house, signal }, table.id);
+  return processUnread({ sql, passes, house, signal }, table.id);
 }
 
 /** Processes what is left, and returns how many payloads each transaction stored. */
@@ -66,6 +71,40 @@ describe("a backlog of payloads", () => {
     expect(await finish(await start(table))).toEqual([100, 50]);
     expect(await finish(slow)).toEqual([]);
     await expectAll(table, 250);
+  });
+
+  it("moves the head also when another process adds a payload while the last one is stored", async () => {
+    const table = await makeBacklog(1);
+    const passes = createPasses(pipeline);
+    const [locked, free] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const holding = sql.begin(async (tx) => {
+      await tx`select from table_heads where table_id = ${table.id} for share`;
+      locked.resolve();
+      await free.promise;
+    });
+    await locked.promise;
+    const work = await start(table, new AbortController(), passes);
+    const storing = work.next();
+    await lockWaits(sql, 1);
+    const body = JSON.stringify({ rounds: [makeItem(2, 1.5)] });
+    const adding = keepUnreadPayload(pipeline, table.id, {
+      path: "/rounds",
+      status: 200,
+      contentType: null,
+      bytes: body.length,
+      sha256: hash("sha256", body),
+      body: gzipSync(body),
+      requestedAt: sevenDigits(atSecond(2)),
+      receivedAt: sevenDigits(atSecond(2.1)),
+      error: "the table is damaged",
+    });
+    free.resolve();
+    await Promise.all([holding, storing, adding]);
+    await work.return(undefined);
+    const [head] = await sql<{ version: bigint }[]>`select version from table_heads where table_id = ${table.id}`;
+    expect(passes.states.get(table.id)?.version).toBeLessThan(head?.version ?? 0n);
+    await finish(await start(table));
+    await expectAll(table, 2);
   });
 
   it("is continued by another process when one ends while the next payloads are computed", async () => {

@@ -238,18 +238,13 @@ export async function listListed(
 type KeptPayload = ReceivedPayload & { requestedAt: string; receivedAt: string; error: string };
 
 /**
- * Stores a payload unread, unless it equals the newest one of its table. The first of a table moves its head, so that no
- * cached state reads what arrives after it.
+ * Stores a payload unread, unless it equals the newest one of its table, and then moves the head, so that no cached state
+ * reads what arrives after it.
  */
 export async function keepUnreadPayload(pipeline: Pipeline, tableId: number, payload: KeptPayload): Promise<void> {
   const { path, status, contentType, bytes, sha256, body, requestedAt, receivedAt, error } = payload;
-  await pipeline.transact([
-    pipeline`
-      update table_heads h
-      set version = version + 1, changed_at = clock_timestamp()
-      where h.table_id = ${tableId}
-        and not exists (select from payloads p where p.table_id = h.table_id and p.state = 'unread')`,
-    pipeline`
+  await pipeline`
+    with kept as (
       insert into payloads (
         table_id, received_at, kind, requested_at, path, status, content_type, bytes, sha256, body, state, error
       )
@@ -264,6 +259,11 @@ export async function keepUnreadPayload(pipeline: Pipeline, tableId: number, pay
           order by p.received_at desc
           limit 1
         )
-      on conflict do nothing`,
-  ]);
+      on conflict do nothing
+      returning table_id
+    )
+    update table_heads h
+    set version = version + 1, changed_at = clock_timestamp()
+    from kept
+    where h.table_id = kept.table_id`;
 }
