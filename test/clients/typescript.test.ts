@@ -101,6 +101,23 @@ describe("the TypeScript client", () => {
     expect(seen.map(({ status }) => status)).toEqual([200, 200, 304, 200, 304, 200]);
   });
 
+  it("returns the kept response on a 304 that arrives after another response evicted it", async () => {
+    const evicted = Promise.withResolvers<undefined>();
+    const { api } = await makeClient({
+      cacheSize: 1,
+      async fetch(request) {
+        const response = await fetch(request);
+        if (response.status === 304) await evicted.promise;
+        return response;
+      },
+    });
+    const first = await api.games({ house: ["alpha"] });
+    const repeated = api.games({ house: ["alpha"] });
+    await api.games({ house: ["beta"] });
+    evicted.resolve(undefined);
+    expect(await repeated).toEqual(first);
+  });
+
   it("waits as long as Retry-After states, twice at most", async () => {
     const { api, seen, waits } = await makeClient({ plan: "Starter" });
     await setPlan(world.sql, "Starter", { rps: 1, burst: 1 });

@@ -1,23 +1,34 @@
 import type { Middleware } from "openapi-fetch";
 
+/** A response and its ETag. */
+interface Kept {
+  etag: string;
+  response: Response;
+}
+
 /**
  * Keeps the last response to each URL and sends its `ETag`: if nothing changed, the API returns 304, which costs no
  * quota, and the caller gets the kept response.
  * @param size how many responses are kept; the one used longest ago is dropped first
  */
 export function etagCache(size: number): Middleware {
-  const kept = new Map<string, { etag: string; response: Response }>();
+  const kept = new Map<string, Kept>();
+  /** The kept response whose ETag a request was sent with; another response may evict it before the 304 arrives. */
+  const sent = new WeakMap<Request, Kept>();
   return {
     onRequest({ request }) {
       const known = kept.get(request.url);
-      if (known !== undefined) request.headers.set("If-None-Match", known.etag);
+      if (known !== undefined) {
+        request.headers.set("If-None-Match", known.etag);
+        sent.set(request, known);
+      }
       return request;
     },
     onResponse({ request, response }) {
-      const known = kept.get(request.url);
+      const known = sent.get(request);
       const etag = response.headers.get("ETag");
       if (response.status === 304 && known !== undefined) {
-        keep(request.url, known);
+        keep(request.url, kept.get(request.url) ?? known);
         return known.response.clone();
       }
       if (response.status === 200 && etag !== null) keep(request.url, { etag, response: response.clone() });
@@ -25,7 +36,7 @@ export function etagCache(size: number): Middleware {
     },
   };
 
-  function keep(url: string, entry: { etag: string; response: Response }): void {
+  function keep(url: string, entry: Kept): void {
     kept.delete(url); // a Map lists its keys in the order of insertion
     kept.set(url, entry);
     const [oldest] = kept.keys();
