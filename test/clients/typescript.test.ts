@@ -9,9 +9,12 @@ import {
   RateLimitError,
   Roundhouse,
   UnavailableError,
+  type Checkpoint,
   type ClientOptions,
 } from "../../clients/typescript/src/index.ts";
 import { setPlan } from "../../src/callers/plan-store.ts";
+import { leafHash } from "../../src/record/log/tree.ts";
+import { mth } from "../record/log/rfc6962.ts";
 import { allowSlowness, play, score } from "../api/play.ts";
 import { makeKey, makeWorld, type World } from "../api/world.ts";
 import { eventually } from "../support/eventually.ts";
@@ -53,6 +56,33 @@ async function makeClient({
     ...options,
   });
   return { api, seen, waits };
+}
+
+function entriesOf(log: string): Buffer[] {
+  return Array.from({ length: 120 }, (_, at) => Buffer.from(`${log} ${at}`));
+}
+
+function checkpointOf(entries: readonly Buffer[]): Checkpoint {
+  return { size: entries.length, root: mth(entries).toString("base64") };
+}
+
+/** A client of a log of one tile; its responses state the checkpoints over `shown`, one after the other. */
+async function clientOfLog(entries: readonly Buffer[], shown: Buffer[][], mayRead = Promise.resolve(undefined)) {
+  const { size, root } = checkpointOf(entries);
+  const { api } = await makeClient({
+    async fetch(request) {
+      const { pathname } = new URL(request.url);
+      if (pathname === "/log/checkpoint") {
+        await mayRead;
+        return new Response(`log\n${size}\n${root}\n\n— log AAAA\n`);
+      }
+      if (pathname === `/log/tile/0/000.p/${size}`) return new Response(Buffer.concat(entries.map(leafHash)));
+      const seen = checkpointOf(shown.shift() ?? []);
+      const { body } = await fetch(request);
+      return new Response(body, { headers: { "X-Log-Checkpoint": `${seen.size} ${seen.root}` } });
+    },
+  });
+  return api;
 }
 
 describe("the TypeScript client", () => {
@@ -200,6 +230,29 @@ describe("the TypeScript client", () => {
     const { api, seen } = await makeClient();
     await expect(api.games({}, { signal: AbortSignal.abort() })).rejects.toThrow(/abort/i);
     expect(seen).toEqual([]);
+  });
+
+  it("refuses a log that showed a fork between two of its checkpoints", async () => {
+    const [own, fork] = [entriesOf("own"), entriesOf("fork")];
+    const api = await clientOfLog(own, [own.slice(0, 100), fork.slice(0, 110), own]);
+    for (let call = 0; call < 3; call++) await api.games();
+    await expect(api.checkLog()).rejects.toThrow(InconsistentLogError);
+
+    const honest = await clientOfLog(own, [own.slice(0, 100), own.slice(0, 110), own]);
+    for (let call = 0; call < 3; call++) await honest.games();
+    expect(await honest.checkLog()).toEqual(checkpointOf(own));
+  });
+
+  it("accepts a log that grows while its checkpoint is read", async () => {
+    const own = entriesOf("own");
+    const hasGrown = Promise.withResolvers<undefined>();
+    const api = await clientOfLog(own.slice(0, 110), [own.slice(0, 100), own], hasGrown.promise);
+    await api.games();
+    const checked = api.checkLog();
+    await api.games();
+    hasGrown.resolve(undefined);
+    expect(await checked).toEqual(checkpointOf(own.slice(0, 110)));
+    expect(api.checkpoint).toEqual(checkpointOf(own));
   });
 
   it("refuses a log that became shorter", async () => {

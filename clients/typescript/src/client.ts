@@ -44,6 +44,9 @@ export interface ClientOptions {
   wait?: (seconds: number) => Promise<void>;
 }
 
+/** Unchecked checkpoints that are kept: those of three hours if the log grows every ten seconds. */
+const MOST_SEEN = 1_000;
+
 /** What each call takes besides its parameters. */
 export interface CallOptions {
   signal?: AbortSignal;
@@ -60,14 +63,14 @@ export class Roundhouse {
   readonly #client: ReturnType<typeof createClient<paths>>;
   readonly #fetch: Fetch;
   readonly #options: ClientOptions;
-  /** What the log must begin with: the first checkpoint, or the last one that was checked. */
-  #trusted: Checkpoint | null;
-  #latest: Checkpoint | null;
+  /** What the log must begin with: the newest checked checkpoint and all that were seen since, by size and root. */
+  readonly #seen = new Map<string, Checkpoint>();
+  #latest: Checkpoint | null = null;
 
   constructor(options: ClientOptions) {
     const { key, url, attempts = 3, longestWaitSeconds = 60, timeoutSeconds = 30, cacheSize = 100 } = options;
     this.#options = options;
-    this.#trusted = this.#latest = options.checkpoint ?? null;
+    if (options.checkpoint !== undefined) this.#note(options.checkpoint);
     this.#fetch = retrying({
       fetch: options.fetch ?? globalThis.fetch,
       wait: options.wait ?? waitSeconds,
@@ -126,11 +129,26 @@ export class Roundhouse {
    * @throws InconsistentLogError if it does not
    */
   async checkLog({ signal }: CallOptions = {}): Promise<Checkpoint> {
-    const read = (path: string) => this.#readLog(path, signal);
+    const seen = [...this.#seen]; // later ones may be newer than the checkpoint that is read now
+    const known = new Map<string, Promise<Buffer>>();
+    const read = (path: string) => {
+      const bytes = known.get(path) ?? this.#readLog(path, signal);
+      known.set(path, bytes);
+      return bytes;
+    };
     const newest = openNote((await read("checkpoint")).toString(), this.#options.logKey);
-    for (const seen of [this.#trusted, this.#latest]) if (seen !== null) await checkExtends(seen, newest, read);
-    this.#trusted = this.#latest = newest;
+    for (const [, checkpoint] of seen) await checkExtends(checkpoint, newest, read);
+    for (const [name] of seen) this.#seen.delete(name);
+    this.#note(newest);
     return newest;
+  }
+
+  /** Keeps a checkpoint for the next check. Beyond the limit the one after the last that was checked is dropped. */
+  #note(checkpoint: Checkpoint): void {
+    this.#seen.set(`${checkpoint.size} ${checkpoint.root}`, checkpoint);
+    const [, second] = this.#seen.keys();
+    if (this.#seen.size > MOST_SEEN && second !== undefined) this.#seen.delete(second);
+    if (this.#latest === null || checkpoint.size > this.#latest.size) this.#latest = checkpoint;
   }
 
   async #readLog(path: string, signal: AbortSignal | undefined): Promise<Buffer> {
@@ -140,14 +158,12 @@ export class Roundhouse {
     return Buffer.from(await response.arrayBuffer());
   }
 
-  /** Notes the checkpoint of each response; an older one, from another process, changes nothing. */
+  /** Notes the checkpoint of each response. */
   #checkpoints(): Middleware {
     return {
       onResponse: ({ response }) => {
         const seen = checkpointIn(response.headers.get("X-Log-Checkpoint"));
-        if (seen === null) return;
-        if (this.#latest === null || seen.size > this.#latest.size) this.#latest = seen;
-        this.#trusted ??= seen;
+        if (seen !== null) this.#note(seen);
       },
     };
   }
