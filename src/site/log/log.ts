@@ -19,7 +19,6 @@ import { readBriefly } from "../site-store.ts";
 
 /** Concurrent statements: the log is read without a key. */
 const AT_ONCE = 4;
-const CACHE_FOREVER = "public, max-age=31536000, immutable";
 
 /**
  * Adds the transparency log as C2SP tlog-tiles: `/log/checkpoint`, `/log/tile/…`, `/log/tile/entries/…` and `/log/key`
@@ -48,18 +47,18 @@ export function addLog(app: Express, sql: Sql, log: Log): void {
       return newest === undefined ? null : findNewestCheckpoint(tx, newest.id);
     });
     if (checkpoint === null) throw missing("no checkpoint is signed yet: the first follows within a minute");
-    sendBytes(response, "text/plain; charset=utf-8", "no-cache", Buffer.from(checkpoint.note));
+    sendBytes(response, "text/plain; charset=utf-8", Buffer.from(checkpoint.note));
   });
   resource(app, "/log/key", async (_, response) => {
     const [newest] = await read(listLogs);
     if (newest === undefined) throw missing("no log is begun yet: the first worker begins it");
-    sendBytes(response, "text/plain; charset=utf-8", "no-cache", Buffer.from(`${verifierKeyText(keyOf(newest))}\n`));
+    sendBytes(response, "text/plain; charset=utf-8", Buffer.from(`${verifierKeyText(keyOf(newest))}\n`));
   });
   resource(app, "/log/tile/{*path}", async (request, response) => {
     const path = parseTilePath(urlOf(request).path.slice("/log/tile/".length));
     const bytes = path === null ? null : await read((tx) => readTileBytes(tx, path));
     if (bytes === null) throw missing("there is no such tile (yet): /log/checkpoint has the size of the log");
-    sendBytes(response, "application/octet-stream", CACHE_FOREVER, bytes);
+    sendBytes(response, "application/octet-stream", bytes);
   });
   resource(app, "/log/export/:kind/:house/:game/:market", async (request, response) => {
     const { path, query } = urlOf(request);
@@ -72,7 +71,7 @@ export function addLog(app: Express, sql: Sql, log: Log): void {
     if (page === null)
       throw missing("expected rounds, forecasts or scores of a table, and `after` as the page before gives it");
     if (page.next !== null) response.setHeader("Link", `<${path}?after=${page.next}>; rel="next"`);
-    sendBytes(response, "text/csv; charset=utf-8", "no-cache", Buffer.from(page.csv));
+    sendBytes(response, "text/csv; charset=utf-8", Buffer.from(page.csv));
   });
 }
 
@@ -95,9 +94,10 @@ async function readTileBytes(tx: Transaction, { level, n, width }: TilePath): Pr
   );
 }
 
-function sendBytes(response: ServerResponse, type: string, caching: string, bytes: Buffer): void {
+/** Nothing is cached: the same paths serve another log once one is declared. */
+function sendBytes(response: ServerResponse, type: string, bytes: Buffer): void {
   response.setHeader("Content-Type", type);
-  response.setHeader("Cache-Control", caching);
+  response.setHeader("Cache-Control", "no-cache");
   response.setHeader("Content-Length", bytes.length);
   response.end(response.req.method === "HEAD" ? undefined : bytes);
 }
