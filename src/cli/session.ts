@@ -1,6 +1,7 @@
 import { loadSettings, type Settings } from "../config/environment.ts";
 import type { Sql } from "../db/client.ts";
 import { requireSchema } from "../db/migrate.ts";
+import { identityOf } from "../db/facts.ts";
 import { requireSession } from "../db/connections/pooler.ts";
 import { withConnections } from "../db/with-connections.ts";
 import { readRunFile, type RunFacts } from "../embedded/run-file.ts";
@@ -59,13 +60,18 @@ export async function withDatabase<Result>(
   const found = await findServers();
   const { settings, databaseUrl } = found;
   if (databaseUrl === undefined) throw new Error(missingText("DATABASE_URL", found));
-  await requireDatabase(settings.DATABASE_DIRECT_URL ?? databaseUrl);
-  const { DATABASE_DIRECT_URL: directUrl } = settings;
+  const directUrl = await findDirectUrl(settings, databaseUrl);
+  await requireDatabase(directUrl);
   const patient = options.patient === true;
   // the pooler decides the statement timeout, so long statements bypass it
   return withConnections(
-    patient ? (directUrl ?? databaseUrl) : databaseUrl,
-    { name: "command", max: 2, use: patient ? "bulk" : "long", pooled: !patient && directUrl !== undefined },
+    patient ? directUrl : databaseUrl,
+    {
+      name: "command",
+      max: 2,
+      use: patient ? "bulk" : "long",
+      pooled: !patient && settings.DATABASE_DIRECT_URL !== undefined,
+    },
     (sql) => work({ ...found, sql, databaseUrl }),
   );
 }
@@ -74,6 +80,27 @@ export async function withDatabase<Result>(
 export function requireRedis(found: Found): string {
   if (found.redisUrl === undefined) throw new Error(missingText("REDIS_URL", found));
   return found.redisUrl;
+}
+
+/**
+ * The URL without a pooler: DATABASE_DIRECT_URL, else DATABASE_URL.
+ * @throws UsageError if the two lead to different databases, Error if one cannot be reached.
+ */
+export async function findDirectUrl(
+  { DATABASE_DIRECT_URL: directUrl }: Settings,
+  databaseUrl: string,
+): Promise<string> {
+  const problem = directUrl === undefined ? null : await findOtherDatabase(databaseUrl, directUrl);
+  if (problem !== null) throw new UsageError(`DATABASE_DIRECT_URL: ${problem}`);
+  return directUrl ?? databaseUrl;
+}
+
+/** How the database of DATABASE_DIRECT_URL differs from the one of DATABASE_URL; null if they are the same. */
+export async function findOtherDatabase(databaseUrl: string, directUrl: string): Promise<string | null> {
+  const expected = await reaching(databaseUrl, () => identityOf(databaseUrl, { pooled: true }));
+  const found = await reaching(directUrl, () => identityOf(directUrl));
+  if (found === expected) return null;
+  return `expected the database of DATABASE_URL, ${expected}, found ${found}; set both to the same database`;
 }
 
 /**

@@ -89,9 +89,21 @@ const environment = z
     ...binancePayVariables,
   })
   .superRefine((given, context) => {
-    for (const problem of [...usdtProblems(given), ...binancePayProblems(given)])
+    for (const problem of [...databaseProblems(given), ...usdtProblems(given), ...binancePayProblems(given)])
       context.addIssue({ code: "custom", ...problem });
   });
+
+/** Each of these URLs is another way to the database of DATABASE_URL. */
+function databaseProblems(
+  given: Partial<Record<"DATABASE_URL" | "DATABASE_DIRECT_URL" | "DATABASE_READ_URL", string | undefined>>,
+): { path: [string]; message: string }[] {
+  if (given.DATABASE_URL !== undefined) return [];
+  const others = (["DATABASE_DIRECT_URL", "DATABASE_READ_URL"] as const).filter((name) => given[name] !== undefined);
+  return others.map((name) => ({
+    path: [name],
+    message: "expected DATABASE_URL too, found it not set; set both, or neither",
+  }));
+}
 
 function isNetwork(text: string): boolean {
   const [address = "", bits, ...more] = text.split("/");

@@ -24,12 +24,16 @@ export async function readDatabaseFacts(url: string): Promise<DatabaseFacts> {
   });
 }
 
-/** The number of the cluster that a server and all its replicas share. @throws the driver's error if it cannot be reached. */
-export async function clusterOf(url: string): Promise<string> {
-  return withConnections(url, { name: "replica", max: 1 }, async (sql) => {
-    const [row] = await sql<{ id: string }[]>`select system_identifier::text as id from pg_control_system()`;
+/**
+ * The name of a database and the number of its cluster, which the server, its replicas and poolers share.
+ * @throws the driver's error if it cannot be reached.
+ */
+export async function identityOf(url: string, { pooled = false } = {}): Promise<string> {
+  return withConnections(url, { name: "identity", max: 1, pooled }, async (sql) => {
+    const [row] = await sql<{ name: string; cluster: string }[]>`
+      select current_database() as name, system_identifier::text as cluster from pg_control_system()`;
     if (row === undefined) throw new Error("the database returned no row");
-    return row.id;
+    return `${row.name} of cluster ${row.cluster}`;
   });
 }
 

@@ -20,9 +20,9 @@ beforeAll(async () => {
   };
 });
 
-/** The checks of the stored rows, by name. */
-async function checks(): Promise<Record<string, { status: string; found: string }>> {
-  const { stdout } = await roundhouse(["doctor", "--json"], { env: { ...env, DATA_DIR: await makeFolder() } });
+/** The checks, by name. */
+async function checks(more: Record<string, string> = {}): Promise<Record<string, { status: string; found: string }>> {
+  const { stdout } = await roundhouse(["doctor", "--json"], { env: { ...env, ...more, DATA_DIR: await makeFolder() } });
   const all = (JSON.parse(stdout) as { checks: { check: string; status: string; found: string }[] }).checks;
   return Object.fromEntries(all.map(({ check, status, found }) => [check, { status, found }]));
 }
@@ -31,6 +31,19 @@ describe("doctor", () => {
   it("finds nothing wrong with what passes wrote", async () => {
     const { heads, payloads, partitions } = await checks();
     expect([heads, payloads, partitions].map((one) => one?.status)).toEqual(["ok", "ok", "ok"]);
+  });
+
+  it("fails when DATABASE_DIRECT_URL leads to another database of the server", async () => {
+    const other = await createDatabase();
+    try {
+      const { pooler } = await checks({ DATABASE_DIRECT_URL: other.url });
+      expect(pooler).toMatchObject({ status: "fail" });
+      expect(pooler?.found).toMatch(
+        /^DATABASE_DIRECT_URL: expected the database of DATABASE_URL, \w+ of cluster \d+, found/,
+      );
+    } finally {
+      await other.drop();
+    }
   });
 
   it("fails when the rows of a table do not end at its head", async () => {

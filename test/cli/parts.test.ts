@@ -62,6 +62,16 @@ describe("api and worker apart", () => {
     expect(await api.ended).toMatchObject({ code: 0 });
   }, 90_000);
 
+  it.each([["DATABASE_DIRECT_URL"], ["DATABASE_READ_URL"]])("an API refuses a %s of another database", async (name) => {
+    const other = await createDatabase();
+    try {
+      const api = await roundhouse(["api"], { env: { ...env, [name]: other.url, DATA_DIR: await makeFolder() } });
+      expect([api.code, api.stderr]).toEqual([2, expect.stringContaining(`${name}: expected`)]);
+    } finally {
+      await other.drop();
+    }
+  });
+
   it("an API serves while it drains, reports it in /readyz, and closes its connections; a second SIGTERM ends the drain", async () => {
     const place = { ...env, DATA_DIR: await makeFolder() };
     const api = startRoundhouse(["api", "--json"], { env: { ...place, DRAIN_SECONDS: "300" } });

@@ -49,6 +49,12 @@ describe("the environment", () => {
     });
   });
 
+  it("refuses another way to a database that DATABASE_URL does not name", () => {
+    const url = "postgres://app@db/roundhouse";
+    for (const name of ["DATABASE_DIRECT_URL", "DATABASE_READ_URL"])
+      expect(() => loadSettings({ [name]: url })).toThrow(`${name}: expected DATABASE_URL too`);
+  });
+
   it("reads each secret from a file that NAME_FILE names, without the line's end", () => {
     const good: Partial<Record<(typeof SECRET_SETTINGS)[number], string>> = {
       DATABASE_URL: "postgres://app:geheim@db/roundhouse",
@@ -59,11 +65,12 @@ describe("the environment", () => {
       METRICS_TOKEN: "m".repeat(20),
       SMTP_URL: "smtp://user:geheim@mail.example:587",
     };
-    for (const [name, value] of Object.entries(good)) {
+    const files = Object.entries(good).map(([name, value]) => {
       const file = path.join(folder, name);
       writeFileSync(file, `${value}\n`);
-      expect(loadSettings({ [`${name}_FILE`]: file })).toHaveProperty(name, value);
-    }
+      return [`${name}_FILE`, file];
+    });
+    expect(loadSettings(Object.fromEntries(files) as NodeJS.ProcessEnv)).toMatchObject(good);
   });
 
   it.each(SECRET_SETTINGS)("refuses %s both given and in a file, in a file that is missing or too large", (name) => {

@@ -2,6 +2,7 @@ import { withConnections } from "../../db/with-connections.ts";
 import { detectPooler } from "../../db/connections/pooler.ts";
 import { reasonOf } from "../../errors.ts";
 import { withoutPassword } from "../../log.ts";
+import { findOtherDatabase } from "../session.ts";
 import { fail, type Finding, ok, warn } from "./finding.ts";
 
 const check = "pooler";
@@ -19,11 +20,11 @@ export async function checkPooler(databaseUrl: string, directUrl: string | undef
       "set DATABASE_DIRECT_URL to the database itself, and let DATABASE_URL lead through the pooler: LISTEN and migrations need a session";
     return fail(check, found, advice);
   }
-  return directUrl === undefined ? null : checkWay(databaseUrl);
+  return directUrl === undefined ? null : checkWay(databaseUrl, directUrl);
 }
 
-/** Checks the way through the pooler, as the processes use it. */
-async function checkWay(url: string): Promise<Finding> {
+/** Checks the way through the pooler, as the processes use it, and that it leads to the database itself. */
+async function checkWay(url: string, directUrl: string): Promise<Finding> {
   try {
     const [row] = await withConnections(
       url,
@@ -31,6 +32,10 @@ async function checkWay(url: string): Promise<Finding> {
       (sql) => sql<{ endless: boolean }[]>`select current_setting('statement_timeout') = '0' as endless`,
     );
     const found = `DATABASE_URL ${withoutPassword(url)} responds`;
+    const problem = await findOtherDatabase(url, directUrl);
+    if (problem !== null) {
+      return fail(check, `DATABASE_DIRECT_URL: ${problem}`, "set both to the same database, and restart every process");
+    }
     if (row?.endless !== true) return ok(check, found);
     return warn(
       check,

@@ -12,7 +12,7 @@ import { startConsole } from "../../console/start.ts";
 import { notifySurface } from "../../console/top-up/notify.ts";
 import { startOps } from "../../ops/start.ts";
 import { openQueues, type Queues } from "../../queue/queues.ts";
-import { clusterOf } from "../../db/facts.ts";
+import { identityOf } from "../../db/facts.ts";
 import { reasonOf, UsageError } from "../../errors.ts";
 import { examples } from "../arguments.ts";
 import { authSecret } from "../../config/auth-secret.ts";
@@ -23,7 +23,7 @@ import { print, printJson } from "../output.ts";
 import { type PartUrls, urlsOf } from "./part.ts";
 import { readinessChecks } from "./readiness.ts";
 import { openServingConnections } from "./serving-connections.ts";
-import { reaching, requireDatabase } from "../session.ts";
+import { findDirectUrl, reaching, requireDatabase } from "../session.ts";
 
 const REDIS_AGAIN_MS = 10_000;
 
@@ -53,7 +53,7 @@ export function apiCommand(): Command {
 }
 
 async function serve(life: Life, settings: Settings, databaseUrl: string, log: ReturnType<typeof createLog>) {
-  const directUrl = settings.DATABASE_DIRECT_URL ?? databaseUrl;
+  const directUrl = await findDirectUrl(settings, databaseUrl);
   await requireDatabase(directUrl);
   const [forApi, forOps, forConsole] = await Promise.all([
     urlsOf("api", databaseUrl, settings, log),
@@ -106,10 +106,10 @@ async function serve(life: Life, settings: Settings, databaseUrl: string, log: R
 async function replicaUrls(settings: Settings, primaryUrl: string, log: Log): Promise<PartUrls | null> {
   const { DATABASE_READ_URL: url } = settings;
   if (url === undefined) return null;
-  const [ours, theirs] = await Promise.all([primaryUrl, url].map((one) => reaching(one, () => clusterOf(one))));
+  const [ours, theirs] = await Promise.all([primaryUrl, url].map((one) => reaching(one, () => identityOf(one))));
   if (ours !== theirs) {
     throw new UsageError(
-      "DATABASE_READ_URL: expected a replica of the server of DATABASE_URL, found another server; set it to one that replicates it, or to nothing",
+      `DATABASE_READ_URL: expected a replica of the database of DATABASE_URL, ${ours}, found ${theirs}; set it to one that replicates it, or to nothing`,
     );
   }
   return urlsOf("api", url, { ...settings, DATABASE_DIRECT_URL: undefined }, log);

@@ -6,7 +6,7 @@ import { requireSession } from "../../db/connections/pooler.ts";
 import { examples } from "../arguments.ts";
 import { print, printJson, say } from "../output.ts";
 import { requireVariables } from "./deployment.ts";
-import { reaching } from "../session.ts";
+import { findDirectUrl, reaching } from "../session.ts";
 
 /** `roundhouse migrate`: applies the newest schema, for deployments with separate api and worker processes. */
 export function migrateCommand(): Command {
@@ -18,7 +18,7 @@ export function migrateCommand(): Command {
     .action(async ({ dryRun, json }: { dryRun: boolean; json: boolean }) => {
       const settings = loadSettings();
       const { DATABASE_URL } = requireVariables(settings, ["DATABASE_URL"]);
-      const url = settings.DATABASE_DIRECT_URL ?? DATABASE_URL;
+      const url = await findDirectUrl(settings, DATABASE_URL);
       const names = await reaching(url, async () => {
         await requireSession(url);
         if (!dryRun) return migrate(url, say);

@@ -20,7 +20,7 @@ import { type Life, live } from "./life.ts";
 import { servesThisMachineAlone } from "../../this-machine.ts";
 import { localLink } from "./ops.ts";
 import { paint, print, printJson, say } from "../output.ts";
-import { reaching } from "../session.ts";
+import { findDirectUrl, reaching } from "../session.ts";
 import { readHousesFile } from "./work.ts";
 import { mustPrintMails, openDatabase, type Setup, startServing, startWorking } from "./up-parts.ts";
 
@@ -68,7 +68,7 @@ async function start(life: Life, settings: Settings, log: Log): Promise<Started>
   life.onStop("the claim on the data folder", await claimDataDir(settings.DATA_DIR));
   life.ending.throwIfAborted();
   const { databaseUrl, redisUrl } = await openServers(life, settings);
-  const directUrl = settings.DATABASE_DIRECT_URL ?? databaseUrl;
+  const directUrl = await findDirectUrl(settings, databaseUrl);
   const setup = { life, settings, houses, databaseUrl, directUrl, redisUrl, log };
   await migrateDatabase(setup);
   const database = await openDatabase(setup);

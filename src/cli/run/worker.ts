@@ -12,7 +12,7 @@ import { type Life, live } from "./life.ts";
 import { print, printJson } from "../output.ts";
 import { urlsOf } from "./part.ts";
 import { readinessChecks } from "./readiness.ts";
-import { requireDatabase } from "../session.ts";
+import { findDirectUrl, requireDatabase } from "../session.ts";
 import { openWorkConnections, readHousesFile, startWork } from "./work.ts";
 
 /** Runs that are active at SIGTERM have this long to finish; what is aborted then is returned to the queue. */
@@ -58,7 +58,7 @@ async function work(
     );
   }
   const houses = readHousesFile(settings, log);
-  await requireDatabase(settings.DATABASE_DIRECT_URL ?? DATABASE_URL);
+  await requireDatabase(await findDirectUrl(settings, DATABASE_URL));
   const urls = await urlsOf("worker", DATABASE_URL, settings, log);
   const { directUrl } = urls;
   const connections = openWorkConnections(life, urls);
