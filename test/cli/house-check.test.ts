@@ -65,6 +65,40 @@ describe("house check", () => {
     expect(house.requests.map(({ path }) => path).toSorted()).toEqual(["/other", "/rounds"]);
   });
 
+  it("gives a request that waits for eight others its whole timeout", async () => {
+    const markets = Array.from({ length: 9 }, (_, n) => `m${n}`);
+    const { house, check } = await makeHouse({
+      timeout_ms: 2_000,
+      tables: markets.map((market) => tableEntry({ market, feed: feedEntry({ path: `/${market}` }) })),
+    });
+    for (const market of markets) {
+      house.on(`/${market}`, (...request) => void setTimeout(() => respondWith(page(812))(...request), 1_200));
+    }
+    const { code, stdout } = await check("--json");
+    const { tables } = JSON.parse(stdout) as { tables: { reason: string | null }[] };
+    expect(tables.map(({ reason }) => reason)).toEqual(markets.map(() => null));
+    expect(code).toBe(0);
+  });
+
+  it("spaces requests by the budget of the house", async () => {
+    const markets = ["m0", "m1", "m2"];
+    const { house, check } = await makeHouse({
+      requests_per_minute: 240,
+      tables: markets.map((market) => tableEntry({ market, feed: feedEntry({ path: `/${market}` }) })),
+    });
+    const times: number[] = [];
+    for (const market of markets) {
+      house.on(`/${market}`, (...request) => {
+        times.push(performance.now());
+        respondWith(page(812))(...request);
+      });
+    }
+    expect((await check()).code).toBe(0);
+    const gaps = times.slice(1).map((time, at) => time - (times[at] ?? 0));
+    expect(gaps).toHaveLength(2);
+    for (const gap of gaps) expect(gap).toBeGreaterThan(245);
+  });
+
   it("prints the response and the refused items with their reasons", async () => {
     const { house, check } = await makeHouse();
     house.on("/rounds", respondWith('{"rounds":[{"id":812,"multiplier":"1,87x"},{"id":811,"multiplier":"∞"}]}'));

@@ -6,7 +6,7 @@ import { fail, type Finding, ok } from "./finding.ts";
 import { checkDatabase } from "./database.ts";
 import { checkMail } from "./mail.ts";
 import { checkUsdt } from "./usdt.ts";
-import { checkHouse } from "../houses/house-check.ts";
+import { type HouseChecks, openHouseChecks } from "../houses/house-check.ts";
 import { paint, print, printJson, printTable } from "../output.ts";
 import { type Found, findServers } from "../session.ts";
 
@@ -28,7 +28,7 @@ export function doctorCommand(): Command {
         await checkMail(found.settings),
         ...(await checkUsdt(found)),
         ...fileFindings,
-        ...(ask ? await Promise.all(houses.map((house) => askHouse(found, house))) : []),
+        ...(ask && houses.length > 0 ? await askHouses(found, houses) : []),
       ];
       const isGood = findings.every(({ status }) => status !== "fail");
       if (json) await printJson({ ok: isGood, checks: findings });
@@ -37,11 +37,20 @@ export function doctorCommand(): Command {
     });
 }
 
-async function askHouse(found: Found, house: string): Promise<Finding> {
+async function askHouses(found: Found, houses: readonly string[]): Promise<Finding[]> {
+  const checks = openHouseChecks(found);
+  try {
+    return await Promise.all(houses.map((house) => askHouse(checks, house)));
+  } finally {
+    await checks.close();
+  }
+}
+
+async function askHouse(checks: HouseChecks, house: string): Promise<Finding> {
   const check = `house ${house}`;
   const advice = `look closer with \`roundhouse house check ${house} --explain\``;
   try {
-    const tables = await checkHouse(found, house);
+    const tables = await checks.check(house);
     const bad = tables.filter((table) => !table.ok);
     const slowest = Math.max(...tables.map(({ elapsed_ms }) => elapsed_ms));
     if (bad.length === 0) {

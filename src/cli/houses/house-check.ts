@@ -1,3 +1,5 @@
+import { setTimeout as delay } from "node:timers/promises";
+import pLimit, { type LimitFunction } from "p-limit";
 import { loadHouses } from "../../houses-file/load.ts";
 import { type Variables, variablesOf } from "../../config/environment.ts";
 import { withConnections } from "../../db/with-connections.ts";
@@ -13,6 +15,12 @@ import { expandVariables } from "../../houses/settings/expand-variables.ts";
 import { colorOf } from "../../rounds/colors.ts";
 import { VERSION } from "../../version.ts";
 import type { Found } from "../session.ts";
+
+/** Concurrent requests, as a poll sends to one house. */
+const AT_ONCE = 8;
+
+/** Sends a request of a check. */
+type HouseFetch = (request: HouseRequest) => ReturnType<HouseClient["fetch"]>;
 
 /** The request and response of a check, for --explain; secrets are replaced. */
 export interface Exchange {
@@ -40,38 +48,73 @@ export interface TableCheck {
   exchange: Exchange;
 }
 
-/**
- * Requests the tables of a house and parses the responses as normalize does; stores nothing and takes no lease. Tables
- * with the same request share one, as in a poll.
- *
- * The house is read from the houses file, so that an entry can be tried before it is applied; else from the database.
- * @throws UsageError if the file is invalid or neither has the house.
- */
+/** Checks of houses with one reading of the houses file and one limit of requests. */
+export interface HouseChecks {
+  /**
+   * Requests the tables of a house and parses the responses as normalize does; stores nothing and takes no lease. Tables
+   * with the same request share one, as in a poll.
+   *
+   * The house is read from the houses file, so that an entry can be tried before it is applied; else from the database.
+   * @throws UsageError if neither has the house.
+   */
+  check(id: string): Promise<TableCheck[]>;
+  close(): Promise<void>;
+}
+
+/** Opens checks of houses. @throws UsageError if the houses file is invalid. */
+export function openHouseChecks(found: Found): HouseChecks {
+  const { HOUSES_FILE, HOUSE_NAME_SERVERS, ALLOW_PRIVATE_HOUSES } = found.settings;
+  const entries = loadHouses(HOUSES_FILE, variablesOf(), { allowPrivate: ALLOW_PRIVATE_HOUSES });
+  const client = createHouseClient({ version: VERSION, nameServers: HOUSE_NAME_SERVERS });
+  const inLimit = pLimit(AT_ONCE);
+  return {
+    async check(id) {
+      const house = await inLimit(() => findHouse(found, entries, id));
+      const tables = house.settings.tables.filter((table) => table.enabled && hasFeed(table));
+      if (tables.length === 0)
+        throw new UsageError(`the house ${id} has no table that could be asked; give one a feed`);
+      const newest = await inLimit(() => findNewest(found.databaseUrl, house, tables));
+      const fetchOnce = openSender(client, inLimit, house);
+      return Promise.all(tables.map((table) => checkTable(fetchOnce, house, table, found, newest.get(table) ?? null)));
+    },
+    close: () => client.close(),
+  };
+}
+
+/** Checks one house. @throws UsageError as {@link openHouseChecks}. */
 export async function checkHouse(found: Found, id: string): Promise<TableCheck[]> {
-  const house = await findHouse(found, id);
-  const client = createHouseClient({ version: VERSION, nameServers: found.settings.HOUSE_NAME_SERVERS });
+  const checks = openHouseChecks(found);
   try {
-    const tables = house.settings.tables.filter((table) => table.enabled && hasFeed(table));
-    if (tables.length === 0) throw new UsageError(`the house ${id} has no table that could be asked; give one a feed`);
-    const newest = await findNewest(found.databaseUrl, house, tables);
-    const sent = new Map<string, ReturnType<HouseClient["fetch"]>>();
-    const fetchOnce = (request: HouseRequest) => {
-      const { method, url, headers, body } = request;
-      const key = JSON.stringify([method, url, headers, body]);
-      const response = sent.get(key) ?? client.fetch(request, new AbortController().signal);
-      sent.set(key, response);
-      return response;
-    };
-    return await Promise.all(
-      tables.map((table) => checkTable(fetchOnce, house, table, found, newest.get(table) ?? null)),
-    );
+    return await checks.check(id);
   } finally {
-    await client.close();
+    await checks.close();
   }
 }
 
+/**
+ * Sends requests to a house within the limit, and equal ones once. A house with a budget gets one at a time, spaced by it.
+ * The deadline of a request begins when it is sent.
+ */
+function openSender(client: HouseClient, inLimit: LimitFunction, { settings }: House): HouseFetch {
+  const sent = new Map<string, ReturnType<HouseFetch>>();
+  const perMinute = settings.requests_per_minute;
+  const inTurn = pLimit(perMinute === undefined ? AT_ONCE : 1);
+  const send = async (request: HouseRequest, isFirst: boolean) => {
+    if (perMinute !== undefined && !isFirst) await delay(60_000 / perMinute);
+    return inLimit(() => client.fetch(request, new AbortController().signal));
+  };
+  return (request) => {
+    const { method, url, headers, body } = request;
+    const key = JSON.stringify([method, url, headers, body]);
+    const isFirst = sent.size === 0;
+    const response = sent.get(key) ?? inTurn(() => send(request, isFirst));
+    sent.set(key, response);
+    return response;
+  };
+}
+
 async function checkTable(
-  fetchOnce: (request: HouseRequest) => ReturnType<HouseClient["fetch"]>,
+  fetchOnce: HouseFetch,
   house: House,
   table: TableSettings,
   { settings }: Found,
@@ -124,9 +167,12 @@ async function checkTable(
   };
 }
 
-async function findHouse({ settings, databaseUrl, running }: Found, id: string): Promise<House> {
+async function findHouse(
+  { settings, databaseUrl, running }: Found,
+  entries: ReturnType<typeof loadHouses>,
+  id: string,
+): Promise<House> {
   const variables = variablesOf();
-  const entries = loadHouses(settings.HOUSES_FILE, variables, { allowPrivate: settings.ALLOW_PRIVATE_HOUSES });
   const inFile = entries.find((entry) => entry.settings.id === id);
   const stored = inFile !== undefined && !inFile.settings.demo ? null : await loadStored(databaseUrl, variables, id);
   if (inFile === undefined) {
