@@ -10,6 +10,7 @@ import { type EarlierRounds, rememberEarlier } from "./earlier.ts";
 import { createFillWriter } from "./fill-writer.ts";
 import { type ImportPlan, type Planner, type PlanOptions, ROWS_AT_ONCE } from "./plan.ts";
 import { type LineProofs, proveLines } from "./proofs.ts";
+import type { RefusedLines } from "./refusals.ts";
 import { readRow } from "./row.ts";
 import { listRepeats, listStagedLines } from "./store.ts";
 import { countRepeats, type Survey } from "./survey.ts";
@@ -19,14 +20,13 @@ import { refreshNoticesWithin } from "../rounds/notices/notices-store.ts";
 import { isCovered } from "../rounds/proofs/proofs.ts";
 import type { CheckedItem, KnownRound } from "../rounds/round.ts";
 
-/** The result of an import; `refused` lists every refused line. */
-export interface Imported {
+/** The result of an import. */
+export interface Imported extends RefusedLines {
   read: number;
   inserted: number;
   /** Identical repeats, of stored rounds or of earlier lines. */
   skipped: number;
   conflicts: number;
-  refused: { line: number; reason: string }[];
   survey: Survey;
 }
 
@@ -63,17 +63,18 @@ export async function importRounds(
   const read = (row: Parameters<typeof readRow>[0]) => readRow(row, options, plan.isReversed);
   const proofs = await proveLines(sql, tableId, staging, plan.lines, { ...options, read, atOnce: ROWS_AT_ONCE });
   const lines = plan.lines.filter((line) => !proofs.failed.has(line));
+  const failed = [...proofs.failed].toSorted(([a], [b]) => a - b);
+  for (const [line, reason] of failed) plan.refusals.add(line, reason);
   const result: Imported = {
     read: plan.read,
     inserted: 0,
     skipped: 0,
     conflicts: 0,
-    refused: [...plan.refused, ...Array.from(proofs.failed, ([line, reason]) => ({ line, reason }))],
+    ...plan.refusals.list(),
     survey: plan.survey,
   };
   const work = { tableId, staging, lines, plan, proofs, options, result };
   await (options.dryRun ? tryOut(sql, work) : store(sql, work));
-  result.refused.sort((a, b) => a.line - b.line);
   return result;
 }
 

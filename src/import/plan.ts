@@ -1,5 +1,6 @@
 import type { Sql } from "../db/client.ts";
 import { createRowKeys, type FileOrder, type RowOrder } from "./order.ts";
+import { createRefusals, type Refusals } from "./refusals.ts";
 import { readRow, type RowOptions } from "./row.ts";
 import { listRepeats, listStagedLines, type StagedRow } from "./store.ts";
 import { countLine, countTime, emptySurvey, type Survey } from "./survey.ts";
@@ -22,7 +23,7 @@ export const ROWS_AT_ONCE = 5_000;
 /** The facts about a file before anything is stored. */
 export interface ImportPlan {
   read: number;
-  refused: { line: number; reason: string }[];
+  refusals: Refusals;
   /** Good lines in the order they are stored. */
   lines: Int32Array;
   isReversed: boolean;
@@ -36,11 +37,13 @@ export interface Planner {
   plan(sql: Sql, staging: string, options: PlanOptions): Promise<ImportPlan>;
 }
 
-/** Creates a planner, which refuses invalid rows, finds the playing order of the others, and surveys the file. */
-export function createPlanner(options: PlanOptions): Planner {
+/**
+ * Creates a planner, which refuses invalid rows, finds the playing order of the others, and surveys the file. `refusals`
+ * may already have lines without a row.
+ */
+export function createPlanner(options: PlanOptions, refusals: Refusals = createRefusals()): Planner {
   const { settings, rowNumbers, order = "auto", multiplierShape } = options;
   const survey = emptySurvey();
-  const refused: { line: number; reason: string }[] = [];
   const keys = createRowKeys();
   /** Lines whose comma or point has two possible meanings. */
   const unclear: number[] = [];
@@ -51,7 +54,7 @@ export function createPlanner(options: PlanOptions): Planner {
       read += 1;
       const one = readRow(row, options);
       if (!one.ok) {
-        refused.push({ line: row.line, reason: one.reason });
+        refusals.add(row.line, one.reason);
         return;
       }
       keys.add(row.line, rowNumbers === undefined ? numberOf(one.round.roundId) : null, one.ms);
@@ -69,7 +72,7 @@ export function createPlanner(options: PlanOptions): Planner {
       let lines = ordered;
       if (commaDecimals !== null && unclear.length > 0) {
         lines = without(lines, unclear);
-        await refuseUnclear(sql, staging, { unclear, commaDecimals, refused });
+        await refuseUnclear(sql, staging, { unclear, commaDecimals, refusals });
         survey.thousands = { count: 0, line: null };
       }
       survey.order = found;
@@ -78,7 +81,7 @@ export function createPlanner(options: PlanOptions): Planner {
       if (repeats.length > 0) lines = without(lines, repeats);
       survey.ids = await spanOf(sql, staging, lines, { options: withTotal, found });
       if (repeats.length > 0) lines = Int32Array.from([...lines, ...repeats]);
-      return { read, refused, lines, isReversed: found.isReversed, survey };
+      return { read, refusals, lines, isReversed: found.isReversed, survey };
     },
   };
 }
@@ -86,11 +89,11 @@ export function createPlanner(options: PlanOptions): Planner {
 async function refuseUnclear(
   sql: Sql,
   staging: string,
-  { unclear, commaDecimals, refused }: { unclear: number[]; commaDecimals: number; refused: ImportPlan["refused"] },
+  { unclear, commaDecimals, refusals }: { unclear: number[]; commaDecimals: number; refusals: Refusals },
 ): Promise<void> {
   for (let from = 0; from < unclear.length; from += ROWS_AT_ONCE) {
     const rows = await listStagedLines(sql, staging, Int32Array.from(unclear.slice(from, from + ROWS_AT_ONCE)));
-    for (const { line, multiplier } of rows) refused.push({ line, reason: unclearReason(multiplier, commaDecimals) });
+    for (const { line, multiplier } of rows) refusals.add(line, unclearReason(multiplier, commaDecimals));
   }
 }
 

@@ -2,10 +2,11 @@ import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { stagedText } from "../../src/cli/import/file.ts";
 import { readFormat, PLAIN_FORMAT, type FileFormat, type FormatFlags } from "../../src/cli/import/format.ts";
-import { notesOf, refusalsByReason, summaryLines, summaryOf } from "../../src/cli/import/report.ts";
+import { notesOf, summaryLines, summaryOf } from "../../src/cli/import/report.ts";
 import { timesOf, type DateOrder } from "../../src/cli/import/times.ts";
 import { multiplierShape, multipliersOf, type DecimalMark } from "../../src/cli/import/values.ts";
 import * as moments from "../../src/cli/time-argument.ts";
+import { createRefusals, type RefusedLine, type RefusedLines } from "../../src/import/refusals.ts";
 import { emptySurvey } from "../../src/import/survey.ts";
 import { readRow } from "../../src/import/row.ts";
 import type { StagedRow } from "../../src/import/store.ts";
@@ -233,6 +234,12 @@ order: newest_first
   });
 });
 
+function listOf(refused: readonly RefusedLine[]): RefusedLines {
+  const refusals = createRefusals();
+  for (const { line, reason } of refused) refusals.add(line, reason);
+  return refusals.list();
+}
+
 describe("refused lines", () => {
   it("are grouped by what was expected of them, the most frequent first", () => {
     const refused = [
@@ -241,7 +248,7 @@ describe("refused lines", () => {
       ...[4, 5, 6, 7].map((line) => ({ line, reason: `expected a multiplier, found "${line}"` })),
       { line: 8, reason: "the proof fails: the hash gives 2.00" },
     ];
-    expect(refusalsByReason(refused)).toMatchObject([
+    expect(listOf(refused).refusedKinds).toMatchObject([
       { reason: "expected a multiplier", count: 4, lines: [4, 5, 6] },
       { reason: "the proof fails", count: 2, lines: [3, 8] },
       { reason: "expected 1.00 or more", count: 1, lines: [2] },
@@ -255,7 +262,7 @@ describe("a report", () => {
     inserted: 1,
     skipped: 0,
     conflicts: 0,
-    refused: [],
+    ...listOf([]),
     survey: emptySurvey(),
     ...changed,
   });
@@ -278,15 +285,15 @@ describe("a report", () => {
       expect.stringContaining("3 values such as that of line 9 have three digits after a comma"),
     ]);
     const bare = [2, 3, 4].map((line) => ({ line, reason: "expected a round_id, found nothing" }));
-    expect(notesOf(imported({ refused: bare }), about)[1]).toContain("number the rows with --row-numbers");
-    expect(notesOf(imported({ read: 4, refused: bare }), about)).toHaveLength(1);
+    expect(notesOf(imported(listOf(bare)), about)[1]).toContain("number the rows with --row-numbers");
+    expect(notesOf(imported({ read: 4, ...listOf(bare) }), about)).toHaveLength(1);
   });
 });
 
 describe("a file", () => {
   async function staged(name: string, content: string | Buffer, changed: Partial<FileFormat> = {}) {
     const file = await makeFile(name, content);
-    const findings = { ignored: [], refused: [], total: 0 };
+    const findings = { ignored: [], refusals: createRefusals(), total: 0 };
     const rows: StagedRow[] = [];
     let text = "";
     for await (const some of stagedText(file, { ...PLAIN_FORMAT, ...changed }, findings, {
@@ -294,7 +301,7 @@ describe("a file", () => {
       progress: () => undefined,
     }))
       text += some;
-    return { text, rows, ...findings };
+    return { text, rows, ...findings, refused: findings.refusals.list().refused };
   }
 
   it("is CSV or JSON lines by option, by name, or by its beginning", async () => {

@@ -64,7 +64,7 @@ describe("import", () => {
   it("takes 12,000 rounds in their order, and none of them a second time", async () => {
     const content = manyRounds(12_000);
     const first = await importFile(content, "--json");
-    const counts = { read: 12_000, conflicts: 0, refused: [] };
+    const counts = { read: 12_000, conflicts: 0, refused: [], refused_count: 0 };
     expect(JSON.parse(first.stdout)).toEqual({ ...counts, inserted: 12_000, skipped: 0 });
     expect(first.code).toBe(0);
     const again = await importFile(gzipSync(content), "--json");
@@ -94,7 +94,14 @@ describe("import", () => {
     const content = "note,multiplier,occurred_at,round_id\nx,1.87,2026-11-20T04:00:12.123456Z,812\n,0,,813\n";
     const { code, stdout, stderr } = await importFile(content, "--json");
     expect(code).toBe(0);
-    expect(JSON.parse(stdout)).toEqual({ read: 2, inserted: 2, skipped: 0, conflicts: 0, refused: [] });
+    expect(JSON.parse(stdout)).toEqual({
+      read: 2,
+      inserted: 2,
+      skipped: 0,
+      conflicts: 0,
+      refused: [],
+      refused_count: 0,
+    });
     expect(stderr).toContain("ignored: note");
     const [, ...rows] = await exportRounds();
     expect(rows.map((row) => row.slice(0, 5))).toEqual([
@@ -202,6 +209,7 @@ describe("import", () => {
       "skipped",
       "conflicts",
       "refused",
+      "refused_count",
     ]);
     expect(JSON.parse(done.stdout)).toMatchObject(expected);
     expect((await exportRounds()).slice(1).map((row) => row.slice(1, 5))).toEqual([

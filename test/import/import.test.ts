@@ -10,6 +10,7 @@ import { loadHouse } from "../../src/houses/store.ts";
 import { copyToStaging, createStaging, dropStaging } from "../../src/import/store.ts";
 import { multiplierShape, multipliersOf } from "../../src/cli/import/values.ts";
 import { createPlanner } from "../../src/import/plan.ts";
+import { MOST_LISTED } from "../../src/import/refusals.ts";
 import { importRounds, type Imported, type ImportOptions } from "../../src/import/import.ts";
 import { createPasses } from "../../src/pass/passes.ts";
 import { repairTable } from "../../src/verify/repair.ts";
@@ -426,7 +427,9 @@ describe("a multiplier with three digits after a mark", () => {
     const many = Array.from({ length: 150_000 }, (_, n): Row => [`${n + 2}`, "1,870"]);
     const imported = await importRows(table, [["1", "2,04"], ...many], { multiplierShape, dryRun: true });
     expect(imported).toMatchObject({ read: 150_001, inserted: 1 });
-    expect(imported.refused).toHaveLength(150_000);
+    expect(imported.refusedCount).toBe(150_000);
+    expect(imported.refused, "the first of a reason alone are kept in memory").toHaveLength(MOST_LISTED);
+    expect(imported.refused.at(-1)?.line).toBe(10_002);
   });
 
   it("is read as thousands after a comma in any other file, and counted", async () => {

@@ -4,6 +4,7 @@ import { copyField } from "../../db/copy.ts";
 import { type Line, readLines } from "./csv-lines.ts";
 import { csvReader } from "./csv-rows.ts";
 import type { FileFormat } from "./format.ts";
+import type { Refusals } from "../../import/refusals.ts";
 import type { StagedRow } from "../../import/store.ts";
 import type { FileItem, FileReader } from "./item.ts";
 import { jsonLinesReader } from "./jsonl.ts";
@@ -13,7 +14,7 @@ export interface FileFindings {
   /** Names of unused columns. */
   ignored: string[];
   /** Lines without a row, such as empty ones. */
-  refused: { line: number; reason: string }[];
+  refusals: Refusals;
   /** Rows, and lines that should have been rows. */
   total: number;
 }
@@ -35,7 +36,7 @@ export async function* stagedText(
     for (const item of items) {
       findings.total += 1;
       if (!item.ok) {
-        findings.refused.push({ line: item.line, reason: item.reason });
+        findings.refusals.add(item.line, item.reason);
         continue;
       }
       if (format.rowNumbers !== null) item.row.roundId = String(findings.total);

@@ -6,6 +6,7 @@ import { UsageError } from "../../errors.ts";
 import { createProver } from "../../houses/fairness/prove.ts";
 import type { TableSettings } from "../../houses/settings/settings.ts";
 import { createPlanner, type Planner } from "../../import/plan.ts";
+import { createRefusals, MOST_LISTED } from "../../import/refusals.ts";
 import type { RowNumbers } from "../../import/row.ts";
 import { copyToStaging, createStaging, dropStaging, hasHouseRounds } from "../../import/store.ts";
 import { type Imported, importRounds } from "../../import/import.ts";
@@ -25,7 +26,7 @@ import { type Session, withDatabase } from "../session.ts";
 import { findTableByName } from "../table-name.ts";
 import { findTableSettings } from "../houses/table-settings.ts";
 
-/** Refused lines in the text output; `--json` lists them all. */
+/** Refused lines in the text output. */
 const SHOWN_REFUSALS = 20;
 
 interface ImportArguments extends FormatFlags {
@@ -82,11 +83,12 @@ async function importFile({ sql, settings }: Session, given: ImportArguments, fo
     ...(format.decimal === "auto" ? { multiplierShape } : {}),
     ...(numbers === null ? {} : { rowNumbers: { ...numbers, total: 0 } }), // its total is known once all are read
   };
-  const planner = createPlanner(read);
+  const findings: FileFindings = { ignored: [], refusals: createRefusals(), total: 0 };
+  const planner = createPlanner(read, findings.refusals);
   const staging = await createStaging(sql);
   try {
     const { signal } = interruption;
-    const findings = await stage(sql, staging, given.file, format, { onRow: planner.add, progress, signal });
+    await stage(sql, staging, given.file, { format, findings, onRow: planner.add, progress, signal });
     if (findings.ignored.length > 0) say(`columns that are ignored: ${findings.ignored.join(", ")}`);
     const entry = { target: `table ${table.name}`, before: null };
     // an import takes many transactions: its beginning is written to the audit log first, its result last
@@ -107,11 +109,11 @@ async function importFile({ sql, settings }: Session, given: ImportArguments, fo
     progress.end();
     if (!given.dryRun) {
       const { inserted, skipped, conflicts } = imported;
-      const after = { file: given.file, inserted, skipped, conflicts, refused: imported.refused.length };
+      const after = { file: given.file, inserted, skipped, conflicts, refused: imported.refusedCount };
       await sql.begin((tx) => appendCommandAudit(tx, { ...entry, action: "import.end", after }));
     }
     if (imported.inserted > 0 && !given.dryRun) await announce(sql, settings.LOG_LEVEL);
-    await report(withFindings(imported, findings), given, format);
+    await report({ ...imported, read: findings.total }, given, format);
   } finally {
     progress.end();
     await dropStaging(sql, staging);
@@ -123,10 +125,20 @@ async function stage(
   sql: Sql,
   staging: string,
   file: string,
-  format: FileFormat,
-  { onRow, progress, signal }: { onRow: Planner["add"]; progress: Progress; signal: AbortSignal },
-): Promise<FileFindings> {
-  const findings: FileFindings = { ignored: [], refused: [], total: 0 };
+  {
+    format,
+    findings,
+    onRow,
+    progress,
+    signal,
+  }: {
+    format: FileFormat;
+    findings: FileFindings;
+    onRow: Planner["add"];
+    progress: Progress;
+    signal: AbortSignal;
+  },
+): Promise<void> {
   const show = (done: number, of: number) => progress.show("reading", done, of);
   const text = stagedText(file, format, findings, { onRow, progress: show });
   try {
@@ -136,7 +148,6 @@ async function stage(
     signal.throwIfAborted(); // its reason is clearer than the error of a closed stream
     throw error;
   }
-  return findings;
 }
 
 /** Row numbers mixed with a house's ids would import the same rounds twice. */
@@ -158,32 +169,24 @@ function firstId(text: string, { round_ids: roundIds }: TableSettings): Omit<Row
   throw new UsageError(`--row-numbers: expected ${expected}, found ${JSON.stringify(text)}`);
 }
 
-function withFindings(imported: Imported, { refused }: FileFindings): Imported {
-  return {
-    ...imported,
-    read: imported.read + refused.length,
-    refused: [...imported.refused, ...refused].toSorted((a, b) => a.line - b.line),
-  };
-}
-
 async function report(
   imported: Imported,
   { file, table, dryRun, json }: ImportArguments,
   { rowNumbers, zone }: FileFormat,
 ): Promise<void> {
-  const { read, inserted, skipped, conflicts, refused } = imported;
+  const { read, inserted, skipped, conflicts, refused, refusedCount } = imported;
   for (const note of notesOf(imported, { numbered: rowNumbers !== null, zone })) say(note);
   if (json) {
-    const counts = { read, inserted, skipped, conflicts, refused };
+    const counts = { read, inserted, skipped, conflicts, refused, refused_count: refusedCount };
     return printJson(dryRun ? { ...counts, summary: summaryOf(imported) } : counts);
   }
   const would = dryRun ? " (dry run: nothing was stored)" : "";
   await print(
     `${file} into ${table}: read ${read}, inserted ${inserted}, skipped ${skipped} that were there, ` +
-      `${conflicts} conflicts, refused ${refused.length}${would}`,
+      `${conflicts} conflicts, refused ${refusedCount}${would}`,
   );
   if (dryRun) for (const line of summaryLines(imported)) await print(line);
   for (const { line, reason } of refused.slice(0, SHOWN_REFUSALS)) await print(`  line ${line}: ${reason}`);
-  const more = refused.length - SHOWN_REFUSALS;
-  if (more > 0) await print(`  and ${more} more; --json lists them all`);
+  const more = refusedCount - SHOWN_REFUSALS;
+  if (more > 0) await print(`  and ${more} more; --json lists up to ${MOST_LISTED} of each reason`);
 }

@@ -2,9 +2,9 @@ import { multiplierText } from "../../rounds/round.ts";
 import type { Imported } from "../../import/import.ts";
 import type { Survey } from "../../import/survey.ts";
 
-/** Refused lines, conflicts and kinds of refusals in the text output; `--json` lists all lines. */
+/** Refused lines, conflicts and kinds of refusals in the text output. */
 const MOST_SHOWN = 20;
-/** Example lines for each kind of refusal. */
+/** Examples of conflicts. */
 const MOST_LINES = 3;
 
 /** Why a row without an id is refused. */
@@ -12,7 +12,7 @@ const WITHOUT_ID = "expected a round_id, found nothing";
 
 /** The result of a dry run in addition to the counts, as JSON; multipliers are strings, times ISO 8601 in UTC. */
 export function summaryOf(imported: Imported) {
-  const { read, inserted, refused, survey } = imported;
+  const { read, inserted, refusedKinds, survey } = imported;
   const { ids, times, withoutTime, order, repeats, conflicts, clock, thousands } = survey;
   return {
     rows: read,
@@ -22,7 +22,7 @@ export function summaryOf(imported: Imported) {
     order: { listed: order.listed, decided_by: order.decidedBy, taken_by: order.takenBy, reversed: order.isReversed },
     duplicates: { in_file: repeats.inFile, stored: repeats.stored },
     conflicts: { in_file: conflicts.inFile, stored: conflicts.stored, examples: examplesOf(survey) },
-    refused: refusalsByReason(refused),
+    refused: refusedKinds,
     clock,
     read_as_thousands: thousands,
   };
@@ -34,27 +34,6 @@ function examplesOf({ conflicts }: Survey) {
     kept: multiplierText(kept),
     found: multiplierText(found),
   }));
-}
-
-/** Refused lines grouped by what was expected, the most frequent first, with a few example lines each. */
-export function refusalsByReason(
-  refused: Imported["refused"],
-): { reason: string; count: number; lines: number[]; example: string }[] {
-  const kinds = new Map<string, { reason: string; count: number; lines: number[]; example: string }>();
-  for (const { line, reason } of refused) {
-    const kind = kindOf(reason);
-    const found = kinds.get(kind) ?? { reason: kind, count: 0, lines: [], example: reason };
-    kinds.set(kind, found);
-    found.count += 1;
-    if (found.lines.length < MOST_LINES) found.lines.push(line);
-  }
-  return [...kinds.values()].toSorted((a, b) => b.count - a.count);
-}
-
-/** A reason without the found value, which differs from line to line. */
-function kindOf(reason: string): string {
-  const kind = reason.split(/, found /)[0] ?? reason;
-  return kind.startsWith("the proof fails: ") ? "the proof fails" : kind;
 }
 
 /** Prints the result of a dry run in addition to the counts. */
@@ -73,7 +52,7 @@ export function summaryLines(imported: Imported): string[] {
     `order    ${orderSentence(order)}`,
     `repeats  ${repeats.inFile} of other lines, ${repeats.stored} of stored rounds`,
     `conflict ${conflicts.inFile} with other lines, ${conflicts.stored} with stored rounds; what came first is kept`,
-    ...refusalsByReason(imported.refused)
+    ...imported.refusedKinds
       .slice(0, MOST_SHOWN)
       .map(
         ({ count, reason, lines }) =>
@@ -98,17 +77,17 @@ function orderSentence({ listed, decidedBy, takenBy, isReversed }: Survey["order
 
 /** Notes on an import or a dry run for the operator. */
 export function notesOf(
-  { read, survey, refused, conflicts }: Imported,
+  { read, survey, refused, refusedCount, conflicts }: Imported,
   { numbered, zone }: { numbered: boolean; zone: string | null },
 ): string[] {
   const { order, clock, thousands } = survey;
   const notes: string[] = [];
-  if (refused.length > 0) {
+  if (refusedCount > 0) {
     const lines = refused.slice(0, MOST_SHOWN).map(({ line }) => line);
-    const more = refused.length > lines.length ? ", …" : "";
-    notes.push(`refused ${refused.length} lines, the others are not held up by them: line ${lines.join(", ")}${more}`);
+    const more = refusedCount > lines.length ? ", …" : "";
+    notes.push(`refused ${refusedCount} lines, the others are not held up by them: line ${lines.join(", ")}${more}`);
   }
-  if (refused.length > 0 && refused.length === read && refused.every(({ reason }) => reason === WITHOUT_ID)) {
+  if (refusedCount > 0 && refusedCount === read && refused.every(({ reason }) => reason === WITHOUT_ID)) {
     notes.push("no row has an id: name their column with --round-id, or number the rows with --row-numbers");
   }
   if (conflicts > 0) {
