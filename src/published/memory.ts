@@ -1,8 +1,8 @@
 import type { Sql } from "../db/client.ts";
 import type { Log } from "../log.ts";
 import { statusOf, type Status } from "../houses/status.ts";
-import { readAccuracy, readCheckpoint, readHeads, readHouses, readVersions } from "./store.ts";
-import { createTableReads, inBatches, isReplaced } from "./table-reads.ts";
+import { readCheckpoint, readHeads, readHouses, readVersions } from "./store.ts";
+import { ACCURACY_AT_ONCE, createAccuracyReads, createTableReads, inBatches, isReplaced } from "./table-reads.ts";
 import { applyReading, emptyHolding, type Holding, type Table } from "./tables.ts";
 import { followClock } from "./database-clock.ts";
 import { startReadLoop, type ReadLoop } from "./read-loop.ts";
@@ -19,11 +19,6 @@ const HOUSES_EVERY_MS = 1_000;
  * The accuracy of a table is ten features over five periods: reading it with each round would cost more than the rest.
  */
 const ACCURACY_EVERY_MS = 1_000;
-/**
- * Tables whose accuracy is read per second, the longest stale first: each has up to ninety rows, and takes some 200 µs of
- * processor time. With 10,000 tables of a round per 15 s, accuracy is 100 s old.
- */
-const ACCURACY_AT_ONCE = 100;
 
 /** The stored results, in memory. */
 export interface Memory {
@@ -63,6 +58,7 @@ export async function loadMemory(
   const holding = emptyHolding();
   const clock = followClock();
   const reads = createTableReads(sql, holding, bufferRounds);
+  const readAccuracy = createAccuracyReads(sql, log);
   /** Tables whose accuracy changed and has not been read. */
   const staleAccuracy = new Map<number, number>();
   let readAt = 0;
@@ -101,9 +97,8 @@ export async function loadMemory(
     const withAccuracy = at - accuracyReadAt >= ACCURACY_EVERY_MS;
     const most = accuracyReadAt === 0 ? Infinity : ACCURACY_AT_ONCE;
     const stale = withAccuracy ? [...staleAccuracy].slice(0, most) : [];
-    const accuracy = await readStaleAccuracy(sql, stale);
+    const accuracy = await readAccuracy(stale);
     if (mine !== newestRead) return; // a later read has begun, so this result is outdated
-    const accuracyOf = Map.groupBy(accuracy, ({ tableId }) => tableId);
     applyReading(
       holding,
       {
@@ -112,7 +107,7 @@ export async function loadMemory(
         sets: Map.groupBy(sets, ({ tableId }) => tableId),
         replaced,
         rounds: new Map(rounds),
-        accuracy: new Map(stale.map(([id, version]) => [id, { version, rows: accuracyOf.get(id) ?? [] }])),
+        accuracy: new Map(accuracy),
       },
       bufferRounds,
     );
@@ -151,16 +146,4 @@ export async function loadMemory(
       await loop?.close();
     },
   };
-}
-
-function readStaleAccuracy(sql: Sql, stale: readonly (readonly [id: number, version: number])[]) {
-  return inBatches(
-    stale,
-    (some) =>
-      readAccuracy(
-        sql,
-        some.map(([id]) => id),
-      ),
-    ACCURACY_AT_ONCE,
-  );
 }

@@ -1,5 +1,4 @@
 import type { PublishedReadingJson } from "../forecasts/readings/reading-state.ts";
-import { listPublished, type PublishedAccuracy } from "../forecasts/accuracy/published-store.ts";
 import type { Queryable } from "../db/client.ts";
 import type { ReadSet } from "../forecasts/published-forecast.ts";
 import { NOTICE_ORDER } from "../rounds/notices/notices.ts";
@@ -222,11 +221,6 @@ export async function readPalettes(
     select id, array(select band ->> 'name' from jsonb_array_elements(bands) as band) as colors
     from palettes
     where id = any(${[...ids]}::smallint[])`;
-}
-
-/** The accuracy of these tables, by feature and period. */
-export async function readAccuracy(sql: Queryable, tableIds: readonly number[]): Promise<PublishedAccuracy[]> {
-  return tableIds.length === 0 ? [] : listPublished(sql, { tableIds });
 }
 
 /** Size and root of the newest checkpoint of the newest log, as `1234 <base64>`; null before the first. */

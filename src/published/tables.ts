@@ -62,6 +62,13 @@ export interface Table {
   version: number;
 }
 
+/** The accuracy of a table as read. */
+export interface ReadAccuracy {
+  version: number;
+  /** The live model last. Null if a row is damaged: the held rows stay. */
+  rows: readonly PublishedAccuracy[] | null;
+}
+
 /** The result of one read of the database; applied in one step, so that no request sees half of it. */
 export interface Reading {
   /** Null when they were not read this time. */
@@ -73,8 +80,8 @@ export interface Reading {
   replaced: ReadonlySet<number>;
   /** By table; they replace the rounds of a replaced table, and are added to those of another. */
   rounds: ReadonlyMap<number, HeldRounds>;
-  /** All accuracy of tables, with its version; the live model last. */
-  accuracy: ReadonlyMap<number, { version: number; rows: readonly PublishedAccuracy[] }>;
+  /** All accuracy of tables, with its version. */
+  accuracy: ReadonlyMap<number, ReadAccuracy>;
 }
 
 /** All houses and tables in memory, with their indexes. Only {@link applyReading} changes it. */
@@ -111,7 +118,7 @@ export function applyReading(holding: Holding, reading: Reading, bufferRounds: n
   for (const [id, { version, rows }] of reading.accuracy) {
     const table = holding.byId.get(id);
     if (table === undefined) continue; // created after the heads were read; the next read brings both
-    table.accuracy = rows.toSorted((a, b) => compare(a.feature, b.feature));
+    if (rows !== null) table.accuracy = rows.toSorted((a, b) => compare(a.feature, b.feature));
     table.accuracyVersion = version;
     table.version += 1;
   }

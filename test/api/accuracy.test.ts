@@ -265,6 +265,32 @@ describe("/accuracy", () => {
     expect(changed.status).toBe(200);
     expect(changed.headers.get("etag")).not.toBe(etag);
   });
+
+  it("of a table with a damaged row stays as it was last read, and neither it nor a restart stops the rest", async () => {
+    const before = await accuracy("?period=24h");
+    const id = await tableIdOf(world, CRASH);
+    const damage = (change: string) =>
+      world.sql.unsafe(`update accuracy_hours set sums = ${change} where table_id = ${id};
+      update accuracy_marks set version = version + 1 where table_id = ${id}`);
+    await damage("sums || '\\xff'");
+    await play(world, CRASH, [7700]);
+    await eventually(async () =>
+      expect(await (await world.get("/api/v1/rounds?house=alpha")).text()).toContain('"multiplier":77.00'),
+    );
+    const reports = () => world.lines.filter((line) => line.includes(`the accuracy of table ${id} is damaged`));
+    await eventually(() => reports().length > 0);
+    expect(await accuracy("?period=24h")).toEqual(before);
+    const restarted = await makeWorld({}, { on: world });
+    try {
+      expect(await accuracy("?period=24h", { of: restarted })).toEqual([]);
+      await damage("substr(sums, 1, length(sums) - 1)");
+      await announce(world);
+      await eventually(async () => expect(await accuracy("?period=24h", { of: restarted })).toEqual(before));
+    } finally {
+      await restarted.close();
+    }
+    expect(reports()).toHaveLength(1);
+  });
 });
 
 describe("figures", () => {

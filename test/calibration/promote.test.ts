@@ -184,7 +184,7 @@ describe("a promotion", () => {
       { model: OTHER, n: 64, first: 111 },
     ]);
     await world.add();
-    const shown = await listPublished(world.sql, {
+    const { rows: shown } = await listPublished(world.sql, {
       tableIds: [world.tableId],
       periods: ["all"],
       feature: "next_color",
@@ -218,7 +218,7 @@ describe("a promotion", () => {
     await declare(0.01);
     for (const { hundredths } of rounds.slice(110, 150)) await world.play([hundredths]);
     await world.add();
-    const shown = await listPublished(world.sql, {
+    const { rows: shown } = await listPublished(world.sql, {
       tableIds: [world.tableId],
       periods: ["all"],
       feature: "next_color",

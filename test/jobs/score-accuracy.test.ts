@@ -23,8 +23,8 @@ async function nextColors({
   sql,
   tableId,
 }: World): Promise<{ forecasts: bigint; n: bigint; pending: bigint } | undefined> {
-  const [all] = await listPublished(sql, { tableIds: [tableId], periods: ["all"], feature: "next_color" });
-  return all?.sums;
+  const { rows } = await listPublished(sql, { tableIds: [tableId], periods: ["all"], feature: "next_color" });
+  return rows[0]?.sums;
 }
 
 // each round here settles a forecast of the next color and a window of one round

@@ -1,5 +1,4 @@
 import type { Queryable } from "../../db/client.ts";
-import { reasonOf } from "../../errors.ts";
 import type { PeriodSums } from "./present.ts";
 import type { Period } from "./periods.ts";
 import { listPublished } from "./published-store.ts";
@@ -38,12 +37,10 @@ const TABLES_AT_ONCE = 100;
  * @throws Error when sums are damaged
  */
 export async function listMeasured(sql: Queryable, filter: MeasuredFilter): Promise<MeasuredRow[]> {
-  const rows: MeasuredRow[] = [];
-  const tables = await listNamedTables(sql, filter);
-  for (let from = 0; from < tables.length; from += TABLES_AT_ONCE) {
-    rows.push(...(await listOf(sql, tables.slice(from, from + TABLES_AT_ONCE), filter)));
-  }
-  return rows;
+  return (await listMeasuredOrDamaged(sql, filter)).map((row) => {
+    if ("damage" in row) throw new Error(row.damage);
+    return row;
+  });
 }
 
 /** Like {@link listMeasured}, but returns tables with damaged sums separately instead of throwing. */
@@ -54,18 +51,7 @@ export async function listMeasuredOrDamaged(
   const rows: (MeasuredRow | DamagedRow)[] = [];
   const tables = await listNamedTables(sql, filter);
   for (let from = 0; from < tables.length; from += TABLES_AT_ONCE) {
-    const some = tables.slice(from, from + TABLES_AT_ONCE);
-    try {
-      rows.push(...(await listOf(sql, some, filter)));
-    } catch {
-      for (const table of some) {
-        try {
-          rows.push(...(await listOf(sql, [table], filter)));
-        } catch (error) {
-          rows.push({ ...table, damage: reasonOf(error) });
-        }
-      }
-    }
+    rows.push(...(await listOf(sql, tables.slice(from, from + TABLES_AT_ONCE), filter)));
   }
   return rows;
 }
@@ -74,14 +60,19 @@ async function listOf(
   sql: Queryable,
   tables: readonly NamedTable[],
   { period, feature }: MeasuredFilter,
-): Promise<MeasuredRow[]> {
-  const rows = await listPublished(sql, {
+): Promise<(MeasuredRow | DamagedRow)[]> {
+  const { rows, damaged } = await listPublished(sql, {
     tableIds: tables.map(({ tableId }) => tableId),
     periods: [period],
     ...(feature !== undefined && { feature }),
   });
   const byTable = Map.groupBy(rows, ({ tableId }) => tableId);
-  return tables.flatMap((table) => (byTable.get(table.tableId) ?? []).map((row) => ({ ...row, ...table })));
+  const damageOf = new Map(damaged.map(({ tableId, reason }) => [tableId, reason]));
+  return tables.flatMap((table): (MeasuredRow | DamagedRow)[] => {
+    const damage = damageOf.get(table.tableId);
+    if (damage !== undefined) return [{ ...table, damage }];
+    return (byTable.get(table.tableId) ?? []).map((row) => ({ ...row, ...table }));
+  });
 }
 
 function listNamedTables(sql: Queryable, { tableIds, house }: MeasuredFilter): Promise<NamedTable[]> {

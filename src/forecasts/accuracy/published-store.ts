@@ -1,4 +1,5 @@
 import type { Queryable } from "../../db/client.ts";
+import { reasonOf } from "../../errors.ts";
 import { PERIODS, type Period, periodEnd, periodStart } from "./periods.ts";
 import { type FeatureSums, featureSums } from "./published.ts";
 import { addSums, decodeSums, encodeSums, type SumVector } from "./sum-vector.ts";
@@ -20,6 +21,12 @@ export interface PublishedAccuracy extends FeatureSums {
   changedMs: number;
   /** The number of changes of the table's accuracy so far. */
   version: bigint;
+}
+
+/** A table whose sums cannot be decoded, so they were changed. */
+export interface DamagedAccuracy {
+  tableId: number;
+  reason: string;
 }
 
 /** Filter of rows; an absent field does not filter. */
@@ -51,13 +58,14 @@ interface Row {
 /**
  * The accuracy of tables, of each model and feature they were forecast with: folded periods and the hours since, in one
  * snapshot. The order is that of tables, models with the live one last, feature codes with next_color first, and `PERIODS`.
+ * A table with damaged sums has no rows; it does not stop the others.
  */
 export async function listPublished(
   sql: Queryable,
   { tableIds, periods = PERIODS, feature }: PublishedFilter,
-): Promise<PublishedAccuracy[]> {
+): Promise<{ rows: PublishedAccuracy[]; damaged: DamagedAccuracy[] }> {
   const ids = [...tableIds];
-  const rows = await sql<Row[]>`
+  const stored = await sql<Row[]>`
     select
       x.table_id as "tableId", x.model, coalesce(d.thresholds, '{}') as thresholds, d.edge, x.feature as code, feature_name(x.feature, p.bands) as feature, x.period, x.sums,
       floor(extract(epoch from m.hour) / 3600)::integer as hour,
@@ -84,9 +92,18 @@ export async function listPublished(
     where ${feature ?? null}::text is null
       or feature_name(x.feature, p.bands) = ${feature ?? null}::text
     order by x.table_id, x.model = h.model, a.first_hour, x.model, x.feature`;
-  const series = Map.groupBy(rows, ({ tableId, model, code }) => `${tableId} ${code} ${model}`);
   const open = await countOpen(sql, ids);
-  return [...series].flatMap(([key, own]) => publishedOf(own, periods, open.get(key) ?? 0n));
+  const rows: PublishedAccuracy[] = [];
+  const damaged: DamagedAccuracy[] = [];
+  for (const [tableId, own] of Map.groupBy(stored, (row) => row.tableId)) {
+    const series = Map.groupBy(own, ({ model, code }) => `${tableId} ${code} ${model}`);
+    try {
+      rows.push(...[...series].flatMap(([key, some]) => publishedOf(some, periods, open.get(key) ?? 0n)));
+    } catch (error) {
+      damaged.push({ tableId, reason: reasonOf(error) });
+    }
+  }
+  return { rows, damaged };
 }
 
 /** Unsettled forecasts by series, for tables in which one ended while settling was paused. */

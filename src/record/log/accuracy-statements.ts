@@ -14,16 +14,25 @@ interface TableAccuracy {
   statement: AccuracyStatement;
 }
 
-/** Statements about the accuracy of every table over all time, if none was made in this UTC hour; else none. */
-export async function listAccuracyStatements(sql: Sql, logId: number): Promise<TableAccuracy[]> {
+/**
+ * Statements about the accuracy of every table over all time, if none was made in this UTC hour; else none. Tables with
+ * damaged accuracy are returned by name: nothing is stated about it.
+ */
+export async function listAccuracyStatements(
+  sql: Sql,
+  logId: number,
+): Promise<{ statements: TableAccuracy[]; damaged: string[] }> {
   const statements: TableAccuracy[] = [];
+  const damaged: string[] = [];
   for (let after = 0; ;) {
     const page = await sql.begin("isolation level repeatable read read only", async (tx) => {
       const marks = await listAccuracyMarks(tx, { logId, after, limit: TABLES_AT_ONCE });
       const published = await listPublished(tx, { tableIds: marks.map(({ tableId }) => tableId), periods: ["all"] });
-      return { marks, rows: Map.groupBy(published, ({ tableId }) => tableId) };
+      const isDamaged = new Set(published.damaged.map(({ tableId }) => tableId));
+      return { marks, isDamaged, rows: Map.groupBy(published.rows, ({ tableId }) => tableId) };
     });
     for (const { tableId, ...mark } of page.marks) {
+      if (page.isDamaged.has(tableId)) damaged.push(mark.table);
       const rows = (page.rows.get(tableId) ?? []).map(({ model, feature, sums }) => ({
         model,
         feature,
@@ -41,7 +50,7 @@ export async function listAccuracyStatements(sql: Sql, logId: number): Promise<T
         });
     }
     const last = page.marks.at(-1);
-    if (last === undefined) return statements;
+    if (last === undefined) return { statements, damaged };
     after = last.tableId;
   }
 }

@@ -40,26 +40,30 @@ export class LogRefusal extends Error {}
 
 const ADVICE = "restore the newest database or LOG_DIR, or declare a new log with `roundhouse log declare`";
 
+const NO_ACCURACY = { statements: [], damaged: [] };
+
 /** Tables stated in one transaction. */
 const TABLES_AT_ONCE = 5_000;
 
+/** The numbers of added entries and of witnesses that cosigned, and the tables about whose accuracy nothing was stated. */
+export interface Published {
+  added: number;
+  cosigned: number;
+  damaged: string[];
+}
+
 /**
- * Adds statements about everything that changed to the log and signs its new size. Returns the number of added entries
- * and of witnesses that cosigned.
+ * Adds statements about everything that changed to the log and signs its new size.
  *
  * @throws LogRefusal if a signature could fork the log or a witness is unreachable
  */
-export async function publishLog(
-  sql: Sql,
-  publication: Publication,
-  signal: AbortSignal,
-): Promise<{ added: number; cosigned: number }> {
+export async function publishLog(sql: Sql, publication: Publication, signal: AbortSignal): Promise<Published> {
   const { log, signer } = await openLog(sql, publication);
-  const added = await addStatements(sql, log, signal);
+  const { added, damaged } = await addStatements(sql, log, signal);
   const size = log.size + added;
   const newest = await findNewestCheckpoint(sql, log.id);
   const isCosigned = publication.witnesses.length === 0 || newest?.cosignedAt !== null;
-  if (newest?.size === size && isCosigned) return { added, cosigned: 0 };
+  if (newest?.size === size && isCosigned) return { added, cosigned: 0, damaged };
   const readTile = tileReader(sql, log.id);
   const root = await rootOf(readTile, size);
   const signed = await checkFolder(publication.folder, { log, signer, readTile, size, isSigned: newest !== null });
@@ -88,7 +92,7 @@ export async function publishLog(
   const cosignatures = replies.map(({ line }) => `${line}\n`).join("");
   const cosignedAt = replies.length === 0 ? null : Math.min(...replies.map(({ seconds }) => seconds));
   await saveCheckpoint(sql, log.id, { size, note: note + cosignatures, cosignedAt });
-  return { added, cosigned: replies.length };
+  return { added, cosigned: replies.length, damaged };
 }
 
 function witnessAhead({ key }: Witness, holds: number, size: number): LogRefusal {
@@ -134,8 +138,8 @@ export function originOf(publicUrl: string | undefined, publicKey: Buffer, id: n
   return `${host}/log/${publicKey.toString("hex").slice(0, 8)}${id === 1 ? "" : `/${id}`}`;
 }
 
-/** Appends statements about everything that changed since the last ones, and returns their number. */
-async function addStatements(sql: Sql, log: Log, signal: AbortSignal): Promise<number> {
+/** Appends statements about everything that changed since the last ones. */
+async function addStatements(sql: Sql, log: Log, signal: AbortSignal): Promise<Omit<Published, "cosigned">> {
   let size = log.size;
   let auditSeq = log.auditSeq;
   const first = size === 0 ? await firstStatement(sql, log) : null;
@@ -143,14 +147,15 @@ async function addStatements(sql: Sql, log: Log, signal: AbortSignal): Promise<n
     signal.throwIfAborted();
     const tables = await listPendingStatements(sql, log.id, TABLES_AT_ONCE);
     const audit = await findPendingAudit(sql, { ...log, auditSeq });
-    const accuracy = tables.length < TABLES_AT_ONCE ? await listAccuracyStatements(sql, log.id) : [];
+    const { statements: accuracy, damaged } =
+      tables.length < TABLES_AT_ONCE ? await listAccuracyStatements(sql, log.id) : NO_ACCURACY;
     const entries = [
       ...(size === 0 && first !== null ? [entry(first)] : []),
       ...tables.filter(({ isNew }) => isNew).map((one) => entry(one.statement, one.tableId)),
       ...(audit === null ? [] : [entry(audit)]),
       ...accuracy.map(({ statement, tableId }) => entry(statement, tableId)),
     ];
-    if (entries.length === 0 && tables.length === 0) return size - log.size;
+    if (entries.length === 0 && tables.length === 0) return { added: size - log.size, damaged };
     const to = size + entries.length;
     if (audit !== null) auditSeq = BigInt(audit.seq);
     const isMoved = await sql.begin(async (tx) => {
@@ -165,7 +170,7 @@ async function addStatements(sql: Sql, log: Log, signal: AbortSignal): Promise<n
     if (!isMoved)
       throw new Error(`expected log ${log.origin} at ${size} entries, found that another worker added to it`);
     size = to;
-    if (tables.length < TABLES_AT_ONCE) return size - log.size;
+    if (tables.length < TABLES_AT_ONCE) return { added: size - log.size, damaged };
   }
 }
 

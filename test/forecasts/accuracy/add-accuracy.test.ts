@@ -68,7 +68,7 @@ describe("adding the accuracy of tables", () => {
       select (extract(epoch from hour) / 3600)::integer as hour, feature, model, sums
       from accuracy_hours
       where table_id = ${tableId}`;
-    const published = await listPublished(sql, { tableIds: [tableId] });
+    const { rows: published } = await listPublished(sql, { tableIds: [tableId] });
     expect(published.length).toBeGreaterThan(100);
     for (const { model, feature, period, start, end, sums, references } of published) {
       const within = hours.filter(
@@ -108,7 +108,7 @@ describe("adding the accuracy of tables", () => {
     await storeEvents(sql, old, eventsUntilNow(3000, 2));
     await addAccuracy(sql, [young, old], signal);
     for (const [tableId, most] of [[young, 1] as const, [old, 5] as const]) {
-      const published = await listPublished(sql, { tableIds: [tableId] });
+      const { rows: published } = await listPublished(sql, { tableIds: [tableId] });
       const series = Map.groupBy(published, ({ model, feature }) => `${model} ${feature}`);
       const distinct = [...series.values()].map((own) => new Set(own.map(({ sums }) => sums)).size);
       expect(Math.max(...distinct)).toBe(most);

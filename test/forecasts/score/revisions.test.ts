@@ -176,7 +176,7 @@ describe("a round that a person corrects", () => {
     for (const { hundredths } of generatedRounds(4)) await world.play([hundredths]);
     const published = async () => {
       await world.add();
-      const rows = await listPublished(world.sql, { tableIds: [world.tableId], feature: "next_color" });
+      const { rows } = await listPublished(world.sql, { tableIds: [world.tableId], feature: "next_color" });
       return rows.map(({ period, sums }) => ({ period, scored: sums.n, void: voidsOf(sums) }));
     };
     const before = await published();
