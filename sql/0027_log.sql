@@ -70,3 +70,5 @@ create table log_checkpoints (
 );
 comment on table log_checkpoints is 'signed checkpoints with the cosignatures of witnesses; one per size';
 comment on column log_checkpoints.cosigned_at is 'the earliest time that a witness signed; null if none did';
+-- the first cosigned one after an entry; without witnesses there is none among millions
+create index log_checkpoints_cosigned on log_checkpoints (log_id, size) where cosigned_at is not null;

@@ -5,6 +5,7 @@ import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { listSets } from "../../../src/forecasts/accuracy/new-facts-store.ts";
 import { listPublished } from "../../../src/forecasts/accuracy/published-store.ts";
 import { appendAudit } from "../../../src/audit/store.ts";
 import { runRollingCalibration } from "../../../src/calibration/calibrate.ts";
@@ -506,5 +507,23 @@ describe("sealed", () => {
       ok: false,
       first_failure: { kind: "checkpoint" },
     });
+  });
+
+  test("is found without reading the checkpoints that no witness cosigned", async () => {
+    const { world, publish } = await logged();
+    await publish();
+    await world.sql`
+      insert into log_checkpoints (log_id, size, note)
+      select 1, 3 + n, 'uncosigned' from generate_series(1, 20000) n`;
+    await world.sql`analyze log_checkpoints`;
+    const read = await world.sql.begin(async (tx) => {
+      expect((await listSets(tx, [{ tableId: world.tableId, after: 0n }], 10)).length).toBeGreaterThan(5);
+      const [row] = await tx<{ rows: number }[]>`
+        select (seq_tup_read + idx_tup_fetch)::integer as rows
+        from pg_stat_xact_user_tables
+        where relname = 'log_checkpoints'`;
+      return row?.rows;
+    });
+    expect(read).toBe(0);
   });
 });
