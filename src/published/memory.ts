@@ -66,14 +66,12 @@ export async function loadMemory(
   let behindMs = 0;
   let accuracyReadAt = 0;
   let housesReadAt = 0;
-  let newestRead = 0;
   let checkpoint: string | null = null;
   let accuracyTimer: NodeJS.Timeout | null = null;
   let loop: ReadLoop | null = null;
 
   /** Null for all tables. */
   async function readAndApply(tableIds: readonly number[] | null): Promise<void> {
-    const mine = ++newestRead;
     const at = performance.now();
     const isWhole = tableIds === null || at - readAt >= ALL_EVERY_MS;
     const versions = await readVersions(sql, isWhole ? null : tableIds);
@@ -98,7 +96,6 @@ export async function loadMemory(
     const most = accuracyReadAt === 0 ? Infinity : ACCURACY_AT_ONCE;
     const stale = withAccuracy ? [...staleAccuracy].slice(0, most) : [];
     const accuracy = await readAccuracy(stale);
-    if (mine !== newestRead) return; // a later read has begun, so this result is outdated
     applyReading(
       holding,
       {

@@ -6,19 +6,20 @@ import type { Log } from "../log.ts";
 /** Twenty reads per second are fast enough for callers, and limit the load of a busy evening on the database. */
 const SPACING_MS = 50;
 const RETRY_MS = 1_000;
-const TIMEOUT_MS = 10_000;
+const CLOSE_MS = 10_000;
 
 /** Reads that follow one another. */
 export interface ReadLoop {
   /** Requests a read soon, of these tables or of all. Never throws. */
   refresh(tableIds?: readonly number[] | null): void;
-  /** Ends after the current read. */
+  /** Ends after the current read, or after 10 s. */
   close(): Promise<void>;
 }
 
 /**
  * Runs `read` on request, and for all tables (null) every `everyMs`: one read at a time. Requests during a read share the
- * next one. After a failed read all tables are read again, because notifications were missed.
+ * next one. After a failed read all tables are read again, because notifications were missed. A read has no deadline but
+ * those of its statements: all of it, begun again, would take as long.
  */
 export function startReadLoop(
   read: (tableIds: readonly number[] | null) => Promise<void>,
@@ -44,7 +45,7 @@ export function startReadLoop(
 
   async function tryToRead(tableIds: readonly number[] | null): Promise<boolean> {
     try {
-      await within(TIMEOUT_MS, "PostgreSQL", read(tableIds));
+      await read(tableIds);
       if (isFailing) log.info("the stored results can be read again");
       isFailing = false;
       return true;
@@ -74,7 +75,7 @@ export function startReadLoop(
     async close() {
       clearInterval(timer);
       closing.abort();
-      await running;
+      await within(CLOSE_MS, "PostgreSQL", running ?? Promise.resolve()).catch(() => undefined);
     },
   };
 }
