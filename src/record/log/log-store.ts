@@ -65,6 +65,15 @@ export async function moveSize(
   return moved.length === 1;
 }
 
+/** Locks a log until the transaction ends: one process at a time replaces the checkpoint in its folder. */
+export async function lockLog(tx: Transaction, id: number): Promise<void> {
+  await tx`
+    select
+    from logs
+    where id = ${id}
+    for no key update`;
+}
+
 /** Appends entries from an index on. */
 export async function insertEntries(
   tx: Transaction,
@@ -113,7 +122,10 @@ export async function findNewestCheckpoint(sql: Queryable, logId: number): Promi
   return row ?? null;
 }
 
-/** Stores a checkpoint, or cosignatures that were missing from it. `cosignedAt` is in seconds since 1970. */
+/**
+ * Stores a checkpoint, or cosignatures that were missing from it; one that has them stays. `cosignedAt` is in seconds since
+ * 1970.
+ */
 export async function saveCheckpoint(
   sql: Sql,
   logId: number,
@@ -123,7 +135,8 @@ export async function saveCheckpoint(
     insert into log_checkpoints (log_id, size, note, cosigned_at)
     values (${logId}, ${size}, ${note}, to_timestamp(${cosignedAt}::float8))
     on conflict (log_id, size) do update
-    set note = excluded.note, cosigned_at = least(log_checkpoints.cosigned_at, excluded.cosigned_at)`;
+    set note = excluded.note, cosigned_at = excluded.cosigned_at
+    where log_checkpoints.cosigned_at is null`;
 }
 
 /** The statement nearest after a forecast in a log whose newest checkpoint covers it. */

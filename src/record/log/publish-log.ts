@@ -14,6 +14,7 @@ import {
   findNewestCheckpoint,
   insertEntries,
   listLogs,
+  lockLog,
   type Log,
   moveSize,
   type NewEntry,
@@ -66,7 +67,8 @@ export async function publishLog(sql: Sql, publication: Publication, signal: Abo
   if (newest?.size === size && isCosigned) return { added, cosigned: 0, damaged };
   const readTile = tileReader(sql, log.id);
   const root = await rootOf(readTile, size);
-  const signed = await checkFolder(publication.folder, { log, signer, readTile, size, isSigned: newest !== null });
+  const kept = await readNewestNote(publication.folder);
+  const signed = await checkKept(publication.folder, kept, { log, signer, readTile, size, isSigned: newest !== null });
   const ask = (witness: Witness, request: { note: string; old: number; proof: readonly Buffer[] }) =>
     requestCosignature(witness, request, signal).catch((error: unknown) => {
       throw new LogRefusal(
@@ -80,7 +82,15 @@ export async function publishLog(sql: Sql, publication: Publication, signal: Abo
     if ("holds" in reply && reply.holds > signed.size) throw witnessAhead(witness, reply.holds, signed.size);
   }
   const note = signCheckpoint({ origin: log.origin, size, root }, signer);
-  await keepNewestNote(publication.folder, note);
+  await sql.begin(async (tx) => {
+    await lockLog(tx, log.id);
+    // witnesses take seconds: a run that began later may have signed a larger size, which no smaller one may replace
+    if ((await readNewestNote(publication.folder)) !== kept)
+      throw new Error(
+        `expected the checkpoint that was read in ${publication.folder}, found that another worker signed meanwhile`,
+      );
+    await keepNewestNote(publication.folder, note);
+  });
   const replies = [];
   for (const witness of publication.witnesses) {
     const from = async (old: number) => ask(witness, { note, old, proof: await proveConsistency(readTile, old, size) });
@@ -186,16 +196,16 @@ function entry(statement: Statement, tableId: number | null = null): NewEntry {
 }
 
 /**
- * The newest checkpoint that was signed in the folder; null before the first of this log.
+ * The newest checkpoint that was signed in the folder, from its note; null before the first of this log.
  *
  * @throws LogRefusal unless the log at `size` extends it
  */
-async function checkFolder(
+async function checkKept(
   folder: string,
+  note: string | null,
   log: { log: Log; signer: SignerKey; readTile: ReadTile; size: number; isSigned: boolean },
 ): Promise<{ note: string; size: number } | null> {
   const { signer, readTile, size, isSigned } = log;
-  const note = await readNewestNote(folder);
   const isOfEarlierLog = note !== null && log.log.id > 1 && readCheckpoint(note).origin !== log.log.origin;
   if (note === null || isOfEarlierLog) {
     if (!isSigned) return null;

@@ -12,7 +12,13 @@ import { runRollingCalibration } from "../../../src/calibration/calibrate.ts";
 import { requestRollingRuns } from "../../../src/calibration/runs/rolling-run-store.ts";
 import { verify } from "../../../src/verify/verify.ts";
 import { declareLog } from "../../../src/record/log/declare.ts";
-import { createLog, findNewestCheckpoint, listEntries, listLogs } from "../../../src/record/log/log-store.ts";
+import {
+  createLog,
+  findNewestCheckpoint,
+  listEntries,
+  listLogs,
+  saveCheckpoint,
+} from "../../../src/record/log/log-store.ts";
 import {
   cosign,
   cosignedAt,
@@ -66,8 +72,8 @@ async function tamper({ sql }: World, statement: string): Promise<void> {
   });
 }
 
-/** A witness over HTTP on its own folder. */
-async function serveWitness(ofLog: string) {
+/** A witness over HTTP on its own folder, which responds after `held`. */
+async function serveWitness(ofLog: string, held: () => Promise<void> = () => Promise.resolve()) {
   const path = await folder();
   const pem = generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }).toString();
   const key = signerOf("witness.example", "witness", pem);
@@ -76,6 +82,7 @@ async function serveWitness(ofLog: string) {
     void (async () => {
       const chunks: Buffer[] = [];
       for await (const chunk of request) chunks.push(chunk as Buffer);
+      await held();
       const { status, type, text } = await add(Buffer.concat(chunks).toString());
       response.writeHead(status, { "Content-Type": type }).end(text);
     })();
@@ -292,6 +299,46 @@ describe("witnesses", () => {
     await expect(publish([witness])).rejects.toThrow(
       "expected witness witness.example to hold at most 3 entries, found 4",
     );
+  });
+
+  test("that respond late do not let a run move the signed checkpoint back behind that of a later run", async () => {
+    const { world, path, publish } = await logged();
+    await publish();
+    const [asked, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const { witness } = await serveWitness(await logKey(world), () => {
+      asked.resolve();
+      return held.promise;
+    });
+    await world.play([150]);
+    const late = publish([witness]);
+    late.catch(() => undefined);
+    await asked.promise;
+    await world.play([167]);
+    expect(await publish()).toMatchObject({ added: 1 });
+    const newest = await readFile(join(path, "checkpoint"), "utf8");
+    expect(readCheckpoint(newest).size).toBe(5);
+    held.resolve();
+    await expect(late).rejects.toThrow("found that another worker signed meanwhile");
+    expect(await readFile(join(path, "checkpoint"), "utf8")).toBe(newest);
+    expect(await publish([witness])).toMatchObject({ cosigned: 1 });
+    expect(await verify(world.sql, { witnesses: [witness] })).toMatchObject({ ok: true });
+  });
+
+  test("that cosigned in two runs leave the checkpoint with the first note and its time", async () => {
+    const { world, publish } = await logged();
+    await publish();
+    const note = await newestNote(world);
+    const pem = generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+    const witness = { key: signerOf("w.example", "witness", pem), url: "http://w.example" };
+    const { size } = readCheckpoint(note);
+    for (const seconds of [1_800_000_000, 1_800_000_005])
+      await saveCheckpoint(world.sql, 1, {
+        size,
+        note: note + cosign(note, witness.key, seconds),
+        cosignedAt: seconds,
+      });
+    expect(cosignedAt(await newestNote(world), witness.key)).toBe(1_800_000_000);
+    expect(await verify(world.sql, { witnesses: [witness] })).toMatchObject({ ok: true });
   });
 
   test("that cannot be reached keep a checkpoint from being signed", async () => {
