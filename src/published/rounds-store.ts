@@ -20,6 +20,8 @@ export interface RoundRow {
 export interface Span {
   id: number;
   roundIds: "consecutive" | "opaque";
+  /** How often staff set back its newest number. */
+  resets: number;
   after: number;
   lastSeq: number;
 }
@@ -52,17 +54,18 @@ export async function readNewRounds(sql: Queryable, spans: readonly Span[]): Pro
 /**
  * Returns the rounds of these tables up to their `lastSeq` that include the newest `limit` of each. A late round that
  * was stored before an on-time one is older, so no round before the `limit` newest on-time rounds can be among the
- * newest.
+ * newest. A number above that of a later reset was wrong, and is in the place of the number that it was reset to.
  */
 export async function readNewestRounds(sql: Queryable, spans: readonly Span[], limit: number): Promise<RoundRow[]> {
   if (spans.length === 0) return [];
   const rows = await sql<StoredRound[]>`
-    select ${roundColumns(sql)}
+    select ${roundColumns(sql)}, r.reset_to as "resetTo"
     from unnest(
       ${spans.map(({ id }) => id)}::integer[],
       ${spans.map(({ lastSeq }) => lastSeq)}::bigint[],
-      ${spans.map(({ roundIds }) => roundIds === "consecutive")}::boolean[]
-    ) as wanted (table_id, last_seq, by_number)
+      ${spans.map(({ roundIds }) => roundIds === "consecutive")}::boolean[],
+      ${spans.map(({ resets }) => resets > 0)}::boolean[]
+    ) as wanted (table_id, last_seq, by_number, is_reset)
     cross join lateral (
       select case when count(*) = ${limit} then min(seq) else 0 end as seq
       from (
@@ -77,21 +80,32 @@ export async function readNewestRounds(sql: Queryable, spans: readonly Span[], l
     ) oldest
     cross join lateral (
       select *
-      from rounds
-      where table_id = wanted.table_id
-        and seq >= oldest.seq
-        and seq <= wanted.last_seq
+      from (
+        select
+          *,
+          case when wanted.is_reset then (
+            select min(n.to_number)::text
+            from number_resets n
+            where n.table_id = rounds.table_id
+              and n.after_seq >= rounds.seq
+              and (length(n.to_number::text), n.to_number::text collate "C") < (length(round_id), round_id)
+          ) end as reset_to
+        from rounds
+        where table_id = wanted.table_id
+          and seq >= oldest.seq
+          and seq <= wanted.last_seq
+      ) placed
       order by
-        case when wanted.by_number then length(round_id) end desc,
-        case when wanted.by_number then round_id end collate "C" desc,
-        coalesce(occurred_at, received_at) desc,
+        case when wanted.by_number then length(coalesce(reset_to, round_id)) end desc,
+        case when wanted.by_number then coalesce(reset_to, round_id) end collate "C" desc,
+        case when not wanted.by_number then coalesce(occurred_at, received_at) end desc,
         seq desc
       limit ${limit}
     ) r`;
   return asRounds(rows, spans);
 }
 
-type StoredRound = Omit<RoundRow, "order"> & { micros: bigint };
+type StoredRound = Omit<RoundRow, "order"> & { micros: bigint; resetTo?: string | null };
 
 function roundColumns(sql: Queryable) {
   return sql`
@@ -111,8 +125,8 @@ function roundColumns(sql: Queryable) {
 /** If ids count up, a round without a number has no order, and is left out. */
 function asRounds(rows: readonly StoredRound[], spans: readonly Span[]): RoundRow[] {
   const byNumber = new Set(spans.flatMap(({ id, roundIds }) => (roundIds === "consecutive" ? [id] : [])));
-  return rows.flatMap(({ micros, ...row }) => {
-    const order = byNumber.has(row.tableId) ? numberOf(row.roundId) : micros;
+  return rows.flatMap(({ micros, resetTo, ...row }) => {
+    const order = byNumber.has(row.tableId) ? numberOf(resetTo ?? row.roundId) : micros;
     return order === null ? [] : [{ ...row, order }];
   });
 }

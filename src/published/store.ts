@@ -86,6 +86,8 @@ export interface HeadRow {
   position: number;
   enabled: boolean;
   roundIds: "consecutive" | "opaque";
+  /** How often staff set back its newest number. */
+  resets: number;
   lastSeq: number;
   lastOrdinal: number;
   newestSeq: number | null;
@@ -121,11 +123,11 @@ export async function readHeads(sql: Queryable, wanted: readonly WantedHead[]): 
       t.id,
       h.version::float8 as version,
       t.house_id as house,
-      t.game,
-      t.market,
+      t.game, t.market,
       t.position,
       t.enabled,
       t.round_ids as "roundIds",
+      (select count(*)::integer from number_resets where table_id = h.table_id) as resets,
       h.last_seq::float8 as "lastSeq",
       h.last_ordinal::float8 as "lastOrdinal",
       h.newest_seq::float8 as "newestSeq",

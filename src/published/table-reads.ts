@@ -46,9 +46,9 @@ export function createTableReads(sql: Sql, holding: Holding, bufferRounds: numbe
     },
 
     async rounds(heads: readonly HeadRow[], replaced: ReadonlySet<number>) {
-      const spans = heads.flatMap(({ id, roundIds, lastSeq }): Span[] => {
+      const spans = heads.flatMap(({ id, roundIds, resets, lastSeq }): Span[] => {
         const after = replaced.has(id) ? 0 : (holding.byId.get(id)?.lastSeq ?? 0);
-        return lastSeq > after ? [{ id, roundIds, after, lastSeq }] : [];
+        return lastSeq > after ? [{ id, roundIds, resets, after, lastSeq }] : [];
       });
       const [grown, whole] = [spans.filter(({ id }) => !replaced.has(id)), spans.filter(({ id }) => replaced.has(id))];
       const tablesAtOnce = Math.max(1, Math.floor(ROUNDS_AT_ONCE / bufferRounds));
@@ -94,10 +94,14 @@ function visibleSets({ id, openSets, setSeq, newestSeq }: HeadRow, after: number
   return [...shown].flatMap((cutoffSeq) => (cutoffSeq > after ? [{ tableId: id, cutoffSeq }] : []));
 }
 
-/** Whether a table is new, or has so many new rounds (or, restored from a backup, fewer) that it is read whole. */
-export function isReplaced({ id, lastSeq }: HeadRow, { byId }: Holding, bufferRounds: number): boolean {
-  const held = byId.get(id)?.lastSeq;
-  return held === undefined || lastSeq < held || lastSeq - held > bufferRounds;
+/**
+ * Whether a table is read whole: it is new, has many new rounds (or, restored from a backup, fewer), or its newest number was
+ * set back, which places the rounds above it elsewhere.
+ */
+export function isReplaced({ id, lastSeq, resets }: HeadRow, { byId }: Holding, bufferRounds: number): boolean {
+  const held = byId.get(id);
+  if (held === undefined || held.resets !== resets) return true;
+  return lastSeq < held.lastSeq || lastSeq - held.lastSeq > bufferRounds;
 }
 
 /** Reads rows in batches, by default 500 tables per statement. */

@@ -34,6 +34,7 @@ export interface Table {
   /** Its place in the order in which all tables are listed. */
   place: number;
   enabled: boolean;
+  resets: number;
   lastSeq: number;
   lastRoundAt: string | null;
   continuityText: string | null;
@@ -148,6 +149,7 @@ function applyHead(holding: Holding, row: HeadRow, { sets, replaced, rounds }: R
   const changing = {
     position: row.position,
     enabled: row.enabled,
+    resets: row.resets,
     lastSeq: row.lastSeq,
     lastRoundAt: row.lastRoundAt,
     continuityText: row.continuityText,

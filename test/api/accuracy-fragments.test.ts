@@ -18,6 +18,7 @@ const HEAD: HeadRow = {
   position: 1,
   enabled: true,
   roundIds: "consecutive",
+  resets: 0,
   lastSeq: 9,
   lastOrdinal: 9,
   newestSeq: 9,

@@ -31,7 +31,7 @@ test("an API process that reads what is new looks it up, however many rounds the
   try {
     const before = await wholeReads(sql);
     const spans = world.tableIds.map((id) => {
-      return { id, roundIds: "consecutive" as const, after: rounds - 2, lastSeq: rounds };
+      return { id, roundIds: "consecutive" as const, resets: 0, after: rounds - 2, lastSeq: rounds };
     });
     expect(await readNewRounds(sql, spans)).toHaveLength(10);
     expect(await wholeReads(sql)).toBe(before);

@@ -1,10 +1,13 @@
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { newestRounds, NO_ROUNDS } from "../../src/published/held-rounds.ts";
+import { loadMemory, type Memory } from "../../src/published/memory.ts";
 import { verify } from "../../src/verify/verify.ts";
 import { createPasses } from "../../src/pass/passes.ts";
 import { resetNewestNumber } from "../../src/corrections/reset-newest.ts";
 import backfillGap from "../../jobs/backfill-gap.ts";
 import normalizeRounds from "../../jobs/normalize-rounds.ts";
 import { testContext } from "../support/context.ts";
+import { eventually } from "../support/eventually.ts";
 import { openTestDatabase } from "../support/database.ts";
 import { forgetHouses } from "../support/houses.ts";
 import {
@@ -126,6 +129,37 @@ it("counts no round above the number for the part of the gap below it", async ()
   expect(
     await sql`select from_number, to_number, missing, filled, state from gaps where table_id = ${table.id}`,
   ).toEqual([{ from_number: 101n, to_number: 104n, missing: 4n, filled: 3n, state: "open" }]);
+});
+
+it("lets callers see newer rounds before the wrong one, in a running process and in one that starts later", async () => {
+  const table = await makeTable(sql);
+  const { log } = testContext(sql).context;
+  const load = async () => {
+    const memory = await loadMemory(sql, { bufferRounds: 6, liveWindowSeconds: 300 }, log);
+    onTestFinished(() => memory.close());
+    return memory;
+  };
+  const idsIn = ({ tables }: Memory) => {
+    const rounds = newestRounds(tables.byId.get(table.id)?.rounds ?? NO_ROUNDS, 6);
+    return (JSON.parse(`[${rounds}]`) as { round_id: string }[]).map(({ round_id }) => Number(round_id));
+  };
+  await take(table, 1_006, 1_005);
+  await take(table, WRONG, 1_006);
+  await take(table, WRONG + 1, WRONG);
+  for (const id of [1_007, 1_008, 1_009]) await take(table, id, id - 1);
+  const running = await load();
+  expect(idsIn(running)).toEqual([WRONG + 1, WRONG, 1_009, 1_008, 1_007, 1_006]);
+  const expectBoth = async (ids: number[]) => {
+    running.refresh([table.id]);
+    await eventually(() => expect(idsIn(running)).toEqual(ids));
+    expect(idsIn(await load())).toEqual(ids);
+  };
+  await reset(table, null);
+  await expectBoth([1_009, WRONG + 1, WRONG, 1_008, 1_007, 1_006]);
+  await take(table, 1_010, 1_009);
+  await expectBoth([1_010, 1_009, WRONG + 1, WRONG, 1_008, 1_007]);
+  for (const id of [1_011, 1_012, 1_013, 1_014]) await take(table, id, id - 1);
+  await expectBoth([1_014, 1_013, 1_012, 1_011, 1_010, 1_009]);
 });
 
 it("is refused upwards, without a late round as evidence, and if ids are not consecutive", async () => {

@@ -57,6 +57,7 @@ function tableWith(rows: readonly PublishedAccuracy[]): Table {
     position: 0,
     place: 0,
     enabled: true,
+    resets: 0,
     lastSeq: 0,
     lastRoundAt: null,
     continuityText: null,

@@ -51,6 +51,7 @@ const OF_HOUSES = [
   "log_entries",
   "logs",
   "round_revision",
+  "number_resets",
   "round_cells",
   "rounds",
   "score_revisions",
