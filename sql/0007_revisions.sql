@@ -64,6 +64,7 @@ create table number_resets (
   from_number bigint not null,
   to_number bigint not null
     constraint reset_goes_back check (to_number between 0 and from_number - 1),
+  above integer not null,
   reason text not null
     constraint reset_says_why check (length(reason) between 1 and 500),
   decided_by text not null,
@@ -72,7 +73,18 @@ create table number_resets (
 comment on table number_resets is
   'decisions of staff that the newest number of a table was wrong, append-only; its rounds stay as they are';
 comment on column number_resets.after_seq is 'the newest round then: those after it are on time when they are above to_number';
+comment on column number_resets.above is
+  'stored rounds with a higher number, without those above an earlier reset: no number above counts as missing';
 create index number_resets_of_table on number_resets (table_id, after_seq);
+create function number_resets_of(of_table integer) returns jsonb
+language sql stable
+return (
+  select coalesce(
+    jsonb_agg(jsonb_build_object('afterSeq', after_seq, 'number', to_number::text, 'above', above) order by id), '[]')
+  from number_resets
+  where table_id = of_table
+);
+comment on function number_resets_of is 'the resets of a table in their order, as NumberReset of house-audit.ts';
 create trigger number_resets_are_append_only
   before update or delete on number_resets
   for each row execute function refuse_change_of_record();

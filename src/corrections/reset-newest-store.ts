@@ -29,14 +29,37 @@ export async function saveReset(
   { newest, after, by, reason }: Decision & { newest: bigint; after: bigint },
 ): Promise<void> {
   await tx`
-    insert into number_resets (table_id, after_seq, from_number, to_number, reason, decided_by)
-    select table_id, last_seq, ${newest}, ${after}, ${reason}, ${by}
-    from table_heads
-    where table_id = ${tableId}`;
+    insert into number_resets (table_id, after_seq, from_number, to_number, above, reason, decided_by)
+    select h.table_id, h.last_seq, ${newest}, ${after}, rounds.above, ${reason}, ${by}
+    from table_heads h
+    cross join lateral (
+      select count(*) as above
+      from rounds r
+      cross join lateral (select case when r.round_id ~ '^[0-9]{1,18}$' then r.round_id::bigint end as number) numbered
+      where r.table_id = h.table_id
+        and number > ${after}
+        and not exists (
+          select
+          from number_resets n
+          where n.table_id = r.table_id
+            and n.after_seq >= r.seq
+            and n.to_number < number
+        )
+    ) rounds
+    where h.table_id = ${tableId}`;
   await tx`
     update table_heads
     set version = version + 1, changed_at = clock_timestamp(), newest_number = ${after}, part_sha256 = null
     where table_id = ${tableId}`;
+  await endGaps(tx, tableId, { after, by, reason });
+}
+
+/** Ends the gaps that have numbers above that of a reset. */
+async function endGaps(
+  tx: Transaction,
+  tableId: number,
+  { after, by, reason }: Decision & { after: bigint },
+): Promise<void> {
   await tx`
     update gaps g
     set

@@ -1,4 +1,5 @@
 import type { Queryable, Sql, Transaction } from "../db/client.ts";
+import type { NumberReset } from "../forecasts/readings/house-audit.ts";
 import type { Fairness } from "../houses/fairness/settings.ts";
 import { asSet, setColumns, type StoredSet } from "../pass/stores/set-store.ts";
 import { SOURCES, type ForecastSetRow, type RoundRow, type ScoreSetRow } from "../pass/compute/rows.ts";
@@ -48,8 +49,7 @@ export interface VerifiedTable {
   feed: { scale?: number };
   lastSeq: bigint;
   forecastSeq: bigint;
-  /** Staff's resets of the newest number: after which seq, and the right number. */
-  resets: { afterSeq: number; number: string }[];
+  resets: NumberReset[];
   revisionHash: string;
   /** The edge that the house declares; null if it declares none. */
   edge: number | null;
@@ -73,11 +73,7 @@ export async function listTablesToVerify(tx: Transaction, tableId: number | unde
       coalesce(t.settings -> 'feed', '{}') as feed,
       h.last_seq as "lastSeq",
       h.forecast_seq as "forecastSeq",
-      (
-        select coalesce(jsonb_agg(jsonb_build_object('afterSeq', n.after_seq, 'number', n.to_number::text) order by n.id), '[]')
-        from number_resets n
-        where n.table_id = t.id
-      ) as resets,
+      number_resets_of(t.id) as resets,
       t.revision_hash as "revisionHash",
       (t.settings ->> 'house_edge')::float8 as edge,
       coalesce(

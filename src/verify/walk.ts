@@ -105,7 +105,7 @@ function step(
   const wrongScore = settleRound(walk, round, scores);
   if (wrongScore !== null) return wrongScore;
   counts.scores += scores?.features.length ?? 0;
-  for (const row of learnRounds(walk.memories, walk.model, table.bands, [round])) walk.audits.set(row.hour, row);
+  for (const row of learnRounds(walk.memories, walk.model, table, [round])) walk.audits.set(row.hour, row);
   const wrongSet = set === null ? null : checkSet(walk, round, set);
   if (wrongSet !== null) return wrongSet;
   counts.forecasts += set?.features.length ?? 0;

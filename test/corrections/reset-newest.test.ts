@@ -131,6 +131,33 @@ it("counts no round above the number for the part of the gap below it", async ()
   ).toEqual([{ from_number: 101n, to_number: 104n, missing: 4n, filled: 3n, state: "open" }]);
 });
 
+it("leaves no number above it missing in the audit of the house, in passes and in verify", async () => {
+  const table = await makeTable(sql);
+  const missing = async () => {
+    await sql`delete from published_readings where table_id = ${table.id}`; // the next response publishes one, with the audit
+    await take(table, ++newest, newest - 1);
+    const [row] = await sql<{ missing: bigint }[]>`
+      select missing from house_audits where table_id = ${table.id} order by hour desc limit 1`;
+    return Number(row?.missing);
+  };
+  let newest = 1_006;
+  await take(table, 1_006, 1_005);
+  await take(table, WRONG, 1_006);
+  await take(table, WRONG + 1, WRONG);
+  for (newest = 1_008; newest < 1_010; newest += 1) await take(table, newest);
+  expect(await missing()).toBeGreaterThan(8_000_000);
+  await reset(table, null);
+  expect(await missing()).toBe(1); // 1007
+  const again = WRONG + 10;
+  await take(table, again, newest);
+  await take(table, again + 1, again);
+  await take(table, ++newest, newest - 1);
+  await reset(table, null);
+  expect(await missing()).toBe(1);
+  expect(await sql`select above from number_resets where table_id = ${table.id}`).toEqual([{ above: 2 }, { above: 2 }]);
+  expect((await verify(sql, { tableId: table.id })).first_failure).toBeNull();
+});
+
 it("lets callers see newer rounds before the wrong one, in a running process and in one that starts later", async () => {
   const table = await makeTable(sql);
   const { log } = testContext(sql).context;

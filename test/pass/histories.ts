@@ -26,7 +26,7 @@ export const OTHER_BANDS = [
 ] as const;
 
 export function tableOf(roundIds: "consecutive" | "opaque"): TableFacts {
-  return { tableId: 7, name: "alpha/crash/main", roundIds, bands: BANDS, edge: 0.03 };
+  return { tableId: 7, name: "alpha/crash/main", roundIds, bands: BANDS, edge: 0.03, resets: [] };
 }
 
 /** What becomes of a played round in the list: hidden ones are not listed until a step brings them. */

@@ -121,7 +121,7 @@ async function firstState(sql: Sql, tableId: number): Promise<PassState> {
     where t.id = ${tableId}
     on conflict do nothing`;
   const [row] = await sql<
-    (Omit<TableFacts, "tableId"> & {
+    (Omit<TableFacts, "tableId" | "resets"> & {
       version: bigint;
       palette: number;
       model: string;
@@ -142,7 +142,7 @@ async function firstState(sql: Sql, tableId: number): Promise<PassState> {
   if (row === undefined) throw new Error(`there is no table ${tableId}`);
   if (row.lastSeq > 0n) throw new Error(`table ${tableId} has rounds: give the state of the last call as \`from\``);
   const { name, roundIds, bands, edge, version, ...head } = row;
-  return emptyPassState({ tableId, name, roundIds, bands, edge }, head, version);
+  return emptyPassState({ tableId, name, roundIds, bands, edge, resets: [] }, head, version);
 }
 
 /** The state of a table before its first round. */

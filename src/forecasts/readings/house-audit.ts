@@ -30,6 +30,16 @@ export interface AuditedRound {
   receivedHour: string;
 }
 
+/** A decision of staff that the newest number of a table was wrong. */
+export interface NumberReset {
+  /** The newest round then. */
+  afterSeq: number;
+  /** The right number. */
+  number: string;
+  /** Stored rounds with a higher number, without those above an earlier reset. */
+  above: number;
+}
+
 /** The audit at the end of an hour with rounds, or up to now in the newest hour. */
 export interface AuditRow {
   hour: string;
@@ -56,8 +66,12 @@ export function emptyTally(): Tally {
   return { hour: null, seq: 0n, rounds: 0, proven: 0, first: null, newest: null, within: 0, gaps: 0 };
 }
 
-/** Counts a round. A late one fills a gap; one from before the first round of the table was never missing. */
-export function tallyRound(tally: Tally, round: AuditedRound): void {
+/**
+ * Counts a round. A late one fills a gap; one from before the first round of the table was never missing, nor is one with a
+ * number above that of a later reset.
+ */
+export function tallyRound(tally: Tally, round: AuditedRound, resets: readonly NumberReset[]): void {
+  for (const reset of resets) if (reset.afterSeq === Number(tally.seq)) leaveOutNumbers(tally, reset);
   const number = /^\d{1,18}$/.test(round.roundId) ? BigInt(round.roundId) : null;
   if (tally.hour === null || round.receivedHour > tally.hour) tally.hour = round.receivedHour;
   tally.seq = round.seq;
@@ -71,6 +85,14 @@ export function tallyRound(tally: Tally, round: AuditedRound): void {
   tally.within += 1;
   // a late round can be the newest: an imported history may end after the polled rounds
   if (tally.newest === null || number > tally.newest) tally.newest = number;
+}
+
+/** Leaves out the numbers above that of a reset. */
+function leaveOutNumbers(tally: Tally, { number, above }: NumberReset): void {
+  if (tally.first === null) return;
+  tally.newest = BigInt(number);
+  if (tally.first > tally.newest) [tally.first, tally.within] = [tally.newest + 1n, 0];
+  else tally.within -= above;
 }
 
 /** The row of the tally's hour; null before the first round. */

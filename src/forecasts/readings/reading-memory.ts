@@ -8,7 +8,15 @@ import { createHash } from "node:crypto";
 import { emptyDependence, forgetPast, watchDependence, type Dependence } from "./dependence.ts";
 import { emptyDrift, watchDrift, type Drift } from "./drift.ts";
 import { emptyEdgeTest, testEdge, type EdgeTest } from "./edge-test.ts";
-import { auditRow, emptyTally, tallyRound, type AuditedRound, type AuditRow, type Tally } from "./house-audit.ts";
+import {
+  auditRow,
+  emptyTally,
+  tallyRound,
+  type AuditedRound,
+  type AuditRow,
+  type NumberReset,
+  type Tally,
+} from "./house-audit.ts";
 import type { Model } from "../model/model.ts";
 import { emptyVolatility, watchVolatility, type Volatility } from "./volatility.ts";
 
@@ -56,8 +64,8 @@ export function auditOf({ tally, edgeTest, model, consecutive }: ReadingMemory):
 }
 
 /** Learns one round, in seq order. */
-export function readRound(memory: ReadingMemory, round: ReadRound): void {
-  tallyRound(memory.tally, round);
+export function readRound(memory: ReadingMemory, round: ReadRound, resets: readonly NumberReset[]): void {
+  tallyRound(memory.tally, round, resets);
   if (round.late) return;
   const { model, colors, dependence } = memory;
   if (round.afterGap) forgetPast(dependence);

@@ -112,6 +112,7 @@ export function idsToLookUp(state: PassState, items: readonly HouseItem[]): stri
   const unknown = ids.filter((_, at) => areKnown[at] !== true);
   if (isHeldCut || heldBack.size >= HELD_ROUNDS) return unknown;
   if (head.lastSeq <= BigInt(KNOWN_ROUNDS)) return [];
+  if (table.resets.length > 0) return unknown; // numbers above the newest may be stored
   if (table.roundIds === "consecutive") {
     const highest = newestStored(state);
     return unknown.filter((roundId) => (numberOf(roundId) ?? 0n) <= highest);

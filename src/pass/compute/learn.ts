@@ -22,7 +22,14 @@ import {
 import type { Color } from "../../rounds/colors.ts";
 import type { HeadRow, ReadingRow, RoundRow, SnapshotRow } from "./rows.ts";
 import { bandOf } from "./settle.ts";
-import { READING_EVERY_MS, SNAPSHOT_EVERY, type PassState, type PassTime, type PublishedFacts } from "./state.ts";
+import {
+  READING_EVERY_MS,
+  SNAPSHOT_EVERY,
+  type PassState,
+  type PassTime,
+  type PublishedFacts,
+  type TableFacts,
+} from "./state.ts";
 import { elapsedMs, hourOf } from "./times.ts";
 
 /** The memories learned from a table's rounds. */
@@ -57,7 +64,7 @@ type CopiedState = Pick<PassState, "model" | "memory" | "references" | "reading"
 export function learnRounds(
   { k7, references, reading }: Memories,
   model: Model,
-  bands: readonly Color[],
+  { bands, resets }: Pick<TableFacts, "bands" | "resets">,
   rounds: readonly LearnedRound[],
 ): AuditRow[] {
   const audits: AuditRow[] = [];
@@ -67,7 +74,7 @@ export function learnRounds(
     if (receivedAt !== ofTime) [ofTime, receivedHour] = [receivedAt, hourOf(receivedAt)];
     if (reading.tally.hour !== null && receivedHour > reading.tally.hour) audits.push(...runningAudit(reading));
     // field by field: a spread takes half a microsecond
-    readRound(reading, { seq, roundId, hundredths, late, afterGap, verified, receivedHour });
+    readRound(reading, { seq, roundId, hundredths, late, afterGap, verified, receivedHour }, resets);
     if (late) continue;
     const color = bandOf(hundredths, bands);
     if (afterGap) {

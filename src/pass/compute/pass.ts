@@ -67,7 +67,7 @@ function learnPlaced(state: PassState, placed: Placed, { batch }: PassTime): Lea
   const { rounds } = placed.rows;
   if (rounds.length === 0 && batch !== "last") return null;
   const memories = copyMemories(state);
-  const audits = learnRounds(memories, state.model, state.table.bands, rounds);
+  const audits = learnRounds(memories, state.model, state.table, rounds);
   return { ...memories, audits, snapshot: batch === "more" ? null : dueSnapshot(state, placed.state.head, memories) };
 }
 

@@ -33,7 +33,7 @@ export function replay(stored: StoredState, from?: PassState): PassState {
   const added = rounds.filter(({ seq }) => seq > start.seq);
   checkRounds(stored, start, added);
   checkSets(stored);
-  learnRounds(start, start.model, table.bands, added);
+  learnRounds(start, start.model, table, added);
   const newest = stored.sets.find(({ cutoffSeq }) => cutoffSeq === head.setSeq);
   return {
     table,

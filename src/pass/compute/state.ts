@@ -5,7 +5,7 @@
 import type { PublishedReadingJson } from "../../forecasts/readings/reading-state.ts";
 import type { References } from "../../forecasts/accuracy/figures/references.ts";
 import type { Model } from "../../forecasts/model/model.ts";
-import type { AuditRow } from "../../forecasts/readings/house-audit.ts";
+import type { AuditRow, NumberReset } from "../../forecasts/readings/house-audit.ts";
 import type { ReadingMemory } from "../../forecasts/readings/reading-memory.ts";
 import type { Color } from "../../rounds/colors.ts";
 import type { FormatState } from "../../rounds/notices/format-watch.ts";
@@ -41,6 +41,8 @@ export interface TableFacts {
   bands: readonly Color[];
   /** The edge that the house declares; null if it declares none. */
   edge: number | null;
+  /** In the order in which they were made. */
+  resets: readonly NumberReset[];
 }
 
 /**

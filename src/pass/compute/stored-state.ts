@@ -23,6 +23,7 @@ function storedState(stored: StoredTable): StoredState {
       roundIds,
       bands,
       edge: settings.parse(stored.settings).house_edge ?? null,
+      resets: stored.resets,
     },
     version: stored.version,
     head: stored.head,

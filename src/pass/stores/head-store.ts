@@ -1,4 +1,5 @@
 import type { PublishedReadingJson } from "../../forecasts/readings/reading-state.ts";
+import type { NumberReset } from "../../forecasts/readings/house-audit.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { Fragment } from "../../db/statement.ts";
 import type { Color } from "../../rounds/colors.ts";
@@ -12,6 +13,7 @@ interface StoredHead {
   market: string;
   round_ids: "consecutive" | "opaque";
   settings: object;
+  resets: NumberReset[];
   bands: Color[];
   bad_responses: number;
   format_since: string | null;
@@ -54,7 +56,7 @@ interface StoredHead {
 export function listHeads(sql: Queryable, ids: readonly number[], lock: Fragment) {
   return sql<StoredHead[]>`
     select
-      h.table_id, t.house_id as house, t.game, t.market, t.round_ids, t.settings, p.bands,
+      h.table_id, t.house_id as house, t.game, t.market, t.round_ids, t.settings, p.bands, number_resets_of(h.table_id) as resets,
       f.bad_responses, f.format_since::text, r.reading,
       exists (select from payloads where table_id = h.table_id and state = 'unread') as has_unread,
       h.version, h.palette, h.model, h.pause_ms, h.last_seq, h.last_ordinal, h.newest_seq, h.newest_round_id,

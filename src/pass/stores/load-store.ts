@@ -1,4 +1,5 @@
 import type { PublishedReadingJson } from "../../forecasts/readings/reading-state.ts";
+import type { NumberReset } from "../../forecasts/readings/house-audit.ts";
 import type { Pipeline, Queryable, Transaction } from "../../db/client.ts";
 import type { Color } from "../../rounds/colors.ts";
 import type { FormatState } from "../../rounds/notices/format-watch.ts";
@@ -24,6 +25,7 @@ export interface StoredTable {
   roundIds: "consecutive" | "opaque";
   /** Entries of the houses file. */
   settings: object;
+  resets: readonly NumberReset[];
   bands: readonly Color[];
   version: bigint;
   head: HeadRow;
@@ -122,6 +124,7 @@ function tablesOf([heads, snapshots, replay, sets, settled, known, held, gaps, n
       market: row.market,
       roundIds: row.round_ids,
       settings: row.settings,
+      resets: row.resets,
       bands: row.bands,
       version: row.version,
       head: asHead(row),

@@ -253,7 +253,7 @@ async function learnSample(sql: Sql, load: Load): Promise<void> {
     verified: null,
     receivedAt: "2026-01-01T00:00:00.0000000Z",
   }));
-  learnRounds(memories, model, bands, sample);
+  learnRounds(memories, model, { bands, resets: [] }, sample);
   const { state, stateHash, reading, readingHash, refs } = snapshotOf(
     model,
     { model: name, lastOrdinal: 0n, lastSeq: 0n },

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { createModel } from "../../../src/forecasts/model/model.ts";
 import { factsOf, gapChance, streakChance, type Fact } from "../../../src/forecasts/readings/reading-facts.ts";
 import { readingFromText, readingToText } from "../../../src/forecasts/readings/reading-json.ts";
-import type { AuditRow } from "../../../src/forecasts/readings/house-audit.ts";
+import type { AuditRow, NumberReset } from "../../../src/forecasts/readings/house-audit.ts";
 import {
   auditOf,
   emptyReading,
@@ -19,7 +19,11 @@ const WEIGHTS = MODEL.parameters.priorWeights;
 const HOURS = ["2026-11-21T08:00:00.0000000Z", "2026-11-21T09:00:00.0000000Z", "2026-11-21T10:00:00.0000000Z"];
 
 /** Learns rounds in seq order; returns the audit row of every hour with rounds, as of its last round. */
-function readRounds(memory: ReadingMemory, given: Iterable<ReadRound>): AuditRow[] {
+function readRounds(
+  memory: ReadingMemory,
+  given: Iterable<ReadRound>,
+  resets: readonly NumberReset[] = [],
+): AuditRow[] {
   const rows = new Map<string, AuditRow>();
   const keep = () => {
     const row = auditOf(memory);
@@ -29,7 +33,7 @@ function readRounds(memory: ReadingMemory, given: Iterable<ReadRound>): AuditRow
   for (const round of given) {
     const { hour } = memory.tally;
     if (isTouched && hour !== null && round.receivedHour > hour) keep();
-    readRound(memory, round);
+    readRound(memory, round, resets);
     isTouched = true;
   }
   if (isTouched) keep();
@@ -135,6 +139,28 @@ describe("the audit of a table", () => {
     expect(memoryOf([...gapped, late, older]).audits.at(-1)).toMatchObject({ rounds: 5, missing: 2 });
     const above = { ...late, seq: 5n, roundId: "9" };
     expect(memoryOf([...gapped, late, above]).audits.at(-1)).toMatchObject({ rounds: 5, missing: 4 });
+  });
+
+  it("leaves out numbers above that of a reset, also if the table began with them", () => {
+    const given = (...ids: number[]) =>
+      ids.map((id, at) => ({
+        ...simple([150])[0]!,
+        seq: BigInt(at + 1),
+        roundId: String(id),
+        late: id < 9_000 && at < 5,
+      }));
+    const missingAfter = (all: ReadRound[], ...resets: NumberReset[]) =>
+      readRounds(emptyReading(MODEL, { consecutive: true }), all, resets).at(-1)?.missing;
+    const begun = [{ ...given(100)[0]!, late: false }, ...given(100, 9_001, 9_002, 101, 103, 104, 106).slice(1)];
+    expect(missingAfter(begun)).toBe(8_896);
+    expect(missingAfter(begun, { afterSeq: 5, number: "103", above: 2 })).toBe(2);
+    const wrong = given(9_001, 101, 102, 103, 104, 105, 107);
+    expect(missingAfter(wrong, { afterSeq: 5, number: "104", above: 1 })).toBe(1);
+    const twice = [
+      { afterSeq: 5, number: "200", above: 2 },
+      { afterSeq: 5, number: "103", above: 0 },
+    ];
+    expect(missingAfter(begun, ...twice)).toBe(2);
   });
 
   it("has one row for each hour with rounds, as of the last of them, and never goes back", () => {
