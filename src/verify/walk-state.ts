@@ -78,7 +78,14 @@ async function stateAtStart(tx: Transaction, table: VerifiedTable, purpose: Walk
     purpose,
     table,
     stored,
-    facts: { tableId, name, bands, edge, resets: table.resets, roundIds: consecutive ? "consecutive" : "opaque" },
+    facts: {
+      tableId,
+      name,
+      bands,
+      edge,
+      resets: table.resets.map((reset) => ({ ...reset, above: 0 })), // counted again
+      roundIds: consecutive ? "consecutive" : "opaque",
+    },
     before: FIRST_ROUND,
     newest: null,
     model,

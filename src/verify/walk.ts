@@ -5,6 +5,7 @@ import { see } from "../pass/compute/settle.ts";
 import { forecastIdOf } from "../forecasts/chain/forecast-id.ts";
 import { decodeState, modelOfState } from "../forecasts/model/state.ts";
 import type { AuditRow } from "../forecasts/readings/house-audit.ts";
+import { countAbove } from "../forecasts/readings/house-audit.ts";
 import { auditOf } from "../forecasts/readings/reading-memory.ts";
 import { checkEnd, checkSnapshot, headOf, missingRound } from "./check-end.ts";
 import { checkPublishedReading } from "./check-readings.ts";
@@ -105,7 +106,8 @@ function step(
   const wrongScore = settleRound(walk, round, scores);
   if (wrongScore !== null) return wrongScore;
   counts.scores += scores?.features.length ?? 0;
-  for (const row of learnRounds(walk.memories, walk.model, table, [round])) walk.audits.set(row.hour, row);
+  countAbove(walk.facts.resets, round);
+  for (const row of learnRounds(walk.memories, walk.model, walk.facts, [round])) walk.audits.set(row.hour, row);
   const wrongSet = set === null ? null : checkSet(walk, round, set);
   if (wrongSet !== null) return wrongSet;
   counts.forecasts += set?.features.length ?? 0;

@@ -156,6 +156,16 @@ it("leaves no number above it missing in the audit of the house, in passes and i
   expect(await missing()).toBe(1);
   expect(await sql`select above from number_resets where table_id = ${table.id}`).toEqual([{ above: 2 }, { above: 2 }]);
   expect((await verify(sql, { tableId: table.id })).first_failure).toBeNull();
+  await sql.begin(async (tx) => {
+    await tx`set local session_replication_role = replica`;
+    await tx`update number_resets set above = above + 1 where table_id = ${table.id}`;
+  });
+  expect(await missing()).toBe(3);
+  expect((await verify(sql, { tableId: table.id })).first_failure).toMatchObject({
+    kind: "audit",
+    expected: "missing 1",
+    found: "missing 3",
+  });
 });
 
 it("lets callers see newer rounds before the wrong one, in a running process and in one that starts later", async () => {

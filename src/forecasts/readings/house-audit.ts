@@ -30,6 +30,8 @@ export interface AuditedRound {
   receivedHour: string;
 }
 
+const NUMBER = /^\d{1,18}$/;
+
 /** A decision of staff that the newest number of a table was wrong. */
 export interface NumberReset {
   /** The newest round then. */
@@ -72,7 +74,7 @@ export function emptyTally(): Tally {
  */
 export function tallyRound(tally: Tally, round: AuditedRound, resets: readonly NumberReset[]): void {
   for (const reset of resets) if (reset.afterSeq === Number(tally.seq)) leaveOutNumbers(tally, reset);
-  const number = /^\d{1,18}$/.test(round.roundId) ? BigInt(round.roundId) : null;
+  const number = NUMBER.test(round.roundId) ? BigInt(round.roundId) : null;
   if (tally.hour === null || round.receivedHour > tally.hour) tally.hour = round.receivedHour;
   tally.seq = round.seq;
   tally.rounds += 1;
@@ -85,6 +87,20 @@ export function tallyRound(tally: Tally, round: AuditedRound, resets: readonly N
   tally.within += 1;
   // a late round can be the newest: an imported history may end after the polled rounds
   if (tally.newest === null || number > tally.newest) tally.newest = number;
+}
+
+/**
+ * Counts a round, in seq order, in the `above` of later resets, which begins at 0: what a stored one must be, found from
+ * the rounds.
+ */
+export function countAbove(
+  resets: readonly NumberReset[],
+  { seq, roundId }: Pick<AuditedRound, "seq" | "roundId">,
+): void {
+  const later = resets.filter(({ afterSeq }) => afterSeq >= Number(seq));
+  if (later.length === 0 || !NUMBER.test(roundId)) return;
+  const first = later.find(({ number }) => BigInt(roundId) > BigInt(number));
+  if (first !== undefined) first.above += 1; // later resets leave out what an earlier one left out
 }
 
 /** Leaves out the numbers above that of a reset. */
