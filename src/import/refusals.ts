@@ -18,7 +18,7 @@ export interface RefusedLines {
   refused: RefusedLine[];
   /** All of them, listed or not. */
   refusedCount: number;
-  /** The most frequent reason first. */
+  /** The most frequent reason first; at most `MOST_KINDS`, and one for all others. */
   refusedKinds: RefusedKind[];
 }
 
@@ -31,6 +31,9 @@ export interface Refusals {
 
 /** Lines that are listed of each reason; 120 bytes each. */
 export const MOST_LISTED = 10_000;
+/** Kinds of reasons; if a reason varies from line to line, memory must not grow with them. */
+const MOST_KINDS = 1_000;
+const OTHERS = "other reasons";
 /** Example lines of each reason. */
 const MOST_EXAMPLES = 3;
 
@@ -39,7 +42,8 @@ export function createRefusals(): Refusals {
   const kinds = new Map<string, { count: number; listed: RefusedLine[] }>();
   return {
     add(line, reason) {
-      const name = kindOf(reason);
+      const own = kindOf(reason);
+      const name = kinds.has(own) || kinds.size < MOST_KINDS ? own : OTHERS;
       const kind = kinds.get(name) ?? { count: 0, listed: [] };
       kinds.set(name, kind);
       kind.count += 1;

@@ -6,7 +6,7 @@ import { notesOf, summaryLines, summaryOf } from "../../src/cli/import/report.ts
 import { timesOf, type DateOrder } from "../../src/cli/import/times.ts";
 import { multiplierShape, multipliersOf, type DecimalMark } from "../../src/cli/import/values.ts";
 import * as moments from "../../src/cli/time-argument.ts";
-import { createRefusals, type RefusedLine, type RefusedLines } from "../../src/import/refusals.ts";
+import { createRefusals, MOST_LISTED, type RefusedLine, type RefusedLines } from "../../src/import/refusals.ts";
 import { emptySurvey } from "../../src/import/survey.ts";
 import { readRow } from "../../src/import/row.ts";
 import type { StagedRow } from "../../src/import/store.ts";
@@ -57,7 +57,7 @@ describe("a time of a file", () => {
     expect(iso("3/4/2024 10:00", null, "month_first")).toBe("2024-03-04T10:00:00Z");
     expect(iso("3/4/2024 10:00", null, "day_first")).toBe("2024-04-03T10:00:00Z");
     expect(read("3/4/2024 10:00")).toEqual({
-      reason: 'expected to know which is the month in "3/4/2024 10:00": say month_first or day_first (--dates)',
+      reason: 'expected a date whose month is known (--dates month_first or day_first), found "3/4/2024 10:00"',
     });
   });
 
@@ -253,6 +253,32 @@ describe("refused lines", () => {
       { reason: "the proof fails", count: 2, lines: [3, 8] },
       { reason: "expected 1.00 or more", count: 1, lines: [2] },
     ]);
+  });
+
+  it("are one kind when the month of each date is unknown", () => {
+    const read = timesOf({ zone: null, dates: "auto" });
+    const refused = Array.from({ length: 20_000 }, (_, line) => {
+      const found = read(`3/4/2024 10:00:00.${String(line).padStart(5, "0")}`);
+      if (found === null || !("reason" in found)) throw new Error("the date is read");
+      return { line, reason: found.reason };
+    });
+    const list = listOf(refused);
+    expect(list).toMatchObject({ refusedCount: 20_000, refusedKinds: [{ count: 20_000, lines: [0, 1, 2] }] });
+    expect(list.refused).toHaveLength(MOST_LISTED);
+  });
+
+  it("are of at most a thousand kinds, then of one for all others", () => {
+    const refused = Array.from({ length: 20_000 }, (_, line) => ({ line, reason: `reason ${line}` }));
+    const { refusedCount, refusedKinds, refused: listed } = listOf(refused);
+    expect(refusedCount).toBe(20_000);
+    expect(refusedKinds).toHaveLength(1_001);
+    expect(refusedKinds[0]).toEqual({
+      reason: "other reasons",
+      count: 19_000,
+      lines: [1_000, 1_001, 1_002],
+      example: "reason 1000",
+    });
+    expect(listed).toHaveLength(1_000 + MOST_LISTED);
   });
 });
 

@@ -54,7 +54,7 @@ function fromDate(text: string, dates: DateOrder): string | { reason: string } |
   const order = dates === "auto" ? asWritten : dates;
   if (order === "auto") {
     return {
-      reason: `expected to know which is the month in ${describe(text)}: say month_first or day_first (--dates)`,
+      reason: `expected a date whose month is known (--dates month_first or day_first), found ${describe(text)}`,
     };
   }
   const [month, day] = order === "month_first" ? [first, second] : [second, first];
