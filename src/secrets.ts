@@ -29,9 +29,9 @@ const SUSPICIONS = [
 
 /** Secrets inside texts: the pattern and its replacement. */
 const IN_TEXT: readonly (readonly [RegExp, string])[] = [
-  // user and password, or a token, before the host of a URL, which follows the last @
-  [/(?<=:\/\/)([^/?#\s:"\\]*):[^/?#\s]*@/g, "$1:***@"],
-  [/(?<=:\/\/)[^/?#\s:"\\]{16,}@/g, `${HIDDEN}@`],
+  // user and password, or a token, before the host of a URL, which follows the last @; ? and # may be left unescaped
+  [/(?<=:\/\/)([^/\s:"\\]*):[^/\s]*@/g, "$1:***@"],
+  [/(?<=:\/\/)[^/\s:"\\]{16,}@/g, `${HIDDEN}@`],
   [/rh_live_[0-9A-Za-z]+/g, `rh_live_${HIDDEN}`],
   [/\b(bearer|basic)\s+[\w.~+/=-]{4,}/gi, `$1 ${HIDDEN}`],
   // query parameters, header lines, and JSON inside a text

@@ -27,6 +27,8 @@ describe("[LOGS][V16] what is logged", () => {
     expect(withoutPassword("redis://:hunter2@cache:6379")).toBe("redis://:***@cache:6379");
     expect(withoutPassword("postgres://db/x")).toBe("postgres://db/x");
     expect(withoutPassword("postgres://app:p@ss@db:5432/x?a=b@c")).toBe("postgres://app:***@db:5432/x?a=b@c");
+    expect(withoutPassword("redis://default:1#s@h:6379")).toBe("redis://default:***@h:6379");
+    expect(withoutPassword("redis://default:1?s@h:6379/0?a=b@c")).toBe("redis://default:***@h:6379/0?a=b@c");
     expect(withoutPassword("redis+sentinel://:a@b/main?sentinel_password=hunter2")).toBe(
       "redis+sentinel://:***@b/main?sentinel_password=[redacted]",
     );
@@ -52,6 +54,9 @@ describe("[LOGS][V16] what is logged", () => {
     ["the message", (log) => log.info(`asked with authorization: Bearer ${SECRET}`)],
     ["a URL with a user", (log) => log.info({ url: `redis://default:${SECRET}@cache:6379/0` }, "x")],
     ["a URL with a password that has an @", (log) => log.info(`redis://default:a@${SECRET}@cache:6379/0 is away`)],
+    ["a URL with a password that has a #", (log) => log.info(`redis://default:1#${SECRET}@cache:6379/0 is away`)],
+    ["a URL with a password that has a ?", (log) => log.info({ url: `redis://default:1?${SECRET}@cache:6379` }, "x")],
+    ["a URL with a token that has a # for a user", (log) => log.info(`cloned https://1#${SECRET}0123@example.com/x`)],
     ["a URL with a token for a user", (log) => log.info(`cloned https://${SECRET}0123@example.com/x`)],
     ["a parameter of a URL", (log) => log.info({ url: `https://house.example/rounds?a=1&api_key=${SECRET}&b=2` }, "x")],
     ["JSON in a text", (log) => log.info({ body: JSON.stringify({ password: SECRET }) }, "x")],

@@ -55,5 +55,5 @@ function textOf(settings: Settings, name: keyof Settings): string | null {
   // amounts are the only such settings
   if (typeof value === "bigint") return usd(value);
   const text = Array.isArray(value) ? value.join(", ") : String(value);
-  return text === "" ? null : text.replaceAll(/(\/\/)[^/?#\s]+@/g, "$1…@");
+  return text === "" ? null : text.replaceAll(/(\/\/)[^/\s]+@/g, "$1…@");
 }

@@ -179,7 +179,7 @@ describe("the page of settings", () => {
       OTEL_EXPORTER_OTLP_ENDPOINT: "http://user:pass@collector:4318",
       OPS_REQUIRE_TWO_FACTOR: "1",
       MAIL_FROM: "Rounds <hello@example.com>",
-      LOG_WITNESSES: `${WITNESS} https://user:p@ss@a.example/w,${WITNESS} https://b.example`,
+      LOG_WITNESSES: `${WITNESS} https://user:p@s#s?@a.example/w,${WITNESS} https://b.example`,
     };
     const all = new Map(
       listSettingsInForce(loadSettings(env), env).flatMap(({ settings }) =>
