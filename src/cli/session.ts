@@ -5,7 +5,7 @@ import { identityOf } from "../db/facts.ts";
 import { requireSession } from "../db/connections/pooler.ts";
 import { withConnections } from "../db/with-connections.ts";
 import { readRunFile, type RunFacts } from "../embedded/run-file.ts";
-import { UsageError } from "../errors.ts";
+import { reasonOf, UsageError } from "../errors.ts";
 import { withoutPassword } from "../log.ts";
 import { say } from "./output.ts";
 
@@ -60,9 +60,9 @@ export async function withDatabase<Result>(
   const found = await findServers();
   const { settings, databaseUrl } = found;
   if (databaseUrl === undefined) throw new Error(missingText("DATABASE_URL", found));
-  const directUrl = await findDirectUrl(settings, databaseUrl);
-  await requireDatabase(directUrl);
   const patient = options.patient === true;
+  const directUrl = await findDirectUrl(settings, databaseUrl, { needsPooler: !patient });
+  await requireDatabase(directUrl);
   // the pooler decides the statement timeout, so long statements bypass it
   return withConnections(
     patient ? directUrl : databaseUrl,
@@ -83,16 +83,23 @@ export function requireRedis(found: Found): string {
 }
 
 /**
- * The URL without a pooler: DATABASE_DIRECT_URL, else DATABASE_URL.
+ * The URL without a pooler: DATABASE_DIRECT_URL, else DATABASE_URL. Without `needsPooler` a database that cannot be reached
+ * causes only a warning.
  * @throws UsageError if the two lead to different databases, Error if one cannot be reached.
  */
 export async function findDirectUrl(
   { DATABASE_DIRECT_URL: directUrl }: Settings,
   databaseUrl: string,
+  { needsPooler = true } = {},
 ): Promise<string> {
-  const problem = directUrl === undefined ? null : await findOtherDatabase(databaseUrl, directUrl);
+  if (directUrl === undefined) return databaseUrl;
+  const problem = await findOtherDatabase(databaseUrl, directUrl).catch((error: unknown) => {
+    if (needsPooler) throw error;
+    say(`DATABASE_DIRECT_URL is not compared with DATABASE_URL: ${reasonOf(error)}`);
+    return null;
+  });
   if (problem !== null) throw new UsageError(`DATABASE_DIRECT_URL: ${problem}`);
-  return directUrl ?? databaseUrl;
+  return directUrl;
 }
 
 /** How the database of DATABASE_DIRECT_URL differs from the one of DATABASE_URL; null if they are the same. */

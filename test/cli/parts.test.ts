@@ -72,6 +72,38 @@ describe("api and worker apart", () => {
     }
   });
 
+  it("what bypasses the pooler runs while the pooler is away; what needs it does not start", async () => {
+    const { DATABASE_URL: direct = "" } = env;
+    const away = { ...env, DATABASE_URL: "postgres://127.0.0.1:1/x", DATABASE_DIRECT_URL: direct };
+    for (const args of [["migrate"], ["ledger", "check"]]) {
+      const { code, stderr } = await roundhouse(args, { env: away });
+      expect([args, code, stderr]).toEqual([
+        args,
+        0,
+        expect.stringContaining(
+          "DATABASE_DIRECT_URL is not compared with DATABASE_URL: the database postgres://127.0.0.1:1/x cannot be used",
+        ),
+      ]);
+    }
+    for (const args of [["api"], ["worker"], ["account", "list"]]) {
+      const { code, stderr } = await roundhouse(args, { env: { ...away, DATA_DIR: await makeFolder() } });
+      expect([args, code, stderr]).toEqual([
+        args,
+        1,
+        expect.stringContaining("postgres://127.0.0.1:1/x cannot be used"),
+      ]);
+    }
+    const other = await createDatabase();
+    try {
+      for (const args of [["migrate"], ["ledger", "check"]]) {
+        const { code, stderr } = await roundhouse(args, { env: { ...env, DATABASE_DIRECT_URL: other.url } });
+        expect([args, code, stderr]).toEqual([args, 2, expect.stringContaining("DATABASE_DIRECT_URL: expected")]);
+      }
+    } finally {
+      await other.drop();
+    }
+  }, 60_000);
+
   it("an API serves while it drains, reports it in /readyz, and closes its connections; a second SIGTERM ends the drain", async () => {
     const place = { ...env, DATA_DIR: await makeFolder() };
     const api = startRoundhouse(["api", "--json"], { env: { ...place, DRAIN_SECONDS: "300" } });

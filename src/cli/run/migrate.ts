@@ -18,7 +18,7 @@ export function migrateCommand(): Command {
     .action(async ({ dryRun, json }: { dryRun: boolean; json: boolean }) => {
       const settings = loadSettings();
       const { DATABASE_URL } = requireVariables(settings, ["DATABASE_URL"]);
-      const url = await findDirectUrl(settings, DATABASE_URL);
+      const url = await findDirectUrl(settings, DATABASE_URL, { needsPooler: false });
       const names = await reaching(url, async () => {
         await requireSession(url);
         if (!dryRun) return migrate(url, say);
