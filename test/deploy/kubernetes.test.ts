@@ -23,17 +23,23 @@ const pods = z.looseObject({
           z.looseObject({
             image: z.string(),
             securityContext: z.looseObject({}),
-            env: z.array(z.looseObject({ name: z.string() })).default([]),
+            env: z.array(z.looseObject({ name: z.string(), value: z.string().default("") })).default([]),
+          }),
+        ),
+        volumes: z.array(
+          z.looseObject({
+            secret: z.looseObject({ items: z.array(z.looseObject({ path: z.string() })).default([]) }).optional(),
           }),
         ),
       }),
     }),
   }),
 });
-const containers = objects.flatMap((object) => {
+const podSpecs = objects.flatMap((object) => {
   const pod = pods.safeParse(object);
-  return pod.success ? pod.data.spec.template.spec.containers : [];
+  return pod.success ? [pod.data.spec.template.spec] : [];
 });
+const containers = podSpecs.flatMap((spec) => spec.containers);
 
 /** Checks an object against Kubernetes' schema of its kind. @throws the schema's error. */
 async function validate(object: unknown): Promise<void> {
@@ -69,11 +75,23 @@ describe("the manifests of Kubernetes", () => {
     }
   });
 
-  it("give AUTH_SECRET to what sends mails, whose links are encrypted with it", () => {
+  it("give AUTH_SECRET and the one before it to what sends mails, whose links are encrypted with them", () => {
     const mailing = containers
       .map(({ env }) => env.map(({ name }) => name))
       .filter((env) => env.includes("SMTP_URL_FILE"));
     expect(mailing).toHaveLength(2);
-    for (const env of mailing) expect(env).toContain("AUTH_SECRET_FILE");
+    for (const env of mailing)
+      expect(env).toEqual(expect.arrayContaining(["AUTH_SECRET_FILE", "AUTH_SECRET_PREVIOUS_FILE"]));
+  });
+
+  it("mount exactly the files that the settings name, all of which deploy/secrets.sh makes", () => {
+    const script = readFileSync(join(FOLDER, "../secrets.sh"), "utf8");
+    const folder = "/run/secrets/roundhouse/";
+    for (const { containers: own, volumes } of podSpecs) {
+      const mounted = volumes.flatMap(({ secret }) => secret?.items ?? []).map(({ path }) => path);
+      const files = own.flatMap(({ env }) => env.filter(({ value }) => value.startsWith(folder)));
+      expect(files.map(({ value }) => value.slice(folder.length)).toSorted()).toEqual(mounted.toSorted());
+      for (const name of mounted) expect(script).toMatch(new RegExp(`\\b${name}\\b`));
+    }
   });
 });
