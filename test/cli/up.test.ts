@@ -181,6 +181,7 @@ describe("a start on given servers", () => {
     expect(answer.status).toBe(200);
     expect(running.output.stdout).toContain("demo-simulated: simulated rounds, with errors on purpose.");
     expect(running.output.stdout).toContain("Ctrl-C stops everything.");
+    expect(running.output.stdout).toContain("works until this stops or another `up` starts on its database)");
 
     const ready = { url: new URL(url).origin, api_key: value };
     const checks = { postgres: true, redis: true, migrations: true, polling: true };

@@ -55,6 +55,8 @@ export function upCommand(): Command {
 interface Started {
   url: string;
   key: string;
+  /** When the key ends; another start on the same database revokes it too. */
+  keyEnd: string;
   /** A link that signs the local operator in, once; null if other machines can reach us. */
   opsLink: string | null;
   /** Whether mails are printed here because there is no mail server. */
@@ -81,7 +83,9 @@ async function start(life: Life, settings: Settings, log: Log): Promise<Started>
   await saveRunFile(setup, { startedAt, url, demoUrl: working.demo.url(), key });
   await firstRounds(serving.api, serving.checks, life.ending);
   const opsLink = servesThisMachineAlone(settings) ? await localLink(database.ownSql, url) : null;
-  return { url, key, opsLink, printsMails: mustPrintMails(settings), houses };
+  const keyEnd =
+    settings.DATABASE_URL === undefined ? "this stops" : "this stops or another `up` starts on its database";
+  return { url, key, keyEnd, opsLink, printsMails: mustPrintMails(settings), houses };
 }
 
 async function migrateDatabase({ life, directUrl, log }: Setup): Promise<void> {
@@ -136,7 +140,7 @@ async function firstRounds(api: Api, { polling }: Checks, ending: AbortSignal): 
   }
 }
 
-async function greet({ url, key, opsLink, printsMails, houses }: Started): Promise<void> {
+async function greet({ url, key, keyEnd, opsLink, printsMails, houses }: Started): Promise<void> {
   const simulated = houses.filter(({ settings }) => settings.simulated && settings.enabled);
   const demos = houses.filter(({ settings }) => settings.demo && !settings.simulated && settings.enabled);
   const names = (some: HouseEntry[]) => some.map(({ settings }) => settings.id).join(", ");
@@ -149,7 +153,7 @@ async function greet({ url, key, opsLink, printsMails, houses }: Started): Promi
       : `  operate   ${paint.bold(opsLink)}\n            (signs you in, once, within an hour; ${url}/ops prints another)`,
     `  console   ${paint.bold(`${url}/console`)}  (where callers sign up, top up, buy and make keys)`,
     ...(printsMails ? ["            (mails to them, with their links, are printed here: SMTP_URL is not set)"] : []),
-    `  demo key  ${paint.bold(key)}  (all houses; works until this stops)`,
+    `  demo key  ${paint.bold(key)}  (all houses; works until ${keyEnd})`,
     "",
     `  curl -H "X-Api-Key: ${key}" ${url}/api/v1/games`,
     "",
