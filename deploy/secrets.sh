@@ -4,6 +4,7 @@
 #   deploy/secrets.sh            makes what is missing
 #   deploy/secrets.sh NAME       lets every part use the database NAME, after a restore into it
 #
+# URLs of PostgreSQL and Redis are written again, unless they lead to servers of your own.
 # A password is changed by emptying its file and running this again. Optional secrets are made empty, which counts as not
 # set. The folder is the owner's alone; a file is readable by all, since a container reads it as another user.
 set -eu
@@ -17,6 +18,13 @@ keep() { # name, text: writes it if the file is missing or empty
   chmod 444 "secrets/$1"
 }
 put() { rm -f "secrets/$1"; keep "$1" "$2"; }
+put_url() { # name, text, our server: another server in the file was set by the operator, as after a failover
+  if [ -s "secrets/$1" ] && ! grep -q "@$3" "secrets/$1"; then
+    echo "secrets/$1 leads to another server and was kept: check that it is still right"
+  else
+    put "$1" "$2"
+  fi
+}
 random() { od -An -tx1 -N32 /dev/urandom | tr -d ' \n'; }
 secret() { cat "secrets/$1"; }
 
@@ -33,8 +41,8 @@ if [ $# -gt 0 ]; then
   put database_name "$1"
 fi
 url() { printf 'postgres://%s:%s@postgres:5432/%s' "$1" "$(secret "$2")" "$(secret database_name)"; }
-put database_url "$(url roundhouse postgres_password)"
-put database_url_api "$(url roundhouse_api_login postgres_api_password)"
-put database_url_worker "$(url roundhouse_worker_login postgres_worker_password)"
-put redis_url "redis://:$(secret redis_password)@redis:6379"
+put_url database_url "$(url roundhouse postgres_password)" postgres:5432/
+put_url database_url_api "$(url roundhouse_api_login postgres_api_password)" postgres:5432/
+put_url database_url_worker "$(url roundhouse_worker_login postgres_worker_password)" postgres:5432/
+put_url redis_url "redis://:$(secret redis_password)@redis:6379" redis:6379
 echo "secrets/ is ready; the database is $(secret database_name)"

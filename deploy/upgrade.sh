@@ -3,11 +3,12 @@
 #
 #   deploy/upgrade.sh VERSION      # the image roundhouse:VERSION, such as deploy/build.sh makes
 #
-# Migrations run first; old processes go on with the newer schema. ROUNDHOUSE_VERSION is kept in .env.
+# Missing secrets are made and migrations run first; old processes go on with the newer schema. ROUNDHOUSE_VERSION is kept in .env.
 set -eu
 cd "$(dirname "$0")/.."
 version=${1:?usage: deploy/upgrade.sh VERSION}
 docker image inspect "roundhouse:$version" > /dev/null || { echo "expected an image roundhouse:$version; build or load it first" >&2; exit 2; }
+deploy/secrets.sh # a new version may need files that the previous one did not; what is there stays
 touch .env
 { grep -v '^ROUNDHOUSE_VERSION=' .env || true; echo "ROUNDHOUSE_VERSION=$version"; } > .env.next
 mv .env.next .env

@@ -1,0 +1,62 @@
+import { execFile } from "node:child_process";
+import { chmod, cp, mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "roundhouse-deploy-"));
+  await cp(join(import.meta.dirname, "../../deploy"), join(folder, "deploy"), { recursive: true });
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+/** Runs a script of `deploy`; returns what it prints. */
+async function script(file: string, ...args: string[]): Promise<string> {
+  const env = { PATH: `${join(folder, "bin")}:${process.env["PATH"]}` };
+  return (await promisify(execFile)(join(folder, "deploy", file), args, { env })).stdout;
+}
+const secret = (name: string) => readFile(join(folder, "secrets", name), "utf8");
+const setSecret = async (name: string, text: string) => {
+  await rm(join(folder, "secrets", name), { force: true });
+  await writeFile(join(folder, "secrets", name), text);
+};
+
+describe("deploy/secrets.sh", () => {
+  it("keeps what is there, and makes what is missing", async () => {
+    await script("secrets.sh");
+    const before = await secret("database_url");
+    await setSecret("smtp_url", "smtp://mail.example");
+    await rm(join(folder, "secrets/staff_webhook_url"));
+    expect(await script("secrets.sh")).toBe("secrets/ is ready; the database is roundhouse\n");
+    expect([await secret("database_url"), await secret("smtp_url"), await secret("staff_webhook_url")]).toEqual([
+      before,
+      "smtp://mail.example",
+      "",
+    ]);
+  });
+
+  it("keeps URLs that lead to another server, and reports them", async () => {
+    await script("secrets.sh");
+    await setSecret("database_url_api", "postgres://api@promoted:5432/roundhouse");
+    expect(await script("secrets.sh")).toContain("secrets/database_url_api leads to another server and was kept");
+    expect(await secret("database_url_api")).toBe("postgres://api@promoted:5432/roundhouse");
+  });
+});
+
+describe("deploy/upgrade.sh", () => {
+  it("makes secrets that the new version needs before it migrates", async () => {
+    await script("secrets.sh");
+    const added = ["database_read_url", "staff_webhook_url"].map((name) => join(folder, "secrets", name));
+    for (const file of added) await rm(file);
+    // a docker that refuses, as Compose does, to mount a file that is missing
+    await mkdir(join(folder, "bin"));
+    const docker = join(folder, "bin/docker");
+    await writeFile(docker, `#!/bin/sh\ncase $* in *migrate) cat ${added.join(" ")} ;; esac\n`);
+    await chmod(docker, 0o755);
+    await script("upgrade.sh", "1.2.3");
+    for (const file of added) expect((await stat(file)).size).toBe(0);
+    expect(await readFile(join(folder, ".env"), "utf8")).toBe("ROUNDHOUSE_VERSION=1.2.3\n");
+  });
+});
