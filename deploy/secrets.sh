@@ -39,6 +39,10 @@ keep database_name roundhouse
 if [ $# -gt 0 ]; then
   case $1 in *[!a-z0-9_]* | "" | [!a-z]*) echo "expected a name of small letters, digits and _, found $1" >&2; exit 2 ;; esac
   put database_name "$1"
+  if [ -s secrets/database_read_url ]; then
+    rm -f secrets/database_read_url && : > secrets/database_read_url && chmod 644 secrets/database_read_url
+    echo "secrets/database_read_url is empty now, since its replica has another database; set it when a replica of $1 exists"
+  fi
 fi
 url() { printf 'postgres://%s:%s@postgres:5432/%s' "$1" "$(secret "$2")" "$(secret database_name)"; }
 put_url database_url "$(url roundhouse postgres_password)" postgres:5432/

@@ -37,6 +37,19 @@ describe("deploy/secrets.sh", () => {
     ]);
   });
 
+  it("empties database_read_url when the database changes, since its replica has the former one", async () => {
+    await script("secrets.sh");
+    await setSecret("database_read_url", "postgres://api@replica:5432/roundhouse");
+    await script("secrets.sh");
+    expect(await secret("database_read_url")).not.toBe("");
+    expect(await script("secrets.sh", "fresh")).toContain("secrets/database_read_url is empty now");
+    expect([await secret("database_read_url"), await secret("database_url")]).toEqual([
+      "",
+      expect.stringMatching(/@postgres:5432\/fresh$/),
+    ]);
+    expect(await script("secrets.sh", "fresh")).not.toContain("database_read_url");
+  });
+
   it("keeps URLs that lead to another server, and reports them", async () => {
     await script("secrets.sh");
     await setSecret("database_url_api", "postgres://api@promoted:5432/roundhouse");
