@@ -137,21 +137,32 @@ create table restores (
 comment on table restores is 'restored backups; accounts and deposit addresses that were given out after one are not given out again';
 comment on column restores.next_address_index is 'no deposit address with a lower index is given out any more';
 
--- 19 addresses: most wallets look for money up to 20 unused addresses after the last used one.
-create function skip_lost_identifiers(addresses integer default 19, accounts integer default 1000) returns void
+-- 19 addresses: most wallets look for money up to 20 addresses after the last one that was paid to.
+create function skip_lost_identifiers(addresses integer default 19, accounts integer default 1000) returns integer
 language plpgsql
 set search_path = public, pg_temp
 as $$
+declare
+  next_index integer;
 begin
   perform setval('accounts_id_seq', s.last_value + skip_lost_identifiers.accounts) from accounts_id_seq s;
   insert into restores (next_address_index)
     select greatest(
       (select coalesce(max(d.address_index) + 1, 0) from deposit_addresses d),
       (select coalesce(max(r.next_address_index), 0) from restores r)
-    ) + addresses;
+    ) + addresses
+    returning next_address_index into next_index;
+  return next_index - coalesce(
+    (
+      select max(a.address_index)
+      from deposit_addresses a
+      where exists (select from chain_deposits d where d.account_id = a.account_id and d.state <> 'orphaned')
+    ),
+    -1
+  );
 end $$;
 comment on function skip_lost_identifiers is
-  'skips the account ids and deposit addresses that may have been given out after the backup that was restored';
+  'skips the account ids and deposit addresses that may have been given out after the backup that was restored; returns how many addresses after the newest one with a deposit a wallet must search to find the next one';
 revoke execute on function skip_lost_identifiers(integer, integer) from public;
 
 create table audit_log (

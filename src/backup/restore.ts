@@ -20,7 +20,8 @@ export type RestoreProgress = (table: string, done: number, of: number) => void;
 /**
  * Writes what a backup holds into a database that has the schema of the backup and nothing in it: all of it or, where
  * anything goes wrong, nothing. Foreign keys are checked of every row. Account ids and deposit addresses that may have
- * been given out after the backup are skipped.
+ * been given out after the backup are skipped. Returns how many addresses after the newest one with a deposit a wallet
+ * must search to find the next one.
  * @throws the signal's reason where it is aborted; Error where the file is damaged or does not fit the schema.
  */
 export async function restoreRows(
@@ -32,8 +33,8 @@ export async function restoreRows(
     signal,
     progress,
   }: { header: BackupHeader; rows: number; signal: AbortSignal; progress: RestoreProgress },
-): Promise<void> {
-  await allOrNothing(sql, async (tx) => {
+): Promise<number> {
+  return allOrNothing(sql, async (tx) => {
     const tables = await listTables(tx);
     await emptyTables(tx, tables, header.days);
     const left = new Map(tables.map(({ name, columns }) => [name, columns]));
@@ -62,8 +63,9 @@ export async function restoreRows(
       throw error;
     }
     if (left.size > 0) throw new Error(`the schema has tables that the backup lacks: ${[...left.keys()].join(", ")}`);
-    await skipLostIdentifiers(tx);
+    const walletGap = await skipLostIdentifiers(tx);
     await enableTriggers(tx);
+    return walletGap;
   });
 }
 

@@ -44,11 +44,12 @@ export async function createDatabase(sql: Sql, name: string): Promise<boolean> {
 }
 
 /** Does all of a restore or none of it. */
-export async function allOrNothing(sql: Sql, work: (tx: Transaction) => Promise<void>): Promise<void> {
-  await sql.begin(async (tx) => {
+export async function allOrNothing<Result>(sql: Sql, work: (tx: Transaction) => Promise<Result>): Promise<Result> {
+  const { result } = await sql.begin(async (tx) => {
     await setText(tx);
-    await work(tx);
+    return { result: await work(tx) };
   });
+  return result;
 }
 
 async function setText(tx: Transaction): Promise<void> {
@@ -163,9 +164,14 @@ export async function setSequence(tx: Transaction, { name, value, isUsed }: Sequ
   await tx`select setval(${name}::text::regclass, ${value}::bigint, ${isUsed})`;
 }
 
-/** Skips the account ids and deposit addresses that may have been given out after the backup. */
-export async function skipLostIdentifiers(tx: Transaction): Promise<void> {
-  await tx`select skip_lost_identifiers()`;
+/**
+ * Skips the account ids and deposit addresses that may have been given out after the backup. Returns how many addresses
+ * after the newest one with a deposit a wallet must search to find the next one.
+ */
+export async function skipLostIdentifiers(tx: Transaction): Promise<number> {
+  const [row] = await tx<{ gap: number }[]>`select skip_lost_identifiers() as gap`;
+  if (row === undefined) throw new Error("expected one row of skip_lost_identifiers, found none");
+  return row.gap;
 }
 
 /** What prevents a restore; null if the database is empty, or has a schema and no data. */

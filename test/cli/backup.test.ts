@@ -196,6 +196,41 @@ describe("a backup", () => {
     });
   });
 
+  test("of a restored database is restored with the number of addresses that a wallet must search", async () => {
+    const { sql } = world;
+    const [unfunded, funded] = [await newAccount(sql), await newAccount(sql)];
+    for (const [{ id }, state] of [
+      [funded, "below_min"],
+      [await newAccount(sql), "orphaned"],
+    ] as const) {
+      const hash = `0x${String(id).padStart(64, "0")}`;
+      await sql`
+        insert into chain_deposits (
+          chain_id, tx_hash, position, account_id, token, sender, units, micros, rest_units, block_number, block_hash,
+          log_index, state
+        )
+        values (
+          1, ${hash}, 0, ${id}, '0x1', ${`0x${"1".repeat(40)}`}, 1, 1, 0, 1, ${hash}, 0, ${state}
+        )`;
+    }
+    const restore = async (from: string) => {
+      const file = join(await makeFolder(), "b.sql.gz");
+      await within(from, (source) =>
+        writeBackup(source, file, { version: VERSION, signal: NO_SIGNAL, progress: () => undefined }),
+      );
+      const url = await emptyDatabase();
+      return { url, ...(await roundhouse(["restore", "--from", file, "--into", url, "--no-verify", "--json"])) };
+    };
+    const first = await restore(world.url);
+    expect(JSON.parse(first.stdout)).toMatchObject({ wallet_gap: 21 });
+    expect(first.stderr).toContain("21 addresses beyond the newest one with a deposit");
+    const second = await restore(first.url);
+    expect(JSON.parse(second.stdout)).toMatchObject({ wallet_gap: 40 });
+    await within(second.url, async (restored) => {
+      expect((await newAccount(restored)).index).toBe(unfunded.index + 1 + 40);
+    });
+  });
+
   test("is of one moment while others write, and contains nothing later", async () => {
     const file = join(await makeFolder(), "b.sql.gz");
     const [before] = await world.sql.unsafe<{ n: number }[]>(ROUNDS);

@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { Command } from "commander";
 import { type AuditFailure, verifyAudit } from "../../audit/verify.ts";
 import { checkBackup } from "../../backup/read.ts";
-import { restoreRows } from "../../backup/restore.ts";
+import { restoreRows, type RestoreProgress } from "../../backup/restore.ts";
 import { createDatabase, findInTheWay, listMigrations } from "../../backup/store.ts";
 import { loadSettings, type Settings } from "../../config/environment.ts";
 import type { Sql } from "../../db/client.ts";
@@ -22,6 +22,9 @@ import { listenForInterruption } from "../interruption.ts";
 import { print, printJson, say } from "../output.ts";
 import { progressBar, type Progress } from "../progress.ts";
 import { reaching } from "../session.ts";
+
+/** How many addresses after the last one that was paid to most wallets search (BIP 44). */
+const USUAL_WALLET_GAP = 20;
 
 interface Given {
   from: string;
@@ -118,9 +121,10 @@ async function restore(url: string, { from, verify: checks, json }: Given, signa
   await withConnections(url, { name: "restore", max: 2, use: "bulk" }, async (sql) => {
     await reaching(url, () => refuseUsed(sql, url, header.migrations));
     await migrate(url, say, { upTo: header.migrations });
-    await restoreRows(sql, file, { header, rows: end.rows, signal, progress: (...state) => progress.show(...state) });
+    const show: RestoreProgress = (...state) => progress.show(...state);
+    const walletGap = await restoreRows(sql, file, { header, rows: end.rows, signal, progress: show });
     await migrate(url, say);
-    const facts = { file, snapshot_at: header.snapshot_at, rows: end.rows };
+    const facts = { file, snapshot_at: header.snapshot_at, rows: end.rows, wallet_gap: walletGap };
     await audited(
       sql,
       () => Promise.resolve(),
@@ -128,6 +132,11 @@ async function restore(url: string, { from, verify: checks, json }: Given, signa
     );
     const found = checks ? await unlessStopped(check(sql, url, progress), signal) : null;
     progress.end();
+    if (walletGap > USUAL_WALLET_GAP) {
+      say(
+        `the next USDT address is ${walletGap} addresses beyond the newest one with a deposit, and most wallets search ${USUAL_WALLET_GAP}: if you accept USDT, raise the wallet's gap limit well above ${walletGap}`,
+      );
+    }
     const ok = found === null || found.ok;
     await (json ? printJson({ ok, ...facts, verify: found }) : print(sentence(facts, found)));
     if (!ok) process.exitCode = 1;
