@@ -181,22 +181,32 @@ describe("a deposit on a chain that is not configured any more", () => {
   it.each<[string, Partial<UsdtWorld["usdt"]["chain"]>]>([
     ["another chain", { id: 56n }],
     ["another token", { token: "0x55d398326f99059fF775485246999027B3197955" }],
-  ])("is reported while %s is configured, pending or below the minimum", async (_, other) => {
-    const { sql, chain, usdt } = world;
-    const { id, address } = await world.account();
-    await chain.transfer(address, 2_000_000n);
-    await settle();
-    await chain.transfer(address, 12_500_000n);
-    await settle(1);
-    expect(await states(id)).toEqual(["below_min", "pending"]);
-    const changed = { ...usdt, chain: { ...usdt.chain, ...other } };
-    const reported = (await findUsdtProblems(sql, changed)).map(({ text }) => text).join();
-    expect(reported).toContain(`14.50 USD on chain ${usdt.chain.id} (token ${usdt.chain.token.toLowerCase()})`);
-    expect(await findUsdtProblems(sql, usdt)).toEqual([]);
-    expect(await settle()).toMatchObject({ credited: 1 });
-    expect(await world.turn({ USDT_MIN: "1" })).toMatchObject({ credited: 1 });
-    expect(await findUsdtProblems(sql, changed)).toEqual([]);
-  });
+  ])(
+    "is reported while %s is configured, if it is pending or those of its address reach the minimum",
+    async (_, other) => {
+      const { sql, chain, usdt } = world;
+      const { id, address } = await world.account();
+      const { id: dusted, address: dustedAddress } = await world.account();
+      await chain.transfer(address, 2_000_000n);
+      await chain.transfer(dustedAddress, 1n);
+      await settle();
+      await chain.transfer(address, 12_500_000n);
+      await settle(1);
+      expect(await states(id)).toEqual(["below_min", "pending"]);
+      expect(await states(dusted)).toEqual(["below_min"]);
+      const changed = { ...usdt, chain: { ...usdt.chain, ...other } };
+      const reported = async (minMicros: bigint) =>
+        (await findUsdtProblems(sql, { ...changed, minMicros })).map(({ text }) => text.replace(/ cannot.*$/, ""));
+      const where = `on chain ${usdt.chain.id} (token ${usdt.chain.token.toLowerCase()})`;
+      expect(await reported(usdt.minMicros)).toEqual([`1 deposit of 12.50 USD ${where}`]);
+      expect(await reported(2_000_000n)).toEqual([`2 deposits, together 14.50 USD ${where}`]);
+      expect(await findUsdtProblems(sql, usdt)).toEqual([]);
+      expect(await settle()).toMatchObject({ credited: 1 });
+      expect(await reported(usdt.minMicros)).toEqual([]);
+      expect(await world.turn({ USDT_MIN: "1" })).toMatchObject({ credited: 1 });
+      expect(await reported(1_000_000n)).toEqual([]);
+    },
+  );
 });
 
 describe("a reorganisation", () => {

@@ -46,18 +46,31 @@ function listDisputed(sql: Queryable, { chain }: Usdt) {
     limit 20`;
 }
 
-/** Returns the number and total of deposits that are not credited, for each chain and token that were configured before. */
-function sumStranded(sql: Queryable, { chain }: Usdt) {
+/**
+ * Returns the number and total of deposits that are not credited, for each chain and token that were configured before.
+ * Small ones count once those of an address reach the minimum: anybody can send dust, which nothing would ever credit.
+ */
+function sumStranded(sql: Queryable, { chain, minMicros }: Usdt) {
   return sql<{ chainId: bigint; token: string; n: number; micros: bigint }[]>`
+    with waiting as (
+      select
+        chain_id,
+        token,
+        count(*) as n,
+        sum(micros) as micros
+      from chain_deposits
+      where state in ('pending', 'below_min')
+        and micros > 0
+        and (chain_id, token) <> (${chain.id}::bigint, ${chain.token.toLowerCase()}::text)
+      group by chain_id, token, account_id, state
+      having state = 'pending' or sum(micros) >= ${minMicros}
+    )
     select
       chain_id as "chainId",
       token,
-      count(*)::integer as n,
+      sum(n)::integer as n,
       sum(micros)::bigint as micros
-    from chain_deposits
-    where state in ('pending', 'below_min')
-      and micros > 0
-      and (chain_id, token) <> (${chain.id}::bigint, ${chain.token.toLowerCase()}::text)
+    from waiting
     group by chain_id, token
     order by chain_id, token`;
 }

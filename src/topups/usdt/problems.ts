@@ -68,7 +68,7 @@ export function strandedProblem(
   const what = n === 1 ? `1 deposit of ${amount} USD` : `${n} deposits, together ${amount} USD`;
   return {
     subject: `chain ${chainId} ${token}`,
-    text: `${what} on ${chainOfId(chainId).name} (token ${token}) cannot be credited while ${now.name} (token ${now.token}) is configured: set USDT_CHAIN and USDT_RPC_URLS back until they are credited, with a lower USDT_MIN for those below the minimum`,
+    text: `${what} on ${chainOfId(chainId).name} (token ${token}) cannot be credited while ${now.name} (token ${now.token}) is configured: set USDT_CHAIN and USDT_RPC_URLS back until they are credited or found to be below the minimum`,
   };
 }
 
