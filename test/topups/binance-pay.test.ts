@@ -6,6 +6,7 @@ import { binancePayOrderPage, binancePayPage } from "../../src/console/top-up/bi
 import { notifySurface } from "../../src/console/top-up/notify.ts";
 import { checkLedger } from "../../src/ledger/check.ts";
 import * as answers from "../../src/topups/binance-pay/responses.ts";
+import { mayBeOurs } from "../../src/topups/binance-pay/notice.ts";
 import { findPaymentAppProblems } from "../../src/topups/binance-pay/problem-store.ts";
 import { configuredMethods } from "../../src/topups/methods.ts";
 import { eventually } from "../support/eventually.ts";
@@ -348,11 +349,34 @@ describe("[WEBHOOK] a notice", () => {
     for (let n = 0; n < 2; n += 1) expect((await world.send(world.provider.notice(unknown)))[0]).toBe(200);
     expect(await world.work()).toEqual({});
     expect(await findPaymentAppProblems(world.sql, true)).toEqual([
-      { subject: "unknown order 1", text: expect.stringMatching(/the order 1 was paid, which is unknown here/) },
+      { subject: "unknown orders, newest 1", text: expect.stringMatching(/an order was paid .* unknown here.*: 1;/) },
+    ]);
+    for (let n = 2; n <= 7; n += 1) await world.send(world.provider.notice({ ...unknown, prepayId: String(n) }));
+    expect(await findPaymentAppProblems(world.sql, true)).toEqual([
+      {
+        subject: "unknown orders, newest 7",
+        text: expect.stringMatching(/7 orders were paid .*: 7, 6, 5, 4, 3 and 2 more; .* RH, .* another shop/),
+      },
     ]);
     await world.sql`update payment_app_unknown_orders set seen_at = now() - interval '8 days'`;
     expect(await troubles()).toEqual([]);
   });
+
+  it.each([
+    ["another shop of the merchant", "9825382937292", 0],
+    ["us, as after a restore,", `RH${"2".repeat(20)}1`, 1],
+  ])("of an unknown order that was made by %s raises as many alerts: its number is %s", async (_, number, count) => {
+    await world.sql`truncate payment_app_unknown_orders`;
+    const unknown = { ...order, prepayId: "8", status: "PAID", merchantTradeNo: number };
+    expect((await world.send(world.provider.notice(unknown)))[0]).toBe(200);
+    expect(await troubles()).toHaveLength(count);
+    await world.sql`truncate payment_app_unknown_orders`;
+  });
+
+  it.each([undefined, null, 7, "no JSON", "7", "{}", "null", '{"merchantTradeNo":7}'])(
+    "may be of our order if it has no trade number: %j",
+    (data) => expect(mayBeOurs(data)).toBe(true),
+  );
 
   it("of a key that is new makes the worker ask for the keys, at most every five minutes", async () => {
     await world.sql`delete from payment_app_certificates`;

@@ -1,15 +1,13 @@
-import { randomInt } from "node:crypto";
 import { lockAccount } from "../../callers/store.ts";
 import type { Transaction } from "../../db/client.ts";
 import { usd } from "../../money.ts";
 import { countExpected, saveTopup } from "../topup-store.ts";
 import { ORDER_MICROS } from "./method.ts";
 import { saveNewOrder } from "./order-store.ts";
+import { makeOrderReference } from "./trade-no.ts";
 
 /** Open orders per account: more come from a script, or from a lost user. */
 const MOST_WAITING = 5;
-/** Digits and capitals that are not easily confused. */
-const SYMBOLS = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ";
 
 /** The result of requesting an order. */
 export type Begun = { ok: true; topupId: bigint } | { ok: false; reason: string };
@@ -33,7 +31,7 @@ export async function beginOrder(
       reason: `you have ${MOST_WAITING} orders that are not paid yet; pay one of them, or wait until they end`,
     };
   }
-  const reference = `RH${Array.from({ length: 20 }, () => SYMBOLS[randomInt(SYMBOLS.length)]).join("")}`;
+  const reference = makeOrderReference();
   const topupId = await saveTopup(tx, { accountId, method: "binance-pay", reference, amountMicros: micros });
   if (topupId === null) throw new Error(`the reference ${reference} was drawn twice`);
   await saveNewOrder(tx, { topupId, tradeNo: `${reference}0`, micros });

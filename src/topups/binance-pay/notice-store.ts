@@ -84,11 +84,11 @@ export type TakenNotice = "taken" | "already-paid" | "unknown-order" | "too-old"
 /**
  * Accepts a notification if it is at most `windowSeconds` older or newer than the database clock and its nonce is new,
  * and schedules an immediate query of its order. The nonce and the schedule are written together. A payment of an
- * unknown order is stored for an alert.
+ * unknown order that we may have made is stored for an alert.
  */
 export async function takeNotice(
   sql: Sql,
-  notice: { timestampMs: number; nonce: string; prepayId: string; isPayment: boolean },
+  notice: { timestampMs: number; nonce: string; prepayId: string; isOurPayment: boolean },
   windowSeconds: number,
 ): Promise<TakenNotice> {
   return sql.begin(async (tx) => {
@@ -112,7 +112,7 @@ export async function takeNotice(
       from payment_app_orders
       where prepay_id = ${notice.prepayId}`;
     if (known.count > 0) return "already-paid";
-    if (notice.isPayment) {
+    if (notice.isOurPayment) {
       await tx`
         insert into payment_app_unknown_orders (prepay_id)
         values (${notice.prepayId})

@@ -3,6 +3,7 @@ import type { Sql } from "../../db/client.ts";
 import type { Log } from "../../log.ts";
 import { findPublicKey, takeNotice } from "./notice-store.ts";
 import { isSignedWith } from "./sign.ts";
+import { isOurTradeNo } from "./trade-no.ts";
 
 /** The accepted age of a notification, or time ahead, by the database clock. */
 const WINDOW_SECONDS = 300;
@@ -14,13 +15,17 @@ const header = z.object({
   signature: z.string().regex(/^[A-Za-z0-9+/]{40,1400}={0,2}$/),
 });
 
+const order = z.object({ merchantTradeNo: z.string() });
+
 /**
- * The fields that we read. `bizIdStr` is the payment app's id of the order, a text because it exceeds safe integers.
+ * The fields that we read. `bizIdStr` is the payment app's id of the order, a text because it exceeds safe integers;
+ * `data` is JSON in a text.
  */
 const content = z.object({
   bizType: z.string().max(40),
   bizIdStr: z.string().regex(/^[A-Za-z0-9]{1,64}$/),
   bizStatus: z.string().max(40),
+  data: z.unknown().optional(),
 });
 
 /** A notification as received: header names in lower case, the body's exact bytes. */
@@ -57,9 +62,10 @@ export async function acceptNotice(sql: Sql, log: Log, { headers, body }: RawNot
     return refuse(log, 401, "the signature does not fit");
   const notice = readNotice(body);
   if (notice === null) return refuse(log, 400, "expected JSON with bizType, bizIdStr and bizStatus");
-  const { bizType, bizIdStr: prepayId, bizStatus } = notice;
-  const isPayment = bizStatus === "PAY_SUCCESS";
-  const taken = await takeNotice(sql, { timestampMs: Number(timestamp), nonce, prepayId, isPayment }, WINDOW_SECONDS);
+  const { bizType, bizIdStr: prepayId, bizStatus, data } = notice;
+  const isOurPayment = bizStatus === "PAY_SUCCESS" && mayBeOurs(data);
+  const hint = { timestampMs: Number(timestamp), nonce, prepayId, isOurPayment };
+  const taken = await takeNotice(sql, hint, WINDOW_SECONDS);
   if (taken === "too-old") return refuse(log, 401, `the time is more than ${WINDOW_SECONDS / 60} minutes from ours`);
   if (taken === "seen") return refuse(log, 409, "the nonce came before");
   const text =
@@ -68,6 +74,15 @@ export async function acceptNotice(sql: Sql, log: Log, { headers, body }: RawNot
       : "Binance Pay sent a notice of an order that is not open here";
   log.info({ bizType, bizStatus, prepayId, taken }, text);
   return { status: 200, body: { returnCode: "SUCCESS", returnMessage: null } };
+}
+
+/** Whether the order of a notification may be ours: it has a trade number of our form, or none. */
+export function mayBeOurs(data: unknown): boolean {
+  try {
+    return isOurTradeNo(order.parse(JSON.parse(String(data))).merchantTradeNo);
+  } catch {
+    return true;
+  }
 }
 
 /** Parses the body of a notification; null if it is not valid. */

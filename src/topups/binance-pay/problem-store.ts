@@ -11,9 +11,9 @@ const GIVEN_UP_MINUTES = 60;
 const KEYS_DAYS = 2;
 /** How long fetching them fails before it is reported. */
 const KEYS_FAILING_MINUTES = 5;
-/** How long, and how many, payments of unknown orders are reported. */
+/** How long payments of unknown orders are reported, and how many are named. */
 const UNKNOWN_DAYS = 7;
-const MOST_UNKNOWN = 100;
+const NAMED_UNKNOWN = 5;
 
 /** A problem, as an alert shows it. */
 interface Problem {
@@ -65,14 +65,26 @@ export async function findPaymentAppProblems(sql: Queryable, isConfigured: boole
 }
 
 async function findUnknownOrders(sql: Queryable): Promise<Problem[]> {
-  const orders = await sql<{ prepayId: string; at: string }[]>`
-    select prepay_id as "prepayId", utc_text(seen_at) as at
+  const orders = await sql<{ prepayId: string; at: string; n: number }[]>`
+    select
+      prepay_id as "prepayId",
+      utc_text(seen_at) as at,
+      (count(*) over ())::integer as n
     from payment_app_unknown_orders
     where seen_at > clock_timestamp() - make_interval(days => ${UNKNOWN_DAYS})
-    order by seen_at
-    limit ${MOST_UNKNOWN}`;
-  return orders.map(({ prepayId, at }) => ({
-    subject: `unknown order ${prepayId}`,
-    text: `Binance Pay reported at ${at} that the order ${prepayId} was paid, which is unknown here, as after a restore: find it in the merchant's portal, then enter what was paid at /ops/bank`,
-  }));
+    order by seen_at desc, prepay_id
+    limit ${NAMED_UNKNOWN}`;
+  const [newest] = orders;
+  if (newest === undefined) return [];
+  const { prepayId, at, n } = newest;
+  const more = n > orders.length ? ` and ${n - orders.length} more` : "";
+  const paid = `${n === 1 ? "an order was" : `${n} orders were`} paid that ${n === 1 ? "is" : "are"} unknown here`;
+  const names = `${orders.map((order) => order.prepayId).join(", ")}${more}`;
+  // the text of an open alert does not change: a later order opens another one
+  return [
+    {
+      subject: `unknown orders, newest ${prepayId}`,
+      text: `Binance Pay reported that ${paid}, as after a restore, the last one at ${at}: ${names}; find each in the merchant's portal: if its merchant order number begins with RH, enter what was paid at /ops/bank, else another shop of the merchant made it`,
+    },
+  ];
 }
