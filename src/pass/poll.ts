@@ -23,7 +23,7 @@ export interface SavedPoll {
   circuit: EndedPoll["lease"]["circuit"]["state"];
   /** Milliseconds until the shard may be polled again, 0 = at its next poll. */
   waitMs: number;
-  /** Milliseconds for which the house asked to be left alone. */
+  /** Milliseconds until any of its shards may be polled again, see PollSummary. */
   houseWaitMs: number;
 }
 
@@ -59,7 +59,7 @@ export async function savePoll(passes: Passes, poll: Poll, signal: AbortSignal):
     results: taken.map(({ result }) => result),
     circuit: end?.next?.circuit.state ?? poll.lease.circuit.state,
     waitMs: end?.next?.waitMs ?? 0,
-    houseWaitMs: end?.next?.houseWaitMs ?? 0,
+    houseWaitMs: end?.summary.houseWaitMs ?? 0,
   };
 }
 

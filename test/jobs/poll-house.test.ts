@@ -465,6 +465,27 @@ describe("a house that responds badly", () => {
     expect(leases.map(({ shard }) => shard)).toEqual([0, 1, 2]);
   });
 
+  test.each([
+    ["asks us to wait", { "retry-after": "900" }],
+    ["responds 429 without a time", {}],
+  ])("that %s for one of its tables is still polled in its other shards", async (_, headers) => {
+    await applyHouses(sql, [alpha(101)]);
+    for (let n = 0; n < 101; n += 1) house.on(`/${n}`, respondWith(page(9)));
+    house.on("/5", respondWith("", headers, 429));
+    await poll();
+    expect((await poll()).counts).toEqual({ skipped: 1 });
+    expect((await poll({ shard: 1 })).counts).toMatchObject({ payloads: 1 });
+  });
+
+  test("that responds 429 without a time to one shard is still polled in the others", async () => {
+    await applyHouses(sql, [alpha(101)]);
+    for (let n = 0; n < 100; n += 1) house.on(`/${n}`, respondWith("", {}, 429));
+    house.on("/100", respondWith(page(9)));
+    await poll();
+    expect((await poll()).counts).toEqual({ skipped: 1 });
+    expect((await poll({ shard: 1 })).counts).toMatchObject({ payloads: 1 });
+  });
+
   test("does not delay another house", async () => {
     const quick = await startBadHouse();
     quick.on("/rounds", respondWith(page(9)));

@@ -48,7 +48,6 @@ export const NEW_CIRCUIT: Circuit = {
 
 /**
  * Returns the circuit after one more poll, and the milliseconds until the shard may be polled; 0 = at its next poll.
- * `houseWaitMs` of them hold for the whole house, because it asked for them.
  *
  * A 429 is no failure: the circuit stays as it is and the wait is the Retry-After, or doubles from 1 s to 15 min. `jitter`
  * is a random number in [0, 1): it spreads the waits of a house's shards, and of other clients that were refused at the
@@ -58,18 +57,18 @@ export function afterPoll(
   circuit: Circuit,
   outcome: PollOutcome,
   jitter: number,
-): { circuit: Circuit; waitMs: number; houseWaitMs: number } {
+): { circuit: Circuit; waitMs: number } {
   const askedMs = outcome.retryAfterMs ?? 0;
   if (outcome.kind === "throttled") {
     const ownMs =
       outcome.retryAfterMs === null ? growing(FIRST_THROTTLE_MS, circuit.throttledInRow, LAST_THROTTLE_MS, jitter) : 0;
     const waitMs = Math.max(askedMs, ownMs);
-    return { circuit: { ...circuit, throttledInRow: circuit.throttledInRow + 1 }, waitMs, houseWaitMs: waitMs };
+    return { circuit: { ...circuit, throttledInRow: circuit.throttledInRow + 1 }, waitMs };
   }
   if (outcome.kind === "good") {
     // a recovered house starts clean: its old failures would open the circuit again at the first new one
     const recent = circuit.state === "closed" ? remember(circuit.recent, "1") : "1";
-    return { circuit: { ...NEW_CIRCUIT, recent }, waitMs: askedMs, houseWaitMs: askedMs };
+    return { circuit: { ...NEW_CIRCUIT, recent }, waitMs: askedMs };
   }
   const failed: Circuit = {
     ...circuit,
@@ -77,13 +76,11 @@ export function afterPoll(
     recent: remember(circuit.recent, "0"),
     throttledInRow: 0,
   };
-  if (circuit.state === "closed" && !failsTooOften(failed))
-    return { circuit: failed, waitMs: askedMs, houseWaitMs: askedMs };
+  if (circuit.state === "closed" && !failsTooOften(failed)) return { circuit: failed, waitMs: askedMs };
   const waitMs = growing(FIRST_PROBE_MS, circuit.openedTimes, LAST_PROBE_MS, jitter);
   return {
     circuit: { ...failed, state: "open", openedTimes: circuit.openedTimes + 1 },
     waitMs: Math.max(askedMs, waitMs),
-    houseWaitMs: askedMs,
   };
 }
 

@@ -34,6 +34,11 @@ export interface PollSummary {
   /** Responses within each of {@link LATENCY_BOUNDS_MS}, and slower. */
   latency: number[];
   outcome: PollOutcome;
+  /**
+   * Milliseconds for which no shard of the house is polled, because it asked us to wait; 0 if any response was good, since
+   * a path may have a limit of its own.
+   */
+  houseWaitMs: number;
   /** The status of the poll: that of its newest failure or, without one, of its newest response. */
   status: number;
   /** The last error, or null. */
@@ -49,12 +54,14 @@ const LATENCY_BOUNDS_MS = [10, 25, 50, 100, 250, 500, 1000, 2500, 5000];
  */
 export function summarizePoll(asked: readonly RequestedTable[]): PollSummary {
   const statuses = new Map<number | "absent", number>();
+  const retryAfterMs = longestWait(asked);
   const summary: PollSummary = {
     requests: asked.filter((one) => one.isShared !== true).length,
     statuses,
     bytes: 0,
     latency: Array.from({ length: LATENCY_BOUNDS_MS.length + 1 }, () => 0),
-    outcome: { kind: outcomeOf(asked), retryAfterMs: longestWait(asked) },
+    outcome: { kind: outcomeOf(asked), retryAfterMs },
+    houseWaitMs: asked.some(isGood) ? 0 : (retryAfterMs ?? 0),
     status: 0,
     error: null,
   };

@@ -8,7 +8,7 @@ const throttled: PollOutcome = { kind: "throttled", retryAfterMs: null };
 const MIDDLE = 0.5;
 
 function run(outcomes: readonly PollOutcome[], circuit: Circuit = NEW_CIRCUIT) {
-  const first = { circuit, waitMs: 0, houseWaitMs: 0 };
+  const first = { circuit, waitMs: 0 };
   return outcomes.reduce((before, outcome) => afterPoll(before.circuit, outcome, MIDDLE), first);
 }
 const times = (count: number, ...outcomes: PollOutcome[]) => Array.from({ length: count }, () => outcomes).flat();
@@ -33,7 +33,7 @@ describe("a circuit", () => {
   test("closes with the first good probe and starts from zero", () => {
     const { circuit } = run(times(5, failed));
     const closed = { ...NEW_CIRCUIT, recent: "1" };
-    expect(afterPoll(probe(circuit), good, MIDDLE)).toEqual({ circuit: closed, waitMs: 0, houseWaitMs: 0 });
+    expect(afterPoll(probe(circuit), good, MIDDLE)).toEqual({ circuit: closed, waitMs: 0 });
   });
 
   test("waits twice as long after each failed probe, up to five minutes", () => {
@@ -55,13 +55,6 @@ describe("a circuit", () => {
   test("never probes earlier than the house asked for", () => {
     const { circuit } = run(times(4, failed));
     expect(afterPoll(circuit, { kind: "failed", retryAfterMs: 60_000 }, MIDDLE).waitMs).toBe(60_000);
-  });
-
-  test("makes the whole house wait as long as it asked, not for failures of one shard", () => {
-    const { circuit } = run(times(4, failed));
-    const after = (outcome: PollOutcome) => afterPoll(circuit, outcome, MIDDLE).houseWaitMs;
-    expect([failed, good, throttled].map(after)).toEqual([0, 0, 1_000]);
-    for (const kind of ["failed", "good", "throttled"] as const) expect(after({ kind, retryAfterMs: 500 })).toBe(500);
   });
 
   test("ignores requests to slow down, except for the wait", () => {
