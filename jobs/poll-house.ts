@@ -7,7 +7,9 @@ import { paceSchema, pollAt, pollsOf, timeOf, type Pace } from "../src/houses/po
 import { listMissingRuns } from "../src/houses/polling/polling-store.ts";
 import { listPollSchedules, loadHouse } from "../src/houses/store.ts";
 import { sleep } from "../src/abort.ts";
+import type { Sql } from "../src/db/client.ts";
 import { PermanentError, reasonOf } from "../src/errors.ts";
+import type { Log } from "../src/log.ts";
 import { afterCommit, countPasses } from "../src/pass/after-commit.ts";
 import { raiseDamageAlerts } from "../src/pass/damage.ts";
 import { endUnsavedPoll, LeaseLostError, savePoll, type SavedPoll } from "../src/pass/poll.ts";
@@ -147,14 +149,26 @@ async function poll(
     asked.map(({ tableId }) => tableId),
   );
   const { results, circuit, waitMs, houseWaitMs } = saved;
-  if (houseWaitMs > 0) await holdHouse(sql, id, houseWaitMs);
   const payloads = results.flatMap(({ rows }) => rows.payloads);
   follow(payloads.map(({ receivedAt }) => receivedAt));
   if (circuit !== lease.circuit.state) log.warn({ house: id, shard, circuit, waitMs }, `the circuit of ${id} changed`);
   const fill = async (gap: bigint) => enqueue(backfillGap, { gap: String(gap) });
   await afterCommit(id, results, { sql, log, published, fill });
+  if (houseWaitMs > 0) await holdShards(sql, log, id, houseWaitMs);
   if (payloads.some(({ state }) => state === "unread")) await enqueue(normalizeRounds, { house: id });
   return { ...countRequests(asked, payloads.length), ...countPasses(results) };
+}
+
+/** The poll is saved, and its own shard waits: a failure to suspend the others must not fail it. */
+async function holdShards(sql: Sql, log: Log, house: string, waitMs: number): Promise<void> {
+  try {
+    await holdHouse(sql, house, waitMs);
+  } catch (error) {
+    log.error(
+      { err: error, house, waitMs },
+      `the other shards of ${house} are not suspended for the time it asked: ${reasonOf(error)}`,
+    );
+  }
 }
 
 function countRequests(asked: readonly RequestedTable[], payloads: number): Counts {

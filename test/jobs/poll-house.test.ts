@@ -53,7 +53,7 @@ async function poll(
     env?: Record<string, string>;
     token?: string;
   } = {},
-): Promise<{ counts: Record<string, number>; enqueued: string[]; warnings: string[] }> {
+): Promise<{ counts: Record<string, number>; enqueued: string[]; warnings: string[]; errors: string[] }> {
   const { context, enqueued, lines } = testContext(sql, {
     passes,
     http,
@@ -64,7 +64,8 @@ async function poll(
   });
   const { house: id = "alpha", shard = 0, pace, from } = options;
   const counts = await pollHouse.run({ house: id, shard, pace, from }, context);
-  return { counts, enqueued, warnings: lines.flatMap(({ level, msg }) => (level === 40 ? [msg] : [])) };
+  const linesOf = (wanted: number) => lines.flatMap(({ level, msg }) => (level === wanted ? [msg] : []));
+  return { counts, enqueued, warnings: linesOf(40), errors: linesOf(50) };
 }
 
 async function bodies(): Promise<string[]> {
@@ -484,6 +485,22 @@ describe("a house that responds badly", () => {
     await poll();
     expect((await poll()).counts).toEqual({ skipped: 1 });
     expect((await poll({ shard: 1 })).counts).toMatchObject({ payloads: 1 });
+  });
+
+  test("by asking us to wait has its poll saved also if its other shards cannot be suspended", async () => {
+    await applyHouses(sql, [alpha(101)]);
+    for (let n = 0; n < 100; n += 1) house.on(`/${n}`, respondWith("", { "retry-after": "900" }, 429));
+    await sql.unsafe(`
+      create function refuse_hold() returns trigger language plpgsql as $$ begin raise exception 'no hold'; end $$;
+      create trigger refuse_hold before update on poll_leases for each row
+      when (new.shard = 1 and new.next_allowed_at > old.next_allowed_at) execute function refuse_hold()`);
+    try {
+      const { counts, errors } = await poll();
+      expect(counts).toMatchObject({ failed: counts["requests"] });
+      expect(errors).toEqual([expect.stringMatching(/^the other shards of alpha are not suspended .*no hold/)]);
+    } finally {
+      await sql.unsafe("drop trigger refuse_hold on poll_leases; drop function refuse_hold()");
+    }
   });
 
   test("does not delay another house", async () => {

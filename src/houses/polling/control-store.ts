@@ -77,8 +77,9 @@ export interface OpenCircuits {
 
 /**
  * Requests a house with an open circuit at its next poll: with `forget` the circuit is closed and its failures are
- * erased, else the next request is its probe, and if that fails the waits keep growing. Refused if no circuit is open:
- * a half-open one is being probed, and a house that sent Retry-After is not polled earlier.
+ * erased, else the next request is its probe, and if that fails the waits keep growing. On shards with an open circuit
+ * it also ends a wait that the house asked for. Refused if no circuit is open: a half-open one is being probed, and a
+ * Retry-After alone is respected.
  */
 export async function askHouseNow(
   tx: Transaction,
