@@ -7,7 +7,10 @@ const UNSIGNED_SECONDS = 20;
 /** Unread responses that are counted: a larger number would change no decision. */
 const MOST_COUNTED = 10_000;
 
-/** Lists houses whose responses are stored but not read, the oldest first: for the alert "backlog". */
+/**
+ * Lists houses whose responses are stored but not read, the oldest first: for the alert "backlog". Payloads with an error
+ * are of damaged tables, which have an alert of their own.
+ */
 export async function findUnreadBacklog(sql: Queryable): Promise<{ subject: string; text: string }[]> {
   const rows = await sql<{ house: string; n: number; since: string }[]>`
     select
@@ -18,6 +21,7 @@ export async function findUnreadBacklog(sql: Queryable): Promise<{ subject: stri
       select table_id, received_at
       from payloads
       where state = 'unread'
+        and error is null
       limit ${MOST_COUNTED}
     ) p
     join tables t on t.id = p.table_id

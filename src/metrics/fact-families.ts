@@ -100,10 +100,14 @@ function openItemFamilies(facts: DatabaseFacts | null): Family[] {
 function serverFamilies(facts: DatabaseFacts | null): Family[] {
   const server = facts?.server;
   return [
-    gauge("roundhouse_payloads_unread", "Payloads that normalize-rounds has not read.", one(server?.unreadPayloads)),
+    gauge(
+      "roundhouse_payloads_unread",
+      "Payloads that normalize-rounds has not read, without those of damaged tables.",
+      one(server?.unreadPayloads),
+    ),
     gauge(
       "roundhouse_payloads_oldest_unread_seconds",
-      "Age of the oldest unread payload; 0 if there is none.",
+      "Age of the oldest unread payload, without those of damaged tables; 0 if there is none.",
       one(server?.oldestUnread),
     ),
     gauge("roundhouse_forecasts_open", "Forecasts whose rounds are not played yet.", one(server?.openForecasts)),

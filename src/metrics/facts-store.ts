@@ -32,8 +32,9 @@ export interface DatabaseFacts {
 
 /** What there is one of. */
 export interface ServerFacts {
+  /** Unread payloads, without those that damaged tables keep. */
   unreadPayloads: number;
-  /** Age of the oldest unread payload; 0 if all are read. */
+  /** Age of the oldest of them; 0 if all are read. */
   oldestUnread: number;
   openForecasts: number;
   workers: number;
@@ -236,6 +237,7 @@ async function readServer(tx: Transaction): Promise<ServerFacts> {
         coalesce(extract(epoch from clock_timestamp() - min(received_at)), 0)::float8 as oldest
       from payloads
       where state = 'unread'
+        and error is null
     ) unread
     cross join (
       select count(*)::integer as workers, count(clock_problem)::integer as wrong

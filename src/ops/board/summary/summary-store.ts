@@ -2,7 +2,7 @@ import type { Queryable } from "../../../db/client.ts";
 
 /** What waits to be done, by this process or by staff. */
 export interface Waiting {
-  /** Age of the oldest response that was not parsed yet, in seconds; null if all were. */
+  /** Age of the oldest response that was not parsed yet, other than those of damaged tables, in seconds; null if all were. */
   backlogSeconds: number | null;
   /** Bank transfers and reversals that staff have to decide. */
   transfers: number;
@@ -17,6 +17,7 @@ export async function readWaiting(sql: Queryable): Promise<Waiting> {
         select extract(epoch from clock_timestamp() - min(received_at))::float8
         from payloads
         where state = 'unread'
+          and error is null
       ) as "backlogSeconds",
       (
         select count(*)::integer
