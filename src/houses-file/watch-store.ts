@@ -5,8 +5,9 @@ import type { Queryable } from "../db/client.ts";
  *
  * A house is one if it was polled at least `liveWindowSeconds` after its newest polled round (or after it was added,
  * changed or resumed, whichever is later) and none of its payloads waits to be read. Its polls decide and not the clock,
- * so that a stop of our own is never reported as a fault of the house. A damaged table, whose payloads are kept unread
- * with an error, is left out: the others decide.
+ * so that a stop of our own is never reported as a fault of the house. A damaged table keeps its payloads unread with an
+ * error, each only if it differs from the one before: within `liveWindowSeconds` of the newest poll they show that the
+ * house returns rounds, later the other tables decide.
  */
 export async function findOfflineHouses(
   sql: Queryable,
@@ -58,7 +59,7 @@ export async function findOfflineHouses(
         join payloads p on p.table_id = t.id
         where t.house_id = h.id
           and p.state = 'unread'
-          and p.error is null
+          and (p.error is null or p.received_at > polled.poll_at - ${liveWindowSeconds} * interval '1 second')
       )
     order by h.id`;
   return rows.map((row) => ({ subject: row.house, text: offlineText(row) }));

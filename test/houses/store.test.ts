@@ -41,6 +41,15 @@ const polledSecondsAfterRound = async (seconds: number) => {
       last_error_at = now() - interval '10 minutes' + ${seconds} * interval '1 second'`;
 };
 
+/** Keeps a payload of a damaged table, which was received so long before the newest poll. */
+const keepUnread = (market: string, secondsBeforePoll = 301) => sql`
+  insert into payloads (table_id, kind, requested_at, received_at, path, status, bytes, sha256, body, error)
+  select t.id, 'poll', at, at, '/', 200, 0, sha256(''), '', 'its head is damaged'
+  from tables t
+  join poll_leases l on l.house_id = t.house_id
+  cross join lateral (select l.last_poll_at - ${secondsBeforePoll} * interval '1 second' as at) s
+  where t.market = ${market}`;
+
 /** Changes the heads of all tables, or of those of a market, as a pass would. */
 async function moveHeads(change: Fragment, market: string | null = null, tx: Queryable = sql): Promise<void> {
   await tx`
@@ -418,14 +427,17 @@ describe("a house that is offline", () => {
     await applyHouses(sql, [houseEntry({ tables: [tableEntry(), tableEntry({ market: "other" })] })]);
     await sql`update houses set created_at = now() - interval '1 day', updated_at = now() - interval '1 day'`;
     await polledSecondsAfterRound(301);
-    const keepUnread = (market: string) => sql`
-      insert into payloads (table_id, kind, requested_at, received_at, path, status, bytes, sha256, body, error)
-      select id, 'poll', now(), now(), '/', 200, 0, sha256(''), '', 'its head is damaged'
-      from tables
-      where market = ${market}`;
     await keepUnread("other");
     expect(await findOfflineHouses(sql, 300)).toMatchObject([{ subject: "alpha" }]);
     await keepUnread("global");
+    expect(await findOfflineHouses(sql, 300)).toEqual([]);
+  });
+
+  test("is not one whose damaged table still receives new payloads, though its other table is quiet", async () => {
+    await applyHouses(sql, [houseEntry({ tables: [tableEntry(), tableEntry({ market: "other" })] })]);
+    await sql`update houses set created_at = now() - interval '1 day', updated_at = now() - interval '1 day'`;
+    await polledSecondsAfterRound(301);
+    await keepUnread("other", 299);
     expect(await findOfflineHouses(sql, 300)).toEqual([]);
   });
 
