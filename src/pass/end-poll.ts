@@ -21,11 +21,15 @@ export interface Poll {
 /** A response that has a pass, with its result, or that had nothing new. */
 type OfResponse = Pick<ReadOne, "received" | "response">;
 
+/** What became of the responses of a poll; `keptBytes` are of those that damaged tables stored. */
+interface Outcomes {
+  taken: readonly (OfResponse & { result: PassResult })[];
+  noted: readonly OfResponse[];
+  keptBytes: number;
+}
+
 /** The end of a poll from what became of its responses: its outcome, when the house may be polled again, and its feeds. */
-export function endOf(
-  { lease, asked, jitter }: Poll,
-  { taken, noted }: { taken: readonly (OfResponse & { result: PassResult })[]; noted: readonly OfResponse[] },
-): EndedPoll {
+export function endOf({ lease, asked, jitter }: Poll, { taken, noted, keptBytes }: Outcomes): EndedPoll {
   const refused = new Set(lease.tables.filter((table) => table.refused).map(({ tableId }) => tableId));
   const unreadable = new Set(
     taken.flatMap(({ received, response, result }) => {
@@ -36,7 +40,7 @@ export function endOf(
   );
   const summary = summarizePoll(asked.map((one) => (unreadable.has(one) ? { ...one, isUnreadable: true } : one)));
   const feeds = feedsOf(lease, [...taken, ...noted]);
-  const storedBytes = storedBytesOf(asked, [...taken, ...noted]);
+  const storedBytes = keptBytes + storedBytesOf([...taken, ...noted]);
   const end = { lease, asked, feeds, summary, storedBytes };
   if (asked.length === 0) return { ...end, next: null };
   const next = afterPoll(lease.circuit, summary.outcome, jitter);
@@ -46,16 +50,14 @@ export function endOf(
   return { ...end, summary: { ...summary, error }, next: { ...next, waitMs: Math.max(next.waitMs, waitMs) } };
 }
 
-/** The bytes of the bodies that are stored, each once. One without a result is of a damaged table, which keeps it unread. */
-function storedBytesOf(asked: readonly RequestedTable[], all: readonly OfResponse[]): number {
-  const byResponse = Map.groupBy(all, ({ received }) => received.asked.response);
-  let bytes = 0;
-  for (const response of new Set(asked.map((one) => one.response))) {
-    if (response.kind !== "response") continue;
-    const isRepeat = byResponse.get(response)?.every((one) => one.response.payload === null) ?? false;
-    if (!isRepeat) bytes += response.body.length;
-  }
-  return bytes;
+/** The bytes of the bodies that are stored with a pass; tables that share a response store its body once. */
+function storedBytesOf(all: readonly OfResponse[]): number {
+  const bytes = new Map(
+    all.flatMap(({ received, response: { payload } }) =>
+      payload === null ? [] : [[received.asked.response, payload.bytes] as const],
+    ),
+  );
+  return [...bytes.values()].reduce((sum, of) => sum + of, 0);
 }
 
 /**

@@ -46,13 +46,15 @@ export async function savePoll(passes: Passes, poll: Poll, signal: AbortSignal):
   const tables = await passes.countTables();
   const taken: ComputedPass[] = [];
   const noted: NotedOne[] = [];
-  let end = waves.length === 0 ? await writeEnd(passes, poll, { taken, noted }) : null;
+  let keptBytes = 0;
+  let end = waves.length === 0 ? await writeEnd(passes, poll, { taken, noted, keptBytes }) : null;
   for (const [at, wave] of waves.entries()) {
-    const before = at === waves.length - 1 ? { taken, noted } : null;
+    const before = at === waves.length - 1 ? { taken, noted, keptBytes } : null;
     const mayWait = at === 0 && mayPollWait(poll.house);
     const saved = await saveWave(passes, poll, { wave, tables, before, mayWait }, signal);
     taken.push(...saved.taken);
     noted.push(...saved.noted);
+    keptBytes += saved.keptBytes;
     end = saved.end ?? end;
   }
   return {
@@ -102,6 +104,8 @@ interface ComputedPass extends ReadOne {
 interface Processed {
   taken: readonly ComputedPass[];
   noted: readonly NotedOne[];
+  /** Bytes that damaged tables stored. */
+  keptBytes: number;
 }
 
 interface Wave {
@@ -123,14 +127,16 @@ async function saveWave(
   let mayIssue = true;
   let lookUpAll = false;
   let keep: unknown = null;
+  let keptBytes = 0; // of all tries: what one kept, the next finds as a repeat
   for (let tries = 1; ; tries += 1) {
     const all = await readWave(passes, poll, wave, { lookUpAll, issuedAt: timeOf(poll.lease).issuedAt, signal });
+    keptBytes += all.keptBytes;
     const circumstances = { tables, mayIssue, keep };
     try {
       return await write(passes, { ...all, mayWait: mayWait && tries === 1 }, async () => {
-        const { noted } = all;
         const taken = await computePasses(all.read, { ...timeOf(poll.lease), ...circumstances });
-        return { lease: poll.lease, taken, noted, end: before && endOf(poll, joined(before, { taken, noted })) };
+        const own = { taken, noted: all.noted, keptBytes };
+        return { ...own, lease: poll.lease, end: before && endOf(poll, joined(before, own)) };
       });
     } catch (error) {
       const refusal = refusalOf(error);
@@ -143,7 +149,7 @@ async function saveWave(
       if (tries === MOST_TRIES || isConnectionError(error) || !isOwnFault(error)) throw error;
       await loadStates(passes, tableIds);
       if (refusal === "moved") continue;
-      else if (wave.length > 1) return saveEach(passes, poll, { wave, tables, before }, signal);
+      else if (wave.length > 1) return saveEach(passes, poll, { wave, tables, before, keptBytes }, signal);
       else if (lookUpAll) keep = error;
       else lookUpAll = true;
     }
@@ -154,18 +160,22 @@ async function saveWave(
 async function saveEach(
   passes: Passes,
   poll: Poll,
-  { wave, tables, before }: Omit<Wave, "mayWait">,
+  { wave, tables, before, keptBytes }: Omit<Wave, "mayWait"> & { keptBytes: number },
   signal: AbortSignal,
 ): Promise<Processed & { end: EndedPoll | null }> {
   const one = { tables, before: null, mayWait: false };
-  let saved: Processed = { taken: [], noted: [] };
+  let saved: Processed = { taken: [], noted: [], keptBytes };
   for (const received of wave)
     saved = joined(saved, await saveWave(passes, poll, { ...one, wave: [received] }, signal));
   return { ...saved, end: before && (await writeEnd(passes, poll, joined(before, saved))) };
 }
 
 function joined(first: Processed, second: Processed): Processed {
-  return { taken: [...first.taken, ...second.taken], noted: [...first.noted, ...second.noted] };
+  return {
+    taken: [...first.taken, ...second.taken],
+    noted: [...first.noted, ...second.noted],
+    keptBytes: first.keptBytes + second.keptBytes,
+  };
 }
 
 /** The queue whose pausing leaves forecasts that ended unsettled. */
@@ -220,7 +230,7 @@ interface ToWrite extends Processed {
 /** Writes what is computed when its transaction begins, and then keeps the states after it. */
 async function write(
   { write: commit, states }: Passes,
-  { read, noted, mayWait }: ReadWave & { mayWait: boolean },
+  { read, noted, mayWait }: Pick<ReadWave, "read" | "noted"> & { mayWait: boolean },
   compute: () => ToWrite | Promise<ToWrite>,
 ): Promise<ToWrite> {
   let written = null as ToWrite | null;
@@ -262,6 +272,7 @@ async function writeEnd(passes: Passes, poll: Poll, processed: Processed): Promi
     lease: poll.lease,
     taken: [],
     noted: [],
+    keptBytes: 0,
     end,
   }));
   return end;

@@ -43,6 +43,8 @@ export interface NotedOne {
 export interface ReadWave {
   read: readonly ReadOne[];
   noted: readonly NotedOne[];
+  /** Bytes of the responses that were stored unread, of damaged tables. */
+  keptBytes: number;
 }
 
 /**
@@ -65,6 +67,7 @@ export async function readWave(
   }
   const read: ReadOne[] = [];
   const noted: NotedOne[] = [];
+  let keptBytes = 0;
   const slices = new Slices();
   for (const { received, leased, part, isAsBefore: isSamePart } of compared) {
     await slices.next();
@@ -80,7 +83,7 @@ export async function readWave(
     const before = cached ?? (await loadDropped(passes, asked.tableId));
     if (before === undefined) {
       // damaged, or the houses file was applied meanwhile, without the table
-      if (passes.damaged.has(asked.tableId)) await keepPayload(passes, received);
+      if (passes.damaged.has(asked.tableId)) keptBytes += await keepPayload(passes, received);
       continue;
     }
     const isRepeat = isAsBefore || isRepeated(received, before.head);
@@ -92,7 +95,7 @@ export async function readWave(
   }
   // a table alone shares its response with none, or is saved after others failed, which would parse it once per table
   if (wave.length > 1) for (const { body } of wave) if (body !== null) forgetParsed(body.bytes);
-  return { read, noted };
+  return { read, noted, keptBytes };
 }
 
 /** A response and what the table read last. */
@@ -214,14 +217,15 @@ function notedOf(
   return { version: state.version, respondedAt: requestedAt, before: state, isStored };
 }
 
-/** Stores the responses of a damaged table unread: they are read after the repair. */
-async function keepPayload({ pipeline, damaged }: Passes, received: Received): Promise<void> {
+/** Stores a response of a damaged table unread, to be read after the repair. Returns its bytes; 0 if it is a repeat. */
+async function keepPayload({ pipeline, damaged }: Passes, received: Received): Promise<number> {
   const payload = await payloadOf(received);
   const { tableId } = received.asked;
   const { reason = "" } = damaged.get(tableId) ?? {};
-  if (payload === null) return;
+  if (payload === null) return 0;
   const { requestedAt, receivedAt } = received;
-  await keepUnreadPayload(pipeline, tableId, { ...payload, requestedAt, receivedAt, error: reason });
+  const kept = { ...payload, requestedAt, receivedAt, error: reason };
+  return (await keepUnreadPayload(pipeline, tableId, kept)) ? payload.bytes : 0;
 }
 
 /** Null if it takes too long, as the first walk to the end of a long chain does. */

@@ -106,6 +106,17 @@ describe.each(DAMAGES)("%s that is damaged", (_, change) => {
   });
 });
 
+it("the response of a damaged table counts towards its daily limit when it is stored, not when it is repeated", async () => {
+  await damage((tx) => tx`update model_snapshots set refs = '[]' where table_id = ${damaged.id}`);
+  await sql`update poll_leases set bytes_today = 0`;
+  const passes = createPasses(pipeline);
+  for (let polls = 0; polls < 3; polls += 1) {
+    await poll(passes, 80);
+    const lengths = 2n * BigInt(page(80).length);
+    expect(await sql`select bytes_today from poll_leases`).toEqual([{ bytes_today: lengths }]);
+  }
+});
+
 it("a damaged table is named also if it was loaded several times before its first poll ended", async () => {
   await damage((tx) => tx`update model_snapshots set refs = '[]' where table_id = ${damaged.id}`);
   const passes = createPasses(pipeline);

@@ -312,6 +312,13 @@ describe("a damaged table among those with the same request", () => {
     });
   });
 
+  it("counts the bytes of its copy towards the daily limit", async () => {
+    await sql`update poll_leases set bytes_today = 0`;
+    await poll([4, 14, 24]);
+    const lengths = 2n * BigInt(listOf([4, 14, 24]).length);
+    expect(await sql`select bytes_today from poll_leases`).toEqual([{ bytes_today: lengths }]);
+  });
+
   it("is polled again by each worker after its repair, whichever polls it first", async () => {
     const other = createPasses(pipeline);
     await poll([4, 13, 23]);

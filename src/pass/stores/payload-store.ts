@@ -239,11 +239,11 @@ type KeptPayload = ReceivedPayload & { requestedAt: string; receivedAt: string; 
 
 /**
  * Stores a payload unread, unless it equals the newest one of its table, and then moves the head, so that no cached state
- * reads what arrives after it.
+ * reads what arrives after it. Returns whether it stored the payload.
  */
-export async function keepUnreadPayload(pipeline: Pipeline, tableId: number, payload: KeptPayload): Promise<void> {
+export async function keepUnreadPayload(pipeline: Pipeline, tableId: number, payload: KeptPayload): Promise<boolean> {
   const { path, status, contentType, bytes, sha256, body, requestedAt, receivedAt, error } = payload;
-  await pipeline`
+  const moved = await pipeline`
     with kept as (
       insert into payloads (
         table_id, received_at, kind, requested_at, path, status, content_type, bytes, sha256, body, state, error
@@ -265,5 +265,7 @@ export async function keepUnreadPayload(pipeline: Pipeline, tableId: number, pay
     update table_heads h
     set version = version + 1, changed_at = clock_timestamp()
     from kept
-    where h.table_id = kept.table_id`;
+    where h.table_id = kept.table_id
+    returning h.table_id`;
+  return moved.length > 0;
 }
