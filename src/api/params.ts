@@ -44,14 +44,13 @@ export const statusFilter = commaList(
   .meta({ description: "Only tables that have one of these statuses now.", examples: [["live"]] });
 
 /** A whole number from 1 in plain form: `1e3`, `+5` and `05` are refused. */
-export function wholeNumber(max: number, fallback: number) {
+export function wholeNumber(max: number) {
   const error = `expected a whole number from 1 to ${max}`;
   return z
     .string()
     .regex(/^(?:0|[1-9]\d{0,8})$/, { error })
     .transform(Number)
-    .pipe(z.int().min(1, { error }).max(max, { error }))
-    .default(fallback);
+    .pipe(z.int().min(1, { error }).max(max, { error }));
 }
 
 /**

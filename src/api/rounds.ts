@@ -1,5 +1,4 @@
 import { z } from "zod";
-import type { ApiError } from "../http/errors.ts";
 import { keepFragments, listContent } from "./fragments.ts";
 import { newestRounds } from "../published/held-rounds.ts";
 import { operation } from "./operation.ts";
@@ -19,25 +18,30 @@ export const rounds = operation({
   path: "/api/v1/rounds",
   params: z.strictObject({
     ...filters,
-    limit: wholeNumber(MOST_ROUNDS, USUAL_ROUNDS).meta({
-      description: `At most this many rounds of each table. The number of tables times the limit may be at most ${MOST_TEXT}.`,
-      examples: [5],
-    }),
+    limit: wholeNumber(MOST_ROUNDS)
+      .optional()
+      .meta({
+        default: USUAL_ROUNDS,
+        description: `At most this many rounds of each table. The number of tables times the limit may be at most ${MOST_TEXT}; the default is lower if it would be more.`,
+        examples: [5],
+      }),
   }),
   compose(chosen, { memory, plan }) {
-    const { limit } = chosen;
     const tables = selectTables(memory.tables, plan, chosen);
-    if (tables.length * limit > MOST_IN_RESPONSE) throw tooManyRounds(tables.length, limit);
+    const limit = limitOf(chosen.limit, tables.length);
     const fragments = tables.map((table) => roundsOf(table, { limit, status: memory.statusOf(table) }));
     return listContent(plan.name, "tables", fragments);
   },
 });
 
-function tooManyRounds(tables: number, limit: number): ApiError {
-  const found = `found ${limit} for each of ${tables.toLocaleString("en-US")} tables`;
+/** The rounds of each table. @throws ApiError if the requested limit is too large for so many tables */
+function limitOf(requested: number | undefined, tables: number): number {
   const fitting = Math.floor(MOST_IN_RESPONSE / tables);
+  if (requested === undefined) return Math.max(1, Math.min(USUAL_ROUNDS, fitting));
+  if (requested <= fitting) return requested;
+  const found = `found ${requested} for each of ${tables.toLocaleString("en-US")} tables`;
   const advice = fitting === 0 ? "choose fewer tables" : `choose fewer tables or a limit of at most ${fitting}`;
-  return invalidParameter("limit", `expected at most ${MOST_TEXT} rounds in a response, ${found}; ${advice}`);
+  throw invalidParameter("limit", `expected at most ${MOST_TEXT} rounds in a response, ${found}; ${advice}`);
 }
 
 const roundsOf = keepFragments(

@@ -10,7 +10,9 @@ const PATIENCE_MS = 600;
 const RETRY_AFTER_SECONDS = 5;
 /** The parameters of this path. */
 export const USAGE_PARAMS = z.strictObject({
-  days: wholeNumber(31, 1).meta({ description: "How many days to list, today first.", examples: [7] }),
+  days: wholeNumber(31)
+    .default(1)
+    .meta({ description: "How many days to list, today first.", examples: [7] }),
 });
 
 /**

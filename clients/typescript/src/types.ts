@@ -2103,7 +2103,7 @@ export interface operations {
                  */
                 market?: string[];
                 /**
-                 * @description At most this many rounds of each table. The number of tables times the limit may be at most 200,000.
+                 * @description At most this many rounds of each table. The number of tables times the limit may be at most 200,000; the default is lower if it would be more.
                  * @example 5
                  */
                 limit?: number;

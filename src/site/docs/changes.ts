@@ -5,6 +5,11 @@ import { sidebar } from "./sidebar.ts";
 /** Changes for callers, newest first. */
 export const CHANGES = [
   {
+    name: "rounds-limit",
+    date: "2026-11-27",
+    what: "A response of /rounds has at most 200,000 rounds, by tables and limit. A larger limit is refused with 400 invalid_parameter; without a limit each table has at most 20 rounds, or fewer if there are more than 10,000 tables.",
+  },
+  {
     name: "v1",
     date: "2026-11-22",
     what: "The first version: games, rounds, forecasts of the next color and of windows, readings, accuracy, usage.",
