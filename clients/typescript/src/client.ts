@@ -44,8 +44,8 @@ export interface ClientOptions {
   wait?: (seconds: number) => Promise<void>;
 }
 
-/** Unchecked checkpoints that are kept: those of three hours if the log grows every ten seconds. */
-const MOST_SEEN = 1_000;
+/** Unchecked checkpoints that are kept, each proven with about one request. */
+const MOST_SEEN = 100;
 
 /** What each call takes besides its parameters. */
 export interface CallOptions {
@@ -63,7 +63,9 @@ export class Roundhouse {
   readonly #client: ReturnType<typeof createClient<paths>>;
   readonly #fetch: Fetch;
   readonly #options: ClientOptions;
-  /** What the log must begin with: the newest checked checkpoint and all that were seen since, by size and root. */
+  /** What the log must begin with: the newest checkpoint that was checked, or the first one seen. */
+  #base: Checkpoint | null = null;
+  /** Checkpoints that were seen and not checked yet, by size and root. */
   readonly #seen = new Map<string, Checkpoint>();
   #latest: Checkpoint | null = null;
 
@@ -129,6 +131,7 @@ export class Roundhouse {
    * @throws InconsistentLogError if it does not
    */
   async checkLog({ signal }: CallOptions = {}): Promise<Checkpoint> {
+    const base = this.#base;
     const seen = [...this.#seen]; // later ones may be newer than the checkpoint that is read now
     const known = new Map<string, Promise<Buffer>>();
     const read = (path: string) => {
@@ -137,17 +140,23 @@ export class Roundhouse {
       return bytes;
     };
     const newest = openNote((await read("checkpoint")).toString(), this.#options.logKey);
-    for (const [, checkpoint] of seen) await checkExtends(checkpoint, newest, read);
-    for (const [name] of seen) this.#seen.delete(name);
+    if (base !== null) await checkExtends(base, newest, read);
     this.#note(newest);
+    this.#base = newest;
+    // each is removed as soon as it is proven, so that a check after a failed one continues from there
+    for (const [name, checkpoint] of seen) {
+      await checkExtends(checkpoint, newest, read);
+      this.#seen.delete(name);
+    }
     return newest;
   }
 
-  /** Keeps a checkpoint for the next check. Beyond the limit the one after the last that was checked is dropped. */
+  /** Keeps a checkpoint for the next check. Beyond the limit the oldest unchecked one is dropped. */
   #note(checkpoint: Checkpoint): void {
+    this.#base ??= checkpoint;
     this.#seen.set(`${checkpoint.size} ${checkpoint.root}`, checkpoint);
-    const [, second] = this.#seen.keys();
-    if (this.#seen.size > MOST_SEEN && second !== undefined) this.#seen.delete(second);
+    const [oldest] = this.#seen.keys();
+    if (this.#seen.size > MOST_SEEN && oldest !== undefined) this.#seen.delete(oldest);
     if (this.#latest === null || checkpoint.size > this.#latest.size) this.#latest = checkpoint;
   }
 
