@@ -5,6 +5,9 @@ import { makeKey, makeWorld, type World } from "./world.ts";
 
 const USAGE = "/api/v1/usage";
 const CALLERS_AT_ONCE = 25;
+/** Another caller's calls during a measurement, and how many of them may be 503. */
+const CALLS = 50;
+const MOST_REFUSED = 10;
 
 let world: World;
 let holder: Sql;
@@ -41,6 +44,8 @@ async function whileReadsAreHeld(work: () => Promise<void>): Promise<void> {
 const ask = (signal?: AbortSignal) =>
   fetch(world.api.url + USAGE, { headers: { "X-Api-Key": world.key }, ...(signal && { signal }) });
 
+const refusedOf = (statuses: readonly number[]) => statuses.filter((status) => status === 503).length;
+
 describe("reads of /usage", () => {
   it("are at most four at the same time, and end at the server when their clients leave or have waited too long", async () => {
     await whileReadsAreHeld(async () => {
@@ -65,18 +70,23 @@ describe("reads of /usage", () => {
       select date_trunc('day', now(), 'UTC'), k.id, k.account_id, 'rounds', nextval('usage_batches'), 1
       from (select id, account_id from keys where last4 = ${world.key.slice(-4)}) k
       cross join generate_series(1, 300000)`;
-    let isOver = false;
-    const pressing = Array.from({ length: CALLERS_AT_ONCE }, async () => {
-      while (!isOver) await (await ask()).arrayBuffer();
-    });
-    const seen = { 200: 0, 503: 0 };
-    while (seen[200] < 40) {
-      const { status } = await world.get("/api/v1/games", { headers: { "X-Api-Key": other } });
-      expect([200, 503]).toContain(status);
-      seen[status as 200 | 503] += 1;
-    }
-    isOver = true;
-    await Promise.all(pressing);
-    expect(seen[503]).toBeLessThan(40); // a machine that is too busy refuses some
+    const measure = async () => {
+      let isOver = false;
+      const pressing = Array.from({ length: CALLERS_AT_ONCE }, async () => {
+        while (!isOver) await (await ask()).arrayBuffer();
+      });
+      const statuses: number[] = [];
+      while (statuses.length < CALLS) {
+        statuses.push((await world.get("/api/v1/games", { headers: { "X-Api-Key": other } })).status);
+      }
+      isOver = true;
+      await Promise.all(pressing);
+      return statuses;
+    };
+    // a machine that is too busy refuses some, so this is measured up to three times
+    let statuses = await measure();
+    for (let again = 0; again < 2 && refusedOf(statuses) > MOST_REFUSED; again++) statuses = await measure();
+    expect(statuses.filter((status) => ![200, 503].includes(status))).toEqual([]);
+    expect(refusedOf(statuses)).toBeLessThanOrEqual(MOST_REFUSED);
   });
 });
