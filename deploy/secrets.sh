@@ -19,10 +19,13 @@ keep() { # name, text: writes it if the file is missing or empty
 }
 put() { rm -f "secrets/$1"; keep "$1" "$2"; }
 put_url() { # name, text, our server: another server in the file was set by the operator, as after a failover
-  if [ -s "secrets/$1" ] && ! grep -q "@$3" "secrets/$1"; then
-    echo "secrets/$1 leads to another server and was kept: check that it is still right"
-  else
+  if [ ! -s "secrets/$1" ] || grep -q "@$3" "secrets/$1"; then
     put "$1" "$2"
+  elif [ -n "${database:-}" ] && [ "$1" != redis_url ]; then
+    put "$1" "$(sed -E "s|^([a-z]+://[^/]*/)[^?]*|\\1$database|" "secrets/$1")"
+    echo "secrets/$1 leads to another server: now to its database $database; check that it is there"
+  else
+    echo "secrets/$1 leads to another server and was kept: check that it is still right"
   fi
 }
 random() { od -An -tx1 -N32 /dev/urandom | tr -d ' \n'; }
@@ -38,6 +41,7 @@ done
 keep database_name roundhouse
 if [ $# -gt 0 ]; then
   case $1 in *[!a-z0-9_]* | "" | [!a-z]*) echo "expected a name of small letters, digits and _, found $1" >&2; exit 2 ;; esac
+  database=$1
   put database_name "$1"
   if [ -s secrets/database_read_url ]; then
     rm -f secrets/database_read_url && : > secrets/database_read_url && chmod 644 secrets/database_read_url

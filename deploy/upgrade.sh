@@ -8,7 +8,7 @@ set -eu
 cd "$(dirname "$0")/.."
 version=${1:?usage: deploy/upgrade.sh VERSION}
 docker image inspect "roundhouse:$version" > /dev/null || { echo "expected an image roundhouse:$version; build or load it first" >&2; exit 2; }
-deploy/secrets.sh # a new version may need files that the previous one did not; what is there stays
+deploy/secrets.sh # a new version may need files that the previous one did not; passwords and URLs of other servers stay
 touch .env
 { grep -v '^ROUNDHOUSE_VERSION=' .env || true; echo "ROUNDHOUSE_VERSION=$version"; } > .env.next
 mv .env.next .env

@@ -56,6 +56,15 @@ describe("deploy/secrets.sh", () => {
     expect(await script("secrets.sh")).toContain("secrets/database_url_api leads to another server and was kept");
     expect(await secret("database_url_api")).toBe("postgres://api@promoted:5432/roundhouse");
   });
+
+  it("lets URLs of another server lead to the database that is named, as after a restore", async () => {
+    await script("secrets.sh");
+    await setSecret("database_url_api", "postgres://api@pgbouncer:6432/roundhouse?sslmode=require");
+    await setSecret("redis_url", "redis://elsewhere:6379/1");
+    expect(await script("secrets.sh", "fresh")).toContain("secrets/database_url_api leads to another server: now to");
+    expect(await secret("database_url_api")).toBe("postgres://api@pgbouncer:6432/fresh?sslmode=require");
+    expect(await secret("redis_url")).toBe("redis://elsewhere:6379/1");
+  });
 });
 
 describe("deploy/upgrade.sh", () => {
