@@ -82,15 +82,15 @@ export async function publishLog(sql: Sql, publication: Publication, signal: Abo
     if ("holds" in reply && reply.holds > signed.size) throw witnessAhead(witness, reply.holds, signed.size);
   }
   const note = signCheckpoint({ origin: log.origin, size, root }, signer);
-  await sql.begin(async (tx) => {
+  const isCovered = await sql.begin(async (tx) => {
     await lockLog(tx, log.id);
     // witnesses take seconds: a run that began later may have signed a larger size, which no smaller one may replace
-    if ((await readNewestNote(publication.folder)) !== kept)
-      throw new Error(
-        `expected the checkpoint that was read in ${publication.folder}, found that another worker signed meanwhile`,
-      );
+    const now = await readNewestNote(publication.folder);
+    if (now !== kept) return coversOrThrow(now, log.origin, size);
     await keepNewestNote(publication.folder, note);
+    return false;
   });
+  if (isCovered) return { added, cosigned: 0, damaged };
   const replies = [];
   for (const witness of publication.witnesses) {
     const from = async (old: number) => ask(witness, { note, old, proof: await proveConsistency(readTile, old, size) });
@@ -103,6 +103,13 @@ export async function publishLog(sql: Sql, publication: Publication, signal: Abo
   const cosignedAt = replies.length === 0 ? null : Math.min(...replies.map(({ seconds }) => seconds));
   await saveCheckpoint(sql, log.id, { size, note: note + cosignatures, cosignedAt });
   return { added, cosigned: replies.length, damaged };
+}
+
+/** True: another run signed at least this size meanwhile. @throws Error if it signed something else */
+function coversOrThrow(note: string | null, origin: string, size: number): true {
+  const found = note === null ? null : readCheckpoint(note);
+  if (found?.origin === origin && found.size >= size) return true;
+  throw new Error(`expected a checkpoint of ${origin} with ${size} entries or more, found ${note ?? "none"}`);
 }
 
 function witnessAhead({ key }: Witness, holds: number, size: number): LogRefusal {
