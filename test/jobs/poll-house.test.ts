@@ -478,6 +478,14 @@ describe("a house that responds badly", () => {
     expect((await poll({ shard: 1 })).counts).toMatchObject({ payloads: 1 });
   });
 
+  test("that asks us to wait for several of its tables is not polled in its other shards", async () => {
+    await applyHouses(sql, [alpha(101)]);
+    for (let n = 0; n < 101; n += 1) house.on(`/${n}`, respondWith(page(9)));
+    for (const n of [5, 6]) house.on(`/${n}`, respondWith("", { "retry-after": "900" }, 429));
+    await poll();
+    expect((await poll({ shard: 1 })).counts).toEqual({ skipped: 1 });
+  });
+
   test("that responds 429 without a time to one shard is still polled in the others", async () => {
     await applyHouses(sql, [alpha(101)]);
     for (let n = 0; n < 100; n += 1) house.on(`/${n}`, respondWith("", {}, 429));

@@ -35,8 +35,8 @@ export interface PollSummary {
   latency: number[];
   outcome: PollOutcome;
   /**
-   * Milliseconds for which no shard of the house is polled, because it asked us to wait; 0 if any response was good, since
-   * a path may have a limit of its own.
+   * Milliseconds for which no shard of the house is polled, because it asked us to wait; 0 if it asked for one of several
+   * requests, since a path may have a limit of its own.
    */
   houseWaitMs: number;
   /** The status of the poll: that of its newest failure or, without one, of its newest response. */
@@ -61,7 +61,7 @@ export function summarizePoll(asked: readonly RequestedTable[]): PollSummary {
     bytes: 0,
     latency: Array.from({ length: LATENCY_BOUNDS_MS.length + 1 }, () => 0),
     outcome: { kind: outcomeOf(asked), retryAfterMs },
-    houseWaitMs: asked.some(isGood) ? 0 : (retryAfterMs ?? 0),
+    houseWaitMs: isOfHouse(asked) ? (retryAfterMs ?? 0) : 0,
     status: 0,
     error: null,
   };
@@ -97,9 +97,18 @@ function isGood({ response, isUnreadable }: RequestedTable): boolean {
   return response.kind !== "failed" && isUnreadable !== true;
 }
 
+/** Whether a wait is of the house: several requests were refused with one, or none had a good response. */
+function isOfHouse(asked: readonly RequestedTable[]): boolean {
+  const refused = asked.filter((one) => one.isShared !== true && waitOf(one) !== null);
+  return refused.length > 1 || !asked.some(isGood);
+}
+
 function longestWait(asked: readonly RequestedTable[]): number | null {
-  const waits = asked.flatMap(({ response }) =>
-    response.kind === "failed" && response.retryAfterMs !== null ? [response.retryAfterMs] : [],
-  );
+  const waits = asked.map(waitOf).filter((waitMs) => waitMs !== null);
   return waits.length === 0 ? null : Math.max(...waits);
+}
+
+/** How long a response asked us to wait. */
+function waitOf({ response }: RequestedTable): number | null {
+  return response.kind === "failed" ? response.retryAfterMs : null;
 }
