@@ -9,7 +9,7 @@ const MOST_COUNTED = 10_000;
 
 /**
  * Lists houses whose responses are stored but not read, the oldest first: for the alert "backlog". Payloads with an error
- * are of damaged tables, which have an alert of their own.
+ * are left out: most are of damaged tables, which have an alert of their own, and a failed pass is tried again.
  */
 export async function findUnreadBacklog(sql: Queryable): Promise<{ subject: string; text: string }[]> {
   const rows = await sql<{ house: string; n: number; since: string }[]>`

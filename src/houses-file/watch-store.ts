@@ -6,8 +6,8 @@ import type { Queryable } from "../db/client.ts";
  * A house is one if it was polled at least `liveWindowSeconds` after its newest polled round (or after it was added,
  * changed or resumed, whichever is later) and none of its payloads waits to be read. Its polls decide and not the clock,
  * so that a stop of our own is never reported as a fault of the house. A damaged table keeps its payloads unread with an
- * error, each only if it differs from the one before: within `liveWindowSeconds` of the newest poll they show that the
- * house returns rounds, later the other tables decide.
+ * error, each only if it differs from the one before: within `liveWindowSeconds` of the newest poll they suggest that
+ * the house returns rounds, later the other tables decide.
  */
 export async function findOfflineHouses(
   sql: Queryable,
