@@ -102,7 +102,9 @@ describe("a backlog of payloads", () => {
     await Promise.all([holding, storing, adding]);
     await work.return(undefined);
     const [head] = await sql<{ version: bigint }[]>`select version from table_heads where table_id = ${table.id}`;
-    expect(passes.states.get(table.id)?.version).toBeLessThan(head?.version ?? 0n);
+    const cached = passes.states.get(table.id);
+    // on a busy machine the last one is refused as late, and stored after a state was loaded that knows of the added one
+    if (cached?.hasUnread !== true) expect(cached?.version).toBeLessThan(head?.version ?? 0n);
     await finish(await start(table));
     await expectAll(table, 2);
   });
