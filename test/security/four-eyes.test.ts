@@ -94,7 +94,7 @@ const WORK: Record<string, (author: CookieClient) => Promise<Work>> = {
 const moved = async () => (await bank.sql<[{ n: bigint }]>`select count(*) as n from ledger_transactions`)[0].n;
 
 describe("[FOUR-EYES] a credit of a line from a statement", () => {
-  it("is not approved by who reset the password of its sender a day before they sent it, whoever imports it later", async () => {
+  it("is not approved by somebody who reset the password of its sender less than a day before it was sent", async () => {
     const [sender, chief, other] = [await person(), await person(), await person()];
     await changed(sender, "password", chief.email, 26);
     const account = await bank.account("from-statement@example.com");

@@ -213,7 +213,7 @@ describe("an order", () => {
     expect(await troubles()).toEqual([]);
   });
 
-  it("that the payment app does not know a week after its end is closed, and credited if a notice says that it was paid", async () => {
+  it("expires a week after its end if the payment app does not know it, and is credited if a notice reports it as paid", async () => {
     const gwen = await world.as("gwen");
     const { page, id, order } = await made(gwen);
     const query = "/binancepay/openapi/v2/order/query";
