@@ -14,6 +14,19 @@ export async function lockHeads(tx: Transaction, tableIds: readonly number[]): P
     for no key update of h`;
 }
 
+/**
+ * Waits for transactions that change the heads of tables, and keeps later ones waiting until this one ends. Read the heads
+ * in the next statement: this one still reads other rows as they were before it waited.
+ */
+export function shareHeads(sql: Queryable, tableIds: readonly number[]) {
+  return sql`
+    select
+    from table_heads
+    where table_id = any(${[...tableIds]}::integer[])
+    order by table_id
+    for share`;
+}
+
 /** Locks those heads that are free until the end of the transaction, and returns the ids of their tables. */
 export async function lockFreeHeads(tx: Transaction, tableIds: readonly number[]): Promise<number[]> {
   const rows = await tx<{ id: number }[]>`

@@ -1,7 +1,6 @@
 import type { PublishedReadingJson } from "../../forecasts/readings/reading-state.ts";
 import type { NumberReset } from "../../forecasts/readings/house-audit.ts";
 import type { Queryable } from "../../db/client.ts";
-import type { Fragment } from "../../db/statement.ts";
 import type { Color } from "../../rounds/colors.ts";
 import type { HeadRow, SnapshotRow } from "../compute/rows.ts";
 import { optionalTime } from "../compute/times.ts";
@@ -52,8 +51,8 @@ interface StoredHead {
   last_polled_round_at: string | null;
 }
 
-/** Locks the heads until the end of the transaction, so that later reads are consistent with them. */
-export function listHeads(sql: Queryable, ids: readonly number[], lock: Fragment) {
+/** The heads of tables, by id. */
+export function listHeads(sql: Queryable, ids: readonly number[]) {
   return sql<StoredHead[]>`
     select
       h.table_id, t.house_id as house, t.game, t.market, t.round_ids, t.settings, p.bands, number_resets_of(h.table_id) as resets,
@@ -70,8 +69,7 @@ export function listHeads(sql: Queryable, ids: readonly number[], lock: Fragment
     join feeds f on f.table_id = h.table_id
     left join published_readings r on r.table_id = h.table_id
     where h.table_id = any(${ids}::integer[])
-    order by h.table_id
-    ${lock}`;
+    order by h.table_id`;
 }
 
 /** A head from its stored row. */

@@ -12,6 +12,7 @@ import type { ForecastSetRow, HeadRow, SnapshotRow } from "../compute/rows.ts";
 import { HELD_ROUNDS, type ReplayRound } from "../compute/state.ts";
 import { fromDatabase, optionalTime } from "../compute/times.ts";
 import { asHead, asSnapshot, listHeads, listSnapshots } from "./head-store.ts";
+import { shareHeads } from "../../tables/heads-store.ts";
 import { asHeld, asKnown, listHeld, listNewest } from "./known-store.ts";
 import { asReplay, listReplays, REPLAYED_AT_ONCE } from "./replay-store.ts";
 import { asSet, listOpenSets, listSettled } from "./set-store.ts";
@@ -63,14 +64,13 @@ export interface StoredTable {
  * written: afterwards no older holder of the lease can commit one. A table without a head is left out.
  */
 export async function loadTables(pipeline: Pipeline, tableIds: readonly number[]): Promise<StoredTable[]> {
-  return tablesOf(await pipeline.transact(loadStatements(pipeline, tableIds, { isLocking: true })));
+  const [, ...rows] = await pipeline.transact([shareHeads(pipeline, tableIds), ...loadStatements(pipeline, tableIds)]);
+  return tablesOf(rows);
 }
 
 /** The same for one table, without waiting: in a transaction with its head locked, or in one snapshot. */
 export async function loadTable(tx: Transaction, tableId: number): Promise<StoredTable | null> {
-  const [heads, snapshots, replay, sets, settled, known, held, gaps, notices] = loadStatements(tx, [tableId], {
-    isLocking: false,
-  });
+  const [heads, snapshots, replay, sets, settled, known, held, gaps, notices] = loadStatements(tx, [tableId]);
   const [table] = tablesOf([
     await heads,
     await snapshots,
@@ -85,10 +85,10 @@ export async function loadTable(tx: Transaction, tableId: number): Promise<Store
   return table ?? null;
 }
 
-function loadStatements(sql: Queryable, tableIds: readonly number[], { isLocking }: { isLocking: boolean }) {
+function loadStatements(sql: Queryable, tableIds: readonly number[]) {
   const ids = [...tableIds];
   return [
-    listHeads(sql, ids, isLocking ? sql`for share of h` : sql``),
+    listHeads(sql, ids),
     listSnapshots(sql, ids),
     listReplays(sql, ids),
     listOpenSets(sql, ids),
