@@ -101,21 +101,26 @@ describe("a backlog of payloads", () => {
     await expectAll(table, 250);
   });
 
-  it("moves the head also when another process adds a payload while the last one is stored", async () => {
+  it("is known to the cached state also when another process adds a payload while the last one is stored", async () => {
     const table = await makeBacklog(1);
     const passes = createPasses(pipeline);
-    const head = await holdHead(table);
+    const held = await holdHead(table);
     const work = await start(table, new AbortController(), passes);
     const storing = work.next();
     await lockWaits(sql, 1);
     const adding = keepUnreadPayload(pipeline, table.id, unreadPayload(2));
-    head.free();
-    await Promise.all([head.freed, storing, adding]);
+    held.free();
+    await Promise.all([held.freed, storing, adding]);
     await work.return(undefined);
-    const [stored] = await sql<{ version: bigint }[]>`select version from table_heads where table_id = ${table.id}`;
-    const isCurrent = { version: stored?.version, hasUnread: false };
-    expect(passes.states.get(table.id)).toBeDefined();
-    expect(passes.states.get(table.id)).not.toMatchObject(isCurrent);
+    const [head] = await sql<{ version: bigint; hasUnread: boolean }[]>`
+      select
+        h.version,
+        exists (select from payloads p where p.table_id = h.table_id and p.state = 'unread') as "hasUnread"
+      from table_heads h
+      where h.table_id = ${table.id}`;
+    // whether the added one was read too depends on the machine
+    const isWrong = { version: head?.version, hasUnread: !head?.hasUnread };
+    expect(passes.states.get(table.id)).not.toMatchObject(isWrong);
     await finish(await start(table));
     await expectAll(table, 2);
   });
