@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { setFlagsFromString } from "node:v8";
 import { parentPort, Worker } from "node:worker_threads";
+import { startDeadline, type Deadline } from "./abort.ts";
 import { codeOf } from "./errors.ts";
 
 /**
@@ -56,16 +57,17 @@ export function createThread<Task, Result>(
     for (const one of [closed, signal]) one?.throwIfAborted();
     clearTimeout(idle);
     const current = (worker ??= startWorker(file, heapMb, forget));
-    const deadline = AbortSignal.timeout(deadlineMs);
+    const deadline = startDeadline(closed, deadlineMs);
     current.ref();
     try {
-      return await askWorker<Result>(current, task, AbortSignal.any([closed, deadline]));
+      return await askWorker<Result>(current, task, deadline.signal);
     } catch (error) {
       if (isLate(error, deadline)) await end(current);
       throwIfLimited(error, deadline, { deadlineMs, heapMb });
       closed.throwIfAborted();
       throw error;
     } finally {
+      deadline.end();
       current.unref();
       idle = setTimeout(() => void close(), idleMs).unref();
     }
@@ -115,14 +117,14 @@ function startWorker(file: URL, heapMb: number, onError: (failed: Worker) => voi
   return started;
 }
 
-function isLate(error: unknown, deadline: AbortSignal): boolean {
-  return deadline.aborted && codeOf(error) === "ABORT_ERR";
+function isLate(error: unknown, deadline: Deadline): boolean {
+  return deadline.isLate() && codeOf(error) === "ABORT_ERR";
 }
 
 /** @throws ThreadLimitError if the task took too long or too much memory. */
 function throwIfLimited(
   error: unknown,
-  deadline: AbortSignal,
+  deadline: Deadline,
   { deadlineMs, heapMb }: Pick<ThreadLimits, "deadlineMs" | "heapMb">,
 ): void {
   if (isLate(error, deadline))

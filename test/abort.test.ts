@@ -1,5 +1,7 @@
+import { once } from "node:events";
+import { connect, createServer, type AddressInfo } from "node:net";
 import { expect, test } from "vitest";
-import { sleep } from "../src/abort.ts";
+import { sleep, startDeadline } from "../src/abort.ts";
 
 test("waits no shorter than asked, though timers count whole milliseconds", async () => {
   const { signal } = new AbortController();
@@ -19,4 +21,24 @@ test("ends immediately when a signal is aborted, before or meanwhile", async () 
   const waiting = sleep(60_000, [meanwhile.signal]);
   meanwhile.abort();
   expect(await waiting).toBe(false);
+});
+
+test("a deadline counts what waited in a socket while this process was busy", async () => {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
+  const [[far]] = await Promise.all([once(server, "connection"), once(socket, "connect")]);
+  const deadline = startDeadline(new AbortController().signal, 20);
+  try {
+    const answer = once(socket, "data", { signal: deadline.signal });
+    far.write("here");
+    const busyUntil = performance.now() + 100;
+    while (performance.now() < busyUntil);
+    expect(String((await answer)[0])).toBe("here");
+    expect(deadline.isLate()).toBe(false);
+  } finally {
+    deadline.end();
+    socket.destroy();
+    server.close();
+  }
 });

@@ -1,3 +1,5 @@
+import { within } from "../http/within.ts";
+
 /** A result is reused this long. */
 const BELIEVED_MS = 5_000;
 /** A failure is reused no longer than a server takes to restart. */
@@ -34,21 +36,11 @@ export function readCached<Seen>(
     const age = latest === null ? Infinity : performance.now() - latest.at;
     if (latest !== null && age < (latest.seen === null ? DOUBTED_MS : BELIEVED_MS)) return latest.seen;
     underWay ??= begin();
-    return soon(underWay, () => failed(new Error(`${what} did not respond within ${PATIENCE_MS} ms`)));
+    try {
+      return await within(PATIENCE_MS, what, underWay);
+    } catch (error) {
+      failed(error);
+      return null;
+    }
   };
-}
-
-async function soon<Seen>(promise: Promise<Seen | null>, late: () => void): Promise<Seen | null> {
-  let timer: NodeJS.Timeout | undefined;
-  const givenUp = new Promise<null>((resolve) => {
-    timer = setTimeout(() => {
-      late();
-      resolve(null);
-    }, PATIENCE_MS);
-  });
-  try {
-    return await Promise.race([promise, givenUp]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
