@@ -6,7 +6,7 @@ import { hashKey } from "../callers/key.ts";
 import { reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { ApiError } from "../http/errors.ts";
-import { within } from "../http/within.ts";
+import { within } from "../within.ts";
 
 /** How long a cached caller is valid without a notification of a change. */
 const CACHED_MS = 5_000;

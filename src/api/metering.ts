@@ -6,7 +6,7 @@ import { Meter } from "../usage/meter.ts";
 import type { Quota } from "../usage/quota.ts";
 import type { Call, Verdict } from "../usage/store.ts";
 import { ApiError, FAILURES, type ErrorCode } from "../http/errors.ts";
-import { within } from "../http/within.ts";
+import { within } from "../within.ts";
 
 /** A call that is not sent to the database within this time is refused. Times begin when its response is ready. */
 const SENT_WITHIN_MS = 500;

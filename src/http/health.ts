@@ -3,7 +3,7 @@ import { reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { sendJson } from "./request.ts";
 import { resource } from "./resource.ts";
-import { within } from "./within.ts";
+import { within } from "../within.ts";
 
 /** A check that takes longer has failed: a database that does not respond must not delay the response. */
 const TIMEOUT_MS = 2_000;

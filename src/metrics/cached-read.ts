@@ -1,4 +1,4 @@
-import { within } from "../http/within.ts";
+import { within } from "../within.ts";
 
 /** A result is reused this long. */
 const BELIEVED_MS = 5_000;

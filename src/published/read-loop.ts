@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { reasonOf } from "../errors.ts";
-import { within } from "../http/within.ts";
+import { within } from "../within.ts";
 import type { Log } from "../log.ts";
 
 /** Twenty reads per second are fast enough for callers, and limit the load of a busy evening on the database. */

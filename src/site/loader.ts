@@ -1,4 +1,4 @@
-import { within } from "../http/within.ts";
+import { within } from "../within.ts";
 import { reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 

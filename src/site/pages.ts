@@ -2,7 +2,7 @@ import type { Express } from "express";
 import type { CallHandler } from "../http/call.ts";
 import { urlOf, type Reply } from "../http/request.ts";
 import { resource } from "../http/resource.ts";
-import { within } from "../http/within.ts";
+import { within } from "../within.ts";
 import type { Memory } from "../published/memory.ts";
 import { legalText } from "../accounts/legal.ts";
 import type { Settings } from "../config/environment.ts";

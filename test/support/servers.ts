@@ -1,5 +1,5 @@
 import { chmod, rm } from "node:fs/promises";
-import { within } from "../../src/http/within.ts";
+import { within } from "../../src/within.ts";
 import { startServers } from "../../src/embedded/servers.ts";
 import { reasonOf } from "../../src/errors.ts";
 import { makeQuickFolder } from "./quick-folder.ts";

@@ -7,7 +7,7 @@ import { reasonOf } from "../../errors.ts";
 import type { Log } from "../../log.ts";
 import { listTableModels, type TableModel } from "../../forecasts/model/models-store.ts";
 import { byOf, periodLabel, ratesOf, share } from "../../frame/text/accuracy-format.ts";
-import { within } from "../../http/within.ts";
+import { within } from "../../within.ts";
 import type { SitePage } from "../send-page.ts";
 import { timedCache } from "../timed-cache.ts";
 import { PART_TIMEOUT_MS } from "../loader.ts";

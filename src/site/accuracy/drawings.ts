@@ -1,4 +1,4 @@
-import { within } from "../../http/within.ts";
+import { within } from "../../within.ts";
 import { type Figure, figureOf } from "../../frame/figure.ts";
 import type { Log } from "../../log.ts";
 import { timedCache } from "../timed-cache.ts";

@@ -3,7 +3,7 @@ import type { Express } from "express";
 import { ApiError } from "../../http/errors.ts";
 import { urlOf } from "../../http/request.ts";
 import { resource } from "../../http/resource.ts";
-import { within } from "../../http/within.ts";
+import { within } from "../../within.ts";
 import type { Sql, Transaction } from "../../db/client.ts";
 import { reasonOf } from "../../errors.ts";
 import type { Log } from "../../log.ts";

@@ -1,5 +1,5 @@
 import { duration, number } from "../../../frame/text/format.ts";
-import { within } from "../../../http/within.ts";
+import { within } from "../../../within.ts";
 import { readDepths } from "../../../queue/runs/inspect.ts";
 import type { OpsParts } from "../../contract.ts";
 import type { BoardRow } from "../rows.ts";

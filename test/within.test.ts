@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect, createServer } from "node:net";
 import { expect, it } from "vitest";
-import { within } from "../../src/http/within.ts";
+import { within } from "../src/within.ts";
 
 it("a value in time is returned, a failure is thrown unchanged, and silence ends with the name of what was awaited", async () => {
   expect(await within(10_000, "it", Promise.resolve(5))).toBe(5);
