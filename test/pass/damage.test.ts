@@ -8,6 +8,7 @@ import type { HouseClient } from "../../src/houses/polling/client.ts";
 import { createHouseClient } from "../../src/houses/polling/http.ts";
 import { createPasses, loadStates, type Passes } from "../../src/pass/passes.ts";
 import { repairTable } from "../../src/verify/repair.ts";
+import { PAUSE_MS } from "../forecasts/world.ts";
 import { respondWith, startBadHouse, type BadHouse } from "../support/bad-house.ts";
 import { testContext } from "../support/context.ts";
 import { openTestDatabase } from "../support/database.ts";
@@ -24,7 +25,9 @@ beforeEach(async () => {
   await sql`delete from alerts`;
   house = await startBadHouse();
   http = createHouseClient({ version: "0.0.0" });
-  const tables = [0, 1].map((n) => tableEntry({ market: `m${n}`, feed: feedEntry({ path: `/${n}` }) }));
+  const tables = [0, 1].map((n) =>
+    tableEntry({ market: `m${n}`, pause_ms: PAUSE_MS, feed: feedEntry({ path: `/${n}` }) }),
+  );
   const made = await makeHouse(sql, { base_url: house.url, tables });
   [damaged, healthy] = made as [MadeTable, MadeTable];
   const passes = createPasses(pipeline);

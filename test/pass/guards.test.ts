@@ -5,6 +5,8 @@ import type { CompletePassRows as PassRows } from "../../src/pass/compute/state.
 import { passStatements, refusalOf } from "../../src/pass/stores/write-store.ts";
 import { type CoreTable, fromNow, hashOf, makeCoreTables, payloadRow } from "../support/core-rows.ts";
 import { createCoreDatabase } from "../support/core-schema.ts";
+import { eventually } from "../support/eventually.ts";
+import { allowSetAge } from "../support/set-age.ts";
 
 let database: Awaited<ReturnType<typeof createCoreDatabase>>;
 let sql: Sql;
@@ -187,15 +189,11 @@ describe("a forecast set", () => {
     const table = freshTable();
     await table.play(pipeline, { absentAt: fromNow(-60_001) });
     await expectRefusal(table.issue(pipeline), "RH002", /after the pause/);
-    await table.play(pipeline, { absentAt: fromNow(-59_000) });
-    await table.issue(pipeline);
-  });
-
-  it("is refused more than a second after its issue", async () => {
-    const table = await playedTable();
-    const late = { issuedAt: fromNow(-1_001) };
-    await expectRefusal(table.issue(pipeline, table.endedWindows(), late), "RH002", /more than a second/);
-    await table.issue(pipeline, table.endedWindows(), { issuedAt: fromNow(-500) });
+    // again if a busy machine takes a second for it
+    await eventually(async () => {
+      await table.play(pipeline, { absentAt: fromNow(-59_000) });
+      return table.issue(pipeline);
+    });
   });
 
   it("is refused under an isolation that does not see what others commit", async () => {
@@ -245,7 +243,6 @@ describe("a forecast set", () => {
   });
 
   it.each<[string, (table: CoreTable) => Promise<Partial<ForecastSetRow>>]>([
-    ["too old", () => Promise.resolve({ issuedAt: fromNow(-1_001) })],
     [
       "followed",
       async (table) => {
@@ -283,51 +280,42 @@ describe("a forecast set", () => {
   });
 
   describe("that is inserted in time is refused at its commit", () => {
-    const hold: [
-      string,
-      string,
-      RegExp,
-      Partial<ForecastSetRow>,
-      number,
-      (tx: Transaction, table: CoreTable) => Promise<unknown>,
-    ][] = [
-      [
-        "when it is committed more than a second after its issue",
-        "RH002",
-        /more than a second/,
-        {},
-        0,
-        (tx) => tx`select pg_sleep(1.01)`,
-      ],
-      ["when the pause ends before", "RH002", /after the pause/, {}, -59_700, (tx) => tx`select pg_sleep(0.31)`],
+    const hold: [string, RegExp, (table: CoreTable) => Promise<unknown>][] = [
       [
         "when another transaction commits an on-time round before",
-        "RH002",
         /after the next round/,
-        {},
-        0,
-        (_, table) => insertAlone(table.rows({ rounds: [table.round()] })),
+        (table) => insertAlone(table.rows({ rounds: [table.round()] })),
       ],
       [
         "when another transaction commits an unread payload before",
-        "RH002",
         /payload of the table is unread/,
-        {},
-        0,
-        (_, table) => insertAlone(table.rows({ payloads: [payloadRow({ state: "unread" })] })),
+        (table) => insertAlone(table.rows({ payloads: [payloadRow({ state: "unread" })] })),
       ],
     ];
-    it.each(hold)("%s", async (_, code, message, changed, absentMs, holdUp) => {
-      const table = freshTable();
-      await table.play(pipeline, absentMs === 0 ? {} : { absentAt: fromNow(absentMs) });
-      const set = table.set(table.endedWindows(), changed);
+    it.each(hold)("%s", async (_, message, holdUp) => {
+      const table = await playedTable();
+      const set = table.set();
       let isInserted = false;
-      const written = writeHeld(table.rows({ forecastSet: set, head: table.afterSet(set) }), async (tx) => {
+      const written = writeHeld(table.rows({ forecastSet: set, head: table.afterSet(set) }), async () => {
         isInserted = true;
-        await holdUp(tx, table);
+        await holdUp(table);
       });
-      await expectRefusal(written, code, message);
+      await expectRefusal(written, "RH002", message);
       expect(isInserted).toBe(true);
+    });
+
+    it("when the pause ends before", async () => {
+      const table = freshTable();
+      let isInserted = false;
+      do {
+        await table.play(pipeline, { absentAt: fromNow(-59_700) });
+        const set = table.set();
+        const written = writeHeld(table.rows({ forecastSet: set, head: table.afterSet(set) }), async (tx) => {
+          isInserted = true;
+          await tx`select pg_sleep(0.31)`;
+        });
+        await expectRefusal(written, "RH002", /after the pause/);
+      } while (!isInserted); // again if a busy machine takes until the end of the pause for it
     });
 
     it("and not when it is held up for a moment, or a late round or a read payload is committed before", async () => {
@@ -339,6 +327,38 @@ describe("a forecast set", () => {
       });
       expect(await sql`select from forecast_sets where table_id = ${table.id}`).toHaveLength(1);
     });
+  });
+});
+
+describe("a forecast set more than a second after its issue", () => {
+  beforeAll(() => allowSetAge(database.url, "1 second"));
+  afterAll(() => allowSetAge(database.url, "1 minute"));
+
+  it("is refused by its insert", async () => {
+    const table = await playedTable();
+    const set = table.set(table.endedWindows(), { issuedAt: fromNow(-1_001) });
+    let isInserted = false;
+    const written = writeHeld(table.rows({ forecastSet: set, head: table.afterSet(set) }), () => {
+      isInserted = true;
+      return Promise.resolve();
+    });
+    await expectRefusal(written, "RH002", /more than a second/);
+    expect(isInserted).toBe(false);
+    // again if a busy machine takes half a second for it
+    await eventually(() => table.issue(pipeline, table.endedWindows(), { issuedAt: fromNow(-500) }));
+  });
+
+  it("is refused at its commit if it was inserted before", async () => {
+    const table = await playedTable();
+    let isInserted = false;
+    do {
+      const set = table.set();
+      const written = writeHeld(table.rows({ forecastSet: set, head: table.afterSet(set) }), async (tx) => {
+        isInserted = true;
+        await tx`select pg_sleep(1.01)`;
+      });
+      await expectRefusal(written, "RH002", /more than a second/);
+    } while (!isInserted); // again if a busy machine takes a second for it
   });
 });
 

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import normalizeRounds from "../../jobs/normalize-rounds.ts";
 import pollHouse from "../../jobs/poll-house.ts";
 import { applyHouses } from "../../src/houses-file/apply-store.ts";
@@ -6,14 +6,16 @@ import type { HouseClient } from "../../src/houses/polling/client.ts";
 import { createHouseClient } from "../../src/houses/polling/http.ts";
 import { touchHeads } from "../../src/tables/heads-store.ts";
 import { createPasses, type Passes } from "../../src/pass/passes.ts";
+import { PAUSE_MS } from "../forecasts/world.ts";
 import { respondWith, startBadHouse, type BadHouse } from "../support/bad-house.ts";
 import { testContext } from "../support/context.ts";
 import { openTestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { feedEntry, forgetHouses, houseEntry, tableEntry } from "../support/houses.ts";
 import { followChain, makeHouse, storedRounds, type MadeTable } from "../support/make.ts";
+import { allowSetAge } from "../support/set-age.ts";
 
-const { sql, pipeline } = await openTestDatabase({ max: 6 });
+const { sql, pipeline, url } = await openTestDatabase({ max: 6 });
 let http: HouseClient;
 let house: BadHouse;
 let passes: Passes;
@@ -40,7 +42,7 @@ async function makeTables(count: number, changed: Record<string, unknown> = {}):
   return makeHouse(sql, {
     base_url: house.url,
     tables: Array.from({ length: count }, (_, n) =>
-      tableEntry({ market: `m${n}`, feed: feedEntry({ path: `/${n}` }) }),
+      tableEntry({ market: `m${n}`, pause_ms: PAUSE_MS, feed: feedEntry({ path: `/${n}` }) }),
     ),
     ...changed,
   });
@@ -165,6 +167,8 @@ describe("a poll", () => {
   it("that is held up for more than a second is saved without a set", async () => {
     const table = await makeOne();
     await poll(3);
+    await allowSetAge(url, "1 second");
+    onTestFinished(() => allowSetAge(url, "1 minute"));
     const [locked, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const holding = sql.begin(async (tx) => {
       await tx`select from table_heads where table_id = ${table.id} for no key update`;
@@ -186,6 +190,7 @@ describe("a poll", () => {
     await holding;
     expect(await polled).toMatchObject({ rounds: 1, forecasts: 0 });
     expect(await sets()).toEqual([]);
+    await allowSetAge(url, "1 minute");
     expect(await poll(5)).toMatchObject({ rounds: 1, forecasts: 10 });
   });
 

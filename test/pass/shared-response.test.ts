@@ -15,6 +15,7 @@ import { readRoundsForExport } from "../../src/rounds/lists/export-store.ts";
 import { findPayload, listServedTables } from "../../src/rounds/lists/payload-list-store.ts";
 import { verify } from "../../src/verify/verify.ts";
 import { rereadRange } from "../../src/reread/reread.ts";
+import { PAUSE_MS } from "../forecasts/world.ts";
 import { respondWith, startBadHouse, type BadHouse } from "../support/bad-house.ts";
 import { testContext } from "../support/context.ts";
 import { openTestDatabase } from "../support/database.ts";
@@ -50,7 +51,7 @@ async function makeTables(changed: Record<string, unknown> = {}, items = (n: num
   return makeHouse(sql, {
     base_url: house.url,
     tables: Array.from({ length: TABLES }, (_, n) =>
-      tableEntry({ market: `m${n}`, feed: feedEntry({ path: "/all", items: items(n) }) }),
+      tableEntry({ market: `m${n}`, pause_ms: PAUSE_MS, feed: feedEntry({ path: "/all", items: items(n) }) }),
     ),
     ...changed,
   });

@@ -6,6 +6,7 @@ import { connect, type Sql } from "../../src/db/client.ts";
 import { migrate } from "../../src/db/migrate.ts";
 import { rememberFresh } from "./fresh.ts";
 import { startTestServers } from "./servers.ts";
+import { allowSetAge } from "./set-age.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -37,6 +38,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     const template = new URL(servers.databaseUrl);
     template.pathname = templateDatabase;
     await migrate(template.href);
+    await allowSetAge(template.href, "1 minute");
     await rememberFresh(template.href);
   } catch (error) {
     await teardown();
