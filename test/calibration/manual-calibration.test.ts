@@ -216,17 +216,24 @@ describe("a run that is stopped", () => {
   });
 
   test("and claimed by another process writes nothing any more", async () => {
-    const id = await ask();
-    let taken: Promise<unknown> | undefined;
+    const id = await ask({ outFile: join(await folder(), "a.csv") });
+    let chunks = 0;
     const first = run(id, {
       steps: { roundsPerChunk: 10, roundsPerCheckpoint: 50 },
-      progress: (done) => {
-        if (done === 200)
-          taken = world.sql`update calibration_runs set epoch = epoch + 1 where id = ${id}`.then((rows) => rows);
+      async openFile(...args) {
+        const file = await openBacktestFile(...args);
+        return {
+          ...file,
+          async write(rows) {
+            chunks += 1;
+            if (chunks === 20) await world.sql`update calibration_runs set epoch = epoch + 1 where id = ${id}`;
+            await file.write(rows);
+          },
+        };
       },
     });
     await expect(first).rejects.toThrow("was claimed by another process");
-    await taken;
+    expect(chunks).toBe(20);
     const [row] = await world.sql`select status, calibration_id from calibration_runs where id = ${id}`;
     expect(row).toEqual({ status: "running", calibration_id: null });
   });
