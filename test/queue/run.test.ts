@@ -1,6 +1,6 @@
 import { getEventListeners } from "node:events";
 import type { Job as QueuedRun } from "bullmq";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { PermanentError, ThrottledError } from "../../src/errors.ts";
 import { listFailed } from "../../src/queue/runs/inspect.ts";
 import type { Job } from "../../src/queue/job.ts";
@@ -18,6 +18,17 @@ beforeEach(async () => {
 afterEach(() => world.end());
 
 const done = (queue: string) => world.lines.filter((line) => line["queue"] === queue && line.msg === "done");
+
+/** Lets the next timer of so many milliseconds end after one. */
+function shortenTimer(ms: number): void {
+  const { setTimeout } = globalThis;
+  const spy = vi.spyOn(globalThis, "setTimeout").mockImplementation(((end: () => void, of: number, ...given: []) => {
+    if (of !== ms) return setTimeout(end, of, ...given);
+    spy.mockRestore();
+    return setTimeout(end, 1);
+  }) as typeof setTimeout);
+  onTestFinished(() => spy.mockRestore());
+}
 
 describe("a run", () => {
   it("gets its payload, and its counts become one log line", async () => {
@@ -269,7 +280,7 @@ describe("a run that hangs", () => {
     const going: string[] = [];
     const job = makeJob({
       name: "deaf",
-      timeoutMs: 2_000,
+      timeoutMs: 61_234, // as long, its key stays busy after it failed; no other timer has this time
       retry: { attempts: 1, firstMs: 1, maxMs: 1 },
       async run({ note = "" }) {
         going.push(`${note} began`);
@@ -280,6 +291,7 @@ describe("a run that hangs", () => {
     });
     const queues = await world.open([job]);
     await world.start([job]);
+    shortenTimer(job.timeoutMs);
     await queues.enqueue(job, { house: "alpha", note: "first" });
     await eventually(async () => (await listFailed(queues, { limit: 10 })).length === 1);
     await queues.enqueue(job, { house: "alpha", note: "second" });
