@@ -110,7 +110,7 @@ async function poll(
   if (house === null) return { skipped: 1 };
   const byPage = house.settings.tables.some((table) => adapterOf(table).rounds === "page");
   const timeoutMs = house.settings.timeout_ms;
-  const lease = await passes.takeLease({ house: id, shard, timeoutMs, byPage });
+  const lease = await passes.takeLease({ house: id, shard, updatedAt: house.updatedAt, timeoutMs, byPage });
   if (lease === null) return { skipped: 1 };
   const elapsedMs = () => performance.now() - lease.takenAt;
   const perMinute = house.settings.requests_per_minute;
@@ -139,7 +139,10 @@ async function poll(
       if (!signal.aborted) await endUnsavedPoll(passes, polled, error);
       throw error;
     }
-    log.warn({ house: id, shard }, "another worker took the lease; what was not saved of this poll is dropped");
+    log.warn(
+      { house: id, shard },
+      "another worker took the lease, or the houses file was changed; what was not saved of this poll is dropped",
+    );
     return { lost: 1 };
   }
   await raiseDamageAlerts(

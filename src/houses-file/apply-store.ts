@@ -2,6 +2,7 @@ import type { HouseEntry } from "./load.ts";
 import type { Sql, Transaction } from "../db/client.ts";
 import { UsageError } from "../errors.ts";
 import { lockHeads } from "../tables/heads-store.ts";
+import { endLeasesOf } from "../houses/polling/lease-store.ts";
 import { saveHeads } from "./heads-store.ts";
 import { changesOf, type KnownTable } from "./changes.ts";
 
@@ -25,6 +26,7 @@ export async function applyHouses(
     if (changes.changed.length > 0) {
       // their first round must not be stored between this check and the change; locked in id order before any other of
       // their rows, as passes do, so that neither waits for the other
+      await endLeasesOf(transaction, changes.changed);
       await lockHeads(transaction, changes.changed);
       changes = changesOf(entries, await listKnownTables(transaction));
     }

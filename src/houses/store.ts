@@ -23,14 +23,14 @@ export async function findNewestNumber(
   return row?.newest ?? null;
 }
 
-interface CachedHouse {
+/** A house with when its row was updated, as PostgreSQL writes it. */
+interface StoredHouse extends House {
   updatedAt: string;
-  house: House;
 }
 /** Houses by id, and those that are being loaded for the first time. */
 interface HouseCache {
-  known: Map<string, CachedHouse>;
-  first: Map<string, Promise<House | null>>;
+  known: Map<string, StoredHouse>;
+  first: Map<string, Promise<StoredHouse | null>>;
 }
 const caches = new WeakMap<Variables, HouseCache>();
 
@@ -45,7 +45,7 @@ interface HouseRow {
  * are parsed again only when its row changed.
  * @throws PermanentError if a variable is not set here or the stored settings are of another version.
  */
-export async function loadHouse(sql: Queryable, variables: Variables, id: string): Promise<House | null> {
+export async function loadHouse(sql: Queryable, variables: Variables, id: string): Promise<StoredHouse | null> {
   const cache = caches.get(variables) ?? { known: new Map(), first: new Map() };
   caches.set(variables, cache);
   if (cache.known.has(id)) return readIfChanged(sql, cache.known, { variables, id });
@@ -83,19 +83,19 @@ function withPlaceholders(variables: Variables): Variables {
 
 async function readIfChanged(
   sql: Queryable,
-  cache: Map<string, CachedHouse>,
+  cache: Map<string, StoredHouse>,
   { variables, id }: { variables: Variables; id: string },
-): Promise<House | null> {
+): Promise<StoredHouse | null> {
   const cached = cache.get(id);
-  const mayWait = cached !== undefined && mayPollWait(cached.house);
+  const mayWait = cached !== undefined && mayPollWait(cached);
   const row = await findHouseRow(sql, { id, known: cached?.updatedAt ?? null, mayWait });
   if (row === undefined) return null;
   if (row.settings === null) {
     if (cached === undefined) throw new Error(`expected the settings of the house ${id}, found a row without them`);
-    return cached.house;
+    return cached;
   }
-  const house = readHouse(id, row.settings, row.base_url, variables);
-  cache.set(id, { updatedAt: row.updated_at, house });
+  const house = { ...readHouse(id, row.settings, row.base_url, variables), updatedAt: row.updated_at };
+  cache.set(id, house);
   return house;
 }
 

@@ -5,10 +5,11 @@ import { reasonOf } from "../../src/errors.ts";
 import { applyHouses, setDemoAddress } from "../../src/houses-file/apply-store.ts";
 import { readDatabaseFacts } from "../../src/metrics/facts-store.ts";
 import { listHouses } from "../../src/houses/house-status-store.ts";
+import { askHouseNow } from "../../src/houses/polling/control-store.ts";
 import { listPollSchedules, loadHouse, loadHouseToRead } from "../../src/houses/store.ts";
 import { findOfflineHouses, findUnreadableTables } from "../../src/houses-file/watch-store.ts";
 import { openTestDatabase } from "../support/database.ts";
-import { eventually } from "../support/eventually.ts";
+import { lockWaits } from "../support/lock-waits.ts";
 import { feedEntry, forgetHouses, houseEntry, pauseHouse, resumeHouse, tableEntry } from "../support/houses.ts";
 
 const { sql } = await openTestDatabase();
@@ -161,11 +162,7 @@ describe("applying a houses file", () => {
     await sql.begin(async (pass) => {
       await giveRound("global", pass);
       applied = applyHouses(sql, [after]).catch(reasonOf);
-      await eventually(async () => {
-        const waiting = await sql`
-          select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
-        return waiting.length === 1;
-      });
+      await lockWaits(sql, 1);
     });
     expect(await applied).toMatch(/the palette is fixed because .* has rounds/);
   });
@@ -174,17 +171,24 @@ describe("applying a houses file", () => {
     await applyHouses(sql, [houseEntry()]);
     let applied: Promise<unknown> | undefined;
     await sql.begin(async (pass) => {
-      await pass`select from table_heads for no key update`;
+      await pass`select from poll_leases for share`;
       applied = applyHouses(sql, [houseEntry({ base_url: "http://127.0.0.1:2" })]).catch(reasonOf);
-      await eventually(async () => {
-        const waiting = await sql`
-          select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
-        return waiting.length === 1;
-      });
+      await lockWaits(sql, 1);
+      await pass`select from table_heads for no key update`;
       await pass`update feeds set etag = 'a'`;
     });
     expect(await applied).toMatchObject({ tables: 1 });
     expect((await facts()).feeds).toMatchObject([{ etag: null }]);
+  });
+
+  test("keeps no operator waiting who asks for a probe of the house", async () => {
+    await applyHouses(sql, [houseEntry()]);
+    await sql`update poll_leases set circuit = 'open', opened_at = now()`;
+    await sql.begin(async (applying) => {
+      await applying`select from houses for no key update`;
+      const asked = sql.begin((tx) => askHouseNow(tx, { house: "alpha", forget: false }));
+      expect(await asked).toMatchObject({ kind: "done" });
+    });
   });
 
   test("takes another palette for a table without rounds", async () => {

@@ -581,6 +581,59 @@ describe("two workers", () => {
   });
 });
 
+describe("a change of the houses file during a poll", () => {
+  const elsewhere = () => alpha(1, { tables: [tableEntry({ market: "m0", feed: feedEntry({ path: "/new" }) })] });
+  const heads = () => sql`
+    select h.last_seq, h.responded_at, h.payload_sha256, f.etag
+    from table_heads h
+    join feeds f using (table_id)`;
+
+  test.for([
+    ["200", (response: ServerResponse) => response.writeHead(200, { etag: '"9"' }).end(page(9))],
+    ["304", (response: ServerResponse) => response.writeHead(304).end()],
+  ] as const)("drops the response %s of the feed before", async ([, end]) => {
+    await applyHouses(sql, [alpha(1)]);
+    let held: ServerResponse | undefined;
+    house.on("/0", (_, response) => void (held = response));
+    const first = poll();
+    await eventually(() => held !== undefined);
+    await applyHouses(sql, [elsewhere()]);
+    if (held !== undefined) end(held);
+    expect((await first).counts).toEqual({ lost: 1 });
+    expect([...(await heads())]).toEqual([{ last_seq: 0n, responded_at: null, payload_sha256: null, etag: null }]);
+    house.on("/new", respondWith(page(20)));
+    expect((await poll()).counts).toMatchObject({ payloads: 1, rounds: 3 });
+    expect(await bodies()).toEqual([page(20)]);
+  });
+
+  test("that was committed before the lease was taken is polled next", async () => {
+    await applyHouses(sql, [alpha(1)]);
+    house.on("/0", respondWith(page(9)));
+    house.on("/new", respondWith(page(20)));
+    const { takeLease } = passes;
+    passes = {
+      ...passes,
+      async takeLease(request) {
+        await applyHouses(sql, [elsewhere()]);
+        return takeLease(request);
+      },
+    };
+    expect((await poll()).counts).toMatchObject({ requests: 0 });
+    expect((await poll()).counts).toMatchObject({ payloads: 1 });
+    expect(paths()).toEqual(["/new"]);
+  });
+
+  test("leaves the polls of other houses alone", async () => {
+    await applyHouses(sql, [alpha(1), houseEntry({ id: "beta", base_url: house.url })]);
+    const epochs = () => sql`select house_id, lease_epoch from poll_leases order by house_id`;
+    await applyHouses(sql, [elsewhere(), houseEntry({ id: "beta", base_url: house.url })]);
+    expect([...(await epochs())]).toEqual([
+      { house_id: "alpha", lease_epoch: 1n },
+      { house_id: "beta", lease_epoch: 0n },
+    ]);
+  });
+});
+
 test("a poll that is stopped in the middle saves nothing, and releases the house immediately", async () => {
   await applyHouses(sql, [alpha(2)]);
   house.on("/0", respondWith(page(9)));

@@ -1,5 +1,5 @@
 import { batched } from "../../db/batched.ts";
-import type { Pipeline, Queryable, Sql } from "../../db/client.ts";
+import type { Pipeline, Queryable, Sql, Transaction } from "../../db/client.ts";
 import type { Circuit } from "./circuit.ts";
 
 /** A poll that takes its full timeout must still have time to save before its lease expires. */
@@ -61,6 +61,8 @@ export interface LeasedTable {
 interface LeaseRequest {
   house: string;
   shard: number;
+  /** When the settings with which it polls were updated. */
+  updatedAt: string;
   timeoutMs: number;
   byPage?: boolean;
 }
@@ -74,7 +76,7 @@ const OTHER_MS = 60_000;
 /**
  * Takes the lease of a house's shard by the database's clock. Null if it must not be polled now: another worker polls it, the
  * house asked to wait, its circuit is open, it is paused or disabled. An open circuit whose wait is over becomes half open:
- * this poll is its probe.
+ * this poll is its probe. It has no tables if the settings of the house were updated meanwhile.
  */
 export type TakeLease = (request: LeaseRequest) => Promise<Lease | null>;
 
@@ -209,9 +211,11 @@ function listLeasedTables(sql: Queryable, requests: readonly LeaseRequest[]) {
       from unnest(
         ${requests.map(({ house }) => house)}::text[],
         ${requests.map(({ shard }) => shard)}::integer[],
-        ${requests.map(({ byPage = false }) => byPage)}::boolean[]
-      ) as r (house, shard, by_page)
+        ${requests.map(({ byPage = false }) => byPage)}::boolean[],
+        ${requests.map(({ updatedAt }) => updatedAt)}::text[]::timestamptz[]
+      ) as r (house, shard, by_page, updated_at)
     ) as w
+    join houses o on o.id = w.house and o.updated_at = w.updated_at -- newer settings are for the next poll
     join tables t on t.house_id = w.house and t.shard = w.shard
     join feeds f on f.table_id = t.id
     join table_heads h on h.table_id = t.id
@@ -235,6 +239,26 @@ export async function holdHouse(sql: Sql, house: string, waitMs: number): Promis
         order by shard
         for no key update
       )`;
+}
+
+/**
+ * Ends the leases under which tables are polled: responses to requests that were sent with their old settings are dropped.
+ * Before the heads are locked, as in passes.
+ */
+export async function endLeasesOf(tx: Transaction, tableIds: readonly number[]): Promise<void> {
+  await tx`
+    with locked as (
+      select house_id, shard
+      from poll_leases
+      where (house_id, shard) in (select house_id, shard from tables where id = any(${[...tableIds]}::integer[]))
+      order by house_id, shard
+      for no key update
+    )
+    update poll_leases l
+    set lease_until = '-infinity', lease_epoch = l.lease_epoch + 1
+    from locked
+    where l.house_id = locked.house_id
+      and l.shard = locked.shard`;
 }
 
 /** Releases a lease without a result for the house, so that another worker need not wait until it expires. */
