@@ -15,6 +15,7 @@ import { verify } from "../../src/verify/verify.ts";
 import { colorOf, type Color } from "../../src/rounds/colors.ts";
 import { generatedRounds, stateAfter } from "../forecasts/streams.ts";
 import { createWorld, type World } from "../forecasts/world.ts";
+import { lockWaits } from "../support/lock-waits.ts";
 
 const never = new AbortController().signal;
 const DECISION = { by: "ann", reason: "the edge changed" };
@@ -241,6 +242,19 @@ describe("a promotion", () => {
       id: HALF,
     });
     await world.sql`update models set edge = 0.5 where name = ${HALF}`;
+  });
+
+  test("calls off a rolling run that ends at the same time", async () => {
+    const world = await createWorld({ connections: 6 });
+    await world.play(rounds.slice(0, 200));
+    const id = await calibrate(world, { from: idOf(50) });
+    let rolled: ReturnType<typeof roll> | undefined;
+    const check = async () => {
+      rolled = roll(world);
+      await lockWaits(world.sql, 1);
+    };
+    expect(await promoteCalibration(world.sql, id, DECISION, { check })).toMatchObject({ to_seq: "200" });
+    expect(await rolled).toBeNull();
   });
 
   test("passes over late rounds, and calls off a rolling run that would prove the old state", async () => {

@@ -1,6 +1,6 @@
 import type { Queryable, Sql, Transaction } from "../../db/client.ts";
 import type { Snapshot } from "../backtest/replay.ts";
-import { touchHeads } from "../../tables/heads-store.ts";
+import { lockHeads, touchHeads } from "../../tables/heads-store.ts";
 import type { Band } from "../../forecasts/model/table-model.ts";
 import { type NewCalibration, insertCalibration } from "../calibration-store.ts";
 
@@ -214,6 +214,7 @@ export async function saveRollingCalibration(
   isMet: boolean | null,
 ): Promise<number | null> {
   return sql.begin(async (tx) => {
+    if (isMet === true) await lockHeads(tx, [calibration.tableId]); // before the run, as a promotion does
     if (!(await beatRun(tx, attempt))) return null;
     const { id, version } = await insertCalibration(tx, calibration);
     if (isMet !== null) await finishRun(tx, attempt.run, id);
