@@ -191,6 +191,23 @@ describe("applying a houses file", () => {
     });
   });
 
+  test.for([
+    ["pauses", () => pauseHouse(sql, { house: "alpha", by: "ann", reason: "maintenance" })],
+    ["resumes", () => resumeHouse(sql, "alpha")],
+  ] as const)("succeeds while an operator %s the house", async ([verb, change]) => {
+    await applyHouses(sql, [houseEntry()]);
+    if (verb === "resumes") await pauseHouse(sql, { house: "alpha", by: "ann", reason: "maintenance" });
+    const both: Promise<unknown>[] = [];
+    await sql.begin(async (holder) => {
+      await holder`select from houses for no key update`;
+      both.push(change());
+      await lockWaits(sql, 1);
+      both.push(applyHouses(sql, [houseEntry({ base_url: "http://127.0.0.1:2" })]));
+      await lockWaits(sql, 2);
+    });
+    expect(await Promise.all(both)).toMatchObject([{ kind: "done" }, { tables: 1 }]);
+  });
+
   test("takes another palette for a table without rounds", async () => {
     await applyHouses(sql, [houseEntry()]);
     await applyHouses(sql, [houseEntry({ tables: [tableEntry({ colors: TWO_COLORS })] })]);

@@ -1,5 +1,5 @@
 import type { Transaction } from "../../db/client.ts";
-import { touchHeads } from "../../tables/heads-store.ts";
+import { lockHeads, touchHeads } from "../../tables/heads-store.ts";
 
 /** The controls of a house's polling that operators change. */
 export interface HouseControl {
@@ -62,11 +62,23 @@ export async function startHouse(
 
 /** The status of a house is shown with its tables, so readers of those must reload them. */
 async function touchTables(tx: Transaction, house: string): Promise<void> {
+  await touchHeads(tx, await listTableIds(tx, house));
+}
+
+/** The controls of a house, locked after the heads of its tables: a houses file changes them in this order. */
+async function lockControl(tx: Transaction, house: string): Promise<HouseControl | null> {
+  await lockHeads(tx, await listTableIds(tx, house));
+  await tx`
+    select
+    from houses
+    where id = ${house}
+    for no key update`;
+  return findControl(tx, house);
+}
+
+async function listTableIds(tx: Transaction, house: string): Promise<number[]> {
   const tables = await tx<{ id: number }[]>`select id from tables where house_id = ${house}`;
-  await touchHeads(
-    tx,
-    tables.map(({ id }) => id),
-  );
+  return tables.map(({ id }) => id);
 }
 
 /** The open circuits of a house's shards. */
@@ -122,15 +134,6 @@ async function findControl(tx: Transaction, house: string): Promise<HouseControl
     from houses
     where id = ${house}`;
   return row ?? null;
-}
-
-async function lockControl(tx: Transaction, house: string): Promise<HouseControl | null> {
-  await tx`
-    select
-    from houses
-    where id = ${house}
-    for no key update`;
-  return findControl(tx, house);
 }
 
 async function requireControl(tx: Transaction, house: string): Promise<HouseControl> {
