@@ -41,10 +41,14 @@ export async function pauseQueue(
 ): Promise<ControlOutcome> {
   const queue = queues.get(pause.queue);
   const found = await sql.begin(async (tx) => {
-    const after = await insertPause(tx, { ...pause, until: pause.until ?? null });
-    if (after === null) return findPause(tx, pause.queue);
-    await also(tx, { before: null, after });
-    return null;
+    for (;;) {
+      const after = await insertPause(tx, { ...pause, until: pause.until ?? null });
+      const before = after === null ? await findPause(tx, pause.queue) : null;
+      if (before !== null) return before;
+      if (after === null) continue; // the pause ended between the two statements
+      await also(tx, { before, after });
+      return null;
+    }
   });
   if (found !== null) return { kind: "refused", problem: `${pause.queue} is paused already: ${pauseText(found)}` };
   return { kind: "done", isApplied: await applyInRedis(queues, () => queue.pause()) };

@@ -21,6 +21,7 @@ import {
 } from "../../src/queue/runs/inspect.ts";
 import { eventually } from "../support/eventually.ts";
 import { listExamples, runExample } from "../support/examples.ts";
+import { lockWaits } from "../support/lock-waits.ts";
 import { createWorld, makeJob, type World } from "./world.ts";
 
 let world: World;
@@ -103,6 +104,25 @@ describe("an operator", () => {
     expect(outcomes.find(({ kind }) => kind === "refused")).toMatchObject({
       problem: expect.stringContaining(`by ${state?.paused?.pausedBy}`),
     });
+  });
+
+  it("pauses a queue that was resumed while it was refused", async () => {
+    const queues = await world.open([plain]);
+    const pause = { queue: "plain", by: "ann", reason: "too loud" };
+    await pauseQueue(world.sql, queues, pause);
+    await world.sql.unsafe(`
+      create function wait_here() returns trigger language plpgsql as $$
+        begin perform pg_advisory_xact_lock(1); return null; end $$;
+      create trigger wait_here after insert on queue_controls execute function wait_here()`);
+    let paused: ReturnType<typeof pauseQueue> | undefined;
+    await world.sql.begin(async (holder) => {
+      await holder`select pg_advisory_xact_lock(1)`;
+      paused = pauseQueue(world.sql, queues, { ...pause, by: "bob" });
+      await lockWaits(world.sql, 1); // it has found the pause of ann
+      await resumeQueue(world.sql, queues, { queue: "plain" });
+    });
+    expect(await paused).toEqual({ kind: "done", isApplied: true });
+    expect(await listPauses(world.sql)).toMatchObject([{ pausedBy: "bob" }]);
   });
 
   it("retries failed runs, one or all, with all their attempts", async () => {
