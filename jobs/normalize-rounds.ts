@@ -33,7 +33,7 @@ export default job({
     for (const tableId of await listUnreadTables(sql, id)) {
       for await (const result of processUnread({ sql, passes, house, signal }, tableId)) {
         follow(result.rows.marks.map(({ receivedAt }) => receivedAt));
-        await afterCommit(id, [result], { sql, log, published, fill });
+        await afterCommit(id, [result], { sql, published, fill });
         const done = countPasses([result]);
         counts.payloads += result.rows.marks.length;
         counts.refused += result.rows.marks.filter(({ state }) => state === "refused").length;

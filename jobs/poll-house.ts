@@ -156,7 +156,7 @@ async function poll(
   follow(payloads.map(({ receivedAt }) => receivedAt));
   if (circuit !== lease.circuit.state) log.warn({ house: id, shard, circuit, waitMs }, `the circuit of ${id} changed`);
   const fill = async (gap: bigint) => enqueue(backfillGap, { gap: String(gap) });
-  await afterCommit(id, results, { sql, log, published, fill });
+  await afterCommit(id, results, { sql, published, fill });
   if (houseWaitMs > 0) await holdShards(sql, log, id, houseWaitMs);
   if (payloads.some(({ state }) => state === "unread")) await enqueue(normalizeRounds, { house: id });
   return { ...countRequests(asked, payloads.length), ...countPasses(results) };

@@ -1,9 +1,7 @@
 import type { Sql } from "../db/client.ts";
 import { syncFormatCircuit } from "../houses/reading/format-store.ts";
-import type { Log } from "../log.ts";
 import { listOpenGaps } from "../rounds/gaps/gaps-store.ts";
 import { refreshNotices } from "../rounds/notices/notices-store.ts";
-import { syncProofAlerts } from "../rounds/proofs/proof-alerts-store.ts";
 import type { PassResult } from "./compute/state.ts";
 
 /** Counts of what passes did, for the line in the log. */
@@ -34,14 +32,13 @@ export function countPasses(results: readonly PassResult[]): PassCounts {
 /** Callbacks for what passes trigger elsewhere. */
 export interface Consequences {
   sql: Sql;
-  log: Log;
   published: (tableIds: readonly number[]) => void;
   /** Requests the filling of a gap. */
   fill: (gap: bigint) => Promise<void>;
 }
 
 /**
- * The follow-ups of committed passes of a house: notices that depend on several rows, alerts, the circuit of a house whose
+ * The follow-ups of committed passes of a house: notices that depend on several rows, the circuit of a house whose
  * format changed, gap requests, and the notification of API processes. If this process ends before, sweeps fill the gaps
  * and refresh the notices.
  */
@@ -51,8 +48,6 @@ export async function afterCommit(house: string, results: readonly PassResult[],
   const failing = idsOf(shown.filter(({ rows }) => rows.changesNotices));
   if (failing.length > 0) await refreshNotices(to.sql, failing);
   to.published(idsOf(shown));
-  if (shown.some(({ rows }) => rows.quarantine.some(({ code }) => code === "proof_mismatch")))
-    await syncProofAlerts(to.sql, to.log);
   const formats = shown.flatMap(({ state, rows }) => (rows.format === null ? [] : [{ state, ...rows.format }]));
   if (formats.some(({ from, to: after }) => (from.since === null) !== (after.since === null))) {
     const known = formats.filter(({ from, to: after }) => from.since !== null && after.since === null);

@@ -2,7 +2,10 @@ import { syncAlerts } from "../../alerts/store.ts";
 import type { Sql } from "../../db/client.ts";
 import type { Log } from "../../log.ts";
 
-/** Keeps one alert open per table with a failed proof, and closes the others; for a timer and after reading. */
+/**
+ * Keeps one alert open per table with a failed proof, and closes the others. For the leader alone: a process with an older
+ * list would close what another has just opened.
+ */
 export async function syncProofAlerts(sql: Sql, log: Log): Promise<void> {
   const failed = await sql<{ subject: string; text: string }[]>`
     select
