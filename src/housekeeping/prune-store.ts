@@ -142,7 +142,8 @@ export async function trimQuarantine(sql: Sql, signal: AbortSignal): Promise<{ t
             and state = 'open'
           order by last_seen_at, id
           limit ${Math.min(left, BATCH)}
-        )`;
+        )
+          and state = 'open' -- unless it was decided while this waited for its row`;
       left -= count;
       return count;
     });

@@ -12,6 +12,7 @@ import { testContext } from "../support/context.ts";
 import { openTestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { forgetHouses, houseEntry } from "../support/houses.ts";
+import { lockWaits } from "../support/lock-waits.ts";
 import { makeItem, makePayload, makeTable } from "../support/make.ts";
 
 const { sql } = await openTestDatabase();
@@ -242,6 +243,24 @@ describe("retention", () => {
     );
     const [left] = await sql`select count(*)::integer as rows, max(item_sha256::integer) as oldest from quarantine`;
     expect(left).toEqual({ rows: 10_000, oldest: 10_000 });
+  });
+
+  test("drops no quarantined item that is decided at the same time", async () => {
+    await sql`
+      insert into quarantine (table_id, code, reason, item, item_sha256, last_seen_at)
+      select 1, 'not_a_number', 'x', '{}', n::text, now() - n * interval '1 second'
+      from generate_series(1, 10001) as n`;
+    let trimmed: ReturnType<typeof run> | undefined;
+    await sql.begin(async (deciding) => {
+      await deciding`
+        update quarantine
+        set state = 'released', decided_by = 'ann', decision_reason = 'x', decided_at = now()
+        where item_sha256 = '10001'`;
+      trimmed = run("retention");
+      await lockWaits(sql, 1);
+    });
+    await trimmed;
+    expect(await sql`select from quarantine where item_sha256 = '10001'`).toHaveLength(1);
   });
 
   test("deletes sign-ins that ended a day ago, and second steps that were not taken", async () => {
