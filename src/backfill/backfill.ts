@@ -222,7 +222,7 @@ function outcomeOf(
   };
 }
 
-/** Closes a gap as given up with its reason, or as filled, and updates its notice. */
+/** Closes a gap that is still leased as given up with its reason, or as filled, and updates its notice. */
 export async function endGap(
   sql: Sql,
   gap: Gap,
@@ -230,7 +230,7 @@ export async function endGap(
 ): Promise<void> {
   await sql.begin(async (tx) => {
     await touchHeads(tx, [gap.tableId]);
-    await closeGap(tx, gap.id, end);
+    await closeGap(tx, gap, end);
     await refreshNoticesWithin(tx, [gap.tableId]);
   });
 }

@@ -74,7 +74,7 @@ export async function takeGap(sql: Sql, id: bigint, leaseMs: number): Promise<Ga
 }
 
 /**
- * Releases a gap, to be resumed after `waitMs` from `cursor` or `page`, unless another run has taken it. `attempts` counts
+ * Releases a gap, to be resumed after `waitMs` from `cursor` or `page`, unless another run has taken it or an operator changed it. `attempts` counts
  * complete failures. No gap of its house is taken for `heldMs`.
  */
 export async function putGapBack(
@@ -95,10 +95,10 @@ export async function putGapBack(
       and lease_until = ${leaseUntil}::timestamptz`;
 }
 
-/** Closes an open gap: given up with the reason, or filled. */
+/** Closes an open gap, unless another run has taken it or an operator changed it: given up with the reason, or filled. */
 export async function closeGap(
   sql: Transaction,
-  id: bigint,
+  { id, leaseUntil }: Pick<Gap, "id" | "leaseUntil">,
   end: { state: "given_up"; reason: string } | { state: "filled" },
 ): Promise<void> {
   await sql`
@@ -109,7 +109,8 @@ export async function closeGap(
       closed_at = clock_timestamp(),
       lease_until = '-infinity'
     where id = ${id}
-      and state = 'open'`;
+      and state = 'open'
+      and lease_until = ${leaseUntil}::timestamptz`;
 }
 
 /** The highest number of a range that is missing, or null if none is. */

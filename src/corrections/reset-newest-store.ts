@@ -81,6 +81,7 @@ async function endGaps(
       attempts = 0,
       cursor_round_id = null,
       cursor_page = 0,
+      lease_until = '-infinity', -- of an attempt at the gap as it was
       next_attempt_at = clock_timestamp()
     from gaps cut
     cross join lateral (

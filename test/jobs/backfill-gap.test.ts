@@ -1,3 +1,4 @@
+import type { ServerResponse } from "node:http";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import backfillGap from "../../jobs/backfill-gap.ts";
 import normalizeRounds from "../../jobs/normalize-rounds.ts";
@@ -9,6 +10,7 @@ import { createHouseClient } from "../../src/houses/polling/http.ts";
 import { createPasses, type Passes } from "../../src/pass/passes.ts";
 import { putGapBack, takeGap } from "../../src/backfill/gap-attempt-store.ts";
 import { giveUpGap, openGapAgain } from "../../src/corrections/close-gap.ts";
+import { resetNewestNumber } from "../../src/corrections/reset-newest.ts";
 import { expireNotices } from "../../src/rounds/notices/notices-store.ts";
 import { addLateRounds } from "../forecasts/world.ts";
 import { respondWith, startBadHouse, type BadHouse } from "../support/bad-house.ts";
@@ -549,6 +551,33 @@ describe("backfill-gap", () => {
     expect(await gapRow()).toMatchObject({ attempts: 0 });
     await putGapBack(sql, second, next);
     expect(await gapRow()).toMatchObject({ attempts: 5 });
+  });
+
+  it.for([
+    [
+      "reopened",
+      async () => {
+        await sql.begin((tx) => giveUpGap(tx, 1n, { by: "ann", reason: "not now" }));
+        await sql.begin((tx) => openGapAgain(tx, 1n));
+      },
+    ],
+    [
+      "cut by a reset",
+      async (table: MadeTable) =>
+        sql.begin((tx) => resetNewestNumber(tx, table.id, { to: 105n, by: "ann", reason: "one response said so" })),
+    ],
+  ] as const)("leaves a gap alone that was %s while an attempt was failing", async ([, change]) => {
+    const table = await counted();
+    await take(table, items(101, 101), items(110, 110));
+    await sql`update gaps set attempts = 7`;
+    let held: ServerResponse | undefined;
+    house.on("/history?before=110&limit=100", (_, response) => void (held = response));
+    const attempt = backfill();
+    await eventually(() => held !== undefined);
+    await change(table);
+    held?.writeHead(500).end();
+    await attempt;
+    expect(await gapRow()).toMatchObject({ state: "open", reason: null, attempts: 0 });
   });
 
   it("closes a gap whose rounds were imported, however many they are", async () => {
