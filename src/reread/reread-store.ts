@@ -156,6 +156,35 @@ export async function addServedRows(tx: Transaction, payloads: readonly StoredPa
     on conflict do nothing`;
 }
 
+/**
+ * The results of payloads by their place, for a caller that has locked their heads: another run may have stored others since
+ * they were listed.
+ */
+export async function listResults(
+  tx: Transaction,
+  payloads: readonly StoredPayload[],
+): Promise<Map<number, Pick<StoredPayload, "state" | "newRounds">>> {
+  const rows = await tx<(Pick<StoredPayload, "state" | "newRounds"> & { place: number })[]>`
+    select (a.place - 1)::integer as place, p.state, coalesce(p.new_rounds, 0) as "newRounds"
+    from unnest(
+      ${payloads.map(({ tableId }) => tableId)}::integer[],
+      ${payloads.map(({ receivedAt }) => receivedAt)}::text[]::timestamptz[]
+    ) with ordinality as a (table_id, received_at, place)
+    cross join lateral (
+      select state, new_rounds
+      from payloads
+      where table_id = a.table_id
+        and received_at = a.received_at
+      union all
+      select state, new_rounds
+      from payloads_kept
+      where table_id = a.table_id
+        and received_at = a.received_at
+      limit 1
+    ) p`;
+  return new Map(rows.map(({ place, ...result }) => [place, result]));
+}
+
 /** How many payloads a range has; counting stops at `most` + 1. */
 export async function countToReread(sql: Queryable, range: RereadRange, most: number): Promise<number> {
   const [row] = await sql<{ count: number }[]>`

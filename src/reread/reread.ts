@@ -16,6 +16,7 @@ import {
   listKnownConflicts,
   listKnownItems,
   listReleasable,
+  listResults,
   listToReread,
   markKept,
   releaseItems,
@@ -164,12 +165,12 @@ async function storeReadings(sql: Sql, readings: readonly Reading[], report: Rer
   await sql.begin(async (tx) => {
     const tableIds = [...new Set(readings.map(({ payload }) => payload.tableId))];
     await lockHeads(tx, tableIds);
-    await addServedRows(
-      tx,
-      readings.map(({ payload }) => payload),
-    );
+    const stored = readings.map(({ payload }) => payload);
+    await addServedRows(tx, stored);
+    const results = await listResults(tx, stored);
     const states = new Map<number, PassState>();
-    for (const { payload, read } of readings) {
+    for (const [place, { payload: listed, read }] of readings.entries()) {
+      const payload = { ...listed, ...results.get(place) };
       const { tableId } = payload;
       if (isKept(payload, read, counted)) continue;
       const state = states.get(tableId) ?? (await lockState(tx, tableId));

@@ -9,6 +9,7 @@ import { placeText, readPlace, type Reread } from "../../src/reread/reread-repor
 import { testContext } from "../support/context.ts";
 import { openTestDatabase } from "../support/database.ts";
 import { feedEntry, forgetHouses } from "../support/houses.ts";
+import { lockWaits } from "../support/lock-waits.ts";
 import {
   atSecond,
   followChain,
@@ -194,8 +195,16 @@ describe("a long range", () => {
     await makePayload(sql, table, { second: 0, body: JSON.stringify({ games: items(20, 1) }) });
     await normalize();
     await makeTable(sql, { feed: feedEntry({ items: "games" }) });
-    const both = await Promise.all([reread(), reread()]);
+    const running: Promise<Reread>[] = [];
+    await sql.begin(async (holder) => {
+      await holder`select from table_heads for no key update`;
+      running.push(reread(), reread());
+      await lockWaits(sql, 2); // both have found the payload refused
+    });
+    const both = await Promise.all(running);
     expect(both.map(({ rounds }) => rounds).toSorted((a, b) => a - b)).toEqual([0, 20]);
+    expect(both.map(({ readable }) => readable).toSorted((a, b) => a - b)).toEqual([0, 1]);
+    expect([...(await sql`select state, new_rounds from payloads`)]).toEqual([{ state: "read", new_rounds: 20 }]);
     expect(await followChain(sql, table)).toBe(20);
     expect((await storedRounds(sql, table)).every(({ late }) => late)).toBe(true);
     // what they come before is on time all the same, and misses nothing
