@@ -124,6 +124,19 @@ describe("retention", () => {
     ]);
   });
 
+  test("keeps the result of a reread that ends while the day is copied", async () => {
+    await makeDay(5);
+    await payloads(5, { state: "refused" });
+    let done: ReturnType<typeof run> | undefined;
+    await sql.begin(async (reread) => {
+      await reread`update payloads set state = 'read', refused_reason = null, new_rounds = 1`;
+      done = run("retention");
+      await lockWaits(sql, 1);
+    });
+    expect((await done)?.counts).toMatchObject({ kept: 1, dropped: 1 });
+    expect([...(await sql`select state, new_rounds from payloads_kept`)]).toEqual([{ state: "read", new_rounds: 1 }]);
+  });
+
   test("keeps a payload that an open quarantined item needs", async () => {
     await makeDay(5);
     await payloads(5, {});
