@@ -7,13 +7,10 @@ import { reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { ApiError } from "../http/errors.ts";
 import { within } from "../within.ts";
+import { TIMES, type ApiTimes } from "./times.ts";
 
-/** How long a cached caller is valid without a notification of a change. */
-const CACHED_MS = 5_000;
 /** How long a cached caller is served while the database is down. */
 const CACHED_WHEN_DOWN_MS = 600_000;
-/** How long a call waits for the database before a 503; counting the call may take as long again. */
-const TIMEOUT_MS = 300;
 const RETRY_MS = 1_000;
 const RETRY_AFTER_SECONDS = 5;
 /** About 10 MB. */
@@ -56,7 +53,11 @@ interface Known {
 /**
  * Caches callers for five seconds, the most recently used 10,000; `find` queries the database by the SHA-256 of a key.
  */
-export function knowCallers(find: (sha256: Buffer) => Promise<Caller | null>, log: Log): KnownCallers {
+export function knowCallers(
+  find: (sha256: Buffer) => Promise<Caller | null>,
+  log: Log,
+  { lookupMs, cachedMs }: Pick<ApiTimes, "lookupMs" | "cachedMs"> = TIMES,
+): KnownCallers {
   const known = new Map<string, Known>(); // least recently seen first
   const asking = new Map<string, Promise<Caller | null>>();
   // a connection's key is compared only with its own previous one, so the timing reveals nothing
@@ -78,7 +79,7 @@ export function knowCallers(find: (sha256: Buffer) => Promise<Caller | null>, lo
   async function ask(id: string, sha256: Buffer): Promise<Caller | null> {
     const doubtsBefore = doubts;
     try {
-      const caller = await within(TIMEOUT_MS, "PostgreSQL", findOne(sha256));
+      const caller = await within(lookupMs, "PostgreSQL", findOne(sha256));
       if (isFailing) log.info("callers can be looked up again");
       isFailing = false;
       known.delete(id);
@@ -88,8 +89,8 @@ export function knowCallers(find: (sha256: Buffer) => Promise<Caller | null>, lo
       // neither is cached until the notification arrives
       const isCacheable = doubts === doubtsBefore && caller.standing === "good";
       // the end of a plan or key sends no notification, so the cache entry ends with it
-      const cachedMs = Math.min(CACHED_MS, caller.endsInMs ?? CACHED_MS);
-      known.set(id, { sha256, caller, announcedAt: now, askAt: isCacheable ? now + cachedMs : now });
+      const validMs = Math.min(cachedMs, caller.endsInMs ?? cachedMs);
+      known.set(id, { sha256, caller, announcedAt: now, askAt: isCacheable ? now + validMs : now });
       if (known.size > MOST_KNOWN) for (const oldest of known.keys().take(1)) known.delete(oldest);
       return caller;
     } catch (error) {

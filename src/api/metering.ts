@@ -7,15 +7,8 @@ import type { Quota } from "../usage/quota.ts";
 import type { Call, Verdict } from "../usage/store.ts";
 import { ApiError, FAILURES, type ErrorCode } from "../http/errors.ts";
 import { within } from "../within.ts";
+import { TIMES, type ApiTimes } from "./times.ts";
 
-/** A call that is not sent to the database within this time is refused. Times begin when its response is ready. */
-const SENT_WITHIN_MS = 500;
-/** The database does not count a call after this time. */
-const COUNTED_WITHIN_MS = 700;
-/**
- * How long a database response is awaited: longer than the above, so that a call counted at the last moment is served.
- */
-const TIMEOUT_MS = 950;
 /** The limit of pending batches: the database would refuse more. */
 const MOST_PENDING = 3;
 const RETRY_AFTER_SECONDS = 5;
@@ -54,6 +47,11 @@ export function meterCalls(
   consume: (calls: readonly Call[], deadline: Date) => Promise<Verdict[]>,
   nowMs: () => number,
   log: Log,
+  {
+    sentWithinMs,
+    countedWithinMs,
+    verdictMs,
+  }: Pick<ApiTimes, "sentWithinMs" | "countedWithinMs" | "verdictMs"> = TIMES,
 ): Metering {
   let pending = 0;
   let isFailing = false;
@@ -63,7 +61,7 @@ export function meterCalls(
   async function send(calls: readonly Call[], oldestAt: number): Promise<Verdict[]> {
     const waitedMs = performance.now() - oldestAt;
     try {
-      const verdicts = await within(TIMEOUT_MS - waitedMs, "PostgreSQL", ask(calls, COUNTED_WITHIN_MS - waitedMs));
+      const verdicts = await within(verdictMs - waitedMs, "PostgreSQL", ask(calls, countedWithinMs - waitedMs));
       if (isFailing) log.info("calls can be counted again");
       isFailing = false;
       return verdicts;
@@ -92,7 +90,7 @@ export function meterCalls(
     return outcome === null || isOver ? null : refused(outcome, { ...quota, atMs: now });
   }
 
-  const meter = new Meter(send, { ms: SENT_WITHIN_MS, nowMs: () => performance.now() });
+  const meter = new Meter(send, { ms: sentWithinMs, nowMs: () => performance.now() });
   return {
     exhausted,
     async count({ caller: { keyId }, plan }, endpoint) {

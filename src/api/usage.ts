@@ -6,7 +6,6 @@ import { ApiError } from "../http/errors.ts";
 import type { Call } from "../http/call.ts";
 import { readParams, wholeNumber } from "./params.ts";
 
-const PATIENCE_MS = 600;
 const RETRY_AFTER_SECONDS = 5;
 /** The parameters of this path. */
 export const USAGE_PARAMS = z.strictObject({
@@ -27,7 +26,7 @@ export const USAGE_PATH = "/api/v1/usage";
 /**
  * Returns the use of the caller's account today and this month, by endpoint and by day, including every 200 sent
  * before. It is the only response that is read from the database instead of memory.
- * @param gone aborts when the client disconnects; the query is then cancelled, as it is after 600 ms
+ * @param wait `gone` aborts when the client disconnects; the query is then cancelled, as it is after `usageMs`
  * @throws ApiError if a parameter is invalid, or the database does not respond in time
  * @throws ClientGoneError after `gone`
  */
@@ -35,12 +34,12 @@ export async function composeUsage(
   reads: Reads,
   { caller, plan }: Pick<Call, "caller" | "plan">,
   query: URLSearchParams,
-  gone: AbortSignal,
+  { gone, usageMs }: { gone: AbortSignal; usageMs: number },
 ): Promise<{ json: string; quota: Quota }> {
   const { days } = readParams(USAGE_PARAMS, query);
   let facts: UsageFacts;
   try {
-    const signal = AbortSignal.any([gone, AbortSignal.timeout(PATIENCE_MS)]);
+    const signal = AbortSignal.any([gone, AbortSignal.timeout(usageMs)]);
     facts = await reads(signal, (sql) => readUsage(sql, caller.accountId, days));
   } catch (cause) {
     gone.throwIfAborted();

@@ -7,8 +7,8 @@ import { applyReading, emptyHolding, type Holding, type Table } from "./tables.t
 import { followClock } from "./database-clock.ts";
 import { startReadLoop, type ReadLoop } from "./read-loop.ts";
 
-/** The interval of reading all tables without a notification. */
-const READ_EVERY_MS = 5_000;
+/** The usual interval of reading all tables without a notification. */
+export const READ_EVERY_MS = 5_000;
 /** The same for a replica: a notification is sent by the primary, and may arrive before the row. */
 const READ_REPLICA_EVERY_MS = 1_000;
 /** With notifications of some tables, all are read if the last such read is older: `ageSeconds` counts from it. */
@@ -52,7 +52,8 @@ export async function loadMemory(
     bufferRounds,
     liveWindowSeconds,
     isReplica = false,
-  }: { bufferRounds: number; liveWindowSeconds: number; isReplica?: boolean },
+    readEveryMs = READ_EVERY_MS,
+  }: { bufferRounds: number; liveWindowSeconds: number; isReplica?: boolean; readEveryMs?: number },
   log: Log,
 ): Promise<Memory> {
   const holding = emptyHolding();
@@ -124,7 +125,7 @@ export async function loadMemory(
 
   await readAndApply(null);
 
-  loop = startReadLoop(readAndApply, isReplica ? READ_REPLICA_EVERY_MS : READ_EVERY_MS, log);
+  loop = startReadLoop(readAndApply, isReplica ? READ_REPLICA_EVERY_MS : readEveryMs, log);
   const liveWindowMs = liveWindowSeconds * 1_000;
   const nowMs = () => clock.nowMs();
 

@@ -46,6 +46,7 @@ import {
 } from "../http/request.ts";
 import { resource } from "../http/resource.ts";
 import type { Table } from "../published/tables.ts";
+import { TIMES, type ApiTimes } from "../api/times.ts";
 import { composeUsage, USAGE_PATH, USAGE_READS } from "../api/usage.ts";
 
 /** Smaller responses do not shrink. */
@@ -75,6 +76,8 @@ export interface ApiParts {
   secret: string;
   /** The rate limit of the home page per client address; see SiteParts. */
   firstPage?: Size;
+  /** Deadlines and intervals; `TIMES` by default. */
+  times?: ApiTimes;
   /** How much of the server one client may occupy; `LIMITS` by default. */
   limits?: ServerLimits | undefined;
   /** Counts requests and serves `/metrics`; without it there is no such path. */
@@ -151,20 +154,25 @@ interface ApiState {
 }
 
 async function openState(given: ApiParts): Promise<ApiState> {
-  const { sql, meter = sql, replica, redisUrl, settings, log, metrics } = given;
+  const { sql, meter = sql, replica, redisUrl, settings, log, metrics, times = TIMES } = given;
   const { BUFFER_ROUNDS: bufferRounds, LIVE_WINDOW_SECONDS: liveWindowSeconds } = settings;
-  const published = { bufferRounds, liveWindowSeconds, isReplica: replica !== undefined };
+  const published = {
+    bufferRounds,
+    liveWindowSeconds,
+    isReplica: replica !== undefined,
+    readEveryMs: times.readEveryMs,
+  };
   const memory = await loadMemory(replica ?? sql, published, log);
   const nowMs = () => memory.clock().nowMs;
   const consume = (calls: readonly Call[], deadline: Date) => consumeCalls(meter, calls, deadline);
   return {
     memory,
-    callers: knowCallers((sha256) => findCaller(meter, sha256), log),
+    callers: knowCallers((sha256) => findCaller(meter, sha256), log, times),
     lastUsed: rememberLastUsed((keys) => touchKeys(meter, keys), log),
     buckets: openBuckets(redisUrl, log),
     recorded: recordCalls((minutes) => saveCallMinutes(sql, minutes), nowMs, log),
     uptime: beatUptime(() => noteApiUptime(sql), log),
-    metering: meterCalls(metrics?.api.batches(consume) ?? consume, nowMs, log),
+    metering: meterCalls(metrics?.api.batches(consume) ?? consume, nowMs, log, times),
     address: { site: settings.PUBLIC_URL?.replace(/\/+$/, "") ?? "", own: "" },
     isDraining: false,
   };
@@ -187,7 +195,7 @@ function addRoutes(app: Express, given: ApiParts, state: ApiState): void {
   app.use(sendError); // of operations: 50 routes follow, which Express would compare with the path of each refusal
   app.use(setCommonHeaders);
   app.use(compression({ threshold: COMPRESSED_FROM_BYTES })); // operations keep their bodies compressed
-  addUsage(app, { sql, caller, lastUsed });
+  addUsage(app, { sql, caller, lastUsed, times: given.times });
   addHealth(app, { version, checks, isDraining: () => state.isDraining }, log);
   if (metrics !== undefined) addMetrics(app, metrics, settings);
   addOpenApi(app, { version, site });
@@ -280,12 +288,16 @@ function serveSurfaces(surfaces: readonly { base: string; listener: RequestListe
 
 function addUsage(
   app: Express,
-  { sql, caller, lastUsed }: { sql: Sql; caller: CallHandler[]; lastUsed: LastUsed },
+  parts: { sql: Sql; caller: CallHandler[]; lastUsed: LastUsed; times: ApiTimes | undefined },
 ): void {
+  const { sql, caller, lastUsed, times: { usageMs } = TIMES } = parts;
   const reads = boundReads(sql, USAGE_READS);
   resource(app, USAGE_PATH, ...caller, async (request, response) => {
     const call = response.locals;
-    const { json, quota } = await composeUsage(reads, call, urlOf(request).query, clientGone(response));
+    const { json, quota } = await composeUsage(reads, call, urlOf(request).query, {
+      gone: clientGone(response),
+      usageMs,
+    });
     lastUsed.note(call.caller.keyId);
     setPairs(response, limitHeaders({ ...call.limits, quota }));
     sendJson(response, 200, json);

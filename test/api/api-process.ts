@@ -1,11 +1,12 @@
-// A process that serves callers: node api-process.ts DATABASE_URL REDIS_URL; sends its URL once it does, and exits
-// with its parent.
+// A process that serves callers: node api-process.ts DATABASE_URL REDIS_URL [TIMES]; sends its URL once it does, and
+// exits with its parent. TIMES is an ApiTimes in JSON.
 import pino from "pino";
+import type { ApiTimes } from "../../src/api/times.ts";
 import { ENDPOINTS, startApi } from "../../src/serve/server.ts";
 import { connect } from "../../src/db/client.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
 
-const [databaseUrl = "", redisUrl = ""] = process.argv.slice(2);
+const [databaseUrl = "", redisUrl = "", times] = process.argv.slice(2);
 const good = { isGood: () => Promise.resolve(true), required: true };
 const sql = connect(databaseUrl, { name: "api", max: 3 });
 const log = pino({ level: "silent" });
@@ -24,6 +25,7 @@ const api = await startApi({
   log,
   version: "1.2.3",
   secret: "one for all processes",
+  ...(times !== undefined && { times: JSON.parse(times) as ApiTimes }),
   checks: { postgres: good, redis: good, migrations: good, polling: good },
   metrics: createMetrics({ sql, queues: () => null }, { version: "1.2.3", endpoints: ENDPOINTS, log }),
 });

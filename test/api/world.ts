@@ -2,6 +2,7 @@ import pino from "pino";
 import { expect } from "vitest";
 import { z } from "zod";
 import type { Checks } from "../../src/http/health.ts";
+import { TIMES, type ApiTimes } from "../../src/api/times.ts";
 import { startApi, type Api, type ApiParts } from "../../src/serve/server.ts";
 import { createAccount, createKey } from "../../src/callers/store.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
@@ -37,6 +38,19 @@ const KEY = /rh_live_[0-9A-Za-z]{5}/;
 
 /** Calls per second, and the burst, of every seeded plan in a world. */
 export const FAST = 100_000;
+
+/** No deadline passes because the machine is busy. Tests of outages use the usual {@link TIMES}. */
+export const PATIENT: ApiTimes = {
+  ...TIMES,
+  lookupMs: 20_000,
+  sentWithinMs: 20_000,
+  countedWithinMs: 20_000,
+  verdictMs: 25_000,
+  usageMs: 20_000,
+};
+
+/** A change is seen because it was announced, and for no other reason. */
+export const ANNOUNCED: ApiTimes = { ...PATIENT, cachedMs: 600_000, readEveryMs: 600_000 };
 
 const SETTINGS: ApiParts["settings"] = {
   HOST: "127.0.0.1",
@@ -143,6 +157,10 @@ export async function makeWorld(
     /** Loads of the first page from one address; unlimited when not given, since tests load it as fast as they can. */
     firstPage?: ApiParts["firstPage"];
     limits?: ApiParts["limits"];
+    /** {@link PATIENT} by default. */
+    times?: ApiTimes;
+    /** Connections of the API, 3 by default. */
+    connections?: number;
   } = {},
 ): Promise<World> {
   const { on } = options;
@@ -157,7 +175,7 @@ export async function makeWorld(
   const lines: string[] = [];
   const log = pino({ level: "debug" }, { write: (line) => void lines.push(line) });
   const apiUrl = withRole((await options.through?.(database.url)) ?? database.url, ROLES.api);
-  const apiSql = connect(apiUrl, { name: "api", max: 3 });
+  const apiSql = connect(apiUrl, { name: "api", max: options.connections ?? 3 });
   const close = async () => {
     await apiSql.end({ timeout: 1 });
     await sql.end();
@@ -174,6 +192,7 @@ export async function makeWorld(
     secret: options.secret ?? "one for all processes",
     firstPage: options.firstPage ?? { points: FAST, seconds: 60 },
     limits: options.limits,
+    times: options.times ?? PATIENT,
   }).catch(async (error: unknown) => {
     await close();
     throw error;

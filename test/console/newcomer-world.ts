@@ -8,7 +8,7 @@ import { startConsole } from "../../src/console/start.ts";
 import type { Sql } from "../../src/db/client.ts";
 import { startOps } from "../../src/ops/start.ts";
 import type { Job } from "../../src/queue/job.ts";
-import { addRounds, CHECKS } from "../api/world.ts";
+import { addRounds, CHECKS, PATIENT } from "../api/world.ts";
 import { createWorld } from "../queue/world.ts";
 import { startChain, type TestChain, usdtVariables } from "../support/chain.ts";
 import { startMailServer, type TestMailServer } from "../support/mail-server.ts";
@@ -64,6 +64,7 @@ export async function openNewcomerWorld(): Promise<NewcomerWorld> {
     log,
     version: "1.2.3",
     checks: CHECKS,
+    times: PATIENT,
     secret: SECRET,
     surfaces: [ops, consoleSurface],
   });

@@ -13,7 +13,7 @@ import { connect, type Sql } from "../../src/db/client.ts";
 import type { Log } from "../../src/log.ts";
 import { ROLES } from "../../src/db/roles/role-grants.ts";
 import { withRole } from "../../src/db/roles/take-role.ts";
-import { CHECKS } from "../api/world.ts";
+import { CHECKS, PATIENT } from "../api/world.ts";
 import { fund } from "../support/fund.ts";
 import { createDatabase } from "../support/database.ts";
 import { openCookieClient, type CookieClient } from "../support/cookie-client.ts";
@@ -104,6 +104,7 @@ export async function openConsoleWorld(options: Options = {}): Promise<ConsoleWo
     log,
     version: "1.2.3",
     checks: CHECKS,
+    times: PATIENT,
     secret: SECRET,
     surfaces: [
       {

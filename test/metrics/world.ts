@@ -4,7 +4,7 @@ import { loadSettings } from "../../src/config/environment.ts";
 import { createHouseClient } from "../../src/houses/polling/http.ts";
 import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import { createMetrics, type Metrics } from "../../src/metrics/metrics.ts";
-import { CHECKS, makeKey } from "../api/world.ts";
+import { CHECKS, makeKey, PATIENT } from "../api/world.ts";
 import { createWorld, type World } from "../queue/world.ts";
 import { page, respondWith, startBadHouse, type BadHouse } from "../support/bad-house.ts";
 import { eventually } from "../support/eventually.ts";
@@ -47,6 +47,7 @@ export async function createWorkingWorld(): Promise<WorkingWorld> {
     log,
     version: "1.2.3",
     checks: CHECKS,
+    times: PATIENT,
     secret: "a secret of a test",
     metrics,
   });

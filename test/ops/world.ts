@@ -9,7 +9,7 @@ import { ROLES } from "../../src/db/roles/role-grants.ts";
 import { withRole } from "../../src/db/roles/take-role.ts";
 import type { OpsParts } from "../../src/ops/contract.ts";
 import { startOps, type StartOps } from "../../src/ops/start.ts";
-import { CHECKS } from "../api/world.ts";
+import { CHECKS, PATIENT } from "../api/world.ts";
 import { createDatabase } from "../support/database.ts";
 import { openCookieClient, type CookieClient } from "../support/cookie-client.ts";
 
@@ -99,6 +99,7 @@ export async function openOpsWorld(options: Options = {}): Promise<OpsWorld> {
     log,
     version: "1.2.3",
     checks: CHECKS,
+    times: PATIENT,
     secret: SECRET,
     surfaces: [ops],
   });
