@@ -5,14 +5,12 @@ import { runRollingCalibration } from "../../src/calibration/calibrate.ts";
 import { writeNotice } from "../../src/corrections/operator-notice.ts";
 import { eventually } from "../support/eventually.ts";
 import { allowSlowness, announce, NO_SET, play, playLate, rewrite, score, tableIdOf } from "./play.ts";
-import { makeKey, makeWorld, secondsAgo, type World } from "./world.ts";
+import { ANNOUNCED, makeKey, makeWorld, secondsAgo, type World } from "./world.ts";
 
 const NOTICE = "Information only. Rounds come from the house's random generator; no outcome is guaranteed. 18+.";
 const FIELDS = ["house", "game", "market", "state", "generated_at", "calibration", "next_color", "windows"];
 const CRASH = "alpha/crash/global";
 const OPAQUE = "beta/crash/eu";
-/** Less than the five seconds after which the API reads without a notification. */
-const TOLD = { timeoutMs: 4_000 };
 
 const at = z.string().regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}0Z$/);
 const shares = z.record(z.string(), z.number());
@@ -74,7 +72,7 @@ const body = z.strictObject({
 let world: World;
 
 beforeAll(async () => {
-  world = await makeWorld({ BUFFER_ROUNDS: 5 });
+  world = await makeWorld({ BUFFER_ROUNDS: 5 }, { times: ANNOUNCED });
   await allowSlowness(world);
 });
 afterAll(() => world.close());
@@ -97,7 +95,7 @@ const becomes = (table: string, state: string) =>
     const forecast = await ofTable(table);
     expect(forecast.state).toBe(state);
     return forecast;
-  }, TOLD);
+  });
 
 const QUIET = { next_color: null, windows: [] };
 
@@ -146,7 +144,7 @@ describe("/forecasts", () => {
 
   it("is still warming up after the first round, after which nothing may be issued", async () => {
     await play(world, CRASH, [150]);
-    await eventually(async () => (await (await world.get("/api/v1/rounds?house=alpha")).text()).includes("1001"), TOLD);
+    await eventually(async () => (await (await world.get("/api/v1/rounds?house=alpha")).text()).includes("1001"));
     expect(await ofTable(CRASH)).toMatchObject({ state: "warming_up", ...QUIET });
   });
 
@@ -191,12 +189,12 @@ describe("a forecast", () => {
   it("remains through late rounds, whether they are learned yet or not", async () => {
     const { next_color: before, generated_at: then } = await ofTable(CRASH);
     await playLate(world, CRASH, ["7"]);
-    await eventually(async () => expect((await ofTable(CRASH)).generated_at > then).toBe(true), TOLD);
+    await eventually(async () => expect((await ofTable(CRASH)).generated_at > then).toBe(true));
     expect(await ofTable(CRASH)).toMatchObject({ state: "ready", next_color: before });
     const id = await tableIdOf(world, CRASH);
     await world.sql.begin((tx) => writeNotice(tx, [id], { text: "seen after it was learned", by: "ann" }));
     await announce(world);
-    await eventually(async () => (await (await world.get("/api/v1/games")).text()).includes("Seen after it"), TOLD);
+    await eventually(async () => (await (await world.get("/api/v1/games")).text()).includes("Seen after it"));
     expect(await ofTable(CRASH)).toMatchObject({ state: "ready", next_color: before });
   });
 
@@ -249,7 +247,7 @@ describe("a forecast", () => {
       returning id::text as id`;
     await runRollingCalibration(world.sql, run?.id ?? "", new AbortController().signal);
     await announce(world);
-    await eventually(async () => expect((await ofTable(CRASH)).calibration).toMatchObject({ version: 1 }), TOLD);
+    await eventually(async () => expect((await ofTable(CRASH)).calibration).toMatchObject({ version: 1 }));
     await rewrite(world, CRASH, { last_polled_round_at: secondsAgo(301) });
     expect((await becomes(CRASH, "silent")).calibration).toMatchObject({ version: 1 });
     await rewrite(world, CRASH, { last_polled_round_at: secondsAgo(0) });
@@ -280,7 +278,7 @@ describe("a window", () => {
     await play(world, "alpha/dice/eu", [150], NO_SET);
     const leftOfLast = async () => (await ofTable("alpha/dice/eu")).windows.at(-1)?.now.rounds_left ?? 0;
     const then = before.windows.at(-1)?.now.rounds_left ?? 0;
-    await eventually(async () => expect(await leftOfLast()).toBe(then - 1), TOLD);
+    await eventually(async () => expect(await leftOfLast()).toBe(then - 1));
     // nothing can be issued after this round, but the windows continue, and those of blue have ended or have hit
     const waiting = await becomes("alpha/dice/eu", "waiting");
     expect(waiting.next_color).toBeNull();
@@ -311,7 +309,7 @@ describe("a window", () => {
     await score(world, "alpha");
     const measuredOf = async (name: string) =>
       (await ofTable("alpha/dice/eu")).windows.find(({ feature }) => feature === name)?.measured;
-    await eventually(async () => expect(await measuredOf("window:blue:50")).not.toBeNull(), TOLD);
+    await eventually(async () => expect(await measuredOf("window:blue:50")).not.toBeNull());
     // one that has ended, with a hit, and one that waits for its end
     expect(await measuredOf("window:blue:50")).toMatchObject({ sample_size: 1, hit_rate: 1 });
     expect((await measuredOf("window:blue:50"))?.interval_95?.[1]).toBe(1);

@@ -5,7 +5,7 @@ import { setPlan } from "../../src/callers/plan-store.ts";
 import { Redis } from "ioredis";
 import { createRedis } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
-import { FAST, makeKey, makeWorld, type World } from "./world.ts";
+import { ANNOUNCED, FAST, makeKey, makeWorld, type World } from "./world.ts";
 
 const PATH = "/api/v1/games";
 let redisUrl: string;
@@ -218,11 +218,15 @@ describe("the headers about limits", () => {
 
   it("show the new limits as soon as the change of a plan is announced", async () => {
     const { ask, plan } = await makeCaller({ perSecond: 10, burst: 20, day: 100 });
-    await ask();
-    await setPlan(world.sql, plan, { day: 50, rps: 7 });
-    await eventually(async () => expect(limitsOf(await ask())[0]).toBe('"burst";q=7;w=1, "day";q=50;w=86400'), {
-      timeoutMs: 4_000,
-    });
+    const own = await makeWorld({}, { on: world, times: ANNOUNCED });
+    try {
+      const policy = async () => limitsOf(await ask(PATH, {}, own))[0];
+      expect(await policy()).toBe('"burst";q=10;w=1, "day";q=100;w=86400');
+      await setPlan(world.sql, plan, { day: 50, rps: 7 });
+      await eventually(async () => expect(await policy()).toBe('"burst";q=7;w=1, "day";q=50;w=86400'));
+    } finally {
+      await own.close();
+    }
   });
 });
 

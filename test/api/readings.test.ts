@@ -5,7 +5,7 @@ import { generatedRounds } from "../forecasts/streams.ts";
 import { promisesIn } from "../forecasts/words.ts";
 import { eventually } from "../support/eventually.ts";
 import { allowSlowness, announce, play, rewrite, tableIdOf } from "./play.ts";
-import { makeKey, makeWorld, secondsAgo, type World } from "./world.ts";
+import { ANNOUNCED, makeKey, makeWorld, secondsAgo, type World } from "./world.ts";
 
 const NOTICES = {
   en: "Information only. Rounds come from the house's random generator; no outcome is guaranteed. 18+.",
@@ -15,8 +15,6 @@ const NOTICES = {
 const FIELDS = ["house", "game", "market", "generated_at", "lang", "text", "facts", "based_on_rounds"];
 const FACT_FIELDS = ["name", "value", "expected", "rounds", "unusual"];
 const CRASH = "?house=alpha&game=crash";
-/** Less than the five seconds after which the API reads without a notification. */
-const TOLD = { timeoutMs: 4_000 };
 
 const body = z.strictObject({
   ok: z.literal(true),
@@ -47,7 +45,7 @@ const body = z.strictObject({
 let world: World;
 
 beforeAll(async () => {
-  world = await makeWorld({ BUFFER_ROUNDS: 5 });
+  world = await makeWorld({ BUFFER_ROUNDS: 5 }, { times: ANNOUNCED });
   await allowSlowness(world);
 });
 afterAll(() => world.close());
@@ -79,7 +77,7 @@ const becomes = (text: RegExp) =>
     const reading = await crash();
     expect(reading.text).toMatch(text);
     return reading;
-  }, TOLD);
+  });
 
 describe("/readings", () => {
   it("lists every table of the plan with exactly these fields, and states that a new one has no rounds", async () => {
@@ -157,7 +155,7 @@ describe("/readings", () => {
     await eventually(async () => {
       const [reading] = (await request("?house=alpha&game=dice")).readings;
       return expect(reading).toMatchObject({ text: expect.stringMatching(/^No round of this table was received/) });
-    }, TOLD);
+    });
   });
 
   it("does not send again what a caller has, in each language by itself", async () => {
