@@ -9,7 +9,6 @@ import { COMMON_HEADERS } from "./protection.ts";
 import { JSON_TYPE, newRequestId } from "./request.ts";
 
 const LARGEST_HEADERS = 16_384;
-const STOP_WITHIN_MS = 8_000;
 const LOOK_FOR_IDLE_MS = 50;
 
 /** How much of a server one client may occupy. */
@@ -26,6 +25,8 @@ export interface ServerLimits extends ConnectionLimits {
   keepAliveMs: number;
   /** How long the client has to close a connection after we have, and to read the end of the response. */
   lingerMs: number;
+  /** How long running requests may take after `close` was called. */
+  stopWithinMs: number;
 }
 
 export const LIMITS: ServerLimits = {
@@ -35,6 +36,7 @@ export const LIMITS: ServerLimits = {
   stalledMs: 30_000,
   keepAliveMs: 65_000, // longer than the minute of load balancers, so that they close idle connections
   lingerMs: 2_000,
+  stopWithinMs: 8_000,
   pipelined: 32,
   connections: 4_096, // an idle one uses 20 KB: 80 MB in all, and fewer than the files that a process may open
 };
@@ -46,7 +48,7 @@ export interface OpenServer {
   port: number;
   /** From now on each response closes its connection, so that clients reconnect elsewhere. */
   draining(): void;
-  /** Accepts no new connections, lets running requests finish for up to 8 s, then closes the rest. */
+  /** Accepts no new connections, lets running requests finish for up to `stopWithinMs`, then closes the rest. */
   close(): Promise<void>;
 }
 
@@ -116,7 +118,7 @@ export async function openServer(
     url: `http://${reachableHost(address.host)}:${bound.port}`,
     port: bound.port,
     draining: () => (isDraining = true),
-    close: () => close(server, connections),
+    close: () => close(server, connections, limits),
   };
 }
 
@@ -138,7 +140,7 @@ async function listen(server: Server, { host, port, variable }: Address): Promis
   }
 }
 
-async function close(server: Server, connections: Connections): Promise<void> {
+async function close(server: Server, connections: Connections, { stopWithinMs }: ServerLimits): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   // busy connections become idle one by one; Node does not count connections that never sent anything
   const endIdle = () => {
@@ -147,7 +149,7 @@ async function close(server: Server, connections: Connections): Promise<void> {
   };
   endIdle();
   const idle = setInterval(endIdle, LOOK_FOR_IDLE_MS);
-  const deadline = setTimeout(() => connections.endAll(), STOP_WITHIN_MS);
+  const deadline = setTimeout(() => connections.endAll(), stopWithinMs);
   try {
     await closed;
   } finally {
