@@ -43,8 +43,9 @@ export function addHealth(
   app: Express,
   { version, checks, isDraining }: { version: string; checks: Checks; isDraining: () => boolean },
   log: Log,
+  nowMs = () => performance.now(),
 ): void {
-  const findings = runChecks(checks, log);
+  const findings = runChecks(checks, log, nowMs);
   resource(app, "/healthz", (_, response) => {
     response.setHeader("Cache-Control", "no-store");
     sendJson(response, 200, JSON.stringify({ ok: true, version }));
@@ -59,7 +60,7 @@ export function addHealth(
   });
 }
 
-function runChecks(checks: Checks, log: Log): () => Promise<Findings> {
+function runChecks(checks: Checks, log: Log, nowMs: () => number): () => Promise<Findings> {
   const reasons = new Map<string, string>();
   const pending = new Map<string, number>();
   let latest: Promise<Findings> | null = null;
@@ -97,7 +98,7 @@ function runChecks(checks: Checks, log: Log): () => Promise<Findings> {
   }
 
   return () => {
-    const now = performance.now();
+    const now = nowMs();
     if (latest === null || now - checkedAt > CACHED_MS) {
       checkedAt = now;
       latest = runAll();
