@@ -134,8 +134,9 @@ describe("a quota that is gone", () => {
       expect(refusal).toMatchObject({ status: 429, code });
       expect(refusal.headers.get("retry-after")).toMatch(/^[1-9]\d*$/);
       const retryAfter = Number(refusal.headers.get("retry-after"));
-      expect(retryAfter).toBeGreaterThanOrEqual(least);
-      expect(retryAfter).toBeLessThanOrEqual(most);
+      // the process knows the time of the database less exactly; exhausted.test.ts has the exact seconds
+      expect(retryAfter).toBeGreaterThanOrEqual(least - 1);
+      expect(retryAfter).toBeLessThanOrEqual(most + 1);
       expect(retryAfter).toBeLessThanOrEqual((unit === "day" ? 1 : 31) * DAY_SECONDS);
       expect(await status("/api/v1/usage")).toBe(200);
       expect(await status(PATH, { headers: { "If-None-Match": etag } })).toBe(429);
