@@ -4,6 +4,7 @@ import { z } from "zod";
 import { setPlan } from "../../src/callers/plan-store.ts";
 import { addFacts, type HourDeltas } from "../../src/forecasts/accuracy/add-facts.ts";
 import { KEY } from "../../src/forecasts/accuracy/keys.ts";
+import { findMark } from "../../src/forecasts/accuracy/mark-store.ts";
 import { eventually } from "../support/eventually.ts";
 import { writeSums } from "../support/sums.ts";
 import { allowSlowness, announce, NO_SET, play, score, tableIdOf } from "./play.ts";
@@ -240,9 +241,10 @@ describe("/accuracy", () => {
     const [shown] = await accuracy(`?period=${period}&house=alpha`);
     const [start, end] = [Date.parse(shown?.period_start ?? ""), Date.parse(shown?.period_end ?? "")];
     expect([shown?.period, end - start]).toEqual([period, lengthMs]);
-    const [clock] = await world.sql<{ now: number }[]>`select extract(epoch from now())::float8 * 1000 as now`;
+    // the hour of the last score, since the next one may have begun
+    const mark = await findMark(world.sql, await tableIdOf(world, CRASH));
     const unit = period === "24h" ? DAY_MS / 24 : DAY_MS;
-    expect(end).toBe(Math.floor((clock?.now ?? 0) / unit) * unit + unit);
+    expect(end).toBe(Math.floor(((mark?.hour ?? 0) * DAY_MS) / 24 / unit) * unit + unit);
   });
 
   it("is of thirty days and of tables unless something else is asked for", async () => {

@@ -8,7 +8,7 @@ import { featureSums } from "../../../src/forecasts/accuracy/published.ts";
 import { listPublished } from "../../../src/forecasts/accuracy/published-store.ts";
 import { checkAccuracy, recomputeAccuracy } from "../../../src/forecasts/accuracy/recompute-store.ts";
 import { addSums, decodeSums, encodeSums, type SumVector } from "../../../src/forecasts/accuracy/sum-vector.ts";
-import { connect, type Sql } from "../../../src/db/client.ts";
+import { connect, type Sql, type Transaction } from "../../../src/db/client.ts";
 import { createCoreDatabase } from "../../support/core-schema.ts";
 import { createTables, storeEvents } from "./core-facts.ts";
 import { anyHistory, type Event, makeHistory } from "./histories.ts";
@@ -63,7 +63,10 @@ describe("adding the accuracy of tables", () => {
   it("shows in each period what the hours in it sum up to", async () => {
     const [tableId = 0] = await newTables([3]);
     await storeEvents(sql, tableId, eventsUntilNow(3000, 2));
+    const before = await currentHour();
     await addAccuracy(sql, [tableId], signal);
+    const { hour } = (await findMark(sql, tableId))!;
+    expect([before, await currentHour()]).toContain(hour);
     const hours = await sql<{ hour: number; feature: number; model: string; sums: Uint8Array }[]>`
       select (extract(epoch from hour) / 3600)::integer as hour, feature, model, sums
       from accuracy_hours
@@ -86,13 +89,11 @@ describe("adding the accuracy of tables", () => {
       });
     }
     const spans = new Map(published.map(({ period, start, end }) => [period, [start, end]]));
-    const [day] = await sql<{ hour: string; today: string }[]>`
-      select utc_text(date_trunc('hour', now(), 'UTC')) as hour, utc_text(date_trunc('day', now(), 'UTC')) as today`;
-    const after = (time: string | undefined, count: number) =>
-      new Date(Date.parse(time ?? "") + count * 3_600_000).toISOString().replace(".000Z", ".0000000Z");
-    expect(spans.get("24h")).toEqual([after(day?.hour, -23), after(day?.hour, 1)]);
-    expect(spans.get("7d")).toEqual([after(day?.today, -144), after(day?.today, 24)]);
-    expect(spans.get("all")?.[1]).toEqual(after(day?.today, 24));
+    const text = (at: number) => new Date(at * 3_600_000).toISOString().replace(".000Z", ".0000000Z");
+    const today = hour - (hour % 24);
+    expect(spans.get("24h")).toEqual([text(hour - 23), text(hour + 1)]);
+    expect(spans.get("7d")).toEqual([text(today - 144), text(today + 24)]);
+    expect(spans.get("all")?.[1]).toEqual(text(today + 24));
     const first = await sql<{ at: string }[]>`
       select utc_text(date_trunc('hour', min(issued_at), 'UTC')) as at
       from forecast_sets
@@ -171,19 +172,26 @@ describe("adding the accuracy of tables", () => {
     const house = `house-${(houses += 1)}`;
     const [tableId = 0, silent = 0] = await createTables(sql, house, [2, 2]);
     const events = eventsUntilNow(30, 100);
-    const list = async () => (await listTablesToAdd(sql, house)).map(({ id }) => id);
+    const list = async (on: Sql | Transaction = sql) => (await listTablesToAdd(on, house)).map(({ id }) => id);
+    // in one transaction, whose now() stands still
+    const listAfter = (age: string) =>
+      sql.begin(async (tx) => {
+        await tx`
+          update accuracy_marks
+          set hour = date_trunc('hour', now(), 'UTC'), updated_at = now() - ${age}::interval
+          where table_id = ${tableId}`;
+        return list(tx);
+      });
     expect(await list()).toEqual([]);
     await storeEvents(sql, tableId, events.slice(0, -5));
     expect(await list()).toEqual([tableId]);
     await addAccuracy(sql, [tableId, silent], signal);
-    expect(await list()).toEqual([]);
+    expect(await listAfter("1 hour")).toEqual([]);
     await storeEvents(sql, tableId, events.slice(-5));
-    expect(await list()).toEqual([]);
-    await sql`update accuracy_marks set updated_at = now() - interval '10 seconds' where table_id = ${tableId}`;
-    expect(await list()).toEqual([tableId]);
+    expect(await listAfter("9.999 seconds")).toEqual([]);
+    expect(await listAfter("10 seconds")).toEqual([tableId]);
     await addAccuracy(sql, [tableId], signal);
-    await sql`update accuracy_marks set updated_at = now() - interval '1 hour' where table_id = ${tableId}`;
-    expect(await list()).toEqual([]);
+    expect(await listAfter("1 hour")).toEqual([]);
     await rewindHour(tableId, 1);
     expect(await list()).toEqual([tableId]);
   });
@@ -215,6 +223,12 @@ describe("adding the accuracy of tables", () => {
     }
   });
 });
+
+/** The UTC hour by the database clock, counted from 1970. */
+async function currentHour(): Promise<number> {
+  const [row] = await sql<{ hour: number }[]>`select floor(extract(epoch from now()) / 3600)::integer as hour`;
+  return row!.hour;
+}
 
 /** Feature names of a table of three colors by code. */
 const NAMES = [

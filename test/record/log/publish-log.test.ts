@@ -27,6 +27,7 @@ import {
   signCheckpoint,
   signerOf,
 } from "../../../src/signed-note.ts";
+import { listAccuracyMarks, noteAccuracyHour } from "../../../src/record/log/pending-store.ts";
 import { LogRefusal, publishLog } from "../../../src/record/log/publish-log.ts";
 import { proveForecast } from "../../../src/record/log/prove.ts";
 import { saveTiles, tileReader } from "../../../src/record/log/tiles-store.ts";
@@ -52,8 +53,13 @@ async function logged(options: WorldOptions = {}) {
   const path = await folder();
   for (const hundredths of ROUNDS) await world.play([hundredths]);
   await world.add();
-  const publish = (witnesses: Witness[] = []) =>
-    publishLog(world.sql, { folder: path, publicUrl: "https://crash.example", witnesses }, signal);
+  const publish = async (witnesses: Witness[] = []) => {
+    const publication = { folder: path, publicUrl: "https://crash.example", witnesses };
+    const published = await publishLog(world.sql, publication, signal);
+    // accuracy is stated in each hour: the next one may begin during a test
+    await world.sql`update logs set accuracy_hour = 'infinity' where accuracy_hour > '-infinity'`;
+    return published;
+  };
   return { world, path, publish };
 }
 
@@ -172,6 +178,20 @@ describe("the transparency log", () => {
       810,
     );
     expect(new Set(entries.map(({ cutoff_seq }) => cutoff_seq)).size).toBe(1);
+  });
+
+  test("states accuracy once per hour", async () => {
+    const { world, publish } = await logged();
+    await publish();
+    await world.sql.begin(async (tx) => {
+      await noteAccuracyHour(tx, 1);
+      const due = () => listAccuracyMarks(tx, { logId: 1, after: 0, limit: 10 });
+      expect(await due()).toEqual([]);
+      await tx`update logs set accuracy_hour = accuracy_hour - interval '1 second'`;
+      expect(await due()).toMatchObject([{ tableId: world.tableId }]);
+    });
+    await world.sql`update logs set accuracy_hour = date_trunc('hour', now(), 'UTC') - interval '1 hour'`;
+    expect(await publish()).toMatchObject({ added: 1 });
   });
 
   test("states nothing about the accuracy of a table with a damaged row, and still states the others", async () => {
