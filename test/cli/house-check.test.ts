@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { page, respondWith, startBadHouse, badResponses } from "../support/bad-house.ts";
 import { feedEntry, houseEntry, tableEntry } from "../support/houses.ts";
 import { housesFile, makeFolder, roundhouse } from "./world.ts";
@@ -8,7 +8,7 @@ import { housesFile, makeFolder, roundhouse } from "./world.ts";
 async function makeHouse(changed: Record<string, unknown> = {}) {
   const house = await startBadHouse();
   onTestFinished(() => house.close());
-  const { entry } = houseEntry({ id: "acme", base_url: house.url, timeout_ms: 500, ...changed });
+  const { entry } = houseEntry({ id: "acme", base_url: house.url, timeout_ms: 20_000, ...changed });
   const env = {
     HOUSES_FILE: await housesFile([entry]),
     DATA_DIR: `${await makeFolder()}/none`,
@@ -68,15 +68,31 @@ describe("house check", () => {
   it("gives a request that waits for eight others its whole timeout", async () => {
     const markets = Array.from({ length: 9 }, (_, n) => `m${n}`);
     const { house, check } = await makeHouse({
-      timeout_ms: 2_000,
       tables: markets.map((market) => tableEntry({ market, feed: feedEntry({ path: `/${market}` }) })),
     });
+    vi.useFakeTimers({ toFake: ["performance"] }); // its time stands still
+    onTestFinished(() => void vi.useRealTimers());
+    const held: (() => void)[] = [];
+    const eight = Promise.withResolvers<void>();
     for (const market of markets) {
-      house.on(`/${market}`, (...request) => void setTimeout(() => respondWith(page(812))(...request), 1_200));
+      house.on(`/${market}`, (...request) => {
+        const respond = () => respondWith(page(812))(...request);
+        if (held.length === 8) return respond();
+        if (held.push(respond) === 8) eight.resolve();
+      });
     }
-    const { code, stdout } = await check("--json");
-    const { tables } = JSON.parse(stdout) as { tables: { reason: string | null }[] };
+    const checked = check("--json");
+    await eight.promise;
+    vi.advanceTimersByTime(15_000);
+    for (const respond of held) respond();
+    const { code, stdout } = await checked;
+    const { tables } = JSON.parse(stdout) as { tables: { reason: string | null; elapsed_ms: number }[] };
     expect(tables.map(({ reason }) => reason)).toEqual(markets.map(() => null));
+    // the deadline begins with the elapsed time
+    expect(tables.map((table) => table.elapsed_ms).toSorted((a, b) => a - b)).toEqual([
+      0,
+      ...Array<number>(8).fill(15_000),
+    ]);
     expect(code).toBe(0);
   });
 
@@ -132,7 +148,7 @@ describe("house check", () => {
     ["a redirect", badResponses.redirect, "redirects are not followed"],
     ["no readable item", respondWith('{"rounds":[{"id":1}]}'), "found 1 items and not one of them readable"],
   ])("fails on %s with the reason", async (_, listener, expected) => {
-    const { house, check } = await makeHouse();
+    const { house, check } = await makeHouse(listener === badResponses.silence ? { timeout_ms: 500 } : {});
     house.on("/rounds", listener);
     const { code, stdout } = await check();
     expect(code).toBe(1);
