@@ -339,11 +339,8 @@ describe("when connections go silent without a reset", () => {
       for (const result of [statement, transaction]) {
         expect(result).toMatchObject({ status: "rejected", reason: { code: "CONNECTION_LOST" } });
       }
-      // two more connections went silent: no caller waits for them, within the time of one deadline
-      const rows = await Promise.race([
-        Promise.all(Array.from({ length: 4 }, () => pool`select 1 as n`)),
-        new Promise<string>((resolve) => setTimeout(resolve, 5_000, "silent")),
-      ]);
+      // two more connections went silent: a caller who waited for one would be rejected too
+      const rows = await Promise.all(Array.from({ length: 4 }, () => pool`select 1 as n`));
       expect(rows).toEqual(Array.from({ length: 4 }, () => [{ n: 1 }]));
     } finally {
       await pool.end({ timeout: 1 });

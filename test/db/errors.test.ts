@@ -166,12 +166,8 @@ describe("a pool", () => {
       }),
     );
     await begun.promise;
-    const closed = await Promise.race([
-      sql.end({ timeout: 0.1 }).then(() => "closed"),
-      new Promise((resolve) => setTimeout(resolve, 3_000, "open")),
-    ]);
+    await sql.end({ timeout: 0.1 });
     hung.resolve();
-    expect(closed).toBe("closed");
     expect(await transaction).toMatchObject({ code: "CONNECTION_LOST" });
   });
 
