@@ -93,7 +93,7 @@ it("of concurrent changes each reports what it changed, so that they form a chai
       const [row] = await tx<{ n: number }[]>`
         select count(*)::integer as n
         from pg_stat_activity
-        where datname = current_database() and wait_event_type = 'Lock'`;
+        where datname = current_database() and backend_type = 'client backend' and wait_event_type = 'Lock'`;
       return row?.n === 2;
     });
   });

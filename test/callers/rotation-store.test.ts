@@ -4,7 +4,7 @@ import { hashKey } from "../../src/callers/key.ts";
 import { rotateKey } from "../../src/callers/rotation-store.ts";
 import { createAccount, createKey, listKeys, revokeKey } from "../../src/callers/store.ts";
 import { openTestDatabase } from "../support/database.ts";
-import { eventually } from "../support/eventually.ts";
+import { lockWaits } from "../support/lock-waits.ts";
 
 const EMAIL = "ann@example.com";
 const { sql } = await openTestDatabase({ max: 8 });
@@ -145,11 +145,7 @@ it("locks the account before the key, as closing an account does, so that neithe
   const { done } = await sql.begin(async (tx) => {
     await tx`select from accounts for no key update`;
     const rotating = rotateKey(sql, old.key, "24h");
-    await eventually(async () => {
-      const waiting = await sql`
-        select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
-      return waiting.length === 1;
-    });
+    await lockWaits(sql, 1);
     await tx`select from keys for no key update nowait`;
     return { done: rotating };
   });

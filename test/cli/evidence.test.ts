@@ -5,6 +5,7 @@ import { createPasses } from "../../src/pass/passes.ts";
 import { testContext } from "../support/context.ts";
 import { createDatabase } from "../support/database.ts";
 import { feedEntry } from "../support/houses.ts";
+import { lockWaits } from "../support/lock-waits.ts";
 import { atSecond, makeItem, makePayload, makeTable } from "../support/make.ts";
 import { eventually } from "../support/eventually.ts";
 import { roundhouse, startRoundhouse } from "./world.ts";
@@ -92,11 +93,7 @@ describe("reading payloads again", () => {
     await holder`select from audit_head for update`;
     const args = ["payload", "reread", "--house", "alpha", "--from", atSecond(-60), "--reason", "new format", "--json"];
     const started = startRoundhouse(args, { env });
-    await eventually(async () => {
-      const waiting = await sql`
-        select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
-      return waiting.length > 0;
-    });
+    await lockWaits(sql, 1);
     started.kill("SIGINT");
     await eventually(() => started.output.stderr.includes("stopping") || started.child.signalCode !== null);
     await holder`rollback`;

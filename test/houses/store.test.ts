@@ -9,8 +9,8 @@ import { askHouseNow } from "../../src/houses/polling/control-store.ts";
 import { listPollSchedules, loadHouse, loadHouseToRead } from "../../src/houses/store.ts";
 import { findOfflineHouses, findUnreadableTables } from "../../src/houses-file/watch-store.ts";
 import { openTestDatabase } from "../support/database.ts";
-import { lockWaits } from "../support/lock-waits.ts";
 import { feedEntry, forgetHouses, houseEntry, pauseHouse, resumeHouse, tableEntry } from "../support/houses.ts";
+import { lockWaits } from "../support/lock-waits.ts";
 
 const { sql } = await openTestDatabase();
 beforeEach(() => forgetHouses(sql));

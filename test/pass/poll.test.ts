@@ -182,6 +182,7 @@ describe("a poll", () => {
         select
         from pg_stat_activity
         where datname = current_database()
+          and backend_type = 'client backend'
           and wait_event_type = 'Lock'
           and query_start < clock_timestamp() - interval '1200 milliseconds'`;
       return waiting !== undefined;
@@ -389,6 +390,7 @@ describe("polls at the same moment", () => {
       select pid, xact_start::text
       from pg_stat_activity
       where datname = current_database()
+        and backend_type = 'client backend'
         and wait_event_type = 'Lock'`;
     const before = await eventually(async () => {
       const found = await waiting();

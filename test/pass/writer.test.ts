@@ -3,8 +3,8 @@ import { connect, openPipeline, type Pipeline, type Sql } from "../../src/db/cli
 import type { HeldLease } from "../../src/pass/stores/write-heads-store.ts";
 import { createWriter, type Rows } from "../../src/pass/writer.ts";
 import { createDatabase } from "../support/database.ts";
-import { eventually } from "../support/eventually.ts";
 import { houseEntry, tableEntry } from "../support/houses.ts";
+import { lockWaits } from "../support/lock-waits.ts";
 import { applyHouses } from "../../src/houses-file/apply-store.ts";
 
 let database: Awaited<ReturnType<typeof createDatabase>>;
@@ -40,11 +40,7 @@ async function whileLocked(houses: readonly string[], work: () => Promise<unknow
 }
 
 async function untilOneWaits(): Promise<void> {
-  await eventually(async () => {
-    const waiting = await sql`
-      select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
-    return waiting.length === 1;
-  });
+  await lockWaits(sql, 1);
 }
 
 it("computes the rows of a write when its transaction begins, however long it waited", async () => {

@@ -16,7 +16,7 @@ import type { Order } from "../../src/purchases/check-order.ts";
 import { purchase } from "../../src/purchases/purchase-store.ts";
 import remindHolders from "../../jobs/remind-holders.ts";
 import { testContext } from "../support/context.ts";
-import { eventually } from "../support/eventually.ts";
+import { lockWaits } from "../support/lock-waits.ts";
 import { makeVictims, stopAt } from "../support/victims.ts";
 import { makeKeyOnly, openPurchaseWorld, type PurchaseWorld } from "./world.ts";
 import { listening } from "../support/listening.ts";
@@ -352,11 +352,7 @@ describe("an order", () => {
     const { done } = await world.sql.begin(async (tx) => {
       await tx`update plans set day_limit = day_limit where name = 'Pro'`;
       const ordered = purchase(world.sql, order);
-      await eventually(async () => {
-        const waiting = await world.sql`
-          select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
-        return waiting.length === 1;
-      });
+      await lockWaits(world.sql, 1);
       return { done: ordered };
     });
     expect(await done).toMatchObject({ ok: false, reason: "changed" });
