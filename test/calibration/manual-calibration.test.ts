@@ -44,7 +44,7 @@ beforeAll(async () => {
   return async () => {
     for (const cleanUp of cleanUps) await cleanUp();
   };
-}, 60_000);
+});
 
 interface Asked {
   from?: number;

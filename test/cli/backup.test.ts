@@ -412,7 +412,7 @@ describe("a backup", () => {
     const nowhere = await startRoundhouse(["restore", "--from", file, "--into", name], { cwd: await makeFolder() })
       .ended;
     expect([nowhere.code, nowhere.stderr]).toEqual([2, expect.stringContaining("needs DATABASE_URL")]);
-  }, 60_000);
+  });
 
   test("is written into a folder, which is created, if the path has no .gz", async () => {
     const folder = await makeFolder();

@@ -32,7 +32,7 @@ beforeAll(async () => {
   return async () => {
     for (const cleanUp of cleanUps) await cleanUp();
   };
-}, 60_000);
+});
 
 describe("calibrate", () => {
   it("on an imported table gives the same hash twice, also when it was stopped by Ctrl-C and resumed", async () => {

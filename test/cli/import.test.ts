@@ -77,7 +77,7 @@ describe("import", () => {
     expect(rows.map(([seq]) => seq)).toEqual(rows.map((_, n) => `${n + 1}`));
     expect(rows[7919]?.slice(1, 6)).toEqual(["1007919", "4.61", "purple", "", ""]);
     expect(rows[7919]?.slice(7, 11)).toEqual(["import", "", "false", "false"]);
-  }, 120_000);
+  });
 
   it("takes back what was exported", async () => {
     await importFile("round_id,multiplier,occurred_at\n812,1.87,2026-11-20T04:00:12.123456Z\n813,2,\n");

@@ -66,7 +66,6 @@ describe("npm start", () => {
       expect(launched.output.stderr).not.toContain("cut short");
       await expect(stat(join(launched.folder, "data", "run.json"))).rejects.toThrow("ENOENT");
     },
-    120_000,
   );
 
   it("leaves no server behind when both npm and the instance get SIGKILL", async () => {
@@ -75,7 +74,7 @@ describe("npm start", () => {
     launched.launcher.kill("SIGKILL");
     process.kill(pid, "SIGKILL");
     await eventually(() => expect(processesOf(launched.folder)).toEqual([]), { timeoutMs: 30_000 });
-  }, 120_000);
+  });
 
   it("stops in order on Ctrl-C, also when it arrives twice, from the terminal and from npm", async () => {
     const launched = await launch(NPM_START, await givenServers());
@@ -92,7 +91,7 @@ describe("npm start", () => {
     ]).toContainEqual(await ended);
     expect(output.stderr).not.toContain("cut short");
     await expect(stat(join(folder, "data", "run.json"))).rejects.toThrow("ENOENT");
-  }, 120_000);
+  });
 
   it("keeps running in its own session after its launcher ended", async () => {
     // setsid forks here, since the shell's child leads no group: what it starts is detached on purpose
@@ -110,5 +109,5 @@ describe("npm start", () => {
     }
     process.kill(pid, "SIGTERM");
     await eventually(() => processesOf(launched.folder).length === 0, { timeoutMs: 30_000 });
-  }, 120_000);
+  });
 });

@@ -60,7 +60,7 @@ describe("api and worker apart", () => {
     expect((await ask(answers, "/api/v1/rounds?house=bustabit")).status).toBe(200);
     api.kill("SIGTERM");
     expect(await api.ended).toMatchObject({ code: 0 });
-  }, 90_000);
+  });
 
   it.each([["DATABASE_DIRECT_URL"], ["DATABASE_READ_URL"]])("an API refuses a %s of another database", async (name) => {
     const other = await createDatabase();
@@ -102,7 +102,7 @@ describe("api and worker apart", () => {
     } finally {
       await other.drop();
     }
-  }, 60_000);
+  });
 
   it("an API serves while it drains, reports it in /readyz, and closes its connections; a second SIGTERM ends the drain", async () => {
     const place = { ...env, DATA_DIR: await makeFolder() };
@@ -124,7 +124,7 @@ describe("api and worker apart", () => {
     await untilReady(other);
     other.kill("SIGTERM");
     expect(await other.ended).toMatchObject({ code: 0 });
-  }, 90_000);
+  });
 
   it("an API that runs stays ready when migrations of a newer version are applied, and one that starts refuses them", async () => {
     const database = await createDatabase();
@@ -143,7 +143,7 @@ describe("api and worker apart", () => {
     } finally {
       await database.drop();
     }
-  }, 90_000);
+  });
 
   it("a worker that sends mails warns that links are encrypted with AUTH_SECRET if it has none", async () => {
     const warning = "AUTH_SECRET is not set: mails with links";

@@ -143,7 +143,7 @@ describe("a start with nothing given", () => {
     const passwords = await Promise.all(["postgres.password", "redis.password", "auth-secret"].map(inData));
     const logs = (await Promise.all(["postgres.log", "redis.log"].map(inData))).join("") + third.output.stderr;
     for (const password of passwords) expect(logs.includes(password.trim())).toBe(false);
-  }, 120_000);
+  });
 
   it("[SUPERUSER] connects as no superuser, makes no roles, runs no programs, and stops in order when a server dies", async () => {
     const folder = await makeFolder();
@@ -159,7 +159,7 @@ describe("a start with nothing given", () => {
     expect(stderr).toContain("the private Redis is gone (ended by SIGKILL");
     expect(processesOf(folder)).toEqual([]);
     await expect(stat(join(folder, "data", "run.json"))).rejects.toThrow("ENOENT");
-  }, 60_000);
+  });
 
   it("can be stopped while it starts", async () => {
     const folder = await makeFolder();
@@ -168,7 +168,7 @@ describe("a start with nothing given", () => {
     running.kill("SIGTERM");
     expect(await running.ended).toMatchObject({ code: 0, stdout: "" });
     expect(processesOf(folder)).toEqual([]);
-  }, 60_000);
+  });
 });
 
 describe("a start on given servers", () => {

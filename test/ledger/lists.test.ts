@@ -23,7 +23,7 @@ beforeAll(async () => {
   [admin, operator, viewer] = [await world.as("admin"), await world.as("operator"), await world.as("viewer")];
   await world.sql`update auth.users set two_factor_enabled = true where email in ('admin@example.com', 'operator@example.com')`;
   [owner, other] = [await account("ana@example.com"), await account("ben@example.com")];
-}, 60_000);
+});
 afterAll(async () => {
   await guardAgain();
   await world.close();

@@ -26,7 +26,7 @@ beforeAll(async () => {
   await createAccount(world.sql, "ann@callers.example");
   await createKey(world.sql, { email: "ann@callers.example", plan: "Pro" });
   if (SHOTS !== undefined) mkdirSync(SHOTS, { recursive: true });
-}, 90_000);
+});
 afterAll(async () => {
   await browser.close();
   await world.close();
@@ -182,7 +182,7 @@ describe("data staff in a browser", () => {
     await look(page, "caller");
     expect(errors).toEqual([]);
     await page.context().close();
-  }, 120_000);
+  });
 });
 
 describe("an operator without JavaScript", () => {
@@ -202,5 +202,5 @@ describe("an operator without JavaScript", () => {
     expect(await page.getByRole("status").textContent()).toContain("is restored");
     expect(errors).toEqual([]);
     await page.context().close();
-  }, 120_000);
+  });
 });

@@ -30,7 +30,7 @@ beforeAll(async () => {
   world = await openOpsWorld();
   table = await makeLearnedTable(world.sql, COUNT);
   [data, operator, viewer] = [await world.as("data"), await world.as("operator"), await world.as("viewer")];
-}, 60_000);
+});
 afterAll(() => world.close());
 
 const text = async (response: Response) => (await response.text()).replaceAll(/\s+/g, " ");

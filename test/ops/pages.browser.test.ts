@@ -44,7 +44,7 @@ beforeAll(async () => {
   await page.getByLabel("E-mail").fill("ann@example.com");
   await page.getByLabel("Password").fill(PASSWORD);
   await page.getByRole("button", { name: "Sign in" }).click();
-}, 120_000);
+});
 afterAll(async () => {
   await browser.close();
   await world.close();
@@ -100,7 +100,6 @@ describe("every page of operations", () => {
       expect(await overflow(page), "at 320 px").toBe(0);
       expect(errors).toEqual([]);
     },
-    60_000,
   );
 
   it("recognizes a table that is cut off", async () => {

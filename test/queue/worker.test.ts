@@ -169,7 +169,7 @@ function startChild(name: "doomed" | "tick") {
 
 describe("a worker that is killed", () => {
   // its lock has to expire, and the stalled check runs twice: about 15 s
-  it("in the middle of a run leaves it to another", { timeout: 90_000 }, async () => {
+  it("in the middle of a run leaves it to another", async () => {
     const job = makeJob({ name: "doomed", timeoutMs: 60_000, run: async () => ({ done: 1 }) });
     const queues = await world.open([job]);
     const child = startChild("doomed");

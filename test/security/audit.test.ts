@@ -197,4 +197,4 @@ describe("[SUPPLY] npm run audit", () => {
     const later = await audit(reports(severe("high")), [], [accepted({ until: day(-1) })]);
     expect(later).toMatchObject({ code: 1, err: expect.stringContaining("has ended") });
   });
-}, 60_000);
+});

@@ -44,7 +44,7 @@ beforeAll(async () => {
   }
   await score(world, "alpha");
   await eventually(async () => (await (await world.get("/api/v1/accuracy")).text()).includes('"next_color"'));
-}, 60_000);
+});
 afterAll(async () => {
   await world.close();
   await rm(folder, { recursive: true });

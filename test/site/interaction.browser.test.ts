@@ -18,7 +18,7 @@ beforeAll(async () => {
   const made = await createKey(world.sql, { email: "ann@callers.example", plan: "Pro" });
   if (!made.ok) throw new Error("expected a key");
   ({ key } = made);
-}, 60_000);
+});
 beforeEach(async () => {
   context = await browser.newContext();
   page = await context.newPage();

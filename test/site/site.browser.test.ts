@@ -61,7 +61,7 @@ beforeAll(async () => {
     (await (await fetch(`${world.url}/accuracy?of=acme`)).text()).includes('<svg role="img"'),
   );
   if (SHOTS !== undefined) mkdirSync(SHOTS, { recursive: true });
-}, 90_000);
+});
 afterAll(async () => {
   await browser.close();
   await world.close();
@@ -87,7 +87,7 @@ it("has no fault for a screen reader in light or dark, nothing to scroll sideway
   // a page that is not there says so in the browser's own words
   expect(said.filter((text) => !text.includes("404"))).toEqual([]);
   await page.close();
-}, 120_000);
+});
 
 it("can be read and used without JavaScript, and with the keys alone", async () => {
   const context = await browser.newContext({ javaScriptEnabled: false });
@@ -105,7 +105,7 @@ it("can be read and used without JavaScript, and with the keys alone", async () 
   expect(await page.getByRole("heading", { name: "Measured accuracy: acme" }).isVisible()).toBe(true);
   expect(await page.getByRole("columnheader", { name: "mean stated" }).isVisible()).toBe(true);
   await context.close();
-}, 60_000);
+});
 
 it("has only links that work, including those to the console", async () => {
   const seen = new Set<string>();
@@ -124,4 +124,4 @@ it("has only links that work, including those to the console", async () => {
   expect([...seen]).toEqual(
     expect.arrayContaining(["/console", "/console/sign-up", "/plans", "/log/checkpoint", "/terms.txt"]),
   );
-}, 60_000);
+});

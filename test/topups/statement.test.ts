@@ -104,7 +104,7 @@ describe("a camt file", () => {
     const delayMs = new Promise<number>((resolve) => setTimeout(() => resolve(performance.now() - start), 1));
     await readStatement(`<Document><Ntry><CdtDbtInd>CRDT</CdtDbtInd>${'<Amt Ccy="EUR"'.repeat(1_300)}`, options);
     expect(await delayMs).toBeLessThan(5_000); // with regular expressions it was 40,000
-  }, 120_000);
+  });
 
   it.each([
     ["a document type", `<!DOCTYPE Document>${camt(entry("A1"))}`, "document type"],

@@ -30,7 +30,7 @@ beforeAll(async () => {
   return async () => {
     for (const cleanUp of cleanUps) await cleanUp();
   };
-}, 60_000);
+});
 
 async function roll(): Promise<string> {
   const [row] = await world.sql<{ run: string }[]>`

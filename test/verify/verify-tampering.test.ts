@@ -17,7 +17,7 @@ beforeAll(async () => {
   for (const { relation, name } of constraints) {
     await world.sql.unsafe(`alter table ${relation} drop constraint "${name}" cascade`);
   }
-}, 60_000);
+});
 afterAll(async () => {
   for (const cleanUp of cleanUps) await cleanUp();
 });
@@ -93,7 +93,7 @@ describe.each(Object.entries(RECORD))("in %s", (table, { row, free = [], isRemad
       if (failure === null) missed.push(name);
     }
     expect(missed).toEqual([]);
-  }, 60_000);
+  });
 
   test.skipIf(isRemade)("a row that was taken out is missed", async () => {
     expect(await failureWhile(`delete from ${table} where ${row} and table_id = ID`)).not.toBeNull();

@@ -141,5 +141,5 @@ describe("the way back along the chain", () => {
       const below = ANCHORS[place + 1] ?? { id: 0, hash: TERMINATING_HASH };
       expect(await walkBackSliced(hash, id - below.id), `from game ${id} to ${below.id}`).toBe(below.hash);
     }
-  }, 120_000);
+  });
 });

@@ -28,7 +28,7 @@ beforeAll(async () => {
   await playAll(rounds.slice(0, 20));
   await writeFile(join(folder, "kept.txt"), await (await fetch(`${world.api.url}/log/checkpoint`)).text());
   await playAll(rounds.slice(20));
-}, 60_000);
+});
 afterAll(async () => {
   await world.close();
   await rm(folder, { recursive: true });
