@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { connect } from "../../src/db/client.ts";
 import { createDatabase, createRedis } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
-import { ask, makeFolder, roundhouse, startRoundhouse, untilReady } from "./world.ts";
+import { ask, askUntilServed, makeFolder, roundhouse, startRoundhouse, untilReady } from "./world.ts";
 
 let env: Record<string, string>;
 
@@ -23,7 +23,7 @@ describe("api and worker apart", () => {
 
     const api = start("api");
     const answers = { ...(await untilReady(api)), api_key: key.stdout.trim() };
-    expect((await ask(answers, "/api/v1/games")).body).toMatchObject({ ok: true, games: [] });
+    expect((await askUntilServed(answers, "/api/v1/games")).body).toMatchObject({ ok: true, games: [] });
     const worker = start("worker");
     const health = await untilReady(worker);
     const other = start("worker", "--queues", "poll-house,normalize-rounds");
@@ -34,10 +34,12 @@ describe("api and worker apart", () => {
       const [table] = body["tables"] as { status: string; rounds: { round_id: string }[] }[];
       return table?.status === "live" ? Number(table.rounds[0]?.round_id) : undefined;
     };
-    const first = await eventually(newest, { timeoutMs: 20_000 });
+    const first = await eventually(newest, { timeoutMs: 60_000 });
     await eventually(async () => (await ask(health, "/readyz")).status === 200);
     expect(await ask(health, "/healthz")).toEqual({ status: 200, body: { ok: true, version: "0.1.0" } });
-    expect(await ask(answers, "/readyz")).toMatchObject({ status: 200, body: { ok: true, checks: { redis: true } } });
+    await eventually(async () =>
+      expect(await ask(answers, "/readyz")).toMatchObject({ status: 200, body: { ok: true, checks: { redis: true } } }),
+    );
 
     // a restart of the database ends every connection to it, whatever runs on it
     const operator = connect(env["DATABASE_URL"] ?? "", { name: "operator", max: 1 });
@@ -47,17 +49,17 @@ describe("api and worker apart", () => {
       where datname = current_database()
         and pid <> pg_backend_pid()`;
     await operator.end();
-    await eventually(async () => ((await newest()) ?? 0) > first, { timeoutMs: 20_000 });
+    await eventually(async () => ((await newest()) ?? 0) > first, { timeoutMs: 60_000 });
 
     // the first worker plays the demo houses; when it stops, the other one takes that over
     worker.kill("SIGTERM");
     expect(await worker.ended).toMatchObject({ code: 0 });
-    const before = (await newest()) ?? 0;
-    await eventually(async () => ((await newest()) ?? 0) !== before, { timeoutMs: 20_000 });
+    const before = await eventually(newest, { timeoutMs: 60_000 });
+    await eventually(async () => ((await newest()) ?? 0) > before, { timeoutMs: 60_000 });
 
     other.kill("SIGTERM");
     expect(await other.ended).toMatchObject({ code: 0 });
-    expect((await ask(answers, "/api/v1/rounds?house=bustabit")).status).toBe(200);
+    expect((await askUntilServed(answers, "/api/v1/rounds?house=bustabit")).status).toBe(200);
     api.kill("SIGTERM");
     expect(await api.ended).toMatchObject({ code: 0 });
   });
@@ -108,14 +110,19 @@ describe("api and worker apart", () => {
     const place = { ...env, DATA_DIR: await makeFolder() };
     const api = startRoundhouse(["api", "--json"], { env: { ...place, DRAIN_SECONDS: "300" } });
     const ready = await untilReady(api);
-    expect((await ask(ready, "/readyz")).status).toBe(200);
+    await eventually(async () => (await ask(ready, "/readyz")).status === 200);
     expect((await fetch(`${ready.url}/healthz`)).headers.get("connection")).toBe("keep-alive");
 
     api.kill("SIGTERM");
-    await eventually(async () => (await ask(ready, "/readyz")).status === 503);
+    await eventually(async () =>
+      expect(await ask(ready, "/readyz")).toMatchObject({
+        status: 503,
+        body: { checks: { postgres: true, migrations: true } },
+      }),
+    );
     const answered = await fetch(`${ready.url}/healthz`);
     expect([answered.status, answered.headers.get("connection")]).toEqual([200, "close"]);
-    expect((await ask(ready, "/api/v1/games")).status).toBe(401); // still answered
+    expect((await askUntilServed(ready, "/api/v1/games")).status).toBe(401); // still answered
     api.kill("SIGTERM");
     expect(await api.ended).toMatchObject({ code: 0 });
 
@@ -135,7 +142,7 @@ describe("api and worker apart", () => {
       const operator = connect(database.url, { name: "operator", max: 1 });
       await operator`insert into migrations (name, run_on) values ('9999_newer', now())`;
       await operator.end();
-      expect((await ask(ready, "/readyz")).status).toBe(200);
+      await eventually(async () => (await ask(ready, "/readyz")).status === 200);
       const late = await startRoundhouse(["api"], { env: place }).ended;
       expect([late.code, late.stderr]).toEqual([2, expect.stringContaining("the database is newer than this version")]);
       api.kill("SIGKILL");

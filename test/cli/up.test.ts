@@ -10,6 +10,7 @@ import { eventually } from "../support/eventually.ts";
 import { houseEntry, tableEntry } from "../support/houses.ts";
 import {
   ask,
+  askUntilServed,
   housesFile,
   makeFolder,
   type Place,
@@ -109,7 +110,7 @@ describe("a start with nothing given", () => {
       return games[0]?.status === "live" && games[0].buffered_rounds > 0 ? games[0] : undefined;
     });
     expect(live).toMatchObject({ house: "bustabit", game: "crash", market: "global", continuity_notice: false });
-    const { body } = await ask(ready, "/api/v1/rounds?house=bustabit");
+    const { body } = await askUntilServed(ready, "/api/v1/rounds?house=bustabit");
     const [table] = body["tables"] as { rounds: { round_id: string; verified: boolean }[] }[];
     expect(table?.rounds.every(({ verified }) => verified)).toBe(true);
     const ids = table?.rounds.map(({ round_id }) => Number(round_id)) ?? [];
@@ -126,13 +127,13 @@ describe("a start with nothing given", () => {
 
     const third = startRoundhouse(["up", "--json"], place);
     const again = await untilReady(third);
-    expect((await ask({ ...again, api_key: ready.api_key }, "/api/v1/games")).status).toBe(401);
+    expect((await askUntilServed({ ...again, api_key: ready.api_key }, "/api/v1/games")).status).toBe(401);
     await eventually(
       async () => {
         const after = await roundsOf(dataDir);
         return after.rounds > before.rounds && after.status === "live" && after.gaps === 0;
       },
-      { everyMs: 200 },
+      { timeoutMs: 60_000, everyMs: 200 },
     );
 
     third.kill("SIGINT");
@@ -175,18 +176,18 @@ describe("a start on given servers", () => {
   it("prints its addresses, what is simulated, and a curl line that works unchanged; is ready until SIGTERM ends it", async () => {
     const place = await makePlace();
     const running = startRoundhouse(["up"], place);
-    const line = await eventually(() => /^ {2}curl .*$/m.exec(running.output.stdout)?.[0], { timeoutMs: 30_000 });
+    const line = await eventually(() => /^ {2}curl .*$/m.exec(running.output.stdout)?.[0], { timeoutMs: 60_000 });
     const [, name = "", value = "", url = ""] = /^ {2}curl -H "([^:]+): ([^"]+)" (\S+)$/.exec(line) ?? [];
-    const answer = await fetch(url, { headers: { [name]: value } });
-    expect(answer.status).toBe(200);
+    await eventually(async () => (await fetch(url, { headers: { [name]: value } })).status === 200);
     expect(running.output.stdout).toContain("demo-simulated: simulated rounds, with errors on purpose.");
     expect(running.output.stdout).toContain("Ctrl-C stops everything.");
     expect(running.output.stdout).toContain("works until this stops or another `up` starts on its database)");
 
     const ready = { url: new URL(url).origin, api_key: value };
     const checks = { postgres: true, redis: true, migrations: true, polling: true };
-    await eventually(async () => (await ask(ready, "/readyz")).status === 200);
-    expect(await ask(ready, "/readyz")).toEqual({ status: 200, body: { ok: true, checks } });
+    await eventually(async () =>
+      expect(await ask(ready, "/readyz")).toEqual({ status: 200, body: { ok: true, checks } }),
+    );
     expect(await ask(ready, "/healthz")).toEqual({ status: 200, body: { ok: true, version: "0.1.0" } });
     running.kill("SIGTERM");
     expect(await running.ended).toMatchObject({ code: 0 });

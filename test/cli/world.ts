@@ -150,3 +150,11 @@ export async function ask(
   const response = await fetch(`${ready.url}${path}`, { headers: { "X-Api-Key": ready.api_key } });
   return { status: response.status, body: (await response.json()) as Record<string, unknown> };
 }
+
+/** As {@link ask}, until the response is not 503: a busy machine may refuse the first requests of a process. */
+export function askUntilServed(...args: Parameters<typeof ask>): ReturnType<typeof ask> {
+  return eventually(async () => {
+    const response = await ask(...args);
+    return response.status !== 503 && response;
+  });
+}
