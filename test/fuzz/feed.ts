@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { writeFileSync } from "node:fs";
+import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { Worker } from "node:worker_threads";
@@ -64,9 +64,9 @@ function watch(shown: BigInt64Array, deadlineMs: number, isStuck: () => void): (
   return () => clearInterval(look);
 }
 
-/** Writes the text of a seed to a file. */
+/** Writes the text of a seed to a file in a new folder. */
 function keep(name: string, seeds: readonly string[], { seed, fault }: { seed: number; fault: string }): Outcome {
-  const file = path.join(tmpdir(), `fuzz-${name.replaceAll(/\W+/g, "-")}-${seed}.txt`);
+  const file = path.join(mkdtempSync(path.join(tmpdir(), "fuzz-")), `${name.replaceAll(/\W+/g, "-")}-${seed}.txt`);
   writeFileSync(file, mutate(seeds, randomOf(seed)));
   return { fault: `${name}, seed ${seed}: ${fault}`, file };
 }
