@@ -4,6 +4,7 @@ import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { codeOf } from "../../src/errors.ts";
 import { createDatabase, createRedis } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { makeFolder, processesOf } from "./world.ts";
@@ -83,7 +84,11 @@ describe("npm start", () => {
     const group = -(launcher.pid ?? 0);
     process.kill(group, "SIGINT");
     await eventually(() => output.stderr.includes("stopping, Ctrl-C again cuts it short"));
-    process.kill(group, "SIGINT");
+    try {
+      process.kill(group, "SIGINT");
+    } catch (error) {
+      expect(codeOf(error)).toBe("ESRCH"); // all of the group have ended
+    }
     // the second one ends npm itself where the instance has just ended
     expect([
       [0, null],
