@@ -58,7 +58,7 @@ describe("a plan at the console", () => {
     expect(Object.keys(fields).toSorted()).toEqual(["is_final", "key", "offer", "start_now"]);
     const done = await send(ann, "Pro", fields);
     expect([done.status, done.headers.get("location")]).toEqual([303, expect.stringMatching(/purchases\/\d+$/)]);
-    await expect.poll(async () => (await call()).status, { timeout: 2_000 }).toBe(200);
+    await expect.poll(async () => (await call()).status).toBe(200);
     const result = await page(ann, done.headers.get("location") ?? "");
     expect(result).toContain("The receipt is on its way by mail");
     expect(result).toContain("lose my right to withdraw");

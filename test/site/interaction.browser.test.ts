@@ -1,8 +1,9 @@
-import type { Browser, BrowserContext, Page } from "playwright-core";
+import type { Browser, BrowserContext, Locator, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { createAccount, createKey } from "../../src/callers/store.ts";
 import { type ConsoleWorld, openConsoleWorld } from "../console/world.ts";
 import { openBrowser } from "../support/browser.ts";
+import { eventually } from "../support/eventually.ts";
 import { makeTable } from "../support/make.ts";
 
 let world: ConsoleWorld;
@@ -38,14 +39,22 @@ async function openTry() {
   return form;
 }
 
+/** Calls until the response is not the 503 of a call that could not be counted in time on a busy machine. */
+const responseOf = (form: Locator) =>
+  eventually(async () => {
+    await form.getByRole("button").click();
+    const output = form.locator("output").filter({ hasText: /^\d+ in \d+ ms/ });
+    const text = (await output.textContent()) ?? "";
+    return !text.startsWith("503") && text;
+  });
+
 describe("trying an endpoint in the docs", () => {
   it("calls it with the reader's key, which stays in this tab", async () => {
     const form = await openTry();
     await form.getByLabel(/key/i).fill(key);
-    const [call] = await Promise.all([page.waitForRequest(/\/api\/v1\/games/), form.getByRole("button").click()]);
+    const [call, text] = await Promise.all([page.waitForRequest(/\/api\/v1\/games/), responseOf(form)]);
     expect(call.headers()["x-api-key"]).toBe(key);
-    const output = form.locator("output");
-    await expect.poll(() => output.textContent()).toMatch(/^200 in \d+ ms\n\{/);
+    expect(text).toMatch(/^200 in \d+ ms\n\{/);
     await page.reload();
     expect(await (await openTry()).getByLabel(/key/i).inputValue()).toBe(key);
     expect(await context.cookies()).toEqual([]);
@@ -58,8 +67,7 @@ describe("trying an endpoint in the docs", () => {
   it("shows the error of a wrong key", async () => {
     const form = await openTry();
     await form.getByLabel(/key/i).fill("not a key");
-    await form.getByRole("button").click();
-    await expect.poll(() => form.locator("output").textContent()).toMatch(/^401 in \d+ ms\n[^]*invalid_api_key/);
+    expect(await responseOf(form)).toMatch(/^401 in \d+ ms\n[^]*invalid_api_key/);
   });
 });
 
