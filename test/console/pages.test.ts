@@ -13,7 +13,7 @@ import { eventually } from "../support/eventually.ts";
 import { listExamples, runExample } from "../support/examples.ts";
 import { houseEntry, tableEntry } from "../support/houses.ts";
 import type { CookieClient } from "../support/cookie-client.ts";
-import { totp } from "../ops/totp.ts";
+import { forgetUsedCodes, totp } from "../ops/totp.ts";
 import { openConsoleWorld, PASSWORD, type ConsoleWorld, type Holding } from "./world.ts";
 
 let world: ConsoleWorld;
@@ -224,7 +224,8 @@ describe("keys", () => {
     const enroll = await tim.post("/console/security/two-factor/enable", { password: PASSWORD });
     const secret = /<code[^>]*>([A-Z2-7]{16,})<\/code>/.exec(await enroll.text())?.[1] ?? "";
     expect(secret).not.toBe("");
-    await tim.post("/console/security/two-factor/verify", { code: totp(secret, -1) });
+    await tim.post("/console/security/two-factor/verify", { code: totp(secret) });
+    await forgetUsedCodes(world.sql);
     await world.sql`
       update auth.sessions
       set created_at = created_at - interval '11 minutes', confirmed_at = null

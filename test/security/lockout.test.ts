@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { noteFailure, takeTry } from "../../src/accounts/identity/tries.ts";
 import { openBuckets } from "../../src/limits/buckets.ts";
 import { type ConsoleWorld, openConsoleWorld } from "../console/world.ts";
-import { totp } from "../ops/totp.ts";
+import { forgetUsedCodes, totp } from "../ops/totp.ts";
 import { openOpsWorld, type OpsWorld, PASSWORD } from "../ops/world.ts";
 import { createRedis } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
@@ -59,7 +59,8 @@ describe.each(SURFACES)("an account of $surface", ({ surface, own, world, make }
   async function enroll(client: CookieClient): Promise<string> {
     const page = await (await client.post(`${own}/two-factor/enable`, { password: PASSWORD })).text();
     const secret = /secret: <code>([A-Z2-7]+)</.exec(page)![1]!;
-    await client.post(`${own}/two-factor/verify`, { code: totp(secret, -1) });
+    await client.post(`${own}/two-factor/verify`, { code: totp(secret) });
+    await forgetUsedCodes(world().sql);
     return secret;
   }
 
