@@ -18,6 +18,8 @@ export interface Caller {
   unchanged: number;
   /** Calls without a response, which may have been counted. */
   cutOff: number;
+  /** The calls left of the day's quota as last reported, less those since then that may have been counted. */
+  left: number;
   refused: Map<string, number>;
 }
 
@@ -51,7 +53,16 @@ export async function makeCallers(sql: Sql): Promise<Caller[]> {
     await createAccount(sql, email);
     const key = await createKey(sql, { email, plan });
     if (!key.ok) throw new Error(key.reason);
-    made.push({ email, plan, key: key.key, served: 0, unchanged: 0, cutOff: 0, refused: new Map() });
+    made.push({
+      email,
+      plan,
+      key: key.key,
+      served: 0,
+      unchanged: 0,
+      cutOff: 0,
+      left: Number.POSITIVE_INFINITY,
+      refused: new Map(),
+    });
   }
   return made;
 }
@@ -76,7 +87,7 @@ export async function sendCalls(
     await delay(pauseMs * (0.5 + draw(truth.seed, email, "pause", n)));
     // sometimes several together, so that two processes count calls of one account concurrently
     const size = draw(truth.seed, email, "burst", n) < BURSTS ? BURST : 1;
-    const isNearEnd = plan === LIMITED && caller.served < QUOTA && caller.served >= QUOTA - NEAR_END;
+    const isNearEnd = plan === LIMITED && caller.left <= NEAR_END && !caller.refused.has("day_quota_exceeded");
     if (isNearEnd) await delay(REST_MS);
     await Promise.all(
       isNearEnd
@@ -103,6 +114,7 @@ export async function sendCalls(
       text = await response.text();
     } catch {
       caller.cutOff += 1;
+      caller.left -= 1;
       // only a process that was killed may leave a call without a response
       if (api.url() !== url) return;
       throw new InvariantViolation(
@@ -117,10 +129,12 @@ export async function sendCalls(
     if (response.status !== 200) {
       const code = readRefusal(path, response.status, text);
       caller.refused.set(code, (caller.refused.get(code) ?? 0) + 1);
+      if (code === "temporarily_unavailable") caller.left -= 1;
       if (code.endsWith("quota_exceeded")) await delay(USED_UP_MS);
       return;
     }
     caller.served += 1;
+    caller.left = Number(response.headers.get("x-quota-day-remaining") ?? Number.POSITIVE_INFINITY);
     etags.set(path, response.headers.get("etag") ?? "");
     checkResponse(truth, { path, text, plan, by: url, shown, shownBefore });
   }

@@ -166,8 +166,11 @@ export async function checkApisAgree(
   }
 
   async function findDifference(): Promise<string | null> {
+    const urls = apis.map((api) => api.url() ?? "");
+    const missing = urls.indexOf("");
+    if (missing !== -1) return `${apis[missing]?.name} is not ready`;
     for (const path of PATHS) {
-      const responses = await Promise.all(apis.map((api) => request(api, path)));
+      const responses = await Promise.all(urls.map((url) => request(url, path)));
       const [first] = responses;
       const other = responses.findIndex((one) => one !== first);
       if (first === undefined || other === -1) continue;
@@ -175,19 +178,16 @@ export async function checkApisAgree(
       const [one, two] = [first, responses[other] ?? ""].map((text) => text.slice(Math.max(0, at - 60), at + 60));
       return `${apis[0]?.name} and ${apis[other]?.name} respond to /${path} differently: ${one} and ${two}`;
     }
-    const [api] = apis;
-    const newest = api && newestShown(await request(api, "rounds?limit=20"));
+    const newest = newestShown(await request(urls[0] ?? "", "rounds?limit=20"));
     for (const [{ house, game }, { rounds }] of await readTables(sql, truth)) {
       const id = Math.max(...rounds.map((round) => round.id));
-      const shown = newest?.get(`${house}/${game}`);
+      const shown = newest.get(`${house}/${game}`);
       if (shown !== id) return `/rounds shows ${shown} as the newest round of ${house}/${game}, but ${id} is stored`;
     }
     return null;
   }
 
-  async function request(api: ManagedProcess, path: string): Promise<string> {
-    const url = api.url();
-    if (url === null) return `${api.name} is not ready`;
+  async function request(url: string, path: string): Promise<string> {
     const response = await fetch(`${url}/api/v1/${path}`, { headers: { "x-api-key": key } });
     return response.text();
   }

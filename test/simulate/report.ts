@@ -26,6 +26,7 @@ export async function printDay(seed: number, day: Day): Promise<void> {
   await print(
     `\n${day.rounds} rounds, ${day.sets} forecast sets, ${day.scores} scores; ${day.calls} calls served, ${day.unchanged} unchanged, refused: ${refused.join(", ") || "none"}`,
   );
+  if (day.repeatedAfter !== null) await print(`repeated once after this failure: ${day.repeatedAfter}`);
   if (failure === null) return print(`seed ${seed}: every invariant held`);
   await print(`\nlast events:\n${history.slice(-LAST_LINES).join("\n")}\n`);
   await print(`seed ${seed}: ${failure}`);
