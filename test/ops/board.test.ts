@@ -50,12 +50,13 @@ beforeAll(async () => {
   await makePayload(sql, table, { second: 2, items: [makeItem(9, 3.25)] });
   await normalizeRounds.run({ house: "alpha" }, testContext(sql, { passes: passesTo(world.databaseUrl) }).context);
   await sql`
-    insert into workers (id, pid, host, version, queues, rss_bytes, heap_bytes)
-    values ('w', 7, 'host-of-w', '1.2.3', '{poll-house}', 150000000, 50000000)`;
-  await sql`insert into heartbeats (name, at, detail) values ('reconcile', now(), '{"leader":"w","redisMark":null,"failures":{}}')`;
+    insert into workers (id, pid, host, version, queues, rss_bytes, heap_bytes, seen_at)
+    values ('w', 7, 'host-of-w', '1.2.3', '{poll-house}', 150000000, 50000000, now() + interval '1 hour')`;
+  await sql`insert into heartbeats (name, at, detail) values ('reconcile', now() + interval '1 hour', '{"leader":"w","redisMark":null,"failures":{}}')`;
   await sql`
     update poll_leases
-    set last_poll_at = clock_timestamp(), last_ok_at = clock_timestamp(), last_status = 200, recent = '11'`;
+    set
+      last_poll_at = clock_timestamp() + interval '1 hour', last_ok_at = clock_timestamp(), last_status = 200, recent = '11'`;
   await sql`
     update table_heads
     set version = version + 1, last_polled_round_at = clock_timestamp()
@@ -101,13 +102,13 @@ describe("the board", () => {
       update poll_leases
       set
         circuit = 'open', failures_in_row = 7, opened_times = 3, opened_at = clock_timestamp() - interval '10 minutes',
-        next_allowed_at = clock_timestamp() + interval '90 seconds', last_status = 503, last_error_at = clock_timestamp(),
+        next_allowed_at = clock_timestamp() + interval '1 hour', last_status = 503, last_error_at = clock_timestamp(),
         last_error = 'crash/global: answered 503, expected 200'
       where house_id = 'beta'`;
     await sql`insert into alerts (kind, subject, text) values ('house_offline', 'beta', 'beta is offline')`;
     const problems = problemsOf(await page("/ops"));
     expect(problems[0]).toMatch(
-      /^bad error beta not responding since .*\(10 min.* ago\) crash\/global: answered 503, expected 200 Next: circuit open: probe 3 in 1 min 2\d s, at .*; alert open since/,
+      /^bad error beta not responding since .*\(10 min.* ago\) crash\/global: answered 503, expected 200 Next: circuit open: probe 3 in \d\d min.*, at .*; alert open since/,
     );
     expect(problems.join("\n")).toMatch(
       /warn warning alpha\/crash\/global 2 gaps since .* 5 rounds are missing Next: backfill attempt 1 of 8/,
@@ -303,10 +304,10 @@ describe("the board", () => {
   it("shows a part of the reconciler that fails", async () => {
     await sql`
       update heartbeats
-      set detail = jsonb_set(detail, '{failures}', '{"Redis": "it is away, so nothing is reconciled"}'), at = now()
+      set detail = jsonb_set(detail, '{failures}', '{"Redis": "it is away, so nothing is reconciled"}')
       where name = 'reconcile'`;
     expect(problemsOf(await page("/ops/alerts")).join()).toMatch(/bad error Redis reconciliation fails/);
-    await sql`update heartbeats set detail = jsonb_set(detail, '{failures}', '{}'), at = now() where name = 'reconcile'`;
+    await sql`update heartbeats set detail = jsonb_set(detail, '{failures}', '{}') where name = 'reconcile'`;
   });
 
   it("reports that no worker runs", async () => {
@@ -354,7 +355,7 @@ describe("a house", () => {
       { state: "open", reason: "crash/global: answered 503, expected 200" },
       { state: "closed", reason: null },
     ]);
-    expect(await page("/ops/houses/beta")).toMatch(/10 min[^<]* open/);
+    expect(await page("/ops/houses/beta")).toMatch(/1\d min[^<]* open/);
   });
 
   it("is read alone for its page", async () => {
