@@ -21,6 +21,7 @@ import type { OpsParts } from "../../src/ops/contract.ts";
 import { readBoard } from "../../src/ops/board/facts.ts";
 import { eventually } from "../support/eventually.ts";
 import { listExamples, runExample } from "../support/examples.ts";
+import { postponeProbe } from "./postpone-probe.ts";
 import { feedEntry, houseEntry, tableEntry } from "../support/houses.ts";
 import { makeItem, makePayload } from "../support/make.ts";
 import { passesTo } from "../support/passes-to.ts";
@@ -473,6 +474,7 @@ describe("a house that is killed", () => {
         return text?.includes("circuit open:") === true && text;
       });
       expect(open).toMatch(/Next: circuit open: probe \d+ (now|in \d+ s)/);
+      await eventually(() => postponeProbe(sql, "demo"));
 
       house = await startBadHouse(Number(port));
       respond();
