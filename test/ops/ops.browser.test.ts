@@ -166,13 +166,14 @@ describe("a page that is live", () => {
       ["<select><option>a<option selected>b</select>", "value = 'a'"],
     ] as const) {
       const loads = await page.evaluate(`
+        for (const note of document.querySelectorAll("[data-refresh-note]")) note.textContent = "";
         document.querySelector("main").insertAdjacentHTML("beforeend", ${JSON.stringify(`<form id="note">${control}</form>`)});
         document.querySelector("#note").elements[0].${edit};
         const before = globalThis.loads;
         document.dispatchEvent(new Event("visibilitychange")); // loads immediately, unless a part is busy
         globalThis.loads - before;`);
       expect([control, loads]).toEqual([control, 0]);
-      expect(await page.locator("[data-refresh-note]").last().textContent()).toContain("it has unsaved input");
+      await page.locator("[data-refresh-note]", { hasText: "it has unsaved input" }).last().waitFor();
       await page.evaluate("document.querySelector('#note').reset()");
       await page.locator("#note").waitFor({ state: "detached" });
     }
