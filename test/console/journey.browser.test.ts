@@ -64,9 +64,11 @@ it(
     await main.getByRole("button", { name: "Add demo money" }).click();
     await shoot(page);
     await main.getByRole("link", { name: "Buy Starter" }).click();
+    const pay = main.getByRole("button", { name: /^Pay [\d.]+ USD from my balance$/ });
+    await pay.waitFor(); // it follows the boxes
     for (const box of await main.getByRole("checkbox").all()) await box.check();
     await shoot(page);
-    await main.getByRole("button", { name: /^Pay [\d.]+ USD from my balance$/ }).click();
+    await pay.click();
     await shoot(page);
     await main.getByRole("button", { name: "Create key" }).click();
     await shoot(page);

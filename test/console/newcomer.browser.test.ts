@@ -76,6 +76,8 @@ async function signUp(page: Page, click: Click, email: string): Promise<void> {
 async function buy(page: Page, click: Click, email: string, plan: { name: string; price: string }): Promise<string> {
   await click("link", "Plans", "navigation");
   await click("link", `Buy ${plan.name}`);
+  const pay = `Pay ${plan.price} USD from my balance`;
+  await page.getByRole("button", { name: pay }).waitFor(); // it follows the boxes
   await shoot(page, `buy-${plan.name}`);
   const boxes = page.getByRole("checkbox");
   expect(await boxes.count()).toBe(2);
@@ -83,7 +85,7 @@ async function buy(page: Page, click: Click, email: string, plan: { name: string
     expect(await box.isChecked()).toBe(false);
     await box.check();
   }
-  await click("button", `Pay ${plan.price} USD from my balance`);
+  await click("button", pay);
   await page.getByText("What you agreed to").waitFor();
   await shoot(page, `bought-${plan.name}`);
   const receipt = await eventually(() =>
@@ -199,7 +201,10 @@ describe("a newcomer", () => {
     const receipt = await buy(page, click, email, { name: "Pro", price: "99.00" });
     expect(receipt).toContain("When you bought it you agreed to these two texts");
     await callTwice(page, click);
-    expect(await page.getByRole("main").textContent()).toMatch(/Balance\s*21\.00 USD/);
+    await page
+      .getByRole("main")
+      .filter({ hasText: /Balance\s*21\.00 USD/ })
+      .waitFor();
     await shoot(page, "dashboard");
     expect(errors).toEqual([]);
     for (const window of [page, ann.page, ben.page]) await window.context().close();
@@ -246,9 +251,14 @@ describe("a newcomer", () => {
     await buy(page, click, email, { name: "Starter", price: "29.00" });
     await callTwice(page, click);
     await click("link", "Statement", "navigation");
+    await page
+      .getByRole("main")
+      .filter({ hasText: /Balance\s*1\.00\s*USD/ })
+      .waitFor();
     const entries = page.getByRole("region", { name: "entries" }).locator("tbody tr");
+    await entries.first().waitFor();
+    await page.waitForLoadState();
     expect(await entries.count()).toBe(2); // the deposit once, and the plan
-    expect(await page.getByRole("main").textContent()).toMatch(/Balance\s*1\.00\s*USD/);
     expect((await checkLedger(world.sql)).differences).toEqual([]);
     await shoot(page, "statement");
     expect(errors).toEqual([]);

@@ -117,6 +117,7 @@ describe.each([{ javaScriptEnabled: true }, { javaScriptEnabled: false }])("an o
     await page.getByRole("button", { name: "Filter" }).click();
     await page.getByRole("row", { name: /beta/ }).getByRole("link").first().click();
     await page.getByRole("heading", { level: 1, name: /^Run \d+/ }).waitFor();
+    await page.waitForLoadState();
     const text = (await page.locator("main").textContent()) ?? "";
     expect(text).toContain("the history of beta: expected status 200, found 503");
     expect(text).toContain("2 of 2");
@@ -138,7 +139,7 @@ describe.each([{ javaScriptEnabled: true }, { javaScriptEnabled: false }])("an o
     await page.getByRole("checkbox").nth(0).check();
     await page.getByRole("checkbox").nth(1).check();
     await page.getByRole("button", { name: "Discard selected" }).click();
-    expect(await page.locator("main").textContent()).toContain("2 failed runs of backfill-gap");
+    await page.locator("main", { hasText: "2 failed runs of backfill-gap" }).waitFor();
     await shoot(page, "discard");
     await page.getByLabel("Reason").fill("the gaps were closed manually");
     await page.getByRole("button", { name: "Discard exactly these 2" }).click();

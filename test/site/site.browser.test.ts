@@ -101,9 +101,9 @@ it("can be read and used without JavaScript, and with the keys alone", async () 
   await page.getByLabel("House or table").selectOption("acme (house)");
   await page.getByLabel("Period").selectOption("24h");
   await page.getByRole("button", { name: "Show" }).click();
+  await page.getByRole("heading", { name: "Measured accuracy: acme" }).waitFor();
+  await page.getByRole("columnheader", { name: "mean stated" }).first().waitFor();
   expect(new URL(page.url()).searchParams.get("period")).toBe("24h");
-  expect(await page.getByRole("heading", { name: "Measured accuracy: acme" }).isVisible()).toBe(true);
-  expect(await page.getByRole("columnheader", { name: "mean stated" }).isVisible()).toBe(true);
   await context.close();
 });
 
