@@ -280,7 +280,7 @@ describe("the guide to polling", () => {
     };
     const { text = "" } = data.samples.find(({ name }) => name === language) ?? {};
     const env = { ...process.env, ROUNDHOUSE_KEY: "rh_live_unknown" };
-    const ended = promisify(execFile)(command, [...options, text], { env, timeout: 5_000 });
+    const ended = promisify(execFile)(command, [...options, text], { env, timeout: 60_000 });
     await expect(ended).rejects.toMatchObject({ code: 1, killed: false });
   });
 });
