@@ -8,7 +8,7 @@ export type NameRecord = { a: string } | { aaaa: string } | { cname: string };
 export interface NameServer {
   /** Its address, in the form that a resolver takes. */
   address: string;
-  /** Queries as `A name` or `AAAA name`, in the order of their arrival. */
+  /** Queries as `A name` or `AAAA name`, in the order of their arrival. One that a resolver sends again is listed once. */
   asked: string[];
   /**
    * Sets the responses to a name: each query of a family gets the next of the lists, then the last one again. "silence"
@@ -29,6 +29,7 @@ export async function startNameServer({ host = "127.0.0.1", port = 0 } = {}): Pr
   let isClosed = false;
   const responsesByName = new Map<string, (readonly NameRecord[] | "silence" | "garbage")[]>();
   const times = new Map<string, number>();
+  const timeOf = new Map<string, number>();
   const asked: string[] = [];
   socket.on("message", (query, from) => {
     const { name, type, end } = readQuestion(query);
@@ -38,9 +39,13 @@ export async function startNameServer({ host = "127.0.0.1", port = 0 } = {}): Pr
         delays.get(name) ?? delays.get(null) ?? 0,
       );
     const question = `${type === TYPES.a ? "A" : "AAAA"} ${name}`;
-    asked.push(question);
-    const time = times.get(question) ?? 0;
-    times.set(question, time + 1);
+    const id = `${query.readUInt16BE(0)} ${question}`; // the same if it is sent again
+    const time = timeOf.get(id) ?? times.get(question) ?? 0;
+    if (!timeOf.has(id)) {
+      asked.push(question);
+      times.set(question, time + 1);
+      timeOf.set(id, time);
+    }
     const responses = responsesByName.get(name);
     const response = responses?.[Math.min(time, responses.length - 1)];
     if (response === "silence") return;
