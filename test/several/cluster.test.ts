@@ -39,8 +39,12 @@ describe("a Redis Cluster of three nodes", () => {
     console.log(`first round after ${(await untilNewer(api)).toFixed(1)} s`);
     await using(database.url, (sql) => untilScored(sql));
     for (const part of [worker, ...apis]) {
-      await eventually(async () => (await ask(part, "/readyz")).status === 200);
-      expect(await ask(part, "/readyz")).toMatchObject({ body: { checks: { redis: true, polling: true } } });
+      await eventually(async () =>
+        expect(await ask(part, "/readyz")).toMatchObject({
+          status: 200,
+          body: { checks: { redis: true, polling: true } },
+        }),
+      );
     }
     for (const node of cluster.nodes) expect(await node.ask(async (redis) => redis.dbsize())).toBeGreaterThan(0);
     const listed = await roundhouse(["doctor", "--json"], { env });

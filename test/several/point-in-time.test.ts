@@ -32,6 +32,17 @@ describe("a recovery to a point in time", () => {
     await untilNewer({ ...api, api_key: key });
     await untilScored(sql); // all of this is in the archive alone
     for (const part of [worker, api]) part.process.kill("SIGKILL");
+    await Promise.all([worker.process.ended, api.process.ended]);
+    // a session may still be committing for a process that is gone
+    await eventually(async () => {
+      const sessions = await sql`
+        select
+        from pg_stat_activity
+        where datname = current_database()
+          and application_name like 'roundhouse%'
+          and application_name <> current_setting('application_name')`;
+      return sessions.length === 0;
+    });
 
     const [good] = await sql<{ at: string; rounds: number }[]>`
       select clock_timestamp()::text as at, (select count(*)::integer from rounds) as rounds`;
