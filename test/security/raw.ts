@@ -40,7 +40,8 @@ export async function dialMany(count: number, port: number, first = ""): Promise
 
 /** Writes the same again and again, one piece each 250 ms, until the connection ends. */
 export function drip(wire: Wire, piece: string): void {
-  const timer = setInterval(() => wire.socket.write(piece), 250);
+  // after what arrived is read: a write to a connection that was reset meanwhile would discard it
+  const timer = setInterval(() => setImmediate(() => wire.socket.write(piece)), 250);
   void wire.ended.then(() => clearInterval(timer));
 }
 
