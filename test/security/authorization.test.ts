@@ -6,7 +6,7 @@ import { actions } from "../../src/console/index.ts";
 import type { Holding } from "../console/world.ts";
 import type { CookieClient } from "../support/cookie-client.ts";
 import { OUTCOMES, REQUESTERS, type Requester, ROUTES, type RuleName, RULES } from "./authorization.ts";
-import { openServers, type ServersWorld } from "./requesters.ts";
+import { keepFresh, openServers, type ServersWorld } from "./requesters.ts";
 import { routesAt } from "./routes-of.ts";
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
@@ -29,7 +29,8 @@ let bob: CookieClient & Holding;
 beforeAll(async () => {
   world = await openServers();
   [ann, bob] = [await world.as("ann"), await world.as("bob")];
-  for (const { accountId } of [ann, bob]) {
+  for (const { accountId, email } of [ann, bob]) {
+    await keepFresh(world.sql, email);
     await world.giveMoney(accountId, 1_000_000_000n);
     await world.givePlan(accountId, "Pro", 20);
   }
