@@ -19,6 +19,8 @@ import { BANDS, makePlainTables } from "./straightforward-pipeline.ts";
 export interface Design {
   name: string;
   house: LoopHouse;
+  /** By table, the first round after which no forecast was issued in time. */
+  missed: Map<number, number>;
   /** Starts its process. */
   start(): Promise<{ pid: number; stop(): Promise<void> }>;
   /** Requests the poll of tables, by the queue message that its own schedule would send. */
@@ -28,7 +30,7 @@ export interface Design {
   /** Whether every played round is stored and every settled forecast scored. */
   isComplete(): Promise<boolean>;
   /** Rounds, forecasts and scores up to a round of each table, as lines in a fixed order. */
-  results(upTo: number): Promise<string[]>;
+  results(upTo: readonly number[]): Promise<string[]>;
   /** Size of its database with indexes. */
   storedBytes(): Promise<number>;
   close(): Promise<void>;
@@ -78,6 +80,7 @@ export async function openOurs(
   return {
     name: "ours",
     house,
+    missed: new Map(),
     async poll(polled) {
       for (const id of new Set(polled.map((table) => houseOf(table, tablesPerHouse))))
         await queues.enqueue(pollHouse, { house: id, shard: 0 });
@@ -186,6 +189,7 @@ async function openSimple(
   return {
     name: design.name,
     house,
+    missed: new Map(),
     async poll(polled) {
       const opts = { removeOnComplete: true };
       await polls.addBulk(design.messages(polled).map((data) => ({ name: "poll", data, opts })));

@@ -290,7 +290,7 @@ async function loop(side: Design, forMs: number, step: number): Promise<{ rounds
     let ready = tablesOf(side).filter((table) => forecast.get(table) === side.house.newest(table));
     if (ready.length === 0 && performance.now() - movedAt > MISSED_AFTER_MS && (await side.isComplete())) {
       ready = tablesOf(side);
-      missed += ready.length;
+      missed += noteMissed(side, ready);
     }
     if (ready.length > 0) {
       await play(side, ready, step);
@@ -325,13 +325,19 @@ async function waitForForecasts(side: Design, step: number): Promise<number> {
     const left = tablesOf(side).filter((table) => forecast.get(table) !== side.house.newest(table));
     if (left.length === 0) return missed;
     if (performance.now() - startedAt > MISSED_AFTER_MS && (await side.isComplete())) {
+      missed += noteMissed(side, left);
       await play(side, left, step);
-      missed += left.length;
       startedAt = performance.now();
     }
     requireProgress(side, startedAt);
     await delay(CHECK_EVERY_MS);
   }
+}
+
+/** Notes that tables have no forecast after their newest round. Returns how many tables. */
+function noteMissed({ house, missed }: Design, tables: readonly number[]): number {
+  for (const table of tables) if (!missed.has(table)) missed.set(table, house.newest(table));
+  return tables.length;
 }
 
 function tablesOf({ house }: Design): number[] {
@@ -343,10 +349,13 @@ function requireProgress({ name }: Design, movedAt: number): void {
     throw new Error(`expected progress of ${name}, got none for ${STUCK_MS / 1_000} s`);
 }
 
-/** @throws Error if two designs have different results, since their speed is then not comparable */
+/**
+ * Compares each table up to its newest round, or to the one before the first that a design issued no forecast after.
+ * @throws Error if two designs have different results, since their speed is then not comparable
+ */
 async function compare(sides: readonly Design[]): Promise<number> {
-  const upTo = Math.min(
-    ...sides.flatMap(({ house }) => Array.from({ length: house.tables }, (_, n) => house.newest(n))),
+  const upTo = tablesOf(sides[0]!).map((table) =>
+    Math.min(...sides.map(({ house, missed }) => (missed.get(table) ?? house.newest(table) + 1) - 1)),
   );
   const [first = [], ...others] = await Promise.all(sides.map((side) => side.results(upTo)));
   if (first.length < 2 * LISTED) throw new Error(`expected rounds and forecasts to compare, got ${first.length}`);

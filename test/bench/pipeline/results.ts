@@ -7,8 +7,9 @@ import { scoreNextColor, scoreWindow } from "../../../src/forecasts/score/scorin
  * summed. Times and names differ and are omitted.
  */
 
-/** Rounds, forecasts and scores of Roundhouse up to round `upTo` of each table; figures are computed from outcomes. */
-export async function ourResults(sql: Sql, upTo: number): Promise<string[]> {
+/** Rounds, forecasts and scores of Roundhouse up to a round of each table; figures are computed from outcomes. */
+export async function ourResults(sql: Sql, upTo: readonly number[]): Promise<string[]> {
+  const ends = upTo.map(String);
   const rounds = await sql`
     select
       substr(t.game, 2)::integer as "table", r.seq::integer as seq, r.round_id, r.hundredths::integer as hundredths,
@@ -16,7 +17,7 @@ export async function ourResults(sql: Sql, upTo: number): Promise<string[]> {
     from rounds r
     join tables t on t.id = r.table_id
     join palettes p on p.id = r.palette
-    where r.seq <= ${upTo}
+    where r.seq <= (${ends}::integer[])[substr(t.game, 2)::integer + 1]
       and not r.late
     order by 1, 2`;
   const forecasts = await sql<IssuedForecast[]>`
@@ -25,8 +26,9 @@ export async function ourResults(sql: Sql, upTo: number): Promise<string[]> {
       s.outcome
     from forecasts f
     join tables t on t.id = f.table_id
-    left join scores s on s.table_id = f.table_id and s.forecast_seq = f.seq and f.cutoff_seq + f.horizon <= ${upTo}
-    where f.cutoff_seq <= ${upTo}
+    cross join lateral (select (${ends}::integer[])[substr(t.game, 2)::integer + 1] as seq) last
+    left join scores s on s.table_id = f.table_id and s.forecast_seq = f.seq and f.cutoff_seq + f.horizon <= last.seq
+    where f.cutoff_seq <= last.seq
     order by 1, 2, 3`;
   return linesOf(rounds, forecasts.map(withFigures));
 }
@@ -66,12 +68,13 @@ const NOT_SCORED = {
 };
 
 /** The same of the straightforward design. */
-export async function plainResults(sql: Sql, upTo: number): Promise<string[]> {
+export async function plainResults(sql: Sql, upTo: readonly number[]): Promise<string[]> {
+  const ends = upTo.map(String);
   const rounds = await sql`
     select
       table_id as "table", seq::integer as seq, round_id::text as round_id, hundredths::integer as hundredths, color
     from rounds
-    where seq <= ${upTo}
+    where seq <= (${ends}::integer[])[table_id + 1]
     order by 1, 2`;
   const forecasts = await sql`
     select
@@ -83,9 +86,9 @@ export async function plainResults(sql: Sql, upTo: number): Promise<string[]> {
       select
         true as scored, f.outcome, f.hit, f.brier, f.brier_base, f.rps, f.rps_base, f.ll, f.ll_base
       where f.scored_at is not null
-        and f.cutoff_seq + f.horizon <= ${upTo}
+        and f.cutoff_seq + f.horizon <= (${ends}::integer[])[f.table_id + 1]
     ) s on true
-    where f.cutoff_seq <= ${upTo}
+    where f.cutoff_seq <= (${ends}::integer[])[f.table_id + 1]
     order by 1, 2, 3`;
   return linesOf(rounds, forecasts);
 }
