@@ -107,10 +107,13 @@ async function useInstance(npm: ChildProcessByStdio<null, Readable, null>): Prom
     if (!response.ok) throw new Error(`expected ${path} to be served, got ${response.status}`);
     return response.text();
   };
-  await eventually(async () => {
-    const { games: all } = games.parse(JSON.parse(await ask("/api/v1/games")));
-    return all.some(({ buffered_rounds }) => buffered_rounds > 0);
-  });
+  await eventually(
+    async () => {
+      const { games: all } = games.parse(JSON.parse(await ask("/api/v1/games")));
+      return all.some(({ buffered_rounds }) => buffered_rounds > 0);
+    },
+    { timeoutMs: DRAWN_WITHIN_MS },
+  );
   // the first forecasts are scored within seconds; then there is something to draw
   await eventually(async () => /<figure[^>]*>(?:(?!<\/figure>).)*<svg/s.test(await ask("/accuracy?of=bustabit")), {
     timeoutMs: DRAWN_WITHIN_MS,
