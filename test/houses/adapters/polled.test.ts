@@ -377,6 +377,12 @@ describe("a house that changed its format", () => {
       { state: "read", quarantined: 6 },
       { state: "read", quarantined: 6 },
     ]);
+    const waiting = await sql`
+      update poll_leases
+      set next_allowed_at = next_allowed_at + interval '1 minute'
+      where next_allowed_at > opened_at
+      returning shard`;
+    expect(waiting).toHaveLength(1);
     await pollHouse.run({ house: "alpha", shard: 0 }, context());
     expect(server.requests).toHaveLength(3); // it is left alone until the probe
     await pollAndRead();
