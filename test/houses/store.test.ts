@@ -31,16 +31,17 @@ async function facts() {
 
 const statusOf = async () => (await listHouses(sql, 300))[0];
 
-const polledSecondsAfterRound = async (seconds: number) => {
-  await moveHeads(sql`last_polled_round_at = now() - interval '10 minutes'`);
-  await sql`
-    update poll_leases
-    set
-      last_poll_at = now() - interval '10 minutes' + ${seconds} * interval '1 second',
-      last_status = 503,
-      last_error = 'crash/global: answered 503; expected 200',
-      last_error_at = now() - interval '10 minutes' + ${seconds} * interval '1 second'`;
-};
+const polledSecondsAfterRound = (seconds: number) =>
+  sql.begin(async (tx) => {
+    await moveHeads(sql`last_polled_round_at = now() - interval '10 minutes'`, null, tx);
+    await tx`
+      update poll_leases
+      set
+        last_poll_at = now() - interval '10 minutes' + ${seconds} * interval '1 second',
+        last_status = 503,
+        last_error = 'crash/global: answered 503; expected 200',
+        last_error_at = now() - interval '10 minutes' + ${seconds} * interval '1 second'`;
+  });
 
 /** Keeps a payload of a damaged table, which was received so long before the newest poll. */
 const keepUnread = (market: string, secondsBeforePoll = 301) => sql`
