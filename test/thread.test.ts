@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { createThread, ThreadBusyError, ThreadLimitError } from "../src/thread.ts";
 import { eventually } from "./support/eventually.ts";
 import type { TestTask } from "./support/tasks-thread.ts";
@@ -27,9 +27,15 @@ describe("a thread", () => {
   });
 
   it("is terminated at the deadline of a task; the task that waited runs in another one", async () => {
-    const thread = makeThread({ deadlineMs: 3_000 });
+    const thread = makeThread();
     expect(await thread.run("count")).toBe(1);
+    // the hung task alone reaches its deadline early: the next one has time to start another thread
+    const { setTimeout: start } = globalThis;
+    const soon = (work: () => void) => start(work, 100);
+    const timers = vi.spyOn(globalThis, "setTimeout").mockImplementationOnce(soon);
+    onTestFinished(() => timers.mockRestore());
     const [hung, next] = await Promise.allSettled([thread.run("hang"), thread.run("count")]);
+    expect(timers).toHaveBeenNthCalledWith(1, expect.any(Function), limits.deadlineMs);
     expect(hung.status === "rejected" ? hung.reason : null).toBeInstanceOf(ThreadLimitError);
     expect(next).toEqual({ status: "fulfilled", value: 1 });
   });
