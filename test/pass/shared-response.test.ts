@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { createHash } from "node:crypto";
 import { gunzipSync, gzipSync } from "node:zlib";
 import normalizeRounds from "../../jobs/normalize-rounds.ts";
@@ -419,6 +419,12 @@ describe("a shared response", () => {
 
   it("that is large is read for each table in a thread, and stored once", async () => {
     const more = { more: "x".repeat(40_000) };
+    // a response that a slow machine does not read within a second would stay unread
+    const { setTimeout: start } = globalThis;
+    const stretched = (work: (...given: unknown[]) => void, ms?: number, ...given: unknown[]) =>
+      start(work, ms === 1_000 ? 60_000 : ms, ...given);
+    const timers = vi.spyOn(globalThis, "setTimeout").mockImplementation(stretched as typeof setTimeout);
+    onTestFinished(() => timers.mockRestore());
     await poll([3, 13, 23], more);
     expect(await poll([3, 14, 23], more)).toMatchObject({ payloads: 3, rounds: 1, forecasts: 10 });
     expect((await payloads()).slice(TABLES)).toMatchObject([{ body: true }, { held: 0 }, { held: 0 }]);
