@@ -33,6 +33,7 @@ beforeAll(async () => {
   vi.stubEnv("TESTCONTAINERS_RYUK_DISABLED", "true");
 });
 afterAll(async () => {
+  vi.unstubAllEnvs();
   engine.closeAllConnections();
   engine.close();
   await rm(folder, { recursive: true });
@@ -47,7 +48,8 @@ describe("test servers when an engine without an image responds", () => {
       const log = vi.spyOn(console, "error").mockImplementation((line: string) => void lines.push(line));
       onTestFinished(() => log.mockRestore());
 
-      const servers = await startTestServers(undefined, URLS, { containersWithinMs: 2_000 });
+      const containersWithinMs = { refuses: 120_000, hangs: 2_000 }[how];
+      const servers = await startTestServers(undefined, URLS, { containersWithinMs });
       onTestFinished(() => servers.stop());
 
       expect(servers.kind).toBe("embedded");
