@@ -41,6 +41,9 @@ const fragile = makeJob({
   },
 });
 
+/** The offset of an hourly schedule whose next start is far away. */
+const inHalfAnHour = () => (Date.now() + 1_800_000) % 3_600_000;
+
 async function retry(queues: Queues, id: string | null): Promise<number> {
   const chosen = await chooseFailed(queues, "fragile", id);
   const tokens = chosen.map(({ token }) => token);
@@ -220,7 +223,7 @@ describe("an operator", () => {
     const queue = queues.get("plain");
     await queue.upsertJobScheduler(
       "gamma",
-      { every: 3_600_000, offset: (Date.now() + 1_800_000) % 3_600_000 }, // half an hour from now
+      { every: 3_600_000, offset: inHalfAnHour() },
       { name: "plain", data: { house: "gamma" } },
     );
     await queue.add("plain", { house: "alpha" }, { delay: 60_000 });
@@ -252,10 +255,11 @@ describe("an operator", () => {
 
   it("starts the next run of a schedule now, and the schedule continues", async () => {
     let runs = 0;
+    const offsetMs = inHalfAnHour();
     const job = makeJob({
       name: "hourly",
       retry: { attempts: 1, firstMs: 0, maxMs: 0 },
-      schedule: async () => [{ payload: { house: "alpha" }, everyMs: 3_600_000, offsetMs: 5 }],
+      schedule: async () => [{ payload: { house: "alpha" }, everyMs: 3_600_000, offsetMs }],
       run: async () => ({ runs: ++runs }),
     });
     const queues = await world.open([job]);
@@ -277,7 +281,8 @@ describe("an operator", () => {
 
   it("sees how late each start is", async () => {
     const queues = await world.open([{ ...plain, schedule: async () => [] }]);
-    await queues.get("plain").upsertJobScheduler("gamma", { every: 3_600_000, offset: 1 }, { name: "plain" });
+    const every = { every: 3_600_000, offset: inHalfAnHour() };
+    await queues.get("plain").upsertJobScheduler("gamma", every, { name: "plain" });
     const [ahead] = await listSchedules(queues, Date.now());
     expect(ahead).toMatchObject({ queue: "plain", key: "gamma", everyMs: 3_600_000, lateMs: 0 });
     const [late] = await listSchedules(queues, Number(ahead?.next) + 7_000);
