@@ -115,8 +115,12 @@ describe("roll-up-usage", () => {
         [1, 2, 3].map(() => ({ keyId: one.keys[0] ?? 0n, endpoint: "games" })),
       );
     }
-    const [clock] = await sql<{ today: string }[]>`select to_char(now() at time zone 'UTC', 'YYYY-MM-DD') as today`;
-    const day = clock?.today ?? "";
+    const [quota] = await sql<{ day: string }[]>`
+      select period as day
+      from quotas
+      where account_id = ${account}
+        and length(period) = 10`;
+    const day = quota?.day ?? "";
     const { context, lines } = testContext(sql);
     expect(await rollUpUsage.run({ day }, context)).toMatchObject({ differences: 0 });
     const setUsed = (used: number) => sql`
