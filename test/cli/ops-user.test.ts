@@ -86,7 +86,7 @@ async function runWith(input: string, ...args: string[]) {
 
 async function isPasswordOf(email: string, password: string): Promise<boolean> {
   const one = (await listOperators(sql)).find((operator) => operator.email === email);
-  return isPassword(password, (await findPasswordHash(sql, one!.id))!);
+  return isPassword(password, (await findPasswordHash(sql, { userId: one!.id }))!);
 }
 
 const told = async () => {

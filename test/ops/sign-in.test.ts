@@ -3,6 +3,7 @@ import { makeLocalLink } from "../../src/accounts/operators/local-operator.ts";
 import { changeDisabled, endAllSessions, resetPassword } from "../../src/accounts/operators/manage.ts";
 import { hashPassword } from "../../src/accounts/identity/password.ts";
 import { eventually } from "../support/eventually.ts";
+import { lockWaits } from "../support/lock-waits.ts";
 import { forgetUsedCodes, totp } from "./totp.ts";
 import { openOpsWorld, type OpsWorld, PASSWORD, type CookieClient } from "./world.ts";
 
@@ -252,6 +253,52 @@ describe("[V7] a sign-in", () => {
     expect([await isIn(two.client), await isIn(four)]).toEqual([false, true]);
     expect(await audited("own.end-session", "many@example.com")).toBe(2);
   });
+});
+
+describe("[V6] the reset of a password", () => {
+  /** Resets a password while a request waits to store what refers to its holder. */
+  async function resetDuring(id: string, send: () => Promise<Response>): Promise<Response> {
+    const passwordHash = await hashPassword("seven new grey kettles");
+    const { sent } = await world.sql.begin(async (tx) => {
+      await tx`select from auth.users where id = ${id} for update`;
+      const sending = send();
+      await lockWaits(world.sql, 1);
+      await resetPassword(tx, { id }, passwordHash, "test");
+      return { sent: sending };
+    });
+    return sent;
+  }
+  const sessionsOf = (id: string) => world.sql`select from auth.sessions where user_id = ${id}`;
+
+  it("ends a sign-in whose password was checked before it", async () => {
+    const id = await world.makeOperator("ida@example.com", "viewer");
+    const thief = world.stranger();
+    const fields = { email: "ida@example.com", password: PASSWORD };
+    expect((await resetDuring(id, () => thief.post("/ops/sign-in", fields))).status).toBe(401);
+    expect([await isIn(thief), await sessionsOf(id)]).toEqual([false, []]);
+    expect(await audited("session.begin", "ida@example.com")).toBe(0);
+    expect((await world.signIn("ida@example.com", "seven new grey kettles")).response.status).toBe(303);
+  });
+
+  it.for(["pending second step", "session whose second factor is turned off"])(
+    "ends a %s of before it",
+    async (what, { task }) => {
+      const email = `${task.id}@example.com`;
+      const id = await world.makeOperator(email, "viewer");
+      const { client } = await world.signIn(email);
+      const page = await (await client.post("/ops/me/two-factor/enable", { password: PASSWORD })).text();
+      const secret = /secret: <code>([A-Z2-7]+)<\/code>/.exec(page)![1]!;
+      const code = /<li><code>(\w{5}-\w{5})<\/code>/.exec(page)![1]!;
+      await client.post("/ops/me/two-factor/verify", { code: totp(secret, -1) });
+      const isPending = what === "pending second step";
+      const thief = isPending ? (await world.signIn(email)).client : client;
+      const sent = isPending
+        ? () => thief.post("/ops/sign-in/code", { code })
+        : () => thief.post("/ops/me/two-factor/disable", { password: PASSWORD, code });
+      expect((await resetDuring(id, sent)).status).toBe(isPending ? 401 : 303);
+      expect([await isIn(thief), await sessionsOf(id)]).toEqual([false, []]);
+    },
+  );
 });
 
 describe("one's own password", () => {

@@ -24,7 +24,7 @@ export async function prove(
   const attempt = { what: surface, address, who: person.email, device: person.sessionId };
   const wait = await takeTry(buckets, attempt);
   if (wait > 0) return { ok: false, problem: tooMany(wait), waitSeconds: wait };
-  const kept = await findPasswordHash(sql, person.userId);
+  const kept = await findPasswordHash(sql, person);
   if (kept === null || !(await isPassword(given.password, kept))) {
     await noteFailure(buckets, attempt);
     return { ok: false, problem: WRONG_PASSWORD, waitSeconds: 0 };

@@ -1,5 +1,6 @@
 import type { Express, Request } from "express";
 import { z } from "zod";
+import { askSession } from "../../accounts/identity/ask-session.ts";
 import { askCode, WRONG_CODE } from "../../accounts/identity/code.ts";
 import { findEmail } from "../../accounts/identity/code-store.ts";
 import { noteWrongCode } from "../../accounts/identity/guessed-code.ts";
@@ -92,8 +93,9 @@ function passwordForm(context: Context, show: ShowSignIn): PublicForm {
         reply.setHeader("Retry-After", wait);
         return show(request, reply, { problem: tooMany(wait), email, to }, 429);
       }
-      const response = passed(await identity.ask("/sign-in/email", { email, password }, requester));
-      if (response.status !== 200) {
+      const ask = async () => passed(await identity.ask("/sign-in/email", { email, password }, requester));
+      const response = await askSession(parts, { email }, requester, ask);
+      if (response.status !== 200 || response.isRevoked) {
         await noteFailure(buckets, attempt);
         log.warn({ request_id: reply.locals.requestId }, `a sign-in at ${base} was refused`);
         show(request, reply, { problem: WRONG, email, to }, 401);
@@ -139,9 +141,10 @@ function codePage(context: Context): PublicForm {
       }
       if (id === null || email === null)
         return show(request, reply, { problem: "No sign-in is waiting for a code. Start over.", to }, 401);
-      const response = passed(await askCode(parts, challenged, id, code));
+      const ask = async () => passed(await askCode(parts, challenged, id, code));
+      const response = await askSession(parts, { userId: id }, challenged, ask);
       passCookies(reply, response.cookies);
-      if (response.status === 200) {
+      if (response.status === 200 && !response.isRevoked) {
         return begin(context, request, reply, { id, email, reason: "with a second factor", to });
       }
       await noteFailure(buckets, attempt);

@@ -1,5 +1,6 @@
 import QRCode from "qrcode";
 import { z } from "zod";
+import { askSession } from "../../accounts/identity/ask-session.ts";
 import { askCode, WRONG_CODE, WRONG_PASSWORD } from "../../accounts/identity/code.ts";
 import type { Identity } from "../../accounts/identity/identity.ts";
 import type { Sql } from "../../db/client.ts";
@@ -84,7 +85,9 @@ function addEnrollment(addForm: AddAccountForm, parts: TwoFactorParts): void {
   addForm("/two-factor/verify", sixDigits, async ({ request, reply, own, form, refuse, refuseProof, mayTry }) => {
     if (own.hasTwoFactor) return refuse(ON_ALREADY);
     if (!(await mayTry())) return;
-    const response = await askCode(parts, requesterOf(request), own.userId, form.code);
+    const requester = requesterOf(request);
+    const ask = () => askCode(parts, requester, own.userId, form.code);
+    const response = await askSession(parts, own, requester, ask); // the library replaces the session
     if (response.status !== 200) return refuseProof(WRONG_CODE);
     passCookies(reply, response.cookies);
     await parts.note(reply, "on");
@@ -116,7 +119,9 @@ function addCodesAndDisabling(addForm: AddAccountForm, parts: TwoFactorParts): v
     if (parts.mustHaveOne) return refuse("all staff of this instance must use two-factor authentication");
     if (!sent.own.hasTwoFactor) return refuse(NONE);
     if (!(await sent.isThem(form))) return;
-    const response = await identity.ask("/two-factor/disable", { password: form.password }, requesterOf(request));
+    const requester = requesterOf(request);
+    const ask = () => identity.ask("/two-factor/disable", { password: form.password }, requester);
+    const response = await askSession(parts, sent.own, requester, ask);
     if (response.status !== 200) return refuse(`the second factor is still on (${response.status})`);
     passCookies(reply, response.cookies);
     await parts.note(reply, "off");

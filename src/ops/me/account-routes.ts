@@ -101,7 +101,7 @@ function addPasswordForm(addForm: AddAccountForm, { responder, guard }: RoutePar
     if (problem !== null) return refuse(problem);
     if (hasPassword) {
       if (!(await mayTry())) return;
-      const kept = await findPasswordHash(sql, visitor.operatorId);
+      const kept = await findPasswordHash(sql, { userId: visitor.operatorId });
       if (kept === null || !(await isPassword(form.current, kept))) {
         return refuseProof("the current password is not right");
       }
