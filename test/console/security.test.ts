@@ -1,13 +1,16 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { removeHolderTwoFactor } from "../../src/accounts/holders/holder-two-factor.ts";
-import { insertOperator } from "../../src/accounts/operators/operator-store.ts";
+import { lockPerson } from "../../src/accounts/holders/person-store.ts";
+import { hashPassword } from "../../src/accounts/identity/password.ts";
+import { insertOperator, savePassword } from "../../src/accounts/operators/operator-store.ts";
 import { verifyAudit } from "../../src/audit/verify.ts";
 import { walletMicros } from "../../src/ledger/store.ts";
 import { queueMail } from "../../src/mail/outbox-store.ts";
 import { forgetUsedCodes, totp } from "../ops/totp.ts";
 import type { CookieClient } from "../support/cookie-client.ts";
 import { listening } from "../support/listening.ts";
+import { lockWaits } from "../support/lock-waits.ts";
 import { linkTo, mailsTo, tokenOf } from "./mails.ts";
 import { type ConsoleWorld, openConsoleWorld, PASSWORD } from "./world.ts";
 
@@ -48,6 +51,22 @@ describe("the password", () => {
     expect((await world.signIn(ann.email, NEW)).response.status).toBe(303);
     expect(await lastMail(ann.email)).toBe("password-changed");
     expect(await actionsOf(ann.accountId)).toEqual(["own.ask-email", "own.password"]);
+  });
+
+  it("is not changed by a request that was proven before a reset", async () => {
+    const una = await world.as("una");
+    const passwordHash = await hashPassword("eight blue spoons");
+    const { sent } = await world.sql.begin(async (tx) => {
+      await lockPerson(tx, una.userId);
+      const sending = una.post(`${SECURITY}/password`, { password: PASSWORD, next: NEW, again: NEW });
+      await lockWaits(world.sql, 1);
+      await savePassword(tx, una.userId, passwordHash);
+      return { sent: sending };
+    });
+    expect((await sent).status).toBe(409);
+    expect((await world.signIn(una.email, NEW)).response.status).toBe(401);
+    expect((await world.signIn(una.email, "eight blue spoons")).response.status).toBe(303);
+    expect([await lastMail(una.email), await actionsOf(una.accountId)]).toEqual([undefined, []]);
   });
 
   it("cannot be tried out without end", async () => {

@@ -21,6 +21,21 @@ async function audited(action: string, target: string): Promise<number> {
   return row!.n;
 }
 
+const RESET_TO = "seven new grey kettles";
+
+/** Resets a password while a request waits to store what refers to its holder. */
+async function resetDuring(id: string, send: () => Promise<Response>): Promise<Response> {
+  const passwordHash = await hashPassword(RESET_TO);
+  const { sent } = await world.sql.begin(async (tx) => {
+    await tx`select from auth.users where id = ${id} for update`;
+    const sending = send();
+    await lockWaits(world.sql, 1);
+    await resetPassword(tx, { id }, passwordHash, "test");
+    return { sent: sending };
+  });
+  return sent;
+}
+
 const isIn = async (client: CookieClient) => (await client.get("/ops/me")).status === 200;
 
 describe("without signing in", () => {
@@ -256,18 +271,6 @@ describe("[V7] a sign-in", () => {
 });
 
 describe("[V6] the reset of a password", () => {
-  /** Resets a password while a request waits to store what refers to its holder. */
-  async function resetDuring(id: string, send: () => Promise<Response>): Promise<Response> {
-    const passwordHash = await hashPassword("seven new grey kettles");
-    const { sent } = await world.sql.begin(async (tx) => {
-      await tx`select from auth.users where id = ${id} for update`;
-      const sending = send();
-      await lockWaits(world.sql, 1);
-      await resetPassword(tx, { id }, passwordHash, "test");
-      return { sent: sending };
-    });
-    return sent;
-  }
   const sessionsOf = (id: string) => world.sql`select from auth.sessions where user_id = ${id}`;
 
   it("ends a sign-in whose password was checked before it", async () => {
@@ -277,7 +280,7 @@ describe("[V6] the reset of a password", () => {
     expect((await resetDuring(id, () => thief.post("/ops/sign-in", fields))).status).toBe(401);
     expect([await isIn(thief), await sessionsOf(id)]).toEqual([false, []]);
     expect(await audited("session.begin", "ida@example.com")).toBe(0);
-    expect((await world.signIn("ida@example.com", "seven new grey kettles")).response.status).toBe(303);
+    expect((await world.signIn("ida@example.com", RESET_TO)).response.status).toBe(303);
   });
 
   it.for(["pending second step", "session whose second factor is turned off"])(
@@ -302,6 +305,28 @@ describe("[V6] the reset of a password", () => {
 });
 
 describe("one's own password", () => {
+  it.for([true, false])(
+    "is not changed by a request that was proven before a reset (with a password: %s)",
+    async (has) => {
+      const email = `quin-${has}@example.com`;
+      const id = await world.makeOperator(email, "viewer");
+      const { client: thief } = await world.signIn(email);
+      if (!has) await world.sql`delete from auth.accounts where user_id = ${id}`; // signed in by a link
+      const next = "six odd blue kettles";
+      const passwordHash = await hashPassword(RESET_TO);
+      const { sent } = await world.sql.begin(async (tx) => {
+        await resetPassword(tx, { id }, passwordHash, "test");
+        const sending = thief.post("/ops/me/password", { current: PASSWORD, next, again: next });
+        await lockWaits(world.sql, 1);
+        return { sent: sending };
+      });
+      expect((await sent).status).toBe(409);
+      expect((await world.signIn(email, next)).response.status).toBe(401);
+      expect((await world.signIn(email, RESET_TO)).response.status).toBe(303);
+      expect(await audited("own.password", email)).toBe(0);
+    },
+  );
+
   it("is changed with the one of now, not to a common one, and ends all other sign-ins", async () => {
     await world.makeOperator("pat@example.com", "viewer");
     const { client: pat } = await world.signIn("pat@example.com");

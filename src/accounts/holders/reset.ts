@@ -4,7 +4,7 @@ import { queueMail } from "../../mail/outbox-store.ts";
 import { type HolderActor, holderEntry } from "./holder-entry.ts";
 import { passwordChanged, resetPassword } from "../letters.ts";
 import { findMailToken, insertMailToken, takeMailToken, withdrawMailTokens } from "./mail-token-store.ts";
-import { savePassword } from "../operators/operator-store.ts";
+import { replacePassword, savePassword } from "../operators/operator-store.ts";
 import { hashPassword, passwordProblem } from "../identity/password.ts";
 import { findPerson, lockPerson } from "./person-store.ts";
 import { endSessions } from "../identity/session-store.ts";
@@ -69,19 +69,32 @@ export async function setNewPassword(
   });
 }
 
-/** Changes the password of a verified person, ends their other sessions and revokes pending links. */
-export async function changePassword(
-  sql: Sql,
-  given: { userId: string; sessionId: string; email: string; password: string; site: string; by: HolderActor },
-): Promise<void> {
-  const { userId, sessionId, email, password, site, by } = given;
-  const passwordHash = await hashPassword(password);
-  await sql.begin(async (tx) => {
+/** The new password of a holder who proved the old one. */
+export interface PasswordChange {
+  userId: string;
+  sessionId: string;
+  email: string;
+  /** The hash of the old password, read before it was proven. */
+  from: string | null;
+  password: string;
+  site: string;
+  by: HolderActor;
+}
+
+/**
+ * Changes the password of a verified person, ends their other sessions and revokes pending links. False if the password
+ * was changed after it was proven.
+ */
+export async function changePassword(sql: Sql, change: PasswordChange): Promise<boolean> {
+  const { userId, sessionId, email, from, password, site, by } = change;
+  const to = await hashPassword(password);
+  return sql.begin(async (tx) => {
     await lockPerson(tx, userId);
-    await savePassword(tx, userId, passwordHash);
+    if (!(await replacePassword(tx, userId, { from, to }))) return false;
     await withdrawMailTokens(tx, userId);
     const ended = await endSessions(tx, userId, { except: sessionId });
     await queueMail(tx, { ...passwordChanged({ site }), recipient: email });
     await appendAudit(tx, holderEntry(by, { action: "own.password", after: { sessions_ended: ended } }));
+    return true;
   });
 }

@@ -7,6 +7,7 @@ const ARGON2ID = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 const AT_ONCE = 4;
 export const SHORTEST_PASSWORD = 10;
 export const LONGEST_PASSWORD = 128;
+export const CHANGED_MEANWHILE = "the password was changed meanwhile; sign in again with the new one";
 
 /** The hash of a password, normalized by Unicode NFKC, so that equal characters are the same password. */
 export function hashPassword(password: string): Promise<string> {

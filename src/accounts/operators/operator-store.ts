@@ -97,6 +97,22 @@ export async function savePassword(tx: Transaction, userId: string, passwordHash
     set password = excluded.password, updated_at = clock_timestamp()`;
 }
 
+/** Changes a password if its hash is still `from`: null if there was none. False if it was changed meanwhile. */
+export async function replacePassword(
+  tx: Transaction,
+  userId: string,
+  { from, to }: { from: string | null; to: string },
+): Promise<boolean> {
+  const saved = await tx`
+    insert into auth.accounts (id, account_id, provider_id, user_id, password)
+    values (${randomUUID()}, ${userId}, 'credential', ${userId}, ${to})
+    on conflict (provider_id, account_id) do update
+    set password = excluded.password, updated_at = clock_timestamp()
+    where accounts.password = ${from}
+    returning id`;
+  return saved.length > 0;
+}
+
 /** The password hash of a person; null if they have none. With `locks` it waits for a change that is not committed yet. */
 export async function findPasswordHash(
   sql: Queryable,

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { changePassword } from "../../accounts/holders/reset.ts";
-import { passwordProblem } from "../../accounts/identity/password.ts";
+import { CHANGED_MEANWHILE, passwordProblem } from "../../accounts/identity/password.ts";
+import { findPasswordHash } from "../../accounts/operators/operator-store.ts";
 import type { AddAccountForm } from "../../frame/sign-in/account-forms.ts";
 import { requireSignedIn, type RouteParts } from "../signed-in.ts";
 import { SECURITY } from "./path.ts";
@@ -18,9 +19,11 @@ export function addPasswordForm(addForm: AddAccountForm, { responder, parts }: R
     if (next !== again) return refuse("the new password and its repetition are not the same");
     const problem = await passwordProblem(next, own.email);
     if (problem !== null) return refuse(problem);
+    const from = await findPasswordHash(parts.sql, own);
     if (!(await isThem(proof))) return;
     const { holder } = requireSignedIn(reply);
-    await changePassword(parts.sql, { ...own, password: next, site: parts.site(), by: holder });
+    const change = { ...own, from, password: next, site: parts.site(), by: holder };
+    if (!(await changePassword(parts.sql, change))) return refuse(CHANGED_MEANWHILE, 409);
     responder.redirect(reply, SECURITY, "the password is changed, and your other sign-ins have ended");
   });
 }

@@ -1,8 +1,8 @@
 import type { Express } from "express";
 import { z } from "zod";
 import { noteOperatorChange } from "../../accounts/operators/operator-change-store.ts";
-import { findPasswordHash, savePassword } from "../../accounts/operators/operator-store.ts";
-import { hashPassword, isPassword, passwordProblem } from "../../accounts/identity/password.ts";
+import { findPasswordHash, replacePassword } from "../../accounts/operators/operator-store.ts";
+import { CHANGED_MEANWHILE, hashPassword, isPassword, passwordProblem } from "../../accounts/identity/password.ts";
 import { endSessions, listSessions } from "../../accounts/identity/session-store.ts";
 import { appendAudit, audited } from "../../audit/store.ts";
 import { PageError } from "../../frame/errors.ts";
@@ -99,10 +99,10 @@ function addPasswordForm(addForm: AddAccountForm, { responder, guard }: RoutePar
     if (form.next !== form.again) return refuse("the new password and its repetition are not the same");
     const problem = await passwordProblem(form.next, visitor.email);
     if (problem !== null) return refuse(problem);
+    const from = hasPassword ? await findPasswordHash(sql, { userId: visitor.operatorId }) : null;
     if (hasPassword) {
       if (!(await mayTry())) return;
-      const kept = await findPasswordHash(sql, { userId: visitor.operatorId });
-      if (kept === null || !(await isPassword(form.current, kept))) {
+      if (from === null || !(await isPassword(form.current, from))) {
         return refuseProof("the current password is not right");
       }
     } else {
@@ -111,13 +111,15 @@ function addPasswordForm(addForm: AddAccountForm, { responder, guard }: RoutePar
       const confirm = (given: Parameters<typeof guard.confirm>[1]) => guard.confirm(who, given);
       if (!(await ensureProven(responder, request, reply, { sent, requirement, confirm }))) return;
     }
-    const passwordHash = await hashPassword(form.next);
-    await sql.begin(async (tx) => {
-      await savePassword(tx, visitor.operatorId, passwordHash);
+    const to = await hashPassword(form.next);
+    const isChanged = await sql.begin(async (tx) => {
+      if (!(await replacePassword(tx, visitor.operatorId, { from, to }))) return false;
       const ended = await endSessions(tx, visitor.operatorId, { except: sessionId });
       const target = `operator ${visitor.email}`;
       await appendAudit(tx, auditEntry(visitor, { action: "own.password", target, after: { sessions_ended: ended } }));
+      return true;
     });
+    if (!isChanged) return refuse(CHANGED_MEANWHILE, 409);
     responder.redirect(reply, ME, "The password is changed, and your other sign-ins have ended.");
   });
 }
