@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { noteOperatorChange } from "../../src/accounts/operators/operator-change-store.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { closeRows } from "../../src/accounts/holders/close-store.ts";
 import { checkLedger } from "../../src/ledger/check.ts";
 import type { Leg } from "../../src/ledger/posting.ts";
 import { post } from "../../src/ledger/store.ts";
@@ -8,8 +9,9 @@ import { listOpenSubjects } from "../../src/alerts/store.ts";
 import { RATE_OF_USD } from "../../src/topups/bank/statements/amount.ts";
 import { approveMatch } from "../../src/topups/bank/match.ts";
 import { watchOverdueApprovals } from "../../src/topups/bank/watch.ts";
-import { findTopup } from "../../src/topups/topup-store.ts";
+import { findTopup, lockTopup } from "../../src/topups/topup-store.ts";
 import { testContext } from "../support/context.ts";
+import { lockWaits } from "../support/lock-waits.ts";
 import { makeVictims, stopAt } from "../support/victims.ts";
 import { openBankWorld, problemOf, type BankWorld } from "./bank-world.ts";
 import { assignments } from "../support/assignments.ts";
@@ -346,6 +348,23 @@ describe("money that cannot be placed", () => {
     expect(await problemOf(await bank.match(path, topup.reference, account))).toContain("put the line into suspense");
     expect((await bank.ann.post(`${path}/hold`, { reason: "account closed" })).status).toBe(303);
     expect(await bank.stateOf(path)).toBe("suspense");
+  });
+
+  it("of an account that is closed while its match is approved is not credited", async () => {
+    const account = await bank.account("going@example.com");
+    const topup = await bank.announce(account);
+    const path = await bank.enter({ remittance: topup.reference });
+    await bank.match(path, topup.reference, account);
+    const match = await bank.matchId(path);
+    const { sent } = await bank.sql.begin(async (tx) => {
+      await lockTopup(tx, topup.id);
+      const sending = bank.ben.post(`${path}/approve`, { match });
+      await lockWaits(bank.sql, 1);
+      await bank.sql.begin((other) => closeRows(other, account));
+      return { sent: sending };
+    });
+    expect(await problemOf(await sent)).toContain("was closed meanwhile");
+    expect([await bank.stateOf(path), await bank.holds("wallet", account)]).toEqual(["matched", 0n]);
   });
 
   it("that is rejected never reaches a wallet, raises an alert, and leaves suspense by two people", async () => {

@@ -1,4 +1,5 @@
 import { listOperatorChanges, whyNoApproval } from "../../accounts/operators/operator-change-store.ts";
+import { lockAccount } from "../../callers/store.ts";
 import type { Transaction } from "../../db/client.ts";
 import { thousands, usd } from "../../money.ts";
 import { queueMail } from "../../mail/outbox-store.ts";
@@ -86,7 +87,8 @@ export async function approveMatch(
   if (!approval.ok) return approval;
   const refusal = isOnePerson ? null : await whyNoApproval(tx, by.id, workOn(line, match.matchedById));
   if (refusal !== null) return { ok: false, problem: refusal, refused: line };
-  if (match.isClosed) {
+  await lockTopup(tx, match.topupId); // before the account, as others lock them
+  if (!(await lockAccount(tx, match.accountId))) {
     const problem = `account ${match.accountId} was closed meanwhile: take the match back and put the line into suspense`;
     return { ok: false, problem };
   }
