@@ -94,6 +94,29 @@ describe("a bank transfer", () => {
     expect(entry).toEqual({ approver: [] });
   });
 
+  it.for([
+    ["disabled", "disabled_at = now()"],
+    ["made a viewer", "role = 'viewer'"],
+  ] as const)("[FOUR-EYES] is not approved by a person who is %s meanwhile", async ([what, change], { task }) => {
+    const email = `${task.id}@example.com`;
+    const id = await bank.world.makeOperator(email, "operator");
+    const { client } = await bank.world.signIn(email);
+    await bank.sql`update auth.users set two_factor_enabled = true where id = ${id}`;
+    const account = await bank.account(`of-${email}`);
+    const topup = await bank.announce(account);
+    const path = await bank.enter({ remittance: topup.reference });
+    await bank.match(path, topup.reference, account);
+    const match = await bank.matchId(path);
+    const { sent } = await bank.sql.begin(async (tx) => {
+      await tx`update operators set ${tx.unsafe(change)} where user_id = ${id}`;
+      const sending = client.post(`${path}/approve`, { match });
+      await lockWaits(bank.sql, 1);
+      return { sent: sending };
+    });
+    expect([what, (await sent).status]).toEqual([what, 403]);
+    expect(await bank.stateOf(path)).toBe("matched");
+  });
+
   it("[V2] is not approved by who matched or entered it, at the page, or past it at the database", async () => {
     const account = await bank.account("self@example.com");
     const topup = await bank.announce(account);
