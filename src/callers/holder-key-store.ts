@@ -2,7 +2,7 @@ import { checkKey, hashKey } from "./key.ts";
 import type { Queryable, Transaction } from "../db/client.ts";
 import { nested } from "../db/nested.ts";
 import { type Overlap, rotateKey } from "./rotation-store.ts";
-import { ACTIVE_KEYS, announce, lockAccount, type Outcome, saveKey } from "./store.ts";
+import { ACCOUNT_CLOSED, ACTIVE_KEYS, announce, lockAccount, type Outcome, saveKey } from "./store.ts";
 
 /** New keys that an account may make in a day: more than anybody needs, and few enough to keep lists short. */
 const KEYS_A_DAY = 50;
@@ -91,7 +91,7 @@ export async function createOwnKey(
   accountId: bigint,
   name: string,
 ): Promise<Outcome<{ id: bigint; key: string }>> {
-  await lockAccount(tx, accountId);
+  if (!(await lockAccount(tx, accountId))) return { ok: false, reason: ACCOUNT_CLOSED };
   const [count] = await tx<{ active: number; named: boolean; today: number }[]>`
     select
       count(*) filter (where works)::integer as active,

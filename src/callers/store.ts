@@ -7,6 +7,8 @@ import { checkKey, hashKey, mintKey } from "./key.ts";
 
 /** One for each of several servers; quotas are per account, so more keys would not bring more calls. */
 export const ACTIVE_KEYS = 5;
+/** The refusal of what only an open account gets. */
+export const ACCOUNT_CLOSED = "this account was closed by its holder";
 const MOST_DAYS = 3_660;
 const MOST_NAME = 100;
 

@@ -1,12 +1,17 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { closeRows } from "../../src/accounts/holders/close-store.ts";
+import { forgetOrigins } from "../../src/accounts/holders/consent-store.ts";
 import { removeHolderTwoFactor } from "../../src/accounts/holders/holder-two-factor.ts";
 import { lockPerson } from "../../src/accounts/holders/person-store.ts";
 import { hashPassword } from "../../src/accounts/identity/password.ts";
 import { insertOperator, savePassword } from "../../src/accounts/operators/operator-store.ts";
 import { verifyAudit } from "../../src/audit/verify.ts";
+import { createOwnKey } from "../../src/callers/holder-key-store.ts";
 import { walletMicros } from "../../src/ledger/store.ts";
 import { queueMail } from "../../src/mail/outbox-store.ts";
+import { announceTransfer } from "../../src/topups/bank/expected-store.ts";
+import { beginOrder } from "../../src/topups/binance-pay/begin.ts";
 import { forgetUsedCodes, totp } from "../ops/totp.ts";
 import type { CookieClient } from "../support/cookie-client.ts";
 import { listening } from "../support/listening.ts";
@@ -298,10 +303,34 @@ describe("an account", () => {
     expect(await walletMicros(world.sql, accountId)).toBe(29_500_000n);
     expect(await lastMail(email)).toBe("account-closed");
     expect(await actionsOf(accountId)).toEqual(["account.close"]);
-    await expect(world.giveKey(accountId, "late")).rejects.toThrow("gets no key");
+    await expect(world.giveKey(accountId, "late")).rejects.toThrow("was closed by its holder");
     expect((await verifyAudit(world.sql)).failure).toBeNull();
 
     await world.makeHolder(email); // the address is free for a new account
+  });
+
+  type Late = (holder: CookieClient, accountId: bigint) => Promise<{ status: number } | { ok: boolean }>;
+  it.for<[string, Late]>([
+    ["consent", (holder) => holder.post("/console/terms", { terms: "on" })],
+    ["transfer", (_, accountId) => world.sql.begin((tx) => announceTransfer(tx, { accountId, announced: "1.00 EUR" }))],
+    ["order", (_, accountId) => world.sql.begin((tx) => beginOrder(tx, { accountId, micros: 25_000_000n }))],
+    ["key", (_, accountId) => world.sql.begin((tx) => createOwnKey(tx, accountId, "late"))],
+  ])("[V14] gets no %s that was begun before it was closed", async ([what, begin]) => {
+    const email = `late-${what}@example.com`;
+    const { accountId } = await world.makeHolder(email, { hasAgreed: false });
+    const { client } = await world.signIn(email);
+    const { begun } = await world.sql.begin(async (tx) => {
+      await closeRows(tx, accountId);
+      await forgetOrigins(tx, accountId);
+      const beginning = begin(client, accountId);
+      await lockWaits(world.sql, 1);
+      return { begun: beginning };
+    });
+    expect(await begun).toMatchObject(what === "consent" ? { status: 403 } : { ok: false });
+    const left = await world.sql`
+      select account_id from consents where account_id = ${accountId}
+      union all select account_id from topups where account_id = ${accountId}`;
+    expect([...left]).toEqual([]);
   });
 
   it("is given to its holder as a file, without a secret and without anybody else's", async () => {

@@ -1,4 +1,4 @@
-import { lockAccount } from "../../callers/store.ts";
+import { ACCOUNT_CLOSED, lockAccount } from "../../callers/store.ts";
 import type { Queryable, Transaction } from "../../db/client.ts";
 import type { TopupState } from "../contract.ts";
 import { countExpected, saveTopup } from "../topup-store.ts";
@@ -31,7 +31,7 @@ export async function announceTransfer(
   tx: Transaction,
   { accountId, announced }: { accountId: bigint; announced: string },
 ): Promise<{ ok: true; id: bigint; reference: string } | { ok: false; problem: string }> {
-  await lockAccount(tx, accountId);
+  if (!(await lockAccount(tx, accountId))) return { ok: false, problem: ACCOUNT_CLOSED };
   if ((await countExpected(tx, accountId, "bank")) >= MOST_EXPECTED) {
     const problem = `You have ${MOST_EXPECTED} pending transfers, the most there may be. Send or cancel one of them first.`;
     return { ok: false, problem };

@@ -1,4 +1,4 @@
-import { lockAccount } from "../../callers/store.ts";
+import { ACCOUNT_CLOSED, lockAccount } from "../../callers/store.ts";
 import type { Transaction } from "../../db/client.ts";
 import { usd } from "../../money.ts";
 import { countExpected, saveTopup } from "../topup-store.ts";
@@ -24,7 +24,7 @@ export async function beginOrder(
       reason: `expected ${usd(least)} to ${usd(most)} USDT with two decimals at most, got ${usd(micros)}`,
     };
   }
-  await lockAccount(tx, accountId);
+  if (!(await lockAccount(tx, accountId))) return { ok: false, reason: ACCOUNT_CLOSED };
   if ((await countExpected(tx, accountId, "binance-pay")) >= MOST_WAITING) {
     return {
       ok: false,
