@@ -40,6 +40,7 @@ export async function pruneMails(sql: Sql, signal: AbortSignal): Promise<number>
           and coalesce(sent_at, given_up_at) < clock_timestamp() - ${ENDED_KEPT_DAYS} * interval '1 day'
         order by id
         limit ${BATCH}
+        for update skip locked -- a mail that is retried meanwhile stays
       )`;
     return rows.count;
   });

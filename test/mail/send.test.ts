@@ -8,7 +8,9 @@ import { checkMail } from "../../src/cli/doctor/mail.ts";
 import { printMails } from "../../src/cli/run/print-mails.ts";
 import { openMailServer } from "../../src/mail/deliver.ts";
 import { letter } from "../../src/mail/letter.ts";
+import { retryMails } from "../../src/mail/list-store.ts";
 import { queueMail, takeMail } from "../../src/mail/outbox-store.ts";
+import { pruneMails } from "../../src/mail/retention-store.ts";
 import { testContext } from "../support/context.ts";
 import { openTestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
@@ -189,6 +191,22 @@ describe("a refusal", () => {
     await sql`update mails set given_up_at = clock_timestamp() - interval '2 days'`;
     await housekeep.run({ kind: "retention" }, testContext(sql).context);
     expect(await openAlerts()).toEqual([]);
+  });
+
+  it("that is given up and retried is not deleted by a retention that does not see the retry yet", async () => {
+    await write("back@example.com");
+    const [old] = await sql<{ id: bigint }[]>`
+      update mails
+      set
+        given_up_at = clock_timestamp() - interval '33 days',
+        created_at = clock_timestamp() - interval '40 days',
+        last_error = '450'
+      returning id`;
+    await sql.begin(async (tx) => {
+      await retryMails(tx, [old!.id], 1);
+      expect(await pruneMails(sql, new AbortController().signal)).toBe(0); // nor does it wait
+    });
+    expect(await states()).toEqual(["waiting"]);
   });
 });
 
