@@ -121,13 +121,13 @@ async function grantPlan(sql: Transaction, account: bigint, wanted: string): Pro
     select plan
     from entitlements
     where account_id = ${account}
-      and (ends_at is null or ends_at > now())
+      and (ends_at is null or ends_at > clock_timestamp()) -- now() is of before the lock
     order by starts_at -- what holds now, before what follows it
     limit 1`;
   if (held === undefined) {
     await sql`
-      insert into entitlements (account_id, plan)
-      values (${account}, ${plan})`;
+      insert into entitlements (account_id, plan, starts_at)
+      values (${account}, ${plan}, clock_timestamp())`;
   } else if (held.plan !== plan) {
     return { ok: false, reason: `the account has the plan ${held.plan}, not ${plan}; make the key for ${held.plan}` };
   }

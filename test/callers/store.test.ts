@@ -1,9 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { beforeEach, describe, expect, it } from "vitest";
 import { closeRows } from "../../src/accounts/holders/close-store.ts";
+import { endGrant } from "../../src/callers/account-store.ts";
 import { findCaller } from "../../src/callers/caller-store.ts";
 import { checkKey, hashKey, mintKey } from "../../src/callers/key.ts";
-import { createAccount, createKey, listKeys, revokeKey, touchKeys } from "../../src/callers/store.ts";
+import { createAccount, createKey, listKeys, lockAccount, revokeKey, touchKeys } from "../../src/callers/store.ts";
 import { openTestDatabase } from "../support/database.ts";
 import { lockWaits } from "../support/lock-waits.ts";
 
@@ -83,6 +84,19 @@ describe("making a key", () => {
     await createAccount(sql, EMAIL);
     await sql`insert into entitlements (account_id, plan, starts_at, ends_at) values (1, 'Max', now() - interval '2 days', now() - interval '1 day')`;
     expect(await standingOf((await newKey("Pro")).key)).toBe("good");
+  });
+
+  it("grants it again to an account whose plan is ended while the command waits for the account", async () => {
+    await newKey("Pro");
+    const { making } = await sql.begin(async (tx) => {
+      await lockAccount(tx, 1n);
+      const waiting = createKey(sql, { email: EMAIL, plan: "Pro" });
+      await lockWaits(sql, 1);
+      await endGrant(tx, 1n);
+      return { making: waiting };
+    });
+    const made = await making;
+    expect(made.ok && (await standingOf(made.key))).toBe("good");
   });
 
   it("is refused for another plan than the account has", async () => {
