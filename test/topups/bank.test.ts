@@ -1,12 +1,14 @@
 import { join } from "node:path";
 import { noteOperatorChange } from "../../src/accounts/operators/operator-change-store.ts";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { closeRows } from "../../src/accounts/holders/close-store.ts";
+import { connect, type Transaction } from "../../src/db/client.ts";
 import { checkLedger } from "../../src/ledger/check.ts";
 import type { Leg } from "../../src/ledger/posting.ts";
 import { post } from "../../src/ledger/store.ts";
 import { listOpenSubjects } from "../../src/alerts/store.ts";
 import { RATE_OF_USD } from "../../src/topups/bank/statements/amount.ts";
+import { saveLines } from "../../src/topups/bank/line-store.ts";
 import { approveMatch } from "../../src/topups/bank/match.ts";
 import { watchOverdueApprovals } from "../../src/topups/bank/watch.ts";
 import { findTopup, lockTopup } from "../../src/topups/topup-store.ts";
@@ -497,6 +499,41 @@ describe("a statement that is pasted", () => {
     expect(text).toContain("with another amount");
     await bank.ann.post(`${again}/import`);
     expect(await count()).toBe(before + 3);
+  });
+
+  it("and another one with the same lines in another order are imported at the same time", async () => {
+    const sql = connect(bank.world.databaseUrl, { name: "test imports", max: 4 });
+    onTestFinished(() => sql.end());
+    const [ann] = await sql<{ id: string }[]>`select id from auth.users where email = 'ann@example.com'`;
+    const rest = {
+      bank: "main",
+      valueDate: "2026-11-20",
+      currency: "USD",
+      amountMinor: 1n,
+      sender: "",
+      remittance: "",
+    };
+    const save = (tx: Transaction, refs: readonly string[]) =>
+      saveLines(
+        tx,
+        refs.map((bankRef) => ({ ...rest, bankRef })),
+        { by: ann!.id, importId: null },
+      );
+    const { both } = await sql.begin(async (tx) => {
+      await save(tx, ["order-2"]); // stops the first one in its middle
+      const first = sql.begin((other) => save(other, ["order-1", "order-2", "order-3"]));
+      await lockWaits(sql, 1);
+      const second = sql.begin((other) => save(other, ["order-3", "order-1"]));
+      await lockWaits(sql, 2);
+      return { both: Promise.all([first, second]) };
+    });
+    expect((await both).flat().map(({ line, is }) => [line.bankRef, is])).toEqual([
+      ["order-1", "new"],
+      ["order-2", "same"],
+      ["order-3", "new"],
+      ["order-3", "same"],
+      ["order-1", "same"],
+    ]);
   });
 
   it("belongs to the person who pasted it, whoever imports it: they do not approve its lines", async () => {

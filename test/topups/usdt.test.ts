@@ -3,6 +3,7 @@ import { mnemonicToAccount } from "viem/accounts";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { addressOf } from "../../src/topups/usdt/address.ts";
 import { addressAt } from "../../src/topups/usdt/derive.ts";
+import { saveDeposits } from "../../src/topups/usdt/deposit-store.ts";
 import { listEndpoints } from "../../src/topups/usdt/endpoints/endpoint-store.ts";
 import { requireUsdt } from "../../src/topups/usdt/ready.ts";
 import { findUsdtProblems } from "../../src/topups/usdt/problem-store.ts";
@@ -16,6 +17,7 @@ import type { OpsParts, Visitor } from "../../src/ops/contract.ts";
 import { depositAddressesPage, depositsPage, readDepositsAgainAction } from "../../src/ops/deposits/deposits.ts";
 import { NodeRefusal, OTHER_SENDER, type Proxy, XPUB } from "../support/chain.ts";
 import { testContext } from "../support/context.ts";
+import { lockWaits } from "../support/lock-waits.ts";
 import { makeVictims, stopAt, type Victim } from "../support/victims.ts";
 import { CONFIRMATIONS, openUsdtWorld, type UsdtWorld } from "./usdt-world.ts";
 
@@ -248,6 +250,37 @@ describe("a reorganisation", () => {
     expect(await states(id)).toEqual(["credited", "below_min", "below_min"]);
     expect(await world.wallet(id)).toBe(9_000_000n);
   });
+});
+
+it("deposits that two endpoints list in another order are stored by both at the same time", async () => {
+  const { sql, usdt } = world;
+  const account = await world.account();
+  const to = account.address.toLowerCase();
+  const depositsOf = (hashes: readonly string[]) =>
+    hashes.map((digit, place) => {
+      const [txHash, blockHash] = [`0x${digit.repeat(64)}`, `0x${"b".repeat(64)}`] as [`0x${string}`, `0x${string}`];
+      const amount = { units: 5_000_000n, micros: 5_000_000n, restUnits: 0n };
+      return { txHash, blockHash, blockNumber: BigInt(place), logIndex: 0, position: 0, to, sender: to, ...amount };
+    });
+  const undone = new Error("undone");
+  const save = async (hashes: readonly string[], before = () => Promise.resolve()) => {
+    let saved = 0;
+    const saving = sql.begin(async (tx) => {
+      saved = await saveDeposits(tx, usdt, depositsOf(hashes));
+      await before();
+      throw undone; // the other tests know nothing of these deposits
+    });
+    await expect(saving).rejects.toBe(undone);
+    return saved;
+  };
+  const both: Promise<number>[] = [];
+  await save(["2"], async () => {
+    both.push(save(["1", "2", "3"])); // waits in its middle
+    await lockWaits(sql, 1);
+    both.push(save(["3", "1"]));
+    await lockWaits(sql, 2);
+  });
+  expect(await Promise.all(both)).toEqual([3, 2]);
 });
 
 describe("a reorganisation after the credit", () => {

@@ -49,8 +49,8 @@ export async function saveLines(
       ${lines.map(({ amountMinor }) => String(amountMinor))}::bigint[],
       ${lines.map(({ sender }) => sender)}::text[],
       ${lines.map(({ remittance }) => remittance)}::text[]
-    ) with ordinality as given (bank, bank_ref, value_date, currency, amount_minor, sender, remittance, place)
-    order by place
+    ) as given (bank, bank_ref, value_date, currency, amount_minor, sender, remittance)
+    order by bank, bank_ref -- one order of locks, whatever the statement's order
     on conflict (bank, bank_ref) do nothing
     returning id, bank, bank_ref as "bankRef"`;
   const ids = new Map(saved.map((line) => [nameOf(line), line.id]));

@@ -76,7 +76,7 @@ export async function saveDeposits(sql: Queryable, { chain }: Usdt, found: reado
       ${found.map(({ logIndex }) => logIndex)}::integer[]
     ) as f (tx_hash, position, recipient, sender, units, micros, rest_units, block_number, block_hash, log_index)
     join deposit_addresses a on lower(a.address) = f.recipient
-    order by f.block_number, f.log_index
+    order by f.tx_hash, f.position -- one order of locks, whatever an endpoint lists
     on conflict (chain_id, tx_hash, position) do update
     set
       account_id = excluded.account_id,
