@@ -59,20 +59,16 @@ export async function sumCells(sql: Sql, minutes = HOUR_MINUTES): Promise<number
 
 /**
  * Sums the cells since the oldest of these times again: rounds that polls received then were stored only now, because their
- * payloads were unread. A cell that is not over was not summed.
+ * payloads were unread.
  */
 export async function sumAgain(sql: Queryable, receivedAt: readonly string[]): Promise<void> {
   await sql`
     update heartbeats
-    set at = least(at, cell.over)
-    from (
-      select
-        date_bin(${CELL_MINUTES} * interval '1 minute', min(received_at), 'epoch')
-          + ${CELL_MINUTES} * interval '1 minute' as over
+    set at = least(at, (
+      select date_bin(${CELL_MINUTES} * interval '1 minute', min(received_at), 'epoch') + ${CELL_MINUTES} * interval '1 minute'
       from unnest(${[...receivedAt]}::text[]::timestamptz[]) as received_at
-    ) cell
-    where name = ${MARK}
-      and cell.over <= clock_timestamp()`;
+    ))
+    where name = ${MARK}`;
 }
 
 /** The next cells to sum; null if every finished one is summed. */
