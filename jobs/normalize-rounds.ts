@@ -5,7 +5,6 @@ import { comparePayload } from "../src/pass/compare.ts";
 import { listHousesToNormalize, listUnreadTables } from "../src/pass/stores/payload-store.ts";
 import { processUnread } from "../src/pass/unread-payloads.ts";
 import { job } from "../src/queue/job.ts";
-import { sumAgain } from "../src/rounds/gaps/cells-store.ts";
 import backfillGap from "./backfill-gap.ts";
 
 /**
@@ -33,9 +32,7 @@ export default job({
     const fill = async (gap: bigint) => enqueue(backfillGap, { gap: String(gap) });
     for (const tableId of await listUnreadTables(sql, id)) {
       for await (const result of processUnread({ sql, passes, house, signal }, tableId)) {
-        const times = result.rows.marks.map(({ receivedAt }) => receivedAt);
-        follow(times);
-        await sumAgain(sql, times);
+        follow(result.rows.marks.map(({ receivedAt }) => receivedAt));
         await afterCommit(id, [result], { sql, published, fill });
         const done = countPasses([result]);
         counts.payloads += result.rows.marks.length;

@@ -4,7 +4,6 @@ import { SALT, TERMINATING_HASH } from "../../src/demo/bustabit-v2.ts";
 import { createTrueChain } from "../../src/demo/true-chain.ts";
 import { expireNotices, refreshStalledNotices } from "../../src/rounds/notices/notices-store.ts";
 import { createPasses, type Passes } from "../../src/pass/passes.ts";
-import { sumCells } from "../../src/rounds/gaps/cells-store.ts";
 import { syncProofAlerts } from "../../src/rounds/proofs/proof-alerts-store.ts";
 import { listTables } from "../../src/rounds/lists/table-list-store.ts";
 import { testContext, type TestContext } from "../support/context.ts";
@@ -560,26 +559,6 @@ describe("rounds with a fairness scheme", () => {
     expect((await normalize()).counts).toMatchObject({ rounds: 0, quarantined: 1 });
     expect(await gapsOf(table)).toEqual([]);
   });
-});
-
-it("rounds of payloads that were unread for longer than a cell are counted in it", async () => {
-  const table = await makeTable(sql);
-  await makePayload(sql, table, { second: 0, items: [makeItem(2, 1.5), makeItem(1, 1.5)] });
-  await sql`
-    insert into heartbeats (name, at)
-    values ('round-cells', date_bin('5 minutes', clock_timestamp() - interval '30 seconds', 'epoch'))
-    on conflict (name) do update
-    set at = excluded.at`;
-  await normalize();
-  while ((await sumCells(sql)) > 0);
-  const counted = await sql<{ rounds: number[] }[]>`
-    select c.rounds
-    from round_cells c
-    join rounds r using (table_id)
-    where r.round_id = '1'
-      and c.hour = date_trunc('hour', r.received_at, 'UTC')
-      and c.rounds[1 + extract(minute from r.received_at)::integer / 5] = 2`;
-  expect(counted).toHaveLength(1);
 });
 
 describe("the list of tables", () => {

@@ -31,48 +31,11 @@ export function createCellSums(): (sql: Sql) => Promise<number> {
 
 /**
  * Sums the rounds that polls received on time in cells of five minutes, and returns the number of rows written; 0,
- * after short queries, if every finished cell is summed. One call sums at most `minutes` and begins a day back if
+ * after one short query, if every finished cell is summed. One call sums at most `minutes` and begins a day back if
  * nothing is summed yet: a caller that runs every few seconds catches up in minutes. The newest summed cell is summed
- * once more, for responses that were saved slowly; for those that were read later see {@link sumAgain}.
+ * once more, for rounds that were read late.
  */
 export async function sumCells(sql: Sql, minutes = HOUR_MINUTES): Promise<number> {
-  return sql.begin(async (tx) => {
-    await tx`
-      select
-      from heartbeats
-      where name = ${MARK}
-      for no key update -- sumAgain waits: it must not be overwritten`;
-    const span = await findSpan(tx, minutes);
-    if (span === null) return 0;
-    // a worker's connections plan for index look-ups; this query reads a time range
-    await tx`
-      select
-        set_config('plan_cache_mode', 'auto', true),
-        set_config('enable_bitmapscan', 'on', true),
-        set_config('enable_hashjoin', 'on', true)`;
-    const written = await saveCells(tx, span);
-    if (span.isNewHour) await deleteOldCells(tx);
-    await saveMark(tx, span.to);
-    return written;
-  });
-}
-
-/**
- * Sums the cells since the oldest of these times again: rounds that polls received then were stored only now, because their
- * payloads were unread.
- */
-export async function sumAgain(sql: Queryable, receivedAt: readonly string[]): Promise<void> {
-  await sql`
-    update heartbeats
-    set at = least(at, (
-      select date_bin(${CELL_MINUTES} * interval '1 minute', min(received_at), 'epoch') + ${CELL_MINUTES} * interval '1 minute'
-      from unnest(${[...receivedAt]}::text[]::timestamptz[]) as received_at
-    ))
-    where name = ${MARK}`;
-}
-
-/** The next cells to sum; null if every finished one is summed. */
-async function findSpan(sql: Queryable, minutes: number): Promise<Span | null> {
   const [span] = await sql<Span[]>`
     select
       span."from"::text as "from",
@@ -91,7 +54,19 @@ async function findSpan(sql: Queryable, minutes: number): Promise<Span | null> {
       where done.at is null
         or done.at < cell.over
     ) span`;
-  return span ?? null;
+  if (span === undefined) return 0;
+  return sql.begin(async (tx) => {
+    // a worker's connections plan for index look-ups; this query reads a time range
+    await tx`
+      select
+        set_config('plan_cache_mode', 'auto', true),
+        set_config('enable_bitmapscan', 'on', true),
+        set_config('enable_hashjoin', 'on', true)`;
+    const written = await saveCells(tx, span);
+    if (span.isNewHour) await deleteOldCells(tx);
+    await saveMark(tx, span.to);
+    return written;
+  });
 }
 
 interface Span {
