@@ -95,12 +95,13 @@ async function retain({ sql, settings, log, signal }: JobContext): Promise<Count
             counts.waiting += 1;
             continue;
           }
-          counts.kept += await keepPayloads(sql, partition, signal);
         }
         try {
+          if (partition.parent === "payloads") counts.kept += await keepPayloads(sql, partition, signal);
           await dropPartition(sql, partition);
           counts.dropped += 1;
         } catch (error) {
+          signal.throwIfAborted();
           log.warn({ partition: name }, `${name} is in use and is kept for another hour: ${reasonOf(error)}`);
           counts.waiting += 1;
         }

@@ -55,4 +55,4 @@ create table round_cells (
   primary key (hour, table_id)
 );
 comment on table round_cells is
-  'on-time rounds of polls by table and hour: one number for each five minutes that are over, so that a chart reads no rounds';
+  'on-time rounds of polls by table and hour: one number for each five minutes that are over, so that a chart reads no rounds; without rounds whose payloads waited to be read';

@@ -116,7 +116,7 @@ export async function keepPayloads(sql: Sql, { name }: DayPartition, signal: Abo
       join ${sql(name)} p using (table_id, received_at)
       join tables t on t.id = p.table_id
       left join ${sql(name)} shared on shared.table_id = p.body_of and shared.received_at = p.received_at
-      order by p.received_at, p.table_id
+      order by p.requested_at, p.table_id -- as a reread locks them
       for share of p -- a reread either finds the copy or has stored its result before
       on conflict (table_id, received_at) do nothing
       returning table_id`;

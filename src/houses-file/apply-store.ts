@@ -26,7 +26,7 @@ export async function applyHouses(
     if (changes.changed.length > 0) {
       // their first round must not be stored between this check and the change; locked in id order before any other of
       // their rows, as passes do, so that neither waits for the other
-      await endLeasesOf(transaction, changes.changed);
+      await endLeasesOf(transaction, changes.newFeeds);
       await lockHeads(transaction, changes.changed);
       changes = changesOf(entries, await listKnownTables(transaction));
     }

@@ -601,7 +601,7 @@ describe("two workers", () => {
 describe("a change of the houses file during a poll", () => {
   const elsewhere = () => alpha(1, { tables: [tableEntry({ market: "m0", feed: feedEntry({ path: "/new" }) })] });
   const heads = () => sql`
-    select h.last_seq, h.responded_at, h.payload_sha256, f.etag
+    select h.responded_at, h.payload_sha256, f.etag
     from table_heads h
     join feeds f using (table_id)`;
 
@@ -610,17 +610,22 @@ describe("a change of the houses file during a poll", () => {
     ["304", (response: ServerResponse) => response.writeHead(304).end()],
   ] as const)("drops the response %s of the feed before", async ([, end]) => {
     await applyHouses(sql, [alpha(1)]);
+    house.on("/0", respondWith(page(8), { etag: '"8"' }));
+    expect((await poll()).counts).toMatchObject({ payloads: 1 });
     let held: ServerResponse | undefined;
-    house.on("/0", (_, response) => void (held = response));
-    const first = poll();
+    house.on("/0", (request, response) => {
+      if (request.headers["if-none-match"] === '"8"') held = response;
+      else response.destroy();
+    });
+    const second = poll();
     await eventually(() => held !== undefined);
     await applyHouses(sql, [elsewhere()]);
     if (held !== undefined) end(held);
-    expect((await first).counts).toEqual({ lost: 1 });
-    expect([...(await heads())]).toEqual([{ last_seq: 0n, responded_at: null, payload_sha256: null, etag: null }]);
+    expect((await second).counts).toEqual({ lost: 1 });
+    expect([...(await heads())]).toEqual([{ responded_at: null, payload_sha256: null, etag: null }]);
     house.on("/new", respondWith(page(20)));
     expect((await poll()).counts).toMatchObject({ payloads: 1, rounds: 3 });
-    expect(await bodies()).toEqual([page(20)]);
+    expect(await bodies()).toEqual([page(8), page(20)]);
   });
 
   test("that was committed before the lease was taken is polled next", async () => {

@@ -92,8 +92,8 @@ async function fetchOnce(
       headers: headersOf(request, userAgent),
       body: request.body ?? null,
       signal: deadline.signal,
-      headersTimeout: request.timeoutMs,
-      bodyTimeout: request.timeoutMs,
+      headersTimeout: 0, // the deadline is for both
+      bodyTimeout: 0,
     });
     status = response.statusCode;
     if (status !== 200) {

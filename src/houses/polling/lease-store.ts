@@ -242,8 +242,8 @@ export async function holdHouse(sql: Sql, house: string, waitMs: number): Promis
 }
 
 /**
- * Ends the leases under which tables are polled: responses to requests that were sent with their old settings are dropped.
- * Before the heads are locked, as in passes.
+ * Ends the leases under which tables are polled, so that responses to requests with their old settings are dropped. Before
+ * the heads are locked, as in passes. An expired lease stays expired: its poll may have ended its process.
  */
 export async function endLeasesOf(tx: Transaction, tableIds: readonly number[]): Promise<void> {
   await tx`
@@ -255,7 +255,9 @@ export async function endLeasesOf(tx: Transaction, tableIds: readonly number[]):
       for no key update
     )
     update poll_leases l
-    set lease_until = '-infinity', lease_epoch = l.lease_epoch + 1
+    set
+      lease_until = case when l.lease_until > clock_timestamp() then '-infinity' else l.lease_until end,
+      lease_epoch = l.lease_epoch + 1
     from locked
     where l.house_id = locked.house_id
       and l.shard = locked.shard`;

@@ -33,7 +33,7 @@ export function createCellSums(): (sql: Sql) => Promise<number> {
  * Sums the rounds that polls received on time in cells of five minutes, and returns the number of rows written; 0,
  * after one short query, if every finished cell is summed. One call sums at most `minutes` and begins a day back if
  * nothing is summed yet: a caller that runs every few seconds catches up in minutes. The newest summed cell is summed
- * once more, for rounds that were read late.
+ * once more, for polls that were saved late; rounds whose payloads waited longer to be read are not counted.
  */
 export async function sumCells(sql: Sql, minutes = HOUR_MINUTES): Promise<number> {
   const [span] = await sql<Span[]>`
