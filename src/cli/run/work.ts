@@ -1,3 +1,4 @@
+import { setFlagsFromString } from "node:v8";
 import { type HouseEntry, loadHouses } from "../../houses-file/load.ts";
 import { loadHousesInThread } from "../../houses-file/load-in-thread.ts";
 import { jobs } from "../../../jobs/index.ts";
@@ -105,6 +106,7 @@ export async function startWork(life: Life, options: WorkOptions): Promise<Work>
   life.ending.throwIfAborted();
   const http = openHouseClient(life, options);
   const workers = await startQueueWorkers(life, options, http);
+  setFlagsFromString("--semi-space-growth-factor=2"); // V8's own again: see src/start.js
   return { workers, demo };
 }
 
