@@ -207,6 +207,21 @@ describe("a second factor that was lost", () => {
 });
 
 describe("another e-mail address", () => {
+  it("is not requested by what was proven before a reset of the password", async () => {
+    const ulf = await world.as("ulf");
+    const passwordHash = await hashPassword(NEW);
+    const { sent } = await world.sql.begin(async (tx) => {
+      await lockPerson(tx, ulf.userId);
+      const sending = ulf.post(`${SECURITY}/email`, { email: "thief2@example.com", password: PASSWORD });
+      await lockWaits(world.sql, 1);
+      await savePassword(tx, ulf.userId, passwordHash);
+      return { sent: sending };
+    });
+    expect((await sent).status).toBe(409);
+    expect(await mailsTo(world.sql, "thief2@example.com")).toEqual([]);
+    expect([await lastMail(ulf.email), await actionsOf(ulf.accountId)]).toEqual([undefined, []]);
+  });
+
   it("counts once the mail to it is opened and its form sent, for the sign-in and the account together", async () => {
     const cas = await world.as("cas");
     expect((await cas.post(`${SECURITY}/email`, { email: "new@example.com", password: "wrong one" })).status).toBe(422);

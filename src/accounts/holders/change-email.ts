@@ -6,14 +6,17 @@ import { type HolderActor, holderEntry } from "./holder-entry.ts";
 import { addressChanged, addressWillChange, newAddressIsTaken, proveNewAddress } from "../letters.ts";
 import { findMailToken, insertMailToken, takeMailToken, withdrawMailTokens } from "./mail-token-store.ts";
 import type { Mailing } from "./sign-up.ts";
+import { findPasswordHash } from "../operators/operator-store.ts";
 import { findPerson, isTaken, lockPerson, saveAddress } from "./person-store.ts";
 
 /** How long the link that proves a new address works. */
 const LASTS_SECONDS = 24 * 3_600;
 
-/** A request for a new address, by its holder. */
+/** A request for a new address, by its holder who proved the password. */
 interface Asking {
   userId: string;
+  /** The hash of the password, read before it was proven. */
+  from: string | null;
   email: string;
   next: string;
   by: HolderActor;
@@ -21,20 +24,22 @@ interface Asking {
 
 /**
  * Mails a link to the new address and a notice to the current one. Only the mail to the new address shows whether it is
- * registered already.
+ * registered already. False if the password was changed after it was proven.
  */
 export async function askNewAddress(
   sql: Sql,
-  { userId, email, next, site, mailKey, by }: Asking & Mailing,
-): Promise<void> {
-  await sql.begin(async (tx) => {
+  { userId, from, email, next, site, mailKey, by }: Asking & Mailing,
+): Promise<boolean> {
+  return sql.begin(async (tx) => {
     await lockPerson(tx, userId);
+    if ((await findPasswordHash(tx, { userId })) !== from) return false;
     const purpose = "change-email" as const;
     const token = await insertMailToken(tx, { purpose, userId, email: next, lastsSeconds: LASTS_SECONDS });
     const letter = (await isTaken(tx, next)) ? newAddressIsTaken({ site }) : proveNewAddress({ site, token });
     await queueMail(tx, { ...letter, recipient: next, sealWith: mailKey });
     await queueMail(tx, { ...addressWillChange({ site }), recipient: email });
     await appendAudit(tx, holderEntry(by, { action: "own.ask-email" }));
+    return true;
   });
 }
 

@@ -1,7 +1,9 @@
 import { z } from "zod";
 import { askNewAddress } from "../../accounts/holders/change-email.ts";
 import { takeMail } from "../../accounts/holders/mail-limits.ts";
+import { CHANGED_MEANWHILE } from "../../accounts/identity/password.ts";
 import { tooMany } from "../../accounts/identity/tries.ts";
+import { findPasswordHash } from "../../accounts/operators/operator-store.ts";
 import type { AddAccountForm } from "../../frame/sign-in/account-forms.ts";
 import { emailProblem, typedEmail } from "../../frame/sign-in/public-forms.ts";
 import type { SignInParts } from "../../frame/sign-in/guard.ts";
@@ -24,6 +26,7 @@ export function addAddressForm(
     const problem = emailProblem(next);
     if (problem !== null) return refuse(problem);
     if (next === own.email) return refuse("this is your address already");
+    const from = await findPasswordHash(sql, own);
     if (!(await isThem(proof))) return;
     const wait = await takeMail(buckets, own.address, { purpose: "new-address", recipient: next });
     if (wait > 0) {
@@ -31,14 +34,16 @@ export function addAddressForm(
       return refuse(tooMany(wait), 429);
     }
     const { holder } = requireSignedIn(reply);
-    await askNewAddress(sql, {
+    const isAsked = await askNewAddress(sql, {
       userId: own.userId,
+      from,
       email: own.email,
       next,
       site: parts.site(),
       mailKey: parts.mailKey,
       by: holder,
     });
+    if (!isAsked) return refuse(CHANGED_MEANWHILE, 409);
     responder.redirect(
       reply,
       SECURITY,
