@@ -16,6 +16,7 @@ import { mayDo } from "../../src/ops/routes.ts";
 import { actions, pages } from "../../src/ops/index.ts";
 import { eventually } from "../support/eventually.ts";
 import { listExamples, runExample } from "../support/examples.ts";
+import { lockWaits } from "../support/lock-waits.ts";
 import { openOpsWorld, type OpsWorld, PASSWORD, type CookieClient } from "./world.ts";
 
 const ROLES: readonly OperatorRole[] = ["viewer", "operator", "data", "admin"];
@@ -342,6 +343,27 @@ describe("people", () => {
     const admins = await world.sql`select user_id from operators where role = 'admin' and disabled_at is null`;
     expect(admins).toHaveLength(1);
     await world.sql`update operators set role = 'admin' where user_id in (${adminId}, ${secondId})`;
+  });
+
+  it.for([
+    ["", { email: "accomplice@example.com", role: "operator" }],
+    ["/:id/role", { role: "operator", was: "viewer", reason: "test" }],
+    ["/:id/disable", { reason: "test" }],
+    ["/:id/reset-password", { reason: "test" }],
+  ] as const)("are not changed by an admin who is demoted meanwhile: %s", async ([path, fields], { task }) => {
+    const demoted = await world.makeOperator(`${task.id}@example.com`, "admin");
+    const target = await world.makeOperator(`of-${task.id}@example.com`, "viewer");
+    const { client } = await world.signIn(`${task.id}@example.com`);
+    const entries = await auditEntries();
+    const { sent } = await world.sql.begin(async (tx) => {
+      await tx`update operators set role = 'viewer' where user_id = ${demoted}`;
+      const sending = client.post(`/ops/people${path.replace(":id", target)}`, fields);
+      await lockWaits(world.sql, 1);
+      return { sent: sending };
+    });
+    expect((await sent).status).toBe(403);
+    expect(await auditEntries()).toBe(entries);
+    expect(await world.sql`select from auth.users where email = 'accomplice@example.com'`).toEqual([]);
   });
 
   it("lose their sign-ins with a new password, and their second factor if it is reset", async () => {

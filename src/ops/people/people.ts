@@ -9,11 +9,12 @@ import {
   resetPassword,
   resetTwoFactor,
 } from "../../accounts/operators/manage.ts";
-import { findOperator, listOperators } from "../../accounts/operators/operator-store.ts";
+import { countAdmins, findOperator, listOperators } from "../../accounts/operators/operator-store.ts";
 import { OPERATOR_ROLES } from "../../accounts/operators/roles.ts";
 import type { Transaction } from "../../db/client.ts";
+import { personOf } from "../acting-person.ts";
 import { auditedAction, type Change } from "../audited-action.ts";
-import { type OpsAction, type OpsPage, opsPage } from "../contract.ts";
+import { type OpsAction, type OpsPage, opsPage, type Visitor } from "../contract.ts";
 import { PageError } from "../../frame/errors.ts";
 
 const LIST = "/ops/people";
@@ -54,6 +55,7 @@ const create = auditedAction({
   form: z.strictObject({ email: z.email().max(254), role: givenRole }),
   prepare: makeHashedPassword,
   async change(tx, { visitor, form }, _, { password, passwordHash }) {
+    await requireAdmin(tx, visitor);
     const done = await createOperator(tx, { ...form, passwordHash, by: visitor.email });
     const change = changeOf(done, `is ${form.role} now`, LIST);
     return change.ok && done.ok ? { ...change, once: shownOnce(done.email, password) } : change;
@@ -68,6 +70,7 @@ const role = auditedAction({
   isDangerous: true,
   form: z.strictObject({ role: givenRole, was: z.string().max(20), reason }),
   async change(tx, { visitor, params: { id = "" }, form }) {
+    await requireAdmin(tx, visitor);
     const done = await changeRole(tx, { id }, { role: form.role, was: form.was, by: visitor.email });
     return changeOf(done, `is ${form.role} now`, pageOf(id));
   },
@@ -104,6 +107,7 @@ const newPassword = auditedAction({
   form: withReason,
   prepare: makeHashedPassword,
   async change(tx, { visitor, params: { id = "" } }, _, { password, passwordHash }) {
+    await requireAdmin(tx, visitor);
     const done = await resetPassword(tx, { id }, passwordHash, visitor.email);
     const change = changeOf(done, "has a new password", pageOf(id));
     return change.ok && done.ok ? { ...change, once: shownOnce(done.email, password) } : change;
@@ -114,6 +118,15 @@ const newPassword = auditedAction({
 export const peoplePages: readonly OpsPage[] = [peoplePage, personPage];
 /** Actions of admins on operators. Each is dangerous, since it decides who may act. */
 export const peopleActions: readonly OpsAction[] = [create, role, disable, enable, endThem, dropFactor, newPassword];
+
+/**
+ * Locks all admins first: two of them who change each other would deadlock if each began with their own row.
+ * @throws PageError 403 for a visitor who was disabled or got another role since the request began
+ */
+async function requireAdmin(tx: Transaction, visitor: Visitor): Promise<void> {
+  await countAdmins(tx);
+  await personOf(tx, visitor);
+}
 
 function shownOnce(email: string, password: string) {
   return { template: "people/password-once", title: "A new password", data: { email, password } };
@@ -130,6 +143,7 @@ function simple(
     isDangerous: true,
     form: withReason,
     async change(tx, { visitor, params: { id = "" } }) {
+      await requireAdmin(tx, visitor);
       return changeOf(await work(tx, { id }, visitor.email), outcome, pageOf(id));
     },
   });
