@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { makeLocalLink } from "../../src/accounts/operators/local-operator.ts";
 import { changeDisabled, endAllSessions, resetPassword } from "../../src/accounts/operators/manage.ts";
-import { hashPassword } from "../../src/accounts/identity/password.ts";
+import { CHANGED_MEANWHILE, hashPassword } from "../../src/accounts/identity/password.ts";
 import { eventually } from "../support/eventually.ts";
 import { lockWaits } from "../support/lock-waits.ts";
 import { forgetUsedCodes, totp } from "./totp.ts";
@@ -20,6 +20,12 @@ async function audited(action: string, target: string): Promise<number> {
     select count(*)::integer as n from audit_log where action = ${action} and target = ${`operator ${target}`}`;
   return row!.n;
 }
+
+/** The reasons of refused sign-ins. */
+const refusals = (email: string) =>
+  world.sql`
+    select reason from audit_log where action = 'session.refused' and target = ${`operator ${email}`} order by seq`;
+const STALE = { reason: "the password was changed meanwhile" };
 
 const RESET_TO = "seven new grey kettles";
 
@@ -277,9 +283,11 @@ describe("[V6] the reset of a password", () => {
     const id = await world.makeOperator("ida@example.com", "viewer");
     const thief = world.stranger();
     const fields = { email: "ida@example.com", password: PASSWORD };
-    expect((await resetDuring(id, () => thief.post("/ops/sign-in", fields))).status).toBe(401);
+    const refused = await resetDuring(id, () => thief.post("/ops/sign-in", fields));
+    expect([refused.status, await refused.text()]).toEqual([401, expect.stringContaining(CHANGED_MEANWHILE)]);
     expect([await isIn(thief), await sessionsOf(id)]).toEqual([false, []]);
     expect(await audited("session.begin", "ida@example.com")).toBe(0);
+    expect(await refusals("ida@example.com")).toEqual([STALE]);
     expect((await world.signIn("ida@example.com", RESET_TO)).response.status).toBe(303);
   });
 
@@ -298,8 +306,11 @@ describe("[V6] the reset of a password", () => {
       const sent = isPending
         ? () => thief.post("/ops/sign-in/code", { code })
         : () => thief.post("/ops/me/two-factor/disable", { password: PASSWORD, code });
-      expect((await resetDuring(id, sent)).status).toBe(isPending ? 401 : 303);
+      const ended = await resetDuring(id, sent);
+      expect(ended.status).toBe(isPending ? 401 : 303);
       expect([await isIn(thief), await sessionsOf(id)]).toEqual([false, []]);
+      expect(await refusals(email)).toEqual(isPending ? [STALE] : []);
+      if (isPending) expect(await ended.text()).toContain('name="password"'); // no code is awaited any more
     },
   );
 });

@@ -6,6 +6,7 @@ import { findEmail } from "../../accounts/identity/code-store.ts";
 import { noteWrongCode } from "../../accounts/identity/guessed-code.ts";
 import { type IdentityResponse, needsCode, withoutSession } from "../../accounts/identity/identity.ts";
 import { mailNewDevice } from "../../accounts/identity/new-device.ts";
+import { CHANGED_MEANWHILE } from "../../accounts/identity/password.ts";
 import { noteFailure, takeTry, tooMany } from "../../accounts/identity/tries.ts";
 import { reasonOf } from "../../errors.ts";
 import { type Responder, localPath } from "../responder.ts";
@@ -72,7 +73,7 @@ export function addSignIn(app: Express, responder: Responder, parts: SignInParts
     responder.show(request, reply, { template: "frame/sign-in/sign-in", width: "reading", title, data }, status);
   };
   addPublicForm(app, `${base}/sign-in`, passwordForm(context, showSignIn));
-  addPublicForm(app, `${base}/sign-in/code`, codePage(context));
+  addPublicForm(app, `${base}/sign-in/code`, codePage(context, showSignIn));
   app.post(`${base}/sign-out`, (request, response) => signOut(context, request, response as PageReply));
   return showSignIn;
 }
@@ -95,7 +96,11 @@ function passwordForm(context: Context, show: ShowSignIn): PublicForm {
       }
       const ask = async () => passed(await identity.ask("/sign-in/email", { email, password }, requester));
       const response = await askSession(parts, { email }, requester, ask);
-      if (response.status !== 200 || response.isRevoked) {
+      if (response.isRevoked) {
+        await noteRevoked(context, request, reply, { email });
+        return show(request, reply, { problem: CHANGED_MEANWHILE, email, to }, 401);
+      }
+      if (response.status !== 200) {
         await noteFailure(buckets, attempt);
         log.warn({ request_id: reply.locals.requestId }, `a sign-in at ${base} was refused`);
         show(request, reply, { problem: WRONG, email, to }, 401);
@@ -115,7 +120,7 @@ function passwordForm(context: Context, show: ShowSignIn): PublicForm {
   };
 }
 
-function codePage(context: Context): PublicForm {
+function codePage(context: Context, showSignIn: ShowSignIn): PublicForm {
   const { responder, parts, base, record } = context;
   const { surface, sql, identity, buckets, log, devices } = parts;
 
@@ -144,7 +149,11 @@ function codePage(context: Context): PublicForm {
       const ask = async () => passed(await askCode(parts, challenged, id, code));
       const response = await askSession(parts, { userId: id }, challenged, ask);
       passCookies(reply, response.cookies);
-      if (response.status === 200 && !response.isRevoked) {
+      if (response.isRevoked) {
+        await noteRevoked(context, request, reply, { id });
+        return showSignIn(request, reply, { problem: CHANGED_MEANWHILE, email, to }, 401);
+      }
+      if (response.status === 200) {
         return begin(context, request, reply, { id, email, reason: "with a second factor", to });
       }
       await noteFailure(buckets, attempt);
@@ -154,6 +163,17 @@ function codePage(context: Context): PublicForm {
       show(request, reply, { problem: `${WRONG_CODE}; wait for the next one, or start over`, to }, 401);
     },
   };
+}
+
+/** Records a sign-in that ended because the password was changed. It counts as no failure: what was sent was right. */
+async function noteRevoked(
+  { parts, base, record }: Context,
+  request: Request,
+  reply: PageReply,
+  who: SignInEvent["who"],
+): Promise<void> {
+  parts.log.warn({ request_id: reply.locals.requestId }, `a sign-in at ${base} ended: its password was changed`);
+  await record(request, reply, { action: "session.refused", who, reason: "the password was changed meanwhile" });
 }
 
 /** Logs each sign-in, so that the use of a stolen password leaves a trace, and mails its holder if the browser is new. */
