@@ -501,6 +501,13 @@ describe("a statement that is pasted", () => {
     expect(await count()).toBe(before + 3);
   });
 
+  it("is listed in its order, the last line first", async () => {
+    const path = await look(csv(["d-2;2026-11-19;1.00;USD;Cy;", "d-1;2026-11-19;2.00;USD;Cy;"]));
+    const done = await bank.ann.post(`${path}/import`);
+    const text = await (await bank.ann.get(done.headers.get("location")!)).text();
+    expect(text.match(/\bd-\d\b/g)).toEqual(["d-1", "d-2"]);
+  });
+
   it("and another one with the same lines in another order are imported at the same time", async () => {
     const sql = connect(bank.world.databaseUrl, { name: "test imports", max: 4 });
     onTestFinished(() => sql.end());

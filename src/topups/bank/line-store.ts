@@ -36,6 +36,8 @@ export async function saveLines(
   lines: readonly StatementLine[],
   { by, importId }: { by: string; importId: bigint | null },
 ): Promise<Compared[]> {
+  // one import at a time: two with the same lines in another order would deadlock
+  await tx`select pg_advisory_xact_lock(hashtext('bank_lines'))`;
   const saved = await tx<{ id: bigint; bank: string; bankRef: string }[]>`
     insert into bank_lines (
       bank, bank_ref, value_date, currency, amount_minor, sender, remittance, import_id, entered_by
@@ -49,8 +51,8 @@ export async function saveLines(
       ${lines.map(({ amountMinor }) => String(amountMinor))}::bigint[],
       ${lines.map(({ sender }) => sender)}::text[],
       ${lines.map(({ remittance }) => remittance)}::text[]
-    ) as given (bank, bank_ref, value_date, currency, amount_minor, sender, remittance)
-    order by bank, bank_ref -- one order of locks, whatever the statement's order
+    ) with ordinality as given (bank, bank_ref, value_date, currency, amount_minor, sender, remittance, place)
+    order by place
     on conflict (bank, bank_ref) do nothing
     returning id, bank, bank_ref as "bankRef"`;
   const ids = new Map(saved.map((line) => [nameOf(line), line.id]));
