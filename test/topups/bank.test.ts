@@ -392,6 +392,23 @@ describe("money that cannot be placed", () => {
     expect([await bank.stateOf(path), await bank.holds("wallet", account)]).toEqual(["matched", 0n]);
   });
 
+  it("that is rejected waits for its top-up before it locks the ledger, as an approval does", async () => {
+    const account = await bank.account("waits@example.com");
+    const topup = await bank.announce(account);
+    const path = await bank.enter({ remittance: topup.reference });
+    await bank.match(path, topup.reference, account);
+    const match = await bank.matchId(path);
+    const { sent } = await bank.sql.begin(async (tx) => {
+      await lockTopup(tx, topup.id);
+      const sending = bank.ben.post(`${path}/reject`, { match, reason: "the sender is another person" });
+      await lockWaits(bank.sql, 1);
+      await tx`select from ledger_accounts where kind in ('suspense', 'cash_bank') for update nowait`;
+      return { sent: sending };
+    });
+    expect((await sent).status).toBe(303);
+    expect(await bank.stateOf(path)).toBe("rejected");
+  });
+
   it("that is rejected never reaches a wallet, raises an alert, and leaves suspense by two people", async () => {
     const account = await bank.account("no@example.com");
     const topup = await bank.announce(account);

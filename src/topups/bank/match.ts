@@ -153,10 +153,10 @@ export async function rejectMatch(
   const open = await openMatchOf(tx, lineId, matchId);
   if (!open.ok) return open;
   const { line, match } = open;
+  await lockTopup(tx, match.topupId); // before the ledger, as an approval locks them
   const suspense = await postToSuspense(tx, line, { rateE8: match.rateE8, micros: match.micros });
   if (!suspense.ok) return suspense;
   await endDecision(tx, "bank_matches", match.id, { by: by.id, why: reason });
-  await lockTopup(tx, match.topupId);
   await saveTopupState(tx, match.topupId, "rejected", reason);
   await saveLineState(tx, line.id, { state: "rejected", reason, ...suspense.posted });
   if (!match.isClosed) {
