@@ -403,6 +403,38 @@ describe("[V6] a second factor", () => {
     expect(await audited("session.refused", "two@example.com")).toBe(7);
   });
 
+  it("is recorded as on and off also if the database fails right after the change", async () => {
+    const email = "cut@example.com";
+    const id = await world.makeOperator(email, "viewer");
+    const enter = async () => (await world.signIn(email)).client;
+    const cut = async (send: () => Promise<Response>) => {
+      const { sent } = await world.sql.begin(async (tx) => {
+        await tx`select from auth.accounts where user_id = ${id} for update`;
+        const sending = send();
+        await lockWaits(world.sql, 1);
+        await tx`
+          select pg_cancel_backend(pid) from pg_stat_activity
+          where datname = current_database() and wait_event_type = 'Lock'`;
+        return { sent: sending };
+      });
+      return (await sent).status;
+    };
+    const client = await enter();
+    const page = await (await client.post("/ops/me/two-factor/enable", { password: PASSWORD })).text();
+    const secret = /secret: <code>([A-Z2-7]+)<\/code>/.exec(page)![1]!;
+    const [one, two] = [...page.matchAll(/<li><code>(\w{5}-\w{5})<\/code>/g)].map(([, code]) => code!);
+    expect(await cut(() => client.post("/ops/me/two-factor/verify", { code: totp(secret) }))).toBe(504);
+    expect(await audited("own.two-factor", email)).toBe(1);
+    const again = await enter();
+    expect((await again.post("/ops/sign-in/code", { code: one! })).status).toBe(303);
+    const off = { password: PASSWORD, code: two! };
+    expect(await cut(() => again.post("/ops/me/two-factor/disable", off))).toBe(504);
+    expect(await audited("own.two-factor", email)).toBe(2);
+    expect(await world.sql`select what from operator_changes where user_id = ${id}`).toEqual([
+      { what: "second-factor" },
+    ]);
+  });
+
   it("codes are not guessed: after a few wrong ones the address waits, and elsewhere the account does", async () => {
     await world.makeOperator("guess@example.com", "viewer");
     const { client } = await world.signIn("guess@example.com");

@@ -86,11 +86,14 @@ function addEnrollment(addForm: AddAccountForm, parts: TwoFactorParts): void {
     if (own.hasTwoFactor) return refuse(ON_ALREADY);
     if (!(await mayTry())) return;
     const requester = requesterOf(request);
-    const ask = () => askCode(parts, requester, own.userId, form.code);
+    const ask = async () => {
+      const checked = await askCode(parts, requester, own.userId, form.code);
+      if (checked.status === 200) await parts.note(reply, "on"); // now: `askSession` may fail after it
+      return checked;
+    };
     const response = await askSession(parts, own, requester, ask); // the library replaces the session
     if (response.status !== 200) return refuseProof(WRONG_CODE);
     passCookies(reply, response.cookies);
-    await parts.note(reply, "on");
     const { to } = queryOf(request, toQuery);
     const message = "Two-factor authentication is on: sign-ins now require a code.";
     responder.redirect(reply, to === "" ? page.href : localPath(responder.surface.base, to), message);
@@ -120,11 +123,14 @@ function addCodesAndDisabling(addForm: AddAccountForm, parts: TwoFactorParts): v
     if (!sent.own.hasTwoFactor) return refuse(NONE);
     if (!(await sent.isThem(form))) return;
     const requester = requesterOf(request);
-    const ask = () => identity.ask("/two-factor/disable", { password: form.password }, requester);
+    const ask = async () => {
+      const done = await identity.ask("/two-factor/disable", { password: form.password }, requester);
+      if (done.status === 200) await parts.note(reply, "off"); // now: `askSession` may fail after it
+      return done;
+    };
     const response = await askSession(parts, sent.own, requester, ask);
     if (response.status !== 200) return refuse(`the second factor is still on (${response.status})`);
     passCookies(reply, response.cookies);
-    await parts.note(reply, "off");
     responder.redirect(reply, page.href, "Two-factor authentication is off.");
   });
 }
