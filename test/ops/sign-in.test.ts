@@ -316,6 +316,26 @@ describe("[V6] the reset of a password", () => {
 });
 
 describe("one's own password", () => {
+  it("that is reset while a second factor is turned on keeps its holder's sign-in free of that factor", async () => {
+    const email = "uma@example.com";
+    const id = await world.makeOperator(email, "viewer");
+    const { client: thief } = await world.signIn(email);
+    const page = await (await thief.post("/ops/me/two-factor/enable", { password: PASSWORD })).text();
+    const code = totp(/secret: <code>([A-Z2-7]+)<\/code>/.exec(page)![1]!);
+    const passwordHash = await hashPassword(RESET_TO);
+    const { sent } = await world.sql.begin(async (tx) => {
+      await tx`select from auth.accounts where user_id = ${id} for update`;
+      const sending = thief.post("/ops/me/two-factor/verify", { code });
+      await lockWaits(world.sql, 1); // the factor is on
+      await resetPassword(tx, { id }, passwordHash, "test");
+      return { sent: sending };
+    });
+    expect((await sent).status).toBe(409);
+    expect((await world.signIn(email, RESET_TO)).response.headers.get("location")).toBe("/ops");
+    expect(await world.sql`select from auth.two_factors where user_id = ${id}`).toEqual([]);
+    expect(await audited("own.two-factor", email)).toBe(2);
+  });
+
   it.for([true, false])(
     "is not changed by a request that was proven before a reset (with a password: %s)",
     async (has) => {

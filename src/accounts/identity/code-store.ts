@@ -24,3 +24,15 @@ export async function takeCode(sql: Sql, userId: string, code: string): Promise<
     returning code`;
   return taken.length > 0;
 }
+
+/** Turns off a second factor that its own surface turned on; the console may not call `deleteTwoFactor`. */
+export async function dropTwoFactor(sql: Sql, userId: string): Promise<void> {
+  await sql`
+    with off as (
+      update auth.users
+      set two_factor_enabled = false, updated_at = clock_timestamp()
+      where id = ${userId}
+    )
+    delete from auth.two_factors
+    where user_id = ${userId}`;
+}

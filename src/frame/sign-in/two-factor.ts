@@ -2,7 +2,9 @@ import QRCode from "qrcode";
 import { z } from "zod";
 import { askSession } from "../../accounts/identity/ask-session.ts";
 import { askCode, WRONG_CODE, WRONG_PASSWORD } from "../../accounts/identity/code.ts";
+import { dropTwoFactor } from "../../accounts/identity/code-store.ts";
 import type { Identity } from "../../accounts/identity/identity.ts";
+import { CHANGED_MEANWHILE } from "../../accounts/identity/password.ts";
 import type { Sql } from "../../db/client.ts";
 import { type Responder, localPath } from "../responder.ts";
 import { requesterOf, passCookies } from "../requester.ts";
@@ -93,6 +95,12 @@ function addEnrollment(addForm: AddAccountForm, parts: TwoFactorParts): void {
     };
     const response = await askSession(parts, own, requester, ask); // the library replaces the session
     if (response.status !== 200) return refuseProof(WRONG_CODE);
+    if (response.isRevoked) {
+      // a thief who has the old password must not lock out the holder who chose the new one
+      await dropTwoFactor(parts.sql, own.userId);
+      await parts.note(reply, "off");
+      return refuse(CHANGED_MEANWHILE, 409);
+    }
     passCookies(reply, response.cookies);
     const { to } = queryOf(request, toQuery);
     const message = "Two-factor authentication is on: sign-ins now require a code.";
