@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { closeRows } from "../../src/accounts/holders/close-store.ts";
 import { forgetOrigins } from "../../src/accounts/holders/consent-store.ts";
@@ -319,6 +319,9 @@ describe("an account", () => {
     expect(await lastMail(email)).toBe("account-closed");
     expect(await actionsOf(accountId)).toEqual(["account.close"]);
     await expect(world.giveKey(accountId, "late")).rejects.toThrow("was closed by its holder");
+    const insertion = world.sql`
+      insert into keys (account_id, name, sha256, last4) values (${accountId}, 'late', ${randomBytes(32)}, 'late')`;
+    await expect(insertion).rejects.toThrow("was closed by its holder and gets no key");
     expect((await verifyAudit(world.sql)).failure).toBeNull();
 
     await world.makeHolder(email); // the address is free for a new account
