@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { closeRows } from "../../src/accounts/holders/close-store.ts";
 import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import { checkLedger } from "../../src/ledger/check.ts";
 import { walletMicros } from "../../src/ledger/store.ts";
@@ -7,6 +8,7 @@ import { mailsTo } from "../console/mails.ts";
 import { type ConsoleWorld, openConsoleWorld } from "../console/world.ts";
 import { EVERY_METHOD } from "../console/samples.ts";
 import { houseEntry } from "../support/houses.ts";
+import { lockWaits } from "../support/lock-waits.ts";
 
 const demo = houseEntry({ demo: true });
 const real = houseEntry({ id: "real" });
@@ -73,6 +75,19 @@ describe("the demo payment", () => {
     const response = await dora.post("/console/top-up/demo", { amount, reference: await openForm(dora) });
     expect(response.status).toBe(422);
     expect(await walletMicros(world.sql, dora.accountId)).toBe(0n);
+  });
+
+  it("is refused if the account is closed meanwhile", async () => {
+    const doug = await world.as("doug");
+    const reference = await openForm(doug);
+    const { sent } = await world.sql.begin(async (tx) => {
+      await closeRows(tx, doug.accountId);
+      const sending = doug.post("/console/top-up/demo", { amount: "5", reference });
+      await lockWaits(world.sql, 1);
+      return { sent: sending };
+    });
+    expect((await sent).status).toBe(403);
+    expect(await walletMicros(world.sql, doug.accountId)).toBe(0n);
   });
 
   it("is refused once the database has a house that is not a demo", async () => {

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { mnemonicToAccount } from "viem/accounts";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { closeRows } from "../../src/accounts/holders/close-store.ts";
 import { addressOf } from "../../src/topups/usdt/address.ts";
 import { addressAt } from "../../src/topups/usdt/derive.ts";
 import { saveDeposits } from "../../src/topups/usdt/deposit-store.ts";
@@ -74,6 +75,18 @@ describe("addresses", () => {
     expect(indexes.map((index) => index - indexes[0]!)).toEqual([0, 1, 2, 3, 4]);
     for (const [id, found] of asked) expect(found.ok && found.index).toBe(given.get(id));
     await expect(sql`update deposit_addresses set address = lower(address)`).rejects.toThrow(/only ever added to/);
+  });
+
+  it("are not given to an account that is closed meanwhile", async () => {
+    const { sql, usdt } = world;
+    const [made] = await sql<[{ id: bigint }]>`insert into accounts (email) values ('leaves@example.com') returning id`;
+    const { asked } = await sql.begin(async (tx) => {
+      await closeRows(tx, made.id);
+      const asking = addressOf(sql, usdt, made.id);
+      await lockWaits(sql, 1);
+      return { asked: asking };
+    });
+    expect(await asked).toEqual({ ok: false, reason: "closed" });
   });
 
   it("are not shown if the key is another one, nor before the chain is watched", async () => {

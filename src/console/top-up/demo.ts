@@ -3,6 +3,8 @@ import { z } from "zod";
 import { holderEntry } from "../../accounts/holders/holder-entry.ts";
 import { appendAudit } from "../../audit/store.ts";
 import { listHeldPlans } from "../../callers/account-store.ts";
+import { ACCOUNT_CLOSED, lockAccount } from "../../callers/store.ts";
+import { PageError } from "../../frame/errors.ts";
 import { parseUsd, thousands, usd } from "../../money.ts";
 import { creditDemoMoney, hasOnlyDemoHouses } from "../../topups/demo/demo-store.ts";
 import { DEMO_MICROS } from "../../topups/demo/method.ts";
@@ -45,6 +47,7 @@ export const demoAction = consoleAction({
       return { ok: false, problem };
     }
     const credited = await sql.begin(async (tx) => {
+      if (!(await lockAccount(tx, holder.accountId))) throw new PageError(403, ACCOUNT_CLOSED);
       const topup = await creditDemoMoney(tx, { accountId: holder.accountId, micros, reference });
       if (topup === null) return false;
       const after = { topup, method: "demo", usd: usd(micros) };

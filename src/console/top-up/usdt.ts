@@ -1,4 +1,6 @@
 import { toString as toSvg } from "qrcode";
+import { ACCOUNT_CLOSED } from "../../callers/store.ts";
+import { PageError } from "../../frame/errors.ts";
 import { thousands, usd } from "../../money.ts";
 import { addressOf } from "../../topups/usdt/address.ts";
 import { chainOfId } from "../../config/usdt-chains.ts";
@@ -21,6 +23,7 @@ export const usdtPage = consolePage({
     const usdt = usdtOf(settings);
     if (usdt === null) return null;
     const found = await addressOf(sql, usdt, accountId);
+    if (!found.ok && found.reason === "closed") throw new PageError(403, ACCOUNT_CLOSED);
     if (!found.ok && found.reason === "other-key") {
       log.error(
         "USDT_XPUB differs from the key of the issued addresses, so no address is shown; set USDT_XPUB to that key",

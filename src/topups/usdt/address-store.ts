@@ -1,3 +1,4 @@
+import { lockAccount } from "../../callers/store.ts";
 import type { Queryable, Sql, Transaction } from "../../db/client.ts";
 
 /** The lock while an address is assigned to an account, held until the transaction ends: "rh", 28. */
@@ -22,15 +23,17 @@ export async function findAddress(sql: Queryable, accountId: bigint): Promise<De
 }
 
 /**
- * Assigns the next address to an account, or returns the one that it has. `derive` makes the address of an index.
+ * Assigns the next address to an account, or returns the one that it has; null if the account is closed. `derive` makes
+ * the address of an index.
  * Indexes have no gaps but those of a restore, since wallets stop searching for money after a large one.
  */
 export async function giveAddress(
   sql: Sql,
   accountId: bigint,
   { xpubFingerprint, derive }: { xpubFingerprint: string; derive: (index: number) => string },
-): Promise<DepositAddress> {
+): Promise<DepositAddress | null> {
   return sql.begin(async (tx) => {
+    if (!(await lockAccount(tx, accountId))) return null;
     await tx`select pg_advisory_xact_lock(${LOCK})`;
     const known = await findAddress(tx, accountId);
     if (known !== null) return known;

@@ -6,10 +6,11 @@ import { xpubFingerprint } from "../../config/xpub.ts";
 
 /**
  * The address of an account, or why none is shown. `not-watched`: not every endpoint was read once, and earlier
- * payments would be missed. `other-key`: addresses were derived from another key than the configured one.
+ * payments would be missed. `other-key`: addresses were derived from another key than the configured one. `closed`: the
+ * account was closed before it had an address.
  */
 export type AddressFound =
-  { ok: true; address: `0x${string}`; index: number } | { ok: false; reason: "not-watched" | "other-key" };
+  { ok: true; address: `0x${string}`; index: number } | { ok: false; reason: "not-watched" | "other-key" | "closed" };
 
 /**
  * Returns the permanent address of an account. It is derived and stored at the first request, and derived again and
@@ -26,6 +27,7 @@ export async function addressOf(sql: Sql, usdt: Usdt, accountId: bigint): Promis
   const kept =
     (await findAddress(sql, accountId)) ??
     (await giveAddress(sql, accountId, { xpubFingerprint: fingerprint, derive }));
+  if (kept === null) return { ok: false, reason: "closed" };
   if (kept.xpubFingerprint !== fingerprint || kept.address !== derive(kept.index))
     return { ok: false, reason: "other-key" };
   return { ok: true, address: kept.address, index: kept.index };
