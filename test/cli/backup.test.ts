@@ -129,7 +129,7 @@ async function newAccount(sql: Sql): Promise<{ id: bigint; index: number }> {
     insert into accounts (email) values (${`${crypto.randomUUID()}@example.com`}) returning id`;
   const { id } = account!;
   const derive = (index: number) => `0x${String(index).padStart(40, "0")}`;
-  return { id, index: (await giveAddress(sql, id, { xpubFingerprint: "test", derive })).index };
+  return { id, index: (await giveAddress(sql, id, { xpubFingerprint: "test", derive }))!.index };
 }
 
 const ROUNDS = "select count(*)::integer as n from rounds";
