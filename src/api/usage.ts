@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { startDeadline } from "../abort.ts";
 import type { Reads } from "../db/reads.ts";
 import type { Quota } from "../usage/quota.ts";
 import { readUsage, type UsageFacts } from "../usage/store.ts";
@@ -38,12 +39,14 @@ export async function composeUsage(
 ): Promise<{ json: string; quota: Quota }> {
   const { days } = readParams(USAGE_PARAMS, query);
   let facts: UsageFacts;
+  const deadline = startDeadline(gone, usageMs);
   try {
-    const signal = AbortSignal.any([gone, AbortSignal.timeout(usageMs)]);
-    facts = await reads(signal, (sql) => readUsage(sql, caller.accountId, days));
+    facts = await reads(deadline.signal, (sql) => readUsage(sql, caller.accountId, days));
   } catch (cause) {
     gone.throwIfAborted();
     throw new ApiError("temporarily_unavailable", { cause, headers: { "Retry-After": `${RETRY_AFTER_SECONDS}` } });
+  } finally {
+    deadline.end();
   }
   const { dayLimit, monthLimit } = plan;
   const quota = { dayUsed: facts.dayUsed, monthUsed: facts.monthUsed, dayLimit, monthLimit, atMs: facts.readAtMs };
