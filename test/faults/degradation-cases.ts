@@ -2,7 +2,7 @@ import { pauseRollUp } from "../simulate/roll-up.ts";
 import { slowDisk } from "../simulate/slow-disk.ts";
 import { waitUntil } from "../simulate/wait-until.ts";
 import { TARGET_SECONDS, type FaultCase } from "./case.ts";
-import { NotReached } from "./locks.ts";
+import { NotPossible } from "./locks.ts";
 
 const SLOW_FOR_MS = 10_000;
 const BACK_MS = -60_000;
@@ -23,7 +23,7 @@ export const DEGRADATION_CASES: readonly FaultCase[] = [
     targetSeconds: null,
     from: "end",
     async run({ servers }) {
-      if (!servers.hasDisk) throw new NotReached("disks cannot be filled on this machine");
+      if (!servers.hasDisk) throw new NotPossible("disks cannot be filled on this machine");
       await servers.fillDisk(1 << 20, 6_000, { isLogToo: true });
       return { fromMs: Date.now() };
     },

@@ -5,7 +5,7 @@ import { extraHouseEntry, DOMAIN } from "../simulate/houses-file.ts";
 import type { ManagedProcess } from "../simulate/processes.ts";
 import { startMachineResolver } from "../simulate/resolver.ts";
 import { TARGET_SECONDS, type Fault, type FaultCase } from "./case.ts";
-import { NotReached } from "./locks.ts";
+import { NotPossible } from "./locks.ts";
 import type { Testbed } from "./testbed.ts";
 
 const LASTS_SECONDS = 60;
@@ -56,7 +56,7 @@ function extraHouseCase(name: string, of: ExtraHouseOptions): FaultCase {
 async function resolveLate(testbed: Testbed): Promise<Fault> {
   const { folder, workers, houses, services, houseServer, polls } = testbed;
   const names = await startMachineResolver(folder);
-  if (names === null) throw new NotReached("the resolver of this machine cannot be replaced");
+  if (names === null) throw new NotPossible("the resolver of this machine cannot be replaced");
   for (const house of houses) names.on(`${house}.${DOMAIN}`, [{ a: "127.0.0.1" }]);
   const late = `late.${DOMAIN}`;
   names.on(late, [{ a: "127.0.0.1" }]);

@@ -2,8 +2,11 @@
  * `npm run faults`: causes each known fault with real processes and servers, and measures the recovery.
  *
  * All cases run one after another in one testbed, which must be healthy before each. After each case every invariant must
- * hold and nothing may be lost; at the end `verify` recomputes everything. Exit code 1 if an invariant fails, if recovery
- * takes more than three times its target, or if it takes longer than the target during a fault that lasts.
+ * hold and nothing may be lost; at the end `verify` recomputes everything.
+ *
+ * Exit code 1 if an invariant fails, if recovery takes more than three times its target, if it takes longer than the target
+ * during a fault that lasts, or if three attempts do not reach the state that a case needs. Exit code 2 for wrong usage. A
+ * case that is not possible on this machine is not tested, which is reported and has exit code 0.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { Command } from "commander";
@@ -19,7 +22,7 @@ import { DAMAGE_CASES } from "./damage-cases.ts";
 import { FROZEN_WORKER_CASES } from "./frozen-worker-cases.ts";
 import { waitForHealth } from "./wait-for-health.ts";
 import { ROW_LOCK_CASES } from "./row-lock-cases.ts";
-import { NotReached } from "./locks.ts";
+import { NotPossible, NotReached } from "./locks.ts";
 import { HOUSE_CASES } from "./house-cases.ts";
 import { KILL_CASES } from "./kill-cases.ts";
 import { DEGRADATION_CASES } from "./degradation-cases.ts";
@@ -73,8 +76,10 @@ interface Result {
   normalSeconds: number;
   /** Other observations. */
   observed: string;
-  /** Whether the state that the case needs was never reached, so that it proves nothing. */
-  isUnproven: boolean;
+  /** Whether this machine cannot cause the fault, so that the case is not tested. */
+  isNotPossible: boolean;
+  /** Whether the failure is that the state that the case needs was not reached. */
+  isNotReached: boolean;
   /** Why the case failed; null if every invariant held. */
   failure: string | null;
   /** Whether the failure would affect later cases: a violated invariant, or a testbed that does not become healthy. */
@@ -90,7 +95,7 @@ interface Given {
 }
 
 const noDisk = await enterMountNamespace();
-if (noDisk !== null) say(`disks cannot be filled on this machine (${noDisk}): the case of a full disk proves nothing`);
+if (noDisk !== null) say(`disks cannot be filled on this machine (${noDisk}): the case of a full disk is not tested`);
 
 const program = new Command("npm run faults --")
   .description(
@@ -145,8 +150,8 @@ async function runAll(cases: readonly FaultCase[]) {
     for (const one of cases) {
       say(one.name);
       let result = await runCase(testbed, one);
-      for (let attempt = 1; result.isUnproven && attempt < ATTEMPTS; attempt++) {
-        say(`  again, since it proves nothing: ${result.observed}`);
+      for (let attempt = 1; result.isNotReached && attempt < ATTEMPTS; attempt++) {
+        say(`  again, since its state was not reached: ${result.failure}`);
         result = await runCase(testbed, one);
       }
       results.push(result);
@@ -179,7 +184,8 @@ async function runCase(testbed: Testbed, one: FaultCase): Promise<Result> {
     limitSeconds,
     normalSeconds: 0,
     observed: "",
-    isUnproven: false,
+    isNotPossible: false,
+    isNotReached: false,
     failure: null,
     isLasting: false,
   };
@@ -210,8 +216,8 @@ async function runCase(testbed: Testbed, one: FaultCase): Promise<Result> {
     await checkNothingLost(testbed, Date.now());
     result.isLasting = false;
   } catch (error) {
-    if (error instanceof NotReached) Object.assign(result, { observed: error.message, isUnproven: true });
-    else result.failure = reasonOf(error);
+    if (error instanceof NotPossible) Object.assign(result, { observed: error.message, isNotPossible: true });
+    else Object.assign(result, { failure: reasonOf(error), isNotReached: error instanceof NotReached });
   } finally {
     ended.abort();
     await calling.catch(() => undefined);
@@ -246,9 +252,8 @@ async function measure(
   }
 }
 
-/** A case that proves nothing has not failed. */
-function hasPassed({ failure, seconds, limitSeconds, isUnproven }: Result): boolean {
-  if (failure !== null || isUnproven) return failure === null;
+function hasPassed({ failure, seconds, limitSeconds, isNotPossible }: Result): boolean {
+  if (failure !== null || isNotPossible) return failure === null;
   return seconds !== null && (limitSeconds === null || seconds <= limitSeconds);
 }
 
@@ -271,7 +276,7 @@ async function printResults(results: readonly Result[], failure: string | null):
       fixed(result.sinceBeginningSeconds),
       result.targetSeconds ?? "-",
       fixed(result.normalSeconds),
-      result.failure !== null ? "failed" : result.isUnproven ? "not tested" : "hold",
+      result.failure !== null ? "failed" : result.isNotPossible ? "not tested" : "hold",
       result.observed,
     ]),
   );

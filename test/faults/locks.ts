@@ -12,9 +12,14 @@ export interface HeldLock {
 
 const TIMEOUT_MS = 60_000;
 
-/** The state that a case needs was not reached: the case proves nothing, and no invariant failed. */
+/** The state that a case needs was not reached. The case is tried again, and fails if no attempt reaches it. */
 export class NotReached extends Error {
   override name = "NotReached";
+}
+
+/** This machine cannot cause the fault: the case is not tested, and does not fail. */
+export class NotPossible extends Error {
+  override name = "NotPossible";
 }
 
 /**
