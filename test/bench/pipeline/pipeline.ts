@@ -37,6 +37,10 @@ const PACE = 67;
 const CHECK_EVERY_MS = 2;
 /** After this time no forecast follows a stored round any more: it was too late to be committed. */
 const MISSED_AFTER_MS = 2_000;
+/** The bench fails if a design issues no forecast in time after more than this share of the polls that brought rounds. */
+const MAX_MISSED_SHARE = 0.1;
+/** The bench fails if a table has no forecast after being continued this often. */
+const MAX_CONTINUED = 5;
 /** The bench fails without progress for this long. */
 const STUCK_MS = 60_000;
 /** By rounds per response: the ratio to the straightforward program, and milliseconds of CPU time per round. */
@@ -71,7 +75,7 @@ export default {
               measured.push(await runSlice(side, servers, { ...lengths, step }));
             }
           }
-          compared += await compare(sides);
+          compared += await compare(sides, step);
           rows.push(...rowsOf(sides, step, measured));
         } finally {
           for (const side of sides) await side.close();
@@ -242,6 +246,9 @@ async function runSlice(
     const played = await loop(side, sliceMs, step);
     await settle(side);
     const missed = played.missed + (await waitForForecasts(side, step));
+    const due = played.rounds / step;
+    if (missed > MAX_MISSED_SHARE * due)
+      throw new Error(`expected ${side.name} to forecast each of ${due} rounds in time, missed ${missed}`);
     return { ...(await measured.end()), step, rounds: played.rounds, missed };
   } finally {
     await process.stop();
@@ -320,11 +327,14 @@ async function settle(side: Design): Promise<void> {
 /** Waits until each table has a forecast of its next round. Returns how often a table continued without one. */
 async function waitForForecasts(side: Design, step: number): Promise<number> {
   let missed = 0;
+  let continued = 0;
   for (let startedAt = performance.now(); ;) {
     const forecast = await side.forecast();
     const left = tablesOf(side).filter((table) => forecast.get(table) !== side.house.newest(table));
     if (left.length === 0) return missed;
     if (performance.now() - startedAt > MISSED_AFTER_MS && (await side.isComplete())) {
+      if (continued++ === MAX_CONTINUED)
+        throw new Error(`expected forecasts of ${side.name}, got none of ${left.length} tables`);
       missed += noteMissed(side, left);
       await play(side, left, step);
       startedAt = performance.now();
@@ -351,13 +361,18 @@ function requireProgress({ name }: Design, movedAt: number): void {
 
 /**
  * Compares each table up to its newest round, or to the one before the first that a design issued no forecast after.
- * @throws Error if two designs have different results, since their speed is then not comparable
+ * @throws Error if two designs have different results, since their speed is then not comparable, or if less than half of
+ * the tables have forecasts to compare
  */
-async function compare(sides: readonly Design[]): Promise<number> {
+async function compare(sides: readonly Design[], step: number): Promise<number> {
   const upTo = tablesOf(sides[0]!).map((table) =>
     Math.min(...sides.map(({ house, missed }) => (missed.get(table) ?? house.newest(table) + 1) - 1)),
   );
   const [first = [], ...others] = await Promise.all(sides.map((side) => side.results(upTo)));
+  // no forecast follows the rounds that a house lists at first
+  const withForecasts = upTo.filter((end) => end >= LISTED + step).length;
+  if (2 * withForecasts < upTo.length)
+    throw new Error(`expected forecasts of most of ${upTo.length} tables to compare, got those of ${withForecasts}`);
   if (first.length < 2 * LISTED) throw new Error(`expected rounds and forecasts to compare, got ${first.length}`);
   for (const other of others) {
     const at = first.findIndex((line, place) => line !== other[place]);
