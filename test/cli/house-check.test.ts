@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { within } from "../../src/within.ts";
 import { page, respondWith, startBadHouse, badResponses } from "../support/bad-house.ts";
 import { feedEntry, houseEntry, tableEntry } from "../support/houses.ts";
 import { housesFile, makeFolder, roundhouse } from "./world.ts";
@@ -67,9 +68,14 @@ describe("house check", () => {
 
   it("gives a request that waits for eight others its whole timeout", async () => {
     const markets = Array.from({ length: 9 }, (_, n) => `m${n}`);
+    const timeoutMs = 19_999; // no other timer has this duration
     const { house, check } = await makeHouse({
+      timeout_ms: timeoutMs,
       tables: markets.map((market) => tableEntry({ market, feed: feedEntry({ path: `/${market}` }) })),
     });
+    const timers = vi.spyOn(globalThis, "setTimeout");
+    onTestFinished(() => timers.mockRestore());
+    const countDeadlines = () => timers.mock.calls.filter(([, ms]) => ms === timeoutMs).length;
     vi.useFakeTimers({ toFake: ["performance"] }); // its time stands still
     onTestFinished(() => void vi.useRealTimers());
     const held: (() => void)[] = [];
@@ -82,13 +88,14 @@ describe("house check", () => {
       });
     }
     const checked = check("--json");
-    await eight.promise;
+    await within(20_000, "a house with eight requests", eight.promise);
+    expect(countDeadlines()).toBe(8);
     vi.advanceTimersByTime(15_000);
     for (const respond of held) respond();
     const { code, stdout } = await checked;
     const { tables } = JSON.parse(stdout) as { tables: { reason: string | null; elapsed_ms: number }[] };
     expect(tables.map(({ reason }) => reason)).toEqual(markets.map(() => null));
-    // the deadline begins with the elapsed time
+    expect(countDeadlines()).toBe(9);
     expect(tables.map((table) => table.elapsed_ms).toSorted((a, b) => a - b)).toEqual([
       0,
       ...Array<number>(8).fill(15_000),
