@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { Command, InvalidArgumentError } from "commander";
 import { printJson, say } from "../../src/cli/output.ts";
 import { progressBar } from "../../src/cli/progress.ts";
-import { simulateDay, type Day } from "./day.ts";
+import { simulateDay, simulateRepeatably, type Day } from "./day.ts";
 import { FAULTS, type FaultKind } from "./faults.ts";
 import { removeAbandonedRuns } from "./run-folder.ts";
 import { findLeak } from "./memory.ts";
@@ -58,10 +58,11 @@ await program.parseAsync();
 async function runSeeds(seeds: readonly number[], given: Given): Promise<void> {
   const { hours, minutes, short, json } = given;
   const lastsMs = short ? SHORT_MS : (hours === undefined ? minutes : hours * 60) * MINUTE_MS;
+  const simulate = hours === undefined ? simulateRepeatably : simulateDay;
   const days: { seed: number; day: Day }[] = [];
   for (const seed of seeds) {
     say(`seed ${seed}, ${Math.round(lastsMs / 1_000)} s`);
-    const day = await withBar(lastsMs, (log) => simulateDay({ ...sizes(given, seed), lastsMs, say: log }));
+    const day = await withBar(lastsMs, (log) => simulate({ ...sizes(given, seed), lastsMs, say: log }));
     const leak = lastsMs < CHECKS_GROWTH_FROM_MS ? undefined : findLeak(day.memory);
     if (day.failure === null && leak !== undefined) {
       day.failure = `${leak.name} grew from ${leak.beforeMb} to ${leak.afterMb} MB`;

@@ -26,7 +26,10 @@ export async function printDay(seed: number, day: Day): Promise<void> {
   await print(
     `\n${day.rounds} rounds, ${day.sets} forecast sets, ${day.scores} scores; ${day.calls} calls served, ${day.unchanged} unchanged, refused: ${refused.join(", ") || "none"}`,
   );
-  if (day.repeatedAfter !== null) await print(`repeated once after this failure: ${day.repeatedAfter}`);
+  if (day.repeatedAfter !== null) {
+    const { failure: first, folder: kept } = day.repeatedAfter;
+    await print(`repeated once after this failure: ${first}; its history and logs are in ${kept}`);
+  }
   if (failure === null) return print(`seed ${seed}: every invariant held`);
   await print(`\nlast events:\n${history.slice(-LAST_LINES).join("\n")}\n`);
   await print(`seed ${seed}: ${failure}`);
@@ -39,9 +42,10 @@ export async function printDay(seed: number, day: Day): Promise<void> {
 export async function printDays(days: readonly { seed: number; day: Day }[]): Promise<void> {
   await printTable(
     ["seed", "rounds", "sets", "scores", "calls", "faults", "longest recovery s", "result"],
-    days.map(({ seed, day: { rounds, sets, scores, calls, recoveries, failure } }) => {
+    days.map(({ seed, day: { rounds, sets, scores, calls, recoveries, failure, repeatedAfter } }) => {
       const worst = Math.max(0, ...recoveries.map(({ seconds }) => seconds));
-      return [seed, rounds, sets, scores, calls, recoveries.length, fixed(worst), failure ?? "held"];
+      const result = `${failure ?? "held"}${repeatedAfter === null ? "" : ` (repeated after: ${repeatedAfter.failure})`}`;
+      return [seed, rounds, sets, scores, calls, recoveries.length, fixed(worst), result];
     }),
   );
 }

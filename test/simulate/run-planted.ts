@@ -1,4 +1,4 @@
-import { simulateDay } from "./day.ts";
+import { simulateRepeatably } from "./day.ts";
 import { PLANTED, plant, type Planted } from "./planted.ts";
 
 /** The result of a planted fault. */
@@ -64,7 +64,7 @@ async function runOne(
 ): Promise<PlantedResult> {
   const beganMs = performance.now();
   const { edits, control, detectedBy, about } = planted;
-  const found = await runBuild(root, [...(control ?? []), ...edits], planted, say);
+  const found = await runBuild(root, [...(control ?? []), ...edits], planted, say, detectedBy);
   const foundInControl = control === undefined ? null : await runBuild(root, control, planted, say);
   const isDetected = found !== null && detectedBy.test(found) && foundInControl === null;
   say(isDetected ? "detected" : "not detected");
@@ -78,17 +78,19 @@ async function runOne(
   };
 }
 
-/** Simulates a day with these edits. Returns the failure; null if every invariant held. */
+/** Simulates a day with these edits. Returns the failure, which may be `expected`; null if every invariant held. */
 async function runBuild(
   root: string,
   edits: Planted["edits"],
   { showsAtEnd, faults, houseFaults }: Planted,
   say: (line: string) => void,
+  expected?: RegExp,
 ): Promise<string | null> {
   const build = await plant(root, edits);
   try {
     const lastsMs = showsAtEnd ? SHOWS_AT_END_MS : LASTS_MS;
-    const day = await simulateDay({ ...SIZES, lastsMs, faults, houseFaults, root: build.root, say });
+    const options = { ...SIZES, lastsMs, faults, houseFaults, root: build.root, say };
+    const day = await simulateRepeatably(options, expected);
     return day.failure;
   } finally {
     await build.remove();
