@@ -3,6 +3,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { ask, makeFolder, roundhouse } from "../cli/world.ts";
 import { createDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
+import { allowSetAge } from "../support/set-age.ts";
 import { type ClusterNode, startRedisCluster } from "./redis-cluster.ts";
 import { expectCounted, expectVerified, makeKey, must, startPart, untilNewer, untilScored, using } from "./world.ts";
 
@@ -16,6 +17,7 @@ describe("a Redis Cluster of three nodes", () => {
       await cluster.stop();
       await database.drop();
     });
+    await allowSetAge(database.url, "1 second"); // as in production
     const env = {
       DATABASE_URL: database.url,
       REDIS_URL: cluster.url,
