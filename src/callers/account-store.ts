@@ -1,7 +1,8 @@
 import type { Queryable, Transaction } from "../db/client.ts";
 import { type ListPage, type PageWanted, readListPage } from "../db/list-page.ts";
 import { currentPlan } from "./current-plan-store.ts";
-import { announce, lockAccount, type Outcome } from "./store.ts";
+import { lockAccount } from "./lock-store.ts";
+import { announce, type Outcome } from "./store.ts";
 
 /** An account as operators see it. */
 export interface Account {

@@ -2,7 +2,8 @@ import { checkKey, hashKey } from "./key.ts";
 import type { Queryable, Transaction } from "../db/client.ts";
 import { nested } from "../db/nested.ts";
 import { type Overlap, rotateKey } from "./rotation-store.ts";
-import { ACCOUNT_CLOSED, ACTIVE_KEYS, announce, lockAccount, type Outcome, saveKey } from "./store.ts";
+import { ACCOUNT_CLOSED, lockAccount } from "./lock-store.ts";
+import { ACTIVE_KEYS, announce, type Outcome, saveKey } from "./store.ts";
 
 /** New keys that an account may make in a day: more than anybody needs, and few enough to keep lists short. */
 const KEYS_A_DAY = 50;

@@ -7,8 +7,6 @@ import { checkKey, hashKey, mintKey } from "./key.ts";
 
 /** One for each of several servers; quotas are per account, so more keys would not bring more calls. */
 export const ACTIVE_KEYS = 5;
-/** The refusal of what only an open account gets. */
-export const ACCOUNT_CLOSED = "this account was closed by its holder";
 const MOST_DAYS = 3_660;
 const MOST_NAME = 100;
 
@@ -192,19 +190,6 @@ export async function revokeKey(sql: Sql, which: string): Promise<Outcome<{ id: 
     await announce(transaction);
     return { ok: true, id: found.id, last4: found.last4 };
   });
-}
-
-/**
- * Locks an account until the transaction ends: what counts its keys, plans or top-ups runs alone. Keys are locked after it.
- * Returns whether it is open: it exists, and its holder has not closed it.
- */
-export async function lockAccount(tx: Transaction, id: bigint): Promise<boolean> {
-  const [account] = await tx<{ isOpen: boolean }[]>`
-    select closed_at is null as "isOpen"
-    from accounts
-    where id = ${id}
-    for no key update`;
-  return account?.isOpen === true;
 }
 
 /** Finds the one key that `which` means. */

@@ -3,7 +3,7 @@ import { hasCurrentConsent, saveConsent } from "../accounts/holders/consent-stor
 import { holderEntry } from "../accounts/holders/holder-entry.ts";
 import { legalText, paragraphsOf } from "../accounts/legal.ts";
 import { appendAudit } from "../audit/store.ts";
-import { ACCOUNT_CLOSED, lockAccount } from "../callers/store.ts";
+import { ACCOUNT_CLOSED, lockAccount } from "../callers/lock-store.ts";
 import type { Sql } from "../db/client.ts";
 import { PageError } from "../frame/errors.ts";
 import type { SentForm } from "../frame/routes.ts";

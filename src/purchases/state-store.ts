@@ -1,4 +1,4 @@
-import { lockAccount } from "../callers/store.ts";
+import { lockAccount } from "../callers/lock-store.ts";
 import type { Queryable, Transaction } from "../db/client.ts";
 import { walletMicros } from "../ledger/store.ts";
 import type { Buyer } from "./check-order.ts";

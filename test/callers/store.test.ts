@@ -4,7 +4,8 @@ import { closeRows } from "../../src/accounts/holders/close-store.ts";
 import { endGrant } from "../../src/callers/account-store.ts";
 import { findCaller } from "../../src/callers/caller-store.ts";
 import { checkKey, hashKey, mintKey } from "../../src/callers/key.ts";
-import { createAccount, createKey, listKeys, lockAccount, revokeKey, touchKeys } from "../../src/callers/store.ts";
+import { lockAccount } from "../../src/callers/lock-store.ts";
+import { createAccount, createKey, listKeys, revokeKey, touchKeys } from "../../src/callers/store.ts";
 import { openTestDatabase } from "../support/database.ts";
 import { lockWaits } from "../support/lock-waits.ts";
 

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { holderEntry } from "../../accounts/holders/holder-entry.ts";
 import { appendAudit } from "../../audit/store.ts";
 import { listHeldPlans } from "../../callers/account-store.ts";
-import { ACCOUNT_CLOSED, lockAccount } from "../../callers/store.ts";
+import { ACCOUNT_CLOSED, lockAccount } from "../../callers/lock-store.ts";
 import { PageError } from "../../frame/errors.ts";
 import { parseUsd, thousands, usd } from "../../money.ts";
 import { creditDemoMoney, hasOnlyDemoHouses } from "../../topups/demo/demo-store.ts";

@@ -1,5 +1,5 @@
 import { toString as toSvg } from "qrcode";
-import { ACCOUNT_CLOSED } from "../../callers/store.ts";
+import { ACCOUNT_CLOSED } from "../../callers/lock-store.ts";
 import { PageError } from "../../frame/errors.ts";
 import { thousands, usd } from "../../money.ts";
 import { addressOf } from "../../topups/usdt/address.ts";

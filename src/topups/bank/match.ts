@@ -1,5 +1,5 @@
 import { listOperatorChanges, whyNoApproval } from "../../accounts/operators/operator-change-store.ts";
-import { lockAccount } from "../../callers/store.ts";
+import { lockAccount } from "../../callers/lock-store.ts";
 import type { Transaction } from "../../db/client.ts";
 import { thousands, usd } from "../../money.ts";
 import { queueMail } from "../../mail/outbox-store.ts";

@@ -1,4 +1,4 @@
-import { ACCOUNT_CLOSED, lockAccount } from "../../callers/store.ts";
+import { ACCOUNT_CLOSED, lockAccount } from "../../callers/lock-store.ts";
 import type { Transaction } from "../../db/client.ts";
 import { usd } from "../../money.ts";
 import { countExpected, saveTopup } from "../topup-store.ts";

@@ -1,4 +1,4 @@
-import { lockAccount } from "../../callers/store.ts";
+import { lockAccount } from "../../callers/lock-store.ts";
 import type { Queryable, Sql, Transaction } from "../../db/client.ts";
 
 /** The lock while an address is assigned to an account, held until the transaction ends: "rh", 28. */
