@@ -11,16 +11,12 @@ import { refreshNoticesWithin } from "../rounds/notices/notices-store.ts";
 import { quarantinedItem } from "../rounds/lists/quarantined-item.ts";
 import { isOwnFault, ownFault } from "../rounds/read-response.ts";
 import { emptyReread, countRefusal, type Reread } from "./reread-report.ts";
+import { listKnownConflicts, listKnownItems, listReleasable, releaseItems, type ReadableItem } from "./item-store.ts";
 import {
   addServedRows,
-  listKnownConflicts,
-  listKnownItems,
-  listReleasable,
   listResults,
   listToReread,
   markKept,
-  releaseItems,
-  type ReadableItem,
   type RereadPlace,
   type RereadRange,
   type StoredPayload,
