@@ -7,7 +7,6 @@ import { CALLERS_CHANNEL, findCaller } from "../callers/caller-store.ts";
 import { touchKeys } from "../callers/store.ts";
 import type { Settings } from "../config/environment.ts";
 import type { Sql } from "../db/client.ts";
-import { boundReads } from "../db/reads.ts";
 import { listen } from "../db/connections/listener.ts";
 import { notifiedTables, PUBLISHED_CHANNEL } from "../db/connections/notifier.ts";
 import { openBuckets, type Buckets, type Size } from "../limits/buckets.ts";
@@ -18,36 +17,24 @@ import { traceRequest } from "../telemetry.ts";
 import { addPages, type SiteSettings } from "../site/pages.ts";
 import { saveCallMinutes } from "../usage/call-minute-store.ts";
 import { consumeCalls, type Call } from "../usage/store.ts";
-import { clientGone } from "../http/client-gone.ts";
 import { ApiError } from "../http/errors.ts";
-import type { CallHandler } from "../http/call.ts";
 import { requireCaller } from "../api/gate.ts";
 import { addHealth, type Checks } from "../http/health.ts";
 import { openServer, type ServerLimits } from "../http/http.ts";
 import { knowCallers } from "../api/known-callers.ts";
 import { recordCalls } from "../api/recorded-calls.ts";
 import { rememberLastUsed, type LastUsed } from "../api/last-used.ts";
-import { limitHeaders } from "../http/limit-headers.ts";
 import { loadMemory } from "../published/memory.ts";
 import { meterCalls } from "../api/metering.ts";
 import { addMetrics } from "../http/metrics.ts";
 import { addOperation, OPERATIONS } from "../api/operations.ts";
 import { etagKeyOf } from "../http/etag.ts";
 import { addOpenApi } from "../api/openapi/route.ts";
-import { setPairs } from "../http/protection.ts";
-import {
-  sendErrors,
-  urlOf,
-  beginRequest,
-  refuseUnfit,
-  type Reply,
-  sendJson,
-  setCommonHeaders,
-} from "../http/request.ts";
-import { resource } from "../http/resource.ts";
+import { sendErrors, urlOf, beginRequest, refuseUnfit, type Reply, setCommonHeaders } from "../http/request.ts";
 import type { Table } from "../published/tables.ts";
 import { TIMES, type ApiTimes } from "../api/times.ts";
-import { composeUsage, USAGE_PATH, USAGE_READS } from "../api/usage.ts";
+import { USAGE_PATH } from "../api/usage.ts";
+import { addUsage } from "./usage-route.ts";
 
 /** Smaller responses do not shrink. */
 const COMPRESSED_FROM_BYTES = 1_024;
@@ -195,7 +182,7 @@ function addRoutes(app: Express, given: ApiParts, state: ApiState): void {
   app.use(sendError); // of operations: 50 routes follow, which Express would compare with the path of each refusal
   app.use(setCommonHeaders);
   app.use(compression({ threshold: COMPRESSED_FROM_BYTES })); // operations keep their bodies compressed
-  addUsage(app, { sql, caller, lastUsed, times: given.times });
+  addUsage(app, { sql, caller, lastUsed, usageMs: (given.times ?? TIMES).usageMs });
   addHealth(app, { version, checks, isDraining: () => state.isDraining }, log);
   if (metrics !== undefined) addMetrics(app, metrics, settings);
   addOpenApi(app, { version, site });
@@ -284,22 +271,4 @@ function serveSurfaces(surfaces: readonly { base: string; listener: RequestListe
     if (surface === undefined) return next();
     setCommonHeaders(request, response as typeof response & Reply, () => surface.listener(request, response));
   };
-}
-
-function addUsage(
-  app: Express,
-  parts: { sql: Sql; caller: CallHandler[]; lastUsed: LastUsed; times: ApiTimes | undefined },
-): void {
-  const { sql, caller, lastUsed, times: { usageMs } = TIMES } = parts;
-  const reads = boundReads(sql, USAGE_READS);
-  resource(app, USAGE_PATH, ...caller, async (request, response) => {
-    const call = response.locals;
-    const { json, quota } = await composeUsage(reads, call, urlOf(request).query, {
-      gone: clientGone(response),
-      usageMs,
-    });
-    lastUsed.note(call.caller.keyId);
-    setPairs(response, limitHeaders({ ...call.limits, quota }));
-    sendJson(response, 200, json);
-  });
 }
