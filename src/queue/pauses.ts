@@ -43,11 +43,12 @@ export async function pauseQueue(
   const found = await sql.begin(async (tx) => {
     for (;;) {
       const after = await insertPause(tx, { ...pause, until: pause.until ?? null });
-      const before = after === null ? await findPause(tx, pause.queue) : null;
-      if (before !== null) return before;
-      if (after === null) continue; // the pause ended between the two statements
-      await also(tx, { before, after });
-      return null;
+      if (after !== null) {
+        await also(tx, { before: null, after });
+        return null;
+      }
+      const before = await findPause(tx, pause.queue);
+      if (before !== null) return before; // else it ended between the two statements
     }
   });
   if (found !== null) return { kind: "refused", problem: `${pause.queue} is paused already: ${pauseText(found)}` };
