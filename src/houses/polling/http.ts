@@ -231,8 +231,6 @@ function settledLastModified(lastModified: string | null, date: string | null): 
 
 const FAILURES: Readonly<Record<string, FailureReason>> = {
   UND_ERR_CONNECT_TIMEOUT: "timeout",
-  UND_ERR_HEADERS_TIMEOUT: "timeout",
-  UND_ERR_BODY_TIMEOUT: "timeout",
   UND_ERR_RES_EXCEEDED_MAX_SIZE: "too_large",
   UND_ERR_HEADERS_OVERFLOW: "too_large",
   ERR_BUFFER_TOO_LARGE: "too_large",
@@ -249,8 +247,7 @@ function explain(error: unknown, request: HouseRequest): [reason: FailureReason,
       ? [reason, "expected at most 16 KiB of headers, found more"]
       : [reason, "expected at most 4 MiB, also decompressed, found more"];
   }
-  if (reason === "timeout")
-    return [reason, `${host} did not ${code.includes("CONNECT") ? "connect" : "respond"} in time`];
+  if (reason === "timeout") return [reason, `${host} did not connect in time`];
   if (/^(Z_|ERR_BROTLI|ERR__ERROR_FORMAT|ERR_.*ZSTD|ZSTD_|ERR_PADDING)/.test(code)) {
     return ["not_decodable", `the body cannot be decompressed (${code})`];
   }
