@@ -1,18 +1,10 @@
 import pino from "pino";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { meterCalls } from "../../src/api/metering.ts";
-import type { Allowance, Caller } from "../../src/callers/caller-store.ts";
+import type { Allowance } from "../../src/callers/caller-store.ts";
 import type { Verdict } from "../../src/usage/store.ts";
+import { CALLER } from "./caller.ts";
 
-const CALLER: Caller = {
-  keyId: 1n,
-  keyName: "default",
-  last4: "abcd",
-  accountId: 1n,
-  standing: "good",
-  plan: null,
-  endsInMs: null,
-};
 const PLAN: Allowance = {
   name: "Pro",
   dayLimit: null,

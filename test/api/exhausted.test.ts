@@ -8,18 +8,10 @@ import type { Content } from "../../src/http/call.ts";
 import { etagKeyOf } from "../../src/http/etag.ts";
 import { meterCalls } from "../../src/api/metering.ts";
 import { addOperation } from "../../src/api/operations.ts";
-import type { Allowance, Caller } from "../../src/callers/caller-store.ts";
+import type { Allowance } from "../../src/callers/caller-store.ts";
 import type { Verdict } from "../../src/usage/store.ts";
+import { CALLER } from "./caller.ts";
 
-const CALLER: Caller = {
-  keyId: 1n,
-  keyName: "default",
-  last4: "abcd",
-  accountId: 1n,
-  standing: "good",
-  plan: null,
-  endsInMs: null,
-};
 const LIMITS = { dayLimit: 10n, monthLimit: 100n };
 
 /** What is known of a plan; a new look-up of its caller makes another object of it. */

@@ -3,17 +3,9 @@ import { expect, it } from "vitest";
 import { knowCallers } from "../../src/api/known-callers.ts";
 import type { Caller } from "../../src/callers/caller-store.ts";
 import { hashKey } from "../../src/callers/key.ts";
+import { CALLER } from "./caller.ts";
 
 const silent = pino({ level: "silent" });
-const CALLER: Caller = {
-  keyId: 1n,
-  keyName: "default",
-  last4: "abcd",
-  accountId: 1n,
-  standing: "good",
-  plan: null,
-  endsInMs: null,
-};
 
 /** A directory that counts its look-ups, and resolves them on request. */
 function slowDirectory() {

@@ -5,14 +5,14 @@ import { addRounds, ANNOUNCED, countedRounds, makeWorld, roundsBody, type World 
 
 let world: World;
 /** Another process on its database, which reads nothing that was not announced. */
-let told: World;
+let announced: World;
 
 beforeAll(async () => {
   world = await makeWorld();
-  told = await makeWorld({}, { on: world, times: ANNOUNCED });
+  announced = await makeWorld({}, { on: world, times: ANNOUNCED });
 });
 afterAll(async () => {
-  await told.close();
+  await announced.close();
   await world.close();
 });
 
@@ -31,7 +31,7 @@ const cutAll = () => world.sql`
 
 it("a new round can be read as soon as it is announced", async () => {
   await addRounds(world.sql, "alpha/crash/global", countedRounds(1, 1));
-  await eventually(async () => expect(await newest(told)).toBe("1"));
+  await eventually(async () => expect(await newest(announced)).toBe("1"));
 });
 
 it("a round without a notification is found within seconds", async () => {
@@ -81,7 +81,7 @@ it("lost connections cost a few calls that could not be counted, and later notif
     return row?.n === 2;
   });
   await addRounds(world.sql, "alpha/crash/global", countedRounds(3, 3));
-  await eventually(async () => expect(await newest(told)).toBe("3"));
+  await eventually(async () => expect(await newest(announced)).toBe("3"));
 });
 
 it("while the database takes no connections, what callers have is still confirmed, with its age, and all catches up afterwards", async () => {

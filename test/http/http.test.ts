@@ -155,6 +155,22 @@ describe("closing", () => {
     await closed; // the caller keeps the connection for its next request, and it must not keep us
   });
 
+  it("closes requests that take longer than it waits for them", async () => {
+    const running: ServerResponse[] = [];
+    const limits = { ...UNTIMED, stopWithinMs: 100 };
+    const server = await openServer(
+      (_, response) => void running.push(response),
+      ANY_PORT,
+      () => "",
+      silent,
+      limits,
+    );
+    const answer = fetch(server.url).catch(() => "closed");
+    await eventually(() => running.length === 1);
+    await server.close();
+    expect(await answer).toBe("closed");
+  });
+
   it("does not wait for connections that do nothing: neither for used ones nor for one that never asked", async () => {
     const server = await openServer(
       (_, response) => void response.end("here"),

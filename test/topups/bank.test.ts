@@ -25,6 +25,15 @@ beforeAll(async () => {
 });
 afterAll(() => bank?.world.close());
 
+/** A transfer that an account announced, a line with its reference, and their match by Ann. */
+async function makeMatch(email: string) {
+  const account = await bank.account(email);
+  const topup = await bank.announce(account);
+  const path = await bank.enter({ remittance: topup.reference });
+  await bank.match(path, topup.reference, account);
+  return { account, topup, path, match: await bank.matchId(path) };
+}
+
 describe("a bank transfer", () => {
   it("is credited once a second person approves the match of the first, and its holder gets a mail", async () => {
     const cleo = await bank.account("cleo@example.com");
@@ -65,11 +74,7 @@ describe("a bank transfer", () => {
     const userId = await world.makeOperator("puppet@example.com", "operator");
     const { client: puppet } = await world.signIn("puppet@example.com");
     await sql`update auth.users set two_factor_enabled = true where id = ${userId}`;
-    const account = await bank.account("eyes@example.com");
-    const topup = await bank.announce(account);
-    const path = await bank.enter({ remittance: topup.reference });
-    await bank.match(path, topup.reference, account);
-    const match = await bank.matchId(path);
+    const { path, match } = await makeMatch("eyes@example.com");
     const change = (by: string) =>
       sql.begin((tx) => noteOperatorChange(tx, { userId, email: "puppet@example.com", what: "password", by }));
     const aDayLater = async () => {
@@ -104,11 +109,7 @@ describe("a bank transfer", () => {
     const id = await bank.world.makeOperator(email, "operator");
     const { client } = await bank.world.signIn(email);
     await bank.sql`update auth.users set two_factor_enabled = true where id = ${id}`;
-    const account = await bank.account(`of-${email}`);
-    const topup = await bank.announce(account);
-    const path = await bank.enter({ remittance: topup.reference });
-    await bank.match(path, topup.reference, account);
-    const match = await bank.matchId(path);
+    const { path, match } = await makeMatch(`of-${email}`);
     const { sent } = await bank.sql.begin(async (tx) => {
       await tx`update operators set ${tx.unsafe(change)} where user_id = ${id}`;
       const sending = client.post(`${path}/approve`, { match });
@@ -120,11 +121,7 @@ describe("a bank transfer", () => {
   });
 
   it("[V2] is not approved by who matched or entered it, at the page, or past it at the database", async () => {
-    const account = await bank.account("self@example.com");
-    const topup = await bank.announce(account);
-    const path = await bank.enter({ remittance: topup.reference });
-    await bank.match(path, topup.reference, account);
-    const match = await bank.matchId(path);
+    const { account, topup, path, match } = await makeMatch("self@example.com");
     const refused = await bank.ann.post(`${path}/approve`, { match });
     expect(refused.status).toBe(422);
     expect(await problemOf(refused)).toContain("another person has to approve");
@@ -149,11 +146,7 @@ describe("a bank transfer", () => {
   });
 
   it("is credited once, however many approve it at the same time", async () => {
-    const account = await bank.account("rush@example.com");
-    const topup = await bank.announce(account);
-    const path = await bank.enter({ remittance: topup.reference });
-    await bank.match(path, topup.reference, account);
-    const match = await bank.matchId(path);
+    const { account, path, match } = await makeMatch("rush@example.com");
     const answers = await Promise.all(Array.from({ length: 6 }, () => bank.ben.post(`${path}/approve`, { match })));
     expect(answers.filter(({ status }) => status === 303)).toHaveLength(1);
     expect(answers.filter(({ status }) => status === 422)).toHaveLength(5);
@@ -362,11 +355,7 @@ describe("money that cannot be placed", () => {
   );
 
   it("of a closed account is not matched; what was matched before is not credited", async () => {
-    const account = await bank.account("gone@example.com");
-    const topup = await bank.announce(account);
-    const path = await bank.enter({ remittance: topup.reference });
-    await bank.match(path, topup.reference, account);
-    const match = await bank.matchId(path);
+    const { account, topup, path, match } = await makeMatch("gone@example.com");
     await bank.sql`update accounts set closed_at = now(), email = 'closed-1@example.invalid' where id = ${account}`;
     expect(await problemOf(await bank.ben.post(`${path}/approve`, { match }))).toContain("was closed meanwhile");
     await bank.ben.post(`${path}/unmatch`, { match, reason: "the account was closed" });
@@ -376,11 +365,7 @@ describe("money that cannot be placed", () => {
   });
 
   it("of an account that is closed while its match is approved is not credited", async () => {
-    const account = await bank.account("going@example.com");
-    const topup = await bank.announce(account);
-    const path = await bank.enter({ remittance: topup.reference });
-    await bank.match(path, topup.reference, account);
-    const match = await bank.matchId(path);
+    const { account, topup, path, match } = await makeMatch("going@example.com");
     const { sent } = await bank.sql.begin(async (tx) => {
       await lockTopup(tx, topup.id);
       const sending = bank.ben.post(`${path}/approve`, { match });
@@ -393,11 +378,7 @@ describe("money that cannot be placed", () => {
   });
 
   it("that is rejected waits for its top-up before it locks the ledger, as an approval does", async () => {
-    const account = await bank.account("waits@example.com");
-    const topup = await bank.announce(account);
-    const path = await bank.enter({ remittance: topup.reference });
-    await bank.match(path, topup.reference, account);
-    const match = await bank.matchId(path);
+    const { topup, path, match } = await makeMatch("waits@example.com");
     const { sent } = await bank.sql.begin(async (tx) => {
       await lockTopup(tx, topup.id);
       const sending = bank.ben.post(`${path}/reject`, { match, reason: "the sender is another person" });
