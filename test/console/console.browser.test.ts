@@ -3,7 +3,7 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { pages } from "../../src/console/index.ts";
 import { applyHouses } from "../../src/houses-file/apply-store.ts";
-import { accessibilityFaults, openBrowser, overflow } from "../support/browser.ts";
+import { accessibilityFaults, openBrowser, overflow, waitForToast } from "../support/browser.ts";
 import { houseEntry, tableEntry } from "../support/houses.ts";
 import { EVERY_METHOD, PATH_SAMPLES, SHARED } from "./samples.ts";
 import { type ConsoleWorld, type Holding, openConsoleWorld, PASSWORD } from "./world.ts";
@@ -158,7 +158,7 @@ describe("without JavaScript", () => {
       .getByRole("button", { name: /^Revoke key/ })
       .first()
       .press("Enter");
-    expect(await page.getByRole("status").textContent()).toContain("is revoked");
+    await waitForToast(page, "is revoked");
     await page.context().close();
   });
 });

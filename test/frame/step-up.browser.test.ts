@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { accessibilityFaults, openBrowser, overflow } from "../support/browser.ts";
+import { accessibilityFaults, openBrowser, overflow, waitForToast } from "../support/browser.ts";
 import { type ConsoleWorld, openConsoleWorld, PASSWORD } from "../console/world.ts";
 import { forgetUsedCodes, totp } from "../ops/totp.ts";
 import { type BankWorld, openBankWorld } from "../topups/bank-world.ts";
@@ -202,7 +202,7 @@ describe.each(BOTH)("$name, approving without two-factor authentication", ({ has
     await page.getByLabel("code").fill(totp(secret));
     await page.getByRole("button", { name: "Try again" }).click();
     await page.waitForURL(world.url + path);
-    expect(await page.getByRole("status").textContent()).toContain("Two-factor authentication is on");
+    await waitForToast(page, "Two-factor authentication is on");
     expect(await bank.stateOf(path)).toBe("matched");
     await page.getByRole("button", { name: /^Approve/ }).click();
     await expect.poll(() => bank.stateOf(path)).toBe("credited");

@@ -9,7 +9,7 @@ import { openQueues, type Queues } from "../../src/queue/queues.ts";
 import { startWorkers, type Workers } from "../../src/queue/worker.ts";
 import { sumCells } from "../../src/rounds/gaps/cells-store.ts";
 import { makeJob, readableLog } from "../queue/world.ts";
-import { accessibilityFaults, openBrowser, overflow } from "../support/browser.ts";
+import { accessibilityFaults, openBrowser, overflow, waitForToast } from "../support/browser.ts";
 import { NO_PASSES, testContext } from "../support/context.ts";
 import { createRedis } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
@@ -155,7 +155,7 @@ describe("an operator in a browser", () => {
     await look(page, "act");
     await page.getByLabel("Reason").fill("they report they are back");
     await page.getByRole("button", { name: "Probe beta" }).click();
-    expect(await page.getByRole("status").textContent()).toBe("beta is probed with its next poll");
+    await waitForToast(page, "beta is probed with its next poll");
     await page.goto(`${world.url}/ops/tables/alpha/crash/global`);
     await look(page, "table");
 

@@ -1,11 +1,10 @@
 import { mkdirSync } from "node:fs";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { eventually } from "../support/eventually.ts";
 import { createAccount, createKey } from "../../src/callers/store.ts";
 import { connect } from "../../src/db/client.ts";
 import { runWaitingCalibration } from "../../src/calibration/manual-calibration.ts";
-import { accessibilityFaults, openBrowser, overflow } from "../support/browser.ts";
+import { accessibilityFaults, openBrowser, overflow, waitForToast } from "../support/browser.ts";
 import type { MadeTable } from "../support/make.ts";
 import { makeLearnedTable, playTurns, work } from "./data-world.ts";
 import { openOpsWorld, type OpsWorld, PASSWORD } from "./world.ts";
@@ -110,14 +109,14 @@ describe("data staff in a browser", () => {
     await page.getByText("running", { exact: true }).waitFor(); // the page looks again by itself
     await page.getByLabel("Reason to cancel").fill("the wrong range?");
     await page.getByRole("button", { name: "Cancel run" }).click();
-    await page.getByRole("status").waitFor();
+    await waitForToast(page, "stops at its next chunk");
     await letGo();
     expect(await working).toBe("cancelled");
-    await eventually(() => page.reload()); // the page may be reloading itself
+    await page.reload();
     await look(page, "run-cancelled");
     await page.getByLabel("Reason to resume").fill("no, the right one");
     await page.getByRole("button", { name: "Resume run" }).click();
-    await page.getByRole("status").waitFor();
+    await waitForToast(page, "queued; it resumes from its last checkpoint");
     await work(world.sql);
     await page.reload();
     await page.getByRole("link", { name: /^calibration \d+$/ }).click();
@@ -126,7 +125,7 @@ describe("data staff in a browser", () => {
 
     await page.getByRole("link", { name: /^Compare with live/ }).click();
     await page.getByRole("button", { name: "Compare on the same rounds" }).click();
-    await page.getByRole("status").waitFor();
+    await waitForToast(page, "1 comparison queued");
     await work(world.sql);
     await page.reload();
     await page.getByRole("row", { name: /calibration \d+ done/ }).waitFor();
@@ -138,7 +137,7 @@ describe("data staff in a browser", () => {
     await page.getByRole("button", { name: `Promote calibration ${id} on ${table.name}` }).click();
     await page.getByLabel(`Password of ${email}`).fill(PASSWORD);
     await page.getByRole("button", { name: "Continue" }).click();
-    expect(await page.getByRole("status").textContent()).toContain(`calibration ${id} is live on ${table.name}`);
+    await waitForToast(page, `calibration ${id} is live on ${table.name}`);
     await page.goto(`${world.url}/ops/calibrations`);
     await look(page, "calibrations");
     for (const box of await page.getByLabel(/^Select calibration/).all()) await box.check();
@@ -149,7 +148,7 @@ describe("data staff in a browser", () => {
     await page.getByLabel("Tags").fill("candidate, edge-2026");
     await page.getByLabel("Note").fill("fits the changed table better");
     await page.getByRole("button", { name: "Save note and tags" }).click();
-    expect(await page.getByRole("status").textContent()).toContain(`Note and tags of run ${run} saved`);
+    await waitForToast(page, `Note and tags of run ${run} saved`);
     await look(page, "run-labelled");
     await page.goto(`${world.url}/ops/calibrations/runs?tag=candidate`);
     await look(page, "runs");
@@ -193,13 +192,13 @@ describe("an operator without JavaScript", () => {
     await page.getByRole("link", { name: "ann@callers.example" }).click();
     await page.getByLabel("Reason", { exact: true }).fill("its key is on a public page");
     await page.getByRole("button", { name: "Suspend account" }).click();
-    expect(await page.getByRole("status").textContent()).toContain("is suspended");
+    await waitForToast(page, "is suspended");
     await page.setViewportSize({ width: 320, height: 800 });
     expect(await overflow(page)).toBe(0);
     if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/caller-suspended-320.png`, fullPage: true });
     await page.getByLabel("Reason", { exact: true }).fill("the key was replaced");
     await page.getByRole("button", { name: "Restore account" }).click();
-    expect(await page.getByRole("status").textContent()).toContain("is restored");
+    await waitForToast(page, "is restored");
     expect(errors).toEqual([]);
     await page.context().close();
   });

@@ -2,7 +2,7 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import normalizeRounds from "../../jobs/normalize-rounds.ts";
 import { queueMail } from "../../src/mail/outbox-store.ts";
-import { accessibilityFaults, openBrowser, overflow } from "../support/browser.ts";
+import { accessibilityFaults, openBrowser, overflow, waitForToast } from "../support/browser.ts";
 import { testContext } from "../support/context.ts";
 import { passesTo } from "../support/passes-to.ts";
 import { makeGap, makeItem, makePayload, makeTable } from "../support/make.ts";
@@ -106,7 +106,7 @@ describe("the pages of evidence", () => {
     await page.getByLabel("keep the stored result of each").check();
     await page.getByLabel("Reason").fill("a second feed was mixed in");
     await page.getByRole("button", { name: "Decide 2 conflicts" }).click();
-    expect(await page.getByRole("status").textContent()).toContain("2 conflicts are decided");
+    await waitForToast(page, "2 conflicts are decided");
     await look("decided");
   });
 });

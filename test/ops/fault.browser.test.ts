@@ -10,7 +10,7 @@ import { createPasses } from "../../src/pass/passes.ts";
 import { startWorkers, type Workers } from "../../src/queue/worker.ts";
 import { readableLog } from "../queue/world.ts";
 import { type BadHouse, page as rounds, respondWith, startBadHouse, badResponses } from "../support/bad-house.ts";
-import { accessibilityFaults, openBrowser, overflow } from "../support/browser.ts";
+import { accessibilityFaults, openBrowser, overflow, waitForToast } from "../support/browser.ts";
 import { createRedis } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { feedEntry, houseEntry, tableEntry } from "../support/houses.ts";
@@ -122,7 +122,7 @@ describe("a house that stops responding", () => {
       await page.getByLabel("Reason").fill("the house reports it is repaired");
       respond(); // it is
       await click("button", "Probe demo");
-      expect(await page.getByRole("status").textContent()).toContain("demo is probed with its next poll");
+      await waitForToast(page, "demo is probed with its next poll");
       expect(clicks).toBeLessThanOrEqual(4);
       await eventually(isWell, { timeoutMs: 60_000, everyMs: 250 });
       await page.context().close();
@@ -142,7 +142,7 @@ describe("a house that stops responding", () => {
     expect(await overflow(page)).toBe(0);
     await page.setViewportSize({ width: 1280, height: 800 });
     await disk.getByRole("button", { name: "Snooze" }).click();
-    expect(await page.getByRole("status").first().textContent()).toContain("Snoozed 1 problem for 8 h.");
+    await waitForToast(page, "Snoozed 1 problem for 8 h.");
     await page.getByRole("link", { name: "1 snoozed" }).click();
     for (const state of ["snoozed", "open", "closed"]) {
       await page.goto(`${world.url}/ops/alerts?state=${state}`);

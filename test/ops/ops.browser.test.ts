@@ -5,7 +5,7 @@ import { z } from "zod";
 import type { OpsPage } from "../../src/ops/contract.ts";
 import { actions, pages } from "../../src/ops/index.ts";
 import { eventually } from "../support/eventually.ts";
-import { accessibilityFaults, openBrowser, overflow } from "../support/browser.ts";
+import { accessibilityFaults, openBrowser, overflow, waitForToast } from "../support/browser.ts";
 import { forgetUsedCodes, totp } from "./totp.ts";
 import { openOpsWorld, type OpsWorld, PASSWORD } from "./world.ts";
 
@@ -107,7 +107,7 @@ describe("an admin in a browser", () => {
     expect(await page.getByRole("alert").textContent()).toBe("the password is not right");
     await page.getByLabel("Password of ann@example.com").fill(PASSWORD);
     await page.getByRole("button", { name: "Continue" }).click();
-    expect(await page.getByRole("status").textContent()).toBe("bob@example.com is data now");
+    await waitForToast(page, "bob@example.com is data now");
 
     await page.getByRole("link", { name: "Audit log" }).click();
     await page.getByLabel("Action").selectOption("operator.role");
@@ -223,7 +223,7 @@ describe("without JavaScript", () => {
     if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/enroll.png`, fullPage: true });
     await page.getByLabel("Code from the app").fill(totp(secret));
     await page.keyboard.press("Enter");
-    expect(await page.getByRole("status").textContent()).toContain("Two-factor authentication is on");
+    await waitForToast(page, "Two-factor authentication is on");
     await forgetUsedCodes(world.sql);
     await page.getByRole("button", { name: "kim@example.com" }).click();
     await page.getByRole("button", { name: "Sign out" }).click();

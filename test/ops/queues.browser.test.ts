@@ -6,7 +6,7 @@ import { connect, type Sql } from "../../src/db/client.ts";
 import { openQueues, type Queues } from "../../src/queue/queues.ts";
 import { startWorkers, type Workers } from "../../src/queue/worker.ts";
 import { makeJob, readableLog } from "../queue/world.ts";
-import { accessibilityFaults, openBrowser, overflow } from "../support/browser.ts";
+import { accessibilityFaults, openBrowser, overflow, waitForToast } from "../support/browser.ts";
 import { NO_PASSES } from "../support/context.ts";
 import { createRedis } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
@@ -101,8 +101,6 @@ async function signIn(email: string, options: { javaScriptEnabled?: boolean } = 
   return { page, errors };
 }
 
-const toast = (page: Page) => page.getByRole("status").first().textContent();
-
 describe.each([{ javaScriptEnabled: true }, { javaScriptEnabled: false }])("an operator, %j", (options) => {
   const email = `ann-${options.javaScriptEnabled}@example.com`;
   const shoot = async (page: Page, name: string) => options.javaScriptEnabled && check(page, name);
@@ -132,7 +130,7 @@ describe.each([{ javaScriptEnabled: true }, { javaScriptEnabled: false }])("an o
     await shoot(page, "retry");
     await page.getByLabel("Reason").fill("the house is back");
     await page.getByRole("button", { name: "Retry this run" }).click();
-    expect(await toast(page)).toBe("1 run of backfill-gap is retried");
+    await waitForToast(page, "1 run of backfill-gap is retried");
     await eventually(async () => (await queues.get("backfill-gap").getFailedCount()) === 3);
 
     await page.goto(`${world.url}/ops/queues/backfill-gap`);
@@ -143,11 +141,11 @@ describe.each([{ javaScriptEnabled: true }, { javaScriptEnabled: false }])("an o
     await shoot(page, "discard");
     await page.getByLabel("Reason").fill("the gaps were closed manually");
     await page.getByRole("button", { name: "Discard exactly these 2" }).click();
-    expect(await toast(page)).toBe("2 runs of backfill-gap are discarded");
+    await waitForToast(page, "2 runs of backfill-gap are discarded");
     await page.getByRole("link", { name: "Retry all 1" }).click();
     await page.getByLabel("Reason").fill("once more");
     await page.getByRole("button", { name: "Retry this run" }).click();
-    expect(await toast(page)).toBe("1 run of backfill-gap is retried");
+    await waitForToast(page, "1 run of backfill-gap is retried");
     expect(errors).toEqual([]);
     await page.context().close();
   });
@@ -159,7 +157,7 @@ describe.each([{ javaScriptEnabled: true }, { javaScriptEnabled: false }])("an o
     await page.getByLabel("Reason").fill("the machine is busy");
     await page.getByLabel("Length").selectOption("1h");
     await page.getByRole("button", { name: "Pause score-accuracy" }).click();
-    expect(await toast(page)).toContain("score-accuracy is paused until");
+    await waitForToast(page, "score-accuracy is paused until");
     await eventually(() => queues.get("score-accuracy").isPaused());
     await queues.get("score-accuracy").add("score-accuracy", { house: "alpha" }, { delay: 3_600_000 });
     await page.getByRole("link", { name: /^Delayed/ }).click();
@@ -169,7 +167,7 @@ describe.each([{ javaScriptEnabled: true }, { javaScriptEnabled: false }])("an o
     await shoot(page, "promote");
     await page.getByLabel("Reason").fill("the house is back");
     await page.getByRole("button", { name: "Start this run now" }).click();
-    expect(await toast(page)).toBe("1 run of score-accuracy starts now");
+    await waitForToast(page, "1 run of score-accuracy starts now");
     expect(await queues.get("score-accuracy").getWaitingCount()).toBe(1);
     await page.getByRole("link", { name: /^Waiting/ }).click();
     await shoot(page, "waiting");
@@ -178,7 +176,7 @@ describe.each([{ javaScriptEnabled: true }, { javaScriptEnabled: false }])("an o
     await page.getByRole("link", { name: "Resume score-accuracy" }).first().click();
     await page.getByLabel("Reason").fill("the machine is idle");
     await page.getByRole("button", { name: "Resume score-accuracy" }).click();
-    expect(await toast(page)).toBe("score-accuracy is resumed");
+    await waitForToast(page, "score-accuracy is resumed");
     await eventually(async () => (await queues.get("score-accuracy").getWaitingCount()) === 0);
     await page.goto(`${world.url}/ops/queues`);
     await page.getByRole("link", { name: "1 schedule of poll-house" }).click();

@@ -52,6 +52,11 @@ export async function accessibilityFaults(
     .flatMap(({ id, help, nodes }) => nodes.map((node) => `${id} (${help}): ${node.html}: ${node.failureSummary}`));
 }
 
+/** Waits for the outcome of an action. A page that is being left may still show the outcome of the action before. */
+export async function waitForToast(page: Page, text: string | RegExp): Promise<void> {
+  await page.getByRole("status").filter({ hasText: text }).waitFor();
+}
+
 /** By how many pixels a page is wider than its window: 0 if it needs no horizontal scrolling. */
 export async function overflow(page: Page): Promise<number> {
   const width = "document.documentElement.scrollWidth - document.documentElement.clientWidth";

@@ -1,6 +1,6 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { accessibilityFaults, openBrowser, overflow } from "../support/browser.ts";
+import { accessibilityFaults, openBrowser, overflow, waitForToast } from "../support/browser.ts";
 import { PASSWORD } from "../ops/world.ts";
 import { openBankWorld, problemOf, type BankWorld } from "./bank-world.ts";
 
@@ -192,7 +192,7 @@ describe("an uploaded bank file", () => {
       await page.waitForURL(/imports/);
       await look();
       await page.getByRole("button", { name: "Import 2 transfers" }).click();
-      expect(await page.getByRole("status").textContent()).toContain("Imported 2 transfers.");
+      await waitForToast(page, "Imported 2 transfers.");
       expect(await page.getByRole("region", { name: "transfers", exact: true }).getByRole("row").count()).toBe(3);
       await look();
       await context.close();
