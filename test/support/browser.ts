@@ -59,6 +59,7 @@ export async function waitForToast(page: Page, text: string | RegExp): Promise<v
 
 /** By how many pixels a page is wider than its window: 0 if it needs no horizontal scrolling. */
 export async function overflow(page: Page): Promise<number> {
+  await page.waitForLoadState(); // without its style it has another width
   const width = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
   return z.number().parse(await page.evaluate(width));
 }
