@@ -5,6 +5,7 @@ import { forgetOrigins } from "../../src/accounts/holders/consent-store.ts";
 import { removeHolderTwoFactor } from "../../src/accounts/holders/holder-two-factor.ts";
 import { lockPerson } from "../../src/accounts/holders/person-store.ts";
 import { hashPassword } from "../../src/accounts/identity/password.ts";
+import { endHolderSessions } from "../../src/accounts/identity/session-store.ts";
 import { insertOperator, savePassword } from "../../src/accounts/operators/operator-store.ts";
 import { verifyAudit } from "../../src/audit/verify.ts";
 import { createOwnKey } from "../../src/callers/holder-key-store.ts";
@@ -72,6 +73,20 @@ describe("the password", () => {
     expect((await world.signIn(una.email, NEW)).response.status).toBe(401);
     expect((await world.signIn(una.email, "eight blue spoons")).response.status).toBe(303);
     expect([await lastMail(una.email), await actionsOf(una.accountId)]).toEqual([undefined, []]);
+  });
+
+  it("checked while staff end all sign-ins signs nobody in", async () => {
+    const pia = await world.as("pia");
+    const { late } = await world.sql.begin(async (tx) => {
+      await tx`select from auth.users where id = ${pia.userId} for update`;
+      const signingIn = world.signIn(pia.email);
+      await lockWaits(world.sql, 1);
+      await endHolderSessions(tx, pia.userId);
+      return { late: signingIn };
+    });
+    const { response, client } = await late;
+    expect([response.status, await isIn(client)]).toEqual([401, false]);
+    expect((await world.signIn(pia.email)).response.status).toBe(303);
   });
 
   it("cannot be tried out without end", async () => {

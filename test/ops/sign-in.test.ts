@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { makeLocalLink } from "../../src/accounts/operators/local-operator.ts";
+import { LOCAL_OPERATOR, makeLocalLink } from "../../src/accounts/operators/local-operator.ts";
 import { changeDisabled, endAllSessions, resetPassword } from "../../src/accounts/operators/manage.ts";
-import { CHANGED_MEANWHILE, hashPassword } from "../../src/accounts/identity/password.ts";
+import { SIGNED_OUT } from "../../src/accounts/identity/ask-session.ts";
+import { hashPassword } from "../../src/accounts/identity/password.ts";
+import type { Transaction } from "../../src/db/client.ts";
 import { eventually } from "../support/eventually.ts";
 import { lockWaits } from "../support/lock-waits.ts";
 import { forgetUsedCodes, totp } from "./totp.ts";
@@ -25,21 +27,30 @@ async function audited(action: string, target: string): Promise<number> {
 const refusals = (email: string) =>
   world.sql`
     select reason from audit_log where action = 'session.refused' and target = ${`operator ${email}`} order by seq`;
-const STALE = { reason: "the password was changed meanwhile" };
+const STALE = { reason: "all sign-ins were ended meanwhile" };
 
 const RESET_TO = "seven new grey kettles";
 
-/** Resets a password while a request waits to store what refers to its holder. */
-async function resetDuring(id: string, send: () => Promise<Response>): Promise<Response> {
-  const passwordHash = await hashPassword(RESET_TO);
+/** Changes something while a request waits to store what refers to a person. */
+async function changeDuring<Sent>(
+  id: string,
+  send: () => Promise<Sent>,
+  change: (tx: Transaction) => Promise<unknown>,
+): Promise<Sent> {
   const { sent } = await world.sql.begin(async (tx) => {
     await tx`select from auth.users where id = ${id} for update`;
     const sending = send();
     await lockWaits(world.sql, 1);
-    await resetPassword(tx, { id }, passwordHash, "test");
+    await change(tx);
     return { sent: sending };
   });
   return sent;
+}
+
+/** Resets a password while a request waits to store what refers to its holder. */
+async function resetDuring(id: string, send: () => Promise<Response>): Promise<Response> {
+  const passwordHash = await hashPassword(RESET_TO);
+  return changeDuring(id, send, (tx) => resetPassword(tx, { id }, passwordHash, "test"));
 }
 
 const isIn = async (client: CookieClient) => (await client.get("/ops/me")).status === 200;
@@ -254,6 +265,18 @@ describe("[V7] a sign-in", () => {
     expect(await isIn(other)).toBe(true);
   });
 
+  it("that is being checked ends with all others", async () => {
+    const id = await world.makeOperator("kay@example.com", "viewer");
+    const late = await changeDuring(
+      id,
+      () => world.signIn("kay@example.com"),
+      (tx) => endAllSessions(tx, { id }),
+    );
+    expect([late.response.status, await isIn(late.client)]).toEqual([401, false]);
+    expect(await refusals("kay@example.com")).toEqual([STALE]);
+    expect((await world.signIn("kay@example.com")).response.status).toBe(303);
+  });
+
   it("ends with signing out, one by one, and all others together", async () => {
     await world.makeOperator("many@example.com", "viewer");
     const [one, two, three] = [
@@ -284,7 +307,7 @@ describe("[V6] the reset of a password", () => {
     const thief = world.stranger();
     const fields = { email: "ida@example.com", password: PASSWORD };
     const refused = await resetDuring(id, () => thief.post("/ops/sign-in", fields));
-    expect([refused.status, await refused.text()]).toEqual([401, expect.stringContaining(CHANGED_MEANWHILE)]);
+    expect([refused.status, await refused.text()]).toEqual([401, expect.stringContaining(SIGNED_OUT)]);
     expect([await isIn(thief), await sessionsOf(id)]).toEqual([false, []]);
     expect(await audited("session.begin", "ida@example.com")).toBe(0);
     expect(await refusals("ida@example.com")).toEqual([STALE]);
@@ -324,7 +347,7 @@ describe("one's own password", () => {
     const code = totp(/secret: <code>([A-Z2-7]+)<\/code>/.exec(page)![1]!);
     const passwordHash = await hashPassword(RESET_TO);
     const { sent } = await world.sql.begin(async (tx) => {
-      await tx`select from auth.accounts where user_id = ${id} for update`;
+      await tx`select from audit_head for update`;
       const sending = thief.post("/ops/me/two-factor/verify", { code });
       await lockWaits(world.sql, 1); // the factor is on
       await resetPassword(tx, { id }, passwordHash, "test");
@@ -427,10 +450,18 @@ describe("[V6] a second factor", () => {
     const email = "cut@example.com";
     const id = await world.makeOperator(email, "viewer");
     const enter = async () => (await world.signIn(email)).client;
+    let recorded = 0;
     const cut = async (send: () => Promise<Response>) => {
       const { sent } = await world.sql.begin(async (tx) => {
-        await tx`select from auth.accounts where user_id = ${id} for update`;
-        const sending = send();
+        const { sending } = await world.sql.begin(async (audit) => {
+          await audit`select from audit_head for update`;
+          const begun = send();
+          await lockWaits(world.sql, 1); // it is changed
+          await tx`select from auth.users where id = ${id} for no key update`;
+          return { sending: begun };
+        });
+        recorded += 1;
+        await eventually(async () => (await audited("own.two-factor", email)) === recorded);
         await lockWaits(world.sql, 1);
         await tx`
           select pg_cancel_backend(pid) from pg_stat_activity
@@ -542,6 +573,18 @@ describe("the one-time link", () => {
     await world.sql.begin((tx) => endAllSessions(tx, { email: "operator@roundhouse.localhost" }));
     expect((await open(printed)).response.status).toBe(401);
     expect((await open("x".repeat(300))).response.status).toBe(400);
+  });
+
+  it("signs nobody in if all sign-ins are ended meanwhile", async () => {
+    const token = await makeLocalLink(world.sql, 60);
+    const [local] = await world.sql<{ id: string }[]>`select id from auth.users where email = ${LOCAL_OPERATOR}`;
+    const { id } = local!;
+    const { response, client } = await changeDuring(
+      id,
+      () => open(token),
+      (tx) => endAllSessions(tx, { id }),
+    );
+    expect([response.status, await isIn(client)]).toEqual([401, false]);
   });
 
   it("is printed again on request, a few times, and of two concurrent uses only one signs in", async () => {

@@ -1,16 +1,19 @@
 import type { Sql } from "../../db/client.ts";
-import { findPasswordHash } from "../operators/operator-store.ts";
 import type { Identity, IdentityResponse, Requester } from "./identity.ts";
+import { countSignOuts } from "./session-store.ts";
+
+/** Why a sign-in is refused that `isRevoked`. */
+export const SIGNED_OUT = "your sign-ins were all ended meanwhile, as by a new password; sign in again";
 
 /** A response with a session or a pending second step, or neither if it `isRevoked`. */
 export interface SessionResponse extends IdentityResponse {
-  /** Whether the password was changed meanwhile: the response then has no cookies, and its session has ended. */
+  /** Whether all sessions of the person were ended meanwhile, this one too: the response then has no cookies. */
   isRevoked: boolean;
 }
 
 /**
- * Asks the library for a session of a person. Ends it if their password was changed meanwhile: the old password may have
- * been checked for it, and the change ends only the sessions that it sees.
+ * Asks the library for a session of a person. Ends it if all their sessions were ended meanwhile, as by a new password: the
+ * old one may have been checked for it, and only sessions that are stored by then are deleted.
  */
 export async function askSession(
   { sql, identity }: { sql: Sql; identity: Identity },
@@ -18,10 +21,10 @@ export async function askSession(
   requester: Requester,
   ask: () => Promise<IdentityResponse>,
 ): Promise<SessionResponse> {
-  const before = await findPasswordHash(sql, by);
+  const before = await countSignOuts(sql, by);
   const response = await ask();
-  // waits for a change that is not committed yet; a later one sees the session
-  const isRevoked = response.status === 200 && (await findPasswordHash(sql, by, { locks: true })) !== before;
+  // waits for an end that is not committed yet; a later one sees the session
+  const isRevoked = response.status === 200 && (await countSignOuts(sql, by, { locks: true })) !== before;
   if (!isRevoked) return { ...response, isRevoked };
   const cookie = response.cookies.map((one) => one.split(";", 1)[0]).join("; ");
   await identity.ask("/sign-out", {}, { ...requester, cookie });

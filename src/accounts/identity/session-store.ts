@@ -117,14 +117,18 @@ export async function endSession(
 }
 
 /**
- * Ends the sessions of a person, all but `except`, at one surface if given. Also ends pending second steps: their password
- * may have changed. Returns the number of ended sessions.
+ * Ends the sessions of a person, all but `except`, at one surface if given. Also ends pending second steps, since their
+ * password may have changed, and sign-ins that are being checked, see `askSession`. Returns the number of ended sessions.
  */
 export async function endSessions(
   tx: Transaction,
   userId: string,
   { except = null, surface = null }: { except?: string | null; surface?: IdentitySurface | null } = {},
 ): Promise<number> {
+  await tx`
+    update auth.users
+    set sign_outs = sign_outs + 1
+    where id = ${userId}`;
   await tx`
     delete from auth.verifications
     where value = ${userId} and starts_with(identifier, '2fa-')`;
@@ -135,6 +139,23 @@ export async function endSessions(
       and (${surface}::text is null or surface = ${surface})
     returning id`;
   return gone.length;
+}
+
+/**
+ * How often all sign-ins of a person were ended; null if there is no such person. With `locks` it waits for a change that
+ * is not committed yet.
+ */
+export async function countSignOuts(
+  sql: Queryable,
+  by: { email: string } | { userId: string },
+  { locks = false } = {},
+): Promise<number | null> {
+  const [found] = await sql<{ count: number }[]>`
+    select sign_outs as count
+    from auth.users
+    where ${"userId" in by ? sql`id = ${by.userId}` : sql`email = lower(${by.email})`}
+    ${locks ? sql`for share` : sql``}`;
+  return found?.count ?? null;
 }
 
 /** Ends all sessions of a holder on behalf of an operator, who cannot see them. Returns their number. */

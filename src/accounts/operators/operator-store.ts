@@ -113,19 +113,13 @@ export async function replacePassword(
   return saved.length > 0;
 }
 
-/** The password hash of a person; null if they have none. With `locks` it waits for a change that is not committed yet. */
-export async function findPasswordHash(
-  sql: Queryable,
-  by: { email: string } | { userId: string },
-  { locks = false } = {},
-): Promise<string | null> {
+/** The password hash of a person; null if they have none. */
+export async function findPasswordHash(sql: Queryable, { userId }: { userId: string }): Promise<string | null> {
   const [found] = await sql<{ password: string | null }[]>`
-    select a.password
-    from auth.accounts a
-    join auth.users u on u.id = a.user_id
-    where ${"userId" in by ? sql`u.id = ${by.userId}` : sql`u.email = lower(${by.email})`}
-      and a.provider_id = 'credential'
-    ${locks ? sql`for share of a` : sql``}`;
+    select password
+    from auth.accounts
+    where user_id = ${userId}
+      and provider_id = 'credential'`;
   return found?.password ?? null;
 }
 

@@ -1,12 +1,11 @@
 import type { Express, Request } from "express";
 import { z } from "zod";
-import { askSession } from "../../accounts/identity/ask-session.ts";
+import { askSession, SIGNED_OUT } from "../../accounts/identity/ask-session.ts";
 import { askCode, WRONG_CODE } from "../../accounts/identity/code.ts";
 import { findEmail } from "../../accounts/identity/code-store.ts";
 import { noteWrongCode } from "../../accounts/identity/guessed-code.ts";
 import { type IdentityResponse, needsCode, withoutSession } from "../../accounts/identity/identity.ts";
 import { mailNewDevice } from "../../accounts/identity/new-device.ts";
-import { CHANGED_MEANWHILE } from "../../accounts/identity/password.ts";
 import { noteFailure, takeTry, tooMany } from "../../accounts/identity/tries.ts";
 import { reasonOf } from "../../errors.ts";
 import { type Responder, localPath } from "../responder.ts";
@@ -98,7 +97,7 @@ function passwordForm(context: Context, show: ShowSignIn): PublicForm {
       const response = await askSession(parts, { email }, requester, ask);
       if (response.isRevoked) {
         await noteRevoked(context, request, reply, { email });
-        return show(request, reply, { problem: CHANGED_MEANWHILE, email, to }, 401);
+        return show(request, reply, { problem: SIGNED_OUT, email, to }, 401);
       }
       if (response.status !== 200) {
         await noteFailure(buckets, attempt);
@@ -151,7 +150,7 @@ function codePage(context: Context, showSignIn: ShowSignIn): PublicForm {
       passCookies(reply, response.cookies);
       if (response.isRevoked) {
         await noteRevoked(context, request, reply, { id });
-        return showSignIn(request, reply, { problem: CHANGED_MEANWHILE, email, to }, 401);
+        return showSignIn(request, reply, { problem: SIGNED_OUT, email, to }, 401);
       }
       if (response.status === 200) {
         return begin(context, request, reply, { id, email, reason: "with a second factor", to });
@@ -165,15 +164,15 @@ function codePage(context: Context, showSignIn: ShowSignIn): PublicForm {
   };
 }
 
-/** Records a sign-in that ended because the password was changed. It counts as no failure: what was sent was right. */
+/** Records a sign-in that ended with all others of its person. It counts as no failure: what was sent was right. */
 async function noteRevoked(
   { parts, base, record }: Context,
   request: Request,
   reply: PageReply,
   who: SignInEvent["who"],
 ): Promise<void> {
-  parts.log.warn({ request_id: reply.locals.requestId }, `a sign-in at ${base} ended: its password was changed`);
-  await record(request, reply, { action: "session.refused", who, reason: "the password was changed meanwhile" });
+  parts.log.warn({ request_id: reply.locals.requestId }, `a sign-in at ${base} ended: all of its person were ended`);
+  await record(request, reply, { action: "session.refused", who, reason: "all sign-ins were ended meanwhile" });
 }
 
 /** Logs each sign-in, so that the use of a stolen password leaves a trace, and mails its holder if the browser is new. */

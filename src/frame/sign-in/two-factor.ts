@@ -1,10 +1,9 @@
 import QRCode from "qrcode";
 import { z } from "zod";
-import { askSession } from "../../accounts/identity/ask-session.ts";
+import { askSession, SIGNED_OUT } from "../../accounts/identity/ask-session.ts";
 import { askCode, WRONG_CODE, WRONG_PASSWORD } from "../../accounts/identity/code.ts";
 import { dropTwoFactor } from "../../accounts/identity/code-store.ts";
 import type { Identity } from "../../accounts/identity/identity.ts";
-import { CHANGED_MEANWHILE } from "../../accounts/identity/password.ts";
 import type { Sql } from "../../db/client.ts";
 import { type Responder, localPath } from "../responder.ts";
 import { requesterOf, passCookies } from "../requester.ts";
@@ -96,10 +95,10 @@ function addEnrollment(addForm: AddAccountForm, parts: TwoFactorParts): void {
     const response = await askSession(parts, own, requester, ask); // the library replaces the session
     if (response.status !== 200) return refuseProof(WRONG_CODE);
     if (response.isRevoked) {
-      // a thief who has the old password must not lock out the holder who chose the new one
+      // a thief must not lock out the holder who ended the thief's session
       await dropTwoFactor(parts.sql, own.userId);
       await parts.note(reply, "off");
-      return refuse(CHANGED_MEANWHILE, 409);
+      return refuse(SIGNED_OUT, 409);
     }
     passCookies(reply, response.cookies);
     const { to } = queryOf(request, toQuery);

@@ -1,5 +1,6 @@
 import type { Express, Request } from "express";
 import { z } from "zod";
+import { askSession } from "../../accounts/identity/ask-session.ts";
 import { LOCAL_OPERATOR } from "../../accounts/operators/local-operator.ts";
 import { findOperator } from "../../accounts/operators/operator-store.ts";
 import { takeTry, tooMany } from "../../accounts/identity/tries.ts";
@@ -41,9 +42,11 @@ export function addPublicRoutes(
   link.get(async (request, response) => {
     const reply = response as PageReply;
     const { token } = queryOf(request, linkQuery);
-    const signIn = await identity.ask("/sign-in/link", { token }, requesterOf(request));
+    const requester = requesterOf(request);
+    const ask = () => identity.ask("/sign-in/link", { token }, requester);
+    const signIn = await askSession(parts, { email: LOCAL_OPERATOR }, requester, ask);
     if (signIn.status >= 500) throw new Error(`better-auth returned ${signIn.status} for a sign-in link`);
-    if (signIn.status !== 200) {
+    if (signIn.status !== 200 || signIn.isRevoked) {
       const problem = "This link was used already, or has expired.";
       return showSignIn(request, reply, { problem, to: "" }, 401);
     }
