@@ -114,14 +114,20 @@ function damageCase({ what, damage }: Damage): FaultCase {
   };
 }
 
-/** Waits until the table has a snapshot, which is written every 64 rounds. */
+/** Waits until the table has all that can be damaged: a snapshot, and an open set one of whose forecasts is scored. */
 async function findTable({ sql }: Testbed): Promise<number> {
   const [row] = await sql<
     { id: number }[]
   >`select id from tables where house_id || '/' || game || '/' || market = ${TABLE}`;
   if (row === undefined) throw new Error(`expected the table ${TABLE}, found none`);
-  await waitUntil(`${TABLE} got no snapshot`, STARTED_WITHIN_MS, async () => {
-    return (await sql`select from model_snapshots where table_id = ${row.id}`).length > 0;
+  await waitUntil(`${TABLE} got no snapshot or no scored forecast of an open set`, STARTED_WITHIN_MS, async () => {
+    const found = await sql`
+      select
+      from table_heads h
+      where h.table_id = ${row.id}
+        and exists (select from model_snapshots where table_id = h.table_id)
+        and exists (select from score_sets s where s.table_id = h.table_id and s.cutoff_seqs && h.open_sets)`;
+    return found.length > 0;
   });
   return row.id;
 }
