@@ -2,7 +2,7 @@ import { z } from "zod";
 import { adapterOf } from "../src/houses/adapters/index.ts";
 import { requestTables } from "../src/houses/polling/request-tables.ts";
 import { takeRequest } from "../src/houses/polling/budget-store.ts";
-import { holdHouse, releaseLease } from "../src/houses/polling/lease-store.ts";
+import { holdHouse, type PollRun, releaseLease } from "../src/houses/polling/lease-store.ts";
 import { paceSchema, pollAt, pollsOf, timeOf, type Pace } from "../src/houses/polling/pace.ts";
 import { listMissingRuns } from "../src/houses/polling/polling-store.ts";
 import { listPollSchedules, loadHouse } from "../src/houses/store.ts";
@@ -52,8 +52,9 @@ const pollHouse = job({
 
   async run(payload, context): Promise<Counts> {
     const { room } = context.passes;
+    const run = payload.pace && { everyMs: payload.pace.everyMs, epoch: null };
     const once = async (isLast: () => boolean) =>
-      (await room.enter(payload.house, (budget) => poll(payload, context, { budget, isLast }))) ?? { full: 1 };
+      (await room.enter(payload.house, (budget) => poll(payload, context, { budget, run, isLast }))) ?? { full: 1 };
     return payload.pace === undefined ? once(() => true) : pollAtPace(payload, payload.pace, context, once);
   },
 });
@@ -104,13 +105,13 @@ function addTo(sum: Counts, counts: Counts): void {
 async function poll(
   { house: id, shard }: { house: string; shard: number },
   { sql, passes, http, settings, variables, log, signal, follow, enqueue, published }: JobContext,
-  { budget, isLast }: { budget: PollBudget; isLast: () => boolean },
+  { budget, run, isLast }: { budget: PollBudget; run: PollRun | undefined; isLast: () => boolean },
 ): Promise<Counts> {
   const house = await loadHouse(passes.pipeline, variables, id);
   if (house === null) return { skipped: 1 };
   const byPage = house.settings.tables.some((table) => adapterOf(table).rounds === "page");
   const timeoutMs = house.settings.timeout_ms;
-  const lease = await passes.takeLease({ house: id, shard, updatedAt: house.updatedAt, timeoutMs, byPage });
+  const lease = await passes.takeLease({ house: id, shard, updatedAt: house.updatedAt, timeoutMs, byPage, run });
   if (lease === null) return { skipped: 1 };
   const elapsedMs = () => performance.now() - lease.takenAt;
   const perMinute = house.settings.requests_per_minute;

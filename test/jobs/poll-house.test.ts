@@ -268,6 +268,26 @@ describe("a run of polls", () => {
     expect(from).toBeGreaterThan(first + 5);
   });
 
+  test("does not poll what another one of this process just polled", async () => {
+    await applyHouses(sql, [alpha(1)]);
+    house.on("/0", respondWith(page(9)));
+    const ending = new AbortController();
+    const { takeLease } = passes;
+    let leases = 0;
+    passes = {
+      ...passes,
+      async takeLease(request) {
+        if (request.run === undefined || ++leases === 1) return takeLease(request);
+        ending.abort();
+        await poll();
+        await sql`update poll_leases set last_poll_at = clock_timestamp() + interval '1 hour'`; // this machine may be slow
+        return takeLease(request);
+      },
+    };
+    expect((await poll({ pace: paceFrom(100), ending: ending.signal })).counts).toMatchObject({ skipped: 1 });
+    expect(house.requests).toHaveLength(2);
+  });
+
   test("continues though the clock of the machine is set back", async () => {
     await applyHouses(sql, [alpha(1)]);
     house.on("/0", respondWith(page(9)));

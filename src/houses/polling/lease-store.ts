@@ -65,6 +65,15 @@ interface LeaseRequest {
   updatedAt: string;
   timeoutMs: number;
   byPage?: boolean;
+  /** The run that polls; none for a single poll. */
+  run?: PollRun | undefined;
+}
+
+/** A run of polls at a pace. */
+export interface PollRun {
+  everyMs: number;
+  /** Of its last lease, which sets it; null before the first. */
+  epoch: bigint | null;
 }
 
 /** Leases that one transaction takes. */
@@ -75,8 +84,9 @@ const OTHER_MS = 60_000;
 
 /**
  * Takes the lease of a house's shard by the database's clock. Null if it must not be polled now: another worker polls it, the
- * house asked to wait, its circuit is open, it is paused or disabled. An open circuit whose wait is over becomes half open:
- * this poll is its probe. It has no tables if the settings of the house were updated meanwhile.
+ * house asked to wait, its circuit is open, it is paused or disabled, or another run just polled it (that of a killed worker
+ * was taken over next to the run that was due). An open circuit whose wait is over becomes half open: this poll is its probe.
+ * It has no tables if the settings of the house were updated meanwhile.
  */
 export type TakeLease = (request: LeaseRequest) => Promise<Lease | null>;
 
@@ -98,13 +108,13 @@ async function takeLeases(
   own: Map<string, OwnLease>,
 ): Promise<(Lease | null)[]> {
   const [taken, listed] = await pipeline.transact([
-    takeFree(pipeline, requests),
+    takeFree(pipeline, requests, own),
     listLeasedTables(pipeline, requests),
   ] as const);
   const takenAt = performance.now();
   const rows = new Map(taken.map((row) => [nameOf(row), row]));
   const tables = Map.groupBy(listed, nameOf);
-  return requests.map(({ house, shard }) => {
+  return requests.map(({ house, shard, run }) => {
     const row = rows.get(nameOf({ house, shard }));
     if (row === undefined) return null;
     rows.delete(nameOf(row)); // for the first of equal requests
@@ -112,6 +122,7 @@ async function takeLeases(
     const last = own.get(nameOf(row));
     const otherAt = last === undefined || last.epoch + 1n === epoch ? (last?.otherAt ?? -Infinity) : takenAt;
     own.set(nameOf(row), { epoch, otherAt });
+    if (run !== undefined) run.epoch = epoch;
     return {
       house,
       shard,
@@ -133,7 +144,7 @@ const nameOf = ({ house, shard }: { house: string; shard: number }): string => `
 interface TakenRow
   extends Circuit, Pick<Lease, "house" | "shard" | "epoch" | "isAfterExpiry" | "now" | "paused" | "bytesToday"> {}
 
-function takeFree(sql: Queryable, requests: readonly LeaseRequest[]) {
+function takeFree(sql: Queryable, requests: readonly LeaseRequest[], own: ReadonlyMap<string, OwnLease>) {
   // a locked row is being saved or changed: its next poll is soon enough, so nothing waits for the lock
   return sql<TakenRow[]>`
     with wanted as (
@@ -141,8 +152,10 @@ function takeFree(sql: Queryable, requests: readonly LeaseRequest[]) {
       from unnest(
         ${requests.map(({ house }) => house)}::text[],
         ${requests.map(({ shard }) => shard)}::integer[],
-        ${requests.map(({ timeoutMs }) => timeoutMs + LEASE_BEYOND_TIMEOUT_MS)}::float8[]
-      ) as w (house, shard, ms)
+        ${requests.map(({ timeoutMs }) => timeoutMs + LEASE_BEYOND_TIMEOUT_MS)}::float8[],
+        ${requests.map((request) => request.run?.epoch ?? own.get(nameOf(request))?.epoch ?? null)}::bigint[],
+        ${requests.map(({ run }) => run?.everyMs ?? 0)}::float8[]
+      ) as w (house, shard, ms, epoch, every_ms)
     ),
     free as materialized (
       select l.house_id, l.shard, l.lease_until, w.ms
@@ -154,6 +167,11 @@ function takeFree(sql: Queryable, requests: readonly LeaseRequest[]) {
         and not exists (select from queue_controls where queue = 'poll-house')
         and l.next_allowed_at <= clock_timestamp()
         and l.lease_until < clock_timestamp()
+        -- all runs of a shard are due at the same moments: if another one polls it, its poll is newer than half an interval
+        and (
+          l.lease_epoch is not distinct from w.epoch
+          or coalesce(l.last_poll_at, '-infinity') < clock_timestamp() - w.every_ms / 2 * interval '1 millisecond'
+        )
       for no key update of l skip locked
     )
     update poll_leases l
