@@ -19,7 +19,7 @@ comment on table auth.users is 'people: operators of the service and account hol
 comment on column auth.users.surface is
   'where this person signs in; row security hides operators from the role of the console, and holders'' secrets from that of ops';
 comment on column auth.users.sign_outs is
-  'how often all their sign-ins were ended: a sign-in during which it rises is refused';
+  'how often sign-ins of theirs were ended other than by signing out: a sign-in during which it rises is refused';
 alter table auth.users enable row level security;
 
 create table auth.sessions (
@@ -159,6 +159,7 @@ as $$
 declare
   ended integer;
 begin
+  -- first: from here on a sign-in that is being checked waits
   update auth.users set sign_outs = sign_outs + 1 where id = of_user and surface = 'console';
   delete from auth.verifications v
   using auth.users u

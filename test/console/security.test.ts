@@ -1,4 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { closeRows } from "../../src/accounts/holders/close-store.ts";
 import { forgetOrigins } from "../../src/accounts/holders/consent-store.ts";
@@ -15,6 +17,7 @@ import { announceTransfer } from "../../src/topups/bank/expected-store.ts";
 import { beginOrder } from "../../src/topups/binance-pay/begin.ts";
 import { forgetUsedCodes, totp } from "../ops/totp.ts";
 import type { CookieClient } from "../support/cookie-client.ts";
+import { eventually } from "../support/eventually.ts";
 import { listening } from "../support/listening.ts";
 import { lockWaits } from "../support/lock-waits.ts";
 import { linkTo, mailsTo, tokenOf } from "./mails.ts";
@@ -140,7 +143,52 @@ describe("[V7] sign-ins", () => {
   });
 });
 
+/** A holder who has turned on a second factor, with the first of their backup codes. */
+async function makeEnrolled(name: string) {
+  const holder = await world.makeHolder(`${name}@example.com`);
+  const { client } = await world.signIn(holder.email);
+  const page = await (await client.post(`${SECURITY}/two-factor/enable`, { password: PASSWORD })).text();
+  const secret = /secret: <code>([A-Z2-7]+)</.exec(page)![1]!;
+  expect((await client.post(`${SECURITY}/two-factor/verify`, { code: totp(secret) })).status).toBe(303);
+  return { ...holder, client, backupCode: /<li><code>([^<]+)</.exec(page)![1]! };
+}
+
 describe("[V6] a second factor", () => {
+  it("is not replaced by that of another person whose sign-in waits, if the session ends before the form arrives", async () => {
+    const [vera, thief] = [await makeEnrolled("vera"), await makeEnrolled("thief")];
+    const { client: waiting } = await world.signIn(thief.email);
+    const cookies = [...vera.client.cookies, ...waiting.cookies].map(([name, value]) => `${name}=${value}`);
+    await world.sql`
+      update auth.sessions set seen_at = clock_timestamp() - interval '6 minutes' where user_id = ${vera.userId}`;
+    const form = { password: PASSWORD, code: thief.backupCode, next: NEW, again: NEW };
+    const body = new URLSearchParams(form).toString();
+    const sending = request(`${world.url}${SECURITY}/password`, {
+      method: "POST",
+      headers: {
+        cookie: cookies.join("; "),
+        origin: world.url,
+        "sec-fetch-site": "same-origin",
+        "content-type": "application/x-www-form-urlencoded",
+        "content-length": body.length,
+      },
+    });
+    sending.flushHeaders();
+    await eventually(async () => {
+      const [row] = await world.sql<{ isUsed: boolean }[]>`
+        select bool_or(seen_at > clock_timestamp() - interval '1 minute') as "isUsed"
+        from auth.sessions
+        where user_id = ${vera.userId}`;
+      return row?.isUsed;
+    });
+    expect((await vera.client.post("/console/sign-out")).status).toBe(303);
+    const answered = once(sending, "response");
+    sending.end(body);
+    const [response] = (await answered) as [IncomingMessage];
+    response.resume();
+    expect(response.statusCode).toBe(422);
+    expect((await world.signIn(vera.email, NEW)).response.status).toBe(401);
+  });
+
   it("is enabled with a code, required at sign-ins and changes, kept by a reset, and disabled, each with a mail", async () => {
     const { email, accountId } = await world.makeHolder("zoe@example.com");
     const { client: zoe } = await world.signIn(email);

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { LOCAL_OPERATOR, makeLocalLink } from "../../src/accounts/operators/local-operator.ts";
 import { changeDisabled, endAllSessions, resetPassword } from "../../src/accounts/operators/manage.ts";
-import { SIGNED_OUT } from "../../src/accounts/identity/ask-session.ts";
+import { REVOKED, SIGNED_OUT } from "../../src/accounts/identity/ask-session.ts";
 import { hashPassword } from "../../src/accounts/identity/password.ts";
+import { endSession } from "../../src/accounts/identity/session-store.ts";
 import type { Transaction } from "../../src/db/client.ts";
 import { eventually } from "../support/eventually.ts";
 import { lockWaits } from "../support/lock-waits.ts";
@@ -27,7 +28,7 @@ async function audited(action: string, target: string): Promise<number> {
 const refusals = (email: string) =>
   world.sql`
     select reason from audit_log where action = 'session.refused' and target = ${`operator ${email}`} order by seq`;
-const STALE = { reason: "all sign-ins were ended meanwhile" };
+const STALE = { reason: REVOKED };
 
 const RESET_TO = "seven new grey kettles";
 
@@ -275,6 +276,20 @@ describe("[V7] a sign-in", () => {
     expect([late.response.status, await isIn(late.client)]).toEqual([401, false]);
     expect(await refusals("kay@example.com")).toEqual([STALE]);
     expect((await world.signIn("kay@example.com")).response.status).toBe(303);
+  });
+
+  it.for(["one", "all"])("that begins while %s sessions are being ended ends with them", async (which) => {
+    const email = `${which}-ended@example.com`;
+    const id = await world.makeOperator(email, "viewer");
+    const { id: sessionId } = await session(email);
+    const { late } = await world.sql.begin(async (tx) => {
+      if (which === "all") await endAllSessions(tx, { id });
+      else expect(await endSession(tx, id, sessionId, "ops")).toBe(true);
+      const signingIn = world.signIn(email);
+      await lockWaits(world.sql, 1);
+      return { late: signingIn };
+    });
+    expect([(await late).response.status, await isIn((await late).client)]).toEqual([401, false]);
   });
 
   it("ends with signing out, one by one, and all others together", async () => {
@@ -585,6 +600,7 @@ describe("the one-time link", () => {
       (tx) => endAllSessions(tx, { id }),
     );
     expect([response.status, await isIn(client)]).toEqual([401, false]);
+    expect(await refusals(LOCAL_OPERATOR)).toEqual([STALE]);
   });
 
   it("is printed again on request, a few times, and of two concurrent uses only one signs in", async () => {

@@ -2,18 +2,19 @@ import type { Sql } from "../../db/client.ts";
 import type { Identity, IdentityResponse, Requester } from "./identity.ts";
 import { countSignOuts } from "./session-store.ts";
 
-/** Why a sign-in is refused that `isRevoked`. */
-export const SIGNED_OUT = "your sign-ins were all ended meanwhile, as by a new password; sign in again";
+/** Why a sign-in that `isRevoked` is refused, for the person and for the audit log. */
+export const SIGNED_OUT = "your sign-ins were ended meanwhile, for instance by a new password; sign in again";
+export const REVOKED = "sign-ins of this person were ended meanwhile";
 
 /** A response with a session or a pending second step, or neither if it `isRevoked`. */
 export interface SessionResponse extends IdentityResponse {
-  /** Whether all sessions of the person were ended meanwhile, this one too: the response then has no cookies. */
+  /** Whether sessions of the person were ended meanwhile, this one too: the response then has no cookies. */
   isRevoked: boolean;
 }
 
 /**
- * Asks the library for a session of a person. Ends it if all their sessions were ended meanwhile, as by a new password: the
- * old one may have been checked for it, and only sessions that are stored by then are deleted.
+ * Asks the library for a session of a person. Ends it if sessions of theirs were ended meanwhile, for instance by a new
+ * password: the old one may have been checked for it, and only sessions that are stored by then are deleted.
  */
 export async function askSession(
   { sql, identity }: { sql: Sql; identity: Identity },
@@ -24,7 +25,8 @@ export async function askSession(
   const before = await countSignOuts(sql, by);
   const response = await ask();
   // waits for an end that is not committed yet; a later one sees the session
-  const isRevoked = response.status === 200 && (await countSignOuts(sql, by, { locks: true })) !== before;
+  const after = response.status === 200 ? await countSignOuts(sql, by, { locks: true }) : before;
+  const isRevoked = response.status === 200 && (after === null || after !== before);
   if (!isRevoked) return { ...response, isRevoked };
   const cookie = response.cookies.map((one) => one.split(";", 1)[0]).join("; ");
   await identity.ask("/sign-out", {}, { ...requester, cookie });

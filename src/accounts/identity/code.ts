@@ -1,16 +1,40 @@
 import type { Sql } from "../../db/client.ts";
 import { takeCode } from "./code-store.ts";
-import type { Requester, Identity, IdentityResponse } from "./identity.ts";
+import { type Identity, type IdentityResponse, type Requester, withoutChallenge, withoutSession } from "./identity.ts";
 
 export const WRONG_PASSWORD = "the password is not right";
 export const WRONG_CODE = "the code is not right, no longer, or was used already";
 
+interface CodeParts {
+  sql: Sql;
+  identity: Identity;
+}
+
 /**
- * Checks a person's code: six digits are an authenticator code, anything else a backup code. Each works once, so a code
- * that was observed cannot be reused.
+ * Checks the code of a person whose sign-in waits for it: six digits are an authenticator code, anything else a backup code.
+ * Each works once, so a code that was observed cannot be reused.
  */
 export async function askCode(
-  { sql, identity }: { sql: Sql; identity: Identity },
+  parts: CodeParts,
+  requester: Requester,
+  userId: string,
+  code: string,
+): Promise<IdentityResponse> {
+  return ask(parts, { ...requester, cookie: withoutSession(requester.cookie) }, userId, code);
+}
+
+/** Checks the code of a signed-in person like {@link askCode}; it is refused if their session has ended. */
+export async function askOwnCode(
+  parts: CodeParts,
+  requester: Requester,
+  userId: string,
+  code: string,
+): Promise<IdentityResponse> {
+  return ask(parts, { ...requester, cookie: withoutChallenge(requester.cookie) }, userId, code);
+}
+
+async function ask(
+  { sql, identity }: CodeParts,
   requester: Requester,
   userId: string,
   code: string,

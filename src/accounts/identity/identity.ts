@@ -97,9 +97,18 @@ export function needsCode({ status, body }: IdentityResponse): boolean {
 
 /** A Cookie header without the session: with it, the library checks the code for the signed-in person. */
 export function withoutSession(cookie: string): string {
+  return without(cookie, ".session_token=");
+}
+
+/** A Cookie header without a pending second step: if the session has ended, the library checks the code for that person. */
+export function withoutChallenge(cookie: string): string {
+  return without(cookie, ".two_factor=");
+}
+
+function without(cookie: string, name: string): string {
   return cookie
     .split(";")
-    .filter((one) => !one.includes(".session_token="))
+    .filter((one) => !one.includes(name))
     .join(";");
 }
 

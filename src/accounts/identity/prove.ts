@@ -1,6 +1,6 @@
 import type { Sql } from "../../db/client.ts";
 import type { Buckets } from "../../limits/buckets.ts";
-import { askCode, WRONG_CODE, WRONG_PASSWORD } from "./code.ts";
+import { askOwnCode, WRONG_CODE, WRONG_PASSWORD } from "./code.ts";
 import { noteWrongCode } from "./guessed-code.ts";
 import type { Requester, Identity } from "./identity.ts";
 import { findPasswordHash } from "../operators/operator-store.ts";
@@ -30,7 +30,7 @@ export async function prove(
     return { ok: false, problem: WRONG_PASSWORD, waitSeconds: 0 };
   }
   if (!person.hasTwoFactor) return { ok: true };
-  const { status } = await askCode(parts, given.requester, person.userId, given.code);
+  const { status } = await askOwnCode(parts, given.requester, person.userId, given.code);
   if (status === 200) return { ok: true };
   await noteFailure(buckets, attempt);
   if (given.code !== "") await noteWrongCode(parts, person);

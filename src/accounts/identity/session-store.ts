@@ -109,6 +109,7 @@ export async function endSession(
   sessionId: string,
   surface: IdentitySurface,
 ): Promise<boolean> {
+  await countSignOut(tx, userId);
   const gone = await tx`
     delete from auth.sessions
     where id = ${sessionId} and user_id = ${userId} and surface = ${surface}
@@ -125,10 +126,7 @@ export async function endSessions(
   userId: string,
   { except = null, surface = null }: { except?: string | null; surface?: IdentitySurface | null } = {},
 ): Promise<number> {
-  await tx`
-    update auth.users
-    set sign_outs = sign_outs + 1
-    where id = ${userId}`;
+  await countSignOut(tx, userId);
   await tx`
     delete from auth.verifications
     where value = ${userId} and starts_with(identifier, '2fa-')`;
@@ -141,8 +139,16 @@ export async function endSessions(
   return gone.length;
 }
 
+/** To be called before sessions are deleted: from then on `askSession` waits for the end of the transaction. */
+async function countSignOut(tx: Transaction, userId: string): Promise<void> {
+  await tx`
+    update auth.users
+    set sign_outs = sign_outs + 1
+    where id = ${userId}`;
+}
+
 /**
- * How often all sign-ins of a person were ended; null if there is no such person. With `locks` it waits for a change that
+ * How often sign-ins of a person were ended other than by signing out; null if there is no such person. With `locks` it waits for a change that
  * is not committed yet.
  */
 export async function countSignOuts(

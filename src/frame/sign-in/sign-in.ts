@@ -1,10 +1,10 @@
 import type { Express, Request } from "express";
 import { z } from "zod";
-import { askSession, SIGNED_OUT } from "../../accounts/identity/ask-session.ts";
+import { askSession, REVOKED, SIGNED_OUT } from "../../accounts/identity/ask-session.ts";
 import { askCode, WRONG_CODE } from "../../accounts/identity/code.ts";
 import { findEmail } from "../../accounts/identity/code-store.ts";
 import { noteWrongCode } from "../../accounts/identity/guessed-code.ts";
-import { type IdentityResponse, needsCode, withoutSession } from "../../accounts/identity/identity.ts";
+import { type IdentityResponse, needsCode } from "../../accounts/identity/identity.ts";
 import { mailNewDevice } from "../../accounts/identity/new-device.ts";
 import { noteFailure, takeTry, tooMany } from "../../accounts/identity/tries.ts";
 import { reasonOf } from "../../errors.ts";
@@ -133,8 +133,7 @@ function codePage(context: Context, showSignIn: ShowSignIn): PublicForm {
     async take(request, reply) {
       const { code, to } = await formOf(request, codeForm);
       const requester = requesterOf(request);
-      const challenged = { ...requester, cookie: withoutSession(requester.cookie) };
-      const id = await identity.findChallenged(challenged.cookie);
+      const id = await identity.findChallenged(requester.cookie);
       const email = id === null ? null : await findEmail(sql, id);
       const device = email === null ? null : devices.find(requester.cookie, email);
       const attempt = { what: surface, isCode: true, address: requester.address, who: id ?? requester.address, device };
@@ -145,8 +144,8 @@ function codePage(context: Context, showSignIn: ShowSignIn): PublicForm {
       }
       if (id === null || email === null)
         return show(request, reply, { problem: "No sign-in is waiting for a code. Start over.", to }, 401);
-      const ask = async () => passed(await askCode(parts, challenged, id, code));
-      const response = await askSession(parts, { userId: id }, challenged, ask);
+      const ask = async () => passed(await askCode(parts, requester, id, code));
+      const response = await askSession(parts, { userId: id }, requester, ask);
       passCookies(reply, response.cookies);
       if (response.isRevoked) {
         await noteRevoked(context, request, reply, { id });
@@ -164,15 +163,15 @@ function codePage(context: Context, showSignIn: ShowSignIn): PublicForm {
   };
 }
 
-/** Records a sign-in that ended with all others of its person. It counts as no failure: what was sent was right. */
+/** Records a sign-in that `isRevoked`. It counts as no failure: what was sent was right. */
 async function noteRevoked(
   { parts, base, record }: Context,
   request: Request,
   reply: PageReply,
   who: SignInEvent["who"],
 ): Promise<void> {
-  parts.log.warn({ request_id: reply.locals.requestId }, `a sign-in at ${base} ended: all of its person were ended`);
-  await record(request, reply, { action: "session.refused", who, reason: "all sign-ins were ended meanwhile" });
+  parts.log.warn({ request_id: reply.locals.requestId }, `a sign-in at ${base} was refused: ${REVOKED}`);
+  await record(request, reply, { action: "session.refused", who, reason: REVOKED });
 }
 
 /** Logs each sign-in, so that the use of a stolen password leaves a trace, and mails its holder if the browser is new. */

@@ -1,7 +1,7 @@
 import QRCode from "qrcode";
 import { z } from "zod";
 import { askSession, SIGNED_OUT } from "../../accounts/identity/ask-session.ts";
-import { askCode, WRONG_CODE, WRONG_PASSWORD } from "../../accounts/identity/code.ts";
+import { askOwnCode, WRONG_CODE, WRONG_PASSWORD } from "../../accounts/identity/code.ts";
 import { dropTwoFactor } from "../../accounts/identity/code-store.ts";
 import type { Identity } from "../../accounts/identity/identity.ts";
 import type { Sql } from "../../db/client.ts";
@@ -88,7 +88,7 @@ function addEnrollment(addForm: AddAccountForm, parts: TwoFactorParts): void {
     if (!(await mayTry())) return;
     const requester = requesterOf(request);
     const ask = async () => {
-      const checked = await askCode(parts, requester, own.userId, form.code);
+      const checked = await askOwnCode(parts, requester, own.userId, form.code);
       if (checked.status === 200) await parts.note(reply, "on"); // now: `askSession` may fail after it
       return checked;
     };

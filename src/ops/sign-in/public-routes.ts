@@ -1,6 +1,6 @@
 import type { Express, Request } from "express";
 import { z } from "zod";
-import { askSession } from "../../accounts/identity/ask-session.ts";
+import { askSession, REVOKED, SIGNED_OUT } from "../../accounts/identity/ask-session.ts";
 import { LOCAL_OPERATOR } from "../../accounts/operators/local-operator.ts";
 import { findOperator } from "../../accounts/operators/operator-store.ts";
 import { takeTry, tooMany } from "../../accounts/identity/tries.ts";
@@ -46,9 +46,14 @@ export function addPublicRoutes(
     const ask = () => identity.ask("/sign-in/link", { token }, requester);
     const signIn = await askSession(parts, { email: LOCAL_OPERATOR }, requester, ask);
     if (signIn.status >= 500) throw new Error(`better-auth returned ${signIn.status} for a sign-in link`);
-    if (signIn.status !== 200 || signIn.isRevoked) {
+    if (signIn.status !== 200) {
       const problem = "This link was used already, or has expired.";
       return showSignIn(request, reply, { problem, to: "" }, 401);
+    }
+    if (signIn.isRevoked) {
+      const event = { action: "session.refused", who: { email: LOCAL_OPERATOR }, reason: REVOKED } as const;
+      await recordEvent(sql, request, reply, event);
+      return showSignIn(request, reply, { problem: SIGNED_OUT, to: "" }, 401);
     }
     passCookies(reply, signIn.cookies);
     const reason = "with the link that was printed at the start";
