@@ -2,7 +2,7 @@ import { z } from "zod";
 import { adapterOf } from "../src/houses/adapters/index.ts";
 import { requestTables } from "../src/houses/polling/request-tables.ts";
 import { takeRequest } from "../src/houses/polling/budget-store.ts";
-import { holdHouse, type PollRun, releaseLease } from "../src/houses/polling/lease-store.ts";
+import { holdHouse, releaseLease } from "../src/houses/polling/lease-store.ts";
 import { paceSchema, pollAt, pollsOf, timeOf, type Pace } from "../src/houses/polling/pace.ts";
 import { listMissingRuns } from "../src/houses/polling/polling-store.ts";
 import { listPollSchedules, loadHouse } from "../src/houses/store.ts";
@@ -31,6 +31,14 @@ const payloadSchema = z.object({
 });
 type Payload = z.infer<typeof payloadSchema>;
 
+/** A poll that is due. */
+interface DuePoll {
+  /** When it is due by the pace of its run; null for a single poll. */
+  dueAt: Date | null;
+  /** Whether it is the last one that this process makes for now. */
+  isLast: () => boolean;
+}
+
 /**
  * Polls one house and processes its responses: one pass per table, from the response to its rounds, scores and the next
  * forecasts, all in one transaction with the unchanged payload.
@@ -52,10 +60,10 @@ const pollHouse = job({
 
   async run(payload, context): Promise<Counts> {
     const { room } = context.passes;
-    const run = payload.pace && { everyMs: payload.pace.everyMs, epoch: null };
-    const once = async (isLast: () => boolean) =>
-      (await room.enter(payload.house, (budget) => poll(payload, context, { budget, run, isLast }))) ?? { full: 1 };
-    return payload.pace === undefined ? once(() => true) : pollAtPace(payload, payload.pace, context, once);
+    const once = async (due: DuePoll) =>
+      (await room.enter(payload.house, (budget) => poll(payload, context, { ...due, budget }))) ?? { full: 1 };
+    if (payload.pace !== undefined) return pollAtPace(payload, payload.pace, context, once);
+    return once({ dueAt: null, isLast: () => true });
   },
 });
 export default pollHouse;
@@ -69,7 +77,7 @@ async function pollAtPace(
   payload: Payload,
   pace: Pace,
   { log, signal, ending, enqueue }: JobContext,
-  once: (isLast: () => boolean) => Promise<Counts>,
+  once: (due: DuePoll) => Promise<Counts>,
 ): Promise<Counts> {
   const sum: Counts = {};
   let failure: unknown;
@@ -85,7 +93,7 @@ async function pollAtPace(
     }
     const isLast = () => ending.aborted || Math.max(at, pollAt(pace, now())) >= end - 1;
     try {
-      addTo(sum, await once(isLast));
+      addTo(sum, await once({ dueAt: new Date(timeOf(pace, at)), isLast }));
       succeeded += 1;
     } catch (error) {
       if (signal.aborted || error instanceof PermanentError) throw error;
@@ -105,13 +113,13 @@ function addTo(sum: Counts, counts: Counts): void {
 async function poll(
   { house: id, shard }: { house: string; shard: number },
   { sql, passes, http, settings, variables, log, signal, follow, enqueue, published }: JobContext,
-  { budget, run, isLast }: { budget: PollBudget; run: PollRun | undefined; isLast: () => boolean },
+  { budget, dueAt, isLast }: DuePoll & { budget: PollBudget },
 ): Promise<Counts> {
   const house = await loadHouse(passes.pipeline, variables, id);
   if (house === null) return { skipped: 1 };
   const byPage = house.settings.tables.some((table) => adapterOf(table).rounds === "page");
   const timeoutMs = house.settings.timeout_ms;
-  const lease = await passes.takeLease({ house: id, shard, updatedAt: house.updatedAt, timeoutMs, byPage, run });
+  const lease = await passes.takeLease({ house: id, shard, updatedAt: house.updatedAt, timeoutMs, byPage, dueAt });
   if (lease === null) return { skipped: 1 };
   const elapsedMs = () => performance.now() - lease.takenAt;
   const perMinute = house.settings.requests_per_minute;

@@ -88,6 +88,7 @@ create table poll_leases (
   opened_times integer not null default 0,
   throttled_in_row integer not null default 0,
   last_poll_at timestamptz,
+  last_due_at timestamptz,
   last_ok_at timestamptz,
   last_status integer,
   last_error text
@@ -100,6 +101,8 @@ create table poll_leases (
 comment on table poll_leases is
   'which worker may poll a house: a lease by database time with a fencing epoch, and the circuit that all workers share';
 comment on column poll_leases.bytes_today is 'bytes of the responses that were stored on the UTC day bytes_on';
+comment on column poll_leases.last_due_at is
+  'when the last poll of a run was due: another run whose poll is due at the same time leaves it out';
 comment on column poll_leases.recent is 'the last 20 polls, newest last, 1 = successful';
 
 -- Its own row, since every request updates it.

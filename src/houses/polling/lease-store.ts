@@ -12,6 +12,8 @@ export interface Lease {
   shard: number;
   /** Fencing token: it grows with each lease, and saves by an older holder are refused. */
   epoch: bigint;
+  /** When the poll was due; null for a single poll. */
+  dueAt: Date | null;
   /** The previous lease expired: its holder died or hung, perhaps because of a payload. */
   isAfterExpiry: boolean;
   /** Database time of the lease, as PostgreSQL writes it, to the microsecond. */
@@ -65,16 +67,12 @@ interface LeaseRequest {
   updatedAt: string;
   timeoutMs: number;
   byPage?: boolean;
-  /** The run that polls; none for a single poll. */
-  run?: PollRun | undefined;
+  /** When the poll is due by the pace of its run; null for a single poll. */
+  dueAt: Date | null;
 }
 
-/** A run of polls at a pace. */
-export interface PollRun {
-  everyMs: number;
-  /** Of its last lease, which sets it; null before the first. */
-  epoch: bigint | null;
-}
+/** A poll that was due this much later than this one was made by a process whose clock was wrong. */
+const WRONG_CLOCK_SECONDS = 10;
 
 /** Leases that one transaction takes. */
 const LEASES_AT_ONCE = 100;
@@ -84,9 +82,9 @@ const OTHER_MS = 60_000;
 
 /**
  * Takes the lease of a house's shard by the database's clock. Null if it must not be polled now: another worker polls it, the
- * house asked to wait, its circuit is open, it is paused or disabled, or another run just polled it (that of a killed worker
- * was taken over next to the run that was due). An open circuit whose wait is over becomes half open: this poll is its probe.
- * It has no tables if the settings of the house were updated meanwhile.
+ * house asked to wait, its circuit is open, it is paused or disabled, or another run made the poll that is due (two processes
+ * may have a run of a house, as after one was killed). An open circuit whose wait is over becomes half open: this poll is its
+ * probe. It has no tables if the settings of the house were updated meanwhile.
  */
 export type TakeLease = (request: LeaseRequest) => Promise<Lease | null>;
 
@@ -108,13 +106,13 @@ async function takeLeases(
   own: Map<string, OwnLease>,
 ): Promise<(Lease | null)[]> {
   const [taken, listed] = await pipeline.transact([
-    takeFree(pipeline, requests, own),
+    takeFree(pipeline, requests),
     listLeasedTables(pipeline, requests),
   ] as const);
   const takenAt = performance.now();
   const rows = new Map(taken.map((row) => [nameOf(row), row]));
   const tables = Map.groupBy(listed, nameOf);
-  return requests.map(({ house, shard, run }) => {
+  return requests.map(({ house, shard, dueAt }) => {
     const row = rows.get(nameOf({ house, shard }));
     if (row === undefined) return null;
     rows.delete(nameOf(row)); // for the first of equal requests
@@ -122,11 +120,11 @@ async function takeLeases(
     const last = own.get(nameOf(row));
     const otherAt = last === undefined || last.epoch + 1n === epoch ? (last?.otherAt ?? -Infinity) : takenAt;
     own.set(nameOf(row), { epoch, otherAt });
-    if (run !== undefined) run.epoch = epoch;
     return {
       house,
       shard,
       epoch,
+      dueAt,
       isAfterExpiry,
       now,
       takenAt,
@@ -144,7 +142,7 @@ const nameOf = ({ house, shard }: { house: string; shard: number }): string => `
 interface TakenRow
   extends Circuit, Pick<Lease, "house" | "shard" | "epoch" | "isAfterExpiry" | "now" | "paused" | "bytesToday"> {}
 
-function takeFree(sql: Queryable, requests: readonly LeaseRequest[], own: ReadonlyMap<string, OwnLease>) {
+function takeFree(sql: Queryable, requests: readonly LeaseRequest[]) {
   // a locked row is being saved or changed: its next poll is soon enough, so nothing waits for the lock
   return sql<TakenRow[]>`
     with wanted as (
@@ -153,9 +151,8 @@ function takeFree(sql: Queryable, requests: readonly LeaseRequest[], own: Readon
         ${requests.map(({ house }) => house)}::text[],
         ${requests.map(({ shard }) => shard)}::integer[],
         ${requests.map(({ timeoutMs }) => timeoutMs + LEASE_BEYOND_TIMEOUT_MS)}::float8[],
-        ${requests.map((request) => request.run?.epoch ?? own.get(nameOf(request))?.epoch ?? null)}::bigint[],
-        ${requests.map(({ run }) => run?.everyMs ?? 0)}::float8[]
-      ) as w (house, shard, ms, epoch, every_ms)
+        ${requests.map(({ dueAt }) => dueAt?.toISOString() ?? null)}::text[]::timestamptz[]
+      ) as w (house, shard, ms, due_at)
     ),
     free as materialized (
       select l.house_id, l.shard, l.lease_until, w.ms
@@ -167,11 +164,9 @@ function takeFree(sql: Queryable, requests: readonly LeaseRequest[], own: Readon
         and not exists (select from queue_controls where queue = 'poll-house')
         and l.next_allowed_at <= clock_timestamp()
         and l.lease_until < clock_timestamp()
-        -- all runs of a shard are due at the same moments: if another one polls it, its poll is newer than half an interval
         and (
-          l.lease_epoch is not distinct from w.epoch
-          or coalesce(l.last_poll_at, '-infinity') < clock_timestamp() - w.every_ms / 2 * interval '1 millisecond'
-        )
+          w.due_at between l.last_due_at - ${WRONG_CLOCK_SECONDS} * interval '1 second' and l.last_due_at
+        ) is not true
       for no key update of l skip locked
     )
     update poll_leases l

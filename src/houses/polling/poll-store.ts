@@ -137,29 +137,13 @@ function saveFailures(sql: Queryable, failed: readonly Failure[]): Statement {
 
 /** Releases leases whose rows are locked. */
 function endLeases(sql: Queryable, polls: readonly EndedPoll[]): Statement {
-  const rows = polls.map(({ lease, summary, storedBytes, next }) => ({
-    house_id: lease.house,
-    shard: lease.shard,
-    asked_at: lease.now,
-    has_asked: next !== null,
-    state: next?.circuit.state ?? lease.circuit.state,
-    failures_in_row: next?.circuit.failuresInRow ?? 0,
-    recent: next?.circuit.recent ?? "",
-    opened_times: next?.circuit.openedTimes ?? 0,
-    throttled_in_row: next?.circuit.throttledInRow ?? 0,
-    wait_ms: next?.waitMs ?? 0,
-    is_good: summary.outcome.kind === "good",
-    status: summary.status,
-    bytes: storedBytes,
-    error: summary.error === null ? null : cut(summary.error, LONGEST_REASON),
-  }));
   return sql`
     with ended as (
       select *
-      from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as e (
-        house_id text, shard integer, asked_at timestamptz, has_asked boolean, state text, failures_in_row integer,
-        recent text, opened_times integer, throttled_in_row integer, wait_ms float8, is_good boolean, status integer,
-        bytes bigint, error text
+      from jsonb_to_recordset(${JSON.stringify(polls.map(endOf))}::text::jsonb) as e (
+        house_id text, shard integer, asked_at timestamptz, due_at timestamptz, has_asked boolean, state text,
+        failures_in_row integer, recent text, opened_times integer, throttled_in_row integer, wait_ms float8,
+        is_good boolean, status integer, bytes bigint, error text
       )
     ),
     left_alone as (
@@ -187,6 +171,7 @@ function endLeases(sql: Queryable, polls: readonly EndedPoll[]): Statement {
       bytes_on = (e.asked_at at time zone 'UTC')::date,
       bytes_today = e.bytes + case when l.bytes_on = (e.asked_at at time zone 'UTC')::date then l.bytes_today else 0 end,
       last_poll_at = e.asked_at,
+      last_due_at = coalesce(e.due_at, l.last_due_at),
       last_ok_at = case when e.is_good then e.asked_at else l.last_ok_at end,
       last_status = e.status,
       last_error = coalesce(e.error, l.last_error),
@@ -195,4 +180,25 @@ function endLeases(sql: Queryable, polls: readonly EndedPoll[]): Statement {
     where l.house_id = e.house_id
       and l.shard = e.shard
       and e.has_asked`;
+}
+
+/** The columns of the lease of a poll after it. */
+function endOf({ lease, summary, storedBytes, next }: EndedPoll) {
+  return {
+    house_id: lease.house,
+    shard: lease.shard,
+    asked_at: lease.now,
+    due_at: lease.dueAt,
+    has_asked: next !== null,
+    state: next?.circuit.state ?? lease.circuit.state,
+    failures_in_row: next?.circuit.failuresInRow ?? 0,
+    recent: next?.circuit.recent ?? "",
+    opened_times: next?.circuit.openedTimes ?? 0,
+    throttled_in_row: next?.circuit.throttledInRow ?? 0,
+    wait_ms: next?.waitMs ?? 0,
+    is_good: summary.outcome.kind === "good",
+    status: summary.status,
+    bytes: storedBytes,
+    error: summary.error === null ? null : cut(summary.error, LONGEST_REASON),
+  };
 }

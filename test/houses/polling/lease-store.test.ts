@@ -1,6 +1,6 @@
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { applyHouses } from "../../../src/houses-file/apply-store.ts";
-import { createLeaseTaker, type PollRun } from "../../../src/houses/polling/lease-store.ts";
+import { createLeaseTaker } from "../../../src/houses/polling/lease-store.ts";
 import { openTestDatabase } from "../../support/database.ts";
 import { forgetHouses, houseEntry } from "../../support/houses.ts";
 
@@ -10,62 +10,30 @@ beforeEach(async () => {
   await applyHouses(sql, [houseEntry()]);
 });
 
-/** A process with a run of polls of the house, one a minute; `single` polls belong to no run. */
-function startRun() {
-  const take = createLeaseTaker(pipeline);
-  const run: PollRun = { everyMs: 60_000, epoch: null };
-  const ask = async (own: PollRun | undefined) => {
-    const [house] = await sql<{ updatedAt: string }[]>`select updated_at::text as "updatedAt" from houses`;
-    const request = { house: "alpha", shard: 0, updatedAt: house?.updatedAt ?? "", timeoutMs: 1_000 };
-    return (await take({ ...request, run: own })) !== null;
-  };
-  return { poll: () => ask(run), single: () => ask(undefined), again: () => ask({ ...run, epoch: null }) };
+const DUE = Date.UTC(2026, 10, 28, 12);
+
+/** Whether a process gets the lease for a poll that is due so many seconds after noon; null for a single poll. */
+async function mayPoll(seconds: number | null): Promise<boolean> {
+  const [house] = await sql<{ updatedAt: string }[]>`select updated_at::text as "updatedAt" from houses`;
+  const dueAt = seconds === null ? null : new Date(DUE + seconds * 1_000);
+  const request = { house: "alpha", shard: 0, updatedAt: house?.updatedAt ?? "", timeoutMs: 1_000, dueAt };
+  const lease = await createLeaseTaker(pipeline)(request);
+  await sql`update poll_leases set lease_until = '-infinity'`;
+  return lease !== null;
 }
 
-/** The last poll was saved so many seconds ago. */
-async function saved(secondsAgo: number): Promise<void> {
-  await sql`
-    update poll_leases
-    set lease_until = '-infinity', last_poll_at = clock_timestamp() - ${secondsAgo} * interval '1 second'`;
-}
-
-describe("of two runs that poll the same house at the same moments", () => {
-  test("the one that is later in a moment is refused, until the other ends", async () => {
-    const [ours, theirs] = [startRun(), startRun()];
-    expect(await ours.poll()).toBe(true);
-    await saved(0);
-    expect(await theirs.poll(), "the same moment").toBe(false);
-    await saved(0);
-    expect(await ours.poll(), "its own last poll was late").toBe(true);
-    await saved(60);
-    expect(await theirs.poll(), "the next moment").toBe(true);
-    await saved(0);
-    expect(await ours.poll()).toBe(false);
-    await saved(60);
-    expect(await ours.poll(), "the other one has ended").toBe(true);
-  });
-
-  test("a run that follows another one of the same process begins at once", async () => {
-    const ours = startRun();
-    expect(await ours.poll()).toBe(true);
-    await saved(0);
-    expect(await ours.again()).toBe(true);
-    await saved(0);
-    expect(await ours.poll(), "the first one was repeated").toBe(false);
-  });
-
-  test("a single poll is not one of them", async () => {
-    const [ours, theirs] = [startRun(), startRun()];
-    expect(await ours.poll()).toBe(true);
-    await saved(0);
-    expect(await theirs.single()).toBe(true);
-  });
+test.for<[number | null, boolean]>([
+  [0, false],
+  [-2, false],
+  [0.001, true],
+  [-11, true],
+  [null, true],
+])("a poll due %s s after the newest that was saved gets a lease: %s", async ([seconds, expected]) => {
+  await sql`update poll_leases set last_due_at = ${new Date(DUE)}`;
+  expect(await mayPoll(seconds)).toBe(expected);
 });
 
-test("ended leases cost a run no poll", async () => {
-  const ours = startRun();
-  expect(await ours.poll()).toBe(true);
-  await saved(60);
-  await sql`update poll_leases set lease_epoch = lease_epoch + 1`;
-  expect(await ours.poll()).toBe(true);
+test("a poll that was not saved is made by another process", async () => {
+  expect(await mayPoll(0)).toBe(true);
+  expect(await mayPoll(0)).toBe(true);
 });

@@ -56,6 +56,7 @@ function world(tables: number): { house: House; lease: Lease; open: ServerRespon
     open,
     house: { id: "alpha", settings, baseUrl: server.url, hide: (text) => text },
     lease: {
+      dueAt: null,
       house: "alpha",
       shard: 0,
       epoch: 1n,
