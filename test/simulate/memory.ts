@@ -39,6 +39,12 @@ export function growthOf(samples: readonly Sample[]): Growth[] {
   });
 }
 
+/** Whether memory that is in use from `atMs` on, for `heldMs`, is measured in a time of `lastsMs`. */
+export function isMeasured(atMs: number, heldMs: number, lastsMs: number): boolean {
+  const touches = (from: number, to: number) => atMs < to * lastsMs && atMs + heldMs > from * lastsMs;
+  return touches(WARM, WARM + PART) || touches(1 - PART, 1);
+}
+
 /** The first process that leaks; undefined if none does. */
 export function findLeak(growths: readonly Growth[]): Growth | undefined {
   return growths.find(({ beforeMb, afterMb }) => afterMb > beforeMb * MAX_GROWTH);

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Sql } from "../../src/db/client.ts";
 import { InvariantViolation } from "./invariant-violation.ts";
-import { DISK_FAULTS, STOPPING_FAULTS, type Fault, type FaultKind } from "./faults.ts";
+import { DISK_FAULTS, HELD_MS, STOPPING_FAULTS, type Fault, type FaultKind } from "./faults.ts";
 import { checkInvariants } from "./invariants.ts";
 import { injectFault, type FaultTargets } from "./inject-fault.ts";
-import type { Sample } from "./memory.ts";
+import { isMeasured, type Sample } from "./memory.ts";
 import type { ManagedProcess } from "./processes.ts";
 import { faultsOfHouse, type Truth } from "./truth.ts";
 
@@ -39,12 +39,18 @@ export async function runFaults(run: FaultRun): Promise<FaultRunResults> {
     if (fault === null) break;
     const { kind } = fault;
     if (DISK_FAULTS.includes(kind) && !canFill) continue;
-    if (STOPPING_FAULTS.includes(kind) && run.keptAlive.size > 0) continue;
+    if (run.keptAlive.size > 0 && isLeftOut(fault, truth.endMs - truth.startMs)) continue;
     note(kind);
     await injectFault(fault, run);
     if (!API_FAULTS.includes(kind)) await waitForRounds(kind, run, results);
   }
   return results;
+}
+
+/** Whether a soak leaves a fault out: it would stop the measured processes, or take memory while theirs is measured. */
+function isLeftOut({ kind, atMs }: Fault, lastsMs: number): boolean {
+  const heldMs = HELD_MS[kind];
+  return STOPPING_FAULTS.includes(kind) || (heldMs !== undefined && isMeasured(atMs, heldMs, lastsMs));
 }
 
 async function waitForRounds(

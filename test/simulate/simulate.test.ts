@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { InvariantViolation } from "./invariant-violation.ts";
 import { checkResponse, readRefusal } from "./check-responses.ts";
 import { drawFaults, FAULTS } from "./faults.ts";
-import { findLeak, growthOf } from "./memory.ts";
+import { findLeak, growthOf, isMeasured } from "./memory.ts";
 import { PLANTED } from "./planted.ts";
 import {
   drawHouseFaults,
@@ -137,6 +137,12 @@ describe("memory", () => {
 
   it("leaks if it grows by more than 30 %", () => {
     expect(findLeak(growthOf(samples((part) => 200e6 * (1 + part))))?.name).toBe("api-0");
+  });
+
+  it("measures no memory that is held for ten minutes in the middle of an hour", () => {
+    const minutes = [0, 11, 12, 44, 45, 59];
+    const measured = minutes.filter((minute) => isMeasured(minute * 60_000, 600_000, 3_600_000));
+    expect(measured).toEqual([0, 11, 45, 59]);
   });
 });
 
