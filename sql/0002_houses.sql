@@ -102,7 +102,7 @@ comment on table poll_leases is
   'which worker may poll a house: a lease by database time with a fencing epoch, and the circuit that all workers share';
 comment on column poll_leases.bytes_today is 'bytes of the responses that were stored on the UTC day bytes_on';
 comment on column poll_leases.last_due_at is
-  'when the last poll of a run was due: another run whose poll is due at the same time leaves it out';
+  'when the last poll of a run was due: polls of other runs that were due then or up to two seconds earlier are refused';
 comment on column poll_leases.recent is 'the last 20 polls, newest last, 1 = successful';
 
 -- Its own row, since every request updates it.

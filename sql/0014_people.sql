@@ -11,15 +11,15 @@ create table auth.users (
   created_at timestamptz not null default clock_timestamp(),
   updated_at timestamptz not null default clock_timestamp(),
   two_factor_enabled boolean default false,
-  sign_outs integer not null default 0,
+  revocations integer not null default 0,
   surface text not null constraint person_is_of_a_surface check (surface in ('ops', 'console')),
   constraint person_keeps_their_surface unique (id, surface)
 );
 comment on table auth.users is 'people: operators of the service and account holders, never both under one address';
 comment on column auth.users.surface is
   'where this person signs in; row security hides operators from the role of the console, and holders'' secrets from that of ops';
-comment on column auth.users.sign_outs is
-  'how often sign-ins of theirs were ended other than by signing out: a sign-in during which it rises is refused';
+comment on column auth.users.revocations is
+  'how often sessions of theirs were ended from elsewhere: a sign-in during which it rises is refused';
 alter table auth.users enable row level security;
 
 create table auth.sessions (
@@ -160,7 +160,7 @@ declare
   ended integer;
 begin
   -- first: from here on a sign-in that is being checked waits
-  update auth.users set sign_outs = sign_outs + 1 where id = of_user and surface = 'console';
+  update auth.users set revocations = revocations + 1 where id = of_user and surface = 'console';
   delete from auth.verifications v
   using auth.users u
   where u.id = of_user and u.surface = 'console' and v.value = u.id and starts_with(v.identifier, '2fa-');

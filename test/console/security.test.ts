@@ -1,11 +1,13 @@
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
+import { text as readText } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { closeRows } from "../../src/accounts/holders/close-store.ts";
 import { forgetOrigins } from "../../src/accounts/holders/consent-store.ts";
 import { removeHolderTwoFactor } from "../../src/accounts/holders/holder-two-factor.ts";
 import { lockPerson } from "../../src/accounts/holders/person-store.ts";
+import { WRONG_CODE } from "../../src/accounts/identity/code.ts";
 import { hashPassword } from "../../src/accounts/identity/password.ts";
 import { endHolderSessions } from "../../src/accounts/identity/session-store.ts";
 import { insertOperator, savePassword } from "../../src/accounts/operators/operator-store.ts";
@@ -184,8 +186,7 @@ describe("[V6] a second factor", () => {
     const answered = once(sending, "response");
     sending.end(body);
     const [response] = (await answered) as [IncomingMessage];
-    response.resume();
-    expect(response.statusCode).toBe(422);
+    expect([response.statusCode, await readText(response)]).toEqual([422, expect.stringContaining(WRONG_CODE)]);
     expect((await world.signIn(vera.email, NEW)).response.status).toBe(401);
   });
 

@@ -286,10 +286,12 @@ describe("a run of polls", () => {
         return takeLease(request);
       },
     };
-    const { counts } = await poll({ pace, ending: after.signal });
-    before.abort();
-    await other;
-    expect(counts).toEqual({ skipped: 3 });
+    try {
+      expect((await poll({ pace, ending: after.signal })).counts).toEqual({ skipped: 3 });
+    } finally {
+      before.abort();
+      await other;
+    }
   });
 
   test("leaves out none because of a single poll", async () => {

@@ -345,7 +345,7 @@ describe("[V6] the reset of a password", () => {
         ? () => thief.post("/ops/sign-in/code", { code })
         : () => thief.post("/ops/me/two-factor/disable", { password: PASSWORD, code });
       const ended = await resetDuring(id, sent);
-      expect(ended.status).toBe(isPending ? 401 : 303);
+      expect(ended.status).toBe(isPending ? 401 : 409);
       expect([await isIn(thief), await sessionsOf(id)]).toEqual([false, []]);
       expect(await refusals(email)).toEqual(isPending ? [STALE] : []);
       if (isPending) expect(await ended.text()).toContain('name="password"'); // no code is awaited any more

@@ -38,7 +38,7 @@ export const DISK_FAULTS: readonly FaultKind[] = ["fill disk of servers", "fill 
 /** Faults that stop every process, also those that a soak keeps alive. */
 export const STOPPING_FAULTS: readonly FaultKind[] = ["restore backup"];
 
-/** Memory that a fault leaves in use, and for how long: workers hold the states of 7,000 tables for ten minutes. */
+/** How long memory of a fault stays in use: workers drop the states of 7,000 tables after ten minutes, and then collect. */
 export const HELD_MS: Partial<Record<FaultKind, number>> = { "add hanging house": 660_000 };
 
 /** A fault; `atMs` counts from the start of the day. */

@@ -39,7 +39,7 @@ export async function runFaults(run: FaultRun): Promise<FaultRunResults> {
     if (fault === null) break;
     const { kind } = fault;
     if (DISK_FAULTS.includes(kind) && !canFill) continue;
-    if (run.keptAlive.size > 0 && isLeftOut(fault, truth.endMs - truth.startMs)) continue;
+    if (run.keptAlive.size > 0 && isLeftOut(kind, truth)) continue;
     note(kind);
     await injectFault(fault, run);
     if (!API_FAULTS.includes(kind)) await waitForRounds(kind, run, results);
@@ -48,9 +48,10 @@ export async function runFaults(run: FaultRun): Promise<FaultRunResults> {
 }
 
 /** Whether a soak leaves a fault out: it would stop the measured processes, or take memory while theirs is measured. */
-function isLeftOut({ kind, atMs }: Fault, lastsMs: number): boolean {
+function isLeftOut(kind: FaultKind, { startMs, endMs }: Truth): boolean {
   const heldMs = HELD_MS[kind];
-  return STOPPING_FAULTS.includes(kind) || (heldMs !== undefined && isMeasured(atMs, heldMs, lastsMs));
+  if (heldMs === undefined) return STOPPING_FAULTS.includes(kind);
+  return isMeasured(Date.now() - startMs, heldMs, endMs - startMs);
 }
 
 async function waitForRounds(

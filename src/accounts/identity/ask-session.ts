@@ -1,10 +1,10 @@
 import type { Sql } from "../../db/client.ts";
 import type { Identity, IdentityResponse, Requester } from "./identity.ts";
-import { countSignOuts } from "./session-store.ts";
+import { findRevocations } from "./session-store.ts";
 
 /** Why a sign-in that `isRevoked` is refused, for the person and for the audit log. */
-export const SIGNED_OUT = "your sign-ins were ended meanwhile, for instance by a new password; sign in again";
-export const REVOKED = "sign-ins of this person were ended meanwhile";
+export const SIGNED_OUT = "you were signed out meanwhile, for instance because the password was changed; sign in again";
+export const REVOKED = "sessions of this person were ended meanwhile";
 
 /** A response with a session or a pending second step, or neither if it `isRevoked`. */
 export interface SessionResponse extends IdentityResponse {
@@ -22,10 +22,10 @@ export async function askSession(
   requester: Requester,
   ask: () => Promise<IdentityResponse>,
 ): Promise<SessionResponse> {
-  const before = await countSignOuts(sql, by);
+  const before = await findRevocations(sql, by);
   const response = await ask();
   // waits for an end that is not committed yet; a later one sees the session
-  const after = response.status === 200 ? await countSignOuts(sql, by, { locks: true }) : before;
+  const after = response.status === 200 ? await findRevocations(sql, by, { locks: true }) : before;
   const isRevoked = response.status === 200 && (after === null || after !== before);
   if (!isRevoked) return { ...response, isRevoked };
   const cookie = response.cookies.map((one) => one.split(";", 1)[0]).join("; ");

@@ -27,7 +27,7 @@ export async function takeCode(sql: Sql, userId: string, code: string): Promise<
 
 /** Turns off a second factor that its own surface turned on; the console may not call `deleteTwoFactor`. */
 export async function dropTwoFactor(sql: Sql, userId: string): Promise<void> {
-  // the person's row first, as everywhere: an unreferenced part of `with` is executed last
+  // `factors` is executed last, so that the person's row is locked first, as everywhere
   await sql`
     with factors as (
       delete from auth.two_factors

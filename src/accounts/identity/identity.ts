@@ -100,7 +100,10 @@ export function withoutSession(cookie: string): string {
   return without(cookie, ".session_token=");
 }
 
-/** A Cookie header without a pending second step: if the session has ended, the library checks the code for that person. */
+/**
+ * A Cookie header without a pending sign-in: with it, once the session has ended, the library checks the code for the person
+ * of that sign-in, who may be another one.
+ */
 export function withoutChallenge(cookie: string): string {
   return without(cookie, ".two_factor=");
 }

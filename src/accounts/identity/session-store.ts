@@ -102,14 +102,17 @@ export async function listSessions(
   }));
 }
 
-/** Ends one session of a person. False if they have none with this id at this surface. */
+/**
+ * Ends one session of a person, and sign-ins that are being checked: one of them may replace this session. False if they
+ * have none with this id at this surface.
+ */
 export async function endSession(
   tx: Transaction,
   userId: string,
   sessionId: string,
   surface: IdentitySurface,
 ): Promise<boolean> {
-  await countSignOut(tx, userId);
+  await addRevocation(tx, userId);
   const gone = await tx`
     delete from auth.sessions
     where id = ${sessionId} and user_id = ${userId} and surface = ${surface}
@@ -126,7 +129,7 @@ export async function endSessions(
   userId: string,
   { except = null, surface = null }: { except?: string | null; surface?: IdentitySurface | null } = {},
 ): Promise<number> {
-  await countSignOut(tx, userId);
+  await addRevocation(tx, userId);
   await tx`
     delete from auth.verifications
     where value = ${userId} and starts_with(identifier, '2fa-')`;
@@ -140,24 +143,24 @@ export async function endSessions(
 }
 
 /** To be called before sessions are deleted: from then on `askSession` waits for the end of the transaction. */
-async function countSignOut(tx: Transaction, userId: string): Promise<void> {
+async function addRevocation(tx: Transaction, userId: string): Promise<void> {
   await tx`
     update auth.users
-    set sign_outs = sign_outs + 1
+    set revocations = revocations + 1
     where id = ${userId}`;
 }
 
 /**
- * How often sign-ins of a person were ended other than by signing out; null if there is no such person. With `locks` it waits for a change that
- * is not committed yet.
+ * How often sessions of a person were ended from elsewhere; null if there is no such person. With `locks` it waits for an
+ * end that is not committed yet.
  */
-export async function countSignOuts(
+export async function findRevocations(
   sql: Queryable,
   by: { email: string } | { userId: string },
   { locks = false } = {},
 ): Promise<number | null> {
   const [found] = await sql<{ count: number }[]>`
-    select sign_outs as count
+    select revocations as count
     from auth.users
     where ${"userId" in by ? sql`id = ${by.userId}` : sql`email = lower(${by.email})`}
     ${locks ? sql`for share` : sql``}`;

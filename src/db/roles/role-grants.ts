@@ -181,8 +181,8 @@ export const GRANTS: Record<string, Grants> = {
   // people, and what they prove who they are with
   "auth.users": {
     console:
-      "r a(id,name,email,email_verified,surface) w(name,email,email_verified,two_factor_enabled,sign_outs,updated_at) d",
-    ops: "r a(id,name,email,email_verified,surface) w(two_factor_enabled,sign_outs,updated_at)",
+      "r a(id,name,email,email_verified,surface) w(name,email,email_verified,two_factor_enabled,revocations,updated_at) d",
+    ops: "r a(id,name,email,email_verified,surface) w(two_factor_enabled,revocations,updated_at)",
   },
   "auth.accounts": { console: "rawd", ops: "raw" },
   "auth.sessions": { console: "rawd", ops: "rawd", worker: "r(expires_at) d" },

@@ -137,6 +137,7 @@ function addCodesAndDisabling(addForm: AddAccountForm, parts: TwoFactorParts): v
     };
     const response = await askSession(parts, sent.own, requester, ask);
     if (response.status !== 200) return refuse(`the second factor is still on (${response.status})`);
+    if (response.isRevoked) return refuse(`Two-factor authentication is off, but ${SIGNED_OUT}.`, 409);
     passCookies(reply, response.cookies);
     responder.redirect(reply, page.href, "Two-factor authentication is off.");
   });

@@ -71,8 +71,8 @@ interface LeaseRequest {
   dueAt: Date | null;
 }
 
-/** A poll that was due this much later than this one was made by a process whose clock was wrong. */
-const WRONG_CLOCK_SECONDS = 10;
+/** Clocks of processes may differ by half a second. If the saved time is further ahead, a wrong clock saved it. */
+const WRONG_CLOCK_SECONDS = 2;
 
 /** Leases that one transaction takes. */
 const LEASES_AT_ONCE = 100;
