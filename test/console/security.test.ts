@@ -156,38 +156,54 @@ async function makeEnrolled(name: string) {
 }
 
 describe("[V6] a second factor", () => {
-  it("is not replaced by that of another person whose sign-in waits, if the session ends before the form arrives", async () => {
-    const [vera, thief] = [await makeEnrolled("vera"), await makeEnrolled("thief")];
-    const { client: waiting } = await world.signIn(thief.email);
-    const cookies = [...vera.client.cookies, ...waiting.cookies].map(([name, value]) => `${name}=${value}`);
-    await world.sql`
+  it.for([
+    ["vera", "="],
+    ["vega", " ="],
+  ])(
+    "of %s is not replaced by that of another person whose sign-in waits, if the session ends before the form arrives",
+    async ([name = "", equals = ""]) => {
+      const [vera, thief] = [await makeEnrolled(name), await makeEnrolled(`thief-of-${name}`)];
+      const { client: waiting } = await world.signIn(thief.email);
+      const cookies = [...vera.client.cookies, ...waiting.cookies].map((cookie) => cookie.join(equals));
+      await world.sql`
       update auth.sessions set seen_at = clock_timestamp() - interval '6 minutes' where user_id = ${vera.userId}`;
-    const form = { password: PASSWORD, code: thief.backupCode, next: NEW, again: NEW };
-    const body = new URLSearchParams(form).toString();
-    const sending = request(`${world.url}${SECURITY}/password`, {
-      method: "POST",
-      headers: {
-        cookie: cookies.join("; "),
-        origin: world.url,
-        "sec-fetch-site": "same-origin",
-        "content-type": "application/x-www-form-urlencoded",
-        "content-length": body.length,
-      },
-    });
-    sending.flushHeaders();
-    await eventually(async () => {
-      const [row] = await world.sql<{ isUsed: boolean }[]>`
+      const form = { password: PASSWORD, code: thief.backupCode, next: NEW, again: NEW };
+      const body = new URLSearchParams(form).toString();
+      const sending = request(`${world.url}${SECURITY}/password`, {
+        method: "POST",
+        headers: {
+          cookie: cookies.join("; "),
+          origin: world.url,
+          "sec-fetch-site": "same-origin",
+          "content-type": "application/x-www-form-urlencoded",
+          "content-length": body.length,
+        },
+      });
+      sending.flushHeaders();
+      await eventually(async () => {
+        const [row] = await world.sql<{ isUsed: boolean }[]>`
         select bool_or(seen_at > clock_timestamp() - interval '1 minute') as "isUsed"
         from auth.sessions
         where user_id = ${vera.userId}`;
-      return row?.isUsed;
-    });
-    expect((await vera.client.post("/console/sign-out")).status).toBe(303);
-    const answered = once(sending, "response");
-    sending.end(body);
-    const [response] = (await answered) as [IncomingMessage];
-    expect([response.statusCode, await readText(response)]).toEqual([422, expect.stringContaining(WRONG_CODE)]);
-    expect((await world.signIn(vera.email, NEW)).response.status).toBe(401);
+        return row?.isUsed;
+      });
+      expect((await vera.client.post("/console/sign-out")).status).toBe(303);
+      const answered = once(sending, "response");
+      sending.end(body);
+      const [response] = (await answered) as [IncomingMessage];
+      expect([response.statusCode, await readText(response)]).toEqual([422, expect.stringContaining(WRONG_CODE)]);
+      expect((await world.signIn(vera.email, NEW)).response.status).toBe(401);
+    },
+  );
+
+  it("of another person who is signed in is not the one that a sign-in waits for", async () => {
+    const [nia, thief] = [await makeEnrolled("nia"), await makeEnrolled("thief-of-nia")];
+    const { client: waiting } = await world.signIn(nia.email);
+    for (const [name, value] of thief.client.cookies)
+      if (name.endsWith("session_token")) waiting.cookies.set(`${name} `, value);
+    const response = await waiting.post("/console/sign-in/code", { code: thief.backupCode });
+    expect([response.status, response.headers.getSetCookie()]).toEqual([401, []]);
+    expect(await world.sql`select from auth.sessions where user_id = ${nia.userId}`).toHaveLength(1);
   });
 
   it("is enabled with a code, required at sign-ins and changes, kept by a reset, and disabled, each with a mail", async () => {

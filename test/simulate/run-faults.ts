@@ -68,14 +68,15 @@ async function waitForRounds(
 
 async function checkUntil(
   atMs: number,
-  { truth, servers, processes }: FaultRun,
+  { truth, servers, processes, keptAlive }: FaultRun,
   { samples }: FaultRunResults,
 ): Promise<void> {
   while (Date.now() < atMs) {
     await delay(Math.min(CHECK_EVERY_MS, Math.max(1, atMs - Date.now())));
     await checkInvariants(servers.sql, truth);
     const part = (Date.now() - truth.startMs) / (truth.endMs - truth.startMs);
-    for (const { name, residentBytes } of processes) {
+    // one that was started again has another memory
+    for (const { name, residentBytes } of keptAlive.size > 0 ? keptAlive : processes) {
       const bytes = residentBytes();
       if (bytes !== null) samples.push({ name, part, bytes });
     }

@@ -1,9 +1,13 @@
+import { z } from "zod";
 import type { Sql } from "../../db/client.ts";
 import { takeCode } from "./code-store.ts";
 import { type Identity, type IdentityResponse, type Requester, withoutChallenge, withoutSession } from "./identity.ts";
 
 export const WRONG_PASSWORD = "the password is not right";
 export const WRONG_CODE = "the code is not right, no longer, or was used already";
+
+const REFUSED: IdentityResponse = { status: 401, body: null, cookies: [] };
+const checked = z.object({ user: z.object({ id: z.string() }) });
 
 interface CodeParts {
   sql: Sql;
@@ -40,8 +44,12 @@ async function ask(
   code: string,
 ): Promise<IdentityResponse> {
   const plain = code.replaceAll(/\s/g, "").slice(0, 100);
-  if (!/^\d{6}$/.test(plain)) return identity.ask("/two-factor/verify-backup-code", { code: plain }, requester);
+  const isShown = /^\d{6}$/.test(plain);
   // marked before the check, so that one of two concurrent uses is refused
-  if (!(await takeCode(sql, userId, plain))) return { status: 401, body: null, cookies: [] };
-  return identity.ask("/two-factor/verify-totp", { code: plain }, requester);
+  if (isShown && !(await takeCode(sql, userId, plain))) return REFUSED;
+  const path = isShown ? "/two-factor/verify-totp" : "/two-factor/verify-backup-code";
+  const response = await identity.ask(path, { code: plain }, requester);
+  // the library decides by cookies whose code it is
+  const isTheirs = response.status !== 200 || checked.parse(response.body).user.id === userId;
+  return isTheirs ? response : REFUSED;
 }

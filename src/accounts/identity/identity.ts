@@ -97,7 +97,7 @@ export function needsCode({ status, body }: IdentityResponse): boolean {
 
 /** A Cookie header without the session: with it, the library checks the code for the signed-in person. */
 export function withoutSession(cookie: string): string {
-  return without(cookie, ".session_token=");
+  return without(cookie, ".session_token");
 }
 
 /**
@@ -105,13 +105,13 @@ export function withoutSession(cookie: string): string {
  * of that sign-in, who may be another one.
  */
 export function withoutChallenge(cookie: string): string {
-  return without(cookie, ".two_factor=");
+  return without(cookie, ".two_factor");
 }
 
 function without(cookie: string, name: string): string {
   return cookie
     .split(";")
-    .filter((one) => !one.includes(name))
+    .filter((one) => !(one.split("=", 1)[0] ?? "").trim().endsWith(name)) // the library ignores spaces around a name, too
     .join(";");
 }
 
