@@ -52,7 +52,7 @@ export function openConsole(options: ConsoleOptions): RequestListener {
       app.use(
         requireSignIn("/console", async (request, reply) => {
           const who = await guard.whoIs(request, reply.locals.requestId);
-          if (who !== null) setSignedIn(reply, who);
+          setSignedIn(reply, who);
           return who !== null;
         }),
       );

@@ -36,13 +36,25 @@ export function isMultipart(request: Pick<IncomingMessage, "headers">): boolean 
   return typeOf(request) === "multipart/form-data";
 }
 
+const received = new WeakMap<FormRequest, Buffer>();
+
+/**
+ * Receives the body of a request before it is known what reads it. `readForm` takes it from here.
+ * @param largestFile the bytes of the largest file that a multipart form may have here
+ * @throws PageError if it is too large.
+ */
+export async function receiveForm(request: FormRequest, largestFile = 0): Promise<void> {
+  received.set(request, await readBody(request, isMultipart(request) ? largestFile : 0));
+}
+
 /**
  * Reads the form of a request: urlencoded, or multipart if it may have a file.
  * @throws PageError if it is no form, larger than 64 KiB (with a file: than its limit), or not text.
  */
 export async function readForm(request: FormRequest, file: FileInput | null = null): Promise<Typed> {
-  const limit = LARGEST_FORM + (file?.maxBytes ?? 0);
-  const body = await readBody(request, { limit, mostReceived: file === null ? limit : MOST_RECEIVED });
+  const largestFile = file?.maxBytes ?? 0;
+  const body = received.get(request) ?? (await readBody(request, largestFile));
+  requireSize(body.length, LARGEST_FORM + largestFile);
   if (file !== null && isMultipart(request)) {
     return readMultipart(body, request.headers["content-type"] ?? "", file);
   }
@@ -57,10 +69,9 @@ function typeOf({ headers }: Pick<IncomingMessage, "headers">): string {
   return type.trim().toLowerCase();
 }
 
-async function readBody(
-  request: FormRequest,
-  { limit, mostReceived }: { limit: number; mostReceived: number },
-): Promise<Buffer> {
+async function readBody(request: FormRequest, largestFile: number): Promise<Buffer> {
+  const limit = LARGEST_FORM + largestFile;
+  const mostReceived = largestFile === 0 ? limit : MOST_RECEIVED;
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of request) {
@@ -68,10 +79,14 @@ async function readBody(
     if (size <= limit) chunks.push(chunk);
     if (size > mostReceived) break;
   }
+  requireSize(size, limit);
+  return Buffer.concat(chunks);
+}
+
+function requireSize(size: number, limit: number): void {
   if (size > limit) {
     throw new PageError(413, `expected a form of at most ${Math.floor(limit / 1_024)} KiB; send it in parts`);
   }
-  return Buffer.concat(chunks);
 }
 
 /** Fields and file of a multipart form, read by the parser of fetch(). An empty file input counts as not sent. */

@@ -4,6 +4,7 @@ import express, { type Express, type Request, type RequestHandler } from "expres
 import type { Sql } from "../db/client.ts";
 import type { Log } from "../log.ts";
 import { type Responder, createResponder } from "./responder.ts";
+import { receiveForm } from "./body.ts";
 import { isFromHere } from "./cross-origin.ts";
 import { PageError } from "./errors.ts";
 import type { NavEntry } from "./nav.ts";
@@ -69,14 +70,24 @@ export function openPages(options: PagesOptions): RequestListener {
 
 /**
  * Requires a sign-in. A GET without one redirects to the sign-in page, which returns to the path; any other is refused.
+ * Who sends a form is looked up again when all of it has arrived: a sender who holds it back must not act with a session
+ * or role that was taken from them meanwhile.
  * @param isSignedIn returns whether a request has a session, and remembers it
+ * @param largestFile the bytes of the largest file that a form may have here
  */
 export function requireSignIn(
   base: string,
   isSignedIn: (request: Request, reply: PageReply) => Promise<boolean>,
+  largestFile = 0,
 ): RequestHandler {
   return async (request, response, next) => {
-    if (await isSignedIn(request, response as PageReply)) return next();
+    const ask = () => isSignedIn(request, response as PageReply);
+    let isIn = await ask();
+    if (isIn && !isLooking(request)) {
+      await receiveForm(request, largestFile);
+      isIn = await ask();
+    }
+    if (isIn) return next();
     if (!isLooking(request)) throw new PageError(401, "you are not signed in, or no longer; sign in and do this again");
     const to = request.originalUrl === base ? "" : `?to=${encodeURIComponent(request.originalUrl)}`;
     response.setHeader("Location", `${base}/sign-in${to}`);

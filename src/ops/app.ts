@@ -51,11 +51,15 @@ export function openOps(options: OpsOptions): RequestListener {
       const made = { parts, responder, guard, reads: boundReads(parts.sql, PAGE_READS) };
       options.addPublicRoutes(app, made);
       app.use(
-        requireSignIn("/ops", async (request, reply) => {
-          const who = await guard.whoIs(request, reply.locals.requestId);
-          if (who !== null) setSignedIn(reply, who);
-          return who !== null;
-        }),
+        requireSignIn(
+          "/ops",
+          async (request, reply) => {
+            const who = await guard.whoIs(request, reply.locals.requestId);
+            setSignedIn(reply, who);
+            return who !== null;
+          },
+          Math.max(0, ...actions.map(({ file }) => file?.maxBytes ?? 0)),
+        ),
       );
       addStepUp(app, {
         responder,

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { LOCAL_OPERATOR, makeLocalLink } from "../../src/accounts/operators/local-operator.ts";
-import { changeDisabled, endAllSessions, resetPassword } from "../../src/accounts/operators/manage.ts";
+import { changeDisabled, changeRole, endAllSessions, resetPassword } from "../../src/accounts/operators/manage.ts";
 import { REVOKED, SIGNED_OUT } from "../../src/accounts/identity/ask-session.ts";
 import { hashPassword } from "../../src/accounts/identity/password.ts";
 import { endSession } from "../../src/accounts/identity/session-store.ts";
 import type { Transaction } from "../../src/db/client.ts";
 import { eventually } from "../support/eventually.ts";
+import { holdForm } from "../support/held-form.ts";
 import { lockWaits } from "../support/lock-waits.ts";
 import { forgetUsedCodes, totp } from "./totp.ts";
 import { openOpsWorld, type OpsWorld, PASSWORD, type CookieClient } from "./world.ts";
@@ -353,6 +354,25 @@ describe("[V6] the reset of a password", () => {
   );
 });
 
+describe("a form whose end arrives late", () => {
+  const VIEWER = { role: "viewer", was: null, by: "test" } as const;
+  const isAdded = async (email: string) => (await world.sql`select from auth.users where email = ${email}`).length > 0;
+
+  it.for([
+    ["the sign-in ended", endAllSessions, 401],
+    ["the role was taken", (tx: Transaction, who: { email: string }) => changeRole(tx, who, VIEWER), 403],
+  ] as const)("does nothing if meanwhile %s", async ([, change, expected], { task }) => {
+    const email = `${task.id}@example.com`;
+    const userId = await world.makeOperator(email, "admin");
+    const { client } = await world.signIn(email);
+    const added = { email: `by-${email}`, role: "admin" };
+    const held = await holdForm(world.sql, { url: world.url, client, userId }, "/ops/people", added);
+    await world.sql.begin((tx) => change(tx, { email }));
+    expect((await held.send()).status).toBe(expected);
+    expect(await isAdded(added.email)).toBe(false);
+  });
+});
+
 describe("one's own password", () => {
   it("that is reset while a second factor is turned on keeps its holder's sign-in free of that factor", async () => {
     const email = "uma@example.com";
@@ -518,6 +538,19 @@ describe("[V6] a second factor", () => {
     const { client: third } = await world.signIn("guess@example.com");
     expect((await third.post("/ops/sign-in/code", { code: totp(secret) })).status).toBe(429);
     expect(await audited("session.refused", "guess@example.com")).toBe(10);
+  });
+
+  it("codes are not guessed by many at the same time either", async () => {
+    const email = "guessed@example.com";
+    await world.makeOperator(email, "viewer");
+    const { client } = await world.signIn(email);
+    const page = await (await client.post("/ops/me/two-factor/enable", { password: PASSWORD })).text();
+    await client.post("/ops/me/two-factor/verify", { code: totp(/secret: <code>([A-Z2-7]+)<\/code>/.exec(page)![1]!) });
+    const many: CookieClient[] = [];
+    while (many.length < 15) many.push((await world.signIn(email)).client);
+    const sent = many.map((one) => one.post("/ops/sign-in/code", { code: "not-a-code" }));
+    const statuses = (await Promise.all(sent)).map(({ status }) => status);
+    expect(statuses.filter((status) => status !== 429)).toEqual(Array(10).fill(401));
   });
 
   it("code is requested of the user who gave the password, not of another one who is signed in there already", async () => {

@@ -17,7 +17,10 @@ const FAILURES_BY_BOTH = [
   { points: 20, seconds: 86_400 },
 ];
 const FAILURES_BY_ACCOUNT = [{ points: 200, seconds: 86_400 }];
-/** Of a million codes three are right at any moment: thirty guesses a day find one in three centuries. */
+/**
+ * Of a million codes three are right at any moment: thirty guesses a day find one in three centuries. Right codes count
+ * too, since each is counted before its check: otherwise concurrent guesses would exceed the limit.
+ */
 const CODES_BY_ACCOUNT = [
   { points: 10, seconds: 3_600 },
   { points: 30, seconds: 86_400 },
@@ -77,12 +80,16 @@ function limitsOf({ what, isCode = false, address, who, device = null }: Attempt
     const own = `${account} device ${shortHash(device)}`;
     // a new password by mail makes another device known, which must not bring more codes
     const together = isCode ? named(`${account} devices`, CODES_BY_ACCOUNT) : [];
-    return { tries: named(own, [BY_BOTH]), failures: [...named(own, FAILURES_BY_BOTH), ...together] };
+    return { tries: [...named(own, [BY_BOTH]), ...together], failures: named(own, FAILURES_BY_BOTH) };
   }
   const both = `${network} ${account}`;
   return {
-    tries: [...named(both, [BY_BOTH]), ...named(network, [BY_ADDRESS]), ...named(account, [BY_ACCOUNT])],
-    failures: [...named(both, FAILURES_BY_BOTH), ...named(account, isCode ? CODES_BY_ACCOUNT : FAILURES_BY_ACCOUNT)],
+    tries: [
+      ...named(both, [BY_BOTH]),
+      ...named(network, [BY_ADDRESS]),
+      ...named(account, isCode ? CODES_BY_ACCOUNT : [BY_ACCOUNT]),
+    ],
+    failures: [...named(both, FAILURES_BY_BOTH), ...named(account, isCode ? [] : FAILURES_BY_ACCOUNT)],
   };
 }
 

@@ -14,7 +14,7 @@ const acceptForm = z.object({ terms: box, to: returnPath, version: z.string().ma
 export function addTerms(app: Express, { responder, parts, guard }: RouteParts): void {
   async function show(request: Request, reply: PageReply, shown: { problem: string; to: string }, status = 200) {
     const who = await guard.whoIs(request, reply.locals.requestId);
-    if (who !== null) setSignedIn(reply, who); // for the layout
+    setSignedIn(reply, who); // for the layout
     const { version, text, sha256 } = legalText("terms");
     const asks = who !== null && !who.hasCurrentTerms;
     const operator = parts.settings.OPERATOR_NAME ?? null;

@@ -80,7 +80,10 @@ export function keepSignedIn<SignedIn>() {
   const findSignedIn = (response: Response): SignedIn | null => known.get(response) ?? null;
   return {
     findSignedIn,
-    setSignedIn: (response: Response, who: SignedIn): void => void known.set(response, who),
+    setSignedIn: (response: Response, who: SignedIn | null): void => {
+      if (who === null) known.delete(response);
+      else known.set(response, who);
+    },
     requireSignedIn: (response: Response): SignedIn => {
       const who = findSignedIn(response);
       if (who === null) throw new PageError(401, "sign in first");
