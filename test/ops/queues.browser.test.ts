@@ -64,10 +64,13 @@ afterAll(async () => {
 });
 
 beforeEach(async () => {
-  await queues.get("backfill-gap").obliterate({ force: true });
-  await queues.get("backfill-gap").resume();
+  // not `obliterate`, which pauses the queue first: the reconciler of the workers resumes it
+  const queue = queues.get("backfill-gap");
+  const areDone = async () => (await queue.getJobCountByTypes("waiting", "prioritized", "active", "delayed")) === 0;
+  await eventually(areDone);
+  await queue.clean(0, 0, "failed");
   for (const house of ["alpha", "beta", "gamma"]) await queues.enqueue(failing, { house });
-  await eventually(async () => (await queues.get("backfill-gap").getFailedCount()) === 3);
+  await eventually(async () => (await queue.getFailedCount()) === 3);
 });
 
 /** Checks a page in both themes and at the narrowest width: accessible, and no wider than the window. */
