@@ -90,7 +90,7 @@ create table auth.two_factors (
 );
 comment on table auth.two_factors is 'second factors (TOTP): secrets and backup codes, encrypted with AUTH_SECRET';
 create index two_factor_secret on auth.two_factors (secret);
-create index two_factor_user on auth.two_factors (user_id);
+create unique index two_factor_user on auth.two_factors (user_id);
 alter table auth.two_factors enable row level security;
 
 create table auth.used_codes (

@@ -41,10 +41,14 @@ export function resetPassword({ site, token }: Links & { token: string }): Lette
 }
 
 /** To a person whose password was changed. */
-export function passwordChanged({ site }: Links): Letter {
+export function passwordChanged({ site, surface }: Links & { surface: "console" | "ops" }): Letter {
+  const advice = {
+    console: `If it was not you, choose another password now: ${site}/console/forgot`,
+    ops: "If it was not you, have an admin reset it now.",
+  }[surface];
   return letter("password-changed", "Your password was changed", [
     "The password of your sign-in at Roundhouse was changed just now, and all other sign-ins have ended.",
-    `If it was not you, choose another password now: ${site}/console/forgot`,
+    advice,
   ]);
 }
 

@@ -40,11 +40,11 @@ const received = new WeakMap<FormRequest, Buffer>();
 
 /**
  * Receives the body of a request before it is known what reads it. `readForm` takes it from here.
- * @param largestFile the bytes of the largest file that a multipart form may have here
+ * @param largestFile the bytes of the file that the form may have, 0 for none
  * @throws PageError if it is too large.
  */
-export async function receiveForm(request: FormRequest, largestFile = 0): Promise<void> {
-  received.set(request, await readBody(request, isMultipart(request) ? largestFile : 0));
+export async function receiveForm(request: FormRequest, largestFile: number): Promise<void> {
+  received.set(request, await readBody(request, largestFile));
 }
 
 /**

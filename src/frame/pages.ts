@@ -73,18 +73,18 @@ export function openPages(options: PagesOptions): RequestListener {
  * Who sends a form is looked up again when all of it has arrived: a sender who holds it back must not act with a session
  * or role that was taken from them meanwhile.
  * @param isSignedIn returns whether a request has a session, and remembers it
- * @param largestFile the bytes of the largest file that a form may have here
+ * @param largestFileOf the bytes of the file that the form of a request may have, 0 for none
  */
 export function requireSignIn(
   base: string,
   isSignedIn: (request: Request, reply: PageReply) => Promise<boolean>,
-  largestFile = 0,
+  largestFileOf: (request: Request) => number = () => 0,
 ): RequestHandler {
   return async (request, response, next) => {
     const ask = () => isSignedIn(request, response as PageReply);
     let isIn = await ask();
     if (isIn && !isLooking(request)) {
-      await receiveForm(request, largestFile);
+      await receiveForm(request, largestFileOf(request));
       isIn = await ask();
     }
     if (isIn) return next();

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { ClientGoneError } from "../http/client-gone.ts";
 import { isResponding } from "../db/facts.ts";
 import { isConnectionError } from "../db/errors.ts";
+import { TooManyPasswordsError } from "../accounts/identity/password.ts";
 import { TooManyReadsError } from "../db/reads.ts";
 import type { Sql } from "../db/client.ts";
 import type { Log } from "../log.ts";
@@ -28,6 +29,7 @@ const TITLES: Record<number, string> = {
 };
 const TOO_MUCH =
   "PostgreSQL did not finish this in time. Select less (one table, a shorter time), or try again when the load is lower.";
+const TOO_MANY_SIGN_INS = "Too many passwords are being checked. Try again in a few seconds.";
 const TOO_MANY = "Too many pages are being read from the database. Try again in a few seconds.";
 
 /** Fields whose values are never shown again. */
@@ -98,6 +100,7 @@ export function handleErrors(responder: Responder, sql: Sql, log: Log) {
 async function asPageError(thrown: unknown, sql: Sql, away: string): Promise<PageError> {
   if (thrown instanceof PageError) return thrown;
   if (thrown instanceof TooManyReadsError) return new PageError(503, TOO_MANY, { "Retry-After": "5" });
+  if (thrown instanceof TooManyPasswordsError) return new PageError(503, TOO_MANY_SIGN_INS, { "Retry-After": "5" });
   if (thrown instanceof URIError) return new PageError(400, "the address holds a part that is not UTF-8");
   if (thrown instanceof Error && "code" in thrown && thrown.code === "57014") return new PageError(504, TOO_MUCH);
   const isAway = isConnectionError(thrown) || !(await isResponding(sql).catch(() => false));

@@ -29,8 +29,8 @@ export function createResponder({
   isSecure: boolean;
   visitorOf: (response: PageReply) => object | null;
 }): Responder {
-  const flashCookie = `rh_${surface.folder}_flash`;
-  const attributes = `Path=${surface.base}; HttpOnly; SameSite=Lax${isSecure ? "; Secure" : ""}`;
+  const flashCookie = `${isSecure ? "__Host-" : ""}rh_${surface.folder}_flash`;
+  const attributes = `Path=/; HttpOnly; SameSite=Lax${isSecure ? "; Secure" : ""}`;
 
   /** Returns the outcome of the last action. A refresh by script leaves it for the next page that is shown. */
   function takeFlash(request: Request, response: PageReply): string {

@@ -5,7 +5,7 @@ import { navOf, openPages, requireSignIn } from "../frame/pages.ts";
 import { PAGE_READS } from "../frame/routes.ts";
 import type { Surface } from "../frame/view.ts";
 import type { OpsAction, OpsPage, OpsParts } from "./contract.ts";
-import { addStepUp } from "../frame/sign-in/step-up.ts";
+import { actionAt, addStepUp } from "../frame/sign-in/step-up.ts";
 import { addRoutes, requirementOf, type RouteParts } from "./routes.ts";
 import { findSignedIn, type Guard, requireSignedIn, setSignedIn } from "./signed-in.ts";
 
@@ -58,7 +58,7 @@ export function openOps(options: OpsOptions): RequestListener {
             setSignedIn(reply, who);
             return who !== null;
           },
-          Math.max(0, ...actions.map(({ file }) => file?.maxBytes ?? 0)),
+          ({ path }) => actionAt(actions, path.slice("/ops".length))?.file?.maxBytes ?? 0,
         ),
       );
       addStepUp(app, {

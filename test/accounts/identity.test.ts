@@ -1,10 +1,21 @@
 import { getMigrations } from "better-auth/db/migration";
 import pino from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { identityOptions } from "../../src/accounts/identity/identity.ts";
+import { identityOptions, openIdentity } from "../../src/accounts/identity/identity.ts";
 import * as passwords from "../../src/accounts/identity/password.ts";
 import { openPgPool } from "../../src/db/connections/pg-pool.ts";
 import { createDatabase } from "../support/database.ts";
+import { hashForTests } from "../support/password-hash.ts";
+
+const PARTS = {
+  secret: "a secret of a test, 32 characters at least",
+  surface: "console",
+  isSecure: false,
+  lastsSeconds: 60,
+  mayBegin: () => Promise.resolve(true),
+  redeemLink: () => Promise.resolve(null),
+  log: pino({ level: "silent" }),
+} as const;
 
 let database: { url: string; drop(): Promise<void> };
 beforeAll(async () => {
@@ -16,18 +27,7 @@ describe("the tables of identity", () => {
   it.each(["ops", "console"] as const)("are what the library expects of them for the %s", async (surface) => {
     const pool = openPgPool(database.url, { name: "test", schema: "auth", max: 2 });
     try {
-      const options = identityOptions(
-        {
-          secret: "a secret of a test, 32 characters at least",
-          surface,
-          isSecure: false,
-          lastsSeconds: 60,
-          mayBegin: () => Promise.resolve(true),
-          redeemLink: () => Promise.resolve(null),
-          log: pino({ level: "silent" }),
-        },
-        "http://here",
-      );
+      const options = identityOptions({ ...PARTS, surface }, "http://here");
       const { toBeCreated, toBeAdded } = await getMigrations({ ...options, database: pool });
       expect({ toBeCreated, toBeAdded }).toEqual({ toBeCreated: [], toBeAdded: [] });
     } finally {
@@ -55,6 +55,21 @@ describe("[V6] a password", () => {
     const kept = await passwords.hashPassword("five rare kettles");
     const good = await Promise.all(Array.from({ length: 12 }, () => passwords.isPassword("five rare kettles", kept)));
     expect(good).toEqual(Array.from({ length: 12 }, () => true));
+  });
+
+  it("[API4] is refused while two hundred others wait, and the library is not asked", async () => {
+    const kept = await hashForTests("five rare kettles");
+    const identity = openIdentity({ databaseUrl: database.url, ...PARTS });
+    try {
+      const many = Array.from({ length: 204 }, () => passwords.isPassword("five rare kettles", kept));
+      await expect(passwords.isPassword("five rare kettles", kept)).rejects.toThrow(passwords.TooManyPasswordsError);
+      const asked = identity.ask("/sign-in/email", {}, { cookie: "", address: "192.0.2.1", userAgent: "" });
+      await expect(asked).rejects.toThrow(passwords.TooManyPasswordsError);
+      expect(new Set(await Promise.all(many))).toEqual(new Set([true]));
+      expect(await passwords.isPassword("five rare kettles", kept)).toBe(true);
+    } finally {
+      await identity.close();
+    }
   });
 
   it("is the same password if its characters were composed in another way", async () => {

@@ -59,6 +59,17 @@ describe("[API2][V6] signing in at the console", () => {
     expect([noted.length, noted.every((line) => line.includes(userId))]).toEqual([4, true]);
   });
 
+  it("sets only cookies that no other host can set", async () => {
+    const fields = { email: "host@example.com", password: PASSWORD, terms: "on", adult: "on" };
+    const signedUp = await world.stranger().post("/console/sign-up", fields);
+    const { client, response } = await world.signIn((await world.makeHolder("hosted@example.com")).email);
+    const signedOut = await client.post("/console/sign-out");
+    const lines = [signedUp, response, signedOut].flatMap(({ headers }) => headers.getSetCookie());
+    const names = lines.map((line) => /^[^=]+/.exec(line)?.[0]);
+    for (const name of ["sign_up", "device", "flash"]) expect(names).toContain(`__Host-rh_console_${name}`);
+    expect(lines.filter((line) => !/^__Host-.*; Path=\/;.*; Secure/.test(line))).toEqual([]);
+  });
+
   it("gives a cookie for two weeks, for https and this host, that scripts do not see and other sites do not send", async () => {
     const { response } = await world.signIn("ann@example.com");
     const [cookie = ""] = response.headers.getSetCookie();

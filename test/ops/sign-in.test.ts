@@ -416,6 +416,20 @@ describe("one's own password", () => {
     },
   );
 
+  it("requires a code of the second factor, and its holder gets a mail", async () => {
+    const email = "fay@example.com";
+    await world.makeOperator(email, "viewer");
+    const { client: fay } = await world.signIn(email);
+    const enroll = await (await fay.post("/ops/me/two-factor/enable", { password: PASSWORD })).text();
+    await fay.post("/ops/me/two-factor/verify", { code: totp(/secret: <code>([A-Z2-7]+)<\/code>/.exec(enroll)![1]!) });
+    expect(await (await fay.get("/ops/me")).text()).toContain('id="password-code"');
+    const form = { current: PASSWORD, next: RESET_TO, again: RESET_TO };
+    expect((await fay.post("/ops/me/password", form)).status).toBe(422);
+    const code = /<li><code>(\w{5}-\w{5})<\/code>/.exec(enroll)![1]!;
+    expect((await fay.post("/ops/me/password", { ...form, code })).status).toBe(303);
+    expect(await world.sql`select from mails where recipient = ${email} and kind = 'password-changed'`).toHaveLength(1);
+  });
+
   it("is changed with the one of now, not to a common one, and ends all other sign-ins", async () => {
     await world.makeOperator("pat@example.com", "viewer");
     const { client: pat } = await world.signIn("pat@example.com");
@@ -435,7 +449,67 @@ describe("one's own password", () => {
   });
 });
 
+describe("[V7] one's own sign-ins", () => {
+  it("are ended thirty times in ten minutes at most, or a stolen session would keep its holder out", async () => {
+    await world.makeOperator("ned@example.com", "viewer");
+    const { client: ned } = await world.signIn("ned@example.com");
+    const statuses: number[] = [];
+    for (let n = 0; n < 30; n += 1) statuses.push((await ned.post("/ops/me/sessions/end", { id: "none" })).status);
+    const refused = await ned.post("/ops/me/sessions/end-others");
+    expect([new Set(statuses), refused.status]).toEqual([new Set([422]), 429]);
+    expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+  });
+
+  it("last no longer because of a cookie of the library that is not ours", async () => {
+    await world.makeOperator("leo@example.com", "viewer");
+    const { client: first } = await world.signIn("leo@example.com");
+    const enroll = await (await first.post("/ops/me/two-factor/enable", { password: PASSWORD })).text();
+    await first.post("/ops/me/two-factor/verify", {
+      code: totp(/secret: <code>([A-Z2-7]+)<\/code>/.exec(enroll)![1]!),
+    });
+    const { client: leo } = await world.signIn("leo@example.com");
+    leo.cookies.set("rh_ops.dont_remember", leo.cookies.get("rh_ops.two_factor")!); // a value of the same signature
+    const [, code] = /<li><code>(\w{5}-\w{5})<\/code>/.exec(enroll)!;
+    expect((await leo.post("/ops/sign-in/code", { code: code! })).status).toBe(303);
+    const long = await world.sql`
+      select from auth.sessions s join auth.users u on u.id = s.user_id
+      where u.email = 'leo@example.com' and s.expires_at > clock_timestamp() + interval '12 hours'`;
+    expect(long).toEqual([]);
+  });
+
+  it("that ended while the password was confirmed do nothing more", async () => {
+    const email = "max@example.com";
+    const id = await world.makeOperator(email, "admin");
+    const { client: max } = await world.signIn(email);
+    const { sent } = await world.sql.begin(async (tx) => {
+      await tx`select from auth.sessions where user_id = ${id} for update`;
+      const form = { email: "by-max@example.com", role: "admin", _password: PASSWORD };
+      const sending = max.post("/ops/people", form);
+      await lockWaits(world.sql, 1);
+      await endAllSessions(tx, { id });
+      return { sent: sending };
+    });
+    const response = await sent;
+    expect([response.status, await response.text()]).toEqual([403, expect.stringContaining(SIGNED_OUT)]);
+    expect(await world.sql`select from auth.users where email = 'by-max@example.com'`).toEqual([]);
+  });
+});
+
 describe("[V6] a second factor", () => {
+  it("is one, however many forms that turn it on are sent at the same time", async () => {
+    const id = await world.makeOperator("twin@example.com", "viewer");
+    const { client } = await world.signIn("twin@example.com");
+    const { sent } = await world.sql.begin(async (tx) => {
+      await tx`lock table auth.two_factors in share mode`;
+      const sending = [1, 2].map(() => client.post("/ops/me/two-factor/enable", { password: PASSWORD }));
+      await lockWaits(world.sql, 2);
+      return { sent: sending };
+    });
+    const statuses = (await Promise.all(sent)).map(({ status }) => status);
+    expect(new Set(statuses)).toEqual(new Set([200, 422]));
+    expect(await world.sql`select from auth.two_factors where user_id = ${id}`).toHaveLength(1);
+  });
+
   it("is turned on with a code, asked for at each sign-in, replaced by a backup code once, and turned off", async () => {
     await world.makeOperator("two@example.com", "admin");
     const { client: two } = await world.signIn("two@example.com");

@@ -60,7 +60,7 @@ export async function setNewPassword(
     await savePassword(tx, userId, passwordHash);
     await withdrawMailTokens(tx, userId);
     const ended = await endSessions(tx, userId);
-    await queueMail(tx, { ...passwordChanged({ site }), recipient: email });
+    await queueMail(tx, { ...passwordChanged({ site, surface: "console" }), recipient: email });
     if (accountId !== null) {
       const after = { sessions_ended: ended };
       await appendAudit(tx, holderEntry({ ...by, accountId }, { action: "own.reset-password", after }));
@@ -93,7 +93,7 @@ export async function changePassword(sql: Sql, change: PasswordChange): Promise<
     if (!(await replacePassword(tx, userId, { from, to }))) return false;
     await withdrawMailTokens(tx, userId);
     const ended = await endSessions(tx, userId, { except: sessionId });
-    await queueMail(tx, { ...passwordChanged({ site }), recipient: email });
+    await queueMail(tx, { ...passwordChanged({ site, surface: "console" }), recipient: email });
     await appendAudit(tx, holderEntry(by, { action: "own.password", after: { sessions_ended: ended } }));
     return true;
   });

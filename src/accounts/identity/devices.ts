@@ -26,7 +26,7 @@ export function openDevices({
   isSecure: boolean;
 }): Devices {
   const key = createSecretKey(Buffer.from(hkdfSync("sha256", secret, "", `roundhouse device ${surface}`, 32)));
-  const name = `rh_${surface}_device`;
+  const name = `${isSecure ? "__Host-" : ""}rh_${surface}_device`;
   const macOf = (id: string, endsAt: string, email: string) =>
     createHmac("sha256", key).update(`${id} ${endsAt} ${email.trim().toLowerCase()}`).digest("base64url");
 
@@ -46,7 +46,7 @@ export function openDevices({
       const endsAt = String(Math.floor(Date.now() / 1_000) + KNOWN_SECONDS);
       const value = `${id}.${endsAt}.${macOf(id, endsAt, email)}`;
       const secure = isSecure ? "; Secure" : "";
-      return `${name}=${value}; Max-Age=${KNOWN_SECONDS}; Path=/${surface}; HttpOnly; SameSite=Lax${secure}`;
+      return `${name}=${value}; Max-Age=${KNOWN_SECONDS}; Path=/; HttpOnly; SameSite=Lax${secure}`;
     },
   };
 }

@@ -5,7 +5,7 @@ import { twoFactor } from "better-auth/plugins/two-factor";
 import { z } from "zod";
 import { openPgPool } from "../../db/connections/pg-pool.ts";
 import type { Log } from "../../log.ts";
-import { hashPassword, isPassword, LONGEST_PASSWORD, SHORTEST_PASSWORD } from "./password.ts";
+import { admitted, LONGEST_PASSWORD, refuseFlood, SHORTEST_PASSWORD } from "./password.ts";
 
 /** The header that passes the client's address to the library, resolved by our proxy rules. */
 const ADDRESS_HEADER = "x-roundhouse-address";
@@ -49,7 +49,7 @@ export interface IdentityResponse {
 
 /** Passwords, sessions and second factors, by better-auth. */
 export interface Identity {
-  /** Calls an endpoint of the library, such as `/sign-in/email`. */
+  /** Calls an endpoint of the library, such as `/sign-in/email`. @throws TooManyPasswordsError */
   ask(path: string, body: object, requester: Requester): Promise<IdentityResponse>;
   /** The session of a Cookie header; null if there is no valid one. */
   findSession(cookie: string): Promise<{ sessionId: string; userId: string } | null>;
@@ -64,7 +64,9 @@ export function openIdentity(parts: IdentityParts): Identity {
   const base = "http://roundhouse.internal";
   const auth = betterAuth({ ...identityOptions(parts, base), database: pool });
   return {
-    async ask(path, body, { cookie, address, userAgent }) {
+    async ask(path, body, { address, userAgent, ...sent }) {
+      refuseFlood();
+      const cookie = without(sent.cookie, ".dont_remember"); // with it a session would last for 24 hours
       const headers = { origin: base, "content-type": "application/json", "user-agent": userAgent, cookie };
       const response = await auth.handler(
         new Request(`${base}/auth${path}`, {
@@ -120,10 +122,7 @@ const PASSWORDS = {
   disableSignUp: true,
   minPasswordLength: SHORTEST_PASSWORD,
   maxPasswordLength: LONGEST_PASSWORD,
-  password: {
-    hash: hashPassword,
-    verify: ({ hash, password }: { hash: string; password: string }) => isPassword(password, hash),
-  },
+  password: admitted,
 };
 
 /** The library's names of fields and our columns. */

@@ -5,19 +5,48 @@ import { guessesLog10 } from "./guesses.ts";
 const ARGON2ID = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 /** Concurrent hashes: each takes 19 MiB and a core, so a flood of forms is bounded. */
 const AT_ONCE = 4;
+/** Waiting hashes, some two seconds of two cores: in a flood of forms everyone would wait until their deadline. */
+const MOST_WAITING = 200;
 export const SHORTEST_PASSWORD = 10;
 export const LONGEST_PASSWORD = 128;
 export const CHANGED_MEANWHILE = "the password was changed meanwhile; sign in again with the new one";
 
-/** The hash of a password, normalized by Unicode NFKC, so that equal characters are the same password. */
-export function hashPassword(password: string): Promise<string> {
-  return inTurn(() => hash(password.normalize("NFKC"), ARGON2ID));
+/** Too many passwords wait to be hashed; a retry after a few seconds can succeed. */
+export class TooManyPasswordsError extends Error {
+  override name = "TooManyPasswordsError";
 }
 
-/** Whether a password matches a stored hash. */
-export function isPassword(password: string, kept: string): Promise<boolean> {
-  return inTurn(() => verify(kept, password.normalize("NFKC")));
+/** @throws TooManyPasswordsError if too many passwords wait to be hashed. */
+export function refuseFlood(): void {
+  if (waiting.length >= MOST_WAITING) {
+    throw new TooManyPasswordsError(`expected at most ${MOST_WAITING} passwords to wait; try again in a few seconds`);
+  }
 }
+
+/**
+ * The hash of a password, normalized by Unicode NFKC, so that equal characters are the same password.
+ * @throws TooManyPasswordsError
+ */
+export async function hashPassword(password: string): Promise<string> {
+  refuseFlood();
+  return admitted.hash(password);
+}
+
+/**
+ * Whether a password matches a stored hash.
+ * @throws TooManyPasswordsError
+ */
+export async function isPassword(password: string, kept: string): Promise<boolean> {
+  refuseFlood();
+  return admitted.verify({ password, hash: kept });
+}
+
+/** The same for the library, which is asked after `refuseFlood`: it would hide the error. */
+export const admitted = {
+  hash: (password: string) => inTurn(() => hash(password.normalize("NFKC"), ARGON2ID)),
+  verify: ({ password, hash: kept }: { password: string; hash: string }) =>
+    inTurn(() => verify(kept, password.normalize("NFKC"))),
+};
 
 /** A thousand million guesses at argon2id are 150 days of a core. A random word of ten letters and digits needs more. */
 const FEWEST_GUESSES_LOG10 = 9;

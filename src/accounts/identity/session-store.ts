@@ -59,12 +59,14 @@ export async function useOperatorSession(
   return found ?? null;
 }
 
-/** Stores that the password was confirmed in a session. */
-export async function confirmSession(sql: Queryable, sessionId: string): Promise<void> {
-  await sql`
+/** Stores that the password was confirmed in a session. False if the session has ended. */
+export async function confirmSession(sql: Queryable, sessionId: string): Promise<boolean> {
+  const confirmed = await sql`
     update auth.sessions
     set confirmed_at = clock_timestamp()
-    where id = ${sessionId}`;
+    where id = ${sessionId}
+    returning id`;
+  return confirmed.length > 0;
 }
 
 /** A session as its owner sees it. */

@@ -97,14 +97,18 @@ function resendForm(context: Context): PublicForm {
         return showSignUp(context, request, reply, { problem: tooMany(wait), email }, 429);
       }
       const mailing = { site: parts.site(), mailKey: parts.mailKey };
-      const { path } = await resendSignUp(signIn.sql, { email, browser: browserToken(request), ...mailing });
+      const { path } = await resendSignUp(signIn.sql, {
+        email,
+        browser: browserToken(request, parts.settings),
+        ...mailing,
+      });
       showSent(context, request, reply, { email, path }, true);
     },
   };
 }
 
 /** The page of the mailed link. */
-function confirmPage({ responder, signIn }: Context): PublicForm {
+function confirmPage({ responder, parts, signIn }: Context): PublicForm {
   const { sql, identity, buckets, log, devices } = signIn;
 
   function show(
@@ -127,7 +131,11 @@ function confirmPage({ responder, signIn }: Context): PublicForm {
       const { token } = queryOf(request, confirmQuery);
       const pending = await findSignUp(sql, token);
       if (pending === null) return showGone(request, reply);
-      show(request, reply, { problem: "", token, asksPassword: !isOfBrowser(pending, browserToken(request)) });
+      show(request, reply, {
+        problem: "",
+        token,
+        asksPassword: !isOfBrowser(pending, browserToken(request, parts.settings)),
+      });
     },
     async take(request, reply) {
       const { token, password } = await formOf(request, confirmFields);
@@ -139,7 +147,7 @@ function confirmPage({ responder, signIn }: Context): PublicForm {
         return show(request, reply, { problem: tooMany(wait), token, asksPassword: true }, 429);
       }
       const { requestId } = reply.locals;
-      const browser = browserToken(request);
+      const browser = browserToken(request, parts.settings);
       const done = await confirmSignUp(sql, { token, password, browser, by: { requestId, address } });
       if (!done.ok) {
         if (done.reason === "unknown-link") return showGone(request, reply);

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { Request, Response } from "express";
+import { SIGNED_OUT } from "../../accounts/identity/ask-session.ts";
 import type { Devices } from "../../accounts/identity/devices.ts";
 import type { Identity, IdentitySurface } from "../../accounts/identity/identity.ts";
 import { prove } from "../../accounts/identity/prove.ts";
@@ -65,8 +66,7 @@ export function openGuard<SignedIn>(
       const account = surface.accountOf(who);
       const proof = await prove(parts, account, { password, code, requester: requesterOf(request as Request) });
       if (proof.ok) {
-        await confirmSession(parts.sql, account.sessionId);
-        return null;
+        return (await confirmSession(parts.sql, account.sessionId)) ? null : SIGNED_OUT;
       }
       if (proof.waitSeconds === 0) await surface.noteRefusal(who, proof.problem);
       return proof.problem;

@@ -1,11 +1,15 @@
 import { z } from "zod";
 import { endSession, endSessions } from "../../accounts/identity/session-store.ts";
+import { shortHash, tooMany } from "../../accounts/identity/tries.ts";
 import type { AuditEntry } from "../../audit/entry.ts";
 import { appendAudit } from "../../audit/store.ts";
 import type { Responder } from "../responder.ts";
 import type { PageReply } from "../view.ts";
-import type { AddAccountForm } from "./account-forms.ts";
+import type { AccountForm, AddAccountForm } from "./account-forms.ts";
 import type { SignInParts } from "./guard.ts";
+
+/** Each end also ends sign-ins that are being checked: endless ones from a stolen session would keep its holder out. */
+const ENDS = { points: 30, seconds: 600 };
 
 /** What ending sessions needs besides the parts of the sign-in. */
 export interface SessionParts extends SignInParts {
@@ -17,8 +21,12 @@ export interface SessionParts extends SignInParts {
 }
 
 /** Adds ending one other session of the current account, and all others together. */
-export function addSessions(addForm: AddAccountForm, { responder, sql, surface, page, entryOf }: SessionParts): void {
-  addForm("/sessions/end", z.object({ id: z.string().max(100) }), async ({ reply, own, form, refuse }) => {
+export function addSessions(addForm: AddAccountForm, parts: SessionParts): void {
+  const { responder, sql, surface, page, entryOf } = parts;
+
+  addForm("/sessions/end", z.object({ id: z.string().max(100) }), async (sent) => {
+    const { reply, own, form, refuse } = sent;
+    if (!(await mayEnd(parts, sent))) return;
     const isEnded = await sql.begin(async (tx) => {
       const ended = await endSession(tx, own.userId, form.id, surface);
       if (ended) await appendAudit(tx, entryOf(reply, { sessions_ended: 1 }));
@@ -28,7 +36,9 @@ export function addSessions(addForm: AddAccountForm, { responder, sql, surface, 
     responder.redirect(reply, page, "The sign-in has ended.");
   });
 
-  addForm("/sessions/end-others", z.object({}), async ({ reply, own }) => {
+  addForm("/sessions/end-others", z.object({}), async (sent) => {
+    const { reply, own } = sent;
+    if (!(await mayEnd(parts, sent))) return;
     const ended = await sql.begin(async (tx) => {
       const count = await endSessions(tx, own.userId, { except: own.sessionId, surface });
       await appendAudit(tx, entryOf(reply, { sessions_ended: count }));
@@ -40,4 +50,17 @@ export function addSessions(addForm: AddAccountForm, { responder, sql, surface, 
       ended === 1 ? "One other sign-in has ended." : `${ended} other sign-ins have ended.`,
     );
   });
+}
+
+/** Counts an end of sessions. False, with a response sent, if the current session has ended too many. */
+async function mayEnd(
+  { buckets, surface }: SessionParts,
+  { reply, own, refuse }: Pick<AccountForm<unknown>, "reply" | "own" | "refuse">,
+): Promise<boolean> {
+  const { isGranted, waitMs } = await buckets.draw(`${surface}-end ${shortHash(own.sessionId)}`, ENDS);
+  if (isGranted) return true;
+  const waitSeconds = Math.ceil(waitMs / 1_000);
+  reply.setHeader("Retry-After", waitSeconds);
+  refuse(tooMany(waitSeconds), 429);
+  return false;
 }

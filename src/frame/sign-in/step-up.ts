@@ -154,7 +154,7 @@ function showStepUp(
 }
 
 /** The action of a path below the surface, parameters filled; null if there is none. */
-function actionAt<Action extends { path: string }>(actions: readonly Action[], path: string): Action | null {
+export function actionAt<Action extends { path: string }>(actions: readonly Action[], path: string): Action | null {
   const parts = path.split("/");
   const matches = (action: Action) => {
     const pattern = action.path.split("/");

@@ -2,8 +2,10 @@ import type { Express } from "express";
 import { z } from "zod";
 import { noteOperatorChange } from "../../accounts/operators/operator-change-store.ts";
 import { findPasswordHash, replacePassword } from "../../accounts/operators/operator-store.ts";
-import { CHANGED_MEANWHILE, hashPassword, isPassword, passwordProblem } from "../../accounts/identity/password.ts";
+import { CHANGED_MEANWHILE, hashPassword, passwordProblem } from "../../accounts/identity/password.ts";
 import { endSessions, listSessions } from "../../accounts/identity/session-store.ts";
+import { passwordChanged } from "../../accounts/letters.ts";
+import { isLocalAddress } from "../../accounts/operators/local-operator.ts";
 import { appendAudit, audited } from "../../audit/store.ts";
 import { PageError } from "../../frame/errors.ts";
 import { isLooking } from "../../frame/pages.ts";
@@ -14,6 +16,7 @@ import { addSessions } from "../../frame/sign-in/sessions.ts";
 import { ensureProven } from "../../frame/sign-in/step-up.ts";
 import { addTwoFactor, FACTOR_ENTRIES } from "../../frame/sign-in/two-factor.ts";
 import type { PageReply } from "../../frame/view.ts";
+import { queueMail } from "../../mail/outbox-store.ts";
 import { auditEntry } from "../audit-entry.ts";
 import type { RouteParts } from "../routes.ts";
 import { accountOf, noteRefusal } from "../sign-in/guard.ts";
@@ -23,6 +26,7 @@ import { requireSignedIn } from "../signed-in.ts";
 const ME = "/ops/me";
 const passwordForm = z.object({
   current: z.string().max(1_000).default(""),
+  code: z.string().max(100).default(""),
   next: z.string().max(1_000),
   again: z.string().max(1_000),
 });
@@ -92,8 +96,8 @@ export function addAccountRoutes(app: Express, made: RouteParts, parts: StaffAcc
 }
 
 /** Adds the form that changes the password, or sets one for staff who signed in by a link. It ends other sessions. */
-function addPasswordForm(addForm: AddAccountForm, { responder, guard }: RouteParts, { sql }: SignInParts): void {
-  addForm("/password", passwordForm, async ({ request, reply, form, refuse, refuseProof, mayTry }) => {
+function addPasswordForm(addForm: AddAccountForm, { responder, guard }: RouteParts, { sql, site }: SignInParts): void {
+  addForm("/password", passwordForm, async ({ request, reply, form, refuse, isThem }) => {
     const who = requireSignedIn(reply);
     const { visitor, sessionId, isFresh, hasPassword } = who;
     if (form.next !== form.again) return refuse("the new password and its repetition are not the same");
@@ -101,10 +105,7 @@ function addPasswordForm(addForm: AddAccountForm, { responder, guard }: RoutePar
     if (problem !== null) return refuse(problem);
     const from = hasPassword ? await findPasswordHash(sql, { userId: visitor.operatorId }) : null;
     if (hasPassword) {
-      if (!(await mayTry())) return;
-      if (from === null || !(await isPassword(form.current, from))) {
-        return refuseProof("the current password is not right");
-      }
+      if (!(await isThem({ password: form.current, code: form.code }))) return;
     } else {
       const requirement = { isFresh, name: "Set password", stepUp: { kind: "link" } } as const;
       const sent = { fields: {}, proof: { password: "", code: "" } };
@@ -117,6 +118,9 @@ function addPasswordForm(addForm: AddAccountForm, { responder, guard }: RoutePar
       const ended = await endSessions(tx, visitor.operatorId, { except: sessionId });
       const target = `operator ${visitor.email}`;
       await appendAudit(tx, auditEntry(visitor, { action: "own.password", target, after: { sessions_ended: ended } }));
+      if (!isLocalAddress(visitor.email)) {
+        await queueMail(tx, { ...passwordChanged({ site: site(), surface: "ops" }), recipient: visitor.email });
+      }
       return true;
     });
     if (!isChanged) return refuse(CHANGED_MEANWHILE, 409);
