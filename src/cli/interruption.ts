@@ -1,22 +1,15 @@
 import { say } from "./output.ts";
+import { onStopSignal } from "./stop-signal.ts";
 
 /**
  * Turns Ctrl-C and SIGTERM into an abort with `reason`, to be honored between two steps so that the command can save its
- * position. `end` removes the listeners.
+ * position. `end` removes the listeners, see {@link onStopSignal}.
  */
 export function listenForInterruption(reason: string): { signal: AbortSignal; end(): void } {
   const controller = new AbortController();
-  const stop = () => {
+  const end = onStopSignal(() => {
     say("stopping");
     controller.abort(new Error(reason));
-  };
-  process.once("SIGINT", stop);
-  process.once("SIGTERM", stop);
-  return {
-    signal: controller.signal,
-    end: () => {
-      process.off("SIGINT", stop);
-      process.off("SIGTERM", stop);
-    },
-  };
+  });
+  return { signal: controller.signal, end };
 }

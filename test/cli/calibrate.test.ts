@@ -64,6 +64,7 @@ describe("calibrate", () => {
     });
     started.kill("SIGINT");
     await eventually(() => started.output.stderr.includes("stopping"));
+    started.kill("SIGINT"); // npm forwards the Ctrl-C that the terminal has sent too
     await held`commit`;
     await held.end();
     const stopped = await started.ended;

@@ -15,6 +15,7 @@ import { audited } from "../audited.ts";
 import { operator } from "../operator.ts";
 import { print, printJson, say } from "../output.ts";
 import { withDatabase } from "../session.ts";
+import { onStopSignal } from "../stop-signal.ts";
 
 /** `roundhouse log …`: the transparency log of this instance. */
 export function logCommand(): Command {
@@ -130,7 +131,5 @@ async function runWitness(given: { name: string; log: VerifierKey[]; folder: str
   const port = typeof address === "object" && address !== null ? address.port : given.port;
   await print(verifierKeyText(key));
   say(`listening on http://${given.host}:${port}`);
-  await new Promise<void>((stopped) => {
-    for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => server.close(() => stopped()));
-  });
+  await new Promise<void>((stopped) => void onStopSignal(() => server.close(() => stopped())));
 }

@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { wireFormats } from "../../demo/replay/formats.ts";
 import { createReplayHouse } from "../../demo/replay/house.ts";
@@ -7,6 +6,7 @@ import { startDemoHouse } from "../../demo/server.ts";
 import { UsageError } from "../../errors.ts";
 import { examples, wholeNumber } from "../arguments.ts";
 import { print, printJson, say } from "../output.ts";
+import { onStopSignal } from "../stop-signal.ts";
 
 /** What the command line gives. */
 interface Given {
@@ -75,7 +75,7 @@ export function demoHouseCommand(settings: () => { dataDir: string; host: string
       const { dataDir, host } = settings();
       const house = await startHouse(given, { dataDir, host });
       await (given.json ? printJson({ event: "ready", url: house.url }) : print(house.url));
-      await firstOf("SIGINT", "SIGTERM");
+      await new Promise<void>((stopped) => void onStopSignal(stopped));
       await house.close();
     });
 }
@@ -96,15 +96,6 @@ function startHouse(given: Given, { dataDir, host }: { dataDir: string; host: st
   }
   const chosen = from === undefined ? {} : { from };
   return createReplayHouse({ file: replay, as, host, port, speed, numbered: numberRows, say, ...chosen });
-}
-
-async function firstOf(...signals: NodeJS.Signals[]): Promise<void> {
-  const others = new AbortController();
-  try {
-    await Promise.race(signals.map((signal) => once(process, signal, { signal: others.signal })));
-  } finally {
-    others.abort();
-  }
 }
 
 function speedFactor(text: string): number {

@@ -2,12 +2,11 @@ import { closeSync, openSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Log } from "../../log.ts";
 import { reasonOf } from "../../errors.ts";
+import { stopHandler } from "../stop-signal.ts";
 import { watchParent } from "./parent.ts";
 
 /** The default limit of a stop after the drain; what still runs then is aborted. */
 const STOP_WITHIN_MS = 19_000;
-/** One Ctrl-C may arrive twice, from the terminal and from npm; a second one within this time is ignored. */
-const SAME_CTRL_C_MS = 1_000;
 
 /** What a long-running command receives for its start and its stop. */
 export interface Life {
@@ -101,7 +100,6 @@ function createStop(log: Log, drainMs: number): Stop {
   const ending = new AbortController();
   const drain = new AbortController();
   let isTerminated = false;
-  let interruptedAt = -Infinity;
   const abort = (why: string) => {
     if (!ending.signal.aborted) ending.abort(new Error(why));
   };
@@ -109,6 +107,10 @@ function createStop(log: Log, drainMs: number): Stop {
     if (ending.signal.aborted) return;
     log.info(why);
     abort(why);
+  };
+  const cutShort = () => {
+    log.warn("cut short");
+    process.exit(1); // the servers go with us, and recover at the next start
   };
   return {
     ending: ending.signal,
@@ -120,15 +122,10 @@ function createStop(log: Log, drainMs: number): Stop {
       if (!ending.signal.aborted) log.fatal(why);
       abort(why);
     },
-    interrupt() {
-      const isSame = performance.now() - interruptedAt < SAME_CTRL_C_MS;
-      if (!isSame) interruptedAt = performance.now();
-      if (!ending.signal.aborted) return end("stopping, Ctrl-C again cuts it short");
-      drain.abort();
-      if (isSame) return;
-      log.warn("cut short");
-      process.exit(1); // the servers go with us, and recover at the next start
-    },
+    interrupt: stopHandler(
+      () => (ending.signal.aborted ? cutShort() : end("stopping, Ctrl-C again cuts it short")),
+      cutShort,
+    ),
     terminate() {
       if (ending.signal.aborted) return drain.abort();
       isTerminated = true;
