@@ -3,14 +3,15 @@ import { listComparisonSchedules, loadHouseToRead } from "../src/houses/store.ts
 import { afterCommit, countPasses } from "../src/pass/after-commit.ts";
 import { comparePayload } from "../src/pass/compare.ts";
 import { listHousesToNormalize, listUnreadTables } from "../src/pass/stores/payload-store.ts";
-import { processUnread } from "../src/pass/unread-payloads.ts";
+import { isOfOneTable, processUnread } from "../src/pass/unread-payloads.ts";
 import { job } from "../src/queue/job.ts";
 import backfillGap from "./backfill-gap.ts";
 
 /**
  * Takes in payloads that are stored unread, by the same pass as a poll: those of which a pass failed, that took too long to
  * read, or that came while reading was paused. Each table's payloads are read in the order in which they were asked for, and
- * none stays unread: what cannot be read is refused with the reason, kept, and can be read again.
+ * none stays unread: what cannot be read is refused with the reason, kept, and can be read again. A table that fails for
+ * another reason, such as a lock, stops no other.
  *
  * Once a minute per house one payload that was read is read again and compared with what is stored.
  */
@@ -30,7 +31,7 @@ export default job({
     if (compare) return comparePayload(sql, passes, { house, log, signal });
     const counts = { payloads: 0, refused: 0, ...countPasses([]) };
     const fill = async (gap: bigint) => enqueue(backfillGap, { gap: String(gap) });
-    for (const tableId of await listUnreadTables(sql, id)) {
+    const readTable = async (tableId: number) => {
       for await (const result of processUnread({ sql, passes, house, signal }, tableId)) {
         follow(result.rows.marks.map(({ receivedAt }) => receivedAt));
         await afterCommit(id, [result], { sql, published, fill });
@@ -39,7 +40,17 @@ export default job({
         counts.refused += result.rows.marks.filter(({ state }) => state === "refused").length;
         for (const [name, count] of Object.entries(done)) counts[name as keyof typeof done] += count;
       }
+    };
+    const failures: unknown[] = [];
+    for (const tableId of await listUnreadTables(sql, id)) {
+      try {
+        await readTable(tableId);
+      } catch (error) {
+        if (signal.aborted || !isOfOneTable(error)) throw error;
+        failures.push(error);
+      }
     }
+    if (failures.length > 0) throw failures[0];
     return counts;
   },
 });

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { adapterOf } from "../src/houses/adapters/index.ts";
 import { requestTables } from "../src/houses/polling/request-tables.ts";
 import { takeRequest } from "../src/houses/polling/budget-store.ts";
-import { holdHouse, releaseLease } from "../src/houses/polling/lease-store.ts";
+import { holdHouse, type Lease, LeaseLostError, releaseLease } from "../src/houses/polling/lease-store.ts";
 import { paceSchema, pollAt, pollsOf, timeOf, type Pace } from "../src/houses/polling/pace.ts";
 import { listMissingRuns } from "../src/houses/polling/polling-store.ts";
 import { listPollSchedules, loadHouse } from "../src/houses/store.ts";
@@ -12,10 +12,10 @@ import { PermanentError, reasonOf } from "../src/errors.ts";
 import type { Log } from "../src/log.ts";
 import { afterCommit, countPasses } from "../src/pass/after-commit.ts";
 import { raiseDamageAlerts } from "../src/pass/damage.ts";
-import { endUnsavedPoll, LeaseLostError, savePoll, type SavedPoll } from "../src/pass/poll.ts";
+import { endUnsavedPoll, savePoll, type SavedPoll } from "../src/pass/poll.ts";
 import { prepareStates } from "../src/pass/prepare-states.ts";
 import type { PollBudget } from "../src/houses/polling/poll-room.ts";
-import type { RequestedTable } from "../src/houses/polling/poll-summary.ts";
+import { type RequestedTable, summarizePoll } from "../src/houses/polling/poll-summary.ts";
 import { traced } from "../src/telemetry.ts";
 import { job, type Counts, type JobContext } from "../src/queue/job.ts";
 import backfillGap from "./backfill-gap.ts";
@@ -112,9 +112,10 @@ function addTo(sum: Counts, counts: Counts): void {
 
 async function poll(
   { house: id, shard }: { house: string; shard: number },
-  { sql, passes, http, settings, variables, log, signal, follow, enqueue, published }: JobContext,
+  context: JobContext,
   { budget, dueAt, isLast }: DuePoll & { budget: PollBudget },
 ): Promise<Counts> {
+  const { sql, passes, http, settings, variables, log, signal } = context;
   const house = await loadHouse(passes.pipeline, variables, id);
   if (house === null) return { skipped: 1 };
   const byPage = house.settings.tables.some((table) => adapterOf(table).rounds === "page");
@@ -144,6 +145,8 @@ async function poll(
       return done;
     });
   } catch (error) {
+    const { houseWaitMs } = summarizePoll(asked);
+    if (houseWaitMs > 0) await holdShards(sql, log, id, houseWaitMs);
     if (!(error instanceof LeaseLostError)) {
       if (!signal.aborted) await endUnsavedPoll(passes, polled, error);
       throw error;
@@ -154,21 +157,39 @@ async function poll(
     );
     return { lost: 1 };
   }
+  return followUp(context, lease, asked, saved);
+}
+
+/** What follows a saved poll, and its counts. */
+async function followUp(
+  { sql, passes, log, follow, enqueue, published }: JobContext,
+  { house: id, shard, circuit: before }: Lease,
+  asked: readonly RequestedTable[],
+  { results, circuit, waitMs, houseWaitMs, busy }: SavedPoll,
+): Promise<Counts> {
+  if (houseWaitMs > 0) await holdShards(sql, log, id, houseWaitMs);
+  if (busy.length > 0)
+    log.warn(
+      { house: id, shard, tables: busy },
+      `${busy.length} of its tables are locked by another session, such as an import or a repair; their responses are not stored`,
+    );
   await raiseDamageAlerts(
     sql,
     log,
     passes,
     asked.map(({ tableId }) => tableId),
   );
-  const { results, circuit, waitMs, houseWaitMs } = saved;
   const payloads = results.flatMap(({ rows }) => rows.payloads);
   follow(payloads.map(({ receivedAt }) => receivedAt));
-  if (circuit !== lease.circuit.state) log.warn({ house: id, shard, circuit, waitMs }, `the circuit of ${id} changed`);
+  if (circuit !== before.state) log.warn({ house: id, shard, circuit, waitMs }, `the circuit of ${id} changed`);
   const fill = async (gap: bigint) => enqueue(backfillGap, { gap: String(gap) });
   await afterCommit(id, results, { sql, published, fill });
-  if (houseWaitMs > 0) await holdShards(sql, log, id, houseWaitMs);
   if (payloads.some(({ state }) => state === "unread")) await enqueue(normalizeRounds, { house: id });
-  return { ...countRequests(asked, payloads.length), ...countPasses(results) };
+  return {
+    ...countRequests(asked, payloads.length),
+    ...countPasses(results),
+    ...(busy.length > 0 && { busy: busy.length }),
+  };
 }
 
 /** The poll is saved, and its own shard waits: a failure to suspend the others must not fail it. */

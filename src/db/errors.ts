@@ -35,6 +35,11 @@ export function isConnectionError(error: unknown): boolean {
   return /^(57P0|08|53)/.test(code) || UNREACHABLE.has(code);
 }
 
+/** True when another session had the lock of a row for too long, or both waited for each other. */
+export function isLockError(error: unknown): boolean {
+  return ["55P03", "40P01"].includes(codeOf(error));
+}
+
 /** True when the server closes the connection after this error: it stops, or an operator ended it. */
 export function isConnectionClosing(error: unknown): boolean {
   return codeOf(error).startsWith("57P0");

@@ -3,6 +3,7 @@ import type { Pipeline, Queryable } from "../db/client.ts";
 import { reasonOf } from "../errors.ts";
 import { createLeaseTaker, type TakeLease } from "../houses/polling/lease-store.ts";
 import { createPollRoom, type PollRoom } from "../houses/polling/poll-room.ts";
+import type { LockTimeout } from "../tables/heads-store.ts";
 import { createProver, type Prover } from "../houses/fairness/prove.ts";
 import { Slices } from "../slices.ts";
 import { isOwnFault } from "../rounds/read-response.ts";
@@ -69,17 +70,19 @@ export interface DamagedTable {
 
 /**
  * Rebuilds the states of tables from stored rows and from older cached states, and caches them. Waits for passes of any
- * process that are being written. Skips tables without a head and damaged tables, whose reason is cached.
+ * process that are being written. Skips tables without a head, those that another session keeps locked, and damaged ones,
+ * whose reason is cached.
  */
 export async function loadStates(
   passes: Pick<Passes, "pipeline" | "states" | "damaged" | "inTurn">,
   tableIds: readonly number[],
+  lockTimeout: LockTimeout = "4s",
 ): Promise<Map<number, PassState>> {
   const loaded = new Map<number, PassState>();
   const slices = new Slices();
   for (let first = 0; first < tableIds.length; first += LOADED_AT_ONCE) {
     const some = tableIds.slice(first, first + LOADED_AT_ONCE);
-    const load = () => loadTables(passes.pipeline, some);
+    const load = () => loadTables(passes.pipeline, some, lockTimeout);
     for (const table of await (some.length > LOADED_IN_PARALLEL ? passes.inTurn(load) : load())) {
       await slices.next();
       const state = await stateOrDamage(passes, table);

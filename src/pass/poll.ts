@@ -1,8 +1,8 @@
-import { isConnectionError } from "../db/errors.ts";
+import { isConnectionError, isLockError } from "../db/errors.ts";
 import { reasonOf } from "../errors.ts";
 import { afterPoll } from "../houses/polling/circuit.ts";
 import { mayPollWait } from "../houses/house.ts";
-import type { Lease } from "../houses/polling/lease-store.ts";
+import { type Lease, LeaseLostError, releaseLease } from "../houses/polling/lease-store.ts";
 import type { EndedPoll } from "../houses/polling/poll-store.ts";
 import { summarizePoll } from "../houses/polling/poll-summary.ts";
 import { isOwnFault, ownFault } from "../rounds/read-response.ts";
@@ -10,6 +10,7 @@ import { Slices } from "../slices.ts";
 import { pass } from "./compute/pass.ts";
 import { endOf, type Poll } from "./end-poll.ts";
 import { loadStates, type Passes } from "./passes.ts";
+import { lockTimeoutOf } from "./prepare-states.ts";
 import { receiveAll, type Received } from "./polled-response.ts";
 import { readWave, type NotedOne, type ReadOne, type ReadWave } from "./read-poll.ts";
 import type { PassResult, PassTime } from "./compute/state.ts";
@@ -25,10 +26,9 @@ export interface SavedPoll {
   waitMs: number;
   /** Milliseconds until any of its shards may be polled again, see PollSummary. */
   houseWaitMs: number;
+  /** Tables whose responses were dropped, because another session kept their heads locked or moved them each time. */
+  busy: readonly string[];
 }
-
-/** Another worker took the lease before the poll was saved; only its earlier transactions are stored. */
-export class LeaseLostError extends Error {}
 
 /** Retries of a poll from newer states: another process may change a table at the same time. */
 const MOST_TRIES = 4;
@@ -37,7 +37,8 @@ const MOST_TRIES = 4;
  * Processes the responses of a poll by passes and saves them in transactions: first the first response of each table,
  * and so on; the last transaction ends the poll. A table with a page per round may have several responses, each with
  * its own pass. If a forecast set is refused as late, the poll is saved without it; if a head moved, the pass is
- * recomputed from it; if a response cannot be processed, only its payload is stored, unread, with the error.
+ * recomputed from it; if a response cannot be processed, only its payload is stored, unread, with the error. A table that
+ * another session keeps locked, as an import does, is left out, and delays no other table.
  *
  * @throws LeaseLostError if another worker has the lease; ConnectionLostError if the outcome is unknown
  */
@@ -46,14 +47,16 @@ export async function savePoll(passes: Passes, poll: Poll, signal: AbortSignal):
   const tables = await passes.countTables();
   const taken: ComputedPass[] = [];
   const noted: NotedOne[] = [];
+  const busy: Received[] = [];
   let keptBytes = 0;
-  let end = waves.length === 0 ? await writeEnd(passes, poll, { taken, noted, keptBytes }) : null;
+  let end = waves.length === 0 ? await writeEnd(passes, poll, { taken, noted, busy, keptBytes }) : null;
   for (const [at, wave] of waves.entries()) {
-    const before = at === waves.length - 1 ? { taken, noted, keptBytes } : null;
+    const before = at === waves.length - 1 ? { taken, noted, busy, keptBytes } : null;
     const mayWait = at === 0 && mayPollWait(poll.house);
     const saved = await saveWave(passes, poll, { wave, tables, before, mayWait }, signal);
     taken.push(...saved.taken);
     noted.push(...saved.noted);
+    busy.push(...saved.busy);
     keptBytes += saved.keptBytes;
     end = saved.end ?? end;
   }
@@ -62,24 +65,32 @@ export async function savePoll(passes: Passes, poll: Poll, signal: AbortSignal):
     circuit: end?.next?.circuit.state ?? poll.lease.circuit.state,
     waitMs: end?.next?.waitMs ?? 0,
     houseWaitMs: end?.summary.houseWaitMs ?? 0,
+    busy: busy.map(({ asked }) => asked.name),
   };
 }
 
 /**
  * Ends a poll that could not be saved as a failed one, so that its house waits longer each time: its responses may be
- * too large. Only those of earlier transactions are stored. An unreachable database is not the house's failure, and
- * changes nothing.
+ * too large. Only those of earlier transactions are stored. An unreachable database and rows that other sessions locked or
+ * moved are not the house's failure, and change nothing.
  *
  * @throws the database's error, if even that cannot be saved
  */
 export async function endUnsavedPoll(passes: Passes, poll: Poll, error: unknown): Promise<void> {
   if (isConnectionError(error)) return;
+  if (isBusy(error)) return releaseLease(passes.pipeline, poll.lease);
   const { lease, asked, jitter } = poll;
-  const outcome = { kind: "failed", retryAfterMs: null } as const;
-  const summary = { ...summarizePoll(asked), outcome, error: `its responses could not be saved: ${reasonOf(error)}` };
+  const polled = summarizePoll(asked);
+  const outcome = { kind: "failed", retryAfterMs: polled.outcome.retryAfterMs } as const;
+  const summary = { ...polled, outcome, error: `its responses could not be saved: ${reasonOf(error)}` };
   const next = afterPoll(lease.circuit, outcome, jitter);
   const rows = { passes: [], noted: [], lease, end: { lease, asked, feeds: [], summary, storedBytes: 0, next } };
   await passes.write({ tableIds: [], bytes: 0, mayWait: false, rows: () => rows });
+}
+
+/** Whether another session changes a row that a pass needs. */
+function isBusy(error: unknown): boolean {
+  return refusalOf(error) === "moved" || isLockError(error);
 }
 
 /** The first response of each table, the second … */
@@ -104,6 +115,8 @@ interface ComputedPass extends ReadOne {
 interface Processed {
   taken: readonly ComputedPass[];
   noted: readonly NotedOne[];
+  /** Responses of tables that other sessions keep locked. */
+  busy: readonly Received[];
   /** Bytes that damaged tables stored. */
   keptBytes: number;
 }
@@ -135,7 +148,7 @@ async function saveWave(
     try {
       return await write(passes, { ...all, mayWait: mayWait && tries === 1 }, async () => {
         const taken = await computePasses(all.read, { ...timeOf(poll.lease), ...circumstances });
-        const own = { taken, noted: all.noted, keptBytes };
+        const own = { taken, noted: all.noted, busy: all.busy, keptBytes };
         return { ...own, lease: poll.lease, end: before && endOf(poll, joined(before, own)) };
       });
     } catch (error) {
@@ -146,9 +159,15 @@ async function saveWave(
       }
       passes.states.drop(tableIds);
       if (refusal === "lease_lost") throw new LeaseLostError(undefined, { cause: error });
+      // another session may move a table again and again; the first time it is usually over
+      const isMoved = refusal === "moved" && (tries === 1 || wave.length === 1);
+      if (isLockError(error) || (refusal === "moved" && !isMoved)) {
+        if (wave.length === 1) throw error;
+        return saveEach(passes, poll, { wave, tables, before, keptBytes }, signal);
+      }
       if (tries === MOST_TRIES || isConnectionError(error) || !isOwnFault(error)) throw error;
-      await loadStates(passes, tableIds);
-      if (refusal === "moved") continue;
+      await loadStates(passes, tableIds, lockTimeoutOf(poll.lease));
+      if (isMoved) continue;
       else if (wave.length > 1) return saveEach(passes, poll, { wave, tables, before, keptBytes }, signal);
       else if (lookUpAll) keep = error;
       else lookUpAll = true;
@@ -156,7 +175,11 @@ async function saveWave(
   }
 }
 
-/** Saves the responses of a wave one by one, so that one that fails does not delay the others. */
+/**
+ * Saves the responses of a wave each by itself, so that one that fails does not delay the others.
+ *
+ * @throws the error of one that failed, after the others are saved, unless its table is only busy
+ */
 async function saveEach(
   passes: Passes,
   poll: Poll,
@@ -164,9 +187,17 @@ async function saveEach(
   signal: AbortSignal,
 ): Promise<Processed & { end: EndedPoll | null }> {
   const one = { tables, before: null, mayWait: false };
-  let saved: Processed = { taken: [], noted: [], keptBytes };
-  for (const received of wave)
-    saved = joined(saved, await saveWave(passes, poll, { ...one, wave: [received] }, signal));
+  const settled = await Promise.allSettled(
+    wave.map((received) => saveWave(passes, poll, { ...one, wave: [received] }, signal)),
+  );
+  let saved: Processed = { taken: [], noted: [], busy: [], keptBytes };
+  const failures: unknown[] = [];
+  for (const [at, result] of settled.entries()) {
+    if (result.status === "fulfilled") saved = joined(saved, result.value);
+    else if (isBusy(result.reason)) saved = { ...saved, busy: [...saved.busy, ...wave.slice(at, at + 1)] };
+    else failures.push(result.reason);
+  }
+  if (failures.length > 0) throw failures.find((error) => error instanceof LeaseLostError) ?? failures[0];
   return { ...saved, end: before && (await writeEnd(passes, poll, joined(before, saved))) };
 }
 
@@ -174,6 +205,7 @@ function joined(first: Processed, second: Processed): Processed {
   return {
     taken: [...first.taken, ...second.taken],
     noted: [...first.noted, ...second.noted],
+    busy: [...first.busy, ...second.busy],
     keptBytes: first.keptBytes + second.keptBytes,
   };
 }
@@ -272,6 +304,7 @@ async function writeEnd(passes: Passes, poll: Poll, processed: Processed): Promi
     lease: poll.lease,
     taken: [],
     noted: [],
+    busy: [],
     keptBytes: 0,
     end,
   }));

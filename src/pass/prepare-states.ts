@@ -1,4 +1,5 @@
 import type { Lease, LeasedTable } from "../houses/polling/lease-store.ts";
+import type { LockTimeout } from "../tables/heads-store.ts";
 import { fromDatabase } from "./compute/times.ts";
 import { loadStates, type Passes } from "./passes.ts";
 
@@ -8,14 +9,20 @@ import { loadStates, type Passes } from "./passes.ts";
  * later is refused for its epoch. While another process polls the house too, tables that share a response wait for it:
  * often it has nothing new for them.
  */
-export async function prepareStates(passes: Passes, { tables, hasOther }: Lease): Promise<void> {
+export async function prepareStates(passes: Passes, lease: Lease): Promise<void> {
+  const { tables, hasOther } = lease;
   const stale = tables.filter(({ tableId, version, partSha256 }) => {
     if (hasOther && partSha256 !== null && !passes.damaged.has(tableId)) return false;
     return (passes.states.get(tableId) ?? passes.damaged.get(tableId))?.version !== version;
   });
   const ids = stale.map(({ tableId }) => tableId);
-  if (ids.length > 0) await loadStates(passes, ids);
+  if (ids.length > 0) await loadStates(passes, ids, lockTimeoutOf(lease));
   for (const table of tables) takeResponseOfOther(passes, table);
+}
+
+/** How long a poll waits for a locked table: longer than most passes are written, and not long if others wait with it. */
+export function lockTimeoutOf({ tables }: Lease): LockTimeout {
+  return tables.length > 1 ? "250ms" : "4s";
 }
 
 /** Takes over the time of the newest response if another process received it: it had nothing new, so no version moved. */

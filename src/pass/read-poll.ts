@@ -1,13 +1,16 @@
 import { startDeadline } from "../abort.ts";
 import type { Queryable } from "../db/client.ts";
+import { isLockError } from "../db/errors.ts";
 import type { House } from "../houses/house.ts";
-import type { Lease, LeasedTable } from "../houses/polling/lease-store.ts";
+import { type Lease, type LeasedTable, LeaseLostError } from "../houses/polling/lease-store.ts";
 import { ThreadBusyError } from "../thread.ts";
 import { forgetParsed } from "../houses/reading/read-text.ts";
 import { Slices } from "../slices.ts";
 import { loadStates, type Passes } from "./passes.ts";
+import { lockTimeoutOf } from "./prepare-states.ts";
 import { isRepeated, payloadOf, polledResponse, type Received } from "./polled-response.ts";
 import { keepUnreadPayload } from "./stores/payload-store.ts";
+import { refusalOf } from "./stores/write-store.ts";
 import { readResponse } from "./read.ts";
 import { isReadingDue } from "./compute/learn.ts";
 import { sharedPart } from "./compute/shared-part.ts";
@@ -43,6 +46,8 @@ export interface NotedOne {
 export interface ReadWave {
   read: readonly ReadOne[];
   noted: readonly NotedOne[];
+  /** Those of tables that another session keeps locked. */
+  busy: readonly Received[];
   /** Bytes of the responses that were stored unread, of damaged tables. */
   keptBytes: number;
 }
@@ -61,12 +66,13 @@ export async function readWave(
   const mayRead = !lease.isAfterExpiry && !lease.paused.includes(READING);
   let compared = compareAll(passes, house, lease, wave, mayRead);
   let served = holdersOf(passes, compared);
-  while (await loadMissing(passes, compared, served)) {
+  while (await loadMissing(passes, lease, compared, served)) {
     compared = compareAll(passes, house, lease, wave, mayRead);
     served = holdersOf(passes, compared);
   }
   const read: ReadOne[] = [];
   const noted: NotedOne[] = [];
+  const busy: Received[] = [];
   let keptBytes = 0;
   const slices = new Slices();
   for (const { received, leased, part, isAsBefore: isSamePart } of compared) {
@@ -80,10 +86,11 @@ export async function readWave(
       noted.push({ received, response, ...notedOf(leased, cached, received, isLast()) });
       continue;
     }
-    const before = cached ?? (await loadDropped(passes, asked.tableId));
+    const before = cached ?? (await loadDropped(passes, lease, asked.tableId));
     if (before === undefined) {
-      // damaged, or the houses file was applied meanwhile, without the table
-      if (passes.damaged.has(asked.tableId)) keptBytes += await keepPayload(passes, received);
+      const kept = passes.damaged.has(asked.tableId) ? await keepPayload(passes, lease, received) : null;
+      if (kept === null) busy.push(received);
+      else keptBytes += kept;
       continue;
     }
     const isRepeat = isAsBefore || isRepeated(received, before.head);
@@ -95,7 +102,7 @@ export async function readWave(
   }
   // a table alone shares its response with none, or is saved after others failed, which would parse it once per table
   if (wave.length > 1) for (const { body } of wave) if (body !== null) forgetParsed(body.bytes);
-  return { read, noted, keptBytes };
+  return { read, noted, busy, keptBytes };
 }
 
 /** A response and what the table read last. */
@@ -158,6 +165,7 @@ function holdersOf({ damaged }: Passes, compared: readonly Compared[]): Map<Rece
  */
 async function loadMissing(
   passes: Passes,
+  lease: Lease,
   compared: readonly Compared[],
   holders: ReadonlyMap<Received, unknown>,
 ): Promise<boolean> {
@@ -167,14 +175,14 @@ async function loadMissing(
     return isSkipped || loaded >= version ? [] : [tableId];
   });
   if (missing.length === 0) return false;
-  const loaded = await loadStates(passes, missing);
+  const loaded = await loadStates(passes, missing, lockTimeoutOf(lease));
   return missing.some((tableId) => loaded.has(tableId) || passes.damaged.has(tableId));
 }
 
 /** A state that was loaded, and dropped since: `normalize-rounds` drops it when a write fails. */
-async function loadDropped(passes: Passes, tableId: number): Promise<PassState | undefined> {
+async function loadDropped(passes: Passes, lease: Lease, tableId: number): Promise<PassState | undefined> {
   if (passes.damaged.has(tableId)) return undefined;
-  return (await loadStates(passes, [tableId])).get(tableId);
+  return (await loadStates(passes, [tableId], lockTimeoutOf(lease))).get(tableId);
 }
 
 /** Whether no other process moved the head since. */
@@ -217,15 +225,24 @@ function notedOf(
   return { version: state.version, respondedAt: requestedAt, before: state, isStored };
 }
 
-/** Stores a response of a damaged table unread, to be read after the repair. Returns its bytes; 0 if it is a repeat. */
-async function keepPayload({ pipeline, damaged }: Passes, received: Received): Promise<number> {
+/**
+ * Stores a response of a damaged table unread, to be read after the repair. Returns its bytes; 0 if it is a repeat, null if
+ * the table is locked, as by its repair.
+ */
+async function keepPayload({ pipeline, damaged }: Passes, lease: Lease, received: Received): Promise<number | null> {
   const payload = await payloadOf(received);
   const { tableId } = received.asked;
   const { reason = "" } = damaged.get(tableId) ?? {};
   if (payload === null) return 0;
   const { requestedAt, receivedAt } = received;
   const kept = { ...payload, requestedAt, receivedAt, error: reason };
-  return (await keepUnreadPayload(pipeline, tableId, kept)) ? payload.bytes : 0;
+  try {
+    return (await keepUnreadPayload(pipeline, lease, { tableId, ...kept }, lockTimeoutOf(lease))) ? payload.bytes : 0;
+  } catch (error) {
+    if (isLockError(error)) return null;
+    if (refusalOf(error) === "lease_lost") throw new LeaseLostError(undefined, { cause: error });
+    throw error;
+  }
 }
 
 /** Null if it takes too long, as the first walk to the end of a long chain does. */

@@ -54,6 +54,11 @@ function nextAttempt(attempt: Attempt, error: unknown): Attempt {
   return { ...next, all: true, failure: attempt.all ? error : null };
 }
 
+/** Whether other tables may be processed after this error. */
+export function isOfOneTable(error: unknown): boolean {
+  return !isConnectionError(error);
+}
+
 /** The dependencies of passes on stored payloads. */
 interface Processing {
   sql: Sql;

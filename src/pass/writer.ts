@@ -45,8 +45,11 @@ const BYTES_AT_ONCE = 8 << 20;
 const LIGHT_TABLES = 20;
 const LIGHT_BYTES = 1 << 20;
 
-/** How long a write waits for a row lock of another session, such as an operator's; after that it waits apart from the others. */
-const LOCK_TIMEOUT = "100ms";
+/**
+ * How long writes wait for a row lock of another session, such as an operator's: those that may share a transaction, heavy
+ * ones, and those that wait apart from the others.
+ */
+const LOCK_TIMEOUTS = { light: "100ms", heavy: "1s", apart: "4s" };
 const LOCK_NOT_AVAILABLE = "55P03";
 
 interface Waiting extends Write {
@@ -56,9 +59,9 @@ interface Waiting extends Write {
 
 /**
  * Creates a writer. Writes that wait while transactions run share the next one; if a shared one fails, its writes are
- * tried again in smaller parts: one of fifty that is refused takes 15 transactions. One that still waits for a lock is
- * tried once more, with the pool's limit, one such write after the other and next to the transactions of the others. (At
- * 67 rounds/s in 1,000 houses sharing saves a third of PostgreSQL's time.)
+ * tried again in smaller parts: one of fifty that is refused takes 15 transactions. One of a single table that waits
+ * for a lock is tried once more, for longer, one such write after the other and next to the transactions of the others. (At 67 rounds/s in 1,000
+ * houses sharing saves a third of PostgreSQL's time.)
  */
 export function createWriter(pipeline: Pipeline): Writer {
   const waiting: Waiting[] = [];
@@ -89,23 +92,24 @@ export function createWriter(pipeline: Pipeline): Writer {
     for (const write of writes) made.push(...(await makeRows(write)));
     const [first] = made;
     if (first === undefined) return;
-    const isHasty = !isHeavy(first.write); // a heavy one is alone, and keeps to its transaction
     try {
-      await send(made, isHasty);
+      await send(made, isHeavy(first.write) ? "heavy" : "light");
     } catch (error) {
+      // the tables of a poll must not all wait for one
+      const waitsApart = codeOf(error) === LOCK_NOT_AVAILABLE && first.write.tableIds.length <= 1;
       if (made.length > 1) for (const part of partsOf(made)) await commit(part.map(({ write }) => write));
-      else if (isHasty && codeOf(error) === LOCK_NOT_AVAILABLE) void inTurn(() => commitPatiently(first.write));
+      else if (waitsApart) void inTurn(() => commitApart(first.write));
       else first.write.reject(error);
     }
   };
-  const commitPatiently = async (write: Waiting): Promise<void> => {
+  const commitApart = async (write: Waiting): Promise<void> => {
     const made = await makeRows(write);
-    if (made.length > 0) await send(made, false).catch((error: unknown) => write.reject(error));
+    if (made.length > 0) await send(made, "apart").catch((error: unknown) => write.reject(error));
   };
-  const send = async (made: readonly MadeWrite[], isHasty: boolean): Promise<void> => {
+  const send = async (made: readonly MadeWrite[], kind: keyof typeof LOCK_TIMEOUTS): Promise<void> => {
     const rows = made.map((one) => one.rows);
     await pipeline.transact([
-      ...(isHasty ? [pipeline`select set_config('lock_timeout', ${LOCK_TIMEOUT}, true)`] : []),
+      pipeline`select set_config('lock_timeout', ${LOCK_TIMEOUTS[kind]}, true)`,
       ...statementsOf(pipeline, rows),
     ]);
     for (const { write } of made) write.resolve();

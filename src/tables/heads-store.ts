@@ -1,5 +1,8 @@
 import type { Queryable, Transaction } from "../db/client.ts";
 
+/** How long a statement waits for a row that another session keeps locked. */
+export type LockTimeout = "250ms" | "4s";
+
 /**
  * Locks the heads of tables until the end of the transaction, in id order, and returns the tables. Tables without a
  * head are left out.
@@ -25,6 +28,17 @@ export function shareHeads(sql: Queryable, tableIds: readonly number[]) {
     where table_id = any(${[...tableIds]}::integer[])
     order by table_id
     for share`;
+}
+
+/** Those of the tables whose heads no other session is changing. */
+export async function listFreeHeads(sql: Queryable, tableIds: readonly number[]): Promise<number[]> {
+  const rows = await sql<{ id: number }[]>`
+    select table_id as id
+    from table_heads
+    where table_id = any(${[...tableIds]}::integer[])
+    order by table_id
+    for share skip locked`;
+  return rows.map(({ id }) => id);
 }
 
 /** Locks those heads that are free until the end of the transaction, and returns the ids of their tables. */

@@ -203,6 +203,25 @@ describe("normalize-rounds", () => {
     expect(await followChain(sql, table)).toBe(132);
   });
 
+  it("a table that cannot be written now fails the run, and stops no other", async () => {
+    const tables = await makeHouse(sql, { tables: [0, 1].map((n) => tableEntry({ market: `m${n}` })) });
+    const [locked, free] = tables as [MadeTable, MadeTable];
+    for (const table of tables) await makePayload(sql, table, { second: 0, items: items(3, 1) });
+    await sql.unsafe(`
+      create function refuse_lock() returns trigger language plpgsql as $$
+      begin raise exception 'locked' using errcode = 'lock_not_available'; end $$;
+      create trigger refuse_lock before insert on rounds for each row when (new.table_id = ${locked.id})
+        execute function refuse_lock()`);
+    try {
+      await expect(normalize()).rejects.toThrow("locked");
+    } finally {
+      await sql.unsafe("drop trigger refuse_lock on rounds; drop function refuse_lock()");
+    }
+    expect(await storedRounds(sql, free)).toHaveLength(3);
+    expect((await normalize()).counts).toMatchObject({ payloads: 1, rounds: 3 });
+    expect(await followChain(sql, locked)).toBe(3);
+  });
+
   it("its sweep names houses with unread payloads", async () => {
     const table = await makeTable(sql);
     const sweep = () => normalizeRounds.sweep?.({ sql, settings: testContext(sql).context.settings });

@@ -635,6 +635,42 @@ describe("two workers", () => {
   });
 });
 
+describe("a house that asks to wait", () => {
+  const waits = async () => {
+    const [row] = await sql<{ waits: boolean }[]>`
+      select next_allowed_at > clock_timestamp() + interval '50 seconds' as waits from poll_leases`;
+    return row?.waits;
+  };
+
+  test("is left alone though the poll lost its lease", async () => {
+    await applyHouses(sql, [alpha(1)]);
+    let slow: ServerResponse | undefined;
+    house.on("/0", (_, response) => void (slow = response));
+    const first = poll();
+    await eventually(() => slow !== undefined);
+    await sql`update poll_leases set lease_epoch = lease_epoch + 1`;
+    slow?.writeHead(429, { "retry-after": "60" }).end();
+    expect((await first).counts).toEqual({ lost: 1 });
+    expect(await waits()).toBe(true);
+  });
+
+  test.for([1, 2])("is left alone though the poll of %i could not be saved", async (tables) => {
+    await applyHouses(sql, [alpha(tables)]);
+    house.on("/0", (_, response) => void response.writeHead(503, { "retry-after": "60" }).end());
+    house.on("/1", respondWith(page(9)));
+    const { write } = passes;
+    passes = {
+      ...passes,
+      write: async (given) => {
+        if (given.tableIds.length > 0) throw new Error("too large");
+        await write(given);
+      },
+    };
+    await expect(poll()).rejects.toThrow("too large");
+    expect(await waits()).toBe(true);
+  });
+});
+
 describe("a change of the houses file during a poll", () => {
   const elsewhere = () => alpha(1, { tables: [tableEntry({ market: "m0", feed: feedEntry({ path: "/new" }) })] });
   const heads = () => sql`

@@ -1,3 +1,4 @@
+import type { ServerResponse } from "node:http";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import normalizeRounds from "../../jobs/normalize-rounds.ts";
 import pollHouse from "../../jobs/poll-house.ts";
@@ -12,6 +13,7 @@ import { PAUSE_MS } from "../forecasts/world.ts";
 import { respondWith, startBadHouse, type BadHouse } from "../support/bad-house.ts";
 import { testContext } from "../support/context.ts";
 import { openTestDatabase } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
 import { feedEntry, forgetHouses, tableEntry } from "../support/houses.ts";
 import { makeHouse, type MadeTable } from "../support/make.ts";
 
@@ -107,6 +109,35 @@ describe.each(DAMAGES)("%s that is damaged", (_, change) => {
     expect([(await headOf(damaged))?.seq, (await headOf(damaged))?.set]).toEqual([83n, 83n]);
     expect(await verify(sql)).toMatchObject({ first_failure: null });
   });
+});
+
+it("a damaged table that is locked, as by its repair, delays no other", async () => {
+  await damage((tx) => tx`update model_snapshots set refs = '[]' where table_id = ${damaged.id}`);
+  const passes = createPasses(pipeline);
+  await poll(passes, 80);
+  const before = await headOf(healthy);
+  await sql.begin(async (tx) => {
+    await tx`select from table_heads where table_id = ${damaged.id} for no key update`;
+    expect(await poll(passes, 81)).toMatchObject({ rounds: 1, busy: 1 });
+  });
+  expect((await headOf(healthy))?.seq).toBe((before?.seq ?? 0n) + 1n);
+  expect(await sql`select failures_in_row from poll_leases`).toEqual([{ failures_in_row: 0 }]);
+});
+
+it("the response of a damaged table is dropped with its lease, as any other", async () => {
+  await damage((tx) => tx`update model_snapshots set refs = '[]' where table_id = ${damaged.id}`);
+  const passes = createPasses(pipeline);
+  await poll(passes, 80);
+  const before = await kept();
+  let held: ServerResponse | undefined;
+  house.on("/0", (_, response) => void (held = response));
+  house.on("/1", respondWith(page(81)));
+  const polled = pollHouse.run({ house: "alpha", shard: 0 }, contextOf(passes));
+  await eventually(() => held !== undefined);
+  await sql`update poll_leases set lease_epoch = lease_epoch + 1`;
+  held?.end(page(81));
+  expect(await polled).toEqual({ lost: 1 });
+  expect(await kept()).toBe(before);
 });
 
 it("the response of a damaged table counts towards its daily limit when it is stored, not when it is repeated", async () => {

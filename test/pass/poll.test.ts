@@ -331,6 +331,61 @@ describe("while a queue is paused", () => {
   });
 });
 
+describe("a table that another session", () => {
+  const failures = () => sql<{ failures: number }[]>`select failures_in_row as failures from poll_leases`;
+  const roundsOf = async (table: MadeTable | undefined) => (table ? (await storedRounds(sql, table)).length : 0);
+
+  it.each([3, 25])("keeps locked is left out of the poll, and delays none of %i", async (count) => {
+    const tables = await makeTables(count);
+    const [locked] = tables;
+    await poll(3, count);
+    await sql.begin(async (tx) => {
+      await tx`select from table_heads where table_id = ${locked?.id ?? 0} for no key update`;
+      expect(await poll(4, count)).toMatchObject({ rounds: count - 1, busy: 1 });
+    });
+    expect(await roundsOf(locked)).toBe(3);
+    expect(await failures()).toEqual([{ failures: 0 }]);
+    expect(await poll(5, count)).toMatchObject({ rounds: count + 1 });
+    expect(await followChain(sql, locked as MadeTable)).toBe(5);
+  });
+
+  it("keeps locked is left out though its state must be loaded again", async () => {
+    const [locked, ...others] = await makeTables(3);
+    await poll(3, 3);
+    await sql.begin(async (tx) => {
+      await tx`select from table_heads where table_id = ${locked?.id ?? 0} for no key update`;
+      expect(await poll(4, 3, createPasses(pipeline))).toMatchObject({ rounds: 2, busy: 1 });
+    });
+    expect(await Promise.all([locked, ...others].map(roundsOf))).toEqual([3, 4, 4]);
+  });
+
+  it("moves before each write stops no other", async () => {
+    const [moved, ...others] = await makeTables(3);
+    await poll(3, 3);
+    const { write } = passes;
+    const moving: Passes["write"] = async (given) => {
+      if (moved !== undefined && given.tableIds.includes(moved.id)) await touchHeads(sql, [moved.id]);
+      await write(given);
+    };
+    expect(await poll(4, 3, { ...passes, write: moving })).toMatchObject({ rounds: 2, busy: 1 });
+    expect(await Promise.all([moved, ...others].map(roundsOf))).toEqual([3, 4, 4]);
+    expect(await failures()).toEqual([{ failures: 0 }]);
+  });
+
+  it("moves before each write is no failure of a house that has it alone", async () => {
+    const moved = await makeOne();
+    await poll(3);
+    const { write } = passes;
+    const moving: Passes["write"] = async (given) => {
+      if (given.tableIds.length > 0) await touchHeads(sql, [moved.id]);
+      await write(given);
+    };
+    await expect(poll(4, 1, { ...passes, write: moving })).rejects.toThrow("found another version");
+    expect(await failures()).toEqual([{ failures: 0 }]);
+    expect(await poll(5)).toMatchObject({ rounds: 2 });
+  });
+});
+
 describe("polls at the same moment", () => {
   it("share a transaction; a locked row delays only its own poll", async () => {
     await makeHouse(sql, { base_url: house.url, tables: [tableEntry({ feed: feedEntry({ path: "/0" }) })] });

@@ -61,10 +61,14 @@ async function holdHead(table: MadeTable) {
   return { free: freeing.resolve, freed };
 }
 
+/** The lease of a house that was never polled. */
+const leaseOf = ({ house }: MadeTable) => ({ house, shard: 0, epoch: 0n });
+
 /** A payload of one round, as it is kept when its table cannot be read. */
-function unreadPayload(second: number): Parameters<typeof keepUnreadPayload>[2] {
+function unreadPayload({ id }: MadeTable, second: number): Parameters<typeof keepUnreadPayload>[2] {
   const body = JSON.stringify({ rounds: [makeItem(second, 1.5)] });
   return {
+    tableId: id,
     path: "/rounds",
     status: 200,
     contentType: null,
@@ -108,7 +112,7 @@ describe("a backlog of payloads", () => {
     const work = await start(table, new AbortController(), passes);
     const storing = work.next();
     await lockWaits(sql, 1);
-    const adding = keepUnreadPayload(pipeline, table.id, unreadPayload(2));
+    const adding = keepUnreadPayload(pipeline, leaseOf(table), unreadPayload(table, 2), "4s");
     held.free();
     await Promise.all([held.freed, storing, adding]);
     await work.return(undefined);
@@ -128,7 +132,7 @@ describe("a backlog of payloads", () => {
   it("is known to a state that was loaded while the payload was stored", async () => {
     const table = await makeTable(sql);
     const head = await holdHead(table);
-    const adding = keepUnreadPayload(pipeline, table.id, unreadPayload(1));
+    const adding = keepUnreadPayload(pipeline, leaseOf(table), unreadPayload(table, 1), "4s");
     await lockWaits(sql, 1);
     const loading = loadStates(createPasses(pipeline), [table.id]);
     await lockWaits(sql, 2);

@@ -47,7 +47,13 @@ it("computes the rows of a write when its transaction begins, however long it wa
   const write = createWriter(pipeline);
   const computed: string[] = [];
   const give = (house: string, tableId: number) =>
-    write({ tableIds: [tableId], bytes: 0, mayWait: true, rows: () => (computed.push(house), leaseOf(house)) });
+    write({
+      tableIds: [tableId],
+      bytes: 0,
+      mayWait: true,
+
+      rows: () => (computed.push(house), leaseOf(house)),
+    });
   const given: Promise<void>[] = [];
   await whileLocked(["a", "b"], () => {
     given.push(give("a", 1), give("b", 2)); // each has one of the two transactions
@@ -64,7 +70,13 @@ it("computes the rows again for each attempt, so that a write that is refused ke
   const write = createWriter(pipeline);
   const computed: string[] = [];
   const give = (house: string, tableId: number, epoch = 0n) =>
-    write({ tableIds: [tableId], bytes: 0, mayWait: true, rows: () => (computed.push(house), leaseOf(house, epoch)) });
+    write({
+      tableIds: [tableId],
+      bytes: 0,
+      mayWait: true,
+
+      rows: () => (computed.push(house), leaseOf(house, epoch)),
+    });
   const given: Promise<void>[] = [];
   await whileLocked(["a", "b"], () => {
     given.push(give("a", 1), give("b", 2));
@@ -89,7 +101,13 @@ it("writes fifty with one that is refused in fifteen transactions", async () => 
   });
   const write = createWriter(counting);
   const give = (n: number) =>
-    write({ tableIds: [n], bytes: 0, mayWait: true, rows: () => leaseOf(`many${n}`, n === 20 ? 7n : 0n) });
+    write({
+      tableIds: [n],
+      bytes: 0,
+      mayWait: true,
+
+      rows: () => leaseOf(`many${n}`, n === 20 ? 7n : 0n),
+    });
   const given = houses.map((_, n) => give(n)); // the first two have the two transactions
   const results = await Promise.allSettled(given);
   expect(results.flatMap(({ status }, n) => (status === "rejected" ? [n] : []))).toEqual([20]);
@@ -114,12 +132,23 @@ it("writes others while those that wait for a lock of another session wait, one 
   expect(written.slice(3)).toEqual(["a", "a", "a"]);
 });
 
+it("rejects a write of several tables that meets a lock of another session", async () => {
+  const write = createWriter(pipeline);
+  let computed = 0;
+  const rows = () => ((computed += 1), leaseOf("a"));
+  await whileLocked(["a"], async () => {
+    await expect(write({ tableIds: [1, 2], bytes: 0, mayWait: true, rows })).rejects.toThrow("lock timeout");
+  });
+  expect(computed).toBe(1);
+});
+
 it("rejects a write whose rows cannot be computed, and no other", async () => {
   const write = createWriter(pipeline);
   const wrong = write({
     tableIds: [1],
     bytes: 0,
     mayWait: true,
+
     rows: () => {
       throw new Error("expected rows");
     },

@@ -31,6 +31,9 @@ export interface Lease {
   tables: LeasedTable[];
 }
 
+/** Another worker took the lease before the poll was saved; only its earlier transactions are stored. */
+export class LeaseLostError extends Error {}
+
 /** The state of a table when it is polled. */
 export interface LeasedTable {
   tableId: number;

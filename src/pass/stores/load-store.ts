@@ -1,6 +1,7 @@
 import type { PublishedReadingJson } from "../../forecasts/readings/reading-state.ts";
 import type { NumberReset } from "../../forecasts/readings/house-audit.ts";
 import type { Pipeline, Queryable, Transaction } from "../../db/client.ts";
+import { isLockError } from "../../db/errors.ts";
 import type { Color } from "../../rounds/colors.ts";
 import type { FormatState } from "../../rounds/notices/format-watch.ts";
 import type { UnknownGap } from "../../rounds/gaps/gaps.ts";
@@ -12,7 +13,7 @@ import type { ForecastSetRow, HeadRow, SnapshotRow } from "../compute/rows.ts";
 import { HELD_ROUNDS, type ReplayRound } from "../compute/state.ts";
 import { fromDatabase, optionalTime } from "../compute/times.ts";
 import { asHead, asSnapshot, listHeads, listSnapshots } from "./head-store.ts";
-import { shareHeads } from "../../tables/heads-store.ts";
+import { listFreeHeads, type LockTimeout, shareHeads } from "../../tables/heads-store.ts";
 import { asHeld, asKnown, listHeld, listNewest } from "./known-store.ts";
 import { asReplay, listReplays, REPLAYED_AT_ONCE } from "./replay-store.ts";
 import { asSet, listOpenSets, listSettled } from "./set-store.ts";
@@ -61,10 +62,34 @@ export interface StoredTable {
 
 /**
  * Reads everything that the states of tables are made from, in one round trip, and waits for passes that are being
- * written: afterwards no older holder of the lease can commit one. A table without a head is left out.
+ * written: afterwards no older holder of the lease can commit one. Leaves out tables without a head, and those that
+ * another session keeps locked, as a repair does.
  */
-export async function loadTables(pipeline: Pipeline, tableIds: readonly number[]): Promise<StoredTable[]> {
-  const [, ...rows] = await pipeline.transact([shareHeads(pipeline, tableIds), ...loadStatements(pipeline, tableIds)]);
+export async function loadTables(
+  pipeline: Pipeline,
+  tableIds: readonly number[],
+  lockTimeout: LockTimeout,
+): Promise<StoredTable[]> {
+  try {
+    return await loadFree(pipeline, tableIds, lockTimeout);
+  } catch (error) {
+    if (!isLockError(error)) throw error;
+    const free = await listFreeHeads(pipeline, tableIds);
+    return free.length === 0 ? [] : loadFree(pipeline, free, lockTimeout);
+  }
+}
+
+/** @throws the database's error if a head stays locked */
+async function loadFree(
+  pipeline: Pipeline,
+  tableIds: readonly number[],
+  lockTimeout: LockTimeout,
+): Promise<StoredTable[]> {
+  const [, , ...rows] = await pipeline.transact([
+    pipeline`select set_config('lock_timeout', ${lockTimeout}, true)`,
+    shareHeads(pipeline, tableIds),
+    ...loadStatements(pipeline, tableIds),
+  ]);
   return tablesOf(rows);
 }
 

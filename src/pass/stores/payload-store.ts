@@ -1,5 +1,7 @@
 import type { Pipeline, Queryable } from "../../db/client.ts";
+import type { LockTimeout } from "../../tables/heads-store.ts";
 import type { ReceivedPayload } from "../compute/response.ts";
+import { type HeldLease, lockPasses } from "./write-heads-store.ts";
 import { fromDatabase } from "../compute/times.ts";
 
 /** A payload that has not been read yet. Times in UTC with seven digits. */
@@ -235,15 +237,25 @@ export async function listListed(
 }
 
 /** A response that cannot be read yet. */
-type KeptPayload = ReceivedPayload & { requestedAt: string; receivedAt: string; error: string };
+type KeptPayload = ReceivedPayload & { tableId: number; requestedAt: string; receivedAt: string; error: string };
 
 /**
  * Stores a payload unread, unless it equals the newest one of its table, and then moves the head, so that no cached state
  * reads what arrives after it. Returns whether it stored the payload.
+ *
+ * @throws the database's error if the lease is lost or the head is locked
  */
-export async function keepUnreadPayload(pipeline: Pipeline, tableId: number, payload: KeptPayload): Promise<boolean> {
-  const { path, status, contentType, bytes, sha256, body, requestedAt, receivedAt, error } = payload;
-  const moved = await pipeline`
+export async function keepUnreadPayload(
+  pipeline: Pipeline,
+  lease: HeldLease,
+  payload: KeptPayload,
+  lockTimeout: LockTimeout,
+): Promise<boolean> {
+  const { tableId, path, status, contentType, bytes, sha256, body, requestedAt, receivedAt, error } = payload;
+  const [, , moved] = await pipeline.transact([
+    pipeline`select set_config('lock_timeout', ${lockTimeout}, true)`,
+    lockPasses(pipeline, [], [lease]),
+    pipeline`
     with kept as (
       insert into payloads (
         table_id, received_at, kind, requested_at, path, status, content_type, bytes, sha256, body, state, error
@@ -266,6 +278,7 @@ export async function keepUnreadPayload(pipeline: Pipeline, tableId: number, pay
     set version = version + 1, changed_at = clock_timestamp()
     from kept
     where h.table_id = kept.table_id
-    returning h.table_id`;
+    returning h.table_id`,
+  ]);
   return moved.length > 0;
 }
