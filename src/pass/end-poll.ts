@@ -4,6 +4,7 @@ import type { House } from "../houses/house.ts";
 import type { Lease } from "../houses/polling/lease-store.ts";
 import type { EndedPoll, FeedChange } from "../houses/polling/poll-store.ts";
 import { summarizePoll, type RequestedTable } from "../houses/polling/poll-summary.ts";
+import type { Received } from "./polled-response.ts";
 import type { PassResult } from "./compute/state.ts";
 import type { ReadOne } from "./read-poll.ts";
 
@@ -21,15 +22,18 @@ export interface Poll {
 /** A response that has a pass, with its result, or that had nothing new. */
 type OfResponse = Pick<ReadOne, "received" | "response">;
 
-/** What became of the responses of a poll; `keptBytes` are of those that damaged tables stored. */
+/**
+ * What became of the responses of a poll: `busy` ones were dropped, and `keptBytes` are of those that damaged tables stored.
+ */
 interface Outcomes {
   taken: readonly (OfResponse & { result: PassResult })[];
   noted: readonly OfResponse[];
+  busy: readonly Received[];
   keptBytes: number;
 }
 
 /** The end of a poll from what became of its responses: its outcome, when the house may be polled again, and its feeds. */
-export function endOf({ lease, asked, jitter }: Poll, { taken, noted, keptBytes }: Outcomes): EndedPoll {
+export function endOf({ lease, asked, jitter }: Poll, { taken, noted, busy, keptBytes }: Outcomes): EndedPoll {
   const refused = new Set(lease.tables.filter((table) => table.refused).map(({ tableId }) => tableId));
   const unreadable = new Set(
     taken.flatMap(({ received, response, result }) => {
@@ -39,7 +43,7 @@ export function endOf({ lease, asked, jitter }: Poll, { taken, noted, keptBytes 
     }),
   );
   const summary = summarizePoll(asked.map((one) => (unreadable.has(one) ? { ...one, isUnreadable: true } : one)));
-  const feeds = feedsOf(lease, [...taken, ...noted]);
+  const feeds = feedsOf(lease, [...taken, ...noted], busy);
   const storedBytes = keptBytes + storedBytesOf([...taken, ...noted]);
   const end = { lease, asked, feeds, summary, storedBytes };
   if (asked.length === 0) return { ...end, next: null };
@@ -62,14 +66,17 @@ function storedBytesOf(all: readonly OfResponse[]): number {
 
 /**
  * Changed rows of feeds: of tables with a full response, and of all requested tables if others had none. Of tables that
- * share a response, the first has the validators, and the others store theirs only as often as a full response is due.
+ * share a response, the first has the validators, and the others store theirs only as often as a full response is due. None
+ * stores those of a response that was dropped for one of its tables: a 304 would say that this table has read it.
  */
-function feedsOf({ tables }: Lease, all: readonly OfResponse[]): FeedChange[] {
+function feedsOf({ tables }: Lease, all: readonly OfResponse[], busy: readonly Received[]): FeedChange[] {
+  const dropped = new Set(busy.map(({ asked }) => asked.response));
   const newest = new Map(all.map((one) => [one.received.asked.tableId, one]));
   const isPart = newest.size < tables.length;
   const due = new Set(tables.filter(({ fullIsDue }) => fullIsDue).map(({ tableId }) => tableId));
   return [...newest].flatMap(([tableId, { received, response }]): FeedChange[] => {
     const { response: polled } = received.asked;
+    if (dropped.has(polled)) return [];
     if (polled.kind !== "response" && !isPart) return [];
     const isLater = received.asked.isShared === true && response.isRepeat && response.part !== null;
     if (isLater && !isPart && !due.has(tableId)) return [];

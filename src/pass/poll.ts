@@ -2,7 +2,7 @@ import { isConnectionError, isLockError } from "../db/errors.ts";
 import { reasonOf } from "../errors.ts";
 import { afterPoll } from "../houses/polling/circuit.ts";
 import { mayPollWait } from "../houses/house.ts";
-import { type Lease, LeaseLostError, releaseLease } from "../houses/polling/lease-store.ts";
+import { type Lease, LeaseLostError } from "../houses/polling/lease-store.ts";
 import type { EndedPoll } from "../houses/polling/poll-store.ts";
 import { summarizePoll } from "../houses/polling/poll-summary.ts";
 import { isOwnFault, ownFault } from "../rounds/read-response.ts";
@@ -16,6 +16,8 @@ import { readWave, type NotedOne, type ReadOne, type ReadWave } from "./read-pol
 import type { PassResult, PassTime } from "./compute/state.ts";
 import { fromDatabase, laterBy } from "./compute/times.ts";
 import { refusalOf } from "./stores/write-store.ts";
+import { listFreeHeads } from "../tables/heads-store.ts";
+import type { Write } from "./writer.ts";
 
 /** A poll that was saved. */
 export interface SavedPoll {
@@ -50,10 +52,14 @@ export async function savePoll(passes: Passes, poll: Poll, signal: AbortSignal):
   const busy: Received[] = [];
   let keptBytes = 0;
   let end = waves.length === 0 ? await writeEnd(passes, poll, { taken, noted, busy, keptBytes }) : null;
-  for (const [at, wave] of waves.entries()) {
+  for (const [at, all] of waves.entries()) {
+    // a page after one that was dropped would show a gap
+    const dropped = new Set(busy.map(({ asked }) => asked.tableId));
+    const wave = all.filter(({ asked }) => !dropped.has(asked.tableId));
+    busy.push(...all.filter(({ asked }) => dropped.has(asked.tableId)));
     const before = at === waves.length - 1 ? { taken, noted, busy, keptBytes } : null;
     const mayWait = at === 0 && mayPollWait(poll.house);
-    const saved = await saveWave(passes, poll, { wave, tables, before, mayWait }, signal);
+    const saved = await saveWave(passes, poll, { wave, tables, before, mayWait, lastTry: false }, signal);
     taken.push(...saved.taken);
     noted.push(...saved.noted);
     busy.push(...saved.busy);
@@ -65,32 +71,26 @@ export async function savePoll(passes: Passes, poll: Poll, signal: AbortSignal):
     circuit: end?.next?.circuit.state ?? poll.lease.circuit.state,
     waitMs: end?.next?.waitMs ?? 0,
     houseWaitMs: end?.summary.houseWaitMs ?? 0,
-    busy: busy.map(({ asked }) => asked.name),
+    busy: [...new Set(busy.map(({ asked }) => asked.name))],
   };
 }
 
 /**
  * Ends a poll that could not be saved as a failed one, so that its house waits longer each time: its responses may be
- * too large. Only those of earlier transactions are stored. An unreachable database and rows that other sessions locked or
- * moved are not the house's failure, and change nothing.
+ * too large. Only those of earlier transactions are stored. An unreachable database is not the house's failure, and
+ * changes nothing.
  *
  * @throws the database's error, if even that cannot be saved
  */
 export async function endUnsavedPoll(passes: Passes, poll: Poll, error: unknown): Promise<void> {
   if (isConnectionError(error)) return;
-  if (isBusy(error)) return releaseLease(passes.pipeline, poll.lease);
   const { lease, asked, jitter } = poll;
   const polled = summarizePoll(asked);
   const outcome = { kind: "failed", retryAfterMs: polled.outcome.retryAfterMs } as const;
   const summary = { ...polled, outcome, error: `its responses could not be saved: ${reasonOf(error)}` };
   const next = afterPoll(lease.circuit, outcome, jitter);
   const rows = { passes: [], noted: [], lease, end: { lease, asked, feeds: [], summary, storedBytes: 0, next } };
-  await passes.write({ tableIds: [], bytes: 0, mayWait: false, rows: () => rows });
-}
-
-/** Whether another session changes a row that a pass needs. */
-function isBusy(error: unknown): boolean {
-  return refusalOf(error) === "moved" || isLockError(error);
+  await passes.write({ tableIds: [], bytes: 0, mayWait: false, waitsApart: "4s", rows: () => rows });
 }
 
 /** The first response of each table, the second … */
@@ -128,77 +128,125 @@ interface Wave {
   before: Processed | null;
   /** Its first write may be held back a moment. */
   mayWait: boolean;
+  /** Tables that are still locked are left out. */
+  lastTry: boolean;
 }
+
+type SavedWave = Processed & { end: EndedPoll | null };
 
 async function saveWave(
   passes: Passes,
   poll: Poll,
-  { wave, tables, before, mayWait }: Wave,
+  { wave, tables, before, mayWait, lastTry }: Wave,
   signal: AbortSignal,
-): Promise<Processed & { end: EndedPoll | null }> {
+): Promise<SavedWave> {
   const tableIds = wave.map(({ asked }) => asked.tableId);
+  const isLast = lastTry || poll.lease.tables.length === 1;
+  const lockTimeout = lockTimeoutOf(poll.lease, { lastTry });
+  const waitsApart = isLast ? lockTimeout : null; // else the other tables would wait too
   let mayIssue = true;
   let lookUpAll = false;
   let keep: unknown = null;
   let keptBytes = 0; // of all tries: what one kept, the next finds as a repeat
   for (let tries = 1; ; tries += 1) {
-    const all = await readWave(passes, poll, wave, { lookUpAll, issuedAt: timeOf(poll.lease).issuedAt, signal });
+    const { issuedAt } = timeOf(poll.lease);
+    const all = await readWave(passes, poll, wave, { lookUpAll, issuedAt, lockTimeout, signal });
     keptBytes += all.keptBytes;
+    const around = { wave, tables, before, keptBytes };
+    if (all.busy.length > 0 && !isLast) return saveAround(passes, poll, around, all.busy, signal);
     const circumstances = { tables, mayIssue, keep };
     try {
-      return await write(passes, { ...all, mayWait: mayWait && tries === 1 }, async () => {
+      return await write(passes, { ...all, mayWait: mayWait && tries === 1, waitsApart }, async () => {
         const taken = await computePasses(all.read, { ...timeOf(poll.lease), ...circumstances });
         const own = { taken, noted: all.noted, busy: all.busy, keptBytes };
         return { ...own, lease: poll.lease, end: before && endOf(poll, joined(before, own)) };
       });
     } catch (error) {
       const refusal = refusalOf(error);
+      if (isLockError(error)) return isLast ? drop(passes, poll, around) : saveAround(passes, poll, around, [], signal);
       if (refusal === "late" && tries < MOST_TRIES) {
         mayIssue = false; // nothing was committed: the states are as they were
         continue;
       }
       passes.states.drop(tableIds);
-      if (refusal === "lease_lost") throw new LeaseLostError(undefined, { cause: error });
-      // another session may move a table again and again; the first time it is usually over
-      const isMoved = refusal === "moved" && (tries === 1 || wave.length === 1);
-      if (isLockError(error) || (refusal === "moved" && !isMoved)) {
-        if (wave.length === 1) throw error;
-        return saveEach(passes, poll, { wave, tables, before, keptBytes }, signal);
-      }
+      if (refusal === "lease_lost") throw leaseLost(error);
+      if (refusal === "moved" && tries === MOST_TRIES) return drop(passes, poll, around);
       if (tries === MOST_TRIES || isConnectionError(error) || !isOwnFault(error)) throw error;
-      await loadStates(passes, tableIds, lockTimeoutOf(poll.lease));
-      if (isMoved) continue;
-      else if (wave.length > 1) return saveEach(passes, poll, { wave, tables, before, keptBytes }, signal);
+      await loadStates(passes, tableIds, lockTimeout);
+      // another session may move a table again and again; the first time it is usually over
+      if (refusal === "moved" && (tries === 1 || wave.length === 1)) continue;
+      else if (wave.length > 1) return saveEach(passes, poll, around, signal);
       else if (lookUpAll) keep = error;
       else lookUpAll = true;
     }
   }
 }
 
+type Around = Pick<Wave, "wave" | "tables" | "before"> & { keptBytes: number };
+
+/** Stores nothing of responses, because other sessions keep their tables locked, or moved them each time. */
+async function drop(passes: Passes, poll: Poll, { wave, before, keptBytes }: Around): Promise<SavedWave> {
+  const saved = { taken: [], noted: [], busy: wave, keptBytes };
+  return { ...saved, end: before && (await writeEnd(passes, poll, joined(before, saved))) };
+}
+
 /**
- * Saves the responses of a wave each by itself, so that one that fails does not delay the others.
+ * Saves the responses of tables that no other session keeps locked, and then waits a moment for the others: they are
+ * dropped if they stay locked. `unready` could not be read.
+ */
+async function saveAround(
+  passes: Passes,
+  poll: Poll,
+  { wave, tables, before, keptBytes }: Around,
+  unready: readonly Received[],
+  signal: AbortSignal,
+): Promise<SavedWave> {
+  const free = new Set(
+    await listFreeHeads(
+      passes.pipeline,
+      wave.map(({ asked }) => asked.tableId),
+    ),
+  );
+  const isFree = (received: Received) => free.has(received.asked.tableId) && !unready.includes(received);
+  const locked = wave.filter((received) => !isFree(received));
+  const parts = locked.length === 0 ? [[], wave] : [wave.filter(isFree), locked]; // free meanwhile: all of it again
+  let saved: Processed = { taken: [], noted: [], busy: [], keptBytes };
+  for (const [at, part] of parts.entries()) {
+    if (part.length === 0) continue;
+    const own = { wave: part, tables, before: null, mayWait: false, lastTry: at === 1 };
+    saved = joined(saved, await saveWave(passes, poll, own, signal));
+  }
+  return { ...saved, end: before && (await writeEnd(passes, poll, joined(before, saved))) };
+}
+
+/**
+ * Saves the responses of a wave one by one, so that one that fails does not delay the others.
  *
- * @throws the error of one that failed, after the others are saved, unless its table is only busy
+ * @throws the error of one that failed, after the others are saved
  */
 async function saveEach(
   passes: Passes,
   poll: Poll,
-  { wave, tables, before, keptBytes }: Omit<Wave, "mayWait"> & { keptBytes: number },
+  { wave, tables, before, keptBytes }: Around,
   signal: AbortSignal,
-): Promise<Processed & { end: EndedPoll | null }> {
-  const one = { tables, before: null, mayWait: false };
-  const settled = await Promise.allSettled(
-    wave.map((received) => saveWave(passes, poll, { ...one, wave: [received] }, signal)),
-  );
+): Promise<SavedWave> {
+  const one = { tables, before: null, mayWait: false, lastTry: false };
   let saved: Processed = { taken: [], noted: [], busy: [], keptBytes };
   const failures: unknown[] = [];
-  for (const [at, result] of settled.entries()) {
-    if (result.status === "fulfilled") saved = joined(saved, result.value);
-    else if (isBusy(result.reason)) saved = { ...saved, busy: [...saved.busy, ...wave.slice(at, at + 1)] };
-    else failures.push(result.reason);
+  for (const received of wave) {
+    try {
+      saved = joined(saved, await saveWave(passes, poll, { ...one, wave: [received] }, signal));
+    } catch (error) {
+      if (signal.aborted || error instanceof LeaseLostError || isConnectionError(error)) throw error;
+      failures.push(error);
+    }
   }
-  if (failures.length > 0) throw failures.find((error) => error instanceof LeaseLostError) ?? failures[0];
+  if (failures.length > 0) throw failures[0];
   return { ...saved, end: before && (await writeEnd(passes, poll, joined(before, saved))) };
+}
+
+function leaseLost(cause: unknown): LeaseLostError {
+  return new LeaseLostError(undefined, { cause });
 }
 
 function joined(first: Processed, second: Processed): Processed {
@@ -262,7 +310,7 @@ interface ToWrite extends Processed {
 /** Writes what is computed when its transaction begins, and then keeps the states after it. */
 async function write(
   { write: commit, states }: Passes,
-  { read, noted, mayWait }: Pick<ReadWave, "read" | "noted"> & { mayWait: boolean },
+  { read, noted, ...waits }: Pick<ReadWave, "read" | "noted"> & Pick<Write, "mayWait" | "waitsApart">,
   compute: () => ToWrite | Promise<ToWrite>,
 ): Promise<ToWrite> {
   let written = null as ToWrite | null;
@@ -274,7 +322,8 @@ async function write(
       ...stored.map(({ received }) => received.asked.tableId),
     ],
     bytes: [...bodies].reduce((sum, { length }) => sum + length, 0),
-    mayWait,
+    mayWait: waits.mayWait,
+    waitsApart: waits.waitsApart,
     rows: async () => {
       written = await compute();
       const { lease, taken, end } = written;
@@ -300,13 +349,15 @@ async function write(
 
 async function writeEnd(passes: Passes, poll: Poll, processed: Processed): Promise<EndedPoll> {
   const end = endOf(poll, processed);
-  await write(passes, { read: [], noted: [], mayWait: false }, () => ({
-    lease: poll.lease,
-    taken: [],
-    noted: [],
-    busy: [],
-    keptBytes: 0,
-    end,
-  }));
+  const nothing = { taken: [], noted: [], busy: [], keptBytes: 0 };
+  try {
+    await write(passes, { read: [], noted: [], mayWait: false, waitsApart: "4s" }, () => ({
+      ...nothing,
+      lease: poll.lease,
+      end,
+    }));
+  } catch (error) {
+    throw refusalOf(error) === "lease_lost" ? leaseLost(error) : error;
+  }
   return end;
 }

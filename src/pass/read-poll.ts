@@ -3,11 +3,11 @@ import type { Queryable } from "../db/client.ts";
 import { isLockError } from "../db/errors.ts";
 import type { House } from "../houses/house.ts";
 import { type Lease, type LeasedTable, LeaseLostError } from "../houses/polling/lease-store.ts";
+import type { LockTimeout } from "../tables/heads-store.ts";
 import { ThreadBusyError } from "../thread.ts";
 import { forgetParsed } from "../houses/reading/read-text.ts";
 import { Slices } from "../slices.ts";
 import { loadStates, type Passes } from "./passes.ts";
-import { lockTimeoutOf } from "./prepare-states.ts";
 import { isRepeated, payloadOf, polledResponse, type Received } from "./polled-response.ts";
 import { keepUnreadPayload } from "./stores/payload-store.ts";
 import { refusalOf } from "./stores/write-store.ts";
@@ -46,7 +46,7 @@ export interface NotedOne {
 export interface ReadWave {
   read: readonly ReadOne[];
   noted: readonly NotedOne[];
-  /** Those of tables that another session keeps locked. */
+  /** Those of tables whose state is not loaded, because another session keeps them locked or writes them. */
   busy: readonly Received[];
   /** Bytes of the responses that were stored unread, of damaged tables. */
   keptBytes: number;
@@ -60,13 +60,18 @@ export async function readWave(
   passes: Passes,
   { house, lease, isLast }: { house: House; lease: Lease; isLast: () => boolean },
   wave: readonly Received[],
-  { lookUpAll, issuedAt, signal }: { lookUpAll: boolean; issuedAt: string; signal: AbortSignal },
+  {
+    lookUpAll,
+    issuedAt,
+    lockTimeout,
+    signal,
+  }: { lookUpAll: boolean; issuedAt: string; lockTimeout: LockTimeout; signal: AbortSignal },
 ): Promise<ReadWave> {
   const reader = { sql: passes.pipeline, prover: passes.prover };
   const mayRead = !lease.isAfterExpiry && !lease.paused.includes(READING);
   let compared = compareAll(passes, house, lease, wave, mayRead);
   let served = holdersOf(passes, compared);
-  while (await loadMissing(passes, lease, compared, served)) {
+  while (await loadMissing(passes, compared, served, lockTimeout)) {
     compared = compareAll(passes, house, lease, wave, mayRead);
     served = holdersOf(passes, compared);
   }
@@ -86,13 +91,13 @@ export async function readWave(
       noted.push({ received, response, ...notedOf(leased, cached, received, isLast()) });
       continue;
     }
-    const before = cached ?? (await loadDropped(passes, lease, asked.tableId));
-    if (before === undefined) {
-      const kept = passes.damaged.has(asked.tableId) ? await keepPayload(passes, lease, received) : null;
+    if (cached === undefined) {
+      const kept = passes.damaged.has(asked.tableId) ? await keepPayload(passes, lease, received, lockTimeout) : null;
       if (kept === null) busy.push(received);
       else keptBytes += kept;
       continue;
     }
+    const before = cached;
     const isRepeat = isAsBefore || isRepeated(received, before.head);
     const isRead = body !== null && mayRead && !before.hasUnread && !isRepeat;
     const given = body !== null && { body: body.bytes, now: receivedAt, path: asked.path, kind: "poll" as const };
@@ -165,9 +170,9 @@ function holdersOf({ damaged }: Passes, compared: readonly Compared[]): Map<Rece
  */
 async function loadMissing(
   passes: Passes,
-  lease: Lease,
   compared: readonly Compared[],
   holders: ReadonlyMap<Received, unknown>,
+  lockTimeout: LockTimeout,
 ): Promise<boolean> {
   const missing = compared.flatMap(({ received, leased: { tableId, version }, isAsBefore }) => {
     const isSkipped = (isAsBefore && !holders.has(received)) || passes.damaged.has(tableId);
@@ -175,14 +180,8 @@ async function loadMissing(
     return isSkipped || loaded >= version ? [] : [tableId];
   });
   if (missing.length === 0) return false;
-  const loaded = await loadStates(passes, missing, lockTimeoutOf(lease));
+  const loaded = await loadStates(passes, missing, lockTimeout);
   return missing.some((tableId) => loaded.has(tableId) || passes.damaged.has(tableId));
-}
-
-/** A state that was loaded, and dropped since: `normalize-rounds` drops it when a write fails. */
-async function loadDropped(passes: Passes, lease: Lease, tableId: number): Promise<PassState | undefined> {
-  if (passes.damaged.has(tableId)) return undefined;
-  return (await loadStates(passes, [tableId], lockTimeoutOf(lease))).get(tableId);
 }
 
 /** Whether no other process moved the head since. */
@@ -229,7 +228,12 @@ function notedOf(
  * Stores a response of a damaged table unread, to be read after the repair. Returns its bytes; 0 if it is a repeat, null if
  * the table is locked, as by its repair.
  */
-async function keepPayload({ pipeline, damaged }: Passes, lease: Lease, received: Received): Promise<number | null> {
+async function keepPayload(
+  { pipeline, damaged }: Passes,
+  lease: Lease,
+  received: Received,
+  lockTimeout: LockTimeout,
+): Promise<number | null> {
   const payload = await payloadOf(received);
   const { tableId } = received.asked;
   const { reason = "" } = damaged.get(tableId) ?? {};
@@ -237,7 +241,7 @@ async function keepPayload({ pipeline, damaged }: Passes, lease: Lease, received
   const { requestedAt, receivedAt } = received;
   const kept = { ...payload, requestedAt, receivedAt, error: reason };
   try {
-    return (await keepUnreadPayload(pipeline, lease, { tableId, ...kept }, lockTimeoutOf(lease))) ? payload.bytes : 0;
+    return (await keepUnreadPayload(pipeline, lease, { tableId, ...kept }, lockTimeout)) ? payload.bytes : 0;
   } catch (error) {
     if (isLockError(error)) return null;
     if (refusalOf(error) === "lease_lost") throw new LeaseLostError(undefined, { cause: error });

@@ -81,7 +81,7 @@ export async function* processUnread(work: Processing, tableId: number): AsyncGe
   let oldest: string | undefined;
   for (;;) {
     signal.throwIfAborted();
-    const state = (await loadStates(passes, [tableId])).get(tableId);
+    const state = (await loadStates(passes, [tableId], "1s")).get(tableId);
     if (state === undefined) return;
     // a look-up by hash finds stored rounds only, not those of a payload in the same transaction
     if (isLookedUpByHash(house, state)) attempt = { ...attempt, isAlone: true };

@@ -3,6 +3,7 @@ import type { Pipeline } from "../db/client.ts";
 import { Gathering } from "../db/gathering.ts";
 import type { Query } from "../db/query.ts";
 import { codeOf } from "../errors.ts";
+import type { LockTimeout } from "../tables/heads-store.ts";
 import { endPollStatements, type EndedPoll } from "../houses/polling/poll-store.ts";
 import type { CompletePassRows } from "./compute/state.ts";
 import { passStatements } from "./stores/write-store.ts";
@@ -26,6 +27,8 @@ export interface Write {
   bytes: number;
   /** It may be held back a moment, so that others share its transaction. */
   mayWait: boolean;
+  /** How long it then waits, apart from the others, for a row that another session keeps locked; null: it is rejected. */
+  waitsApart: LockTimeout | null;
   /**
    * Computes the rows, immediately before they are sent and again for each attempt: a forecast's time of issue is then
    * that of its transaction, however long the write waited. An error rejects this write alone.
@@ -45,11 +48,8 @@ const BYTES_AT_ONCE = 8 << 20;
 const LIGHT_TABLES = 20;
 const LIGHT_BYTES = 1 << 20;
 
-/**
- * How long writes wait for a row lock of another session, such as an operator's: those that may share a transaction, heavy
- * ones, and those that wait apart from the others.
- */
-const LOCK_TIMEOUTS = { light: "100ms", heavy: "1s", apart: "4s" };
+/** How long writes that may share a transaction, and heavy ones, wait for a row lock of another session, such as an operator's. */
+const LOCK_TIMEOUTS = { light: "100ms", heavy: "250ms" };
 const LOCK_NOT_AVAILABLE = "55P03";
 
 interface Waiting extends Write {
@@ -59,8 +59,8 @@ interface Waiting extends Write {
 
 /**
  * Creates a writer. Writes that wait while transactions run share the next one; if a shared one fails, its writes are
- * tried again in smaller parts: one of fifty that is refused takes 15 transactions. One of a single table that waits
- * for a lock is tried once more, for longer, one such write after the other and next to the transactions of the others. (At 67 rounds/s in 1,000
+ * tried again in smaller parts: one of fifty that is refused takes 15 transactions. One that waits for a lock is tried
+ * once more, for longer if it may, one such write after the other and next to the transactions of the others. (At 67 rounds/s in 1,000
  * houses sharing saves a third of PostgreSQL's time.)
  */
 export function createWriter(pipeline: Pipeline): Writer {
@@ -93,23 +93,22 @@ export function createWriter(pipeline: Pipeline): Writer {
     const [first] = made;
     if (first === undefined) return;
     try {
-      await send(made, isHeavy(first.write) ? "heavy" : "light");
+      await send(made, LOCK_TIMEOUTS[isHeavy(first.write) ? "heavy" : "light"]);
     } catch (error) {
-      // the tables of a poll must not all wait for one
-      const waitsApart = codeOf(error) === LOCK_NOT_AVAILABLE && first.write.tableIds.length <= 1;
+      const waitsApart = codeOf(error) === LOCK_NOT_AVAILABLE ? first.write.waitsApart : null;
       if (made.length > 1) for (const part of partsOf(made)) await commit(part.map(({ write }) => write));
-      else if (waitsApart) void inTurn(() => commitApart(first.write));
+      else if (waitsApart !== null) void inTurn(() => commitApart(first.write, waitsApart));
       else first.write.reject(error);
     }
   };
-  const commitApart = async (write: Waiting): Promise<void> => {
+  const commitApart = async (write: Waiting, lockTimeout: LockTimeout): Promise<void> => {
     const made = await makeRows(write);
-    if (made.length > 0) await send(made, "apart").catch((error: unknown) => write.reject(error));
+    if (made.length > 0) await send(made, lockTimeout).catch((error: unknown) => write.reject(error));
   };
-  const send = async (made: readonly MadeWrite[], kind: keyof typeof LOCK_TIMEOUTS): Promise<void> => {
+  const send = async (made: readonly MadeWrite[], lockTimeout: string): Promise<void> => {
     const rows = made.map((one) => one.rows);
     await pipeline.transact([
-      pipeline`select set_config('lock_timeout', ${LOCK_TIMEOUTS[kind]}, true)`,
+      pipeline`select set_config('lock_timeout', ${lockTimeout}, true)`,
       ...statementsOf(pipeline, rows),
     ]);
     for (const { write } of made) write.resolve();

@@ -1,7 +1,7 @@
 import type { Queryable, Transaction } from "../db/client.ts";
 
 /** How long a statement waits for a row that another session keeps locked. */
-export type LockTimeout = "250ms" | "4s";
+export type LockTimeout = "250ms" | "1s" | "4s";
 
 /**
  * Locks the heads of tables until the end of the transaction, in id order, and returns the tables. Tables without a

@@ -359,6 +359,52 @@ describe("a table that another session", () => {
     expect(await Promise.all([locked, ...others].map(roundsOf))).toEqual([3, 4, 4]);
   });
 
+  it("keeps locked reads the response that it shares with others by the next poll", async () => {
+    const tables = await makeHouse(sql, {
+      base_url: house.url,
+      tables: [0, 1].map((n) => tableEntry({ market: `m${n}`, pause_ms: PAUSE_MS, feed: feedEntry({ path: "/0" }) })),
+    });
+    const respond = (newest: number) =>
+      house.on("/0", (request, response) => {
+        if (request.headers["if-none-match"] === `"${newest}"`) response.writeHead(304).end();
+        else response.setHeader("etag", `"${newest}"`).end(page(newest));
+      });
+    respond(3);
+    await run(pollHouse);
+    respond(4);
+    await sql.begin(async (tx) => {
+      await tx`select from table_heads where table_id = ${tables[1]?.id ?? 0} for no key update`;
+      expect(await run(pollHouse)).toMatchObject({ rounds: 1, busy: 1 });
+    });
+    expect(await run(pollHouse)).toMatchObject({ rounds: 1 });
+    expect(await run(pollHouse)).toMatchObject({ unchanged: 2 });
+  });
+
+  it("moves for a moment has no gap: the pages of its later rounds are dropped too", async () => {
+    const paged = tableEntry({ market: "m0", adapter: "ethercrash", feed: { first_round_id: 1 } });
+    const listed = tableEntry({ market: "m1", feed: feedEntry({ path: "/1" }) });
+    const [moved] = (await makeHouse(sql, { base_url: house.url, tables: [paged, listed] })) as [MadeTable];
+    const play = (id: number) => house.on(`/game/${id}`, respondWith(`<h4>Game ${id} | Crashed @2.00x</h4>`));
+    play(1);
+    house.on("/1", respondWith(page(3)));
+    await run(pollHouse);
+    for (const id of [2, 3]) play(id);
+    house.on("/1", respondWith(page(4)));
+    const { write } = passes;
+    let moves = 6; // twice with the other table, four times alone
+    const moving: Passes["write"] = async (given) => {
+      if (given.tableIds.includes(moved.id) && moves > 0) {
+        moves -= 1;
+        await touchHeads(sql, [moved.id]);
+      }
+      await write(given);
+    };
+    expect(await run(pollHouse, { ...passes, write: moving })).toMatchObject({ rounds: 1, gaps: 0, busy: 1 });
+    expect(await run(pollHouse)).toMatchObject({ rounds: 2, gaps: 0 });
+    const rounds = await storedRounds(sql, moved);
+    expect(rounds.map(({ id, gap }) => [id, gap])).toEqual(["1", "2", "3"].map((id) => [id, false]));
+  });
+
   it("moves before each write stops no other", async () => {
     const [moved, ...others] = await makeTables(3);
     await poll(3, 3);
@@ -372,6 +418,57 @@ describe("a table that another session", () => {
     expect(await failures()).toEqual([{ failures: 0 }]);
   });
 
+  it.each(["a", "no"])(
+    "keeps locked for a moment is saved by the same poll with %s state, after the others",
+    async (has) => {
+      const [locked] = await makeTables(3);
+      await poll(3, 3);
+      if (has === "no") passes = createPasses(pipeline);
+      const free = Promise.withResolvers<void>();
+      const { write } = passes;
+      let saved = 0;
+      const freeing: Passes["write"] = async (given) => {
+        await write(given);
+        saved += 1;
+        if (saved === 1) free.resolve(); // the others are
+      };
+      const { polled } = await sql.begin(async (tx) => {
+        await tx`select from table_heads where table_id = ${locked?.id ?? 0} for no key update`;
+        const polling = poll(4, 3, { ...passes, write: freeing });
+        await free.promise;
+        return { polled: polling };
+      });
+      const counts = await polled;
+      expect(counts).toMatchObject({ rounds: 3 });
+      expect(counts).not.toHaveProperty("busy");
+    },
+  );
+
+  it("keeps locked ends no poll whose lease was lost meanwhile", async () => {
+    const [locked] = await makeTables(3);
+    await poll(3, 3);
+    const { write } = passes;
+    const losing: Passes["write"] = async (given) => {
+      if (given.tableIds.length === 0) await sql`update poll_leases set lease_epoch = lease_epoch + 1`;
+      await write(given);
+    };
+    await sql.begin(async (tx) => {
+      await tx`select from table_heads where table_id = ${locked?.id ?? 0} for no key update`;
+      expect(await poll(4, 3, { ...passes, write: losing })).toEqual({ lost: 1 });
+    });
+  });
+
+  it("locks together with all others of the house is no failure of it", async () => {
+    await makeTables(3);
+    await poll(3, 3);
+    await sql.begin(async (tx) => {
+      await tx`select from table_heads for no key update`;
+      expect(await poll(4, 3)).toMatchObject({ rounds: 0, busy: 3 });
+    });
+    expect(await failures()).toEqual([{ failures: 0 }]);
+    expect(await poll(5, 3)).toMatchObject({ rounds: 6 });
+  });
+
   it("moves before each write is no failure of a house that has it alone", async () => {
     const moved = await makeOne();
     await poll(3);
@@ -380,7 +477,7 @@ describe("a table that another session", () => {
       if (given.tableIds.length > 0) await touchHeads(sql, [moved.id]);
       await write(given);
     };
-    await expect(poll(4, 1, { ...passes, write: moving })).rejects.toThrow("found another version");
+    expect(await poll(4, 1, { ...passes, write: moving })).toMatchObject({ rounds: 0, busy: 1 });
     expect(await failures()).toEqual([{ failures: 0 }]);
     expect(await poll(5)).toMatchObject({ rounds: 2 });
   });
@@ -429,24 +526,23 @@ describe("polls at the same moment", () => {
       return pollHouse.run({ house: id, shard: 0 }, context);
     };
     for (const id of ["many1", "many2", "few"]) await ask(id, 3);
-    const [locked, free] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const holding = sql.begin(async (tx) => {
-      await tx`
-        select
-        from table_heads
-        where table_id in (select min(id) from tables where house_id like 'many%' group by house_id)
-        for no key update`;
-      locked.resolve();
-      await free.promise;
+    await sql.unsafe(`
+      create table gates (open boolean);
+      create function await_gate() returns trigger language plpgsql as $$
+      begin while not exists (select from gates) loop perform pg_sleep(0.01); end loop; return new; end $$;
+      create trigger await_gate before insert on rounds for each row when (new.table_id in (
+        ${(await sql<{ id: number }[]>`select min(id) as id from tables where house_id like 'many%' group by house_id`).map(({ id }) => id).join()}
+      )) execute function await_gate()`);
+    onTestFinished(async () => {
+      await sql.unsafe("drop trigger await_gate on rounds; drop function await_gate(); drop table gates");
     });
-    await locked.promise;
     const heavy = [ask("many1", 4), ask("many2", 4)];
     const waiting = () => sql`
       select pid, xact_start::text
       from pg_stat_activity
       where datname = current_database()
         and backend_type = 'client backend'
-        and wait_event_type = 'Lock'`;
+        and wait_event = 'PgSleep'`;
     const before = await eventually(async () => {
       const found = await waiting();
       expect([house.requests.length, found.length]).toEqual([5, 1]);
@@ -454,8 +550,7 @@ describe("polls at the same moment", () => {
     });
     expect(await ask("few", 4)).toMatchObject({ rounds: 1 });
     expect(await waiting()).toEqual(before); // it did not have to give up first
-    free.resolve();
-    await holding;
+    await sql`insert into gates values (true)`;
     expect(await Promise.all(heavy)).toMatchObject([{ rounds: 30 }, { rounds: 30 }]);
   });
 });

@@ -51,6 +51,7 @@ it("computes the rows of a write when its transaction begins, however long it wa
       tableIds: [tableId],
       bytes: 0,
       mayWait: true,
+      waitsApart: "4s",
 
       rows: () => (computed.push(house), leaseOf(house)),
     });
@@ -74,6 +75,7 @@ it("computes the rows again for each attempt, so that a write that is refused ke
       tableIds: [tableId],
       bytes: 0,
       mayWait: true,
+      waitsApart: "4s",
 
       rows: () => (computed.push(house), leaseOf(house, epoch)),
     });
@@ -105,6 +107,7 @@ it("writes fifty with one that is refused in fifteen transactions", async () => 
       tableIds: [n],
       bytes: 0,
       mayWait: true,
+      waitsApart: "4s",
 
       rows: () => leaseOf(`many${n}`, n === 20 ? 7n : 0n),
     });
@@ -117,7 +120,7 @@ it("writes fifty with one that is refused in fifteen transactions", async () => 
 it("writes others while those that wait for a lock of another session wait, one after the other", async () => {
   const write = createWriter(pipeline);
   const give = (house: string, tableId: number) =>
-    write({ tableIds: [tableId], bytes: 0, mayWait: true, rows: () => leaseOf(house) });
+    write({ tableIds: [tableId], bytes: 0, mayWait: true, waitsApart: "4s", rows: () => leaseOf(house) });
   const stuck: Promise<void>[] = [];
   const written: string[] = [];
   const done = (house: string) => () => void written.push(house);
@@ -132,12 +135,14 @@ it("writes others while those that wait for a lock of another session wait, one 
   expect(written.slice(3)).toEqual(["a", "a", "a"]);
 });
 
-it("rejects a write of several tables that meets a lock of another session", async () => {
+it("rejects a write that may not wait for a lock of another session", async () => {
   const write = createWriter(pipeline);
   let computed = 0;
   const rows = () => ((computed += 1), leaseOf("a"));
   await whileLocked(["a"], async () => {
-    await expect(write({ tableIds: [1, 2], bytes: 0, mayWait: true, rows })).rejects.toThrow("lock timeout");
+    await expect(write({ tableIds: [1, 2], bytes: 0, mayWait: true, waitsApart: null, rows })).rejects.toThrow(
+      "lock timeout",
+    );
   });
   expect(computed).toBe(1);
 });
@@ -148,13 +153,14 @@ it("rejects a write whose rows cannot be computed, and no other", async () => {
     tableIds: [1],
     bytes: 0,
     mayWait: true,
+    waitsApart: "4s",
 
     rows: () => {
       throw new Error("expected rows");
     },
   });
   await expect(wrong).rejects.toThrow("expected rows");
-  await write({ tableIds: [2], bytes: 0, mayWait: true, rows: () => leaseOf("d") });
+  await write({ tableIds: [2], bytes: 0, mayWait: true, waitsApart: "4s", rows: () => leaseOf("d") });
 });
 
 describe("after a transaction that several shared", () => {
@@ -173,7 +179,7 @@ describe("after a transaction that several shared", () => {
     const write = createWriter(own);
     const computed: string[] = [];
     const give = (house: string, { tableIds = [1], bytes = 0, mayWait = true } = {}) =>
-      write({ tableIds, bytes, mayWait, rows: () => (computed.push(house), leaseOf(house)) });
+      write({ tableIds, bytes, mayWait, waitsApart: "4s", rows: () => (computed.push(house), leaseOf(house)) });
     await Promise.all(["a", "b", "c", "d"].map((house, tableId) => give(house, { tableIds: [tableId] }))); // c, d share one
     computed.length = 0;
     return { give, computed };
