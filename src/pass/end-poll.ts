@@ -74,9 +74,10 @@ function feedsOf({ tables }: Lease, all: readonly OfResponse[], busy: readonly R
   const newest = new Map(all.map((one) => [one.received.asked.tableId, one]));
   const isPart = newest.size < tables.length;
   const due = new Set(tables.filter(({ fullIsDue }) => fullIsDue).map(({ tableId }) => tableId));
-  return [...newest].flatMap(([tableId, { received, response }]): FeedChange[] => {
+  const asked = busy.filter((one) => !newest.has(one.asked.tableId));
+  const onlyAsked = new Map(asked.map(({ asked: { tableId }, requestedAt }) => [tableId, requestedAt]));
+  const changes = [...newest].flatMap(([tableId, { received, response }]): FeedChange[] => {
     const { response: polled } = received.asked;
-    if (dropped.has(polled)) return [];
     if (polled.kind !== "response" && !isPart) return [];
     const isLater = received.asked.isShared === true && response.isRepeat && response.part !== null;
     if (isLater && !isPart && !due.has(tableId)) return [];
@@ -85,11 +86,13 @@ function feedsOf({ tables }: Lease, all: readonly OfResponse[], busy: readonly R
         tableId,
         askedAt: received.requestedAt,
         full:
-          polled.kind === "response"
+          polled.kind === "response" && !dropped.has(polled)
             ? { etag: polled.etag?.slice(0, 1000) ?? null, lastModified: polled.lastModified?.slice(0, 100) ?? null }
             : null,
         isRefused: response.payload === null ? null : response.read?.ok === false,
       },
     ];
   });
+  for (const [tableId, askedAt] of onlyAsked) changes.push({ tableId, askedAt, full: null, isRefused: null });
+  return changes;
 }

@@ -77,8 +77,8 @@ export async function savePoll(passes: Passes, poll: Poll, signal: AbortSignal):
 
 /**
  * Ends a poll that could not be saved as a failed one, so that its house waits longer each time: its responses may be
- * too large. Only those of earlier transactions are stored. An unreachable database is not the house's failure, and
- * changes nothing.
+ * too large. Only those of earlier transactions are stored. A locked row is not the house's failure; nor is an unreachable
+ * database, which changes nothing.
  *
  * @throws the database's error, if even that cannot be saved
  */
@@ -86,7 +86,8 @@ export async function endUnsavedPoll(passes: Passes, poll: Poll, error: unknown)
   if (isConnectionError(error)) return;
   const { lease, asked, jitter } = poll;
   const polled = summarizePoll(asked);
-  const outcome = { kind: "failed", retryAfterMs: polled.outcome.retryAfterMs } as const;
+  const { retryAfterMs } = polled.outcome;
+  const outcome = isLockError(error) ? polled.outcome : ({ kind: "failed", retryAfterMs } as const);
   const summary = { ...polled, outcome, error: `its responses could not be saved: ${reasonOf(error)}` };
   const next = afterPoll(lease.circuit, outcome, jitter);
   const rows = { passes: [], noted: [], lease, end: { lease, asked, feeds: [], summary, storedBytes: 0, next } };

@@ -339,12 +339,14 @@ describe("a table that another session", () => {
     const tables = await makeTables(count);
     const [locked] = tables;
     await poll(3, count);
+    const [first] = await sql<{ askedAt: Date }[]>`select max(last_asked_at) as "askedAt" from feeds`;
     await sql.begin(async (tx) => {
       await tx`select from table_heads where table_id = ${locked?.id ?? 0} for no key update`;
       expect(await poll(4, count)).toMatchObject({ rounds: count - 1, busy: 1 });
     });
     expect(await roundsOf(locked)).toBe(3);
     expect(await failures()).toEqual([{ failures: 0 }]);
+    expect(await sql`select from feeds where last_asked_at <= ${first?.askedAt ?? null}`).toEqual([]); // or it were first in each poll
     expect(await poll(5, count)).toMatchObject({ rounds: count + 1 });
     expect(await followChain(sql, locked as MadeTable)).toBe(5);
   });
@@ -403,6 +405,23 @@ describe("a table that another session", () => {
     expect(await run(pollHouse)).toMatchObject({ rounds: 2, gaps: 0 });
     const rounds = await storedRounds(sql, moved);
     expect(rounds.map(({ id, gap }) => [id, gap])).toEqual(["1", "2", "3"].map((id) => [id, false]));
+  });
+
+  it("keeps a poll from being ended is no failure of the house", async () => {
+    const [held] = await makeTables(3);
+    await poll(3, 3);
+    const { write } = passes;
+    let ends = 0;
+    const locked: Passes["write"] = async (given) => {
+      if (given.tableIds.length === 0) ends += 1;
+      if (given.tableIds.length === 0 && ends === 1) throw Object.assign(new Error("locked"), { code: "55P03" });
+      await write(given);
+    };
+    await sql.begin(async (tx) => {
+      await tx`select from table_heads where table_id = ${held?.id ?? 0} for no key update`;
+      await expect(poll(4, 3, { ...passes, write: locked })).rejects.toThrow("locked");
+    });
+    expect([ends, await failures()]).toEqual([2, [{ failures: 0 }]]);
   });
 
   it("moves before each write stops no other", async () => {
