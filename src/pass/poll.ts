@@ -16,7 +16,7 @@ import { readWave, type NotedOne, type ReadOne, type ReadWave } from "./read-pol
 import type { PassResult, PassTime } from "./compute/state.ts";
 import { fromDatabase, laterBy } from "./compute/times.ts";
 import { refusalOf } from "./stores/write-store.ts";
-import { listFreeHeads } from "../tables/heads-store.ts";
+import { listFreeHeads, type LockTimeout } from "../tables/heads-store.ts";
 import type { Write } from "./writer.ts";
 
 /** A poll that was saved. */
@@ -59,7 +59,7 @@ export async function savePoll(passes: Passes, poll: Poll, signal: AbortSignal):
     busy.push(...all.filter(({ asked }) => dropped.has(asked.tableId)));
     const before = at === waves.length - 1 ? { taken, noted, busy, keptBytes } : null;
     const mayWait = at === 0 && mayPollWait(poll.house);
-    const saved = await saveWave(passes, poll, { wave, tables, before, mayWait, lastTry: false }, signal);
+    const saved = await saveWave(passes, poll, { wave, tables, before, mayWait, lastTry: null }, signal);
     taken.push(...saved.taken);
     noted.push(...saved.noted);
     busy.push(...saved.busy);
@@ -129,8 +129,8 @@ interface Wave {
   before: Processed | null;
   /** Its first write may be held back a moment. */
   mayWait: boolean;
-  /** Tables that are still locked are left out. */
-  lastTry: boolean;
+  /** How long this last try waits for a locked table, which is then left out; null if another try may follow. */
+  lastTry: LockTimeout | null;
 }
 
 type SavedWave = Processed & { end: EndedPoll | null };
@@ -142,8 +142,8 @@ async function saveWave(
   signal: AbortSignal,
 ): Promise<SavedWave> {
   const tableIds = wave.map(({ asked }) => asked.tableId);
-  const isLast = lastTry || poll.lease.tables.length === 1;
-  const lockTimeout = lockTimeoutOf(poll.lease, { lastTry });
+  const isLast = lastTry !== null || poll.lease.tables.length === 1;
+  const lockTimeout = lastTry ?? lockTimeoutOf(poll.lease);
   const waitsApart = isLast ? lockTimeout : null; // else the other tables would wait too
   let mayIssue = true;
   let lookUpAll = false;
@@ -210,13 +210,15 @@ async function saveAround(
   );
   const isFree = (received: Received) => free.has(received.asked.tableId) && !unready.includes(received);
   const locked = wave.filter((received) => !isFree(received));
-  const parts = locked.length === 0 ? [[], wave] : [wave.filter(isFree), locked]; // free meanwhile: all of it again
+  const own = { tables, before: null, mayWait: false };
+  const parts: Wave[] = [
+    { ...own, wave: wave.filter(isFree), lastTry: null },
+    { ...own, wave: locked, lastTry: "1s" },
+  ];
+  // another row than a head is locked, for which all have to wait
+  if (locked.length === 0) parts.splice(0, 2, { ...own, wave, lastTry: "4s" });
   let saved: Processed = { taken: [], noted: [], busy: [], keptBytes };
-  for (const [at, part] of parts.entries()) {
-    if (part.length === 0) continue;
-    const own = { wave: part, tables, before: null, mayWait: false, lastTry: at === 1 };
-    saved = joined(saved, await saveWave(passes, poll, own, signal));
-  }
+  for (const part of parts) if (part.wave.length > 0) saved = joined(saved, await saveWave(passes, poll, part, signal));
   return { ...saved, end: before && (await writeEnd(passes, poll, joined(before, saved))) };
 }
 
@@ -231,7 +233,7 @@ async function saveEach(
   { wave, tables, before, keptBytes }: Around,
   signal: AbortSignal,
 ): Promise<SavedWave> {
-  const one = { tables, before: null, mayWait: false, lastTry: false };
+  const one = { tables, before: null, mayWait: false, lastTry: null };
   let saved: Processed = { taken: [], noted: [], busy: [], keptBytes };
   const failures: unknown[] = [];
   for (const received of wave) {

@@ -20,13 +20,9 @@ export async function prepareStates(passes: Passes, lease: Lease): Promise<void>
   for (const table of tables) takeResponseOfOther(passes, table);
 }
 
-/**
- * How long a poll waits for a locked table: longer than most passes are written, and not long if others wait with it. In
- * the last try they do not.
- */
-export function lockTimeoutOf({ tables }: Lease, { lastTry = false } = {}): LockTimeout {
-  if (tables.length === 1) return "4s";
-  return lastTry ? "1s" : "250ms";
+/** How long a poll waits for a locked table: longer than most passes are written, and not long if others wait with it. */
+export function lockTimeoutOf({ tables }: Lease): LockTimeout {
+  return tables.length === 1 ? "4s" : "250ms";
 }
 
 /** Takes over the time of the newest response if another process received it: it had nothing new, so no version moved. */

@@ -75,6 +75,18 @@ async function payloads(): Promise<{ state: string; error: string | null }[]> {
   return sql`select state, error from payloads order by received_at`;
 }
 
+/** Whether a statement has waited for a lock for more than a second. */
+async function isHeldUp(): Promise<boolean> {
+  const [waiting] = await sql`
+    select
+    from pg_stat_activity
+    where datname = current_database()
+      and backend_type = 'client backend'
+      and wait_event_type = 'Lock'
+      and query_start < clock_timestamp() - interval '1200 milliseconds'`;
+  return waiting !== undefined;
+}
+
 describe("a poll", () => {
   it("takes its rounds in, issues a set after the newest one and settles it by the next, in one transaction", async () => {
     const table = await makeOne();
@@ -177,16 +189,7 @@ describe("a poll", () => {
     });
     await locked.promise;
     const polled = poll(4);
-    await eventually(async () => {
-      const [waiting] = await sql`
-        select
-        from pg_stat_activity
-        where datname = current_database()
-          and backend_type = 'client backend'
-          and wait_event_type = 'Lock'
-          and query_start < clock_timestamp() - interval '1200 milliseconds'`;
-      return waiting !== undefined;
-    });
+    await eventually(isHeldUp);
     held.resolve();
     await holding;
     expect(await polled).toMatchObject({ rounds: 1, forecasts: 0 });
@@ -475,6 +478,29 @@ describe("a table that another session", () => {
       await tx`select from table_heads where table_id = ${locked?.id ?? 0} for no key update`;
       expect(await poll(4, 3, { ...passes, write: losing })).toEqual({ lost: 1 });
     });
+  });
+
+  it("locks a row that all tables of a house need is waited for", async () => {
+    await makeTables(3);
+    await poll(3, 3);
+    for (const n of [1, 2]) house.on(`/${n}`, respondWith(page(4)));
+    const [locked, free] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const hold = () =>
+      sql.begin(async (tx) => {
+        await tx`select from poll_leases for no key update`;
+        locked.resolve();
+        await free.promise;
+      });
+    let holding: Promise<void> | undefined;
+    house.on("/0", (_, response) => {
+      holding = hold();
+      void locked.promise.then(() => response.end(page(4)));
+    });
+    const polled = run(pollHouse);
+    await eventually(isHeldUp);
+    free.resolve();
+    await holding;
+    expect(await polled).toMatchObject({ rounds: 3 });
   });
 
   it("locks together with all others of the house is no failure of it", async () => {
