@@ -40,7 +40,7 @@ const MOST_TRIES = 4;
  * and so on; the last transaction ends the poll. A table with a page per round may have several responses, each with
  * its own pass. If a forecast set is refused as late, the poll is saved without it; if a head moved, the pass is
  * recomputed from it; if a response cannot be processed, only its payload is stored, unread, with the error. A table that
- * another session keeps locked, as an import does, is left out, and delays no other table.
+ * another session keeps locked, as a repair does, is saved after the others, or left out if it stays locked.
  *
  * @throws LeaseLostError if another worker has the lease; ConnectionLostError if the outcome is unknown
  */
