@@ -205,7 +205,7 @@ describe("who may import whom", () => {
     const names = [...walk.matchAll(/`(?:states\.)?([a-z_]+[A-Za-z_]*)`/g)].map(([, name = ""]) => name);
     expect(names.length).toBeGreaterThan(25);
     const isDefined = (name: string) =>
-      new RegExp(`(?:function |const |  (?:readonly )?)${name}\\b[ (:=]`).test(sources);
+      new RegExp(`(?:function |const |  (?:readonly )?)${name}\\b[ (:=<]`).test(sources);
     expect(names.filter((name) => !isDefined(name))).toEqual([]);
   });
 
