@@ -565,6 +565,22 @@ describe("a house that responds badly", () => {
     }
   });
 
+  test("by asking us to wait is not asked by its other shards either if its notices cannot be refreshed", async () => {
+    await applyHouses(sql, [alpha(101)]);
+    for (let n = 0; n < 101; n += 1) house.on(`/${n}`, respondWith(page(9)));
+    await poll();
+    house.on("/0", respondWith(page(20))); // a gap, and its notice
+    for (const n of [5, 6]) house.on(`/${n}`, respondWith("", { "retry-after": "900" }, 429));
+    await sql`alter table notices add constraint gap_notice_is_refused check (kind <> 'gap') not valid`;
+    try {
+      await expect(poll()).rejects.toThrow(/gap_notice_is_refused/);
+    } finally {
+      await sql`alter table notices drop constraint gap_notice_is_refused`;
+    }
+    expect(await sql`select from gaps`).toHaveLength(1); // the poll itself is saved
+    expect((await poll({ shard: 1 })).counts).toEqual({ skipped: 1 });
+  });
+
   test("does not delay another house", async () => {
     const quick = await startBadHouse();
     quick.on("/rounds", respondWith(page(9)));
