@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createOperator } from "../../src/accounts/operators/manage.ts";
 import { insertOperator } from "../../src/accounts/operators/operator-store.ts";
+import { admitted } from "../../src/accounts/identity/password.ts";
 import { hashForTests } from "../support/password-hash.ts";
 import { saveAddress } from "../../src/accounts/holders/person-store.ts";
 import { eventually } from "../support/eventually.ts";
@@ -115,6 +116,25 @@ describe("[API2][V6] signing in at the console", () => {
       429,
     );
     expect((await world.signIn("forced@example.com")).response.status).toBe(303);
+  });
+
+  it("[API4] responds with a page that says when to try again while too many passwords wait to be hashed", async () => {
+    const { email } = await world.makeHolder("flooded@example.com");
+    const kept = await hashForTests(PASSWORD);
+    let isOver = false;
+    const flood = Array.from({ length: 250 }, async () => {
+      while (!isOver) await admitted.verify({ password: PASSWORD, hash: kept });
+    });
+    const { response } = await world.signIn(email).finally(() => (isOver = true));
+    await Promise.all(flood);
+    expect(response.status).toBe(503);
+    expect(response.headers.get("retry-after")).toBe("5");
+    expect(response.headers.get("content-type")).toBe("text/html; charset=utf-8");
+    const text = await response.text();
+    expect(text).toContain("Not available right now</h1>");
+    expect(text).toContain("Too many passwords are being checked. Try again in a few seconds.");
+    expect(text).not.toContain(PASSWORD);
+    expect((await world.signIn(email)).response.status).toBe(303);
   });
 
   it("[API5] opens nothing at /ops, nor a sign-in of /ops anything here", async () => {
