@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { accessibilityFaults, openBrowser, overflow, waitForToast } from "../support/browser.ts";
@@ -156,6 +158,36 @@ describe("an uploaded bank file", () => {
   it("is refused as multipart by every other action", async () => {
     const response = await bank.ann.upload("/ops/bank/lines/new", formOf("x"));
     expect(response.status).toBe(415);
+  });
+
+  it("may have more than 64 KiB", async () => {
+    const rows = Array.from({ length: 500 }, (_, n) => `k-${n};22.11.2026;1.00;EUR;Kai;${"x".repeat(130)}`);
+    const content = [HEADER, ...rows].join("\n");
+    expect(content.length).toBeGreaterThan(65_536);
+    expect(await textOf(await upload(content))).toContain("500 transfers to import");
+  });
+
+  it.each([
+    ["another action", "/ops/bank/lines/new", 415],
+    ["a form of the current account", "/ops/me/password", 415],
+    ["no action", "/ops/nothing/here", 404],
+  ])("at the path of %s is refused after 64 KiB, before the rest of it arrives", async (_, path, small) => {
+    expect((await bank.ann.upload(path, formOf("x"))).status).toBe(small);
+    const sending = request(bank.world.url + path, {
+      method: "POST",
+      signal: AbortSignal.timeout(20_000),
+      headers: {
+        cookie: [...bank.ann.cookies].map((cookie) => cookie.join("=")).join("; "),
+        origin: bank.world.url,
+        "sec-fetch-site": "same-origin",
+        "content-type": "multipart/form-data; boundary=b",
+        "content-length": 1_000_000,
+      },
+    });
+    sending.write("-".repeat(65_537));
+    const [response] = (await once(sending, "response")) as [IncomingMessage];
+    sending.destroy();
+    expect(response.statusCode).toBe(413);
   });
 
   it.each([true, false])(
