@@ -1,10 +1,12 @@
 import { createHash, randomBytes } from "node:crypto";
+import pino from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { closeRows } from "../../src/accounts/holders/close-store.ts";
 import { forgetOrigins } from "../../src/accounts/holders/consent-store.ts";
 import { removeHolderTwoFactor } from "../../src/accounts/holders/holder-two-factor.ts";
 import { lockPerson } from "../../src/accounts/holders/person-store.ts";
-import { WRONG_CODE } from "../../src/accounts/identity/code.ts";
+import { askCode, askOwnCode, WRONG_CODE } from "../../src/accounts/identity/code.ts";
+import { openIdentity } from "../../src/accounts/identity/identity.ts";
 import { hashPassword } from "../../src/accounts/identity/password.ts";
 import { endHolderSessions } from "../../src/accounts/identity/session-store.ts";
 import { insertOperator, savePassword } from "../../src/accounts/operators/operator-store.ts";
@@ -19,7 +21,7 @@ import type { CookieClient } from "../support/cookie-client.ts";
 import { holdForm } from "../support/held-form.ts";
 import { listening } from "../support/listening.ts";
 import { lockWaits } from "../support/lock-waits.ts";
-import { linkTo, mailsTo, tokenOf } from "./mails.ts";
+import { linkTo, mailsTo, SECRET, tokenOf } from "./mails.ts";
 import { type ConsoleWorld, openConsoleWorld, PASSWORD } from "./world.ts";
 
 const SECURITY = "/console/security";
@@ -162,29 +164,82 @@ async function makeEnrolled(name: string) {
   return { ...holder, client, backupCode: /<li><code>([^<]+)</.exec(page)![1]! };
 }
 
+/**
+ * Changes a password with the code of a thief whose sign-in is pending in the same browser, and ends the session before the
+ * code is checked. The name of the thief's cookie is followed by `behind`.
+ */
+async function sendCodeOfPending([name = "", behind = ""]: readonly string[]) {
+  const [holder, thief] = [await makeEnrolled(name), await makeEnrolled(`thief-of-${name}`)];
+  const { client: pending } = await world.signIn(thief.email);
+  for (const [cookie, value] of pending.cookies) holder.client.cookies.set(cookie + behind, value);
+  const form = { password: PASSWORD, code: thief.backupCode, next: NEW, again: NEW };
+  const { sent } = await world.sql.begin(async (tx) => {
+    await tx`lock table auth.accounts`; // where the password is read
+    const sending = holder.client.post(`${SECURITY}/password`, form);
+    await lockWaits(world.sql, 1);
+    await endHolderSessions(tx, holder.userId);
+    return { sent: sending };
+  });
+  return { holder, thief, pending, response: await sent };
+}
+
 describe("[V6] a second factor", () => {
   it.for([
     ["vera", ""],
     ["vega", " "],
   ])(
     "of %s is not replaced by that of another person whose sign-in waits, if the session ends before it is checked",
-    async ([name = "", behind = ""]) => {
-      const [vera, thief] = [await makeEnrolled(name), await makeEnrolled(`thief-of-${name}`)];
-      const { client: waiting } = await world.signIn(thief.email);
-      for (const [cookie, value] of waiting.cookies) vera.client.cookies.set(cookie + behind, value);
-      const form = { password: PASSWORD, code: thief.backupCode, next: NEW, again: NEW };
-      const { sent } = await world.sql.begin(async (tx) => {
-        await tx`lock table auth.accounts`; // where the password is read
-        const sending = vera.client.post(`${SECURITY}/password`, form);
-        await lockWaits(world.sql, 1);
-        await endHolderSessions(tx, vera.userId);
-        return { sent: sending };
-      });
-      const response = await sent;
+    async (names) => {
+      const { holder, response } = await sendCodeOfPending(names);
       expect([response.status, await response.text()]).toEqual([422, expect.stringContaining(WRONG_CODE)]);
-      expect((await world.signIn(vera.email, NEW)).response.status).toBe(401);
+      expect((await world.signIn(holder.email, NEW)).response.status).toBe(401);
     },
   );
+
+  it.for([
+    ["mona", ""],
+    ["mina", " "],
+  ])(
+    "of another person whose sign-in is pending is not spent by a form of %s, nor is that sign-in completed",
+    async (names) => {
+      const { thief, pending, response } = await sendCodeOfPending(names);
+      expect(response.status).toBe(422);
+      expect(await world.sql`select from auth.sessions where user_id = ${thief.userId}`).toHaveLength(1); // of makeEnrolled
+      expect((await pending.post("/console/sign-in/code", { code: thief.backupCode })).status).toBe(303);
+    },
+  );
+
+  it("that the library checked for another person, by their session or pending sign-in, is refused", async () => {
+    const [holder, thief, other] = [
+      await makeEnrolled("olga"),
+      await makeEnrolled("thief-of-olga"),
+      await makeEnrolled("other-thief-of-olga"),
+    ];
+    const { client: pending } = await world.signIn(other.email);
+    const identity = openIdentity({
+      databaseUrl: world.databaseUrl,
+      secret: SECRET,
+      surface: "console",
+      isSecure: false,
+      lastsSeconds: 60,
+      mayBegin: () => Promise.resolve(true),
+      redeemLink: () => Promise.resolve(null),
+      log: pino({ level: "silent" }),
+    });
+    try {
+      const parts = { sql: world.sql, identity };
+      const requesterOf = ({ cookies }: CookieClient) => {
+        const cookie = [...cookies].map((pair) => pair.join("=")).join("; ");
+        return { cookie, address: "192.0.2.1", userAgent: "" };
+      };
+      // without a body: the library's own refusals have one
+      const refused = { status: 401, body: null, cookies: [] };
+      expect(await askOwnCode(parts, requesterOf(thief.client), holder.userId, thief.backupCode)).toEqual(refused);
+      expect(await askCode(parts, requesterOf(pending), holder.userId, other.backupCode)).toEqual(refused);
+    } finally {
+      await identity.close();
+    }
+  });
 
   it("of another person who is signed in is not the one that a sign-in waits for", async () => {
     const [nia, thief] = [await makeEnrolled("nia"), await makeEnrolled("thief-of-nia")];
@@ -194,6 +249,7 @@ describe("[V6] a second factor", () => {
     const response = await waiting.post("/console/sign-in/code", { code: thief.backupCode });
     expect([response.status, response.headers.getSetCookie()]).toEqual([401, []]);
     expect(await world.sql`select from auth.sessions where user_id = ${nia.userId}`).toHaveLength(1);
+    expect((await waiting.post("/console/sign-in/code", { code: nia.backupCode })).status).toBe(303);
   });
 
   it("is enabled with a code, required at sign-ins and changes, kept by a reset, and disabled, each with a mail", async () => {
