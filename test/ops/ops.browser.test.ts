@@ -12,6 +12,8 @@ import { openOpsWorld, type OpsWorld, PASSWORD } from "./world.ts";
 /** A folder for screenshots, to be looked at; none are made without it. */
 const { SHOTS } = process.env;
 
+const NEXT = "six odd blue kettles";
+
 let world: OpsWorld;
 let browser: Browser;
 
@@ -205,7 +207,7 @@ describe("a page that is live", () => {
 });
 
 describe("without JavaScript", () => {
-  it("a second factor is turned on and asked for, by keyboard alone", async () => {
+  it("a second factor is turned on and asked for, also to change the password, by keyboard alone", async () => {
     await world.makeOperator("kim@example.com", "viewer");
     const { page } = await openPage({ javaScriptEnabled: false, address: "203.0.113.2" });
     await page.goto(`${world.url}/ops/me`);
@@ -231,6 +233,13 @@ describe("without JavaScript", () => {
     await page.getByLabel("Code from your authenticator app").fill(totp(secret));
     await page.keyboard.press("Enter");
     await page.getByRole("button", { name: "kim@example.com" }).waitFor();
+    await forgetUsedCodes(world.sql);
+    await page.goto(`${world.url}/ops/me`);
+    const fields = { "Current password": PASSWORD, Code: totp(secret), "New password": NEXT, "Repeat the": NEXT };
+    for (const [label, text] of Object.entries(fields)) await page.getByLabel(label).first().fill(text);
+    if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/password.png`, fullPage: true });
+    await page.keyboard.press("Enter");
+    await waitForToast(page, "The password is changed");
     await page.context().close();
   });
 
