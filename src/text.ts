@@ -14,3 +14,8 @@ export function cut(text: string, most: number): string {
   const kept = text.length <= most ? text : `${text.slice(0, most - 1)}…`;
   return kept.replaceAll("\0", "\u{fffd}").toWellFormed();
 }
+
+/** The same text in memory of its own: one that was cut out of a large text keeps all of that in memory. */
+export function copied(text: string): string {
+  return Buffer.from(text).toString();
+}

@@ -116,7 +116,6 @@ export async function listTables(sql: Queryable): Promise<BackupTable[]> {
       and c.relkind in ('r', 'p')
       and not c.relispartition
       and c.relname <> 'migrations'
-      and c.relname !~ '^import_[0-9]{10}_[0-9a-f]{12}$'
       and c.relname !~ '^(payloads|polls|poll_failures|usage_facts|call_minutes)_[0-9]{8}$'
     order by 1`;
   const ordered: BackupTable[] = [];

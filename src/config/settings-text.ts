@@ -33,7 +33,9 @@ export const SETTING_GROUPS = {
       "a private server in `DATA_DIR`",
       "`redis://` or `rediss://`; a Redis Cluster by some of its nodes: `redis+cluster://:password@a:6379,b:6379` or `rediss+cluster://`; a master by its sentinels: `redis+sentinel://:password@a,b,c/name` or `rediss+sentinel://`, with `?sentinel_password=` if they need one",
     ),
-    DATA_DIR: literal("private servers, their passwords (mode 0600) and `run.json`"),
+    DATA_DIR: literal(
+      "private servers, their passwords (mode 0600), `run.json`, and the rounds of an import while it runs",
+    ),
     HOST: literal("the address to listen on; anything but a loopback address serves other machines"),
     PORT: literal("port of `up` and `api`; 0 takes any free port"),
     WORKER_PORT: literal("port on which a separate `worker` serves health and metrics"),

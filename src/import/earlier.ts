@@ -1,3 +1,4 @@
+import { copied } from "../text.ts";
 import type { KnownRound } from "../rounds/round.ts";
 
 /** The rounds of a file's earlier rows that later rows may repeat. */
@@ -37,7 +38,15 @@ export function rememberEarlier(mayRepeat: ReadonlySet<string> | null): EarlierR
         ? rounds.slice(-1)
         : rounds) {
         if (mayRepeat?.has(roundId) === false) continue;
-        earlier.set(roundId, { seq, hundredths, late, verified, proofHash, receivedAt: importedAt });
+        const known = {
+          seq,
+          hundredths,
+          late,
+          verified,
+          proofHash: proofHash && copied(proofHash),
+          receivedAt: importedAt,
+        };
+        earlier.set(copied(roundId), known);
       }
     },
   };

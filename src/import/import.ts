@@ -8,15 +8,16 @@ import type { PassResult, PassState } from "../pass/compute/state.ts";
 import { fromDatabase } from "../pass/compute/times.ts";
 import { type EarlierRounds, rememberEarlier } from "./earlier.ts";
 import { createFillWriter } from "./fill-writer.ts";
-import { type ImportPlan, type Planner, type PlanOptions, ROWS_AT_ONCE } from "./plan.ts";
+import type { ImportPlan } from "./plan.ts";
 import { type LineProofs, proveLines } from "./proofs.ts";
 import type { RefusedLines } from "./refusals.ts";
-import { readRow } from "./row.ts";
-import { listRepeats, listStagedLines } from "./store.ts";
+import { ROWS_AT_ONCE } from "./repeats.ts";
+import type { StagedRound } from "./staged-rounds.ts";
 import { countRepeats, type Survey } from "./survey.ts";
 import { giveUpGaps } from "../rounds/gaps/gaps-store.ts";
 import { listStored } from "../pass/stores/known-store.ts";
 import { refreshNoticesWithin } from "../rounds/notices/notices-store.ts";
+import type { TableSettings } from "../houses/settings/settings.ts";
 import { isCovered } from "../rounds/proofs/proofs.ts";
 import type { CheckedItem, KnownRound } from "../rounds/round.ts";
 
@@ -31,9 +32,8 @@ export interface Imported extends RefusedLines {
 }
 
 /** The options of an import. */
-export interface ImportOptions extends PlanOptions {
-  /** It has learned the staged rows. */
-  planner: Planner;
+export interface ImportOptions {
+  settings: TableSettings;
   prover: Prover;
   signal: AbortSignal;
   /** Computes everything and stores nothing. */
@@ -43,7 +43,7 @@ export interface ImportOptions extends PlanOptions {
 }
 
 /**
- * Imports staged rounds into a table; a second import of the same rows changes nothing.
+ * Imports the planned rounds of a file into a table; a second import of the same rows changes nothing.
  *
  * Into an empty table, rounds are stored in playing order and none is late, all or nothing. Playing order is by number
  * if ids are consecutive, else by time if every row has one, else the order of the file, reversed if it lists the
@@ -56,12 +56,10 @@ export interface ImportOptions extends PlanOptions {
 export async function importRounds(
   sql: Sql,
   tableId: number,
-  staging: string,
+  plan: ImportPlan,
   options: ImportOptions,
 ): Promise<Imported> {
-  const plan = await options.planner.plan(sql, staging, options);
-  const read = (row: Parameters<typeof readRow>[0]) => readRow(row, options, plan.isReversed);
-  const proofs = await proveLines(sql, tableId, staging, plan.lines, { ...options, read, atOnce: ROWS_AT_ONCE });
+  const proofs = await proveLines(sql, tableId, { ...plan, ...options });
   const lines = plan.lines.filter((line) => !proofs.failed.has(line));
   const failed = [...proofs.failed].toSorted(([a], [b]) => a - b);
   for (const [line, reason] of failed) plan.refusals.add(line, reason);
@@ -73,14 +71,13 @@ export async function importRounds(
     ...plan.refusals.list(),
     survey: plan.survey,
   };
-  const work = { tableId, staging, lines, plan, proofs, options, result };
+  const work = { tableId, lines, plan, proofs, options, result };
   await (options.dryRun ? tryOut(sql, work) : store(sql, work));
   return result;
 }
 
 interface ImportWork {
   tableId: number;
-  staging: string;
   /** Good lines in the order they are stored. */
   lines: Int32Array;
   plan: ImportPlan;
@@ -90,12 +87,12 @@ interface ImportWork {
 }
 
 async function store(sql: Sql, work: ImportWork): Promise<void> {
-  const { tableId, lines, options } = work;
-  const earlier = await remembering(sql, work);
+  const { tableId, lines, plan, options } = work;
+  const earlier = rememberEarlier(plan.mayRepeat);
   const { lastSeq: storedSeq, importedAt } = await sql.begin(async (tx) => {
     const state = await lockState(tx, tableId);
     const time = fromDatabase((await findTime(tx)).now);
-    if (state.head.lastSeq === 0n) await fillTable(sql, tx, state, work, { earlier, importedAt: time });
+    if (state.head.lastSeq === 0n) await fillTable(tx, state, work, { earlier, importedAt: time });
     return { lastSeq: state.head.lastSeq, importedAt: time };
   });
   const left = storedSeq === 0n ? 0 : lines.length;
@@ -103,7 +100,7 @@ async function store(sql: Sql, work: ImportWork): Promise<void> {
     options.signal.throwIfAborted();
     await sql.begin(async (tx) => {
       const state = await lockState(tx, tableId);
-      const items = await listItems(tx, work, lines.subarray(from, from + ROWS_AT_ONCE));
+      const items = listItems(work, lines.subarray(from, from + ROWS_AT_ONCE));
       const { known } = await listStored(tx, tableId, idsOf(items));
       await storeItems(tx, state, items, work, { manner: "late", known, storedSeq, importedAt });
       await refreshNoticesWithin(tx, [tableId]); // in each batch, because an import may be stopped
@@ -114,10 +111,9 @@ async function store(sql: Sql, work: ImportWork): Promise<void> {
 
 /**
  * Stores all lines in a table that is empty and stays locked: the known rounds are those of this file. While PostgreSQL
- * stores a batch, the next one is computed, and the one after it is read.
+ * stores a batch, the next one is computed.
  */
 async function fillTable(
-  sql: Sql,
   tx: Transaction,
   empty: PassState,
   work: ImportWork,
@@ -130,8 +126,9 @@ async function fillTable(
   let done = 0;
   let written = Promise.resolve();
   try {
-    for await (const items of listAhead(sql, work)) {
+    for (let from = 0; from < lines.length; from += ROWS_AT_ONCE) {
       options.signal.throwIfAborted();
+      const items = listItems(work, lines.subarray(from, from + ROWS_AT_ONCE));
       const about = { manner: "first", known: earlier.known(items, new Map()), storedSeq: 0n, importedAt } as const;
       const result = pass(state, additionOf(items, work, about), timeNow());
       count(items, result, work.result, about);
@@ -152,19 +149,6 @@ async function fillTable(
   }
   if (lines.length > ROWS_AT_ONCE) options.progress?.(lines.length, lines.length);
   await refreshNoticesWithin(tx, [tableId]);
-}
-
-/** The items of all lines in batches; while one is used, the next one is read. */
-async function* listAhead(sql: Sql, work: ImportWork): AsyncGenerator<LineItem[]> {
-  const { lines } = work;
-  const read = (from: number) => listItems(sql, work, lines.subarray(from, from + ROWS_AT_ONCE));
-  let next = read(0);
-  for (let from = 0; from < lines.length; from += ROWS_AT_ONCE) {
-    const items = await next;
-    next = read(from + ROWS_AT_ONCE);
-    next.catch(() => undefined); // the next `await` gets the error
-    yield items;
-  }
 }
 
 /** Stores lines in a table whose head is locked. */
@@ -190,15 +174,15 @@ async function writeItems(tx: Transaction, { tableId, options }: ImportWork, res
 
 /** Does in memory what storing would do; of earlier lines it keeps only those that may be repeated. */
 async function tryOut(sql: Sql, work: ImportWork): Promise<void> {
-  const { tableId, lines, options } = work;
+  const { tableId, lines, plan, options } = work;
   let state = await loadState(sql, tableId);
   const importedAt = fromDatabase((await findTime(sql)).now);
   const storedSeq = state.head.lastSeq;
   const manner = storedSeq === 0n ? "first" : "late";
-  const earlier = await remembering(sql, work);
+  const earlier = rememberEarlier(plan.mayRepeat);
   for (let from = 0; from < lines.length; from += ROWS_AT_ONCE) {
     options.signal.throwIfAborted();
-    const items = await listItems(sql, work, lines.subarray(from, from + ROWS_AT_ONCE));
+    const items = listItems(work, lines.subarray(from, from + ROWS_AT_ONCE));
     const known = earlier.known(items, (await listStored(sql, tableId, idsOf(items))).known);
     const about = { manner, known, storedSeq, importedAt } as const;
     const at = { issuedAt: importedAt, tables: 1, maySettle: true, mayIssue: false } as const;
@@ -210,31 +194,12 @@ async function tryOut(sql: Sql, work: ImportWork): Promise<void> {
   }
 }
 
-async function remembering(sql: Sql, work: ImportWork): Promise<EarlierRounds> {
-  return rememberEarlier(work.result.survey.order.takenBy === "number" ? null : await repeatedIds(sql, work));
-}
+type LineItem = Extract<CheckedItem, { ok: true }> & { round: StagedRound };
 
-/** Ids that several rows have; none if rows are numbered. */
-async function repeatedIds(sql: Sql, { staging, options }: ImportWork): Promise<Set<string>> {
-  const ids = new Set<string>();
-  if (options.rowNumbers !== undefined) return ids;
-  for await (const rows of listRepeats(sql, staging)) for (const { round_id: id } of rows) ids.add(id);
-  return ids;
-}
-
-type LineItem = Extract<CheckedItem, { ok: true }> & { line: number };
-
-async function listItems(
-  sql: Sql | Transaction,
-  { staging, options, plan }: ImportWork,
-  lines: Int32Array,
-): Promise<LineItem[]> {
-  const rows = await listStagedLines(sql, staging, lines);
-  return rows.map((row) => {
-    const read = readRow(row, options, plan.isReversed);
-    if (!read.ok) throw new Error(`line ${row.line} was valid when it was first read, and now ${read.reason}`);
-    const isProven = read.round.hash !== null && isCovered(options.settings, read.round.roundId);
-    return { ok: true, line: row.line, round: read.round, raw: row, verified: isProven ? true : null };
+function listItems({ options, plan }: ImportWork, lines: Int32Array): LineItem[] {
+  return plan.list(lines).map((round) => {
+    const isProven = round.hash !== null && isCovered(options.settings, round.roundId);
+    return { ok: true, round, raw: round, verified: isProven ? true : null };
   });
 }
 
@@ -273,8 +238,11 @@ function additionOf(
 /** Counts the results of lines. Each line was validated before, so none is refused now. */
 function count(items: readonly LineItem[], { rows }: PassResult, result: Imported, about: Taking): void {
   if (rows.rounds.length < items.length) {
-    const named = items.map(({ line, round: { roundId, hundredths } }) => ({ line, roundId, hundredths }));
-    countRepeats(result.survey, named, about);
+    countRepeats(
+      result.survey,
+      items.map(({ round }) => round),
+      about,
+    );
   }
   result.inserted += rows.rounds.length;
   result.conflicts += rows.conflicts.length;

@@ -1,8 +1,8 @@
-import type { Sql } from "../db/client.ts";
-import { createRowKeys, type FileOrder, type RowOrder } from "./order.ts";
+import { createRowKeys, type FileOrder } from "./order.ts";
 import { createRefusals, type Refusals } from "./refusals.ts";
-import { readRow, type RowOptions } from "./row.ts";
-import { listRepeats, listStagedLines, type StagedRow } from "./store.ts";
+import { findRepeats, nextTurn, ROWS_AT_ONCE } from "./repeats.ts";
+import { type FileRow, numberedId, readRow, type RowNumbers, type RowOptions } from "./row.ts";
+import type { StagedRound, StagedRounds } from "./staged-rounds.ts";
 import { countLine, countTime, emptySurvey, type Survey } from "./survey.ts";
 import { numberOf } from "../rounds/round.ts";
 
@@ -17,31 +17,35 @@ export interface PlanOptions extends RowOptions {
   multiplierShape?: (text: string) => MultiplierShape;
 }
 
-/** Rows per batch: a tenth of a second each, and little memory whatever the file's size. */
-export const ROWS_AT_ONCE = 5_000;
-
 /** The facts about a file before anything is stored. */
 export interface ImportPlan {
   read: number;
   refusals: Refusals;
   /** Good lines in the order they are stored. */
   lines: Int32Array;
-  isReversed: boolean;
+  /** The rounds of some of these lines, in their order. */
+  list: (lines: Int32Array) => StagedRound[];
+  /** Ids that several rows may have; null if equal ids are adjacent. */
+  mayRepeat: Set<string> | null;
   survey: Survey;
 }
 
-/** Learns the rows of a file while they are staged, in the order of the file, and then plans their import. */
+/** Learns the rows of a file, in its order, stages their rounds, and then plans their import. */
 export interface Planner {
-  add: (row: StagedRow) => void;
-  /** `options` are those of the rows, now with their total if rows are numbered. */
-  plan(sql: Sql, staging: string, options: PlanOptions): Promise<ImportPlan>;
+  add: (row: FileRow) => void;
+  /** `total` is the number of rows, including refused ones, which have numbers too if rows are numbered. */
+  plan(total: number, signal: AbortSignal): Promise<ImportPlan>;
 }
 
 /**
  * Creates a planner, which refuses invalid rows, finds the playing order of the others, and surveys the file. `refusals`
  * may already have lines without a row.
  */
-export function createPlanner(options: PlanOptions, refusals: Refusals = createRefusals()): Planner {
+export function createPlanner(
+  options: PlanOptions,
+  staged: StagedRounds,
+  refusals: Refusals = createRefusals(),
+): Planner {
   const { settings, rowNumbers, order = "auto", multiplierShape } = options;
   const survey = emptySurvey();
   const keys = createRowKeys();
@@ -57,98 +61,79 @@ export function createPlanner(options: PlanOptions, refusals: Refusals = createR
         refusals.add(row.line, one.reason);
         return;
       }
-      keys.add(row.line, rowNumbers === undefined ? numberOf(one.round.roundId) : null, one.ms);
-      countTime(survey, one.round.occurredAt);
+      const { round } = one;
+      // if rows are numbered, ids are known when the order is
+      staged.add(row.line, rowNumbers === undefined ? round : { ...round, roundId: row.roundId ?? "" });
+      keys.add(row.line, rowNumbers === undefined ? numberOf(round.roundId) : null, one.ms);
+      countTime(survey, round.occurredAt);
       if (one.clock !== undefined) countLine(survey.clock[one.clock], row.line);
-      const shape = multiplierShape?.(one.round.rawValue) ?? "clear";
+      const shape = multiplierShape?.(round.rawValue) ?? "clear";
       if (shape === "comma_decimals") commaDecimals ??= row.line;
       if (shape === "comma_and_three") countLine(survey.thousands, row.line);
       if (shape === "comma_and_three" || shape === "point_and_three") unclear.push(row.line);
     },
-    async plan(sql, staging, withTotal) {
+    async plan(total, signal) {
+      await nextTurn(signal);
       const roundIds = rowNumbers === undefined ? settings.round_ids : "opaque";
       const byTime = rowNumbers === undefined && survey.clock.twice.count === 0;
       const { lines: ordered, ...found } = keys.order({ roundIds, order, byTime });
       let lines = ordered;
       if (commaDecimals !== null && unclear.length > 0) {
         lines = without(lines, unclear);
-        await refuseUnclear(sql, staging, { unclear, commaDecimals, refusals });
+        await refuseUnclear(staged, { unclear, commaDecimals, refusals }, signal);
         survey.thousands = { count: 0, line: null };
       }
       survey.order = found;
-      let repeats: number[] = [];
-      if (found.isReversed && rowNumbers === undefined) repeats = await listLaterLines(sql, staging, lines);
-      if (repeats.length > 0) lines = without(lines, repeats);
-      survey.ids = await spanOf(sql, staging, lines, { options: withTotal, found });
-      if (repeats.length > 0) lines = Int32Array.from([...lines, ...repeats]);
-      return { read, refusals, lines, isReversed: found.isReversed, survey };
+      const list =
+        rowNumbers === undefined ? staged.list : listNumbered(staged, rowNumbers, found.isReversed ? total : null);
+      const mayShareIds = found.takenBy !== "number" && rowNumbers === undefined;
+      const { ids, later } = mayShareIds
+        ? await findRepeats({ list, lines, signal })
+        : { ids: new Set<string>(), later: [] };
+      // if a file is read from its end, repeats are stored last, so that of several results the first in the file is kept
+      const isMoved = found.isReversed && later.length > 0;
+      if (isMoved) lines = without(lines, later);
+      survey.ids = spanOf(list, lines, found.missing);
+      if (isMoved) lines = Int32Array.from([...lines, ...later]);
+      return { read, refusals, lines, list, mayRepeat: found.takenBy === "number" ? null : ids, survey };
     },
   };
 }
 
+/** Lists rounds whose staged id is the number of their row; `total` is given if the last row has the first number. */
+function listNumbered(staged: StagedRounds, rowNumbers: RowNumbers, total: number | null): StagedRounds["list"] {
+  const idOf = (number: bigint) => numberedId(rowNumbers, total === null ? number - 1n : BigInt(total) - number);
+  return (lines) => staged.list(lines).map((round) => ({ ...round, roundId: idOf(BigInt(round.roundId)) }));
+}
+
 async function refuseUnclear(
-  sql: Sql,
-  staging: string,
+  staged: StagedRounds,
   { unclear, commaDecimals, refusals }: { unclear: number[]; commaDecimals: number; refusals: Refusals },
+  signal: AbortSignal,
 ): Promise<void> {
   for (let from = 0; from < unclear.length; from += ROWS_AT_ONCE) {
-    const rows = await listStagedLines(sql, staging, Int32Array.from(unclear.slice(from, from + ROWS_AT_ONCE)));
-    for (const { line, multiplier } of rows) refusals.add(line, unclearReason(multiplier, commaDecimals));
+    await nextTurn(signal);
+    for (const { line, rawValue } of staged.list(Int32Array.from(unclear.slice(from, from + ROWS_AT_ONCE)))) {
+      refusals.add(line, unclearReason(rawValue, commaDecimals));
+    }
   }
 }
 
-function unclearReason(text: string | null, commaDecimals: number): string {
+function unclearReason(text: string, commaDecimals: number): string {
   return (
     `expected a multiplier with one meaning, found ${JSON.stringify(text)}: line ${commaDecimals} has a ` +
     "decimal comma, so this may be thousands or three decimals; state the decimal mark"
   );
 }
 
-/**
- * Lines of rounds that an earlier line of the file has, in file order. If a file is read from its end they are stored
- * last, so that of several results the first in the file is kept there too.
- */
-async function listLaterLines(sql: Sql, staging: string, lines: Int32Array): Promise<number[]> {
-  const good = lines.toSorted();
-  const later: number[] = [];
-  let kept: string | null = null;
-  for await (const rows of listRepeats(sql, staging)) {
-    for (const { line, round_id: roundId } of rows) {
-      if (!has(good, line)) continue;
-      if (roundId === kept) later.push(line);
-      kept = roundId;
-    }
-  }
-  return later.toSorted((a, b) => a - b);
-}
-
-async function spanOf(
-  sql: Sql,
-  staging: string,
-  lines: Int32Array,
-  { options, found }: { options: PlanOptions; found: Omit<RowOrder, "lines"> },
-): Promise<Survey["ids"]> {
+function spanOf(list: StagedRounds["list"], lines: Int32Array, missing: bigint | null): Survey["ids"] {
   const [first, last] = [lines.at(0), lines.at(-1)];
   if (first === undefined || last === undefined) return null;
-  const ids = (await listStagedLines(sql, staging, Int32Array.of(first, last))).map((row) => {
-    const read = readRow(row, options, found.isReversed);
-    return read.ok ? read.round.roundId : "";
-  });
-  return { from: ids[0] ?? "", to: ids[1] ?? "", missing: found.missing };
+  const idOf = (line: number) => list(Int32Array.of(line))[0]?.roundId ?? "";
+  return { from: idOf(first), to: idOf(last), missing };
 }
 
 function without(lines: Int32Array, left: readonly number[]): Int32Array {
   const out = new Set(left);
   return lines.filter((line) => !out.has(line));
-}
-
-/** Whether a line is among these rising ones. */
-function has(lines: Int32Array, line: number): boolean {
-  let [from, to] = [0, lines.length];
-  while (from < to) {
-    const middle = (from + to) >> 1;
-    if ((lines[middle] ?? 0) < line) from = middle + 1;
-    else to = middle;
-  }
-  return lines[from] === line;
 }

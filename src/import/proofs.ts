@@ -4,9 +4,11 @@ import type { Anchor, Prover } from "../houses/fairness/prove.ts";
 import { loadState } from "../pass/add.ts";
 import { anchorOf } from "../pass/read.ts";
 import { findProvenAbove } from "../backfill/gap-attempt-store.ts";
-import type { ReadRow } from "./row.ts";
-import { listSharedHashes, listStagedLines, listStoredHashes, type StagedRow } from "./store.ts";
+import { type ListedRounds, listSharing, nextTurn, ROWS_AT_ONCE } from "./repeats.ts";
+import { listHashOwners } from "../rounds/proofs/proof-range-store.ts";
 import { numberOf } from "../rounds/round.ts";
+import { copied } from "../text.ts";
+import type { StagedRound } from "./staged-rounds.ts";
 import type { TableSettings } from "../houses/settings/settings.ts";
 
 /** Which lines fail their proof and why, and the newest proven round. */
@@ -16,23 +18,14 @@ export interface LineProofs {
 }
 
 /** What the proof of lines needs. */
-export interface LineProver {
+export interface LineProver extends ListedRounds {
   settings: TableSettings;
   prover: Prover;
-  signal: AbortSignal;
-  read: (row: StagedRow) => ReadRow;
-  /** Lines proven per batch. */
-  atOnce: number;
 }
 
 /** Proves rows with a hash, newest first: each batch then links to the one above it, one walk for the whole file. */
-export async function proveLines(
-  sql: Sql,
-  tableId: number,
-  staging: string,
-  lines: Int32Array,
-  { settings, prover, signal, read: readLine, atOnce }: LineProver,
-): Promise<LineProofs> {
+export async function proveLines(sql: Sql, tableId: number, work: LineProver): Promise<LineProofs> {
+  const { settings, prover, signal, list, lines } = work;
   const proofs: LineProofs = { failed: new Map(), newest: null };
   const { fairness } = settings;
   if (fairness === undefined) return proofs;
@@ -41,14 +34,13 @@ export async function proveLines(
   proofs.newest = anchor;
   const { roundIds } = table;
   let lowest: Point | null = null;
-  for (let to = lines.length; to > 0; to -= atOnce) {
-    const rows = await listStagedLines(sql, staging, lines.subarray(Math.max(0, to - atOnce), to));
-    const claims = rows.flatMap((row) => {
-      const read = readLine(row);
-      if (!read.ok || read.round.hash === null) return [];
-      const number = roundIds === "consecutive" ? numberOf(read.round.roundId) : null;
-      if (roundIds === "consecutive" && number === null) return [];
-      return [{ line: row.line, number, hash: read.round.hash, hundredths: read.round.hundredths }];
+  for (let to = lines.length; to > 0; to -= ROWS_AT_ONCE) {
+    await nextTurn(signal);
+    const rounds = list(lines.subarray(Math.max(0, to - ROWS_AT_ONCE), to));
+    const claims = rounds.flatMap(({ line, roundId, hash, hundredths }) => {
+      const number = roundIds === "consecutive" ? numberOf(roundId) : null;
+      if (hash === null || (roundIds === "consecutive" && number === null)) return [];
+      return [{ line, number, hash, hundredths }];
     });
     if (claims.length === 0) continue;
     const highest = claims.at(-1)?.number ?? null;
@@ -70,33 +62,31 @@ export async function proveLines(
     }
     proofs.newest = newest; // of all points so far, including the given ones, the newest
   }
-  if (roundIds === "opaque")
-    await refuseStolen(sql, tableId, staging, { read: readLine, failed: proofs.failed, signal });
+  if (roundIds === "opaque") await refuseStolen(sql, tableId, work, proofs.failed);
   return proofs;
 }
 
 /** If ids are opaque, a hash proves one round only: the stored one that has it, else the first line. */
-async function refuseStolen(
-  sql: Sql,
-  tableId: number,
-  staging: string,
-  { read: readLine, failed, signal }: Pick<LineProver, "read" | "signal"> & { failed: Map<number, string> },
-): Promise<void> {
-  const checkOwner = (row: StagedRow, owner: string | null): string | null => {
-    signal.throwIfAborted();
-    const read = failed.has(row.line) ? null : readLine(row);
-    if (read?.ok !== true) return owner;
-    const { roundId } = read.round;
-    if (owner !== null && owner !== roundId) failed.set(row.line, `the proof fails: the hash is that of ${owner}`);
-    return owner ?? roundId;
+async function refuseStolen(sql: Sql, tableId: number, work: LineProver, failed: Map<number, string>): Promise<void> {
+  const { list, lines, signal } = work;
+  const refuseOthers = ({ line, roundId }: StagedRound, owner: string) => {
+    if (owner !== roundId && !failed.has(line)) failed.set(line, `the proof fails: the hash is that of ${owner}`);
   };
-  for await (const rows of listStoredHashes(sql, staging, tableId)) for (const row of rows) checkOwner(row, row.owner);
-  let [hash, owner]: [string | null, string | null] = [null, null];
-  for await (const rows of listSharedHashes(sql, staging)) {
-    for (const row of rows) {
-      owner = checkOwner(row, row.hash === hash ? owner : null);
-      hash = row.hash;
-    }
+  for (let from = 0; from < lines.length; from += ROWS_AT_ONCE) {
+    await nextTurn(signal);
+    const rounds = list(lines.subarray(from, from + ROWS_AT_ONCE));
+    const hashes = rounds.map(({ hash }) => hash).filter((hash) => hash !== null);
+    if (hashes.length === 0) continue;
+    const owners = await listHashOwners(sql, tableId, hashes);
+    for (const round of rounds) refuseOthers(round, owners.get(round.hash ?? "") ?? round.roundId);
+  }
+  const owners = new Map<string, string>();
+  for await (const round of listSharing(work, ({ hash }) => hash)) {
+    const { line, hash, roundId } = round;
+    if (hash === null || failed.has(line)) continue;
+    const owner = owners.get(hash);
+    if (owner === undefined) owners.set(copied(hash), copied(roundId));
+    else refuseOthers(round, owner);
   }
 }
 

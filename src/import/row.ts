@@ -3,8 +3,16 @@ import { describe } from "../houses/reading/excerpt.ts";
 import { parseMultiplier, type ParsedMultiplier } from "../houses/reading/multiplier.ts";
 import { type Moment, parseOccurredAt } from "../houses/reading/occurred-at.ts";
 import type { TableSettings } from "../houses/settings/settings.ts";
-import type { StagedRow } from "./store.ts";
 import { numberOf } from "../rounds/round.ts";
+
+/** A row of a file, each field trimmed; null if it is empty or its column is missing. */
+export interface FileRow {
+  line: number;
+  roundId: string | null;
+  multiplier: string | null;
+  occurredAt: string | null;
+  hash: string | null;
+}
 
 /** A time of a file; `clock` if the local clock showed it twice or never, and a rule decided. */
 export interface ImportedMoment extends Moment {
@@ -23,8 +31,6 @@ export interface RowReaders {
 export interface RowNumbers {
   prefix: string;
   first: bigint;
-  /** Rows of the file, including refused rows, which have numbers too. */
-  total: number;
 }
 
 /** The options for reading a row. */
@@ -32,7 +38,7 @@ export interface RowOptions extends RowReaders {
   settings: TableSettings;
   /** Milliseconds since 1970; a round that ends more than a day later is refused. */
   now: number;
-  /** The staged ids are row numbers, counted from 1 in the order of the file. */
+  /** The ids of rows are their numbers, counted from 1 in the order of the file. */
   rowNumbers?: RowNumbers;
 }
 
@@ -46,12 +52,9 @@ export type ReadRow =
  */
 const LONGEST_AHEAD_MS = 86_400_000;
 
-/**
- * Reads a staged row as a round. If rows are numbered, `isReversed` means that the file lists the newest first, so that
- * its last row has the first number.
- */
-export function readRow(row: StagedRow, options: RowOptions, isReversed = false): ReadRow {
-  const roundId = idOf(row, options, isReversed);
+/** Reads a row as a round. If rows are numbered, the first row of the file has the first number. */
+export function readRow(row: FileRow, options: RowOptions): ReadRow {
+  const roundId = idOf(row, options);
   if (roundId === null) return { ok: false, reason: "expected a round_id, found nothing" };
   if (roundId.length > 128 || /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u.test(roundId)) {
     return { ok: false, reason: `expected a round_id of 1 to 128 characters, found ${describe(roundId)}` };
@@ -75,10 +78,12 @@ export function readRow(row: StagedRow, options: RowOptions, isReversed = false)
   return { ok: true, round, ms: moment?.ms ?? null, clock: moment?.clock };
 }
 
-function idOf({ roundId: staged }: StagedRow, { rowNumbers }: RowOptions, isReversed: boolean): string | null {
-  if (rowNumbers === undefined || staged === null) return staged;
-  const { prefix, first, total } = rowNumbers;
-  const place = isReversed ? BigInt(total) - BigInt(staged) : BigInt(staged) - 1n;
+function idOf({ roundId }: FileRow, { rowNumbers }: RowOptions): string | null {
+  return rowNumbers === undefined || roundId === null ? roundId : numberedId(rowNumbers, BigInt(roundId) - 1n);
+}
+
+/** The id of a row, by its place after the oldest. */
+export function numberedId({ prefix, first }: RowNumbers, place: bigint): string {
   return `${prefix}${first + place}`;
 }
 

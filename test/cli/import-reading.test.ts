@@ -1,6 +1,6 @@
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
-import { stagedText } from "../../src/cli/import/file.ts";
+import { readFileRows } from "../../src/cli/import/file.ts";
 import { readFormat, PLAIN_FORMAT, type FileFormat, type FormatFlags } from "../../src/cli/import/format.ts";
 import { notesOf, summaryLines, summaryOf } from "../../src/cli/import/report.ts";
 import { timesOf, type DateOrder } from "../../src/cli/import/times.ts";
@@ -8,8 +8,7 @@ import { multiplierShape, multipliersOf, type DecimalMark } from "../../src/cli/
 import * as moments from "../../src/cli/time-argument.ts";
 import { createRefusals, MOST_LISTED, type RefusedLine, type RefusedLines } from "../../src/import/refusals.ts";
 import { emptySurvey } from "../../src/import/survey.ts";
-import { readRow } from "../../src/import/row.ts";
-import type { StagedRow } from "../../src/import/store.ts";
+import { type FileRow, readRow } from "../../src/import/row.ts";
 import { multiplierText } from "../../src/rounds/round.ts";
 import { houseEntry, tableEntry } from "../support/houses.ts";
 import { listExamples, runExample } from "../support/examples.ts";
@@ -317,38 +316,52 @@ describe("a report", () => {
 });
 
 describe("a file", () => {
-  async function staged(name: string, content: string | Buffer, changed: Partial<FileFormat> = {}) {
+  async function read(
+    name: string,
+    content: string | Buffer,
+    changed: Partial<FileFormat> = {},
+    signal = new AbortController().signal,
+  ) {
     const file = await makeFile(name, content);
     const findings = { ignored: [], refusals: createRefusals(), total: 0 };
-    const rows: StagedRow[] = [];
-    let text = "";
-    for await (const some of stagedText(file, { ...PLAIN_FORMAT, ...changed }, findings, {
+    const rows: FileRow[] = [];
+    await readFileRows(file, { ...PLAIN_FORMAT, ...changed }, findings, {
       onRow: (row) => rows.push(row),
       progress: () => undefined,
-    }))
-      text += some;
-    return { text, rows, ...findings, refused: findings.refusals.list().refused };
+      signal,
+    });
+    return { rows, ...findings, refused: findings.refusals.list().refused };
   }
+  const rowOf = (line: number, roundId: string, multiplier: string): FileRow => ({
+    line,
+    roundId,
+    multiplier,
+    occurredAt: null,
+    hash: null,
+  });
 
   it("is CSV or JSON lines by option, by name, or by its beginning", async () => {
     const csv = "\nround_id,multiplier\n1,1.5\n";
     const json = '\n{"round_id":1,"multiplier":1.5}\n';
-    const { text, rows } = await staged("rounds.txt", csv);
-    expect(text).toBe("3\t1\t1.5\t\\N\t\\N\n");
-    expect(rows).toEqual([{ line: 3, roundId: "1", multiplier: "1.5", occurredAt: null, hash: null }]);
-    expect((await staged("rounds.csv", json)).text).toBe("2\t1\t1.5\t\\N\t\\N\n");
-    expect(await staged("rounds.ndjson.gz", gzipSync("1,1.5\n"))).toMatchObject({ refused: [{ line: 1 }], total: 1 });
-    await expect(staged("rounds.csv", json, { format: "csv" })).rejects.toThrow("cannot be imported");
+    expect((await read("rounds.txt", csv)).rows).toEqual([rowOf(3, "1", "1.5")]);
+    expect((await read("rounds.csv", json)).rows).toEqual([rowOf(2, "1", "1.5")]);
+    expect(await read("rounds.ndjson.gz", gzipSync("1,1.5\n"))).toMatchObject({ refused: [{ line: 1 }], total: 1 });
+    await expect(read("rounds.csv", json, { format: "csv" })).rejects.toThrow("cannot be imported");
   });
 
   it("has the number of each row in place of its id if rows are numbered, refused ones counted", async () => {
-    const { text, total, refused } = await staged("rounds.csv", "note,multiplier\na,1.5\n\nb\nc,1.7\n", {
+    const { rows, total, refused } = await read("rounds.csv", "note,multiplier\na,1.5\n\nb\nc,1.7\n", {
       rowNumbers: "",
     });
-    expect(text).toBe("2\t1\t1.5\t\\N\t\\N\n5\t3\t1.7\t\\N\t\\N\n");
+    expect(rows).toEqual([rowOf(2, "1", "1.5"), rowOf(5, "3", "1.7")]);
     expect({ total, refused }).toMatchObject({ total: 3, refused: [{ line: 4 }] });
     const bare = { header: false, rowNumbers: "", columns: { ...PLAIN_FORMAT.columns, multiplier: 1 } };
-    expect((await staged("rounds.csv", "1.5\n1.6\n", bare)).total).toBe(2);
+    expect((await read("rounds.csv", "1.5\n1.6\n", bare)).total).toBe(2);
+  });
+
+  it("is no longer read once the command is interrupted, whose message names no file", async () => {
+    const interrupted = AbortSignal.abort(new Error("interrupted"));
+    await expect(read("rounds.csv", "round_id,multiplier\n1,2\n", {}, interrupted)).rejects.toThrow(/^interrupted$/);
   });
 
   it.each([
@@ -360,7 +373,7 @@ describe("a file", () => {
     ["is one list of JSON", '[{"round_id":1}]', "write one object a line"],
     ["is a web page", "<!doctype html><title>Log in</title>", "it is a web page"],
   ])("is refused whole if it %s", async (_, content, expected) => {
-    const refusal = staged("rounds.csv", content);
+    const refusal = read("rounds.csv", content);
     await expect(refusal).rejects.toThrow("rounds.csv cannot be imported");
     await expect(refusal).rejects.toMatchObject({ cause: { message: expect.stringContaining(expected) } });
   });

@@ -1,23 +1,18 @@
-import { Readable } from "node:stream";
-import { pipeline } from "node:stream/promises";
 import { beforeEach, describe, expect, it } from "vitest";
 import normalizeRounds from "../../jobs/normalize-rounds.ts";
 import { SALT, TERMINATING_HASH } from "../../src/demo/bustabit-v2.ts";
 import { createTrueChain } from "../../src/demo/true-chain.ts";
-import { createProver } from "../../src/houses/fairness/prove.ts";
-import { settingsOf } from "../../src/houses/house.ts";
-import { loadHouse } from "../../src/houses/store.ts";
-import { copyToStaging, createStaging, dropStaging } from "../../src/import/store.ts";
 import { multiplierShape, multipliersOf } from "../../src/cli/import/values.ts";
-import { createPlanner } from "../../src/import/plan.ts";
 import { MOST_LISTED } from "../../src/import/refusals.ts";
-import { importRounds, type Imported, type ImportOptions } from "../../src/import/import.ts";
+import type { Imported } from "../../src/import/import.ts";
 import { createPasses } from "../../src/pass/passes.ts";
 import { repairTable } from "../../src/verify/repair.ts";
 import { verify } from "../../src/verify/verify.ts";
 import { testContext } from "../support/context.ts";
 import { openTestDatabase } from "../support/database.ts";
+import { lockWaits } from "../support/lock-waits.ts";
 import { feedEntry, forgetHouses } from "../support/houses.ts";
+import { type ChangedImport, importFile, type Row } from "../support/import-file.ts";
 import {
   followChain,
   makeItem,
@@ -34,9 +29,6 @@ const FAIR = {
 };
 const games = createTrueChain(new AbortController().signal);
 
-/** round_id, multiplier, occurred_at, hash. */
-type Row = [string | null, string | null, (string | null)?, (string | null)?];
-
 const { sql, pipeline: passes } = await openTestDatabase();
 beforeEach(async () => {
   await sql`delete from gaps`;
@@ -44,36 +36,9 @@ beforeEach(async () => {
   await forgetHouses(sql);
 });
 
-/** Imports rows as lines 2, 3 … of a file. */
-async function importRows(
-  table: MadeTable,
-  rows: readonly Row[],
-  changed: Partial<ImportOptions> = {},
-): Promise<Imported> {
-  const house = await loadHouse(sql, () => undefined, table.house);
-  const settings = house === null ? null : settingsOf(house, { game: "crash", market: "global" });
-  if (settings === null) throw new Error("the table has no settings");
-  const staging = await createStaging(sql);
-  try {
-    const lines = rows.map((row, place) =>
-      [place + 2, ...Array.from({ length: 4 }, (_, n) => row[n] ?? "\\N")].join("\t"),
-    );
-    await pipeline(Readable.from([lines.map((line) => `${line}\n`).join("")]), await copyToStaging(sql, staging));
-    const signal = new AbortController().signal;
-    const read = { settings, now: Date.parse("2026-11-21T04:00:00Z"), ...changed };
-    const planner = createPlanner(read);
-    for (const [place, [roundId, multiplier, occurredAt = null, hash = null]] of rows.entries())
-      planner.add({ line: place + 2, roundId, multiplier, occurredAt, hash });
-    return await importRounds(sql, table.id, staging, {
-      planner,
-      prover: createProver(),
-      dryRun: false,
-      signal,
-      ...read,
-    });
-  } finally {
-    await dropStaging(sql, staging);
-  }
+/** Imports rows on a day on which their times are past. */
+function importRows(table: MadeTable, rows: readonly Row[], changed: ChangedImport = {}): Promise<Imported> {
+  return importFile(sql, table, rows, { now: Date.parse("2026-11-21T04:00:00Z"), ...changed });
 }
 
 async function poll(table: MadeTable, second: number, ...ids: number[]): Promise<void> {
@@ -161,21 +126,22 @@ describe("an import into an empty table", () => {
 
   it("reports that its connection was lost, and stores nothing", async () => {
     const table = await makeTable(sql);
-    const rows = rowsOf(...Array.from({ length: 30_000 }, (_, n) => n + 1));
-    const ended: Promise<unknown>[] = [];
-    const progress = () => {
-      const query = sql`
+    const rows = rowsOf(...Array.from({ length: 6_000 }, (_, n) => n + 1));
+    let imported: Promise<unknown> | undefined;
+    await sql.begin(async (tx) => {
+      await tx`lock table rounds in share mode`; // its COPY waits
+      imported = importRows(table, rows);
+      imported.catch(() => undefined);
+      await lockWaits(sql, 1);
+      const ended = await sql`
         select pg_terminate_backend(pid)
         from pg_stat_activity
         where datname = current_database()
           and query like '%copy rounds%'
           and pid <> pg_backend_pid()`;
-      ended.push(query.catch(() => undefined));
-    };
-    await expect(importRows(table, rows, { progress })).rejects.toThrow(
-      /connection to PostgreSQL was lost|terminating connection/,
-    );
-    await Promise.all(ended);
+      expect(ended).toHaveLength(1);
+    });
+    await expect(imported).rejects.toThrow(/connection to PostgreSQL was lost|terminating connection/);
     expect(await storedRounds(sql, table)).toEqual([]);
   });
 
@@ -363,16 +329,16 @@ describe("a file without ids", () => {
   ] as const)("gets the numbers of its rows, in a table of %s ids", async (roundIds, prefix, first, ids) => {
     const table = await makeTable(sql, { round_ids: roundIds });
     const rows = [row(1), row(2), row(3)];
-    const rowNumbers = { prefix, first, total: 3 };
+    const rowNumbers = { prefix, first };
     expect(await importRows(table, rows, { rowNumbers })).toMatchObject({ inserted: 3 });
     expect((await storedRounds(sql, table)).map(({ id }) => id)).toEqual(ids);
-    const longer = await importRows(table, [...rows, row(4)], { rowNumbers: { ...rowNumbers, total: 4 } });
+    const longer = await importRows(table, [...rows, row(4)], { rowNumbers });
     expect(longer).toMatchObject({ inserted: 1, skipped: 3 });
   });
 
   it("is numbered from its end if that is the oldest, so that it may grow at its head; a bad row has its number too", async () => {
     const table = await makeTable(sql, { round_ids: "opaque" });
-    const rowNumbers = { prefix: "r", first: 1n, total: 3 };
+    const rowNumbers = { prefix: "r", first: 1n };
     const order = "newest_first";
     const rows: Row[] = [
       ["1", "1.30"],
@@ -391,7 +357,7 @@ describe("a file without ids", () => {
       ["3", "1.20"],
       ["4", "1.10"],
     ];
-    const again = await importRows(table, grown, { rowNumbers: { ...rowNumbers, total: 4 }, order });
+    const again = await importRows(table, grown, { rowNumbers, order });
     expect(again).toMatchObject({ inserted: 2, skipped: 2, conflicts: 0 });
   });
 
@@ -399,7 +365,7 @@ describe("a file without ids", () => {
     const table = await makeTable(sql, { round_ids: "opaque" });
     const block = Array.from({ length: 10 }, (_, n) => value(n));
     const rows = [...block, ...block].map((x, n): Row => [String(n + 1), x]);
-    const rowNumbers = { prefix: "row-", first: 1n, total: 20 };
+    const rowNumbers = { prefix: "row-", first: 1n };
     expect(await importRows(table, rows, { rowNumbers })).toMatchObject({ inserted: 20, skipped: 0 });
   });
 });

@@ -1,7 +1,7 @@
 import { parse } from "csv-parse/sync";
 import type { Line } from "./csv-lines.ts";
 import type { ColumnRef, FileFormat } from "./format.ts";
-import type { StagedRow } from "../../import/store.ts";
+import type { FileRow } from "../../import/row.ts";
 
 /** What the lines of a CSV file are read with. */
 export type CsvFormat = Pick<FileFormat, "delimiter" | "header" | "columns" | "rowNumbers">;
@@ -12,7 +12,7 @@ export interface Layout {
   /** The number of fields of a line. */
   count: number;
   /** Indexes of each field's columns, from 0; several are joined. */
-  places: { field: Exclude<keyof StagedRow, "line">; at: number[] }[];
+  places: { field: Exclude<keyof FileRow, "line">; at: number[] }[];
   /** Names of unused columns. */
   ignored: string[];
 }

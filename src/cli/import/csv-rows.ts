@@ -1,7 +1,7 @@
 import { type CsvFormat, fieldsOf, hasOpenQuote, layoutOf } from "./csv-layout.ts";
 import type { Line } from "./csv-lines.ts";
 import { PLAIN_FORMAT } from "./format.ts";
-import type { StagedRow } from "../../import/store.ts";
+import type { FileRow } from "../../import/row.ts";
 import type { FileItem, FileReader } from "./item.ts";
 
 /** A quoted field may span this many lines; if it is not closed by then, only its first line is refused. */
@@ -24,7 +24,7 @@ export function csvReader(start: Line, format: CsvFormat = PLAIN_FORMAT): FileRe
     if (fields.length < count || extra.some((field) => field !== "")) {
       return refuse(line, `expected ${count} fields as in the header, found ${fields.length}`);
     }
-    const row: StagedRow = { line, roundId: null, multiplier: null, occurredAt: null, hash: null };
+    const row: FileRow = { line, roundId: null, multiplier: null, occurredAt: null, hash: null };
     for (const { field, at } of places) row[field] = textAt(fields, at);
     return { ok: true, row };
   };

@@ -1,11 +1,10 @@
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
-import { copyField } from "../../db/copy.ts";
 import { type Line, readLines } from "./csv-lines.ts";
 import { csvReader } from "./csv-rows.ts";
 import type { FileFormat } from "./format.ts";
 import type { Refusals } from "../../import/refusals.ts";
-import type { StagedRow } from "../../import/store.ts";
+import type { FileRow } from "../../import/row.ts";
 import type { FileItem, FileReader } from "./item.ts";
 import { jsonLinesReader } from "./jsonl.ts";
 
@@ -19,20 +18,26 @@ export interface FileFindings {
   total: number;
 }
 
+/** Gets what is read of a file. */
+export interface FileWatch {
+  onRow: (row: FileRow) => void;
+  progress: (done: number, of: number) => void;
+  signal: AbortSignal;
+}
+
 /**
- * The rows of a file as lines of PostgreSQL's COPY text for the staging table, in batches. If rows are numbered, their
- * numbers replace ids. `onRow` gets each row, and everything else goes into `findings`. `progress` receives the bytes
- * read and the total.
- * @throws Error that names the file and the problem: unreadable, empty, another header, not UTF-8.
+ * Reads the rows of a file, in its order. If rows are numbered, their numbers replace ids. `onRow` gets each row, and
+ * everything else goes into `findings`. `progress` receives the bytes read and the total.
+ * @throws the signal's reason once it is aborted; Error that names the file and the problem: unreadable, empty, another
+ * header, not UTF-8
  */
-export async function* stagedText(
+export async function readFileRows(
   file: string,
   format: FileFormat,
   findings: FileFindings,
-  { onRow, progress }: { onRow: (row: StagedRow) => void; progress: (done: number, of: number) => void },
-): AsyncGenerator<string> {
-  const toCopy = (items: FileItem[]): string => {
-    let text = "";
+  { onRow, progress, signal }: FileWatch,
+): Promise<void> {
+  const take = (items: FileItem[]): void => {
     for (const item of items) {
       findings.total += 1;
       if (!item.ok) {
@@ -41,14 +46,13 @@ export async function* stagedText(
       }
       if (format.rowNumbers !== null) item.row.roundId = String(findings.total);
       onRow(item.row);
-      text += copyLine(item.row);
     }
-    return text;
   };
   try {
     const { size } = await stat(file);
     let reader: FileReader | null = null;
     for await (const lines of readLines(countBytes(file, size, progress))) {
+      signal.throwIfAborted();
       let rest = lines;
       if (reader === null) {
         const at = lines.findIndex(({ text }) => text.trim() !== "");
@@ -59,11 +63,12 @@ export async function* stagedText(
         findings.ignored = reader.ignored;
         rest = lines.slice(at + (isJson || !format.header ? 0 : 1));
       }
-      yield toCopy(reader.read(rest));
+      take(reader.read(rest));
     }
     if (reader === null) throw new Error("it is empty; expected a header such as round_id,multiplier");
-    yield toCopy(reader.end());
+    take(reader.end());
   } catch (error) {
+    signal.throwIfAborted(); // an interruption needs no name of a file
     throw new Error(`${file} cannot be imported`, { cause: error });
   }
 }
@@ -91,8 +96,4 @@ async function* countBytes(
     bytes += chunk.length;
     progress(bytes, size);
   }
-}
-
-function copyLine({ line, roundId, multiplier, occurredAt, hash }: StagedRow): string {
-  return `${line}\t${copyField(roundId)}\t${copyField(multiplier)}\t${copyField(occurredAt)}\t${copyField(hash)}\n`;
 }

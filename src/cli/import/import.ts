@@ -1,19 +1,18 @@
-import { pipeline } from "node:stream/promises";
-import { Readable } from "node:stream";
 import { Command } from "commander";
 import type { Sql } from "../../db/client.ts";
 import { UsageError } from "../../errors.ts";
 import { createProver } from "../../houses/fairness/prove.ts";
 import type { TableSettings } from "../../houses/settings/settings.ts";
-import { createPlanner, type Planner } from "../../import/plan.ts";
+import { createPlanner } from "../../import/plan.ts";
 import { createRefusals, MOST_LISTED } from "../../import/refusals.ts";
 import type { RowNumbers } from "../../import/row.ts";
-import { copyToStaging, createStaging, dropStaging, hasHouseRounds } from "../../import/store.ts";
+import { openStagedRounds } from "../../import/staged-rounds.ts";
+import { hasHouseRounds } from "../../import/store.ts";
 import { type Imported, importRounds } from "../../import/import.ts";
 import { announce } from "../announce.ts";
 import { examples, readableFile, tableName } from "../arguments.ts";
 import { appendCommandAudit } from "../audited.ts";
-import { type FileFindings, stagedText } from "./file.ts";
+import { type FileFindings, readFileRows } from "./file.ts";
 import { formatOptions } from "./flags.ts";
 import { type FileFormat, type FormatFlags, readFormat } from "./format.ts";
 import { notesOf, summaryLines, summaryOf } from "./report.ts";
@@ -21,7 +20,7 @@ import { timesOf } from "./times.ts";
 import { multiplierShape, multipliersOf } from "./values.ts";
 import { listenForInterruption } from "../interruption.ts";
 import { print, printJson, say } from "../output.ts";
-import { type Progress, progressBar } from "../progress.ts";
+import { progressBar } from "../progress.ts";
 import { type Session, withDatabase } from "../session.ts";
 import { findTableByName } from "../table-name.ts";
 import { findTableSettings } from "../houses/table-settings.ts";
@@ -69,7 +68,7 @@ async function importFile({ sql, settings }: Session, given: ImportArguments, fo
   const tableSettings = await findTableSettings(sql, table.name);
   if (format.rowNumbers !== null) await requireNoHouseRounds(sql, table);
   const numbers = format.rowNumbers === null ? null : firstId(format.rowNumbers, tableSettings);
-  // stops between two statements, so that the staging table is dropped too
+  const staged = await openStagedRounds(settings.DATA_DIR);
   const interruption = listenForInterruption(
     "interrupted; what is stored stays, and importing again adds what is missing",
   );
@@ -81,14 +80,15 @@ async function importFile({ sql, settings }: Session, given: ImportArguments, fo
     readMultiplier: multipliersOf({ ...format, instant: [...tableSettings.feed.instant, ...format.instant] }),
     order: format.order,
     ...(format.decimal === "auto" ? { multiplierShape } : {}),
-    ...(numbers === null ? {} : { rowNumbers: { ...numbers, total: 0 } }), // its total is known once all are read
+    ...(numbers === null ? {} : { rowNumbers: numbers }),
   };
   const findings: FileFindings = { ignored: [], refusals: createRefusals(), total: 0 };
-  const planner = createPlanner(read, findings.refusals);
-  const staging = await createStaging(sql);
   try {
     const { signal } = interruption;
-    await stage(sql, staging, given.file, { format, findings, onRow: planner.add, progress, signal });
+    const planner = createPlanner(read, staged, findings.refusals);
+    const show = (done: number, of: number) => progress.show("reading", done, of);
+    await readFileRows(given.file, format, findings, { onRow: planner.add, progress: show, signal });
+    const plan = await planner.plan(findings.total, signal);
     if (findings.ignored.length > 0) say(`columns that are ignored: ${findings.ignored.join(", ")}`);
     const entry = { target: `table ${table.name}`, before: null };
     // an import takes many transactions: its beginning is written to the audit log first, its result last
@@ -97,14 +97,12 @@ async function importFile({ sql, settings }: Session, given: ImportArguments, fo
         appendCommandAudit(tx, { ...entry, action: "import.begin", after: { file: given.file } }),
       );
     }
-    const imported = await importRounds(sql, table.id, staging, {
-      ...read,
-      planner,
+    const imported = await importRounds(sql, table.id, plan, {
+      settings: tableSettings,
       prover: createProver(),
       dryRun: given.dryRun,
       signal,
       progress: (done, of) => progress.show(given.dryRun ? "checking" : "storing", done, of),
-      ...(numbers === null ? {} : { rowNumbers: { ...numbers, total: findings.total } }),
     });
     progress.end();
     if (!given.dryRun) {
@@ -116,37 +114,8 @@ async function importFile({ sql, settings }: Session, given: ImportArguments, fo
     await report({ ...imported, read: findings.total }, given, format);
   } finally {
     progress.end();
-    await dropStaging(sql, staging);
+    staged.close();
     interruption.end();
-  }
-}
-
-async function stage(
-  sql: Sql,
-  staging: string,
-  file: string,
-  {
-    format,
-    findings,
-    onRow,
-    progress,
-    signal,
-  }: {
-    format: FileFormat;
-    findings: FileFindings;
-    onRow: Planner["add"];
-    progress: Progress;
-    signal: AbortSignal;
-  },
-): Promise<void> {
-  const show = (done: number, of: number) => progress.show("reading", done, of);
-  const text = stagedText(file, format, findings, { onRow, progress: show });
-  try {
-    // Each text has a thousand lines: the stream's default buffer of sixteen would only cost memory.
-    await pipeline(Readable.from(text, { highWaterMark: 1 }), await copyToStaging(sql, staging), { signal });
-  } catch (error) {
-    signal.throwIfAborted(); // its reason is clearer than the error of a closed stream
-    throw error;
   }
 }
 
@@ -160,12 +129,14 @@ async function requireNoHouseRounds(sql: Sql, table: { id: number; name: string 
 }
 
 /** The id of the oldest row, split into prefix and number; by default 1 if ids count up, else row-1. */
-function firstId(text: string, { round_ids: roundIds }: TableSettings): Omit<RowNumbers, "total"> {
+function firstId(text: string, { round_ids: roundIds }: TableSettings): RowNumbers {
   const usual = roundIds === "consecutive" ? "1" : "row-1";
-  const [, prefix = "", digits] = /^(.*?)(0|[1-9]\d{0,17})$/.exec(text === "" ? usual : text) ?? [];
+  const [, prefix = "", digits] = /^(?=.{1,64}$)(.*?)(0|[1-9]\d{0,16})$/.exec(text === "" ? usual : text) ?? [];
   if (digits !== undefined && (roundIds === "opaque" || prefix === "")) return { prefix, first: BigInt(digits) };
   const expected =
-    roundIds === "consecutive" ? "a number such as 1, since this table's ids count up" : "an id such as row-1";
+    roundIds === "consecutive"
+      ? "a number such as 1, since this table's ids count up"
+      : "an id such as row-1 of at most 64 characters";
   throw new UsageError(`--row-numbers: expected ${expected}, found ${JSON.stringify(text)}`);
 }
 

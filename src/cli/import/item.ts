@@ -1,8 +1,8 @@
-import type { StagedRow } from "../../import/store.ts";
+import type { FileRow } from "../../import/row.ts";
 import type { Line } from "./csv-lines.ts";
 
 /** A row, or a refused line with its reason. */
-export type FileItem = { ok: true; row: StagedRow } | { ok: false; line: number; reason: string };
+export type FileItem = { ok: true; row: FileRow } | { ok: false; line: number; reason: string };
 
 /** Parses the lines of a file. */
 export interface FileReader {

@@ -2,10 +2,10 @@ import { describe } from "../../houses/reading/excerpt.ts";
 import { parseWireJson, WireNumber } from "../../houses/reading/wire-json.ts";
 import type { Line } from "./csv-lines.ts";
 import type { ColumnRef, FileFormat } from "./format.ts";
-import type { StagedRow } from "../../import/store.ts";
+import type { FileRow } from "../../import/row.ts";
 import type { FileItem, FileReader } from "./item.ts";
 
-type Field = { field: Exclude<keyof StagedRow, "line">; name: string; paths: string[] };
+type Field = { field: Exclude<keyof FileRow, "line">; name: string; paths: string[] };
 
 /**
  * The reader for lines with a JSON object each. A field is addressed by its name, or by a dotted path (`data.crash`).
@@ -37,7 +37,7 @@ function readLine({ line, text }: Line, fields: readonly Field[]): FileItem {
   if (!parsed.ok) return { ok: false, line, reason: `expected a JSON object, found ${parsed.reason}` };
   const { value } = parsed;
   if (!isObject(value)) return { ok: false, line, reason: `expected a JSON object, found ${describe(value)}` };
-  const row: StagedRow = { line, roundId: null, multiplier: null, occurredAt: null, hash: null };
+  const row: FileRow = { line, roundId: null, multiplier: null, occurredAt: null, hash: null };
   for (const { field, name, paths } of fields) {
     const texts: string[] = [];
     for (const path of paths) {

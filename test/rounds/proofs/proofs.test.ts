@@ -1,17 +1,10 @@
-import { Readable } from "node:stream";
-import { pipeline as streamTo } from "node:stream/promises";
 import { beforeEach, describe, expect, it } from "vitest";
 import backfillGap from "../../../jobs/backfill-gap.ts";
 import normalizeRounds from "../../../jobs/normalize-rounds.ts";
 import { createProver } from "../../../src/houses/fairness/prove.ts";
-import { settingsOf } from "../../../src/houses/house.ts";
-import { loadHouse } from "../../../src/houses/store.ts";
 import { hundredthsOf } from "../../../src/houses/fairness/outcome.ts";
 import { fairnessSettings } from "../../../src/houses/fairness/settings.ts";
 import { createPasses, type Passes } from "../../../src/pass/passes.ts";
-import { copyToStaging, createStaging, dropStaging } from "../../../src/import/store.ts";
-import { createPlanner } from "../../../src/import/plan.ts";
-import { importRounds } from "../../../src/import/import.ts";
 import { proveStored, type ProvenRange } from "../../../src/rounds/proofs/prove-stored.ts";
 import { verify } from "../../../src/verify/verify.ts";
 import { roundhouse } from "../../cli/world.ts";
@@ -19,6 +12,7 @@ import { madeChain, type MadeChain } from "../../houses/fairness/made-chain.ts";
 import { testContext } from "../../support/context.ts";
 import { openTestDatabase } from "../../support/database.ts";
 import { feedEntry, forgetHouses } from "../../support/houses.ts";
+import { importFile, type Row } from "../../support/import-file.ts";
 import { followChain, makePayload, makeTable, storedRounds, type MadeTable } from "../../support/make.ts";
 import { assignments } from "../../support/assignments.ts";
 
@@ -71,25 +65,12 @@ async function refusals(): Promise<string[]> {
   return (await sql<{ reason: string }[]>`select reason from quarantine order by id`).map(({ reason }) => reason);
 }
 
-/** Imports rows of round id, multiplier and hash. */
-async function importRows(table: MadeTable, rows: readonly { id: string; multiplier: number; hash: string }[]) {
-  const house = await loadHouse(sql, () => undefined, table.house);
-  const settings = house === null ? null : settingsOf(house, { game: "crash", market: "global" });
-  if (settings === null) throw new Error("the table has no settings");
-  const staging = await createStaging(sql);
-  const lines = rows.map(({ id, multiplier, hash }, at) => `${at + 2}\t${id}\t${multiplier}\t\\N\t${hash}\n`);
-  await streamTo(Readable.from(lines), await copyToStaging(sql, staging));
-  const { signal } = new AbortController();
-  const read = { settings, now: Date.now() };
-  const planner = createPlanner(read);
-  for (const [at, { id, multiplier, hash }] of rows.entries())
-    planner.add({ line: at + 2, roundId: id, multiplier: String(multiplier), occurredAt: null, hash });
-  const options = { ...read, planner, prover: createProver(), dryRun: false, signal };
-  try {
-    return await importRounds(sql, table.id, staging, options);
-  } finally {
-    await dropStaging(sql, staging);
-  }
+function importRows(table: MadeTable, rows: readonly { id: string; multiplier: number; hash: string }[]) {
+  return importFile(
+    sql,
+    table,
+    rows.map(({ id, multiplier, hash }) => [id, String(multiplier), null, hash]),
+  );
 }
 
 /** Proves what is stored again, from one place to another. */
@@ -267,6 +248,30 @@ describe("imported rounds", () => {
         { line: 13, reason: `the proof fails: the hash is that of ${named(1_005)}` },
       ],
     });
+  });
+
+  it("with an unclear multiplier own no hash", async () => {
+    const table = await provable(blaze.settings, "opaque");
+    const [first, second] = listed(blaze, 1_002, 1_001, named);
+    if (first === undefined || second === undefined) throw new Error("expected rounds");
+    const rows: Row[] = [
+      ["unclear", "1,234", null, first.hash],
+      [first.id, `${first.multiplier}`, null, first.hash],
+      [second.id, `${second.multiplier}`.replace(".", ","), null, second.hash],
+    ];
+    const multiplierShape = (text: string) => (text === "1,234" ? "comma_and_three" : "comma_decimals");
+    const imported = await importFile(sql, table, rows, { multiplierShape });
+    expect(imported).toMatchObject({ inserted: 2, refused: [{ line: 2 }] });
+    expect(imported.refused[0]?.reason).toContain("expected a multiplier with one meaning");
+  });
+
+  it("that fail their proof own no hash", async () => {
+    const table = await provable(blaze.settings, "opaque");
+    const [first] = listed(blaze, 1_001, 1_001, named);
+    if (first === undefined) throw new Error("expected a round");
+    const wrong = { id: "wrong", multiplier: 77.77, hash: first.hash };
+    expect(await importRows(table, [wrong, first])).toMatchObject({ inserted: 1, refused: [{ line: 2 }] });
+    expect(await storedRounds(sql, table)).toMatchObject([{ id: first.id, verified: true }]);
   });
 
   it("of several eras are each proven in their own, those of none stay unproven", async () => {
