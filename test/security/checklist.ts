@@ -28,7 +28,7 @@ export const CHECKLIST: readonly Control[] = [
   {
     id: "API4",
     control: "bursts, sizes, times and connections have limits, and one caller's flood is not another's outage",
-    shownIn: ["api/limits", "api/fuzz", "api/requests", "accounts/identity", "security/floods"],
+    shownIn: ["console/sign-in", "api/limits", "api/fuzz", "api/requests", "accounts/identity", "security/floods"],
   },
   {
     id: "API5",
