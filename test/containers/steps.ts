@@ -34,6 +34,7 @@ const BASE = "node:24-bookworm-slim";
 const made = z.looseObject({ password: z.string() });
 const bill = z.looseObject({ components: z.array(z.looseObject({ name: z.string() })) });
 const checked = z.looseObject({ ok: z.literal(true), checked: z.looseObject({ rounds: z.number() }) });
+const imported = z.looseObject({ read: z.number(), skipped: z.number() });
 const restored = z.looseObject({ ok: z.literal(true), rows: z.number() });
 const usage = z.looseObject({ day: z.looseObject({ requests: z.number() }) });
 
@@ -44,6 +45,7 @@ export const STEPS: readonly Step[] = [
   { claim: "the first admin and the first key are made by `cli`", show: showAdministration },
   { claim: "no secret is in a container's environment, and what faces callers reaches no server", show: showIsolation },
   { claim: "calls through the proxy reach both api, plots are drawn, the admin signs in", show: showCalls },
+  { claim: "`cli` imports the rounds that it exported, and finds all of them stored", show: showImport },
   { claim: "the health check follows PORT", show: showHealthCheck },
   ...["worker", "api", "redis", "proxy", "postgres"].map((service): Step => ({
     claim: `kill -9 of ${service}: it is restarted by its policy, and rounds arrive again`,
@@ -155,6 +157,16 @@ async function showCalls(world: World): Promise<string> {
     if (page.status !== 200) throw new Error(`expected /ops/ to be shown, got ${page.status}`);
   }
   return `calls by api: ${spread}; a plot at /accuracy`;
+}
+
+async function showImport({ stack }: World): Promise<string> {
+  const script =
+    "roundhouse export rounds --table bustabit/crash/global > /tmp/rounds.csv && " +
+    "roundhouse import --table bustabit/crash/global --file /tmp/rounds.csv --json";
+  const found = await stack.compose("run", "--rm", "-T", "--entrypoint", "sh", "cli", "-c", script);
+  const { read, skipped } = imported.parse(JSON.parse(found));
+  if (read === 0 || skipped !== read) throw new Error(`expected rounds that are all stored, found ${found}`);
+  return `${read} rounds`;
 }
 
 async function showHealthCheck({ stack }: World): Promise<string> {
