@@ -119,8 +119,9 @@ async function stateOrDamage(
 /** Reads the rounds up to the head that {@link loadTables} left out: after an import there may be many since the snapshot. */
 export async function loadRest(sql: Queryable, table: StoredTable): Promise<void> {
   const { tableId, head, replay } = table;
+  const snapshotSeq = table.snapshot?.seq ?? 0n;
   for (let isWhole = table.isWhole; !isWhole;) {
-    const rows = await listReplayRows(sql, tableId, replay.at(-1)?.seq ?? 0n);
+    const rows = await listReplayRows(sql, tableId, { afterSeq: replay.at(-1)?.seq ?? 0n, snapshotSeq });
     const older = rows.filter(({ seq }) => seq <= head.lastSeq);
     replay.push(...older);
     isWhole = older.length === 0 || older.at(-1)?.seq === head.lastSeq;

@@ -5,13 +5,15 @@ import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import type { HouseClient } from "../../src/houses/polling/client.ts";
 import { createHouseClient } from "../../src/houses/polling/http.ts";
 import { touchHeads } from "../../src/tables/heads-store.ts";
-import { createPasses, type Passes } from "../../src/pass/passes.ts";
+import { createPasses, loadStates, type Passes } from "../../src/pass/passes.ts";
+import { loadTables } from "../../src/pass/stores/load-store.ts";
 import { PAUSE_MS } from "../forecasts/world.ts";
 import { respondWith, startBadHouse, type BadHouse } from "../support/bad-house.ts";
 import { testContext } from "../support/context.ts";
 import { openTestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { feedEntry, forgetHouses, houseEntry, tableEntry } from "../support/houses.ts";
+import { importFile, type Row } from "../support/import-file.ts";
 import { followChain, makeHouse, storedRounds, type MadeTable } from "../support/make.ts";
 import { allowSetAge } from "../support/set-age.ts";
 
@@ -113,6 +115,28 @@ describe("a poll", () => {
       group by h.version`;
     expect(versions).toEqual({ version: 3n, transactions: 1 });
     expect(await followChain(sql, table)).toBe(5);
+  });
+
+  it("of a table with open windows replays no round that an import stored since", async () => {
+    const table = await makeOne();
+    for (let newest = 5_003; newest <= 5_006; newest += 1) await poll(newest);
+    const late = (from: number, count: number) =>
+      importFile(
+        sql,
+        table,
+        Array.from({ length: count }, (_, n): Row => [String(from + n), "1.50"]),
+      );
+    expect(await late(1, 3_000)).toMatchObject({ inserted: 3_000 });
+    await poll(5_007);
+    expect(await late(3_001, 100)).toMatchObject({ inserted: 100 });
+    await poll(5_008);
+    const [loaded] = await loadTables(pipeline, [table.id], "1s");
+    expect(loaded).toMatchObject({ snapshot: { seq: 3_107n }, isWhole: true });
+    expect(loaded?.head.openSets[0]).toBe(4n);
+    expect(loaded?.replay.map(({ seq }) => seq)).toEqual([5n, 6n, 3_007n, 3_108n]);
+    const state = (await loadStates(createPasses(pipeline), [table.id], "1s")).get(table.id);
+    expect(state?.open.length).toBeGreaterThan(0);
+    expect(state?.open).toEqual(passes.states.get(table.id)?.open);
   });
 
   it("knows the newest response with nothing new that another worker received", async () => {
@@ -306,6 +330,26 @@ describe("while a queue is paused", () => {
     expect(await run(normalizeRounds)).toMatchObject({ payloads: 3, rounds: 3, late: 0 });
     expect(await followChain(sql, table)).toBe(6);
     expect(await poll(7)).toMatchObject({ rounds: 1 });
+  });
+
+  it("a table is loaded with all on-time rounds since its oldest open set, however many these are", async () => {
+    const entry = tableEntry({
+      market: "m0",
+      pause_ms: PAUSE_MS,
+      round_ids: "opaque",
+      feed: feedEntry({ path: "/0" }),
+    });
+    const table = await makeOne({ tables: [entry] });
+    for (const newest of [5_003, 5_004]) await poll(newest);
+    await pause("score-accuracy");
+    const rounds = Array.from({ length: 2_503 }, (_, n) => ({ id: 7_504 - n, multiplier: 1 + ((n * 37) % 190) / 100 }));
+    for (const known of rounds.slice(-3)) known.multiplier = 1 + ((known.id * 37) % 190) / 100;
+    house.on("/0", respondWith(JSON.stringify({ rounds })));
+    expect(await run(pollHouse)).toMatchObject({ rounds: 2_500, scores: 0, conflicts: 0 });
+    await importFile(sql, table, [["1", "1.50"]]);
+    const state = (await loadStates(createPasses(pipeline), [table.id], "1s")).get(table.id);
+    expect(state?.open.filter(({ end }) => end !== null).length).toBeGreaterThan(1);
+    expect(state?.open).toEqual(passes.states.get(table.id)?.open);
   });
 
   it("no score is revised by stored payloads while scoring is paused", async () => {

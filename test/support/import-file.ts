@@ -23,7 +23,8 @@ export async function importFile(
   changed: ChangedImport = {},
 ): Promise<Imported> {
   const house = await loadHouse(sql, () => undefined, table.house);
-  const settings = house === null ? null : settingsOf(house, { game: "crash", market: "global" });
+  const [, game = "", market = ""] = table.name.split("/");
+  const settings = house === null ? null : settingsOf(house, { game, market });
   if (settings === null) throw new Error("the table has no settings");
   const options = {
     settings,

@@ -33,7 +33,7 @@ export interface StoredTable {
   head: HeadRow;
   /** Of the head's model; null before the first. */
   snapshot: SnapshotRow | null;
-  /** Rounds after the snapshot and after the oldest open set, by seq; see {@link listReplayRows} for more. */
+  /** Rounds after the snapshot, and those on time after the oldest open set, by seq; see {@link listReplayRows} for more. */
   replay: ReplayRound[];
   /** False when `replay` does not reach the head. */
   isWhole: boolean;

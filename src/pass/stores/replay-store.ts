@@ -30,30 +30,58 @@ function replayColumns(sql: Queryable) {
     end as dispute`;
 }
 
-/** The first rounds of tables after the snapshot and after the oldest open set, by seq. */
+/**
+ * The first rounds of tables to replay, by seq: all after the snapshot, and before it those on time after the oldest open
+ * set. An import stores any number of late rounds at a time: they are neither transferred nor, if all of them are newer
+ * than the on-time rounds, read.
+ */
 export function listReplays(sql: Queryable, ids: readonly number[]) {
   return sql<StoredReplay[]>`
     select ${replayColumns(sql)}
     from table_heads h
     left join model_snapshots s on s.table_id = h.table_id and s.model = h.model
+    left join forecast_sets f on f.table_id = h.table_id and f.cutoff_seq = h.open_sets[1] -- which are in order
     cross join lateral (
-      select *
-      from rounds
-      where table_id = h.table_id
-        and seq > least(coalesce(s.seq, 0), h.open_sets[1]) -- which are in order
+      (
+        select *
+        from rounds
+        where table_id = h.table_id
+          and seq > h.open_sets[1]
+          and seq <= s.seq
+          and not late
+        order by seq
+        limit greatest(s.ordinal - f.cutoff_ordinal, 0)
+      )
+      union all
+      (
+        select *
+        from rounds
+        where table_id = h.table_id
+          and seq > coalesce(s.seq, 0)
+        order by seq
+        limit ${REPLAYED_AT_ONCE}
+      )
       order by seq
       limit ${REPLAYED_AT_ONCE}
     ) r
     where h.table_id = any(${ids}::integer[])`;
 }
 
-/** The rounds of a table after a seq, at most 1,024, by seq: for a replay that {@link loadTables} did not read whole. */
-export async function listReplayRows(sql: Queryable, tableId: number, afterSeq: bigint): Promise<ReplayRound[]> {
+/**
+ * The rounds to replay after a seq, at most 1,024, by seq: for a replay that {@link loadTables} did not read whole. Up to
+ * `snapshotSeq` only those on time.
+ */
+export async function listReplayRows(
+  sql: Queryable,
+  tableId: number,
+  { afterSeq, snapshotSeq }: { afterSeq: bigint; snapshotSeq: bigint },
+): Promise<ReplayRound[]> {
   const rows = await sql<StoredReplay[]>`
     select ${replayColumns(sql)}
     from rounds r
     where r.table_id = ${tableId}
       and r.seq > ${afterSeq}
+      and (r.seq > ${snapshotSeq} or not r.late)
     order by r.seq
     limit ${REPLAYED_AT_ONCE}`;
   return rows.map(asReplay);
