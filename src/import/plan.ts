@@ -94,7 +94,7 @@ export function createPlanner(
       const isMoved = found.isReversed && later.length > 0;
       if (isMoved) lines = without(lines, later);
       survey.ids = spanOf(list, lines, found.missing);
-      if (isMoved) lines = Int32Array.from([...lines, ...later]);
+      if (isMoved) lines = withLast(lines, later);
       return { read, refusals, lines, list, mayRepeat: found.takenBy === "number" ? null : ids, survey };
     },
   };
@@ -131,6 +131,14 @@ function spanOf(list: StagedRounds["list"], lines: Int32Array, missing: bigint |
   if (first === undefined || last === undefined) return null;
   const idOf = (line: number) => list(Int32Array.of(line))[0]?.roundId ?? "";
   return { from: idOf(first), to: idOf(last), missing };
+}
+
+/** Lines, and then those others. */
+function withLast(lines: Int32Array, later: readonly number[]): Int32Array {
+  const all = new Int32Array(lines.length + later.length);
+  all.set(lines);
+  all.set(later, lines.length);
+  return all;
 }
 
 function without(lines: Int32Array, left: readonly number[]): Int32Array {

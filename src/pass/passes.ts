@@ -116,7 +116,7 @@ async function stateOrDamage(
   }
 }
 
-/** Reads the rounds up to the head that {@link loadTables} left out: after an import there may be many since the snapshot. */
+/** Reads the rounds up to the head that {@link loadTables} left out: while settling is paused, sets stay open for many rounds. */
 export async function loadRest(sql: Queryable, table: StoredTable): Promise<void> {
   const { tableId, head, replay } = table;
   const snapshotSeq = table.snapshot?.seq ?? 0n;

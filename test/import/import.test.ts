@@ -4,7 +4,6 @@ import { SALT, TERMINATING_HASH } from "../../src/demo/bustabit-v2.ts";
 import { createTrueChain } from "../../src/demo/true-chain.ts";
 import { multiplierShape, multipliersOf } from "../../src/cli/import/values.ts";
 import { MOST_LISTED } from "../../src/import/refusals.ts";
-import type { Imported } from "../../src/import/import.ts";
 import { createPasses } from "../../src/pass/passes.ts";
 import { repairTable } from "../../src/verify/repair.ts";
 import { verify } from "../../src/verify/verify.ts";
@@ -36,10 +35,8 @@ beforeEach(async () => {
   await forgetHouses(sql);
 });
 
-/** Imports rows on a day on which their times are past. */
-function importRows(table: MadeTable, rows: readonly Row[], changed: ChangedImport = {}): Promise<Imported> {
-  return importFile(sql, table, rows, { now: Date.parse("2026-11-21T04:00:00Z"), ...changed });
-}
+const importRows = (table: MadeTable, rows: readonly Row[], changed?: ChangedImport) =>
+  importFile(sql, table, rows, changed);
 
 async function poll(table: MadeTable, second: number, ...ids: number[]): Promise<void> {
   await makePayload(sql, table, { second, items: ids.map((id) => makeItem(id, (100 + (id % 90)) / 100)) });

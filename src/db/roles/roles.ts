@@ -163,8 +163,8 @@ const OBJECTS = `
   where n.nspname in ('public', 'auth')
     and c.relkind in ('r', 'p', 'v', 'm', 'f')
     and (not c.relispartition or c.relname = 'usage_facts_default')
-    -- lines of an import that continues, and days that are being taken out
-    and c.relname !~ '^(import_|.*_[0-9]{8}$)'
+    -- days that are being taken out
+    and c.relname !~ '_[0-9]{8}$'
   union all
   select 'public.' || p.proname || '(' || oidvectortypes(p.proargtypes) || ')'
   from pg_proc p

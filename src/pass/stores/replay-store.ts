@@ -32,8 +32,7 @@ function replayColumns(sql: Queryable) {
 
 /**
  * The first rounds of tables to replay, by seq: all after the snapshot, and before it those on time after the oldest open
- * set. An import stores any number of late rounds at a time: they are neither transferred nor, if all of them are newer
- * than the on-time rounds, read.
+ * set. Of late rounds, such as a million of an import, those before the snapshot are in it and count for no set.
  */
 export function listReplays(sql: Queryable, ids: readonly number[]) {
   return sql<StoredReplay[]>`
