@@ -82,9 +82,14 @@ export function readRound(memory: ReadingMemory, round: ReadRound, resets: reado
   if (model.edge !== null) testEdge(memory.edgeTest, model.edge, { seq: round.seq, hundredths });
 }
 
-/** Adds a color, in place once there are as many as are kept: another array per round takes 0.5 µs. */
+/** Adds a color, in place once there are as many as are kept: another array per round takes 0.5 µs (10 by a spread). */
 function addNewest(colors: Uint8Array, color: number): Uint8Array {
-  if (colors.length < COLORS_KEPT) return Uint8Array.of(...colors, color);
+  if (colors.length < COLORS_KEPT) {
+    const longer = new Uint8Array(colors.length + 1);
+    longer.set(colors);
+    longer[colors.length] = color;
+    return longer;
+  }
   colors.copyWithin(0, 1);
   colors[COLORS_KEPT - 1] = color;
   return colors;
