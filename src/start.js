@@ -15,7 +15,7 @@ if (["up", "worker"].includes(process.argv[2] ?? "")) {
   const { setFlagsFromString } = await import("node:v8");
   setFlagsFromString("--heap-growing-percent=40");
   // V8 also keeps the pages that young objects took in its largest moment, which is this: they keep to a megabyte until the
-  // work starts, `startWork` in src/cli/run/work.ts.
+  // work starts. From then on src/cli/run/heap.ts sets both.
   setFlagsFromString("--semi-space-growth-factor=1");
 }
 // Keeps what was compiled for the next start, which then takes half the time; where that cannot be written it does nothing.

@@ -1,4 +1,3 @@
-import { setFlagsFromString } from "node:v8";
 import { type HouseEntry, loadHouses } from "../../houses-file/load.ts";
 import { loadHousesInThread } from "../../houses-file/load-in-thread.ts";
 import { jobs } from "../../../jobs/index.ts";
@@ -16,6 +15,7 @@ import { startWorkers, type Workers } from "../../queue/worker.ts";
 import { requireUsdt } from "../../topups/usdt/ready.ts";
 import { VERSION } from "../../version.ts";
 import { createDemoServer, type DemoServer } from "./demo-server.ts";
+import { adaptHeap } from "./heap.ts";
 import type { Life } from "./life.ts";
 import type { PartUrls } from "./part.ts";
 import { slowPolls } from "./poll-rate.ts";
@@ -106,7 +106,7 @@ export async function startWork(life: Life, options: WorkOptions): Promise<Work>
   life.ending.throwIfAborted();
   const http = openHouseClient(life, options);
   const workers = await startQueueWorkers(life, options, http);
-  setFlagsFromString("--semi-space-growth-factor=2"); // V8's own again: see src/start.js
+  adaptHeap();
   return { workers, demo };
 }
 
