@@ -45,3 +45,24 @@ it("finds rounds by their whole ids only, few or many of them", () => {
     { numRuns: 200 },
   );
 });
+
+it("finds the same rounds of a text again, whatever was looked up before, in it and in another one", () => {
+  const responses = fc.array(fc.array(fc.nat(3 * KNOWN_ROUNDS), { maxLength: 10 }), { minLength: 2, maxLength: 5 });
+  fc.assert(
+    fc.property(someRounds, responses, (fields, lookedUp) => {
+      const rounds = numbered(fields);
+      const [all, some] = [rounds.slice(-KNOWN_ROUNDS), rounds.slice(0, 5)];
+      const texts = [all, all, some].map((own) => ({ own, known: knownFrom(own) }));
+      for (const wanted of [...lookedUp, ...lookedUp.map((ids) => ids.toReversed())])
+        for (const { own, known } of texts) {
+          const found = knownAmong(
+            { known },
+            wanted.map((id) => checkedItem({ roundId: `${id}` })),
+            undefined,
+          );
+          expect(found).toEqual(new Map(own.filter(([roundId]) => wanted.includes(Number(roundId)))));
+        }
+    }),
+    { numRuns: 100 },
+  );
+});

@@ -2,8 +2,9 @@ import { constants, PerformanceObserver } from "node:perf_hooks";
 import { getHeapStatistics, setFlagsFromString } from "node:v8";
 
 /** How far a heap may grow until all of it is collected, in percent of what is live: see src/start.js. */
-const GROWING_PERCENT = 40;
-/** Or by so many bytes, while all of it is collected often. */
+const PERCENT = 40;
+/** While it is collected often, it may grow by 64 MB, but not by more than this: it holds for the heaps of threads too. */
+const PERCENT_OFTEN = 100;
 const ROOM = 64 << 20;
 
 /** What is often, for longer than the moment in which a worker takes over its tables: the memory of that is kept. */
@@ -19,7 +20,7 @@ export function adaptHeap(): void {
   const observer = new PerformanceObserver((list) => {
     for (const entry of list.getEntriesByType("gc")) {
       const kind = kindOf(entry);
-      if (kind === constants.NODE_PERFORMANCE_GC_MAJOR) setGrowth(isMajorOften(entry.startTime));
+      if (kind === constants.NODE_PERFORMANCE_GC_MAJOR) growHeap(isMajorOften(entry.startTime));
       if (kind === constants.NODE_PERFORMANCE_GC_MINOR)
         setFlagsFromString(`--semi-space-growth-factor=${isMinorOften(entry.startTime) ? 2 : 1}`);
     }
@@ -36,9 +37,10 @@ function frequency({ count, withinMs }: { count: number; withinMs: number }): (a
   };
 }
 
-function setGrowth(isOften: boolean): void {
-  const percent = isOften ? Math.ceil((100 * ROOM) / getHeapStatistics().used_heap_size) : 0;
-  setFlagsFromString(`--heap-growing-percent=${Math.max(GROWING_PERCENT, percent)}`);
+function growHeap(isOften: boolean): void {
+  const room = Math.ceil((100 * ROOM) / getHeapStatistics().used_heap_size);
+  const percent = isOften ? Math.min(PERCENT_OFTEN, Math.max(PERCENT, room)) : PERCENT;
+  setFlagsFromString(`--heap-growing-percent=${percent}`);
 }
 
 function kindOf(entry: object): number | undefined {
