@@ -15,17 +15,38 @@ const OFTEN = { minor: { count: 50, withinMs: 5_000 }, major: { count: 10, withi
  * they are collected often. V8 would let the young one grow with time, and docs/benchmarks.md has what that costs.
  */
 export function adaptHeap(): void {
-  const isMinorOften = frequency(OFTEN.minor);
-  const isMajorOften = frequency(OFTEN.major);
+  const flagAfter = heapFlags();
   const observer = new PerformanceObserver((list) => {
     for (const entry of list.getEntriesByType("gc")) {
-      const kind = kindOf(entry);
-      if (kind === constants.NODE_PERFORMANCE_GC_MAJOR) growHeap(isMajorOften(entry.startTime));
-      if (kind === constants.NODE_PERFORMANCE_GC_MINOR)
-        setFlagsFromString(`--semi-space-growth-factor=${isMinorOften(entry.startTime) ? 2 : 1}`);
+      const { detail } = entry as { detail?: { kind?: number } };
+      const flag = flagAfter({
+        kind: detail?.kind,
+        atMs: entry.startTime,
+        usedBytes: getHeapStatistics().used_heap_size,
+      });
+      if (flag !== null) setFlagsFromString(flag);
     }
   });
   observer.observe({ entryTypes: ["gc"] });
+}
+
+/** A collection: its kind as a constant of node:perf_hooks, its time, and what the heap used after it. */
+interface Collection {
+  kind: number | undefined;
+  atMs: number;
+  usedBytes: number;
+}
+
+/** Returns a function that is called for one collection after the other; it returns the flag to set, or null. */
+export function heapFlags(): (collection: Collection) => string | null {
+  const isMinorOften = frequency(OFTEN.minor);
+  const isMajorOften = frequency(OFTEN.major);
+  return ({ kind, atMs, usedBytes }) => {
+    if (kind === constants.NODE_PERFORMANCE_GC_MINOR) return `--semi-space-growth-factor=${isMinorOften(atMs) ? 2 : 1}`;
+    if (kind !== constants.NODE_PERFORMANCE_GC_MAJOR) return null;
+    const room = Math.ceil((100 * ROOM) / usedBytes);
+    return `--heap-growing-percent=${isMajorOften(atMs) ? Math.min(PERCENT_OFTEN, Math.max(PERCENT, room)) : PERCENT}`;
+  };
 }
 
 /** Notes the time of an event; returns whether it was the last of many within a time. */
@@ -35,15 +56,4 @@ function frequency({ count, withinMs }: { count: number; withinMs: number }): (a
     const before = times.push(at) > count ? times.shift() : undefined;
     return before !== undefined && at - before < withinMs;
   };
-}
-
-function growHeap(isOften: boolean): void {
-  const room = Math.ceil((100 * ROOM) / getHeapStatistics().used_heap_size);
-  const percent = isOften ? Math.min(PERCENT_OFTEN, Math.max(PERCENT, room)) : PERCENT;
-  setFlagsFromString(`--heap-growing-percent=${percent}`);
-}
-
-function kindOf(entry: object): number | undefined {
-  const { detail } = entry as { detail?: { kind?: number } };
-  return detail?.kind;
 }
