@@ -18,7 +18,7 @@ export interface Caller {
   unchanged: number;
   /** Calls without a response, which may have been counted. */
   cutOff: number;
-  /** The calls left of the day's quota as last reported, less those since then that may have been counted. */
+  /** The fewest calls left of the day's quota as reported, less those since then that may have been counted. */
   left: number;
   refused: Map<string, number>;
 }
@@ -31,10 +31,10 @@ const USED_UP_MS = 500;
 const BURSTS = 0.2;
 const BURST = 3;
 /**
- * When at most `NEAR_END` calls of the quota are left, the caller sends `BURST_AT_END` of them together to one API, so
- * that the quota admits only a part of the batch. Before that it waits until its rate limit allows the batch.
+ * When one call of the quota is left, the caller sends this number together, spread over all APIs, so that batches of two
+ * processes need more than that call. With more left, their sizes may sum to it exactly, and nothing is tested. Before
+ * that the caller waits until its rate limit allows them.
  */
-const NEAR_END = 4;
 const BURST_AT_END = 8;
 const REST_MS = 4_000;
 const CONDITIONAL = 0.3;
@@ -86,19 +86,22 @@ export async function sendCalls(
   for (let n = 0; !signal.aborted; n++) {
     await delay(pauseMs * (0.5 + draw(truth.seed, email, "pause", n)));
     // sometimes several together, so that two processes count calls of one account concurrently
-    const size = draw(truth.seed, email, "burst", n) < BURSTS ? BURST : 1;
-    const isNearEnd = plan === LIMITED && caller.left <= NEAR_END && !caller.refused.has("day_quota_exceeded");
-    if (isNearEnd) await delay(REST_MS);
+    const size = caller.left > BURST && draw(truth.seed, email, "burst", n) < BURSTS ? BURST : 1;
+    const isAtEnd = plan === LIMITED && caller.left <= 1 && !caller.refused.has("day_quota_exceeded");
+    if (isAtEnd) await delay(REST_MS);
     await Promise.all(
-      isNearEnd
-        ? Array.from({ length: BURST_AT_END }, () => callOnce(String(n), 0)) // a 304 costs no quota
+      isAtEnd
+        ? Array.from({ length: BURST_AT_END }, (_, place) => callOnce(String(n), apis[place % apis.length], 0)) // a 304 costs no quota
         : Array.from({ length: size }, (_, place) => callOnce(`${n}.${place}`)),
     );
   }
 
-  /** Calls with the same number go to the same API and path. */
-  async function callOnce(number: string, conditional = CONDITIONAL): Promise<void> {
-    const api = drawOne(apis, truth.seed, email, "api", number);
+  /** Calls with the same number go to the same path. */
+  async function callOnce(
+    number: string,
+    api = drawOne(apis, truth.seed, email, "api", number),
+    conditional = CONDITIONAL,
+  ): Promise<void> {
     const url = api.url();
     if (url === null) return;
     const path = drawOne(PATHS, truth.seed, email, "path", number);
@@ -134,7 +137,9 @@ export async function sendCalls(
       return;
     }
     caller.served += 1;
-    caller.left = Number(response.headers.get("x-quota-day-remaining") ?? Number.POSITIVE_INFINITY);
+    // responses to calls sent together may arrive in another order
+    const left = Number(response.headers.get("x-quota-day-remaining") ?? Number.POSITIVE_INFINITY);
+    caller.left = Math.min(caller.left, left);
     etags.set(path, response.headers.get("etag") ?? "");
     checkResponse(truth, { path, text, plan, by: url, shown, shownBefore });
   }
