@@ -41,7 +41,11 @@ export async function startHolder(dataDir: string, searchPath = process.env["PAT
   onTestFinished(() => {
     child.kill("SIGKILL");
   });
-  const [line] = await once(createInterface(child.stdout), "line");
+  const early = once(child, "exit").then(([code, signal]) => {
+    throw new Error(`expected a holder that prints its URLs, it ended with ${code ?? signal}`);
+  });
+  early.catch(() => undefined); // after the line, its end is no failure
+  const [line] = await Promise.race([once(createInterface(child.stdout), "line"), early]);
   const { databaseUrl, redisUrl } = urls.parse(JSON.parse(String(line)));
   return {
     pid: child.pid ?? 0,
