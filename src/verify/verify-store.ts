@@ -96,6 +96,18 @@ export async function listTablesToVerify(tx: Transaction, tableId: number | unde
     order by t.id`;
 }
 
+/** The name of the first table that has rounds and no head, so that it is not among the tables to verify; null if none. */
+export async function findHeadless(tx: Transaction): Promise<string | null> {
+  const [first] = await tx<{ name: string }[]>`
+    select t.house_id || '/' || t.game || '/' || t.market as name
+    from tables t
+    where not exists (select from table_heads h where h.table_id = t.id)
+      and exists (select from rounds r where r.table_id = t.id)
+    order by t.id
+    limit 1`;
+  return first?.name ?? null;
+}
+
 /** Rounds of a table after a seq, in order. */
 export async function listStoredRounds(
   tx: Transaction,

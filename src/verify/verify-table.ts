@@ -1,7 +1,7 @@
 import { checkAccuracy } from "../forecasts/accuracy/recompute-store.ts";
 import type { Transaction } from "../db/client.ts";
 import { type LogFailure, verifyTableStatements } from "../record/log/verify-log.ts";
-import { listUnscored, type Unscored } from "../forecasts/score/unscored-store.ts";
+import { findUnapplied, listUnscored, type Unapplied, type Unscored } from "../forecasts/score/unscored-store.ts";
 import { checkAudits, type WrongAudit } from "./check-readings.ts";
 import type { Wrong } from "./check-round.ts";
 import { verifyCalibrations, type WrongCalibration } from "./verify-calibrations.ts";
@@ -75,6 +75,8 @@ export async function verifyTable(
     if ("kind" in walked) return walked;
     const [unscored] = await listUnscored(tx, { tableId: table.id, minutes: unscoredMinutes });
     if (unscored !== undefined) return unscoredFailure(unscored);
+    const unapplied = await findUnapplied(tx, { tableId: table.id, minutes: unscoredMinutes });
+    if (unapplied !== null) return unappliedFailure(table.name, unapplied);
     const wrong = await checkAccuracy(tx, table.id);
     if (wrong !== null) {
       const { kind, key, expected, found } = wrong;
@@ -91,5 +93,14 @@ function unscoredFailure({ forecastId, since }: Unscored): Failure {
     id: forecastId,
     expected: `a score soon after ${since}, when its round was received`,
     found: "none",
+  };
+}
+
+function unappliedFailure(table: string, { roundId, since }: Unapplied): Failure {
+  return {
+    kind: "score",
+    id: `${table} ${roundId}`,
+    expected: `void forecasts on this round soon after ${since}, when it was disputed`,
+    found: "a dispute that is not applied",
   };
 }

@@ -96,6 +96,55 @@ describe("score-accuracy", () => {
     expect(await verify(world.sql, { unscoredMinutes: 0 })).toMatchObject({ ok: true });
   });
 
+  test("lists a window that ended and was left out of the scores of its round, and verify fails for it", async () => {
+    const world = await createWorld({ ownDatabase: true });
+    for (const hundredths of [150, 230, 1200]) await world.play([hundredths]);
+    const { sql, tableId } = world;
+    expect(await verify(sql, { unscoredMinutes: 0 })).toMatchObject({ ok: true });
+    await sql.begin(async (tx) => {
+      await tx`set local session_replication_role = replica`;
+      await tx`
+        update score_sets
+        set
+          forecast_seqs = forecast_seqs[1:1],
+          cutoff_seqs = cutoff_seqs[1:1],
+          features = features[1:1],
+          statuses = statuses[1:1],
+          reasons = reasons[1:1],
+          outcomes = outcomes[1:1],
+          hashes = substr(hashes, 1, 32)
+        where table_id = ${tableId}`;
+      await tx`
+        update table_heads h
+        set
+          has_ended = true,
+          score_hash = s.hashes
+        from score_sets s
+        where s.table_id = ${tableId}
+          and h.table_id = ${tableId}`;
+    });
+    expect(await verify(sql)).toMatchObject({ ok: true });
+    expect(await listUnscored(sql, { minutes: 0 })).toMatchObject([{ forecastId: `f${tableId}-2` }]);
+    expect(await verify(sql, { unscoredMinutes: 0 })).toMatchObject({
+      ok: false,
+      first_failure: { kind: "score", id: `f${tableId}-2`, found: "none" },
+    });
+  });
+
+  test("does not apply a second result while it does not run, and verify fails for it after five minutes", async () => {
+    const world = await createWorld({ ownDatabase: true });
+    const { context } = testContext(world.sql);
+    for (const hundredths of [150, 230, 1200]) await world.play([hundredths]);
+    await world.play([{ roundId: "1003", hundredths: 1300 }]);
+    expect(await verify(world.sql)).toMatchObject({ ok: true });
+    expect(await verify(world.sql, { unscoredMinutes: 0 })).toMatchObject({
+      ok: false,
+      first_failure: { kind: "score", id: `${world.tableName} 1003`, found: "a dispute that is not applied" },
+    });
+    await scoreAccuracy.run({ house: world.house }, context);
+    expect(await verify(world.sql, { unscoredMinutes: 0 })).toMatchObject({ ok: true });
+  });
+
   test("voids the forecasts of a round that was received with another result", async () => {
     const world = await createWorld();
     const { context } = testContext(world.sql);

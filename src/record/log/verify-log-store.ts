@@ -154,12 +154,39 @@ export async function findContradictedAudit(tx: Transaction): Promise<Contradict
     from (
       select log_id, index, entry::jsonb as s
       from log_entries
-      where table_id is null
-        and entry like '%"kind":"audit"%'
+      where entry like '%"kind":"audit"%'
     ) e
     left join audit_log a on a.seq = (e.s ->> 'seq')::bigint
-    where e.s ->> 'hash' is distinct from a.hash
+    where e.s ->> 'kind' = 'audit'
+      and e.s ->> 'hash' is distinct from a.hash
     order by e.log_id, e.index
+    limit 1`;
+  return first ?? null;
+}
+
+/**
+ * The first entry whose columns differ from its text, which alone is hashed: others would not be compared with the rows
+ * of their table. Also one about a table that has no head, as if there were none. Null if there is none.
+ */
+export async function findMisfiledEntry(tx: Transaction): Promise<ContradictedStatement | null> {
+  const [first] = await tx<ContradictedStatement[]>`
+    select
+      e.log_id as "logId", e.index::float8 as index, c.part, coalesce(c.stated, 'none') as stated,
+      coalesce(c.found, 'none') as found
+    from log_entries e
+    cross join lateral (select e.entry::jsonb as s) j
+    left join (
+      select t.id, t.house_id || '/' || t.game || '/' || t.market as name
+      from tables t
+      join table_heads h on h.table_id = t.id
+    ) filed on filed.id = e.table_id
+    cross join lateral (
+      values
+        (1, 'table', s ->> 'table', filed.name),
+        (2, 'forecast_seq', case s ->> 'kind' when 'table' then s ->> 'forecast_seq' end, e.forecast_seq::text)
+    ) as c (place, part, stated, found)
+    where c.stated is distinct from c.found
+    order by e.log_id, e.index, c.place
     limit 1`;
   return first ?? null;
 }

@@ -17,6 +17,7 @@ import {
   type ContradictedStatement,
   findContradictedAudit,
   findContradictedTable,
+  findMisfiledEntry,
   listCheckpoints,
 } from "./verify-log-store.ts";
 
@@ -45,7 +46,8 @@ export async function verifyTableStatements(
 
 /**
  * Recomputes every log: each tile from its entries, and the root of each checkpoint, which the log's key must have
- * signed. Checks cosignatures of the given witnesses. Returns the number of entries.
+ * signed. Checks cosignatures of the given witnesses, and that every entry is filed under the table that it names.
+ * Returns the number of entries.
  */
 export async function verifyLogs(
   tx: Transaction,
@@ -58,7 +60,10 @@ export async function verifyLogs(
     if (failure !== null) return { entries, failure };
     entries += log.size;
   }
-  return { entries, failure: statementFailure(await findContradictedAudit(tx), "audit log") };
+  const failure =
+    statementFailure(await findMisfiledEntry(tx), "the table that its columns name") ??
+    statementFailure(await findContradictedAudit(tx), "audit log");
+  return { entries, failure };
 }
 
 /** Proves that everything that an older checkpoint covers is still in the log, unchanged. */

@@ -432,6 +432,44 @@ describe("verify", () => {
     ]);
   });
 
+  test.each([
+    ["no table", "table_id = null", "table none"],
+    ["another table", "table_id = 999999", "table none"],
+  ])("finds an entry that is filed under %s, so that it is not compared with its rows", async (_, change, found) => {
+    const { world, publish } = await logged();
+    await publish();
+    await tamper(world, `update log_entries set ${change} where index = 1`);
+    expect((await verify(world.sql)).first_failure).toEqual({
+      kind: "log_statement",
+      id: "1 about the table that its columns name",
+      expected: `table ${world.tableName}`,
+      found,
+    });
+  });
+
+  test.each([
+    ["its rounds stay", "", { kind: "table", expected: "a head", found: "none" }],
+    [
+      "none of its rows stay",
+      "delete from score_sets; delete from forecast_sets; delete from rounds",
+      { kind: "log_statement", found: "table none" },
+    ],
+  ])("finds a table whose head was deleted, where %s", async (_, others, failure) => {
+    const { world, publish } = await logged();
+    await publish();
+    await tamper(world, `delete from table_heads; ${others}`);
+    expect((await verify(world.sql)).first_failure).toMatchObject(failure);
+  });
+
+  test("compares the entries with a kept checkpoint also where one table is verified", async () => {
+    const { world, publish } = await logged();
+    await publish();
+    const given = { tableId: world.tableId, checkpoint: await newestNote(world) };
+    expect(await verify(world.sql, given)).toMatchObject({ ok: true, checked: { log_entries: 3 } });
+    await tamper(world, "update log_entries set entry = replace(entry, 'example', 'invalid') where index = 0");
+    expect((await verify(world.sql, given)).first_failure).toMatchObject({ kind: "log" });
+  });
+
   test("finds by a kept checkpoint that the log itself was cut off", async () => {
     const { world, publish } = await logged();
     await publish();
@@ -449,7 +487,13 @@ describe("verify", () => {
     });
   });
 
-  test("finds an audit log whose end was cut off", async () => {
+  test.each([
+    ["cut off", ""],
+    [
+      "cut off, and whose entry is filed under a table",
+      "; update log_entries set table_id = 999999 where table_id is null",
+    ],
+  ])("finds an audit log whose end was %s", async (_, hidden) => {
     const { world, publish } = await logged();
     for (const reason of ["one", "two"])
       await world.sql.begin((tx) =>
@@ -470,7 +514,8 @@ describe("verify", () => {
     expect(await verify(world.sql)).toMatchObject({ ok: true });
     await tamper(
       world,
-      "delete from audit_log where seq = 2; update audit_head set seq = 1, hash = (select hash from audit_log where seq = 1)",
+      `delete from audit_log where seq = 2;
+       update audit_head set seq = 1, hash = (select hash from audit_log where seq = 1)${hidden}`,
     );
     expect(await verify(world.sql)).toMatchObject({
       ok: false,
