@@ -6,7 +6,7 @@ import type { EndedPoll, FeedChange } from "../houses/polling/poll-store.ts";
 import { summarizePoll, type RequestedTable } from "../houses/polling/poll-summary.ts";
 import type { Received } from "./polled-response.ts";
 import type { PassResult } from "./compute/state.ts";
-import type { ReadOne } from "./read-poll.ts";
+import type { KeptOne, ReadOne } from "./read-poll.ts";
 
 /** A poll of a house shard with all responses. */
 export interface Poll {
@@ -22,18 +22,16 @@ export interface Poll {
 /** A response that has a pass, with its result, or that had nothing new. */
 type OfResponse = Pick<ReadOne, "received" | "response">;
 
-/**
- * What became of the responses of a poll: `busy` ones were dropped, and `keptBytes` are of those that damaged tables stored.
- */
+/** What became of the responses of a poll: `busy` ones were dropped, `kept` ones are of damaged tables. */
 interface Outcomes {
   taken: readonly (OfResponse & { result: PassResult })[];
   noted: readonly OfResponse[];
   busy: readonly Received[];
-  keptBytes: number;
+  kept: readonly KeptOne[];
 }
 
 /** The end of a poll from what became of its responses: its outcome, when the house may be polled again, and its feeds. */
-export function endOf({ lease, asked, jitter }: Poll, { taken, noted, busy, keptBytes }: Outcomes): EndedPoll {
+export function endOf({ lease, asked, jitter }: Poll, { taken, noted, busy, kept }: Outcomes): EndedPoll {
   const refused = new Set(lease.tables.filter((table) => table.refused).map(({ tableId }) => tableId));
   const unreadable = new Set(
     taken.flatMap(({ received, response, result }) => {
@@ -43,8 +41,8 @@ export function endOf({ lease, asked, jitter }: Poll, { taken, noted, busy, kept
     }),
   );
   const summary = summarizePoll(asked.map((one) => (unreadable.has(one) ? { ...one, isUnreadable: true } : one)));
-  const feeds = feedsOf(lease, [...taken, ...noted], busy);
-  const storedBytes = keptBytes + storedBytesOf([...taken, ...noted]);
+  const feeds = feedsOf(lease, { all: [...taken, ...noted], busy, kept });
+  const storedBytes = kept.reduce((sum, { bytes }) => sum + bytes, 0) + storedBytesOf([...taken, ...noted]);
   const end = { lease, asked, feeds, summary, storedBytes };
   if (asked.length === 0) return { ...end, next: null };
   const next = afterPoll(lease.circuit, summary.outcome, jitter);
@@ -69,12 +67,17 @@ function storedBytesOf(all: readonly OfResponse[]): number {
  * share a response, the first has the validators, and the others store theirs only as often as a full response is due. None
  * stores those of a response that was dropped for one of its tables: a 304 would say that this table has read it.
  */
-function feedsOf({ tables }: Lease, all: readonly OfResponse[], busy: readonly Received[]): FeedChange[] {
+function feedsOf(
+  { tables }: Lease,
+  { all, busy, kept }: Pick<Outcomes, "busy" | "kept"> & { all: readonly OfResponse[] },
+): FeedChange[] {
   const dropped = new Set(busy.map(({ asked }) => asked.response));
   const newest = new Map(all.map((one) => [one.received.asked.tableId, one]));
-  const isPart = newest.size < tables.length;
+  const damaged = new Map(kept.map(({ received }) => [received.asked.tableId, received]));
+  const isPart = newest.size + damaged.size < tables.length;
   const due = new Set(tables.filter(({ fullIsDue }) => fullIsDue).map(({ tableId }) => tableId));
-  const asked = busy.filter((one) => !newest.has(one.asked.tableId));
+  // a damaged table that seemed not to be requested would go first in each poll that cannot request all
+  const asked = [...busy, ...(isPart ? damaged.values() : [])].filter((one) => !newest.has(one.asked.tableId));
   const onlyAsked = new Map(asked.map(({ asked: { tableId }, requestedAt }) => [tableId, requestedAt]));
   const changes = [...newest].flatMap(([tableId, { received, response }]): FeedChange[] => {
     const { response: polled } = received.asked;

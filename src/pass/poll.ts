@@ -7,7 +7,7 @@ import { summarizePoll } from "../houses/polling/poll-summary.ts";
 import type { Poll } from "./end-poll.ts";
 import type { Passes } from "./passes.ts";
 import { receiveAll, type Received } from "./polled-response.ts";
-import type { NotedOne } from "./read-poll.ts";
+import type { KeptOne, NotedOne } from "./read-poll.ts";
 import { saveEnd, saveWave } from "./save-wave.ts";
 import type { PassResult } from "./compute/state.ts";
 import type { ComputedPass } from "./write-poll.ts";
@@ -40,20 +40,20 @@ export async function savePoll(passes: Passes, poll: Poll, signal: AbortSignal):
   const taken: ComputedPass[] = [];
   const noted: NotedOne[] = [];
   const busy: Received[] = [];
-  let keptBytes = 0;
-  let end = waves.length === 0 ? await saveEnd(passes, poll, { taken, noted, busy, keptBytes }) : null;
+  const kept: KeptOne[] = [];
+  let end = waves.length === 0 ? await saveEnd(passes, poll, { taken, noted, busy, kept }) : null;
   for (const [at, all] of waves.entries()) {
     // a page after one that was dropped would show a gap
     const dropped = new Set(busy.map(({ asked }) => asked.tableId));
     const wave = all.filter(({ asked }) => !dropped.has(asked.tableId));
     busy.push(...all.filter(({ asked }) => dropped.has(asked.tableId)));
-    const before = at === waves.length - 1 ? { taken, noted, busy, keptBytes } : null;
+    const before = at === waves.length - 1 ? { taken, noted, busy, kept } : null;
     const mayWait = at === 0 && mayPollWait(poll.house);
     const saved = await saveWave(passes, poll, { wave, tables, before, mayWait, lastTry: null }, signal);
     taken.push(...saved.taken);
     noted.push(...saved.noted);
     busy.push(...saved.busy);
-    keptBytes += saved.keptBytes;
+    kept.push(...saved.kept);
     end = saved.end ?? end;
   }
   return {

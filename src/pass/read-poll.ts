@@ -48,8 +48,14 @@ export interface ReadWave {
   noted: readonly NotedOne[];
   /** Those of tables whose state is not loaded, because another session keeps them locked or writes them. */
   busy: readonly Received[];
-  /** Bytes of the responses that were stored unread, of damaged tables. */
-  keptBytes: number;
+  kept: readonly KeptOne[];
+}
+
+/** A response of a damaged table, which was stored unread. */
+export interface KeptOne {
+  received: Received;
+  /** Those that were stored; 0 if it is a repeat. */
+  bytes: number;
 }
 
 /**
@@ -78,7 +84,7 @@ export async function readWave(
   const read: ReadOne[] = [];
   const noted: NotedOne[] = [];
   const busy: Received[] = [];
-  let keptBytes = 0;
+  const kept: KeptOne[] = [];
   const slices = new Slices();
   for (const { received, leased, part, isAsBefore: isSamePart } of compared) {
     await slices.next();
@@ -92,9 +98,9 @@ export async function readWave(
       continue;
     }
     if (cached === undefined) {
-      const kept = passes.damaged.has(asked.tableId) ? await keepPayload(passes, lease, received, lockTimeout) : null;
-      if (kept === null) busy.push(received);
-      else keptBytes += kept;
+      const bytes = passes.damaged.has(asked.tableId) ? await keepPayload(passes, lease, received, lockTimeout) : null;
+      if (bytes === null) busy.push(received);
+      else kept.push({ received, bytes });
       continue;
     }
     const before = cached;
@@ -107,7 +113,7 @@ export async function readWave(
   }
   // a table alone shares its response with none, or is saved after others failed, which would parse it once per table
   if (wave.length > 1) for (const { body } of wave) if (body !== null) forgetParsed(body.bytes);
-  return { read, noted, busy, keptBytes };
+  return { read, noted, busy, kept };
 }
 
 /** A response and what the table read last. */

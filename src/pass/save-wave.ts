@@ -6,7 +6,7 @@ import { endOf, type Poll } from "./end-poll.ts";
 import { loadStates, type Passes } from "./passes.ts";
 import { lockTimeoutOf } from "./prepare-states.ts";
 import type { Received } from "./polled-response.ts";
-import { readWave, type NotedOne } from "./read-poll.ts";
+import { readWave, type KeptOne, type NotedOne } from "./read-poll.ts";
 import { refusalOf } from "./stores/write-store.ts";
 import { listFreeHeads, type LockTimeout } from "../tables/heads-store.ts";
 import { type ComputedPass, computePasses, timeOf, writePoll } from "./write-poll.ts";
@@ -20,8 +20,8 @@ interface Processed {
   noted: readonly NotedOne[];
   /** Responses of tables that other sessions keep locked. */
   busy: readonly Received[];
-  /** Bytes that damaged tables stored. */
-  keptBytes: number;
+  /** Responses of damaged tables. */
+  kept: readonly KeptOne[];
 }
 
 /** Responses of different tables that are saved together. */
@@ -57,18 +57,18 @@ export async function saveWave(
   let mayIssue = true;
   let lookUpAll = false;
   let keep: unknown = null;
-  let keptBytes = 0; // of all tries: what one kept, the next finds as a repeat
+  let kept: readonly KeptOne[] = []; // of all tries: what one kept, the next finds as a repeat
   for (let tries = 1; ; tries += 1) {
     const { issuedAt } = timeOf(poll.lease);
     const all = await readWave(passes, poll, wave, { lookUpAll, issuedAt, lockTimeout, signal });
-    keptBytes += all.keptBytes;
-    const around = { wave, tables, before, keptBytes };
+    kept = [...kept, ...all.kept];
+    const around = { wave, tables, before, kept };
     if (all.busy.length > 0 && !isLast) return saveAround(passes, poll, around, all.busy, signal);
     const circumstances = { tables, mayIssue, keep };
     try {
       return await writePoll(passes, { ...all, mayWait: mayWait && tries === 1, waitsApart }, async () => {
         const taken = await computePasses(all.read, { ...timeOf(poll.lease), ...circumstances });
-        const own = { taken, noted: all.noted, busy: all.busy, keptBytes };
+        const own = { taken, noted: all.noted, busy: all.busy, kept };
         return { ...own, lease: poll.lease, end: before && endOf(poll, joined(before, own)) };
       });
     } catch (error) {
@@ -92,11 +92,11 @@ export async function saveWave(
   }
 }
 
-type Around = Pick<Wave, "wave" | "tables" | "before"> & { keptBytes: number };
+type Around = Pick<Wave, "wave" | "tables" | "before"> & Pick<Processed, "kept">;
 
 /** Stores nothing of responses, because other sessions keep their tables locked, or moved them each time. */
-async function drop(passes: Passes, poll: Poll, { wave, before, keptBytes }: Around): Promise<SavedWave> {
-  const saved = { taken: [], noted: [], busy: wave, keptBytes };
+async function drop(passes: Passes, poll: Poll, { wave, before, kept }: Around): Promise<SavedWave> {
+  const saved = { taken: [], noted: [], busy: wave, kept };
   return { ...saved, end: before && (await saveEnd(passes, poll, joined(before, saved))) };
 }
 
@@ -107,7 +107,7 @@ async function drop(passes: Passes, poll: Poll, { wave, before, keptBytes }: Aro
 async function saveAround(
   passes: Passes,
   poll: Poll,
-  { wave, tables, before, keptBytes }: Around,
+  { wave, tables, before, kept }: Around,
   unready: readonly Received[],
   signal: AbortSignal,
 ): Promise<SavedWave> {
@@ -126,7 +126,7 @@ async function saveAround(
   ];
   // another row than a head is locked, for which all have to wait
   if (locked.length === 0) parts.splice(0, 2, { ...own, wave, lastTry: "4s" });
-  let saved: Processed = { taken: [], noted: [], busy: [], keptBytes };
+  let saved: Processed = { taken: [], noted: [], busy: [], kept };
   for (const part of parts) if (part.wave.length > 0) saved = joined(saved, await saveWave(passes, poll, part, signal));
   return { ...saved, end: before && (await saveEnd(passes, poll, joined(before, saved))) };
 }
@@ -139,11 +139,11 @@ async function saveAround(
 async function saveEach(
   passes: Passes,
   poll: Poll,
-  { wave, tables, before, keptBytes }: Around,
+  { wave, tables, before, kept }: Around,
   signal: AbortSignal,
 ): Promise<SavedWave> {
   const one = { tables, before: null, mayWait: false, lastTry: null };
-  let saved: Processed = { taken: [], noted: [], busy: [], keptBytes };
+  let saved: Processed = { taken: [], noted: [], busy: [], kept };
   const failures: unknown[] = [];
   for (const received of wave) {
     try {
@@ -166,14 +166,14 @@ function joined(first: Processed, second: Processed): Processed {
     taken: [...first.taken, ...second.taken],
     noted: [...first.noted, ...second.noted],
     busy: [...first.busy, ...second.busy],
-    keptBytes: first.keptBytes + second.keptBytes,
+    kept: [...first.kept, ...second.kept],
   };
 }
 
 /** Ends a poll in a transaction of its own. @throws LeaseLostError if another worker has the lease */
 export async function saveEnd(passes: Passes, poll: Poll, processed: Processed): Promise<EndedPoll> {
   const end = endOf(poll, processed);
-  const nothing = { taken: [], noted: [], busy: [], keptBytes: 0 };
+  const nothing = { taken: [], noted: [], busy: [], kept: [] };
   try {
     await writePoll(passes, { read: [], noted: [], mayWait: false, waitsApart: "4s" }, () => ({
       ...nothing,

@@ -124,6 +124,19 @@ it("a damaged table that is locked, as by its repair, delays no other", async ()
   expect(await sql`select failures_in_row from poll_leases`).toEqual([{ failures_in_row: 0 }]);
 });
 
+it("a damaged table takes turns with the others where a poll may send one request", async () => {
+  await damage((tx) => tx`update model_snapshots set refs = '[]' where table_id = ${damaged.id}`);
+  await sql`update houses set settings = settings || '{"requests_per_minute": 1}', updated_at = clock_timestamp()`;
+  const passes = createPasses(pipeline);
+  const before = house.requests.length;
+  for (let newest = 80; newest < 86; newest += 1) {
+    await poll(passes, newest);
+    await sql`delete from request_budgets`;
+  }
+  const paths = house.requests.slice(before).map(({ path }) => path);
+  expect(paths.toSorted()).toEqual(["/0", "/0", "/0", "/1", "/1", "/1"]);
+});
+
 it("the response of a damaged table is dropped with its lease, as any other", async () => {
   await damage((tx) => tx`update model_snapshots set refs = '[]' where table_id = ${damaged.id}`);
   const passes = createPasses(pipeline);
