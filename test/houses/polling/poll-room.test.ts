@@ -49,3 +49,26 @@ it("begins no poll while the worker holds too much, until polls that hold it are
   await Promise.all(holding);
   expect(await room.enter("another", () => Promise.resolve("asked"))).toBe("asked");
 });
+
+it("leaves half of its memory to others where many polls of one house hold large responses", async () => {
+  const room = createPollRoom();
+  const saved = Promise.withResolvers<void>();
+  const begun: string[] = [];
+  const polls = Array.from({ length: 16 }, () =>
+    room.enter("large", async (budget: PollBudget) => {
+      while (!budget.isSpent()) budget.add(2 * MB);
+      begun.push("large");
+      await saved.promise;
+    }),
+  );
+  const other = (budget: PollBudget) => {
+    expect(budget.isSpent()).toBe(false);
+    return Promise.resolve("asked");
+  };
+  expect(await room.enter("another", other)).toBe("asked");
+  expect(begun).toHaveLength(8);
+  expect(await room.enter("large", other)).toBeNull();
+  saved.resolve();
+  await Promise.all(polls);
+  expect(await room.enter("large", other)).toBe("asked");
+});
