@@ -6,15 +6,16 @@ import { ThreadBusyError } from "../../src/thread.ts";
 import { loadHouse } from "../../src/houses/store.ts";
 import { createPasses, loadStates } from "../../src/pass/passes.ts";
 import { sevenDigits } from "../../src/pass/compute/times.ts";
-import { keepUnreadPayload } from "../../src/pass/stores/payload-store.ts";
+import { keepUnreadPayload, listUnreadTables } from "../../src/pass/stores/payload-store.ts";
 import { processUnread } from "../../src/pass/unread-payloads.ts";
 import { openTestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
-import { feedEntry, forgetHouses } from "../support/houses.ts";
+import { feedEntry, forgetHouses, tableEntry } from "../support/houses.ts";
 import { lockWaits } from "../support/lock-waits.ts";
 import {
   atSecond,
   followChain,
+  makeHouse,
   makeItem,
   makePayload,
   makeTable,
@@ -258,4 +259,13 @@ describe("a backlog of payloads", () => {
       order by received_at`;
     expect(states.map(({ state }) => state)).toEqual(["read", "refused", "read"]);
   });
+});
+
+it("tables with unread payloads are listed from the one that waits longest, whatever their ids", async () => {
+  const entries = ["m0", "m1", "m2"].map((market) => tableEntry({ market }));
+  const [first, second] = (await makeHouse(sql, { tables: entries })) as [MadeTable, MadeTable, MadeTable];
+  await makePayload(sql, first, { second: 5 });
+  await makePayload(sql, first, { second: 9 });
+  await makePayload(sql, second, { second: 4 });
+  expect(await listUnreadTables(sql, first.house)).toEqual([second.id, first.id]);
 });

@@ -71,19 +71,20 @@ export async function listUnread(sql: Queryable, tableId: number, limit: number)
   }));
 }
 
-/** Tables of a house with unread payloads, by id. */
+/** Tables of a house with unread payloads; first the one that waits longest, so that none waits for ever. */
 export async function listUnreadTables(sql: Queryable, house: string): Promise<number[]> {
   const rows = await sql<{ id: number }[]>`
     select t.id
     from tables t
+    cross join lateral (
+      select min(requested_at) as since
+      from payloads
+      where table_id = t.id
+        and state = 'unread'
+    ) unread
     where t.house_id = ${house}
-      and exists (
-        select
-        from payloads p
-        where p.table_id = t.id
-          and p.state = 'unread'
-      )
-    order by t.id`;
+      and unread.since is not null
+    order by unread.since, t.id`;
   return rows.map(({ id }) => id);
 }
 
