@@ -45,9 +45,10 @@ export interface Consequences {
 export async function afterCommit(house: string, results: readonly PassResult[], to: Consequences): Promise<void> {
   const shown = results.filter(({ rows }) => !rows.isQuiet);
   if (shown.length === 0) return;
+  to.published(idsOf(shown)); // first: notices may wait for locked heads, and the next round may begin meanwhile
   const failing = idsOf(shown.filter(({ rows }) => rows.changesNotices));
-  if (failing.length > 0) await refreshNotices(to.sql, failing);
-  to.published(idsOf(shown));
+  const changed = failing.length > 0 ? await refreshNotices(to.sql, failing) : [];
+  if (changed.length > 0) to.published(changed);
   const formats = shown.flatMap(({ state, rows }) => (rows.format === null ? [] : [{ state, ...rows.format }]));
   if (formats.some(({ from, to: after }) => (from.since === null) !== (after.since === null))) {
     const known = formats.filter(({ from, to: after }) => from.since !== null && after.since === null);

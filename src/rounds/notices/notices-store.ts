@@ -80,27 +80,35 @@ export function saveNoticesStatement(
 /**
  * Updates the notices of gaps, conflicts, failed proofs, quarantine and promoted models; each stays open for a while
  * after its cause was last seen. Locks and advances the heads of those tables only whose notices changed, twenty per
- * transaction, and returns their ids. A conflict that is listed again changes no notice, so it locks nothing.
+ * transaction, and returns their ids. A conflict that is listed again changes no notice, so it locks nothing. A table that
+ * another session keeps locked, as a repair does, is left for the next time: a poll waits for this.
  */
 export async function refreshNotices(sql: Sql, tableIds: readonly number[]): Promise<number[]> {
   const changed: number[] = [];
   for (let at = 0; at < tableIds.length; at += LOCKED_TABLES) {
     const ids = tableIds.slice(at, at + LOCKED_TABLES);
-    changed.push(...(await sql.begin((tx) => refreshNoticesWithin(tx, ids))));
+    changed.push(...(await sql.begin((tx) => refreshOutdated(tx, ids, lockFreeHeads))));
   }
   return changed;
 }
 
-/** The same in the transaction of the caller, which keeps the locks. */
+/** The same in the transaction of the caller, which waits for locked tables and keeps the locks. */
 export async function refreshNoticesWithin(sql: Transaction, tableIds: readonly number[]): Promise<number[]> {
+  return refreshOutdated(sql, tableIds, async (tx, ids) => (await lockHeads(tx, ids)).map(({ id }) => id));
+}
+
+async function refreshOutdated(
+  sql: Transaction,
+  tableIds: readonly number[],
+  lock: typeof lockFreeHeads,
+): Promise<number[]> {
   const seen = await listDueNotices(sql, tableIds);
   const outdated = [...new Set((await listOutdated(sql, seen)).map(({ tableId }) => tableId))];
   if (outdated.length === 0) {
     await saveExpiries(sql, seen);
     return [];
   }
-  await lockHeads(sql, outdated);
-  const due = await listDueNotices(sql, outdated);
+  const due = await listDueNotices(sql, await lock(sql, outdated));
   const changed = await saveNotices(sql, await listOutdated(sql, due));
   await saveExpiries(sql, [...seen.filter(({ tableId }) => !outdated.includes(tableId)), ...due]);
   return changed;
