@@ -86,7 +86,7 @@ async function pollAtPace(
   const now = () => offset + performance.now(); // this machine's clock may be set meanwhile
   const { first, end } = pollsOf(pace, now());
   for (let at = Math.max(first, payload.from ?? first); at < end; at = Math.max(at + 1, pollAt(pace, now()))) {
-    if (!(await sleep(Math.max(0, timeOf(pace, at) - now()), [signal, ending]))) {
+    if (!(await sleep(Math.max(0, timeOf(pace, at) + Math.random() * pace.spreadMs - now()), [signal, ending]))) {
       signal.throwIfAborted();
       await enqueue(pollHouse, { ...payload, from: at }); // the rest, for another process
       return sum;

@@ -257,6 +257,17 @@ describe("applying a houses file", () => {
     expect(schedules.map(({ payload }) => payload.shard)).toEqual([0, 1, 2]);
     expect(new Set(schedules.map(({ offsetMs }) => offsetMs)).size).toBe(3);
   });
+
+  test("lets shards that share a budget of requests begin at random, so that none always finds it spent", async () => {
+    const tables = Array.from({ length: 101 }, (_, n) => tableEntry({ market: `m${n}` }));
+    const spreads = async (settings: Record<string, unknown>) => {
+      await applyHouses(sql, [houseEntry({ ...settings, poll_every_ms: 2_000 })]);
+      return (await listPollSchedules(sql)).map(({ payload }) => payload.pace.spreadMs);
+    };
+    expect(await spreads({ tables: tables.slice(0, 1), requests_per_minute: 60 })).toEqual([0]);
+    expect(await spreads({ tables })).toEqual([0, 0]);
+    expect(await spreads({ tables, requests_per_minute: 60 })).toEqual([2_000, 2_000]);
+  });
 });
 
 describe("a house as jobs use it", () => {

@@ -193,13 +193,14 @@ describe("a run of polls", () => {
   const paceFrom = (everyMs: number, polls = 1_000_000): Pace => ({
     everyMs,
     polls,
+    spreadMs: 0,
     offsetMs: Date.now() % (everyMs * polls),
   });
 
   test("polls at its pace until the next run", async () => {
     await applyHouses(sql, [alpha(1)]);
     house.on("/0", respondWith(page(9)));
-    const pace = { everyMs: 50, polls: 100, offsetMs: (Date.now() + 1_000) % 5_000 }; // its first poll is in a second
+    const pace = { everyMs: 50, polls: 100, offsetMs: (Date.now() + 1_000) % 5_000, spreadMs: 0 }; // its first poll is in a second
     const { end } = pollsOf(pace, Date.now());
     const { counts, enqueued, warnings } = await poll({ pace });
     expect(Date.now()).toBeGreaterThanOrEqual(timeOf(pace, end - 1));
@@ -325,7 +326,7 @@ describe("a run of polls", () => {
   test("that another process began polls from where that one ended", async () => {
     await applyHouses(sql, [alpha(1)]);
     house.on("/0", respondWith(page(9)));
-    const pace = { everyMs: 2_400, polls: 2, offsetMs: Date.now() % 4_800 };
+    const pace = { everyMs: 2_400, polls: 2, offsetMs: Date.now() % 4_800, spreadMs: 0 };
     const from = pollsOf(pace, Date.now()).first + 2;
     expect((await poll({ pace, from })).counts).toEqual({});
     expect(house.requests).toEqual([]);

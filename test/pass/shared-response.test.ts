@@ -87,7 +87,7 @@ async function pollFirst(using: Passes, ending?: AbortController, polls = 1_000_
   const polledAt = async () => sql`select last_poll_at::text from poll_leases`;
   const before = await polledAt();
   const everyMs = 60_000;
-  const pace = { everyMs, polls, offsetMs: Date.now() % (everyMs * polls) };
+  const pace = { everyMs, polls, offsetMs: Date.now() % (everyMs * polls), spreadMs: 0 };
   const end = pollHouse.run({ house: "alpha", shard: 0, pace }, context).catch(() => undefined);
   await eventually(async () => !isDeepStrictEqual(await polledAt(), before));
   aborted.abort();

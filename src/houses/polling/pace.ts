@@ -7,6 +7,8 @@ export const paceSchema = z.object({
   /** Of the first poll of a run, from the epoch: spreads houses over time. */
   offsetMs: z.int().min(0),
   polls: z.int().min(1),
+  /** Each poll begins at random within this time. */
+  spreadMs: z.int().min(0).default(0),
 });
 export type Pace = z.infer<typeof paceSchema>;
 
@@ -18,10 +20,13 @@ const RUN_MS = 10_000;
  */
 const LEAD_MS = 1_000;
 
-/** The pace of polls every `everyMs`; the name of the shard decides its offset. */
-export function paceOf(everyMs: number, name: string): Pace {
+/**
+ * The pace of polls every `everyMs`; the name of the shard decides its offset. Shards that share a budget of requests
+ * (`sharesBudget`) begin at random within the interval: in a fixed order the same ones would always find it spent.
+ */
+export function paceOf(everyMs: number, name: string, sharesBudget: boolean): Pace {
   const polls = Math.max(1, Math.floor(RUN_MS / everyMs));
-  return { everyMs, offsetMs: placeIn(everyMs * polls, name), polls };
+  return { everyMs, offsetMs: placeIn(everyMs * polls, name), polls, spreadMs: sharesBudget ? everyMs : 0 };
 }
 
 /** The schedule of the runs of a pace. */

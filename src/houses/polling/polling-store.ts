@@ -61,8 +61,8 @@ const NO_RUN_SECONDS = 5;
 
 /** Lists the runs of polls to start now: of houses that may be polled, but never were or are not. */
 export async function listMissingRuns(sql: Queryable): Promise<{ house: string; shard: number; pace: Pace }[]> {
-  const rows = await sql<{ house: string; shard: number; every: number }[]>`
-    select l.house_id as house, l.shard, h.poll_every_ms as every
+  const rows = await sql<{ house: string; shard: number; every: number; sharesBudget: boolean }[]>`
+    select l.house_id as house, l.shard, h.poll_every_ms as every, ${sharesBudget(sql)} as "sharesBudget"
     from houses h
     join poll_leases l on l.house_id = h.id
     where ${mayBePolled(sql)}
@@ -76,7 +76,21 @@ export async function listMissingRuns(sql: Queryable): Promise<{ house: string; 
         ) < clock_timestamp() - ${NO_RUN_SECONDS} * interval '1 second'
       )
     order by 1, 2`;
-  return rows.map(({ house, shard, every }) => ({ house, shard, pace: paceOf(every, `${house}/${shard}`) }));
+  return rows.map(({ house, shard, every, sharesBudget: shares }) => {
+    return { house, shard, pace: paceOf(every, `${house}/${shard}`, shares) };
+  });
+}
+
+/** Whether a house `h` has several shards that share one budget of requests. */
+export function sharesBudget(sql: Queryable) {
+  return sql`
+    h.settings ->> 'requests_per_minute' is not null
+      and exists (
+        select
+        from poll_leases other
+        where other.house_id = h.id
+          and other.shard > 0
+      )`;
 }
 
 /** The condition that a shard `l` of a house `h` may be polled now. */
