@@ -117,6 +117,16 @@ describe("a poll", () => {
     expect(await followChain(sql, table)).toBe(5);
   });
 
+  it("after the database's clock stepped back stores its rounds, and does not know when they were absent", async () => {
+    await makeOne();
+    for (const newest of [3, 4]) await poll(newest);
+    await sql`update table_heads set responded_at = responded_at + interval '10 seconds', version = version + 1`;
+    expect(await poll(5, 1, createPasses(pipeline))).toMatchObject({ rounds: 1, forecasts: 0 });
+    expect(await sql`select absent_at from rounds where seq = 5`).toEqual([{ absent_at: null }]);
+    expect((await payloads()).map(({ state }) => state)).toEqual(["read", "read", "read"]);
+    expect(await poll(6)).toMatchObject({ rounds: 1, forecasts: 3 }); // seven windows are open since the fourth round
+  });
+
   it("of a table with open windows replays no round that an import stored since", async () => {
     const table = await makeOne();
     for (let newest = 5_003; newest <= 5_006; newest += 1) await poll(newest);

@@ -5,10 +5,12 @@ import type { PassResponse } from "./response.ts";
 import type { PassState } from "./state.ts";
 import { sevenDigits } from "./times.ts";
 
-/** When the new rounds of a response were last absent; null if unknown. */
+/** When the new rounds of a response were last absent; null if unknown, as after a step of the database's clock back. */
 export function absentAtOf(head: HeadRow, response: PassResponse): string | null {
-  if (response.from === "poll") return response.isAhead ? null : head.respondedAt;
-  return response.from === "stored" ? response.absentAt : null;
+  if (response.from !== "poll" && response.from !== "stored") return null;
+  const isPolled = response.from === "poll";
+  const absentAt = isPolled ? (response.isAhead ? null : head.respondedAt) : response.absentAt;
+  return absentAt !== null && absentAt <= response.requestedAt ? absentAt : null;
 }
 
 /**
