@@ -71,7 +71,7 @@ export async function listUnread(sql: Queryable, tableId: number, limit: number)
   }));
 }
 
-/** Tables of a house with unread payloads; first the one that waits longest, so that none waits for ever. */
+/** Tables of a house with unread payloads; first the one that waits longest, so that each gets its turn. */
 export async function listUnreadTables(sql: Queryable, house: string): Promise<number[]> {
   const rows = await sql<{ id: number }[]>`
     select t.id
