@@ -65,7 +65,7 @@ export default job({
     );
     const tables = await listTablesToAdd(sql, house);
     const ids = tables.map(({ id }) => id);
-    const { damaged, ...added } = await addAccuracy(sql, ids, signal);
+    const { damaged, voids, ...added } = await addAccuracy(sql, ids, signal);
     if (ids.length > 0) published(ids);
     for (const { tableId, reason } of damaged) {
       const name = tables.find(({ id }) => id === tableId)?.name ?? String(tableId);
@@ -76,6 +76,8 @@ export default job({
     const runs = await requestRollingRuns(sql, house);
     for (const run of runs) await enqueue(calibrateTable, run);
     const changes = Object.entries({ settled, voided, damaged: wrong.length }).filter(([, count]) => count > 0);
-    return { ...added, calibrations: runs.length, ...Object.fromEntries(changes) };
+    // named `void_…` for the metric of voids by reason
+    const byReason = [...voids].map(([reason, count]) => [`void_${reason}`, count] as const);
+    return { ...added, calibrations: runs.length, ...Object.fromEntries([...changes, ...byReason]) };
   },
 });

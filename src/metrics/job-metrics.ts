@@ -1,9 +1,11 @@
 import { Counter, Histogram, type Registry } from "prom-client";
+import { VOID_REASONS } from "../forecasts/accuracy/keys.ts";
 import type { RunReport } from "../queue/report.ts";
 
+/** Results of `score-accuracy` that are counted by reason. */
 const VOID = /^void_/;
 
-/** Counts the runs of jobs in this process: how they ended, how long they took, and what they say they did. */
+/** Counts the runs of jobs in this process: how they ended, how long they took, and their results. */
 export function measureJobs(registry: Registry): (report: RunReport) => void {
   const registers = [registry];
   const runs = new Counter({
@@ -21,16 +23,18 @@ export function measureJobs(registry: Registry): (report: RunReport) => void {
   });
   const results = new Counter({
     name: "roundhouse_job_results_total",
-    help: "Results of runs, as in their log lines: rounds, late, quarantined, conflicts, issued, scored, …",
+    help: "Results of runs, as in their log lines: rounds, late, quarantined, conflicts, forecasts, scores, …",
     labelNames: ["queue", "result"],
     registers,
   });
   const voids = new Counter({
     name: "roundhouse_forecasts_void_total",
-    help: "Forecasts that cannot be scored, by reason.",
+    help: "Forecasts that cannot be scored, by reason, counted when they are added to the accuracy.",
     labelNames: ["reason"],
     registers,
   });
+  // increase() does not see the first value of a series
+  for (const reason of VOID_REASONS) voids.inc({ reason }, 0);
   return ({ queue, outcome, seconds, counts }) => {
     runs.inc({ queue, outcome });
     if (outcome !== "skipped") durations.observe({ queue }, seconds);

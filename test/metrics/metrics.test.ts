@@ -5,6 +5,7 @@ import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { z } from "zod";
+import { jobs } from "../../jobs/index.ts";
 import { connect } from "../../src/db/client.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
 import { eventually } from "../support/eventually.ts";
@@ -181,6 +182,30 @@ describe("what is in deploy", () => {
     const ours = [...scraped.types.keys()].filter((name) => name.startsWith("roundhouse_"));
     const shown = new Set([...used].map((name) => name.replace(/_bucket$/, "")));
     expect(ours.filter((name) => !shown.has(name))).toEqual([]);
+  });
+
+  it("selects only queues and results that jobs have", () => {
+    const texts = [...alerts.flatMap(({ expr, annotations: { runbook } }) => [expr, runbook]), ...expressions];
+    const selected = (label: string) => [
+      ...new Set(
+        texts.flatMap((text) =>
+          [...text.matchAll(new RegExp(String.raw`\b${label}(?:=~|!~|!=|=)"([^"]+)"`, "g"))].flatMap(([, value = ""]) =>
+            value.split("|"),
+          ),
+        ),
+      ),
+    ];
+    const queues = new Set(jobs.map(({ name }) => name));
+    expect(selected("queue").filter((queue) => !queues.has(queue))).toEqual([]);
+    const root = path.join(import.meta.dirname, "../..");
+    const sources = ["jobs/*.ts", "src/pass/after-commit.ts", "src/backfill/*.ts"]
+      .flatMap((files) => globSync(files, { cwd: root }))
+      .map((file) => readFileSync(path.join(root, file), "utf8").replaceAll(/\/\*[^]*?\*\/|\/\/.*/g, ""));
+    const isReturned = (result: string) =>
+      sources.some((text) => new RegExp(String.raw`\b${result}\b[:, ]`).test(text));
+    const results = selected("result");
+    expect(results.length).toBeGreaterThan(5);
+    expect(results.filter((result) => !isReturned(result))).toEqual([]);
   });
 
   it("names only commands that there are", () => {

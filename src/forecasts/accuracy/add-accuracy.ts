@@ -35,6 +35,8 @@ import {
   rowKeys,
   type Span,
 } from "./periods.ts";
+import { VOID_REASONS } from "./keys.ts";
+import type { Portion } from "./portion.ts";
 import { readPortions, type ReadPortion } from "./read-portions.ts";
 import { decodeSums, encodeSums, type SumVector } from "./sum-vector.ts";
 
@@ -50,19 +52,25 @@ export interface DamagedTable {
   reason: string;
 }
 
+/** What was added: sets, scored rounds, revisions, and the forecasts that became void, by reason. */
+export interface AddedAccuracy {
+  sets: number;
+  scores: number;
+  revisions: number;
+  voids: Map<(typeof VOID_REASONS)[number], number>;
+}
+
 /**
  * Adds all rows of the tables that are committed when it is called. A table with a damaged row is left unchanged and
  * returned; it does not stop the others.
- *
- * @returns how many sets, scored rounds and revisions were added
  */
 export async function addAccuracy(
   sql: Sql,
   tableIds: readonly number[],
   signal: AbortSignal,
   limits = { rows: ROWS_PER_PORTION, tables: TABLES_PER_TRANSACTION },
-): Promise<{ sets: number; scores: number; revisions: number; damaged: DamagedTable[] }> {
-  const counts = { sets: 0, scores: 0, revisions: 0 };
+): Promise<AddedAccuracy & { damaged: DamagedTable[] }> {
+  const counts: AddedAccuracy = { sets: 0, scores: 0, revisions: 0, voids: new Map() };
   const damaged: DamagedTable[] = [];
   let waiting = [...tableIds];
   while (waiting.length > 0) {
@@ -73,12 +81,22 @@ export async function addAccuracy(
       counts.sets += portion.sets.length;
       counts.scores += portion.scores.length;
       counts.revisions += portion.revisions.length;
+      countVoids(counts.voids, portion);
     }
     damaged.push(...added.damaged);
     const limited = added.done.flatMap(({ mark, portion }) => (portion.isLimited ? [mark.tableId] : []));
     waiting = [...waiting.slice(limits.tables), ...limited];
   }
   return { ...counts, damaged };
+}
+
+/** Each forecast once: a void one stays void. */
+function countVoids(into: AddedAccuracy["voids"], { scores, revisions }: Portion): void {
+  const settled = scores.flatMap(({ settlements }) => settlements.map(({ reason }) => reason));
+  for (const stored of [...settled, ...revisions.map(({ after }) => after.reason)]) {
+    const reason = VOID_REASONS[stored - 1];
+    if (reason !== undefined) into.set(reason, (into.get(reason) ?? 0) + 1);
+  }
 }
 
 /** What a transaction does to one table. */
