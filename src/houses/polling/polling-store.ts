@@ -2,10 +2,7 @@ import type { Queryable } from "../../db/client.ts";
 import { DEFAULT_TIMEOUT_MS } from "../settings/settings.ts";
 import { paceOf, type Pace } from "./pace.ts";
 
-/**
- * A poll is late after three intervals, three requests of its house's budget, or 25 s, whichever is longest, plus its timeout.
- * Polls are skipped on purpose for up to 25 s while stored payloads are not read yet (see lease-store).
- */
+/** A poll is late after three intervals, three requests of its house's budget, or 25 s, whichever is longest, plus its timeout. */
 const PATIENCE_SECONDS = 25;
 
 /** The delay of due polls. */
