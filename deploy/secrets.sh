@@ -4,9 +4,21 @@
 #   deploy/secrets.sh            makes what is missing
 #   deploy/secrets.sh NAME       lets every part use the database NAME, after a restore into it
 #
-# URLs of PostgreSQL and Redis are written again, unless they lead to servers of your own.
-# A password is changed by emptying its file and running this again. Optional secrets are made empty, which counts as not
-# set. The folder is the owner's alone; a file is readable by all, since a container reads it as another user.
+# URLs of PostgreSQL and Redis are written again, unless they lead to servers of your own. Optional secrets are made empty,
+# which counts as not set. The folder is the owner's alone; a file is readable by all, since a container reads it as
+# another user.
+#
+# To change a secret:
+#   postgres_api_password, postgres_worker_password, redis_password, metrics_token
+#       Delete its file, run this again, then `docker compose up -d --force-recreate`.
+#   postgres_password
+#       PostgreSQL reads the file only when its volume is new, so set the password there first:
+#       `docker compose exec postgres psql -U roundhouse -c '\password'` runs `alter role`. Use letters and digits only, such as
+#       `openssl rand -hex 32` prints. Delete the file, write the same text into it, run this again, and recreate as above.
+#   grafana_password
+#       Change it in Grafana, which reads the file only when its volume is new.
+#   auth_secret
+#       Never empty or delete it: second factors would be unusable. See docs/security.md, "Changing secrets".
 set -eu
 cd "$(dirname "$0")/.."
 mkdir -p secrets/houses secrets/tls

@@ -53,7 +53,7 @@ export interface DamagedTable {
 }
 
 /** What was added: sets, scored rounds, revisions, and the forecasts that became void, by reason. */
-export interface AddedAccuracy {
+interface AddedAccuracy {
   sets: number;
   scores: number;
   revisions: number;
