@@ -19,8 +19,8 @@ const other = (fallback: string, description: string): SettingText => ({ fallbac
 export const SETTING_GROUPS = {
   "Servers and folders": {
     DATABASE_URL: other(
-      "a private server in `DATA_DIR`",
-      "PostgreSQL 15 or newer: `postgres://user:password@host:5432/name`",
+      "with `up` a private server in `DATA_DIR`",
+      "PostgreSQL 15 or newer: `postgres://user:password@host:5432/name`; required by `api`, `worker` and `migrate`",
     ),
     DATABASE_DIRECT_URL: other(
       "`DATABASE_URL`",
@@ -30,8 +30,8 @@ export const SETTING_GROUPS = {
       "a streaming replica: an `api` reads what is published from it, and its lag is part of `X-Data-Age`; all else is read and written in `DATABASE_URL`",
     ),
     REDIS_URL: other(
-      "a private server in `DATA_DIR`",
-      "`redis://` or `rediss://`; a Redis Cluster by some of its nodes: `redis+cluster://:password@a:6379,b:6379` or `rediss+cluster://`; a master by its sentinels: `redis+sentinel://:password@a,b,c/name` or `rediss+sentinel://`, with `?sentinel_password=` if they need one",
+      "with `up` a private server in `DATA_DIR`",
+      "`redis://` or `rediss://`; a Redis Cluster by some of its nodes: `redis+cluster://:password@a:6379,b:6379` or `rediss+cluster://`; a master by its sentinels: `redis+sentinel://:password@a,b,c/name` or `rediss+sentinel://`, with `?sentinel_password=` if they need one. Required by `worker`; an `api` without it counts bursts and sign-in attempts alone",
     ),
     DATA_DIR: literal(
       "private servers, their passwords (mode 0600), `run.json`, and the rounds of an import while it runs",
@@ -61,7 +61,9 @@ export const SETTING_GROUPS = {
     HOUSES_FILE: literal("the houses and tables, see [houses](houses.md)"),
     LIVE_WINDOW_SECONDS: literal("a house is live while its newest polled round is younger"),
     BUFFER_ROUNDS: literal("recent rounds per table in memory, which `/rounds` lists"),
-    PAYLOAD_RETENTION_HOURS: literal("how long payloads are kept after they were read"),
+    PAYLOAD_RETENTION_HOURS: literal(
+      "how long payloads are kept after the end of their UTC day; a day with unread payloads is kept until they are read",
+    ),
     ALLOW_PRIVATE_HOUSES: off("houses with `private: true` may have private addresses and http"),
     HOUSE_NAME_SERVERS: other(
       "those of the machine",
@@ -88,7 +90,7 @@ export const SETTING_GROUPS = {
     SMTP_URL: none(
       "the mail server, `smtp://user:password@mail.example:587` or `smtps://…`. TLS is used if it is offered, and is required if a password goes to another machine (`?requireTLS=false` turns that off). The same for `api` and `worker`",
     ),
-    MAIL_FROM: other("`no-reply@` the host of `PUBLIC_URL`", "the sender, `Rounds <hello@example.com>`"),
+    MAIL_FROM: other("`no-reply@` the host of `PUBLIC_URL`", "the sender, such as `Rounds <hello@example.com>`"),
     STAFF_WEBHOOK_URL: none(
       'an address that gets `{"text": "…"}` by POST when alerts open or close, as incoming webhooks of Slack, Mattermost and Rocket.Chat take it; it counts as a secret',
     ),

@@ -33,6 +33,10 @@ const defaults: Record<string, unknown> = loadSettings({});
 const literalOf = (name: string) =>
   ["string", "number"].includes(typeof defaults[name]) ? String(defaults[name]) : "";
 
+/** A value as a shell reads it. */
+const quoted = (value: string) =>
+  /^[\w./:@,%+-]*$/.test(value) ? value : `'${value.replaceAll("'", String.raw`'\''`)}'`;
+
 function settingsPage(): string {
   const tables = groups.map(([title, settings]) => {
     const rows = settings.map(([name, { fallback, description }]) => {
@@ -50,7 +54,8 @@ them. A wrong value stops the start, and every problem is listed with its variab
 
 To run on servers of your own, set \`DATABASE_URL\` and \`REDIS_URL\`. To serve other machines, also set \`HOST\`, \`PUBLIC_URL\`,
 \`AUTH_SECRET\` and, behind a proxy, \`TRUSTED_PROXIES\`. [.env.example](../.env.example) lists all of them; load a file with
-\`set -a; . ./.env; set +a\` in a shell or \`EnvironmentFile=\` in systemd. Houses have a file of their own: [houses](houses.md).
+\`set -a; . ./.env; set +a\` in a shell or \`EnvironmentFile=\` in systemd. In such a file, put a value with spaces, \`<\`, \`>\`, \`&\`, \`;\`, \`#\`
+or \`$\` in single quotes: \`MAIL_FROM='Rounds <hello@example.com>'\`. Houses have a file of their own: [houses](houses.md).
 
 Secrets can be in files: set \`NAME_FILE\` to the path instead of \`NAME\` to the value. This holds for
 ${SECRET_SETTINGS.map((name) => `\`${name}\``).join(", ")}, and for every \`\${VAR}\` of the
@@ -63,11 +68,11 @@ function envExample(): string {
   const parts = groups.map(([title, settings]) => {
     const lines = settings.map(([name, { fallback, description }]) => {
       const plain = description.replaceAll(/\[([^\]]+)\]\([^)]*\)|`/g, "$1");
-      return `# ${plain}; default: ${(fallback ?? literalOf(name)).replaceAll("`", "")}\n#${name}=${fallback === null ? literalOf(name) : ""}`;
+      return `# ${plain}; default: ${(fallback ?? literalOf(name)).replaceAll("`", "")}\n#${name}=${fallback === null ? quoted(literalOf(name)) : "''"}`;
     });
     return `## ${title}\n\n${lines.join("\n")}\n`;
   });
-  return `# Settings of Roundhouse (docs/settings.md). Copy to .env, remove the # before what you set.\n# Made by \`npm run docs\`.\n\n${parts.join("\n")}`;
+  return `# Settings of Roundhouse (docs/settings.md). Copy to .env, remove the # before what you set.\n# Single quotes keep spaces, <, >, &, ;, # and $ as they are.\n# Made by \`npm run docs\`.\n\n${parts.join("\n")}`;
 }
 
 /** The whole command line as one program, with every command loaded. */
