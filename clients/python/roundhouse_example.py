@@ -17,12 +17,16 @@ ATTEMPTS = 3
 
 
 class RoundhouseError(Exception):
-    """The API refused a call. Go by `code`; give `request_id` to the operator."""
+    """The API refused a call. Go by `code`; give `request_id` to the operator.
+
+    An error of the proxy in front has neither `request_id` nor `docs_url`.
+    """
 
     def __init__(self, status, body):
         error = body["error"]
-        super().__init__(f"{error['code']}: {error['message']} ({error['docs_url']})")
-        self.status, self.code, self.request_id = status, error["code"], body["request_id"]
+        docs_url = error.get("docs_url")
+        super().__init__(f"{error['code']}: {error['message']}" + (f" ({docs_url})" if docs_url else ""))
+        self.status, self.code, self.request_id = status, error["code"], body.get("request_id")
 
 
 class Roundhouse:
@@ -92,7 +96,7 @@ def main():
             time.sleep(5)
             print_report(api)
     except RoundhouseError as error:
-        sys.exit(f"{error} request {error.request_id}")
+        sys.exit(f"{error} request {error.request_id}" if error.request_id else str(error))
     except requests.RequestException as error:
         sys.exit(f"{api.url} could not be reached: {error}")
 

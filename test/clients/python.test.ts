@@ -1,4 +1,7 @@
 import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -53,6 +56,18 @@ describe.skipIf(!hasRequests)("the Python example", () => {
     const { code, stderr } = await example({ ROUNDHOUSE_KEY: `rh_live_${"A".repeat(38)}` });
     expect(code).toBe(1);
     expect(stderr).toMatch(/^invalid_api_key: .*#invalid_api_key\) request req_[0-9a-f]{32}\n$/);
+  });
+
+  test("ends with the code of an error that the proxy in front sends without request_id and docs_url", async () => {
+    const proxy = createServer((_, response) => {
+      response.writeHead(503, { "Content-Type": "application/json" });
+      response.end('{"ok":false,"error":{"code":"temporarily_unavailable","message":"no API process answers now"}}');
+    }).listen(0, "127.0.0.1");
+    await once(proxy, "listening");
+    const { port } = proxy.address() as AddressInfo;
+    const ended = await example({ ROUNDHOUSE_KEY: world.key, ROUNDHOUSE_URL: `http://127.0.0.1:${port}` });
+    proxy.close();
+    expect(ended).toMatchObject({ code: 1, stderr: "temporarily_unavailable: no API process answers now\n" });
   });
 
   test("names the variable if there is no key", async () => {
