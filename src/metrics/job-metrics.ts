@@ -33,9 +33,10 @@ export function measureJobs(registry: Registry): (report: RunReport) => void {
     labelNames: ["reason"],
     registers,
   });
-  // increase() does not see the first value of a series
+  // increase() does not see the first value of a series, so those that alerts use start at 0
   for (const reason of VOID_REASONS) voids.inc({ reason }, 0);
   return ({ queue, outcome, seconds, counts }) => {
+    runs.inc({ queue, outcome: "failed" }, 0);
     runs.inc({ queue, outcome });
     if (outcome !== "skipped") durations.observe({ queue }, seconds);
     for (const [result, count] of Object.entries(counts ?? {})) {
