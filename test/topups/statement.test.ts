@@ -156,4 +156,66 @@ describe("a CSV statement", () => {
     const text = 'bank_ref,value_date,amount,currency,sender\nA1,2026-11-20,5.00,EUR,"Ann\n';
     expect(await problemOf(text)).toContain("quote");
   });
+
+  describe("with a column for the direction", () => {
+    const withDirection = (title: string, ...directions: string[]) =>
+      [
+        `bank_ref;value_date;amount;currency;sender;text;${title}`,
+        ...directions.map((direction, n) => `A${n + 1};2026-11-20;10,00;EUR;Ann;RF924000H01;${direction}`),
+      ].join("\n");
+    const refsOf = async (text: string) => {
+      const { lines, skipped } = await statementOf(text);
+      return { refs: lines.map(({ line }) => line.bankRef), skipped };
+    };
+
+    it.each([
+      ["Debit/Credit", "Credit", "Debit"],
+      ["Credit/Debit", "C", "D"],
+      ["D/C", "cr", "dr"],
+      ["C/D", "CR", "DR"],
+      ["DR/CR", "Cr", "Dr"],
+      ["Credit-Debit Indicator", "CRDT", "DBIT"],
+      ["indicator", "credit", "debit"],
+      ["Direction", "CREDIT", "DEBIT"],
+      ["Type", "Credit", "Debit"],
+      ["Soll/Haben", "H", "S"],
+      ["Soll-Haben", "Haben", "Soll"],
+    ])("titled %s, takes %s and counts %s as skipped", async (title, credit, debit) => {
+      const text = withDirection(title, credit, debit, debit, ` ${credit} `);
+      expect(await refsOf(text)).toEqual({ refs: ["A1", "A4"], skipped: 2 });
+    });
+
+    it("is refused at another value, named with its line and what is expected", async () => {
+      expect(await problemOf(withDirection("D/C", "C", "D", "X", "Y"))).toBe(
+        'line 4: expected credit, c, cr, crdt, h or haben, or debit, d, dr, dbit, s or soll, in the column "D/C", got "X"',
+      );
+      expect(await problemOf(withDirection("Direction", "incoming"))).toContain("line 2: expected credit, c,");
+      expect(await problemOf(withDirection("Direction", "C", ""))).toContain('in the column "Direction", got nothing');
+      expect(await problemOf(withDirection("Type", "Credit", "Fee"))).toContain('in the column "Type", got "Fee"');
+    });
+
+    it("ignores a column titled type in which no value is a direction", async () => {
+      expect(await refsOf(withDirection("Type", "SEPA", "", "Transfer"))).toEqual({
+        refs: ["A1", "A2", "A3"],
+        skipped: 0,
+      });
+    });
+
+    it("ignores a column titled type next to another column for the direction", async () => {
+      expect(await refsOf(withDirection("D/C;Type", "C;credit transfer", "D;fee"))).toEqual({
+        refs: ["A1"],
+        skipped: 1,
+      });
+    });
+
+    it("is refused when two columns are for the direction", async () => {
+      expect(await problemOf(withDirection("D/C;Direction", "C;C"))).toBe("the header has two columns for direction");
+    });
+
+    it("has at most 500 rows together with its debits, so that none is cut off unnoticed", async () => {
+      const directions = (debits: number) => [...Array.from({ length: debits }, () => "D"), "C"];
+      expect(await refsOf(withDirection("D/C", ...directions(499)))).toEqual({ refs: ["A500"], skipped: 499 });
+      expect(await problemOf(withDirection("D/C", ...directions(600)))).toContain("expected at most 500 lines");
+    });
+  });
 });

@@ -20,7 +20,21 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
   sender: ["sender", "sendername", "name", "debtor", "from", "payer", "payername"],
   remittance: ["remittance", "remittancetext", "text", "details", "description", "purpose", "reference"],
 };
+/** Accepted titles of the column that distinguishes credits from debits. Banks use `type` for other things, too. */
+const DIRECTION = "debitcredit creditdebit dc cd drcr crdr creditdebitindicator indicator direction sollhaben".split(
+  " ",
+);
+const MAYBE_DIRECTION = "type";
+const CREDITS = ["credit", "c", "cr", "crdt", "h", "haben"];
+const DEBITS = ["debit", "d", "dr", "dbit", "s", "soll"];
 const REQUIRED = ["bankRef", "valueDate", "amount", "currency", "sender"];
+
+/** A record that is not empty. */
+interface CsvRecord {
+  cells: string[];
+  /** The line on which it begins. */
+  at: number;
+}
 
 /** What the parser returns with `info`: `lines` is the line on which a record ends. */
 const withInfo = z.array(z.object({ record: z.array(z.string()), info: z.object({ lines: z.int() }) }));
@@ -28,11 +42,13 @@ const withInfo = z.array(z.object({ record: z.array(z.string()), info: z.object(
 /**
  * Reads the rows of a CSV statement, at most `mostRows` of them: the parser takes 50 µs for each row with another number
  * of columns than the header. The separator is a comma, semicolon or tab, whichever is most frequent in the
- * header. Columns may be in any order and have several names; unknown ones are ignored.
+ * header. Columns may be in any order and have several names; unknown ones are ignored. If a column states the direction,
+ * `skipped` counts the debits, and any other value than credit or debit refuses the file.
  *
  * @example
  * readCsv("bank_ref;value_date;amount;currency;sender;text\nA1;2026-11-20;10,00;EUR;\"Doe; Ann\";hi", 500).value.rows[0].fields.sender; // => "Doe; Ann"
  * readCsv("ref;date;amount;currency;Payer\nA1;22.11.2026;10,00;EUR;Ann", 500).value.rows[0].fields.sender; // => "Ann"
+ * readCsv("ref;date;amount;currency;payer;D/C\nA1;2026-11-20;10,00;EUR;Ann;D", 500).value.skipped; // => 1
  * readCsv("a,b\n1,2", 500).problem; // => "the header has no column for bank_ref, value_date, amount, currency, sender"
  */
 export function readCsv(text: string, mostRows: number): Parsed<{ rows: RawRow[]; skipped: number }> {
@@ -46,15 +62,42 @@ export function readCsv(text: string, mostRows: number): Parsed<{ rows: RawRow[]
   }
   const twice = columns.find((name, place) => name !== null && columns.indexOf(name) !== place);
   if (twice != null) return { ok: false, problem: `the header has two columns for ${snake(twice)}` };
-  const rows = records.map(({ cells, at }) => {
+  const directed = takeCredits(titles?.cells ?? [], records);
+  if (!directed.ok) return directed;
+  const { credits, skipped } = directed.value;
+  const rows = credits.map(({ cells, at }) => {
     const fields = columns.flatMap((name, place) => (name === null ? [] : [[name, cells[place] ?? ""] as const]));
     return { at, fields: Object.fromEntries(fields) };
   });
-  return { ok: true, value: { rows, skipped: 0 } };
+  return { ok: true, value: { rows, skipped } };
 }
 
-/** Records that are not empty, each with the line on which it begins. */
-function recordsOf(text: string, most: number): Parsed<{ cells: string[]; at: number }[]> {
+/** The records that are credits: all of them if no column states the direction. */
+function takeCredits(
+  titles: readonly string[],
+  records: readonly CsvRecord[],
+): Parsed<{ credits: readonly CsvRecord[]; skipped: number }> {
+  const bare = titles.map(bareTitle);
+  const wordAt = ({ cells }: CsvRecord, place: number) => (cells[place] ?? "").toLowerCase();
+  const isDirection = (word: string) => CREDITS.includes(word) || DEBITS.includes(word);
+  const places = [...bare.keys()].filter((place) => DIRECTION.includes(bare[place] ?? ""));
+  const maybe = [...bare.keys()].filter(
+    (place) => bare[place] === MAYBE_DIRECTION && records.some((record) => isDirection(wordAt(record, place))),
+  );
+  const [column, another] = places.length > 0 ? places : maybe;
+  if (column === undefined) return { ok: true, value: { credits: records, skipped: 0 } };
+  if (another !== undefined) return { ok: false, problem: "the header has two columns for direction" };
+  const wrong = records.find((record) => !isDirection(wordAt(record, column)));
+  if (wrong !== undefined) {
+    const got = (wrong.cells[column] ?? "") === "" ? "nothing" : `"${wrong.cells[column]?.slice(0, 40)}"`;
+    const expected = `${oneOf(CREDITS)}, or ${oneOf(DEBITS)}, in the column "${titles[column]?.slice(0, 40)}"`;
+    return { ok: false, problem: `line ${wrong.at}: expected ${expected}, got ${got}` };
+  }
+  const credits = records.filter((record) => CREDITS.includes(wordAt(record, column)));
+  return { ok: true, value: { credits, skipped: records.length - credits.length } };
+}
+
+function recordsOf(text: string, most: number): Parsed<CsvRecord[]> {
   const lines = text.replaceAll(/\r\n?/g, "\n"); // the parser counts \r\n inside quotes as two lines
   const header = lines.split("\n", 1)[0] ?? "";
   const [delimiter = ","] = [",", ";", "\t"].toSorted((a, b) => header.split(b).length - header.split(a).length);
@@ -83,8 +126,16 @@ function recordsOf(text: string, most: number): Parsed<{ cells: string[]; at: nu
 }
 
 function columnOf(title: string): string | null {
-  const bare = title.toLowerCase().replaceAll(/[^a-z]/g, "");
+  const bare = bareTitle(title);
   return Object.keys(NAMES).find((name) => NAMES[name]?.includes(bare)) ?? null;
+}
+
+function bareTitle(title: string): string {
+  return title.toLowerCase().replaceAll(/[^a-z]/g, "");
+}
+
+function oneOf(words: readonly string[]): string {
+  return `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
 }
 
 function snake(name: string): string {
