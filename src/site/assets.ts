@@ -15,11 +15,14 @@ export const SITE_SCRIPT: Asset = scriptOf("/site.js", [
   here("scripts/try.js"),
 ]);
 
-/** Adds styles, scripts, fonts and images. Their URLs contain a hash of the content, so they are cached for a year. */
+/**
+ * Adds styles, scripts, fonts and images. Those whose URL contains their own hash are cached for a year. During a rolling
+ * upgrade a process is asked for hashes of another version; its response to them expires after a minute.
+ */
 export function addAssets(app: Express): void {
-  for (const { path, type, body } of [STYLE, SCRIPT, SITE_STYLE, SITE_SCRIPT, ...FONTS]) {
+  for (const { path, type, body, url } of [STYLE, SCRIPT, SITE_STYLE, SITE_SCRIPT, ...FONTS]) {
     resource(app, path, (request, response) => {
-      const isNamed = urlOf(request).query.has("v");
+      const isNamed = `${path}?${urlOf(request).query.toString()}` === url;
       response.setHeader("Cache-Control", `public, max-age=${isNamed ? "31536000, immutable" : "60"}`);
       response.setHeader("Content-Type", type);
       response.end(body);

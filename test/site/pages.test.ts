@@ -14,7 +14,9 @@ import { SESSION_SECONDS as CONSOLE_SECONDS } from "../../src/console/sign-in/li
 import { USAGE_FACTS_KEPT_DAYS } from "../../src/housekeeping/limits.ts";
 import { ENDED_KEPT_DAYS } from "../../src/mail/limits.ts";
 import { SESSION_SECONDS as OPS_SECONDS } from "../../src/ops/sign-in/limits.ts";
+import { FONTS, SCRIPT, STYLE } from "../../src/frame/assets.ts";
 import type { Sample } from "../../src/frame/components.ts";
+import { SITE_SCRIPT, SITE_STYLE } from "../../src/site/assets.ts";
 import { PART_TIMEOUT_MS } from "../../src/site/loader.ts";
 import { guidePages } from "../../src/site/docs/guides.ts";
 import { helplineBlocks, readHelplines } from "../../src/site/legal/helplines.ts";
@@ -536,6 +538,22 @@ describe("every page", () => {
     const { headers } = await fetch(world.api.url + style);
     expect(headers.get("content-type")).toBe("text/css; charset=utf-8");
     expect(headers.get("cache-control")).toBe("public, max-age=31536000, immutable");
+  });
+
+  it("caches a file for a year only under its own hash, since a rolling upgrade asks old processes for new hashes", async () => {
+    const urls = [STYLE, SCRIPT, SITE_STYLE, SITE_SCRIPT, ...FONTS].map(({ url }) => url);
+    const cachedFor = async (path: string) => {
+      const response = await fetch(world.api.url + path);
+      await response.arrayBuffer();
+      return [response.status, response.headers.get("cache-control")];
+    };
+    for (const url of urls) {
+      expect(await cachedFor(url)).toEqual([200, "public, max-age=31536000, immutable"]);
+      const [path] = url.split("?");
+      for (const other of ["", "?v=", "?v=0123456789ab", `?v=0123456789ab&${url.split("?")[1]}`]) {
+        expect(await cachedFor(`${path}${other}`), other).toEqual([200, "public, max-age=60"]);
+      }
+    }
   });
 });
 
