@@ -220,10 +220,13 @@ function columnsOf(sql: Queryable) {
     a.quota_mails as "quotaMails"`;
 }
 
-/** Turns the mails about used calls on or off. */
-export async function saveQuotaMails(tx: Transaction, id: bigint, isOn: boolean): Promise<void> {
-  await tx`
+/** Turns the mails about used calls on or off. Returns false, and writes nothing, if they are that already. */
+export async function saveQuotaMails(tx: Transaction, id: bigint, isOn: boolean): Promise<boolean> {
+  const changed = await tx`
     update accounts
     set quota_mails = ${isOn}
-    where id = ${id}`;
+    where id = ${id}
+      and quota_mails <> ${isOn}
+    returning id`;
+  return changed.length > 0;
 }

@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { Settings } from "../config/environment.ts";
 import type { Sql } from "../db/client.ts";
 import type { Shown } from "../frame/view.ts";
+import type { Buckets } from "../limits/buckets.ts";
 import type { Log } from "../log.ts";
 import type { MailKey } from "../mail/seal.ts";
 
@@ -21,6 +22,8 @@ export interface ConsoleParts {
   sql: Sql;
   settings: Settings;
   log: Log;
+  /** Limits of what one account may do, shared by all processes. */
+  buckets: Buckets;
   /** The public address, without a slash at its end. */
   site: () => string;
   /** The address of this process on this machine, for calls that it makes to itself. */

@@ -16,7 +16,7 @@ import { addAccountRoutes } from "./security/account-routes.ts";
 
 /** What `/console` is opened with. */
 export interface StartConsole {
-  parts: Omit<ConsoleParts, "site" | "ownUrl" | "mailKey" | "isDemo">;
+  parts: Omit<ConsoleParts, "buckets" | "site" | "ownUrl" | "mailKey" | "isDemo">;
   /** See {@link ConsoleParts}; false if not given. */
   isDemo?: boolean;
   /** A direct connection, not through a transaction pooler. */
@@ -61,7 +61,7 @@ export function startConsole({
       const devices = openDevices({ secret, surface: "console", isSecure });
       const signIn: SignInParts = { surface: "console", sql, identity, buckets, log, devices, site };
       return openConsole({
-        parts: { ...parts, site, ownUrl, mailKey: mailKeyOf(secret), isDemo },
+        parts: { ...parts, buckets, site, ownUrl, mailKey: mailKeyOf(secret), isDemo },
         guard: openConsoleGuard(signIn),
         ...lists,
         addPublicRoutes: (app, made) => addPublicRoutes(app, made, signIn),

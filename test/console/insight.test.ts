@@ -85,6 +85,36 @@ describe("the dashboard", () => {
     await uwe.post("/console/account/mails", { quota_mails: "yes" });
     expect(await isOn()).toBe(true);
   });
+
+  const mailEntries = async ({ accountId }: { accountId: bigint }) =>
+    world.sql`select after from audit_log where actor = ${`account ${accountId}`} and action = 'account.mails'`;
+
+  it("writes nothing if mails about used calls are on or off already, and says so", async () => {
+    const ulla = await world.as("ulla");
+    await ulla.post("/console/account/mails", { quota_mails: "yes" });
+    expect(await textOf(ulla, "/console/account")).toContain("Mails about used calls were on before.");
+    expect(await mailEntries(ulla)).toEqual([]);
+    await ulla.post("/console/account/mails");
+    expect(await textOf(ulla, "/console/account")).toContain("Mails about used calls are off.");
+    await ulla.post("/console/account/mails");
+    expect(await textOf(ulla, "/console/account")).toContain("Mails about used calls were off before.");
+    expect(await mailEntries(ulla)).toEqual([{ after: { quota_mails: false } }]);
+  });
+
+  it("refuses the 21st change of the mails about used calls within a day, so that no account fills the audit log", async () => {
+    const [uli, other] = [await world.as("uli"), await world.as("ulrike")];
+    for (let n = 0; n < 20; n += 1) {
+      const sent = await uli.post("/console/account/mails", n % 2 === 0 ? {} : { quota_mails: "yes" });
+      expect(sent.status).toBe(303);
+    }
+    const refused = await uli.post("/console/account/mails");
+    expect(refused.status).toBe(422);
+    expect(await refused.text()).toContain("The mails were changed 20 times within a day, the most there may be");
+    expect(await mailEntries(uli)).toHaveLength(20);
+    expect(await (await uli.get("/console/account")).text()).toContain('value="yes" checked');
+    expect((await uli.post("/console/account/mails", { quota_mails: "yes" })).status).toBe(303); // nothing to change
+    expect((await other.post("/console/account/mails")).status).toBe(303);
+  });
 });
 
 describe("requests", () => {

@@ -74,19 +74,38 @@ export const accountDataFile = consolePage({
 
 const mailsForm = z.object({ quota_mails: z.enum(["yes"]).optional() });
 
+/** The most that one account can turn these mails on or off within a day: each writes an entry of the audit log. */
+const CHANGES_OF_MAILS = { points: 20, seconds: 86_400 };
+
 /** Turns the mails about used calls on or off. */
 export const mailsAction = consoleAction({
   name: "account.mails",
   path: "/account/mails",
   needs: [],
   form: mailsForm,
-  async run({ sql }, { holder, form: { quota_mails } }) {
+  async run({ sql, buckets }, { holder, form: { quota_mails } }) {
     const isOn = quota_mails === "yes";
-    await sql.begin(async (tx) => {
-      await saveQuotaMails(tx, holder.accountId, isOn);
+    const state = isOn ? "on" : "off";
+    const location = "/console/account";
+    const same = {
+      ok: true,
+      message: `Mails about used calls were ${state} before.`,
+      location,
+      didNothing: true,
+    } as const;
+    const account = await findAccount(sql, { id: holder.accountId });
+    if (account?.quotaMails === isOn) return same;
+    const { isGranted } = await buckets.draw(`console-mails ${holder.accountId}`, CHANGES_OF_MAILS);
+    if (!isGranted) {
+      const problem = `The mails were changed ${CHANGES_OF_MAILS.points} times within a day, the most there may be. Try again later.`;
+      return { ok: false, problem };
+    }
+    const isChanged = await sql.begin(async (tx) => {
+      const changed = await saveQuotaMails(tx, holder.accountId, isOn); // another request may have done it meanwhile
+      if (!changed) return false;
       await appendAudit(tx, holderEntry(holder, { action: "account.mails", after: { quota_mails: isOn } }));
+      return true;
     });
-    const message = isOn ? "Mails about used calls are on." : "Mails about used calls are off.";
-    return { ok: true, message, location: "/console/account" };
+    return isChanged ? { ok: true, message: `Mails about used calls are ${state}.`, location } : same;
   },
 });
