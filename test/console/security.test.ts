@@ -538,6 +538,20 @@ describe("an account", () => {
     expect((await world.stranger().get("/console/account/data.json")).status).toBe(302);
   });
 
+  it("has the newest 10,000 changes in its file, newest first, and states that older ones are missing", async () => {
+    const ivy = await world.as("ivy");
+    const actor = `account ${ivy.accountId}`;
+    await world.sql`
+      insert into audit_log (seq, at, surface, actor, action, target, prev_hash, hash)
+      select -n, now() - n * interval '1 hour', 'console', ${actor}, 'change ' || n, ${actor}, 'before ' || n, 'of ' || n
+      from generate_series(1, 10001) n`;
+    const data = (await (await ivy.get("/console/account/data.json")).json()) as Record<string, unknown[]>;
+    const changes = data["changes"] as { action: string }[];
+    expect([changes.length, changes[0]?.action, changes.at(-1)?.action]).toEqual([10_000, "change 1", "change 10000"]);
+    expect(data).toMatchObject({ is_whole: false, changes_order: "the newest 10000, newest first" });
+    expect(await (await ivy.get("/console/account")).text()).toContain("the newest 10,000 changes");
+  });
+
   it("has the mails of an account whose address was written with capitals when it was made", async () => {
     const cass = await world.as("cass");
     await world.sql`update accounts set email = 'Cass@Example.com' where id = ${cass.accountId}`; // then it was claimed

@@ -1,9 +1,13 @@
 import type { Queryable } from "../../db/client.ts";
 import { listConsents } from "./consent-store.ts";
 
+/** The most changes of an account that are read: some 3 MB. Revoking keys, for example, has no limit per account. */
+export const MOST_CHANGES = 10_000;
+
 /**
- * All stored data of an account and its holder for the download: consents, keys without secrets, plans, sessions, mails,
- * changes, and the senders of payments. Only approved bank transfers: the name on another one may be a stranger's.
+ * Stored data of an account and its holder for the download: consents, keys without secrets, plans, sessions, mails,
+ * the newest {@link MOST_CHANGES} changes, and the senders of payments. Only approved bank transfers: the name on
+ * another one may be a stranger's.
  */
 export async function readOwnData(sql: Queryable, { accountId, userId }: { accountId: bigint; userId: string }) {
   const [account] = await sql`
@@ -40,7 +44,8 @@ export async function readOwnData(sql: Queryable, { accountId, userId }: { accou
     select utc_text(at) as at, action, before, after, address
     from audit_log
     where actor = ${`account ${accountId}`}
-    order by seq`;
+    order by seq desc
+    limit ${MOST_CHANGES}`;
   const transfers = await sql`
     select l.bank, l.bank_ref, l.value_date::text as value_date, l.currency, l.amount_minor, l.sender, l.remittance
     from bank_matches m

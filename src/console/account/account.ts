@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { listConsents } from "../../accounts/holders/consent-store.ts";
-import { readOwnData } from "../../accounts/holders/data-store.ts";
+import { MOST_CHANGES, readOwnData } from "../../accounts/holders/data-store.ts";
 import { findPerson } from "../../accounts/holders/person-store.ts";
 import { holderEntry } from "../../accounts/holders/holder-entry.ts";
 import { appendAudit } from "../../audit/store.ts";
@@ -12,7 +12,7 @@ import { listTopups } from "../../topups/topup-store.ts";
 import { listEndpointDays } from "../../usage/daily-store.ts";
 import { consoleAction, consolePage } from "../contract.ts";
 
-/** Above what any account has. A file that reaches it has `is_whole: false`. */
+/** Above what any account has. A file that reaches it, or {@link MOST_CHANGES}, has `is_whole: false`. */
 const MOST = 50_000;
 /** Longer than daily usage is kept. */
 const DAYS = 3_660;
@@ -43,6 +43,7 @@ export const accountPage = consolePage({
       hasBalance: balance > 0n,
       plans: plans.filter(({ state }) => state !== "past"),
       hasTwoFactor: person?.hasTwoFactor === true,
+      mostChanges: MOST_CHANGES,
     };
     return { template: "account/account", title: "Account", data };
   },
@@ -64,7 +65,9 @@ export const accountDataFile = consolePage({
       balance_entries: statement,
       purchases: purchases.rows,
       top_ups: topups,
-      is_whole: statement.length < MOST && topups.length < MOST && purchases.total <= MOST,
+      is_whole:
+        statement.length < MOST && topups.length < MOST && purchases.total <= MOST && own.changes.length < MOST_CHANGES,
+      changes_order: `the newest ${MOST_CHANGES}, newest first`,
       amounts: "micro-units: 1000000 is 1 USD",
     };
     const text = JSON.stringify(data, (_, value: unknown) => (typeof value === "bigint" ? String(value) : value), 2);
