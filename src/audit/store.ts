@@ -76,6 +76,8 @@ export interface AuditSearch {
   /** The whole name of an action, or its beginning with a dot at the end: `queue.`. */
   action: string;
   target: string;
+  /** Whether `target` is a whole name, so that `account 1` does not match `account 10`; false if not given. */
+  whole?: boolean;
   /** A part of target, reason, before, after, request id or address. */
   text: string;
   from: Date | null;
@@ -109,7 +111,7 @@ export async function searchAudit(
         or action = ${search.action}
         or (${search.action.endsWith(".")} and starts_with(action, ${search.action}))
       )
-      and (${search.target} = '' or target ilike ${contains(search.target)})
+      and (${search.target} = '' or target ilike any(${targetPatterns(search)}::text[]))
       and (
         ${search.text} = ''
         or concat_ws(' ', target, reason, before::text, after::text, request_id, address) ilike ${contains(search.text)}
@@ -178,7 +180,17 @@ function textOf(value: Json): string | null {
   return value === null ? null : JSON.stringify(value);
 }
 
+/** A whole name is also followed by details in parentheses, `bank line 1 (main A1)`, or the owner, `key 5 of account 1`. */
+function targetPatterns({ target, whole = false }: AuditSearch): string[] {
+  const name = literal(target);
+  return whole ? [name, `${name} (%`, `% of ${name}`] : [contains(target)];
+}
+
 /** A pattern for texts that contain this one literally. */
 function contains(text: string): string {
-  return `%${text.replaceAll(/[\\%_]/g, (character) => `\\${character}`)}%`;
+  return `%${literal(text)}%`;
+}
+
+function literal(text: string): string {
+  return text.replaceAll(/[\\%_]/g, (character) => `\\${character}`);
 }

@@ -161,6 +161,10 @@ describe("[V16] the audit log", () => {
     expect(await find({ action: "queue" })).toEqual({ total: 0, first: undefined });
     expect(await find({ target: "50%_" })).toEqual({ total: 1, first: "queue.pause" });
     expect(await find({ target: "5_%" })).toEqual({ total: 0, first: undefined });
+    expect(await find({ target: "QUEUE 50%_off", whole: true })).toEqual({ total: 1, first: "queue.pause" });
+    expect(await find({ target: "50%_off", whole: true })).toEqual({ total: 0, first: undefined });
+    expect(await find({ target: "queue 50_off", whole: true })).toEqual({ total: 0, first: undefined });
+    expect(await find({ action: "queue.", target: "", whole: true })).toEqual({ total: 1, first: "queue.pause" });
     expect(await find({ text: "req_bob" })).toEqual({ total: 1, first: "queue.pause" });
     expect(await find({ from: new Date(Date.now() + 60_000) })).toEqual({ total: 0, first: undefined });
     const whole = (await all()).map(({ seq }) => seq);

@@ -169,6 +169,65 @@ describe("a refused form", () => {
   });
 });
 
+describe("the audit log of one object", () => {
+  /** The objects of the entries that the link with this text leads to, newest first. */
+  async function objectsBehind(page: string, link: string): Promise<string[]> {
+    const admin = await world.as("admin");
+    const text = await (await admin.get(page)).text();
+    const href = new RegExp(`<a href="([^"]*)">${link}</a>`).exec(text)?.[1]?.replaceAll("&amp;", "&") ?? "";
+    const list = await (await admin.get(href)).text();
+    return [...list.matchAll(/ · object (.*?) · request/g)].map(([, object]) => object!);
+  }
+
+  async function addEntries(targets: readonly string[]): Promise<void> {
+    const visitor = {
+      operatorId: "",
+      email: "ann@example.com",
+      role: "admin",
+      address: "::1",
+      requestId: "r",
+    } as const;
+    for (const target of targets) {
+      await world.sql.begin((tx) => appendAudit(tx, auditEntry(visitor, { action: "test.object", target })));
+    }
+  }
+
+  it("lists the entries of a bank line, and none of a line whose number begins with its number", async () => {
+    const by = await world.makeOperator("liner@example.com", "operator");
+    const [line] = await world.sql<{ id: bigint }[]>`
+      insert into bank_lines (bank, bank_ref, value_date, currency, amount_minor, sender, remittance, entered_by)
+      values ('main', 'object', '2026-11-20', 'USD', 2900, 'Ann', '', ${by})
+      returning id`;
+    await addEntries([`bank line ${line!.id} (main object)`, `bank line ${line!.id}0 (main other)`]);
+    expect(await objectsBehind(`/ops/bank/lines/${line!.id}`, "Audit log of this line")).toEqual([
+      `bank line ${line!.id} (main object)`,
+    ]);
+  });
+
+  it("lists the entries of an account and its keys, and none of an account whose number begins with its number", async () => {
+    const [account] = await world.sql<{ id: bigint }[]>`
+      insert into accounts (email, verified_at) values ('object@example.com', now()) returning id`;
+    const id = account!.id;
+    await addEntries([`account ${id}`, `account ${id}0`, `key 5 of account ${id}`, `key 6 of account ${id}0`]);
+    expect(await objectsBehind(`/ops/callers/${id}`, "Audit log of this account")).toEqual([
+      `key 5 of account ${id}`,
+      `account ${id}`,
+    ]);
+  });
+
+  it("states that it lists whole names only, and keeps it in its file and its filters", async () => {
+    const admin = await world.as("admin");
+    const text = await (await admin.get("/ops/audit?target=account+7&whole=1")).text();
+    expect(text).toContain("Filtered by: Object, Whole object name only");
+    expect(text).toContain("/ops/audit/audit.csv?target=account+7&amp;whole=1");
+    await addEntries(["account 7", "account 71"]);
+    const file = await (await admin.get("/ops/audit/audit.csv?target=account+7&whole=1")).text();
+    expect(file).toContain(",account 7,");
+    expect(file).not.toContain(",account 71,");
+    expect((await admin.get("/ops/audit?target=account+7&whole=yes")).status).toBe(400);
+  });
+});
+
 describe("the audit log as a file", () => {
   const asked = { actor: "", action: "test.csv", target: "", text: "", from: null, to: null };
 

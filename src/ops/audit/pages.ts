@@ -29,7 +29,11 @@ const time = z
     context.addIssue("expected a time such as 2026-11-21 or 2026-11-21 04:00");
     return z.NEVER;
   });
-const search = z.strictObject({ actor: text, action: text, target: text, text, from: time, to: time });
+const whole = z
+  .enum(["", "1"])
+  .default("")
+  .transform((given) => given === "1");
+const search = z.strictObject({ actor: text, action: text, target: text, whole, text, from: time, to: time });
 const searchPage = search.extend({
   before: z
     .string()
