@@ -53,7 +53,11 @@ export function passwordChanged({ site, surface }: Links & { surface: "console" 
 }
 
 /** To a person whose second factor was turned on or off, or who got new backup codes. */
-export function factorChanged({ site, change }: Links & { change: "on" | "off" | "new-codes" }): Letter {
+export function factorChanged({
+  site,
+  surface,
+  change,
+}: Links & { surface: "console" | "ops"; change: "on" | "off" | "new-codes" }): Letter {
   const text = {
     on: "A second factor was turned on for your sign-in at Roundhouse: from now on it requires a code of your authenticator.",
     off: "The second factor of your sign-in at Roundhouse was turned off: from now on the password alone is enough.",
@@ -64,10 +68,11 @@ export function factorChanged({ site, change }: Links & { change: "on" | "off" |
     off: "Your second factor was turned off",
     "new-codes": "You have new backup codes",
   }[change];
-  return letter("second-factor-changed", subject, [
-    text,
-    `If it was not you, change your password now: ${site}/console/security`,
-  ]);
+  const advice = {
+    console: `If it was not you, change your password now: ${site}/console/security`,
+    ops: "If it was not you, have an admin reset your password and second factor now.",
+  }[surface];
+  return letter("second-factor-changed", subject, [text, advice]);
 }
 
 /** To a person for whom someone gave the right password and several wrong codes; `page` is where it is changed. */
@@ -149,11 +154,18 @@ export function signInFromNewDevice({
   ]);
 }
 
-/** What gives another person control of a staff sign-in, or changes what it may do. */
-export type StaffChange = "created" | "password" | "second-factor" | { role: string; before: string };
+/** What gives another person control of a staff sign-in, or changes what it may do: `second-factor` is turning it off. */
+export type StaffChange =
+  "created" | "password" | "second-factor" | { role: string; before: string } | { factor: "on" };
 
-/** To every admin: a member of staff was created or reset, or has another role. */
+/** To every admin: a member of staff was created or reset, has another role, or turned a second factor on. */
 export function operatorChanged({ email, what, by }: { email: string; what: StaffChange; by: string }): Letter {
+  if (typeof what === "object" && "factor" in what) {
+    return letter("operator-changed", "The sign-in of a member of staff was changed", [
+      `Two-factor authentication of ${email} was turned on by ${by}. From now on they can approve the work of others, if their role may.`,
+      "If you did not expect this, ask them in another way than by mail. If it was not them, someone knows their password: reset their password and second factor, and read the audit log.",
+    ]);
+  }
   if (typeof what === "object") {
     return letter("operator-changed", "The role of a member of staff was changed", [
       `${email} is ${what.role} now, and was ${what.before}. ${by} changed it.`,

@@ -510,6 +510,48 @@ describe("[V6] a second factor", () => {
     expect(await world.sql`select from auth.two_factors where user_id = ${id}`).toHaveLength(1);
   });
 
+  it("is mailed to its holder and every admin when it is on or off, and new backup codes to its holder", async () => {
+    const [email, admin] = ["mailed@example.com", "reader@example.com"];
+    const id = await world.makeOperator(email, "operator");
+    await world.makeOperator(admin, "admin");
+    const subjects = async (recipient: string) => {
+      const mails = await world.sql<{ subject: string; body: string }[]>`
+        select subject, body from mails
+        where recipient = ${recipient} and kind in ('second-factor-changed', 'operator-changed')
+        order by id`;
+      return mails.map(({ subject, body }) => `${subject}: ${body}`.replaceAll(/\s+/g, " "));
+    };
+    const { client } = await world.signIn(email);
+    const enroll = await (await client.post("/ops/me/two-factor/enable", { password: PASSWORD })).text();
+    const secret = /secret: <code>([A-Z2-7]+)<\/code>/.exec(enroll)![1]!;
+    const [one, two] = [...enroll.matchAll(/<li><code>(\w{5}-\w{5})<\/code>/g)].map(([, code]) => code!);
+    expect([await subjects(email), await subjects(admin)]).toEqual([[], []]); // it is not on yet
+    expect((await client.post("/ops/me/two-factor/verify", { code: totp(secret) })).status).toBe(303);
+    const on = expect.stringMatching(
+      /Your second factor is on: .*have an admin reset your password and second factor now/s,
+    );
+    const admins = expect.stringMatching(
+      /Two-factor authentication of mailed@example\.com was turned on by mailed@example\.com/,
+    );
+    expect([await subjects(email), await subjects(admin)]).toEqual([[on], [admins]]);
+    expect((await subjects(admin))[0]).not.toContain("24 hours");
+    // enrolling is the normal way to approve, so it adds no wait
+    expect(await world.sql`select from operator_changes where user_id = ${id}`).toHaveLength(0);
+
+    const proof = { password: PASSWORD, code: one! };
+    const codes = await client.post("/ops/me/two-factor/codes", proof);
+    expect(codes.status).toBe(200);
+    expect(await subjects(email)).toEqual([on, expect.stringMatching(/^You have new backup codes: .*have an admin/s)]);
+    expect(await subjects(admin)).toHaveLength(1);
+
+    const [fresh] = [...(await codes.text()).matchAll(/<li><code>(\w{5}-\w{5})<\/code>/g)].map(([, code]) => code!);
+    expect((await client.post("/ops/me/two-factor/disable", { password: PASSWORD, code: two! })).status).toBe(422);
+    expect((await client.post("/ops/me/two-factor/disable", { password: PASSWORD, code: fresh! })).status).toBe(303);
+    expect((await subjects(email)).at(-1)).toMatch(/^Your second factor was turned off: .*have an admin/s);
+    expect((await subjects(admin)).at(-1)).toMatch(/was turned off by mailed@example\.com\. For 24 hours/);
+    expect(await world.sql`select from operator_changes where user_id = ${id}`).toHaveLength(1);
+  });
+
   it("is turned on with a code, asked for at each sign-in, replaced by a backup code once, and turned off", async () => {
     await world.makeOperator("two@example.com", "admin");
     const { client: two } = await world.signIn("two@example.com");

@@ -30,12 +30,17 @@ export async function mailAdmins(
     join auth.users u on u.id = o.user_id
     where o.role = 'admin' and o.disabled_at is null and u.email not like '%.localhost'
     order by u.email`;
-  const change = typeof what === "string" ? what : `${what.before} to ${what.role}`;
+  const change = changeName(what);
   const window = Math.floor(Date.now() / WINDOW_MS);
   for (const admin of admins) {
     const dedupKey = `staff ${userId} ${change} by ${by} to ${admin.id} ${window}`;
     await queueMail(tx, { ...operatorChanged({ email, what, by }), recipient: admin.email, dedupKey });
   }
+}
+
+function changeName(what: StaffChange): string {
+  if (typeof what === "string") return what;
+  return "factor" in what ? "second-factor on" : `${what.before} to ${what.role}`;
 }
 
 /** The last three changes of an operator's sign-in, newest first; the audit log shows them with each approval. */

@@ -23,7 +23,8 @@ export function addSecondFactor(
     async note(reply, change) {
       const { holder } = requireSignedIn(reply);
       await sql.begin(async (tx) => {
-        await queueMail(tx, { ...factorChanged({ site: parts.site(), change }), recipient: holder.email });
+        const letter = factorChanged({ site: parts.site(), surface: "console", change });
+        await queueMail(tx, { ...letter, recipient: holder.email });
         await appendAudit(tx, holderEntry(holder, FACTOR_ENTRIES[change]));
       });
     },

@@ -1,12 +1,11 @@
 import type { Express } from "express";
 import { z } from "zod";
-import { noteOperatorChange } from "../../accounts/operators/operator-change-store.ts";
 import { findPasswordHash, replacePassword } from "../../accounts/operators/operator-store.ts";
 import { CHANGED_MEANWHILE, hashPassword, passwordProblem } from "../../accounts/identity/password.ts";
 import { endSessions, listSessions } from "../../accounts/identity/session-store.ts";
 import { passwordChanged } from "../../accounts/letters.ts";
 import { isLocalAddress } from "../../accounts/operators/local-operator.ts";
-import { appendAudit, audited } from "../../audit/store.ts";
+import { appendAudit } from "../../audit/store.ts";
 import { PageError } from "../../frame/errors.ts";
 import { isLooking } from "../../frame/pages.ts";
 import { accountForms, type AddAccountForm } from "../../frame/sign-in/account-forms.ts";
@@ -14,7 +13,6 @@ import type { SignInParts } from "../../frame/sign-in/guard.ts";
 import { queryOf, toQuery } from "../../frame/sign-in/public-forms.ts";
 import { addSessions } from "../../frame/sign-in/sessions.ts";
 import { ensureProven } from "../../frame/sign-in/step-up.ts";
-import { addTwoFactor, FACTOR_ENTRIES } from "../../frame/sign-in/two-factor.ts";
 import type { PageReply } from "../../frame/view.ts";
 import { queueMail } from "../../mail/outbox-store.ts";
 import { auditEntry } from "../audit-entry.ts";
@@ -22,6 +20,7 @@ import type { RouteParts } from "../routes.ts";
 import { accountOf, noteRefusal } from "../sign-in/guard.ts";
 import { IDLE_SECONDS } from "../sign-in/limits.ts";
 import { requireSignedIn } from "../signed-in.ts";
+import { addSecondFactor } from "./second-factor.ts";
 
 const ME = "/ops/me";
 const passwordForm = z.object({
@@ -67,21 +66,7 @@ export function addAccountRoutes(app: Express, made: RouteParts, parts: StaffAcc
       return auditEntry(visitor, { action: "own.end-session", target: `operator ${visitor.email}`, after });
     },
   });
-  addTwoFactor(addForm, {
-    responder,
-    ...parts,
-    page: { href: ME, label: "Your sign-in" },
-    mustHaveOne: mustHaveTwoFactor,
-    async note(reply, change) {
-      const { visitor } = requireSignedIn(reply);
-      const entry = auditEntry(visitor, { ...FACTOR_ENTRIES[change], target: `operator ${visitor.email}` });
-      await audited(sql, async (tx) => {
-        const { operatorId: userId, email } = visitor;
-        if (change === "off") await noteOperatorChange(tx, { userId, email, what: "second-factor", by: email });
-        return { result: null, entry };
-      });
-    },
-  });
+  addSecondFactor(addForm, made, parts, ME);
 
   app.use((request, response, next) => {
     if (!mustHaveTwoFactor || requireSignedIn(response).hasTwoFactor) return next();
