@@ -80,6 +80,8 @@ const CHANGES = {
  * Why an operator may not approve some work. Null if they may. Refused are
  * - who was created, or whose password or second factor was reset, within 24 hours, or ever by an author;
  * - who did this to an author within 24 hours before the work or since: the author could be them.
+ *
+ * Not refused: two operators whom the same admin made. See "Limits of four eyes" in SECURITY.md.
  */
 export async function whyNoApproval(
   sql: Queryable,
