@@ -26,7 +26,7 @@ export function endpointProblem(chain: string, endpoint: EndpointState, now: Dat
     return { subject, text };
   }
   if (failingSince !== null && age(failingSince) > AWAY_MS) {
-    const text = `${chain} cannot be read since ${time(failingSince)}: ${lastError ?? host}; wait, or set USDT_RPC_URLS to an endpoint that responds; ${until}`;
+    const text = `${chain} cannot be read completely since ${time(failingSince)}: ${lastError ?? host}; wait, or set USDT_RPC_URLS to an endpoint that responds; deposits can be credited late until then, and none is lost`;
     return { subject, text };
   }
   if (failingSince === null && headAt !== null && age(headAt) > STILL_MS) {
@@ -36,7 +36,7 @@ export function endpointProblem(chain: string, endpoint: EndpointState, now: Dat
   return null;
 }
 
-/** The problem of a deposit on which endpoints differ although it is deep. */
+/** The problem of a deep deposit on which endpoints differ, or whose receipt is missing. */
 export function disputeProblem(deposit: { txHash: string; position: number; since: Date; text: string }): Problem {
   const { txHash, position, since, text } = deposit;
   return {

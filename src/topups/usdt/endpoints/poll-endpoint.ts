@@ -6,7 +6,7 @@ import { amountOf } from "../amount.ts";
 import { type FoundDeposit, listUnknown, listWatched, saveDeposits } from "../deposit-store.ts";
 import { type Endpoint, EndpointError } from "./endpoint.ts";
 import { isVerified, saveHead, saveSettled, saveVerified } from "./endpoint-store.ts";
-import type { Head, TransferLog } from "./on-chain.ts";
+import type { Head, Receipt, TransferLog } from "./on-chain.ts";
 import { type BlockRange, batches, nextRange, settledTo } from "./ranges.ts";
 import type { Usdt } from "../../../config/usdt.ts";
 
@@ -28,15 +28,22 @@ export interface Watch {
   signal: AbortSignal;
 }
 
-/** The result of polling an endpoint, even if it ended with an error (then without the newest block). */
+/** The result of polling an endpoint, even if it ended with an error. */
 export interface EndpointPoll {
   endpoint: Endpoint;
+  /** Its newest block; null unless it was read up to it. */
   head: Head | null;
   error: string | null;
   /** Deposits that are new, or moved to another block. */
   found: number;
   /** The range size from now on, in blocks; null if the endpoint was not read. */
   rangeBlocks: number | null;
+}
+
+/** The lowest block with a transfer that could not be stored, since its receipt does not match it (yet). */
+interface Incomplete {
+  block: bigint;
+  text: string;
 }
 
 /**
@@ -57,8 +64,9 @@ export async function pollEndpoint(watch: Watch, endpoint: Endpoint): Promise<En
     }
     // listed after the newest block was read: every address that these blocks can pay is in this list
     const addresses = await listWatched(sql);
-    await readBlocks(watch, poll, { head, from: settled + 1n, addresses });
+    const incomplete = await readBlocks(watch, poll, { head, from: settled + 1n, addresses });
     poll.head = head;
+    poll.error = incomplete?.text ?? null;
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof EndpointError)) throw error;
@@ -75,22 +83,29 @@ async function verify({ sql, usdt }: Watch, endpoint: Endpoint): Promise<void> {
   await saveVerified(sql, usdt, endpoint);
 }
 
+/**
+ * Reads blocks in ranges, and settles them up to the first one with a transfer that could not be stored: it is read again
+ * at every poll, since a settled block never is.
+ */
 async function readBlocks(
   watch: Watch,
   poll: EndpointPoll,
   { head, from, addresses }: { head: Head; from: bigint; addresses: readonly Address[] },
-): Promise<void> {
+): Promise<Incomplete | null> {
   const { sql, usdt, signal } = watch;
   const begun = Math.min(MOST_BLOCKS, poll.rangeBlocks ?? MOST_BLOCKS);
   let size = BigInt(begun);
   let next = from;
   let isLimit = false;
+  let incomplete: Incomplete | null = null;
   for (let ranges = 0; ranges < MOST_RANGES; ranges += 1) {
     const range = nextRange(next, head.number, size);
     if (range === null) break;
     signal.throwIfAborted();
     try {
-      poll.found += await readRange(watch, poll.endpoint, range, addresses);
+      const read = await readRange(watch, poll.endpoint, range, addresses);
+      poll.found += read.found;
+      incomplete ??= read.incomplete;
     } catch (error) {
       // mostly too many blocks or too long a response: each node has its own limit and its own message
       if (!(error instanceof EndpointError)) throw error;
@@ -104,12 +119,14 @@ async function readBlocks(
       continue;
     }
     isLimit ||= range.to - range.from + 1n === size;
-    const settled = settledTo({ read: range.to, head: head.number, rescan: usdt.chain.rescan });
+    const read = incomplete === null ? range.to : incomplete.block - 1n;
+    const settled = settledTo({ read, head: head.number, rescan: usdt.chain.rescan });
     await saveSettled(sql, usdt, poll.endpoint.place, { from, to: settled });
     next = range.to + 1n;
   }
   // the range grows slowly, since every attempt costs a request
   if (isLimit) poll.rangeBlocks = Math.min(MOST_BLOCKS, Number(size + size / 8n + 1n));
+  return incomplete;
 }
 
 async function readRange(
@@ -117,48 +134,67 @@ async function readRange(
   endpoint: Endpoint,
   range: BlockRange,
   addresses: readonly Address[],
-): Promise<number> {
+): Promise<{ found: number; incomplete: Incomplete | null }> {
   const { sql, usdt } = watch;
   let found = 0;
+  const incomplete: Incomplete[] = [];
   for (const some of batches(addresses, ADDRESSES_AT_ONCE)) {
     const unknown = await listUnknown(sql, usdt, await endpoint.transfers(range, some));
     const byTransaction = [...Map.groupBy(unknown, ({ txHash }) => txHash)];
     for (const few of batches(byTransaction, RECEIPTS_AT_ONCE)) {
-      const deposits = await Promise.all(few.map(([txHash, logs]) => complete(watch, endpoint, txHash, logs)));
-      found += await saveDeposits(sql, usdt, deposits.flat());
+      const completed = await Promise.all(few.map(([txHash, logs]) => complete(watch, endpoint, txHash, logs)));
+      found += await saveDeposits(
+        sql,
+        usdt,
+        completed.flatMap(({ deposits }) => deposits),
+      );
+      incomplete.push(...completed.flatMap((one) => one.incomplete));
     }
   }
-  return found;
+  return { found, incomplete: incomplete.toSorted((a, b) => Number(a.block - b.block))[0] ?? null };
 }
 
 /**
- * Adds to the logs of a transaction their positions in it, which only the receipt contains. Leaves out logs that do not
- * match the receipt: after a reorganization they are read again soon.
+ * Adds to the logs of a transaction their positions in it, which only the receipt contains. Logs that do not match the
+ * receipt are incomplete: the node lags behind, or a reorganization is in progress.
  */
 async function complete(
   { usdt, log }: Watch,
   endpoint: Endpoint,
   txHash: TransferLog["txHash"],
   logs: readonly TransferLog[],
-): Promise<FoundDeposit[]> {
+): Promise<{ deposits: FoundDeposit[]; incomplete: Incomplete[] }> {
   const receipt = await endpoint.receipt(txHash).catch((error: unknown) => {
     // anyone can send such a transaction, which must not stop the deposits of others
     if (!(error instanceof EndpointError) || error.why !== "large") throw error;
     log.warn(`the deposits of ${txHash} are left out, check them manually: ${error.message}`);
-    return null;
+    return "large" as const;
   });
-  const transfers = new Map(receipt?.transfers.map((transfer) => [transfer.logIndex, transfer]));
-  return logs.flatMap((seen) => {
-    const transfer = transfers.get(seen.logIndex);
-    if (receipt?.blockHash !== seen.blockHash || transfer === undefined) return [];
+  if (receipt === "large") return { deposits: [], incomplete: [] };
+  const deposits: FoundDeposit[] = [];
+  const incomplete: Incomplete[] = [];
+  for (const seen of logs) {
+    const transfer = receipt?.transfers.find(({ logIndex }) => logIndex === seen.logIndex);
+    if (receipt?.blockHash !== seen.blockHash || transfer === undefined) {
+      incomplete.push({ block: seen.blockNumber, text: describeIncomplete(endpoint, seen, receipt) });
+      continue;
+    }
     const amount = amountOf(transfer.units, usdt.chain.decimals);
     if (amount === null) {
       log.warn(
         `${endpoint.host} reports ${transfer.units} units in ${txHash}, which is more than exists; it is left out`,
       );
-      return [];
+      continue;
     }
     const { position, to, sender, units } = transfer;
-    return [{ ...seen, position, to, sender, units, ...amount }];
-  });
+    deposits.push({ ...seen, position, to, sender, units, ...amount });
+  }
+  return { deposits, incomplete };
+}
+
+function describeIncomplete({ host }: Endpoint, log: TransferLog, receipt: Receipt | null): string {
+  const { txHash, blockNumber, blockHash } = log;
+  const otherBlock = receipt?.blockHash === blockHash ? "without this transfer" : "of another block";
+  const found = receipt === null ? "no receipt" : `a receipt ${otherBlock}`;
+  return `${host}: expected the receipt of ${txHash}, which has a transfer in block ${blockNumber}, got ${found}; blocks are read again from there until it matches`;
 }
