@@ -40,7 +40,7 @@ create table chain_endpoints (
 );
 comment on table chain_endpoints is 'the endpoints that a chain is read through, each independently, and how far';
 comment on column chain_endpoints.range_blocks is 'blocks per request: fewer if the endpoint refuses more';
-comment on column chain_endpoints.settled_to is 'every block up to it was read when it was too deep to be replaced; the blocks after it are read again';
+comment on column chain_endpoints.settled_to is 'every block up to it was read when it was too deep to be replaced, and each transfer in it was stored; the blocks after it are read again';
 comment on column chain_endpoints.head_at is 'timestamp of the newest block';
 comment on column chain_endpoints.verified_url is 'SHA-256 of the URL at which chain and token were verified; URLs contain keys';
 
@@ -70,10 +70,10 @@ create table chain_deposits (
   constraint credited_deposit_has_its_topup check ((state = 'credited') = (topup_id is not null)),
   constraint dispute_says_what check ((disputed_since is null) = (dispute is null))
 );
-comment on table chain_deposits is 'transfers of the token to our addresses: pending until deep enough, orphaned while on no chain, below_min until several reach the minimum';
+comment on table chain_deposits is 'transfers of the token to our addresses: pending until deep enough, orphaned once every endpoint shows that it is not on the chain, below_min until several reach the minimum';
 comment on column chain_deposits.position is 'its position among the logs of its transaction; log_index is its position in the block, which changes with the block';
 comment on column chain_deposits.rest_units is 'what is left of units below one micro-unit; not credited';
-comment on column chain_deposits.dispute is 'why it is not credited though it is deep enough';
+comment on column chain_deposits.dispute is 'why it is not credited though it is deep enough: endpoints differ, or return no receipt';
 create index deposits_to_check on chain_deposits (chain_id, token, checked_at nulls first) where state = 'pending';
 create index deposits_of_account on chain_deposits (account_id, id desc);
 create index deposits_of_topup on chain_deposits (topup_id) where topup_id is not null;

@@ -267,8 +267,8 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     edits: [
       {
         file: "src/topups/usdt/watch.ts",
-        from: "const views = receipts.map((receipt, at) => viewOf(deposit, receipt, heads[at]?.number ?? -1n));\n  const decision",
-        to: "const views = receipts.slice(0, 1).map((receipt, at) => viewOf(deposit, receipt, heads[at]?.number ?? -1n));\n  const decision",
+        from: "const views = evidence.map(({ view }) => view);\n  const decision",
+        to: "const views = evidence.slice(0, 1).map(({ view }) => view);\n  const decision",
       },
     ],
     control: [],

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { listEndpoints } from "../../src/topups/usdt/endpoints/endpoint-store.ts";
 import { findUsdtProblems } from "../../src/topups/usdt/problem-store.ts";
-import type { Proxy } from "../support/chain.ts";
-import { openUsdtWorld, type UsdtWorld } from "./usdt-world.ts";
+import { NodeRefusal, type Proxy } from "../support/chain.ts";
+import { CONFIRMATIONS, openUsdtWorld, type UsdtWorld } from "./usdt-world.ts";
 
 const NO_HASH = `0x${"ab".repeat(32)}`;
 
@@ -21,6 +21,8 @@ const poll = () => world.turn({ USDT_RPC_URLS: world.first.url });
 
 /** Makes blocks until the newest known ones are too deep to be read again. */
 const mineDeep = () => world.chain.mine(2 * world.usdt.chain.rescan);
+
+const stateOf = async (id: bigint) => (await world.deposits(id)).map(({ state, dispute }) => ({ state, dispute }));
 
 async function endpoint() {
   const [one] = await listEndpoints(world.sql, { ...world.usdt, rpcUrls: [world.first.url] });
@@ -44,6 +46,10 @@ function withReceipt(txHash: string, change: (receipt: object) => unknown): Prox
   return (method, result, params) =>
     method === "eth_getTransactionReceipt" && params[0] === txHash ? change(result as object) : result;
 }
+
+/** Whether a request is for the block of a number. */
+const isByNumber = (method: string, params: readonly unknown[]) =>
+  method === "eth_getBlockByNumber" && params[0] !== "latest" && params[0] !== "finalized";
 
 describe("a transfer whose receipt does not match it yet", () => {
   it.each<[string, (receipt: object) => unknown]>([
@@ -95,4 +101,117 @@ describe("a transfer whose receipt does not match it yet", () => {
     expect(await poll()).toMatchObject({ found: 1, credited: 1, unread: 0 });
     expect(await world.wallet(own.id)).toBe(7_000_000n);
   });
+});
+
+describe("a deposit whose receipt is missing at its decision", () => {
+  /** A stored deposit in a settled block, whose receipt the endpoint returned once. */
+  async function stored(units: bigint, during: (block: bigint) => Proxy["say"]) {
+    const { chain, first } = world;
+    const { id, address } = await world.account();
+    const txHash = await chain.transfer(address, units);
+    const block = await chain.head();
+    await mineDeep();
+    let receipts = 0;
+    const then = during(block);
+    first.say = (method, result, params) => {
+      if (method === "eth_getTransactionReceipt" && params[0] === txHash) {
+        receipts += 1;
+        return receipts === 1 ? result : null;
+      }
+      return then === null ? result : then(method, result, params);
+    };
+    expect(await poll()).toMatchObject({ found: 1, credited: 0 });
+    expect((await endpoint()).settledTo).toBeGreaterThan(block);
+    return { id, txHash };
+  }
+
+  it.each<[string, (block: bigint) => Proxy["say"]]>([
+    ["the endpoint has its block", () => null],
+    [
+      "the endpoint does not know its block",
+      () => (method, result, params) => (isByNumber(method, params) ? null : result),
+    ],
+  ])("stays pending while %s, with the reason, and is credited later", async (_, during) => {
+    const { first } = world;
+    const { id, txHash } = await stored(9_000_000n, during);
+    for (let polls = 0; polls < 2; polls += 1) {
+      expect(await poll()).toMatchObject({ credited: 0, orphaned: 0, disputed: 1, unread: 0 });
+      expect(await stateOf(id)).toEqual([
+        { state: "pending", dispute: expect.stringContaining("no receipt") as string },
+      ]);
+    }
+    expect(await problems()).toContain(txHash);
+    first.say = null;
+    expect(await poll()).toMatchObject({ credited: 1, disputed: 0 });
+    expect(await world.wallet(id)).toBe(9_000_000n);
+    expect(await problems()).toBe("");
+  });
+
+  it("stays pending while the question of its block fails, or names another block", async () => {
+    const { first } = world;
+    let isRefused = true;
+    const { id } = await stored(9_500_000n, () => (method, result, params) => {
+      if (!isByNumber(method, params)) return result;
+      if (isRefused) throw new NodeRefusal("no more requests");
+      return { ...(result as object), number: "0x1", hash: NO_HASH };
+    });
+    for (const refused of [true, false]) {
+      isRefused = refused;
+      expect(await poll()).toMatchObject({ orphaned: 0, credited: 0, unread: 1 });
+      expect(await stateOf(id)).toMatchObject([{ state: "pending" }]);
+    }
+    first.say = null;
+    expect(await poll()).toMatchObject({ credited: 1, unread: 0 });
+  });
+
+  it("is not orphaned while one endpoint has another block at its height, and another only lacks the receipt", async () => {
+    const { first, second } = world;
+    const { id } = await stored(
+      9_700_000n,
+      () => (method, result, params) =>
+        isByNumber(method, params) ? { ...(result as object), hash: NO_HASH } : result,
+    );
+    expect(await stateOf(id)).toMatchObject([{ state: "orphaned" }]);
+    await world.sql`update chain_deposits set state = 'pending' where account_id = ${id}`;
+    second.say = (method, result) => (method === "eth_getTransactionReceipt" ? null : result);
+    expect(await world.turn()).toMatchObject({ orphaned: 0, credited: 0, disputed: 1 });
+    expect(await stateOf(id)).toMatchObject([
+      { state: "pending", dispute: expect.stringMatching(/^the endpoints differ: .*no receipt/) as string },
+    ]);
+    Object.assign(first, { say: null });
+    second.say = null;
+    expect(await world.turn()).toMatchObject({ credited: 1 });
+  });
+
+  it("is orphaned once the endpoint has another block at its height, and is not credited", async () => {
+    const { id } = await stored(10_000_000n, (block) => (method, result, params) => {
+      const isIts = isByNumber(method, params) && params[0] === `0x${block.toString(16)}`;
+      return isIts ? { ...(result as object), hash: NO_HASH } : result;
+    });
+    await poll();
+    expect(await stateOf(id)).toEqual([{ state: "orphaned", dispute: null }]);
+    world.first.say = null;
+    await poll();
+    expect(await world.wallet(id)).toBe(0n);
+  });
+});
+
+it("a credited deposit is not reported as gone while only its receipt is missing", async () => {
+  const { chain, first, sql } = world;
+  const { id, address } = await world.account();
+  const txHash = await chain.transfer(address, 11_000_000n);
+  await chain.mine(CONFIRMATIONS);
+  expect(await poll()).toMatchObject({ credited: 1 });
+  const again = async () => {
+    await sql`update credited_deposits set checked_at = null`;
+    return poll();
+  };
+  first.say = withReceipt(txHash, () => null);
+  expect(await again()).toMatchObject({ gone: 0 });
+  first.say = (method, result, params) => {
+    if (isByNumber(method, params)) return { ...(result as object), hash: NO_HASH };
+    return method === "eth_getTransactionReceipt" ? null : result;
+  };
+  expect(await again()).toMatchObject({ gone: 1 });
+  expect(await world.wallet(id)).toBe(11_000_000n);
 });

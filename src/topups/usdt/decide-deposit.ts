@@ -10,10 +10,14 @@ export interface Waiting {
   blockNumber: bigint;
 }
 
-/** One endpoint's view of a deposit: `behind` if it has not reached the deposit's block. */
+/**
+ * One endpoint's view of a deposit: `behind` if it has not reached the deposit's block, `none` if it shows that the
+ * transfer is not on its chain, `unproven` if it returns no receipt and shows no other block at that height either.
+ */
 export type View =
   | { kind: "behind" }
   | { kind: "none" }
+  | { kind: "unproven" }
   | { kind: "there"; blockHash: `0x${string}`; blockNumber: bigint; transfer: Transfer };
 
 /** The decision on a deposit. */
@@ -24,21 +28,28 @@ export type DepositDecision =
   | { kind: "move"; blockHash: `0x${string}`; blockNumber: bigint; transfer: Transfer }
   | { kind: "dispute"; text: string };
 
-/** Returns an endpoint's view of a deposit, from the transaction's receipt and the endpoint's newest block. */
-export function viewOf(deposit: Waiting, receipt: Receipt | null, head: bigint): View {
+/**
+ * Returns an endpoint's view of a deposit, from the transaction's receipt, the hash of the endpoint's block at the
+ * deposit's height (null if unknown) and its newest block. A missing receipt alone proves nothing: a node can lag behind,
+ * and a deposit in a settled block would be lost.
+ */
+export function viewOf(deposit: Waiting, receipt: Receipt | null, blockHash: string | null, head: bigint): View {
   const transfer = receipt?.transfers.find(
     (one) => one.position === deposit.position && one.to === deposit.to && one.units > 0n,
   );
   if (receipt !== null && transfer !== undefined) {
     return { kind: "there", blockHash: receipt.blockHash, blockNumber: receipt.blockNumber, transfer };
   }
-  return receipt === null && head < deposit.blockNumber ? { kind: "behind" } : { kind: "none" };
+  if (receipt?.blockHash === deposit.blockHash) return { kind: "none" };
+  if (head < deposit.blockNumber) return { kind: "behind" };
+  return blockHash === null || blockHash === deposit.blockHash ? { kind: "unproven" } : { kind: "none" };
 }
 
 /**
  * Combines the views of all endpoints. A deposit is credited only if all of them see it in the same block, with the
- * same amount, deep enough. A difference may be a reorganization, so the deposit stays pending; once it is deep, the
- * difference is a dispute for people to resolve.
+ * same amount, deep enough, and orphaned only if all of them show that it is not on the chain. Anything else may be a
+ * reorganization or a node that lags behind, so the deposit stays pending; once it is deep, that is a dispute for people
+ * to resolve.
  */
 export function decideDeposit(deposit: Waiting, views: readonly View[], isDeep: boolean): DepositDecision {
   const [first, ...others] = views;
@@ -46,9 +57,10 @@ export function decideDeposit(deposit: Waiting, views: readonly View[], isDeep: 
   if (views.every(({ kind }) => kind === "none")) return { kind: "orphan" };
   const isSame = first.kind === "there" && others.every((other) => isSameView(first, other));
   if (!isSame) {
-    return isDeep
-      ? { kind: "dispute", text: `the endpoints differ: ${views.map(describeView).join("; ")}` }
-      : { kind: "wait" };
+    if (!isDeep) return { kind: "wait" };
+    const isUnproven = views.every(({ kind }) => kind === "unproven");
+    const text = `${isUnproven ? "" : "the endpoints differ: "}${views.map(describeView).join("; ")}`;
+    return { kind: "dispute", text };
   }
   const { blockHash, blockNumber, transfer } = first;
   const isAsStored = blockHash === deposit.blockHash && blockNumber === deposit.blockNumber;
@@ -84,6 +96,9 @@ function isSameView(one: Extract<View, { kind: "there" }>, other: View): boolean
 
 function describeView(view: View, at: number): string {
   const who = `endpoint ${at + 1}`;
+  if (view.kind === "unproven") {
+    return `${who} knows no such transfer yet: it has no receipt of it, and no other block at its height`;
+  }
   if (view.kind !== "there") return `${who} knows no such transfer`;
   return `${who} has ${view.transfer.units} units in block ${view.blockNumber} (${view.blockHash})`;
 }

@@ -74,8 +74,8 @@ export async function saveChecked(
 }
 
 /**
- * Marks a deposit as orphaned because it is no longer on the chain; it becomes pending again if it returns. Returns
- * false if it changed meanwhile.
+ * Marks a deposit as orphaned because every endpoint shows that it is not on the chain; it becomes pending again if its
+ * transfer is read again. Returns false if it changed meanwhile.
  */
 export async function saveOrphaned(sql: Queryable, { id, blockHash }: PendingDeposit): Promise<boolean> {
   const saved = await sql`

@@ -5,7 +5,7 @@ import { listReorganized } from "./credited-store.ts";
 import { endpointProblem, disputeProblem, reorganizedProblem, strandedProblem, type Problem } from "./problems.ts";
 import { type Usdt } from "../../config/usdt.ts";
 
-/** Reorganizations make endpoints differ for seconds; a longer difference needs a person. */
+/** Reorganizations and lagging nodes make endpoints differ for seconds; a longer difference needs a person. */
 const DISPUTED_SECONDS = 30;
 
 /**
@@ -29,7 +29,7 @@ export async function findUsdtProblems(sql: Queryable, usdt: Usdt | null): Promi
   ];
 }
 
-/** Returns deposits on which endpoints have differed for longer than a reorganization, oldest first. */
+/** Returns deposits that have been disputed for longer than a reorganization, oldest first. */
 function listDisputed(sql: Queryable, { chain }: Usdt) {
   return sql<{ txHash: string; position: number; since: Date; text: string }[]>`
     select

@@ -2,11 +2,11 @@ import { takeDeposit, takeSmallDeposits } from "./credit.ts";
 import { amountOf } from "./amount.ts";
 import { type FoundDeposit, saveDeposits } from "./deposit-store.ts";
 import { addressAt } from "./derive.ts";
-import { EndpointError } from "./endpoints/endpoint.ts";
 import { saveEndpoints, savePoll } from "./endpoints/endpoint-store.ts";
 import { type CreditedState, listCredited, saveCreditedStates } from "./credited-store.ts";
-import { creditedState, decideDeposit, viewOf } from "./decide-deposit.ts";
-import { type EndpointPoll, pollEndpoint, RECEIPTS_AT_ONCE, type Watch } from "./endpoints/poll-endpoint.ts";
+import { creditedState, decideDeposit } from "./decide-deposit.ts";
+import { createEvidenceReader, type Evidence, type ReadEvidence } from "./read-evidence.ts";
+import { pollEndpoint, RECEIPTS_AT_ONCE, type Watch } from "./endpoints/poll-endpoint.ts";
 import type { Head } from "./endpoints/on-chain.ts";
 import { listPending, type PendingDeposit, saveChecked, saveOrphaned } from "./pending-store.ts";
 import { batches, confirmationsOf } from "./endpoints/ranges.ts";
@@ -36,7 +36,8 @@ export async function watchDeposits(watch: Watch): Promise<Seen> {
   for (const { found } of polls) seen.found += found;
   const heads = polls.flatMap(({ head }) => head ?? []);
   if (heads.length === polls.length) {
-    const deciding: Deciding = { watch, polls, heads, seen, disputes: new Map(), receipts: new Map() };
+    const readEvidence = createEvidenceReader(polls, heads, watch.signal);
+    const deciding: Deciding = { watch, heads, seen, disputes: new Map(), readEvidence };
     await decide(deciding);
     await checkCredited(deciding);
   }
@@ -50,24 +51,22 @@ export async function watchDeposits(watch: Watch): Promise<Seen> {
 /** The inputs and results of deciding. */
 interface Deciding {
   watch: Watch;
-  polls: readonly EndpointPoll[];
   heads: readonly Head[];
   seen: Seen;
   disputes: Map<bigint, string>;
-  /** By transaction: many deposits can be of the same one. */
-  receipts: Map<string, Promise<Receipts | null>>;
+  readEvidence: ReadEvidence;
 }
 
 async function decide(deciding: Deciding): Promise<void> {
-  const { watch, seen } = deciding;
+  const { watch, seen, readEvidence } = deciding;
   const { sql, usdt, signal } = watch;
   const pending = await listPending(sql, usdt, MOST_PENDING);
   const checked: bigint[] = [];
   for (const few of batches(pending, RECEIPTS_AT_ONCE)) {
     signal.throwIfAborted();
-    const receipts = await Promise.all(few.map((deposit) => askAll(deciding, deposit)));
+    const evidence = await Promise.all(few.map((deposit) => readEvidence(deposit)));
     for (const [at, deposit] of few.entries()) {
-      const given = receipts[at];
+      const given = evidence[at];
       if (given === undefined || given === null) continue;
       checked.push(deposit.id);
       await decideOn(deciding, deposit, given);
@@ -80,52 +79,25 @@ async function decide(deciding: Deciding): Promise<void> {
 
 /** Checks recently credited deposits again, since a reorganization deeper than the confirmations removes them. */
 async function checkCredited(deciding: Deciding): Promise<void> {
-  const { watch, heads, seen } = deciding;
+  const { watch, heads, seen, readEvidence } = deciding;
   const { sql, usdt, signal } = watch;
   const states = new Map<bigint, CreditedState>();
   for (const few of batches(await listCredited(sql, usdt, MOST_CREDITED), RECEIPTS_AT_ONCE)) {
     signal.throwIfAborted();
-    const receipts = await Promise.all(few.map((deposit) => askAll(deciding, deposit)));
+    const evidence = await Promise.all(few.map((deposit) => readEvidence(deposit)));
     for (const [at, deposit] of few.entries()) {
-      const given = receipts[at];
-      if (given === undefined || given === null) continue;
-      const views = given.map((receipt, place) => viewOf(deposit, receipt, heads[place]?.number ?? -1n));
-      states.set(deposit.id, creditedState(deposit, views, heads));
+      const views = evidence[at]?.map(({ view }) => view);
+      if (views !== undefined) states.set(deposit.id, creditedState(deposit, views, heads));
     }
   }
   seen.gone = [...states.values()].filter((state) => state === "gone").length;
   await saveCreditedStates(sql, states);
 }
 
-type Receipts = Awaited<ReturnType<EndpointPoll["endpoint"]["receipt"]>>[];
-
-/** Returns every endpoint's receipt of a deposit's transaction; null if one of them does not respond. */
-function askAll(deciding: Deciding, { txHash }: PendingDeposit): Promise<Receipts | null> {
-  const known = deciding.receipts.get(txHash) ?? requestReceipts(deciding, txHash);
-  deciding.receipts.set(txHash, known);
-  return known;
-}
-
-async function requestReceipts({ polls, watch }: Deciding, txHash: PendingDeposit["txHash"]): Promise<Receipts | null> {
-  const responses = await Promise.allSettled(polls.map(({ endpoint }) => endpoint.receipt(txHash)));
-  watch.signal.throwIfAborted();
-  let isWhole = true;
-  const receipts = responses.map((response, at) => {
-    if (response.status === "fulfilled") return response.value;
-    if (!(response.reason instanceof EndpointError)) throw response.reason;
-    if (response.reason.why === "large") return null; // a dispute, if another endpoint has the deposit
-    const poll = polls[at];
-    if (poll !== undefined) poll.error ??= response.reason.message;
-    isWhole = false;
-    return null;
-  });
-  return isWhole ? receipts : null;
-}
-
-async function decideOn(deciding: Deciding, deposit: PendingDeposit, receipts: Receipts): Promise<void> {
+async function decideOn(deciding: Deciding, deposit: PendingDeposit, evidence: readonly Evidence[]): Promise<void> {
   const { watch, heads, seen, disputes } = deciding;
   const { sql, usdt } = watch;
-  const views = receipts.map((receipt, at) => viewOf(deposit, receipt, heads[at]?.number ?? -1n));
+  const views = evidence.map(({ view }) => view);
   const decision = decideDeposit(deposit, views, isDeep(usdt, heads, deposit.blockNumber));
   switch (decision.kind) {
     case "wait":
@@ -136,7 +108,7 @@ async function decideOn(deciding: Deciding, deposit: PendingDeposit, receipts: R
     case "orphan":
       if (await saveOrphaned(sql, deposit)) seen.orphaned += 1;
       // store what the transaction did instead: settled blocks are not read again for it
-      seen.found += await saveDeposits(sql, usdt, transfersOf(usdt, deposit, receipts));
+      seen.found += await saveDeposits(sql, usdt, transfersOf(usdt, deposit, evidence));
       break;
     case "move": {
       const { blockHash, blockNumber, transfer } = decision;
@@ -159,9 +131,10 @@ async function decideOn(deciding: Deciding, deposit: PendingDeposit, receipts: R
 }
 
 /** Returns every transfer of the token that the endpoints have in a deposit's transaction. */
-function transfersOf({ chain }: Usdt, { txHash }: PendingDeposit, receipts: Receipts): FoundDeposit[] {
+function transfersOf({ chain }: Usdt, { txHash }: PendingDeposit, evidence: readonly Evidence[]): FoundDeposit[] {
   const found = new Map<number, FoundDeposit>(); // a statement cannot change a row twice
-  for (const { blockHash, blockNumber, transfers } of receipts.filter((receipt) => receipt !== null)) {
+  const receipts = evidence.flatMap(({ receipt }) => receipt ?? []);
+  for (const { blockHash, blockNumber, transfers } of receipts) {
     for (const transfer of transfers) {
       const amount = amountOf(transfer.units, chain.decimals);
       if (amount !== null) found.set(transfer.position, { ...transfer, ...amount, txHash, blockHash, blockNumber });

@@ -18,7 +18,7 @@ import { checkedHead } from "./validate.ts";
 import type { Head, Receipt, TransferLog } from "./on-chain.ts";
 import type { BlockRange } from "./ranges.ts";
 import { readBody, readResponse, ResponseSizeError } from "./read-response.ts";
-import { type ReducedLog, type ReducedReceipt, topicOf, TRANSFER_TOPIC } from "./reduce-response.ts";
+import { type ReducedBlock, type ReducedLog, type ReducedReceipt, topicOf, TRANSFER_TOPIC } from "./reduce-response.ts";
 
 const DECIMALS = parseAbiItem("function decimals() view returns (uint8)");
 const TIMEOUT_MS = 10_000;
@@ -45,8 +45,10 @@ export interface Endpoint {
   head(): Promise<Head>;
   /** Returns transfers of the token to any of the addresses, in a range of blocks. */
   transfers(range: BlockRange, addresses: readonly Address[]): Promise<TransferLog[]>;
-  /** Returns the receipt of a transaction; null if it is in no block. */
+  /** Returns the receipt of a transaction; null if it is in no block, or the node lags behind. */
   receipt(txHash: Hex): Promise<Receipt | null>;
+  /** Returns the hash of the block of a number; null if the endpoint has none. */
+  blockHash(number: bigint): Promise<Hex | null>;
 }
 
 /** A request whose response {@link readResponse} reduced to this. */
@@ -139,13 +141,8 @@ function openEndpoint(
         return logs.map((log) => ({ ...log, blockNumber: BigInt(log.blockNumber) }));
       });
     },
-    async receipt(txHash) {
-      return ask(async (of) => {
-        const question = { method: "eth_getTransactionReceipt", params: [txHash] };
-        const found = await of.request<Question<ReducedReceipt | null>>(question);
-        return found?.transactionHash === txHash ? receiptOf(found) : null;
-      });
-    },
+    receipt: (txHash) => ask((of) => requestReceipt(of, txHash)),
+    blockHash: (number) => ask((of) => requestBlockHash(of, number)),
   };
 }
 
@@ -176,6 +173,18 @@ function clientOf(
 function nullForUnknownTag(error: unknown): null {
   if (error instanceof EndpointError && error.why === "other") return null;
   throw error;
+}
+
+async function requestReceipt(of: PublicClient, txHash: Hex): Promise<Receipt | null> {
+  const question = { method: "eth_getTransactionReceipt", params: [txHash] };
+  const found = await of.request<Question<ReducedReceipt | null>>(question);
+  return found?.transactionHash === txHash ? receiptOf(found) : null;
+}
+
+async function requestBlockHash(of: PublicClient, number: bigint): Promise<Hex | null> {
+  const question = { method: "eth_getBlockByNumber", params: [numberToHex(number), false] };
+  const found = await of.request<Question<ReducedBlock | null>>(question);
+  return found?.hash ?? null;
 }
 
 function receiptOf({ blockHash, blockNumber, transfers }: ReducedReceipt): Receipt {

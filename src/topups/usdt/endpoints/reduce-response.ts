@@ -1,6 +1,6 @@
 import { cut } from "../../../text.ts";
 import { placeOf, type Receipt, type Transfer, type TransferLog } from "./on-chain.ts";
-import { checkedHead, checkedLog, checkedReceipt } from "./validate.ts";
+import { checkedHash, checkedHead, checkedLog, checkedReceipt } from "./validate.ts";
 
 /** Of `Transfer(address,address,uint256)`. */
 export const TRANSFER_TOPIC = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
@@ -28,11 +28,19 @@ export interface ReducedReceipt {
   transfers: (Omit<Transfer, "units"> & { units: string })[];
 }
 
+/** A block as it is left over; its hash only if it was requested by its number. */
+export interface ReducedBlock {
+  number: string;
+  timestamp: string;
+  hash?: `0x${string}`;
+}
+
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * Parses the body of a JSON-RPC response and leaves of it what is used: of logs the transfers that were requested, of a
- * receipt the transfers of the token, of a block its number and time. Returns JSON-RPC again, a few percent of the size.
+ * receipt the transfers of the token, of a block its number, time and hash. Returns JSON-RPC again, a few percent of the
+ * size.
  * @throws Error with what was expected and found: the fault of the endpoint alone
  */
 export function reduceResponse(request: RpcRequest, body: Uint8Array): string {
@@ -54,7 +62,7 @@ function reduceResult(request: RpcRequest, result: unknown): unknown {
     case "eth_getTransactionReceipt":
       return result === null ? null : reduceReceipt(request, result);
     case "eth_getBlockByNumber":
-      return result === null ? null : reduceBlock(result);
+      return result === null ? null : reduceBlock(request, result);
     default:
       if (typeof result === "string" && result.length <= LONGEST_TEXT) return result;
       throw new Error(`expected ${request.method} to return a text of at most ${LONGEST_TEXT} characters`);
@@ -101,11 +109,14 @@ function reduceReceipt({ token }: RpcRequest, result: unknown): ReducedReceipt {
   };
 }
 
-function reduceBlock(result: unknown): { number: string; timestamp: string } {
-  const { number, timestamp } = fieldsOf(result) ?? {};
+function reduceBlock({ params: [requested] }: RpcRequest, result: unknown): ReducedBlock {
+  const { number, timestamp, hash } = fieldsOf(result) ?? {};
   const block = { number: quantityOf(number, "a block number"), timestamp: quantityOf(timestamp, "a time in seconds") };
   checkedHead(block);
-  return { number: hex(block.number), timestamp: hex(block.timestamp) };
+  const reduced = { number: hex(block.number), timestamp: hex(block.timestamp) };
+  if (typeof requested !== "string" || !QUANTITY.test(requested)) return reduced;
+  if (BigInt(requested) !== block.number) throw new Error(`expected block ${BigInt(requested)}, got ${block.number}`);
+  return { ...reduced, hash: checkedHash(small(hash)) };
 }
 
 /** The transfer of the token that a log is; null for any other log. */

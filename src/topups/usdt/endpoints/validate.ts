@@ -24,8 +24,8 @@ export function checkedHead(block: { number: bigint | null; timestamp: bigint })
 
 /** Checks a log of a transfer. @throws Error like {@link checkedHead} */
 export function checkedLog(log: TransferLog): TransferLog {
-  hashOf(log.txHash);
-  hashOf(log.blockHash);
+  checkedHash(log.txHash);
+  checkedHash(log.blockHash);
   blockNumberOf(log.blockNumber);
   indexOf(log.logIndex);
   return log;
@@ -33,7 +33,7 @@ export function checkedLog(log: TransferLog): TransferLog {
 
 /** Checks the receipt of a transaction. @throws Error like {@link checkedHead} */
 export function checkedReceipt(receipt: Receipt): Receipt {
-  hashOf(receipt.blockHash);
+  checkedHash(receipt.blockHash);
   blockNumberOf(receipt.blockNumber);
   for (const { logIndex, sender, to } of receipt.transfers) {
     indexOf(logIndex);
@@ -54,8 +54,10 @@ function indexOf(index: number): void {
   throw new Error(`expected a log index of at most ${HIGHEST_INDEX}, got ${short(index)}`);
 }
 
-function hashOf(hash: string): void {
-  if (!HASH.test(hash)) throw new Error(`expected a hash of 32 bytes, got ${short(hash)}`);
+/** Checks a hash in lower case. @throws Error like {@link checkedHead} */
+export function checkedHash<Hash extends string>(hash: Hash): Hash {
+  if (HASH.test(hash)) return hash;
+  throw new Error(`expected a hash of 32 bytes, got ${short(hash)}`);
 }
 
 function short(value: unknown): string {
