@@ -12,6 +12,8 @@ export interface Chain {
   confirmations: number;
   /** The newest blocks that every poll reads again, since they may still be replaced. */
   rescan: number;
+  /** The time between blocks. */
+  blockMs: number;
   /** The transaction URL of a block explorer, without the hash; null if there is none. */
   explorer: string | null;
 }
@@ -28,6 +30,7 @@ export const CHAINS = {
     decimals: 6,
     confirmations: 12,
     rescan: 128,
+    blockMs: 12_000,
     explorer: "https://etherscan.io/tx/",
   },
   polygon: {
@@ -37,6 +40,7 @@ export const CHAINS = {
     decimals: 6,
     confirmations: 128,
     rescan: 512,
+    blockMs: 2_000,
     explorer: "https://polygonscan.com/tx/",
   },
   arbitrum: {
@@ -46,6 +50,7 @@ export const CHAINS = {
     decimals: 6,
     confirmations: 240, // a minute: its blocks come four times a second
     rescan: 960,
+    blockMs: 250,
     explorer: "https://arbiscan.io/tx/",
   },
   bsc: {
@@ -55,6 +60,7 @@ export const CHAINS = {
     decimals: 18,
     confirmations: 30,
     rescan: 256,
+    blockMs: 450, // BEP-619
     explorer: "https://bscscan.com/tx/",
   },
 } as const satisfies Record<string, Chain>;
@@ -63,7 +69,7 @@ export const CHAINS = {
 export type ChainName = keyof typeof CHAINS;
 
 /** The defaults of a custom chain, usually a test chain. */
-export const CUSTOM = { confirmations: 12, rescan: 128, explorer: null } as const;
+export const CUSTOM = { confirmations: 12, rescan: 128, blockMs: 1_000, explorer: null } as const;
 
 /** Returns a chain's name and explorer by its id, even if it is not configured any more. */
 export function chainOfId(id: bigint): Pick<Chain, "name" | "explorer"> {

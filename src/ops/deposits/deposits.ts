@@ -3,7 +3,9 @@ import { usd } from "../../money.ts";
 import { keyProblem } from "../../topups/usdt/ready.ts";
 import { chainOfId } from "../../config/usdt-chains.ts";
 import { type Deposit, listAddressRows, listDeposits, sumDeposits } from "../../topups/usdt/deposit-list-store.ts";
-import { type EndpointState, listEndpoints, readAgainFrom } from "../../topups/usdt/endpoints/endpoint-store.ts";
+import { type EndpointState, listEndpoints } from "../../topups/usdt/endpoints/endpoint-store.ts";
+import { REREAD_DAYS } from "../../topups/usdt/endpoints/ranges.ts";
+import { requestReread } from "../../topups/usdt/endpoints/request-reread.ts";
 import { findUsdtProblems } from "../../topups/usdt/problem-store.ts";
 import { type Usdt, usdtOf } from "../../config/usdt.ts";
 import { xpubFingerprint } from "../../config/xpub.ts";
@@ -89,20 +91,26 @@ export const readDepositsAgainAction = auditedAction({
   async change(tx, { form: { block } }, { settings }) {
     const usdt = usdtOf(settings);
     if (usdt === null) return { ok: false, problem: "USDT is not offered, so no chain is read" };
-    const endpoints = await readAgainFrom(tx, usdt, block);
-    if (endpoints === 0) return { ok: false, problem: `block ${block} has not been read yet; it is read next` };
+    const requested = await requestReread(tx, usdt, block);
+    if (!requested.ok) return requested;
     return {
       ok: true,
       target: `chain ${usdt.chain.id}`,
-      after: { block: String(block), endpoints },
-      message: `The blocks from ${block} on are read again.`,
+      after: { block: String(block), endpoints: requested.endpoints },
+      message: `The blocks from ${block} on are read again; new deposits are found after them.`,
       location: "/ops/deposits",
     };
   },
 });
 
 function setupOf({ chain, xpub, minMicros, rpcUrls }: Usdt) {
-  return { chain, fingerprint: xpubFingerprint(xpub), least: usd(minMicros), isCompared: rpcUrls.length > 1 };
+  return {
+    chain,
+    fingerprint: xpubFingerprint(xpub),
+    least: usd(minMicros),
+    isCompared: rpcUrls.length > 1,
+    rereadDays: REREAD_DAYS,
+  };
 }
 
 function shownEndpoint(endpoint: EndpointState) {

@@ -1,4 +1,4 @@
-import type { Queryable } from "../../../db/client.ts";
+import type { Queryable, Transaction } from "../../../db/client.ts";
 import type { Head } from "./on-chain.ts";
 import type { Usdt } from "../../../config/usdt.ts";
 import { cut } from "../../../text.ts";
@@ -122,14 +122,49 @@ export async function saveSettled(
       and settled_to < ${read.to}`;
 }
 
-/** Makes every endpoint resume from a block. Returns how many were past it. Credits are not changed. */
-export async function readAgainFrom(sql: Queryable, { chain }: Usdt, block: bigint): Promise<number> {
-  const moved = await sql`
+/** The blocks that can be requested again: how far the endpoints were read, and how far of that exists on the chain. */
+interface Reread {
+  read: bigint;
+  existing: bigint;
+}
+
+/**
+ * Returns how far the configured endpoints were read before any request to read blocks again; null if none was read yet.
+ * Locks them until the transaction ends.
+ */
+export async function lockReread(tx: Transaction, { chain, rpcUrls }: Usdt): Promise<Reread | null> {
+  const [found] = await tx<{ read: bigint | null; existing: bigint | null }[]>`
+    with held as (
+      select head, greatest(settled_to, settled_before) as read
+      from chain_endpoints
+      where chain_id = ${chain.id}
+        and token = ${chain.token.toLowerCase()}
+        and place <= ${rpcUrls.length}
+        and settled_to is not null
+      order by place
+      for no key update
+    )
+    select max(read) as read, max(least(read, head)) as existing
+    from held`;
+  if (found === undefined || found.read === null || found.existing === null) return null;
+  return { read: found.read, existing: found.existing };
+}
+
+/**
+ * Makes the configured endpoints resume from a block, each at most from where it was before the first such request:
+ * blocks up to there were read once. If an endpoint was read beyond its newest block, its responses were wrong, and a
+ * later request does not skip what it read then. Returns the number of endpoints. Credits are not changed.
+ */
+export async function saveReread(tx: Transaction, { chain, rpcUrls }: Usdt, block: bigint): Promise<number> {
+  const moved = await tx`
     update chain_endpoints
-    set settled_to = ${block - 1n}
+    set
+      settled_to = least(${block - 1n}::bigint, greatest(settled_to, settled_before)),
+      settled_before = case when settled_to <= head then greatest(settled_to, settled_before) end
     where chain_id = ${chain.id}
       and token = ${chain.token.toLowerCase()}
-      and settled_to >= ${block}`;
+      and place <= ${rpcUrls.length}
+      and settled_to is not null`;
   return moved.count;
 }
 

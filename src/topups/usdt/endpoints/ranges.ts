@@ -33,6 +33,22 @@ export function settledTo({ read, head, rescan }: { read: bigint; head: bigint; 
   return settled < 0n ? -1n : settled;
 }
 
+/** How far back blocks can be requested again: more would delay new deposits for hours. */
+export const REREAD_DAYS = 30;
+const DAY_MS = 86_400_000;
+
+/**
+ * Returns the lowest block that can be requested again, {@link REREAD_DAYS} before the newest that was read.
+ *
+ * @example
+ * lowestReread(20_000_000n, 12_000); // => 19_784_000n
+ * lowestReread(1_000n, 12_000); // => 0n
+ */
+export function lowestReread(read: bigint, blockMs: number): bigint {
+  const lowest = read - BigInt(Math.floor((REREAD_DAYS * DAY_MS) / blockMs));
+  return lowest < 0n ? 0n : lowest;
+}
+
 /**
  * Returns how many blocks confirm a deposit, including its own, seen from the newest block; 0 if that is below it.
  *
