@@ -147,6 +147,16 @@ describe("a deposit whose receipt is missing at its decision", () => {
     expect(await problems()).toBe("");
   });
 
+  it("stays pending while its receipt is of a successful transaction without any transfer", async () => {
+    const { first } = world;
+    const { id, txHash } = await stored(9_200_000n, () => null);
+    first.say = withReceipt(txHash, (receipt) => ({ ...receipt, logs: [] }));
+    expect(await poll()).toMatchObject({ credited: 0, orphaned: 0, disputed: 1 });
+    expect(await stateOf(id)).toMatchObject([{ state: "pending" }]);
+    first.say = null;
+    expect(await poll()).toMatchObject({ credited: 1 });
+  });
+
   it("stays pending while the question of its block fails, or names another block", async () => {
     const { first } = world;
     let isRefused = true;

@@ -12,7 +12,7 @@ export interface Waiting {
 
 /**
  * One endpoint's view of a deposit: `behind` if it has not reached the deposit's block, `none` if it shows that the
- * transfer is not on its chain, `unproven` if it returns no receipt and shows no other block at that height either.
+ * transfer is not on its chain, `unproven` if it neither returns a receipt of use nor shows another block at that height.
  */
 export type View =
   | { kind: "behind" }
@@ -40,9 +40,14 @@ export function viewOf(deposit: Waiting, receipt: Receipt | null, blockHash: str
   if (receipt !== null && transfer !== undefined) {
     return { kind: "there", blockHash: receipt.blockHash, blockNumber: receipt.blockNumber, transfer };
   }
-  if (receipt?.blockHash === deposit.blockHash) return { kind: "none" };
+  if (receipt?.blockHash === deposit.blockHash && contradicts(receipt)) return { kind: "none" };
   if (head < deposit.blockNumber) return { kind: "behind" };
   return blockHash === null || blockHash === deposit.blockHash ? { kind: "unproven" } : { kind: "none" };
+}
+
+/** Whether a receipt without the transfer shows what happened instead. Some nodes return receipts without their logs. */
+function contradicts({ isSuccessful, transfers }: Receipt): boolean {
+  return !isSuccessful || transfers.length > 0;
 }
 
 /**
@@ -97,7 +102,7 @@ function isSameView(one: Extract<View, { kind: "there" }>, other: View): boolean
 function describeView(view: View, at: number): string {
   const who = `endpoint ${at + 1}`;
   if (view.kind === "unproven") {
-    return `${who} knows no such transfer yet: it has no receipt of it, and no other block at its height`;
+    return `${who} knows no such transfer yet: it has no receipt with it, and no other block at its height`;
   }
   if (view.kind !== "there") return `${who} knows no such transfer`;
   return `${who} has ${view.transfer.units} units in block ${view.blockNumber} (${view.blockHash})`;

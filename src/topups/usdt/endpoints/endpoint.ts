@@ -187,10 +187,11 @@ async function requestBlockHash(of: PublicClient, number: bigint): Promise<Hex |
   return found?.hash ?? null;
 }
 
-function receiptOf({ blockHash, blockNumber, transfers }: ReducedReceipt): Receipt {
+function receiptOf({ blockHash, blockNumber, isSuccessful, transfers }: ReducedReceipt): Receipt {
   return {
     blockHash,
     blockNumber: BigInt(blockNumber),
+    isSuccessful,
     transfers: transfers.map((transfer) => ({ ...transfer, units: BigInt(transfer.units) })),
   };
 }

@@ -30,6 +30,7 @@ export interface Transfer {
 export interface Receipt {
   blockHash: `0x${string}`;
   blockNumber: bigint;
+  isSuccessful: boolean;
   transfers: readonly Transfer[];
 }
 

@@ -25,6 +25,7 @@ export interface ReducedReceipt {
   transactionHash: string;
   blockHash: Receipt["blockHash"];
   blockNumber: string;
+  isSuccessful: boolean;
   transfers: (Omit<Transfer, "units"> & { units: string })[];
 }
 
@@ -96,15 +97,16 @@ function reduceReceipt({ token }: RpcRequest, result: unknown): ReducedReceipt {
   const receipt = fieldsOf(result);
   const { logs } = receipt ?? {};
   if (receipt === null || !Array.isArray(logs)) throw new Error("expected a receipt to have logs");
-  const isDone = receipt["status"] === "0x1";
-  const transfers = isDone ? logs.flatMap((log, at) => transferOf(fieldsOf(log), at, token) ?? []) : [];
+  const isSuccessful = receipt["status"] === "0x1";
+  const transfers = isSuccessful ? logs.flatMap((log, at) => transferOf(fieldsOf(log), at, token) ?? []) : [];
   const blockHash = small(receipt["blockHash"]);
   const blockNumber = quantityOf(receipt["blockNumber"], "a block number");
-  checkedReceipt({ blockHash, blockNumber, transfers });
+  checkedReceipt({ blockHash, blockNumber, isSuccessful, transfers });
   return {
     transactionHash: small(receipt["transactionHash"]),
     blockHash,
     blockNumber: hex(blockNumber),
+    isSuccessful,
     transfers: transfers.map((transfer) => ({ ...transfer, units: hex(transfer.units) })),
   };
 }
