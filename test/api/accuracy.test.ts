@@ -104,6 +104,7 @@ interface Given {
   voids?: number[];
   pending?: number;
   rounds?: number;
+  lateRounds?: number;
   notIssued?: number;
   /** A feature code; default next_color. */
   feature?: number;
@@ -111,7 +112,7 @@ interface Given {
 
 /** Writes the sums of a feature over a period as if they were of 21 November 2026. */
 async function publish(table: string, given: Given, period = "30d"): Promise<void> {
-  const { outcomes = [], voids = [], pending = 0, feature = 0, rounds = 0, notIssued = 0 } = given;
+  const { outcomes = [], voids = [], pending = 0, feature = 0, rounds = 0, lateRounds = 0, notIssued = 0 } = given;
   const ended = [
     ...outcomes.map((outcome) => ({ reason: 0, outcome })),
     ...voids.map((reason) => ({ reason, outcome: null })),
@@ -137,6 +138,7 @@ async function publish(table: string, given: Given, period = "30d"): Promise<voi
   addFacts(deltas, { sets, scores, revisions: [], rounds: [], earlierSets: [] });
   const sums = [...deltas.values()].find((one) => one.feature === feature)?.sums ?? new Map<number, bigint>();
   sums.set(KEY.rounds, BigInt(rounds));
+  sums.set(KEY.lateRounds, BigInt(lateRounds));
   sums.set(KEY.notIssued, BigInt(notIssued));
   const id = await tableIdOf(world, table);
   await writeSums(world.sql, id, "2026-11-21T12:00:00Z", { feature, period, sums });
@@ -486,5 +488,30 @@ describe("what is asked for", () => {
     const refusal = await world.refused("/api/v1/accuracy?house=gamma", { headers: { "X-Api-Key": key } });
     expect(refusal).toMatchObject({ status: 403, code: "table_not_in_plan" });
     expect((await accuracy("?period=7d&scope=house", { key })).map(({ house }) => house)).toEqual(["beta"]);
+  });
+});
+
+describe("what is withheld", () => {
+  it("is also the skill of the windows of a table with more than 5 % late rounds, by table and by house", async () => {
+    await publish(CRASH, { outcomes: Array.from({ length: 30 }, () => 1), feature: 8 }, "90d");
+    const colors = Array.from({ length: 300 }, (_, place) => place % 3);
+    await publish(CRASH, { outcomes: colors, rounds: 400, lateRounds: 100, notIssued: 100 }, "90d");
+    const query = "?period=90d&house=alpha&game=crash&feature=window:pink:80";
+    const reason = "more than 5 % of the rounds are void or late";
+    const nothing = {
+      withheld: reason,
+      interval_95: null,
+      skill: null,
+      skill_interval_95: null,
+      z: null,
+      e_value: null,
+    };
+    await eventually(async () =>
+      expect(await accuracy(query)).toMatchObject([{ sample_size: 30, coverage: 1, late_rounds: null, ...nothing }]),
+    );
+    expect(await accuracy(`${query}&scope=house`)).toMatchObject([{ sample_size: 30, ...nothing }]);
+    await publish(CRASH, { outcomes: colors, rounds: 310, lateRounds: 10, notIssued: 10 }, "90d");
+    await eventually(async () => expect(await accuracy(query)).toMatchObject([{ sample_size: 30, withheld: null }]));
+    expect((await accuracy(query))[0]?.interval_95).not.toBeNull();
   });
 });

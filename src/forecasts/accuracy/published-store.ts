@@ -1,7 +1,8 @@
 import type { Queryable } from "../../db/client.ts";
 import { reasonOf } from "../../errors.ts";
 import { PERIODS, type Period, periodEnd, periodStart } from "./periods.ts";
-import { type FeatureSums, featureSums } from "./published.ts";
+import type { Sums } from "./figures/sums.ts";
+import { type FeatureSums, featureSums, withLateRounds } from "./published.ts";
 import { addSums, decodeSums, encodeSums, type SumVector } from "./sum-vector.ts";
 
 /** The published accuracy of a feature of a table over a period. */
@@ -90,15 +91,17 @@ export async function listPublished(
     left join models d on d.name = x.model
     join table_heads h on h.table_id = x.table_id
     where ${feature ?? null}::text is null
+      -- its late rounds are those of the windows, too
+      or x.feature = 0
       or feature_name(x.feature, p.bands) = ${feature ?? null}::text
     order by x.table_id, x.model = h.model, a.first_hour, x.model, x.feature`;
   const open = await countOpen(sql, ids);
   const rows: PublishedAccuracy[] = [];
   const damaged: DamagedAccuracy[] = [];
   for (const [tableId, own] of Map.groupBy(stored, (row) => row.tableId)) {
-    const series = Map.groupBy(own, ({ model, code }) => `${tableId} ${code} ${model}`);
     try {
-      rows.push(...[...series].flatMap(([key, some]) => publishedOf(some, periods, open.get(key) ?? 0n)));
+      const published = publishedOfTable(own, periods, open);
+      rows.push(...published.filter((row) => feature === undefined || row.feature === feature));
     } catch (error) {
       damaged.push({ tableId, reason: reasonOf(error) });
     }
@@ -130,27 +133,54 @@ async function countOpen(sql: Queryable, ids: readonly number[]): Promise<Map<st
 /** The sums of a period without a stored row. */
 const NOTHING = encodeSums(new Map());
 
-/** @param open unsettled forecasts beyond those that are counted */
-function publishedOf(rows: readonly Row[], periods: readonly Period[], open: bigint): PublishedAccuracy[] {
+/** @param rows those of a table, next_color of a model before its windows */
+function publishedOfTable(
+  rows: readonly Row[],
+  periods: readonly Period[],
+  open: ReadonlyMap<string, bigint>,
+): PublishedAccuracy[] {
+  const published: PublishedAccuracy[] = [];
+  const nextColors = new Map<string, Sums>();
+  for (const [key, own] of Map.groupBy(rows, ({ tableId, model, code }) => `${tableId} ${code} ${model}`)) {
+    const series = publishedOf(own, periods, { open: open.get(key) ?? 0n, nextColors });
+    for (const { model, feature, period, sums } of series) {
+      if (feature === "next_color") nextColors.set(`${model} ${period}`, sums);
+    }
+    published.push(...series);
+  }
+  return published;
+}
+
+/**
+ * @param open unsettled forecasts beyond those that are counted
+ * @param nextColors for windows, the sums of next_color by model and period
+ */
+function publishedOf(
+  rows: readonly Row[],
+  periods: readonly Period[],
+  { open, nextColors }: { open: bigint; nextColors: ReadonlyMap<string, Sums> },
+): PublishedAccuracy[] {
   const [first] = rows;
   if (first === undefined) return [];
   const { tableId, model, feature, code, hour, firstHour, asOf, asOfRoundId, asOfSeq, changedMs, version } = first;
   const running: SumVector = new Map();
   for (const row of rows) if (row.period === null) addSums(running, decodeSums(row.sums));
   // computed once for periods with equal sums, as most are in the first month: an API holds them for each table
-  const known: { folded: Uint8Array; named: FeatureSums }[] = [];
-  const namedOf = (folded: Uint8Array): FeatureSums => {
-    const same = known.find((one) => Buffer.compare(one.folded, folded) === 0);
+  const known: { folded: Uint8Array; nextColor: Sums | undefined; named: FeatureSums }[] = [];
+  const namedOf = (folded: Uint8Array, nextColor: Sums | undefined): FeatureSums => {
+    const same = known.find((one) => one.nextColor === nextColor && Buffer.compare(one.folded, folded) === 0);
     if (same !== undefined) return same.named;
     const sums = decodeSums(folded);
     addSums(sums, running);
-    const named = featureSums(code, sums, first);
-    if (named.sums.pending < open) named.sums.pending = open;
-    known.push({ folded, named });
+    const own = featureSums(code, sums, first);
+    if (own.sums.pending < open) own.sums.pending = open;
+    const named = nextColor === undefined ? own : withLateRounds(own, nextColor);
+    known.push({ folded, nextColor, named });
     return named;
   };
   return periods.map((period) => {
-    const named = namedOf(rows.find((row) => row.period === period)?.sums ?? NOTHING);
+    const folded = rows.find((row) => row.period === period)?.sums ?? NOTHING;
+    const named = namedOf(folded, nextColors.get(`${model} ${period}`));
     return {
       tableId,
       model,

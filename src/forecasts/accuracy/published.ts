@@ -6,7 +6,7 @@ import { REFERENCES } from "./figures/references.ts";
 import { hindsightOf, type OutcomeSums } from "./figures/hindsight.ts";
 import { COLORS_MAX } from "../model/model.ts";
 import { theorySums, type DeclaredOdds } from "./figures/theory.ts";
-import { type Bins, emptySums, type Histogram, histogramOf, type Sums, VOID_COUNT } from "./figures/sums.ts";
+import { type Bins, emptySums, type Histogram, histogramOf, type Sums, VOID_COUNT, voidsOf } from "./figures/sums.ts";
 import { BETS_IN_TWENTIETHS } from "../score/scoring.ts";
 import { BINS, KEY, outcomeKey, referenceKey, VOID_REASONS, voidKey } from "./keys.ts";
 import type { SumVector } from "./sum-vector.ts";
@@ -58,6 +58,16 @@ export function featureSums(
     ...hindsightOf(outcomes),
   };
   return { sums, references: { ...referencesOf(vector), theory: theorySums(odds, feature, outcomes) } };
+}
+
+/**
+ * The sums of a window with the late rounds of its table over the same period, which are stored with next_color only.
+ *
+ * @param nextColor the sums of next_color of the same table, model and period
+ */
+export function withLateRounds({ sums, references }: FeatureSums, nextColor: Sums): FeatureSums {
+  const settledRounds = nextColor.n + voidsOf(nextColor);
+  return { sums: { ...sums, lateRounds: nextColor.lateRounds, settledRounds }, references };
 }
 
 /** Every forecast of next_color gives each color a chance, so each color has a bin after the first score. */

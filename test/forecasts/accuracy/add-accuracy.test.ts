@@ -4,14 +4,16 @@ import { findMark, listTablesToAdd } from "../../../src/forecasts/accuracy/mark-
 import { saveDays, savePeriods } from "../../../src/forecasts/accuracy/row-store.ts";
 import { addAccuracy } from "../../../src/forecasts/accuracy/add-accuracy.ts";
 import { KEY } from "../../../src/forecasts/accuracy/keys.ts";
-import { featureSums } from "../../../src/forecasts/accuracy/published.ts";
+import { featureSums, withLateRounds } from "../../../src/forecasts/accuracy/published.ts";
 import { listPublished } from "../../../src/forecasts/accuracy/published-store.ts";
 import { checkAccuracy, recomputeAccuracy } from "../../../src/forecasts/accuracy/recompute-store.ts";
 import { addSums, decodeSums, encodeSums, type SumVector } from "../../../src/forecasts/accuracy/sum-vector.ts";
+import { verdictOf } from "../../../src/forecasts/accuracy/figures/verdict.ts";
+import { showAccuracy } from "../../../src/forecasts/accuracy/present.ts";
 import { connect, type Sql, type Transaction } from "../../../src/db/client.ts";
 import { createCoreDatabase } from "../../support/core-schema.ts";
 import { createTables, storeEvents } from "./core-facts.ts";
-import { anyHistory, type Event, makeHistory } from "./histories.ts";
+import { anyHistory, type Event, makeHistory, makeLateHistory } from "./histories.ts";
 
 let database: Awaited<ReturnType<typeof createCoreDatabase>>;
 let sql: Sql;
@@ -74,19 +76,21 @@ describe("adding the accuracy of tables", () => {
     const { rows: published } = await listPublished(sql, { tableIds: [tableId] });
     expect(published.length).toBeGreaterThan(100);
     for (const { model, feature, period, start, end, sums, references } of published) {
-      const within = hours.filter(
-        (row) =>
-          row.model === model &&
-          NAMES[row.feature] === feature &&
-          row.hour >= Date.parse(start) / 3_600_000 &&
-          row.hour < Date.parse(end) / 3_600_000,
-      );
-      const whole: SumVector = new Map();
-      for (const row of within) addSums(whole, decodeSums(row.sums));
-      expect({ sums, references }, `${feature} ${period}`).toMatchObject({
-        sums: featureSums(NAMES.indexOf(feature), whole).sums,
-        references: featureSums(NAMES.indexOf(feature), whole).references,
-      });
+      const expectedOf = (name: string) => {
+        const within = hours.filter(
+          (row) =>
+            row.model === model &&
+            NAMES[row.feature] === name &&
+            row.hour >= Date.parse(start) / 3_600_000 &&
+            row.hour < Date.parse(end) / 3_600_000,
+        );
+        const whole: SumVector = new Map();
+        for (const row of within) addSums(whole, decodeSums(row.sums));
+        return featureSums(NAMES.indexOf(name), whole);
+      };
+      const nextColor = expectedOf("next_color");
+      const expected = feature === "next_color" ? nextColor : withLateRounds(expectedOf(feature), nextColor.sums);
+      expect({ sums, references }, `${feature} ${period}`).toMatchObject(expected);
     }
     const spans = new Map(published.map(({ period, start, end }) => [period, [start, end]]));
     const text = (at: number) => new Date(at * 3_600_000).toISOString().replace(".000Z", ".0000000Z");
@@ -101,6 +105,53 @@ describe("adding the accuracy of tables", () => {
         and model = 'k7@1'`;
     expect(spans.size).toBe(5);
     expect(published.find(({ model, period }) => model === "k7@1" && period === "all")?.start).toBe(first[0]?.at);
+  });
+
+  it("withholds the windows of a table of which more than 5 % of the rounds are late, also if no other feature is read", async () => {
+    const [withheld = 0, shown = 0] = await newTables([3, 3]);
+    const hour = thisHour();
+    await storeEvents(sql, withheld, makeLateHistory({ onTime: 300, late: 100, hour }));
+    await storeEvents(sql, shown, makeLateHistory({ onTime: 300, late: 10, hour }));
+    await addAccuracy(sql, [withheld, shown], signal);
+    const of = { house: "a", game: null, market: null };
+    const figuresOf = async (tableId: number, feature?: string) => {
+      const filter = { tableIds: [tableId], periods: ["24h", "all"] as const };
+      const { rows } = await listPublished(sql, feature === undefined ? filter : { ...filter, feature });
+      return rows.map((row) => {
+        const figures = showAccuracy(of, row);
+        const {
+          withheld: reason,
+          skill,
+          skill_interval_95,
+          interval_95,
+          z,
+          e_value,
+          late_rounds,
+          references,
+        } = figures;
+        const skills = references.map((one) => one.skill);
+        return {
+          feature: `${row.feature} ${row.period}`,
+          verdict: verdictOf(row.sums, { period: row.period, shown: 1 }),
+          reason,
+          late_rounds,
+          isNull: [skill, skill_interval_95, interval_95, z, e_value, ...skills].map((one) => one === null),
+        };
+      });
+    };
+    const reason = "more than 5 % of the rounds are void or late";
+    const isNull = Array.from({ length: 8 }, () => true);
+    const all = await figuresOf(withheld);
+    expect(all).toEqual([
+      { feature: "next_color 24h", verdict: "too many voids", reason, late_rounds: 100, isNull },
+      { feature: "next_color all", verdict: "too many voids", reason, late_rounds: 100, isNull },
+      { feature: "window:blue:50 24h", verdict: "too many voids", reason, late_rounds: null, isNull },
+      { feature: "window:blue:50 all", verdict: "too many voids", reason, late_rounds: null, isNull },
+    ]);
+    expect(await figuresOf(withheld, "window:blue:50")).toEqual(all.slice(2));
+    const others = await figuresOf(shown);
+    expect(others.map((one) => one.reason)).toEqual([null, null, null, null]);
+    expect(others.map((one) => one.isNull.includes(true))).toEqual([false, false, false, false]);
   });
 
   it("makes the sums of periods that are equal once, since an API holds them for each table", async () => {

@@ -2,8 +2,44 @@ import { describe, expect, test } from "vitest";
 import { figuresOf } from "../../../src/forecasts/accuracy/figures/figures.ts";
 import { hindsightOf } from "../../../src/forecasts/accuracy/figures/hindsight.ts";
 import { scoreNextColor, scoreWindow } from "../../../src/forecasts/score/scoring.ts";
-import { emptySums } from "../../../src/forecasts/accuracy/figures/sums.ts";
+import { emptySums, mergeSums, type Sums } from "../../../src/forecasts/accuracy/figures/sums.ts";
+import { addFacts, type HourDeltas } from "../../../src/forecasts/accuracy/add-facts.ts";
+import { featureSums, withLateRounds } from "../../../src/forecasts/accuracy/published.ts";
 import { addPending, addScore, addVoid } from "../plain-sums.ts";
+import { type Event, makeLateHistory } from "./histories.ts";
+
+const WITHHELD = {
+  withheld: "more than 5 % of the rounds are void or late",
+  interval_95: null,
+  z: null,
+  e_value: null,
+  skill: null,
+  skill_interval_95: null,
+};
+
+const SHOWN = {
+  withheld: null,
+  interval_95: expect.any(Array),
+  z: expect.any(Number),
+  e_value: expect.any(Number),
+  skill: expect.any(Number),
+  skill_interval_95: expect.any(Array),
+};
+
+/** The sums that are published of the next color and of `window:blue:50` after these events. */
+function publishedOf(events: readonly Event[]): { nextColor: Sums; window: Sums } {
+  const rounds = events.flatMap((event) => (event.kind === "round" ? [event] : []));
+  const deltas: HourDeltas = new Map();
+  addFacts(deltas, {
+    sets: rounds.flatMap(({ set }) => set ?? []),
+    scores: rounds.flatMap(({ scores }) => scores ?? []),
+    revisions: [],
+    rounds: rounds.map(({ round }) => round),
+    earlierSets: [],
+  });
+  const [nextColor, window] = [0, 1].map((feature) => featureSums(feature, deltas.get(`0 ${feature} k7@1`)!.sums));
+  return { nextColor: nextColor!.sums, window: withLateRounds(window!, nextColor!.sums).sums };
+}
 
 const micro = (nats: number) => BigInt(Math.round(nats * 1e6));
 
@@ -120,24 +156,47 @@ describe("the figures of an accuracy row", () => {
     );
   });
 
-  test("of more than five percent voids or late rounds are bounds and counts only", () => {
+  test("of more than five percent voids are bounds and counts only", () => {
     const sums = emptySums();
     for (let i = 0; i < 95; i++) addScore(sums, scoreWindow(500_000, 500_000, i % 2 === 0));
     for (const kind of ["gap", "late", "conflict", "impossible", "operator"] as const) addVoid(sums, kind);
     expect(figuresOf("window:pink:50", sums)).toMatchObject({ withheld: null, rate_bounds: [0.48, 0.53] });
-    sums.lateRounds = 1n;
+    addVoid(sums, "late");
     expect(figuresOf("window:pink:50", sums)).toMatchObject({
       sample_size: 95,
       hits: 48,
-      voids: { gap: 1, late: 1, conflict: 1, impossible: 1, operator: 1 },
-      rate_bounds: [0.48, 0.53],
-      withheld: "more than 5 % of the rounds are void or late",
-      interval_95: null,
-      z: null,
-      e_value: null,
-      skill: null,
-      skill_interval_95: null,
+      voids: { gap: 1, late: 2, conflict: 1, impossible: 1, operator: 1 },
+      rate_bounds: [48 / 101, 54 / 101],
+      ...WITHHELD,
     });
+  });
+
+  // 95 settled forecasts of the next color, and 47 windows
+  test.each([
+    { late: 5, voidWindows: 0, withheld: [false, false] },
+    { late: 6, voidWindows: 0, withheld: [true, true] },
+    { late: 3, voidWindows: 0, withheld: [false, false] },
+    { late: 3, voidWindows: 1, withheld: [false, true] },
+    { late: 0, voidWindows: 2, withheld: [false, false] },
+    { late: 0, voidWindows: 3, withheld: [false, true] },
+  ])(
+    "of $late late rounds to 95 on time and $voidWindows void windows of 47 are bounds and counts only: $withheld",
+    ({ withheld, ...options }) => {
+      const { nextColor, window } = publishedOf(makeLateHistory({ onTime: 96, hour: 0, ...options }));
+      const shown = [figuresOf("next_color", nextColor), figuresOf("window:blue:50", window)];
+      expect(shown.map(({ sample_size: n }) => n)).toEqual([95, 47 - options.voidWindows]);
+      expect(shown).toMatchObject(withheld.map((isWithheld) => (isWithheld ? WITHHELD : SHOWN)));
+      expect(shown.map(({ late_rounds }) => late_rounds)).toEqual([options.late, null]);
+    },
+  );
+
+  test("of a house's windows compare the late rounds of all its tables with all their rounds", () => {
+    const windowOf = (late: number) => publishedOf(makeLateHistory({ onTime: 300, late, hour: 0 })).window;
+    const [many, few, none] = [windowOf(100), windowOf(10), windowOf(0)];
+    const isWithheld = (...windows: Sums[]) => figuresOf("window:blue:50", mergeSums(windows)).withheld !== null;
+    expect([isWithheld(many), isWithheld(few), isWithheld(none)]).toEqual([true, false, false]);
+    expect(isWithheld(many, none)).toBe(true);
+    expect(isWithheld(many, ...Array.from({ length: 6 }, () => none))).toBe(false);
   });
 
   test("stay finite, so that JSON can carry them, however wrong the forecasts were", () => {

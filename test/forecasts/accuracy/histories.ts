@@ -80,6 +80,61 @@ export function makeHistory({ rounds, colors, roundsPerHour, firstHour, seed }: 
   return events;
 }
 
+export interface LateOptions {
+  onTime: number;
+  late: number;
+  hour: number;
+  /** Windows that end as void because of a gap. */
+  voidWindows?: number;
+}
+
+/** The rounds in one window of {@link makeLateHistory}. */
+const LATE_HORIZON = 2;
+
+/**
+ * A table of three colors whose ids are opaque: a forecast of the next color after each on-time round, `window:blue:50`
+ * over every two, and after them rounds that the operator withheld and listed later.
+ */
+export function makeLateHistory({ onTime, late, hour, voidWindows = 0 }: LateOptions): Event[] {
+  const events: Event[] = [];
+  const open = new Map<number, bigint>();
+  let windows = 0;
+  for (let seq = 1n; seq <= onTime; seq++) {
+    const settlements: Settlement[] = [];
+    const next = open.get(0);
+    if (next !== undefined) settlements.push({ cutoffSeq: next, feature: 0, reason: 0, outcome: Number(seq % 3n) });
+    const window = open.get(1);
+    const hasEnded = window !== undefined && window + BigInt(LATE_HORIZON) === seq;
+    if (hasEnded) {
+      const isVoid = (windows += 1) <= voidWindows;
+      const outcome = isVoid ? null : Number(seq % 4n === 1n);
+      settlements.push({ cutoffSeq: window, feature: 1, reason: Number(isVoid), outcome });
+    }
+    const features = window === undefined || hasEnded ? [0, 1] : [0];
+    for (const feature of features) open.set(feature, seq);
+    const values = [500_000, 400_000, 100_000, 600_000].slice(0, 2 + features.length);
+    const set: SetFacts = {
+      cutoffSeq: seq,
+      cutoffOrdinal: seq,
+      model: "k7@1",
+      hour,
+      features,
+      horizons: [1, LATE_HORIZON].slice(0, features.length),
+      pPpm: values,
+      basePpm: values,
+      referencePpm: [...values, ...values, ...values],
+      ends: [(open.get(1) ?? 0n) + BigInt(LATE_HORIZON), 0n, 0n, 0n, 0n, 0n, 0n, 0n, 0n],
+      isSealed: false,
+    };
+    const scores = settlements.length === 0 ? null : { settledSeq: seq, settlements };
+    events.push({ kind: "round", round: { seq, ordinal: seq, hour }, set, scores });
+  }
+  for (let n = 1; n <= late; n++) {
+    events.push({ kind: "round", round: { seq: BigInt(onTime + n), ordinal: null, hour }, set: null, scores: null });
+  }
+  return events;
+}
+
 function makeSet({
   seq,
   ordinal,

@@ -121,10 +121,20 @@ export function hitFigures(sums: Sums): Pick<Figures, "sample_size" | "hits" | "
 const VOIDS_MAX_PERCENT = 5n;
 const WITHHELD = "more than 5 % of the rounds are void or late";
 
-/** Whether too much of a row is void or late to publish skill, interval or verdict. */
-export function hasTooManyVoids(sums: Pick<Sums, "n" | "lateRounds" | (typeof VOID_COUNT)[VoidKind]>): boolean {
-  const lost = voidsOf(sums) + sums.lateRounds;
-  return lost * 100n > (sums.n + lost) * VOIDS_MAX_PERCENT;
+/** The sums from which {@link hasTooManyVoids} follows. */
+export type LossSums = Pick<Sums, "n" | "lateRounds" | (typeof VOID_COUNT)[VoidKind]> &
+  Partial<Pick<Sums, "settledRounds">>;
+
+/**
+ * Whether too much of a row is void or late to publish skill, interval or verdict. A window covers several rounds, so late
+ * rounds count there as their share of the rounds, not of the windows.
+ */
+export function hasTooManyVoids(sums: LossSums): boolean {
+  const { n, lateRounds, settledRounds = 0n } = sums;
+  const voids = voidsOf(sums);
+  const [ended, rounds] = settledRounds === 0n ? [1n, 1n] : [n + voids, settledRounds];
+  const lost = voids * rounds + lateRounds * ended;
+  return lost * 100n > (n * rounds + lost) * VOIDS_MAX_PERCENT;
 }
 
 /** The best constant. A backtest stores no outcome sums: then only next_color has one, without its squares. */

@@ -81,6 +81,11 @@ export type Sums = Record<Count, bigint> & {
   /** The best constant in hindsight, fitted table by table; both 0 if outcome sums are not stored. */
   bestLl: bigint;
   bestD2: bigint;
+  /**
+   * Of a published window: the settled next_color forecasts of its table, from whose row `lateRounds` is. 0 in a row of
+   * next_color and in a backtest, where `lateRounds` relates to the row's own forecasts.
+   */
+  settledRounds: bigint;
 };
 
 /** Why a forecast is void, and its count. */
@@ -133,6 +138,7 @@ export function emptySums(): Sums {
     histograms: [],
     bestLl: 0n,
     bestD2: 0n,
+    settledRounds: 0n,
   };
 }
 
@@ -149,6 +155,7 @@ export function mergeSums(rows: Iterable<Sums>): Sums {
     addInto(whole.pit, row.pit);
     whole.bestLl += row.bestLl;
     whole.bestD2 += row.bestD2;
+    whole.settledRounds += row.settledRounds;
     row.histograms.forEach((histogram, k) => {
       bins[k] ??= new Map();
       for (const [index, bin] of binsOf(histogram)) addToBin(bins[k], index, bin);

@@ -1,8 +1,8 @@
 import { eValue, isOffTarget } from "./e-value.ts";
 import { Z_95 } from "./intervals.ts";
 import { PPM } from "../../model/ppm.ts";
-import { hasTooManyVoids } from "./figures.ts";
-import type { Sums, VOID_COUNT, VoidKind } from "./sums.ts";
+import { hasTooManyVoids, type LossSums } from "./figures.ts";
+import type { Sums } from "./sums.ts";
 
 /** Verdict on the probabilities of a feature, in plain words. */
 export type Verdict = "on target" | "off target" | "too many voids" | "too few" | "undecided" | "running";
@@ -35,7 +35,7 @@ const EXPECTED_LEAST = 5n;
  * verdictOf({ ...sums, n: 20n, hits: 16n, sumP: 16000000n }, all); // => "too few"
  */
 export function verdictOf(
-  sums: Pick<Sums, "n" | "hits" | "sumP" | "sumPq" | "sumLnE" | "lateRounds" | (typeof VOID_COUNT)[VoidKind]>,
+  sums: LossSums & Pick<Sums, "hits" | "sumP" | "sumPq" | "sumLnE">,
   { period, shown }: { period: string; shown: number },
 ): Verdict {
   const { n, hits, sumP, sumPq } = sums;
