@@ -55,7 +55,8 @@ export type Figures = {
  * - `log_loss` in nats; `brier` and `rps` summed over colors, not averaged
  * - `skill` = 1 − log loss ÷ that of the best constant probabilities in hindsight, fitted table by table
  * - `skill_interval_95` is that of the paired gain; `rate_bounds` are the hit rate if all voids had missed, or hit
- * - `withheld`: more than 5 % are void or late, so the rest may be a selection: no interval, evidence or skill
+ * - `withheld`: more than 5 % are void or late, so the rest may be a selection: no interval, evidence or skill; a window
+ *   is so by its own voids and the late rounds of its table
  * - `e_value`: 20 or more means off target, less is inconclusive; read the calibration error next to its floor
  * - `reliability`: the bins that are not empty; those of `next_color` count every color of every forecast
  * - `coverage` of next_color = 1 − not_issued ÷ received rounds, late ones too; of a window, issued ÷ due
