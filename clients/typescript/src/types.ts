@@ -563,7 +563,7 @@ export interface components {
                 withheld: string | null;
                 /** @description Forecasts that are not scored yet, including those whose round ended while scoring is paused. */
                 pending: number;
-                /** @description Share of settled forecasts that a witness's checkpoint of the public log covered before the first round after them was requested. For the rest the operator is the only witness. */
+                /** @description Share of settled forecasts that a witness's checkpoint of the public log covered before the first round after them was requested, as the operator states. It covers the time of issue only. */
                 sealed: number | null;
                 /** @description How far the hits are from the stated probabilities, in standard deviations. */
                 z: number | null;

@@ -57,7 +57,7 @@ const measured = z.object({
     description: "Forecasts that are not scored yet, including those whose round ended while scoring is paused.",
   }),
   sealed: rate(
-    "Share of settled forecasts that a witness's checkpoint of the public log covered before the first round after them was requested. For the rest the operator is the only witness.",
+    "Share of settled forecasts that a witness's checkpoint of the public log covered before the first round after them was requested, as the operator states. It covers the time of issue only.",
   ),
   z: figure("How far the hits are from the stated probabilities, in standard deviations."),
   e_value: figure(
