@@ -1,13 +1,9 @@
 import { isValidBIC } from "ibantools";
 import { z } from "zod";
 import { ibanProblem } from "./iban.ts";
-import { flag } from "./values.ts";
+import { flag, oneLine } from "./values.ts";
 
-const line = z
-  .string()
-  .trim()
-  .max(140)
-  .regex(/^[^\p{Cc}]+$/u, "expected one line");
+const line = oneLine(140);
 
 /** The settings of bank transfers. They are offered if the beneficiary and the IBAN are set. */
 export const bankVariables = {

@@ -9,10 +9,14 @@ export const binancePayVariables = {
   BINANCE_PAY_URL: z
     .string()
     .default(API)
-    .refine(isSafe, { error: "expected a URL that begins with https:// (http:// is for this machine alone)" })
+    .refine(isSafe, { error: "expected a URL that begins with https://, or http:// for this machine alone" })
     .transform((text) => text.replace(/\/+$/, "")),
-  BINANCE_PAY_KEY: z.string().trim().min(8, "expected the API key of the merchant").optional(),
-  BINANCE_PAY_SECRET: z.string().trim().min(16, "expected the API secret of the merchant").optional(),
+  BINANCE_PAY_KEY: z.string().trim().min(8, "expected the API key of the merchant, at least 8 characters").optional(),
+  BINANCE_PAY_SECRET: z
+    .string()
+    .trim()
+    .min(16, "expected the API secret of the merchant, at least 16 characters")
+    .optional(),
 };
 
 const variables = z.object(binancePayVariables);
@@ -34,14 +38,13 @@ export function binancePayOf(given: BinancePaySettings): BinancePay | null {
 }
 
 /** Returns the problems of the variables together. */
-export function binancePayProblems(given: BinancePaySettings): { path: [string]; message: string }[] {
+export function binancePayProblems(given: BinancePaySettings): { path: string; message: string }[] {
   const { BINANCE_PAY_KEY: key, BINANCE_PAY_SECRET: secret } = given;
   if ((key === undefined) === (secret === undefined)) return [];
   const [missing, other] =
     key === undefined ? ["BINANCE_PAY_KEY", "BINANCE_PAY_SECRET"] : ["BINANCE_PAY_SECRET", "BINANCE_PAY_KEY"];
-  return [
-    { path: [missing], message: `expected it together with ${other}; set both, or neither to offer no payment app` },
-  ];
+  const advice = "set both, or neither to offer no payment app";
+  return [{ path: missing, message: `expected it together with ${other}, found ${other} alone; ${advice}` }];
 }
 
 function isSafe(text: string): boolean {

@@ -3,7 +3,7 @@ import { isIP } from "node:net";
 import { join } from "node:path";
 import { z } from "zod";
 import { type Problem, reasonOf, UsageError } from "../errors.ts";
-import { toProblem } from "./problems.ts";
+import { SETTING_GROUPS, type SettingText } from "./settings-text.ts";
 import { isNameServer } from "./name-server.ts";
 import { mailVariables } from "./mail.ts";
 import { parseWitnesses } from "./witnesses.ts";
@@ -11,11 +11,8 @@ import { placeOfRedis } from "../redis-url.ts";
 import { bankVariables } from "./bank.ts";
 import { binancePayProblems, binancePayVariables } from "./binance-pay.ts";
 import { usdtProblems, usdtVariables } from "./usdt.ts";
-import { commaSeparated, flag } from "./values.ts";
+import { commaSeparated, flag, oneLine, oneOf, wholeNumber } from "./values.ts";
 
-const port = (fallback: number) => z.coerce.number().int().min(0).max(65535).default(fallback);
-const count = (fallback: number, min: number, max: number) =>
-  z.coerce.number().int().min(min).max(max).default(fallback);
 const serverUrl = (...schemes: string[]) =>
   z.string().refine((text) => URL.canParse(text) && schemes.includes(new URL(text).protocol), {
     error: `expected a URL that begins with ${schemes.map((scheme) => `${scheme}//`).join(" or ")}`,
@@ -49,58 +46,53 @@ const witnesses = z
     }
   });
 
-const environment = z
-  .object({
-    DATABASE_URL: serverUrl("postgres:", "postgresql:").optional(),
-    DATABASE_READ_URL: serverUrl("postgres:", "postgresql:").optional(),
-    DATABASE_DIRECT_URL: serverUrl("postgres:", "postgresql:").optional(),
-    REDIS_URL: redisUrl.optional(),
-    DATA_DIR: z.string().min(1).default(".roundhouse"),
-    LOG_DIR: z.string().min(1).optional(),
-    LOG_WITNESSES: witnesses,
-    HOST: z.string().min(1).default("127.0.0.1"),
-    PORT: port(3000),
-    WORKER_PORT: port(3001),
-    DRAIN_SECONDS: count(5, 0, 300),
-    HOUSES_FILE: z.string().min(1).default("houses.yaml"),
-    LIVE_WINDOW_SECONDS: count(300, 1, 86_400),
-    BUFFER_ROUNDS: count(200, 1, 10_000),
-    LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).default("info"),
-    PUBLIC_URL: serverUrl("http:", "https:").optional(),
-    PAYLOAD_RETENTION_HOURS: count(48, 1, 24 * 366),
-    TRUSTED_PROXIES: proxies,
-    OTEL_EXPORTER_OTLP_ENDPOINT: serverUrl("http:", "https:").optional(),
-    OPERATOR_NAME: z.string().trim().min(1).max(200).optional(),
-    HELPLINES_FILE: z.string().min(1).optional(),
-    AUTH_SECRET: z
-      .string()
-      .min(32, "expected at least 32 characters, such as `openssl rand -base64 33` gives")
-      .optional(),
-    AUTH_SECRET_PREVIOUS: z.string().min(1).optional(),
-    OPS_REQUIRE_TWO_FACTOR: flag,
-    METRICS_TOKEN: z.string().min(16).optional(),
-    ALLOW_PRIVATE_HOUSES: flag,
-    HOUSE_NAME_SERVERS: nameServers,
-    HOUSE_SECRETS_DIR: z.string().min(1).optional(),
-    DEMO_HOUSE_URL: serverUrl("http:").optional(),
-    ...mailVariables,
-    ...bankVariables,
-    ...usdtVariables,
-    ...binancePayVariables,
-  })
-  .superRefine((given, context) => {
-    for (const problem of [...databaseProblems(given), ...usdtProblems(given), ...binancePayProblems(given)])
-      context.addIssue({ code: "custom", ...problem });
-  });
+const environment = z.object({
+  DATABASE_URL: serverUrl("postgres:", "postgresql:").optional(),
+  DATABASE_READ_URL: serverUrl("postgres:", "postgresql:").optional(),
+  DATABASE_DIRECT_URL: serverUrl("postgres:", "postgresql:").optional(),
+  REDIS_URL: redisUrl.optional(),
+  DATA_DIR: z.string().min(1).default(".roundhouse"),
+  LOG_DIR: z.string().min(1).optional(),
+  LOG_WITNESSES: witnesses,
+  HOST: z.string().min(1).default("127.0.0.1"),
+  PORT: wholeNumber(0, 65_535).default(3000),
+  WORKER_PORT: wholeNumber(0, 65_535).default(3001),
+  DRAIN_SECONDS: wholeNumber(0, 300).default(5),
+  HOUSES_FILE: z.string().min(1).default("houses.yaml"),
+  LIVE_WINDOW_SECONDS: wholeNumber(1, 86_400).default(300),
+  BUFFER_ROUNDS: wholeNumber(1, 10_000).default(200),
+  LOG_LEVEL: oneOf(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).default("info"),
+  PUBLIC_URL: serverUrl("http:", "https:").optional(),
+  PAYLOAD_RETENTION_HOURS: wholeNumber(1, 24 * 366).default(48),
+  TRUSTED_PROXIES: proxies,
+  OTEL_EXPORTER_OTLP_ENDPOINT: serverUrl("http:", "https:").optional(),
+  OPERATOR_NAME: oneLine(200).optional(),
+  HELPLINES_FILE: z.string().min(1).optional(),
+  AUTH_SECRET: z
+    .string()
+    .min(32, "expected at least 32 characters, such as `openssl rand -base64 33` gives")
+    .optional(),
+  AUTH_SECRET_PREVIOUS: z.string().min(1).optional(),
+  OPS_REQUIRE_TWO_FACTOR: flag,
+  METRICS_TOKEN: z.string().min(16, "expected at least 16 characters, such as `openssl rand -hex 16` gives").optional(),
+  ALLOW_PRIVATE_HOUSES: flag,
+  HOUSE_NAME_SERVERS: nameServers,
+  HOUSE_SECRETS_DIR: z.string().min(1).optional(),
+  DEMO_HOUSE_URL: serverUrl("http:").optional(),
+  ...mailVariables,
+  ...bankVariables,
+  ...usdtVariables,
+  ...binancePayVariables,
+});
 
 /** Each of these URLs is another way to the database of DATABASE_URL. */
 function databaseProblems(
   given: Partial<Record<"DATABASE_URL" | "DATABASE_DIRECT_URL" | "DATABASE_READ_URL", string | undefined>>,
-): { path: [string]; message: string }[] {
+): Problem[] {
   if (given.DATABASE_URL !== undefined) return [];
   const others = (["DATABASE_DIRECT_URL", "DATABASE_READ_URL"] as const).filter((name) => given[name] !== undefined);
   return others.map((name) => ({
-    path: [name],
+    path: name,
     message: "expected DATABASE_URL too, found it not set; set both, or neither",
   }));
 }
@@ -134,12 +126,14 @@ export const SECRET_SETTINGS = [
   "BINANCE_PAY_KEY",
   "BINANCE_PAY_SECRET",
 ] as const satisfies readonly (keyof Settings)[];
+const SECRETS: ReadonlySet<string> = new Set(SECRET_SETTINGS);
 const LARGEST_SECRET = 65_536;
+const LONGEST_SHOWN = 60;
 
 /**
  * Reads the settings of this process from its environment; an empty variable counts as not set. A secret may be in a
  * file that `NAME_FILE` names; an empty file counts as not set too.
- * @throws UsageError listing every wrong variable; values are not repeated, since some are secrets.
+ * @throws UsageError listing every wrong variable; secrets are not repeated.
  */
 export function loadSettings(env: NodeJS.ProcessEnv = process.env): Settings {
   const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ""));
@@ -155,12 +149,46 @@ export function loadSettings(env: NodeJS.ProcessEnv = process.env): Settings {
       const text = readSecret(file);
       if (text !== "") given[name] = text;
     } catch (error) {
-      problems.push({ path: `${name}_FILE`, message: reasonOf(error) });
+      const message = `expected a file with the secret alone, found that ${reasonOf(error)}; correct the path or the file`;
+      problems.push({ path: `${name}_FILE`, message });
     }
   }
   const result = environment.safeParse(given);
-  if (result.success && problems.length === 0) return result.data;
-  throw new UsageError("the environment is not usable:", [...problems, ...(result.error?.issues ?? []).map(toProblem)]);
+  // a number such as -1.5 has several issues
+  const issues = Map.groupBy(result.error?.issues ?? [], ({ path }) => String(path[0]));
+  for (const [path, [issue]] of issues) problems.push({ path, message: completeMessage(path, issue?.message, given) });
+  if (result.success) {
+    const { data } = result;
+    problems.push(...databaseProblems(data), ...usdtProblems(data), ...binancePayProblems(data));
+    if (problems.length === 0) return data;
+  }
+  throw new UsageError("the environment is not usable:", problems);
+}
+
+/** Adds what was found and what to do, if a message of the schema has only what was expected. */
+function completeMessage(name: string, message = "expected another value", given: NodeJS.ProcessEnv): string {
+  if (message.includes("; ")) return message;
+  const found = message.includes(", found ") ? message : `${message}, found ${shownValue(name, given[name] ?? "")}`;
+  return `${found}; ${adviceFor(name, given[`${name}_FILE`])}`;
+}
+
+function shownValue(name: string, value: string): string {
+  // a URL of any setting may have a password
+  if (SECRETS.has(name) || /\/\/.*@/.test(value)) return `${value.length} characters (a secret, not shown)`;
+  return JSON.stringify(value.length > LONGEST_SHOWN ? `${value.slice(0, LONGEST_SHOWN)}…` : value);
+}
+
+function adviceFor(name: string, file: string | undefined): string {
+  const groups: Record<string, SettingText>[] = Object.values(SETTING_GROUPS);
+  const fallback = groups.find((group) => Object.hasOwn(group, name))?.[name]?.fallback ?? literalDefault(name);
+  const unset = fallback === "none" ? "" : ` (default: ${fallback.replaceAll("`", "")})`;
+  return file === undefined ? `correct it or unset it${unset}` : `correct it in ${file} or unset ${name}_FILE${unset}`;
+}
+
+/** The default of a setting as the schema has it. */
+function literalDefault(name: string): string {
+  const [, value] = Object.entries(environment.parse({})).find(([key]) => key === name) ?? [];
+  return typeof value === "string" || typeof value === "number" ? String(value) : "none";
 }
 
 /**
@@ -175,7 +203,7 @@ export function sourceOfSetting(name: string, env: NodeJS.ProcessEnv = process.e
 /** The text of a file that holds one secret, without white space around it. */
 function readSecret(file: string): string {
   const { size } = statSync(file);
-  if (size > LARGEST_SECRET) throw new Error(`expected at most ${LARGEST_SECRET} bytes in ${file}, found ${size}`);
+  if (size > LARGEST_SECRET) throw new Error(`${file} has ${size} bytes, more than ${LARGEST_SECRET}`);
   return readFileSync(file, "utf8").trim();
 }
 

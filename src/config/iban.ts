@@ -6,10 +6,10 @@ import { countrySpecs, validateIBAN, ValidationErrorsIBAN } from "ibantools";
  *
  * @example
  * ibanProblem("DE89 3704 0044 0532 0130 00"); // => null
- * ibanProblem("DE89 3704 0044 0532 0130 01"); // => "its check digits do not fit; a digit is wrong or two are swapped"
- * ibanProblem("DE89 3704 0044 0532 0130 0"); // => "expected 22 characters in an IBAN of DE, got 21"
+ * ibanProblem("DE89 3704 0044 0532 0130 01"); // => "expected check digits that fit, found others; compare it with the statement, since a digit is wrong or two are swapped"
+ * ibanProblem("DE89 3704 0044 0532 0130 0"); // => "expected 22 characters in an IBAN of DE, found 21"
  * ibanProblem("DE89 3704 0044 0532 0130 0A"); // => "expected letters and digits in the order of an IBAN of DE"
- * ibanProblem("hello"); // => "expected an IBAN; it begins with the two letters of a country that has IBANs"
+ * ibanProblem("hello"); // => "expected an IBAN, which begins with the two letters of a country that has IBANs"
  */
 export function ibanProblem(text: string): string | null {
   const iban = text.replaceAll(" ", "").toUpperCase();
@@ -18,14 +18,14 @@ export function ibanProblem(text: string): string | null {
   const { errorCodes } = validateIBAN(iban);
   const has = (code: ValidationErrorsIBAN) => errorCodes.includes(code);
   if (expected == null || has(ValidationErrorsIBAN.NoIBANCountry)) {
-    return "expected an IBAN; it begins with the two letters of a country that has IBANs";
+    return "expected an IBAN, which begins with the two letters of a country that has IBANs";
   }
-  if (iban.length !== expected) return `expected ${expected} characters in an IBAN of ${country}, got ${iban.length}`;
+  if (iban.length !== expected) return `expected ${expected} characters in an IBAN of ${country}, found ${iban.length}`;
   if (has(ValidationErrorsIBAN.WrongBBANFormat) || has(ValidationErrorsIBAN.ChecksumNotNumber)) {
     return `expected letters and digits in the order of an IBAN of ${country}`;
   }
-  const isRight = !has(ValidationErrorsIBAN.WrongIBANChecksum);
-  return isRight ? null : "its check digits do not fit; a digit is wrong or two are swapped";
+  if (!has(ValidationErrorsIBAN.WrongIBANChecksum)) return null;
+  return "expected check digits that fit, found others; compare it with the statement, since a digit is wrong or two are swapped";
 }
 
 /**

@@ -10,6 +10,7 @@ export interface Sender {
 /** The form that the outbox and accounts accept; the separators of a header (`,;<>`) are in no address of ours. */
 const ADDRESS = /^[^@\s\p{Cc},;:<>()"\\]+@[^@\s\p{Cc},;:<>()"\\]+$/u;
 const LONGEST_ADDRESS = 254;
+const LONGEST_WEBHOOK = 2000;
 /** The most addresses of staff of one installation. */
 const MOST_ADDRESSES = 10;
 /** The sender's name if only an address is set. */
@@ -52,8 +53,10 @@ export const mailVariables = {
     .optional(),
   STAFF_WEBHOOK_URL: z
     .string()
-    .max(2_000)
-    .refine(isHttpUrl, "expected a URL such as https://hooks.slack.com/services/T000/B000/XXXX")
+    .refine(
+      (text) => text.length <= LONGEST_WEBHOOK && isHttpUrl(text),
+      `expected a URL such as https://hooks.slack.com/services/T000/B000/XXXX, at most ${LONGEST_WEBHOOK} characters`,
+    )
     .optional(),
   ALERT_EMAIL: z
     .string()

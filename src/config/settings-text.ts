@@ -59,10 +59,10 @@ export const SETTING_GROUPS = {
   },
   "Houses and rounds": {
     HOUSES_FILE: literal("the houses and tables, see [houses](houses.md)"),
-    LIVE_WINDOW_SECONDS: literal("a house is live while its newest polled round is younger"),
-    BUFFER_ROUNDS: literal("recent rounds per table in memory, which `/rounds` lists"),
+    LIVE_WINDOW_SECONDS: literal("a house is live while its newest polled round is younger; 1 to 86400"),
+    BUFFER_ROUNDS: literal("recent rounds per table in memory, which `/rounds` lists; 1 to 10000"),
     PAYLOAD_RETENTION_HOURS: literal(
-      "how long payloads are kept after the end of their UTC day; a day with unread payloads is kept until they are read",
+      "how long payloads are kept after the end of their UTC day, 1 to 8784; a day with unread payloads is kept until they are read",
     ),
     ALLOW_PRIVATE_HOUSES: off("houses with `private: true` may have private addresses and http"),
     HOUSE_NAME_SERVERS: other(

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { parseUsd } from "../money.ts";
 import { CHAINS, type Chain, type ChainName, CUSTOM } from "./usdt-chains.ts";
-import { commaSeparated, isHttpUrl } from "./values.ts";
+import { commaSeparated, isHttpUrl, oneOf, wholeNumber } from "./values.ts";
 import { xpubProblem } from "./xpub.ts";
 
 const names = Object.keys(CHAINS) as [ChainName, ...ChainName[]];
@@ -39,15 +39,15 @@ const least = z
 /** The variables of USDT deposits. */
 export const usdtVariables = {
   USDT_XPUB: xpub,
-  USDT_CHAIN: z.enum([...names, "custom"]).default("ethereum"),
-  USDT_CHAIN_ID: z.coerce.number().int().min(1).max(Number.MAX_SAFE_INTEGER).optional(),
+  USDT_CHAIN: oneOf([...names, "custom"]).default("ethereum"),
+  USDT_CHAIN_ID: wholeNumber(1, Number.MAX_SAFE_INTEGER).optional(),
   USDT_TOKEN: z
     .string()
     .regex(/^0x[0-9a-fA-F]{40}$/, "expected the address of a contract: 0x and 40 hex digits")
     .optional(),
-  USDT_DECIMALS: z.coerce.number().int().min(0).max(36).optional(),
+  USDT_DECIMALS: wholeNumber(0, 36).optional(),
   USDT_RPC_URLS: endpoints,
-  USDT_CONFIRMATIONS: z.coerce.number().int().min(1).max(100_000).optional(),
+  USDT_CONFIRMATIONS: wholeNumber(1, 100_000).optional(),
   USDT_MIN: least,
 } as const;
 
@@ -66,23 +66,24 @@ export interface Usdt {
 }
 
 /** Returns the problems of the variables together, each with the variable to change. */
-export function usdtProblems(given: UsdtSettings): { path: [string]; message: string }[] {
-  const problems: { path: [string]; message: string }[] = [];
+export function usdtProblems(given: UsdtSettings): { path: string; message: string }[] {
+  const problems: { path: string; message: string }[] = [];
   if ((given.USDT_XPUB === undefined) !== (given.USDT_RPC_URLS.length === 0)) {
     const missing = given.USDT_XPUB === undefined ? "USDT_XPUB" : "USDT_RPC_URLS";
     const other = given.USDT_XPUB === undefined ? "USDT_RPC_URLS" : "USDT_XPUB";
     problems.push({
-      path: [missing],
-      message: `expected it together with ${other}; set both, or neither to take no USDT`,
+      path: missing,
+      message: `expected it together with ${other}, found ${other} alone; set both, or neither to take no USDT`,
     });
   }
   for (const name of ["USDT_CHAIN_ID", "USDT_TOKEN", "USDT_DECIMALS"] as const) {
     if (given.USDT_CHAIN === "custom" && given[name] === undefined) {
-      problems.push({ path: [name], message: "expected it with USDT_CHAIN=custom" });
+      const message = "expected it with USDT_CHAIN=custom, found it not set; set it, or choose a known chain";
+      problems.push({ path: name, message });
     }
     if (given.USDT_CHAIN !== "custom" && given[name] !== undefined) {
-      const message = `expected it with USDT_CHAIN=custom alone; that of ${given.USDT_CHAIN} is known`;
-      problems.push({ path: [name], message });
+      const message = `expected it only with USDT_CHAIN=custom, found it with ${given.USDT_CHAIN}; unset it, since that of ${given.USDT_CHAIN} is known`;
+      problems.push({ path: name, message });
     }
   }
   return problems;

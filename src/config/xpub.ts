@@ -14,18 +14,19 @@ const base58check = createBase58check((bytes) => hash("sha256", bytes, "buffer")
  */
 export function xpubProblem(text: string): string | null {
   if (text.startsWith("xprv")) {
-    return "expected an extended public key (xpub…), got a private one: this server must not have it; consider it known to others now";
+    return "expected an extended public key (xpub…), found a private one; remove it from this server, and use another wallet, since others may know the key now";
   }
   if (!/^xpub[1-9A-HJ-NP-Za-km-z]{107}$/.test(text)) {
     return "expected an extended public key of 111 characters that begins with xpub";
   }
   const bytes = decode(text);
-  if (bytes === null) return "expected an extended public key; one of its characters is mistyped";
+  if (bytes === null)
+    return "expected an extended public key whose checksum fits, found a mistyped character; copy it from the wallet again";
   if (bytes.readUInt32BE(0) !== PUBLIC_VERSION)
     return "expected a key that begins with xpub, as wallets for Ethereum give it";
   const depth = bytes.readUInt8(4);
   if (depth !== 3 && depth !== 4) {
-    return `expected the key of an account, m/44'/60'/0' (depth 3), or of its addresses, m/44'/60'/0'/0 (depth 4), got depth ${depth}`;
+    return `expected the key of an account, m/44'/60'/0' (depth 3), or of its addresses, m/44'/60'/0'/0 (depth 4), found depth ${depth}`;
   }
   return null;
 }

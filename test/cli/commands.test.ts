@@ -258,7 +258,7 @@ describe("finding the servers", () => {
     const folder = await makeFolder();
     const { code, stderr } = await startRoundhouse([command], { env: { DATA_DIR: join(folder, "data") } }).ended;
     expect(code).toBe(2);
-    expect(stderr).toContain("DATABASE_URL: is not set");
+    expect(stderr).toContain("DATABASE_URL: expected the URL of a server, found it not set");
     await expect(readFile(join(folder, "data"))).rejects.toThrow("ENOENT");
   });
 });

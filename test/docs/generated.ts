@@ -50,7 +50,7 @@ function settingsPage(): string {
 # Settings
 
 For those who configure an instance. Every setting is an environment variable; an empty one counts as not set. \`npm start\` needs none of
-them. A wrong value stops the start, and every problem is listed with its variable; values are not repeated, since some are secrets.
+them. A wrong value stops the start, and every problem is listed with its variable; secrets are not repeated.
 
 To run on servers of your own, set \`DATABASE_URL\` and \`REDIS_URL\`. To serve other machines, also set \`HOST\`, \`PUBLIC_URL\`,
 \`AUTH_SECRET\` and, behind a proxy, \`TRUSTED_PROXIES\`. [.env.example](../.env.example) lists all of them; load a file with

@@ -55,12 +55,12 @@ describe("the settings of USDT", () => {
     [
       "a private key",
       { ...both, USDT_XPUB: PRIVATE },
-      "USDT_XPUB: expected an extended public key (xpub…), got a private one",
+      "USDT_XPUB: expected an extended public key (xpub…), found a private one",
     ],
     [
       "a key with a mistyped character",
       { ...both, USDT_XPUB: XPUB.replace("9g", "9h").replace("Nc", "Nd") },
-      "one of its characters is mistyped",
+      "found a mistyped character",
     ],
     ["a key without endpoints", { USDT_XPUB: XPUB }, "USDT_RPC_URLS: expected it together with USDT_XPUB"],
     [
@@ -94,6 +94,6 @@ describe("the settings of USDT", () => {
   it("want the key of an account or of its addresses, not of a wallet", () => {
     const master =
       "xpub661MyMwAqRbcFtXgS5sYJABqqG9YLmC4Q1Rdap9gSE8NqtwybGhePY2gZ29ESFjqJoCu1Rupje8YtGqsefD265TMg7usUDFdp6W1EGMcet8";
-    expect(() => loadSettings({ ...both, USDT_XPUB: master })).toThrow(/got depth 0/);
+    expect(() => loadSettings({ ...both, USDT_XPUB: master })).toThrow(/found depth 0/);
   });
 });

@@ -12,8 +12,11 @@ export function requireVariables<Name extends ServerVariable>(settings: Settings
   const missing = names.filter((name) => settings[name] === undefined);
   if (missing.length > 0) {
     throw new UsageError(
-      "this part of a deployment needs its servers given (`roundhouse up` brings its own):",
-      missing.map((path) => ({ path, message: "is not set" })),
+      "this command starts no servers:",
+      missing.map((path) => ({
+        path,
+        message: `expected the URL of a server, found it not set; set it or ${path}_FILE, or use \`roundhouse up\`, which starts private servers`,
+      })),
     );
   }
   return Object.fromEntries(names.map((name) => [name, settings[name]])) as Record<Name, string>;
