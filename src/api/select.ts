@@ -49,7 +49,7 @@ function select(holding: Holding, plan: PlanOfTables, { house, game, market }: F
   }
   for (const { name, id, tables } of asked) {
     if (tables?.some(isIncluded) !== true) {
-      const message = `the plan ${plan.name} does not include the ${name} ${id}`;
+      const message = `the plan ${plan.name} does not include the ${name} ${id}; choose one that /api/v1/games lists, or a plan that includes it at /console/plans`;
       throw new ApiError("table_not_in_plan", { message, details: { [name]: id } });
     }
   }

@@ -63,31 +63,33 @@ export const FAILURES = {
   },
   no_active_plan: {
     status: 402,
-    message: "the account of this key has no plan yet",
+    message: "the account of this key has no plan yet; buy one at /console/plans",
     means: "The account has no plan.",
     retry: "once there is a plan",
   },
   plan_expired: {
     status: 402,
-    message: "the plan of this key's account has ended",
+    message: "the plan of this key's account has ended; renew it or buy another at /console/plans",
     means: "The account's plan has ended.",
     retry: "once there is a plan",
   },
   account_suspended: {
     status: 403,
-    message: "the account of this key is suspended",
+    message: "the account of this key is suspended; the reason is shown at /console, and the operator can restore it",
     means: "The operator has suspended the account.",
     retry: "no, ask the operator",
   },
   email_not_verified: {
     status: 403,
-    message: "the e-mail address of this key's account is not verified yet",
+    message:
+      "the e-mail address of this key's account is not verified yet; open the link in the mail, or request another at /console/sign-up",
     means: "The account's e-mail address has not been verified.",
     retry: "once it is verified",
   },
   table_not_in_plan: {
     status: 403,
-    message: "the plan of this key does not include this table",
+    message:
+      "the plan of this key does not include this table; choose one that /api/v1/games lists, or a plan that includes it at /console/plans",
     means: "The house, game or market exists, and the plan of the key does not include it.",
     retry: "with another plan",
   },
