@@ -75,7 +75,7 @@ export const RULES = {
     ...all(["key", "exhausted key"], "passes"),
   }),
   metrics: rule("metrics, with `METRICS_TOKEN` set", "token"),
-  notice: rule("notices of the payment app", "signature"),
+  notice: rule("notifications of the payment app", "signature"),
   "console sign-in": rule("sign-up, sign-in and what mails link to", "passes"),
   "console page": rule("pages of a caller's own account", "sign in", SIGNED_IN),
   "console own form": rule(
