@@ -4,7 +4,6 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { z } from "zod";
 import { housesSchema } from "./houses-schema.ts";
 
 const ROOT = path.join(import.meta.dirname, "../..");
@@ -29,11 +28,47 @@ describe("the JSON Schema of the houses file", () => {
     expect(validate(parse(changed))).toBe(false);
   });
 
-  it("describes every field of a house and of a table", () => {
-    const shape = z.object({ properties: z.record(z.string(), z.object({ description: z.string() })) });
-    const file = z
-      .object({ properties: z.object({ houses: z.object({ items: shape.loose() }) }) })
-      .parse(housesSchema());
-    expect(Object.keys(file.properties.houses.items.properties).length).toBeGreaterThan(10);
+  it("describes every field for itself, and states what holds without it", () => {
+    const fields = fieldsOf(housesSchema());
+    expect(new Set(fields.map(({ name }) => name)).size).toBeGreaterThan(45);
+    const texts = new Map(fields.map(({ name, description }) => [name, description]));
+    expect(new Set(texts.values()).size).toBe(texts.size);
+    for (const { name, description, isOptional, ...field } of fields) {
+      expect(description, name).toMatch(/^[A-Z0-9a-z].*\.$/);
+      if (isOptional && !("default" in field)) expect(description, name).toContain("Without it");
+    }
+  });
+
+  it("has bounds for every number, text and list", () => {
+    const bounds: Record<string, string[]> = {
+      number: ["maximum"],
+      integer: ["maximum"],
+      string: ["maxLength", "pattern", "format"],
+      array: ["maxItems"],
+    };
+    const unbounded = fieldsOf(housesSchema()).filter((field) => {
+      const needed = bounds[String(field.type)] ?? [];
+      return needed.length > 0 && ![...needed, "enum", "const"].some((bound) => bound in field);
+    });
+    expect(unbounded.map(({ name }) => name)).toEqual(["houses"]);
   });
 });
+
+interface Field {
+  name: string;
+  isOptional: boolean;
+  description: string;
+  type?: unknown;
+}
+
+/** Every property of every schema inside a schema. */
+function fieldsOf(schema: unknown): Field[] {
+  if (typeof schema !== "object" || schema === null) return [];
+  const { properties = {}, required = [] } = schema as { properties?: Record<string, Field>; required?: string[] };
+  const own = Object.entries(properties).map(([name, field]) => ({
+    ...field,
+    name,
+    isOptional: !required.includes(name),
+  }));
+  return [...own, ...Object.values(schema).flatMap(fieldsOf)];
+}

@@ -4,7 +4,8 @@ import { schemes, type SchemeName } from "./schemes.ts";
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/, { error: "expected 64 lower case hexadecimal digits" });
 const roundNumber = z.number().int().min(0);
-const MOST_ERAS = 50;
+/** The most eras of a table. */
+export const MOST_ERAS = 50;
 
 /** Fields of custom chains only; a known chain has its own values. */
 const OWN_FIELDS = ["rule", "divisor", "step", "salt", "client_seed", "terminating_hash", "terminating_id"] as const;
@@ -13,7 +14,7 @@ const OWN_FIELDS = ["rule", "divisor", "step", "salt", "client_seed", "terminati
  * One era of a table's proofs: a known `chain`, or a `scheme` with its public values. `from` and `to` are the first and
  * last round of the era, if rounds are numbered.
  */
-const era = z
+export const fairnessEra = z
   .strictObject({
     chain: z.enum(Object.keys(presets) as [PresetName, ...PresetName[]]).optional(),
     scheme: z.enum([...(Object.keys(schemes) as [SchemeName, ...SchemeName[]]), "custom"]).optional(),
@@ -70,19 +71,19 @@ const era = z
     }
   });
 
-const eras = z.array(era).min(1).max(MOST_ERAS);
+const eras = z.array(fairnessEra).min(1).max(MOST_ERAS);
 
 /** How a table's results are proven: one era, or a list of them, oldest first. */
 export const fairnessSettings = z.unknown().transform((given, context) => {
   // not a union: its error would only state that neither variant fits
-  const read = Array.isArray(given) ? eras.safeParse(given) : era.safeParse(given);
+  const read = Array.isArray(given) ? eras.safeParse(given) : fairnessEra.safeParse(given);
   if (read.success) return read.data;
   for (const { path, message } of read.error.issues) context.addIssue({ code: "custom", path, message });
   return z.NEVER;
 });
 
 /** One era as the houses file has it. */
-export type Era = z.infer<typeof era>;
+export type Era = z.infer<typeof fairnessEra>;
 /** The settings of a table on how its results are proven. */
 export type Fairness = z.infer<typeof fairnessSettings>;
 
