@@ -3,7 +3,7 @@
 #
 #   deploy/upgrade.sh VERSION      # the image roundhouse:VERSION, such as deploy/build.sh makes
 #
-# Missing secrets are made and migrations run first; old processes go on with the newer schema. ROUNDHOUSE_VERSION is kept in .env.
+# Missing secrets are made and migrations run first; old processes continue with the newer schema. ROUNDHOUSE_VERSION is kept in .env.
 set -eu
 cd "$(dirname "$0")/.."
 version=${1:?usage: deploy/upgrade.sh VERSION}

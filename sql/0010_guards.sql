@@ -1,5 +1,6 @@
--- What the database refuses, whatever a program believes. SQLSTATE RH001: untrue; RH002: too late; RH008: the lease is another
--- holder's; RH009: the head has another version. Each guard is one statement, planned once per session.
+-- What the database refuses, whatever a program assumes. SQLSTATE RH001: untrue; RH002: a forecast set too late. Raised elsewhere:
+-- RH003, a revision that is changed (0007) or calls that are counted after their deadline (0019); RH008, the lease is another
+-- holder's, and RH009, the head has another version (0003). Each guard is one statement, planned once per session.
 
 create function refuse_set(of_table integer, after_seq bigint, reason text) returns void
 language plpgsql as $$
