@@ -13,7 +13,7 @@ export const COMMANDS: Record<string, Record<string, Load>> = {
     migrate: async () => (await import("./run/migrate.ts")).migrateCommand(),
     "demo-house": async () => (await import("./run/demo-house.ts")).demoHouseCommand(demoSettings),
   },
-  "Looking after it:": {
+  "Maintenance:": {
     doctor: async () => (await import("./doctor/doctor.ts")).doctorCommand(),
     house: async () => (await import("./houses/house.ts")).houseCommand(),
     table: async () => (await import("./houses/table.ts")).tableCommand(),
@@ -38,7 +38,7 @@ export const COMMANDS: Record<string, Record<string, Load>> = {
     log: async () => (await import("./data/log.ts")).logCommand(),
     witness: async () => (await import("./data/log.ts")).witnessCommand(),
   },
-  "Operators:": {
+  "Staff:": {
     "ops-user": async () => (await import("./accounts/ops-user.ts")).opsUserCommand(),
   },
   "Callers:": {

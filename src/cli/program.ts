@@ -32,7 +32,7 @@ async function makeProgram(words: readonly string[], isJson: boolean): Promise<C
     .enablePositionalOptions() // what comes after a command is its own: `verify` and `verify rounds` both have --table
     .addHelpText(
       "after",
-      "\n`roundhouse COMMAND --help` shows what a command does, with an example. Facts go to stdout, talk to stderr;\n" +
+      "\n`roundhouse COMMAND --help` shows what a command does, with an example. Results go to stdout, progress and questions to stderr;\n" +
         "with --json an error is one line of JSON there. Exit codes: 0 done, 1 failed, 2 wrong usage.\n" +
         "Completion: `roundhouse complete bash|zsh|fish` prints a script for your shell.",
     );

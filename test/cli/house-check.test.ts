@@ -173,8 +173,8 @@ describe("house check", () => {
   });
 
   it.each([
-    ["no base_url", { base_url: undefined }, "the house acme has no base_url; there is nothing to ask"],
-    ["an unset variable", { headers: { authorization: "Bearer ${UNSET}" } }, "the house cannot be asked: "],
+    ["no base_url", { base_url: undefined }, "the house acme has no base_url; there is nothing to request"],
+    ["an unset variable", { headers: { authorization: "Bearer ${UNSET}" } }, "the house cannot be requested: "],
   ])("refuses a disabled house with %s", async (_, changed, expected) => {
     const { check } = await makeHouse({ enabled: false, ...changed });
     const { code, stderr } = await check();

@@ -35,7 +35,7 @@ export function addAccountDecisions(command: Command): void {
     .command("suspend")
     .description("refuse all keys of an account with account_suspended (403), from the next call on")
     .argument("<email>", "its address, or its id", emailOrId)
-    .requiredOption("--reason <text>", "why; the account's holder may ask", someText)
+    .requiredOption("--reason <text>", "the reason, shown to the account's holder", someText)
     .option("--json", "print a JSON object", false)
     .addHelpText("after", examples('account suspend ann@example.com --reason "keys were shared in public"'))
     .action((which: string, given: { reason: string; json: boolean }) =>

@@ -41,7 +41,7 @@ export function accountCommand(): Command {
     .description("list accounts, newest first, with plan, active keys and last call")
     .option("--search <text>", "a part of the address, an id, or the last four characters of a key", someText)
     .addOption(new Option("--state <state>", "those in one state").choices(["active", "suspended"]))
-    .option("--limit <n>", "at most so many", wholeNumber(1, 10_000), 50)
+    .option("--limit <n>", "at most this many", wholeNumber(1, 10_000), 50)
     .option("--json", "print a JSON array", false)
     .addHelpText("after", examples("account list", "account list --state suspended --json"))
     .action(list);

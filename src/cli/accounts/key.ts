@@ -25,8 +25,8 @@ function addCreate(command: Command): void {
     .description("create a key and print it once; an account without a plan gets that plan without an end")
     .requiredOption("--account <email>", "the owner of the key", emailAddress)
     .requiredOption("--plan <name>", "the plan it is for")
-    .option("--name <text>", "what the account calls it", someText, "default")
-    .option("--days <days>", "how long it works; without end where not given", wholeNumber(1))
+    .option("--name <text>", "the name of the key, for the account's holder", someText, "default")
+    .option("--days <days>", "days until it expires; without it the key does not expire", wholeNumber(1))
     .option("--json", "print a JSON object", false)
     .addHelpText("after", examples("key create --account ann@example.com --plan Pro"))
     .action((options: { account: string; plan: string; name: string; days?: number; json: boolean }) =>

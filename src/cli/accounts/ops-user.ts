@@ -31,7 +31,7 @@ interface Given {
 /** `roundhouse ops-user …`: who may sign in at /ops. */
 export function opsUserCommand(): Command {
   const command = new Command("ops-user")
-    .description("operators, who sign in at /ops, and their roles")
+    .description("members of staff, who sign in at /ops, and their roles")
     .addHelpText("after", examples("ops-user list", "ops-user create ann@example.com --role admin"));
   addCreate(command);
   addList(command);
@@ -41,7 +41,7 @@ export function opsUserCommand(): Command {
   return command;
 }
 
-/** A command that changes an operator and takes nothing but the address and a reason. */
+/** A command that changes a member of staff and takes nothing but the address and a reason. */
 interface PlainChange {
   name: string;
   description: string;
@@ -53,28 +53,28 @@ interface PlainChange {
 const CHANGES: readonly PlainChange[] = [
   {
     name: "disable",
-    description: "sign an operator out and let them in no longer",
+    description: "sign a member of staff out and refuse new sign-ins",
     action: "operator.disable",
     doneText: "can sign in no longer",
     work: (tx, who) => changeDisabled(tx, who, true),
   },
   {
     name: "enable",
-    description: "let a disabled operator in again",
+    description: "allow a disabled member of staff to sign in again",
     action: "operator.enable",
     doneText: "can sign in again",
     work: (tx, who) => changeDisabled(tx, who, false),
   },
   {
     name: "end-sessions",
-    description: "sign an operator out everywhere",
+    description: "sign a member of staff out everywhere",
     action: "operator.end-sessions",
     doneText: "is signed out everywhere",
     work: endAllSessions,
   },
   {
     name: "reset-two-factor",
-    description: "remove the second factor of a user who lost it, and sign the user out",
+    description: "remove the second factor of a member of staff who lost it, and sign them out",
     action: "operator.reset-two-factor",
     doneText: "has no second factor now",
     work: (tx, who) => resetTwoFactor(tx, who, operator()),
@@ -91,7 +91,7 @@ const withReason = (one: Command) => one.option("--reason <text>", "why, for the
 function addCreate(command: Command): void {
   withJson(withGenerate(withRole(command.command("create"))))
     .description(
-      "create an operator; admins are created only here, and the address must not be that of a holder; asks for the password, or reads it from stdin without a terminal",
+      "create a member of staff; admins are created only here, and the address must not be that of a holder; asks for the password, or reads it from stdin without a terminal",
     )
     .argument("<email>", "their address, with which they sign in", operatorEmail)
     .addHelpText(
@@ -107,7 +107,7 @@ function addCreate(command: Command): void {
 function addList(command: Command): void {
   command
     .command("list")
-    .description("all operators")
+    .description("all members of staff")
     .option("--json", "print a JSON array", false)
     .addHelpText("after", examples("ops-user list", "ops-user list --json"))
     .action(({ json }: { json: boolean }) =>
@@ -121,8 +121,10 @@ function addList(command: Command): void {
 function addSetRole(command: Command): void {
   withReason(
     withJson(withRole(command.command("set-role")))
-      .description("change the role of an operator, effective with the next request; the role admin is given only here")
-      .argument("<email>", "whose", emailAddress),
+      .description(
+        "change the role of a member of staff, effective with the next request; the role admin is given only here",
+      )
+      .argument("<email>", "their address", emailAddress),
   )
     .addHelpText("after", examples("ops-user set-role ann@example.com --role operator"))
     .action((email: string, given: Given) =>
@@ -133,7 +135,9 @@ function addSetRole(command: Command): void {
 }
 
 function addChange(command: Command, { name, description, action, doneText, work }: PlainChange): void {
-  withReason(withJson(command.command(name)).description(description).argument("<email>", "whose", emailAddress))
+  withReason(
+    withJson(command.command(name)).description(description).argument("<email>", "their address", emailAddress),
+  )
     .addHelpText("after", examples(`ops-user ${name} ann@example.com`))
     .action((email: string, given: Given) => change(email, given, action, doneText, work));
 }
@@ -142,9 +146,9 @@ function addResetPassword(command: Command): void {
   withReason(
     withJson(withGenerate(command.command("reset-password")))
       .description(
-        "set a new password and sign the operator out; for 24 hours they cannot approve; asks for the password, or reads it from stdin",
+        "set a new password and sign the member of staff out; for 24 hours they cannot approve; asks for the password, or reads it from stdin",
       )
-      .argument("<email>", "whose", emailAddress),
+      .argument("<email>", "their address", emailAddress),
   )
     .addHelpText("after", examples("ops-user reset-password ann@example.com --generate"))
     .action(async (email: string, given: Given) => {
@@ -205,7 +209,7 @@ async function newPassword(email: string, generate: boolean): Promise<{ password
 
 async function showOperators(operators: Operator[]): Promise<void> {
   if (operators.length === 0)
-    return say("no operators yet; `roundhouse ops-user create EMAIL --role admin` makes the first");
+    return say("no members of staff yet; `roundhouse ops-user create EMAIL --role admin` creates the first");
   await printTable(
     ["e-mail", "role", "state", "second factor", "sign-ins", "last seen", "made by"],
     operators.map((one) => [

@@ -38,17 +38,17 @@ function addSet(command: Command): void {
     .description("change a plan, also for accounts that have it; effective within seconds, without a restart")
     .argument("<name>", "the plan")
     .option("--houses <ids>", "the houses it includes, with a comma between, or all", housesOrAll)
-    .option("--day <calls>", "calls a UTC day, or none for no limit", numberOrNone)
+    .option("--day <calls>", "calls per UTC day, or none for no limit", numberOrNone)
     .option("--month <calls>", "calls a UTC month, or none for no limit", numberOrNone)
     .option(
       "--ceiling <calls>",
-      "calls a UTC day that protect the service if the plan has no limit; not shown to callers",
+      "calls per UTC day that protect the service if the plan has no limit; not shown to callers",
       numberOrNone,
     )
     .option("--rps <calls>", "sustained calls per second", wholeNumber(1))
     .option("--burst <calls>", "the most calls in one burst", wholeNumber(1))
     .option("--price <usd>", "price in USD", price)
-    .option("--days <days>", "how long a purchase lasts", wholeNumber(1))
+    .option("--days <days>", "days that a purchase lasts", wholeNumber(1))
     .option("--on-sale <yes|no>", "whether it may be bought; those who have it keep it to its end", yesOrNo)
     .option("--json", "print a JSON object", false)
     .addHelpText(

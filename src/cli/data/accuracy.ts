@@ -16,7 +16,7 @@ export function accuracyCommand(): Command {
     .addOption(new Option("--house <id>", "the tables of a house together").argParser(houseId).conflicts("table"))
     .option("--feature <name>", "next_color or window:<color>:<50, 80 or 90>; of one table or house in detail", feature)
     .addOption(new Option("--period <period>", "how far back").choices(PERIODS).default("30d"))
-    .option("--json", "print a JSON array with everything in it", false)
+    .option("--json", "print a JSON array with all details", false)
     .addHelpText(
       "after",
       examples(

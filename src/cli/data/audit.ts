@@ -16,7 +16,7 @@ export function auditCommand(): Command {
   return new Command("audit")
     .description("the evidence per house: declared edge, proofs, missing rounds, hour by hour")
     .option("--table <house/game/market>", "one table instead of all", tableName)
-    .option("--hours <n>", "so many hours with rounds, the newest", wholeNumber(1, 100_000), HOURS_SHOWN)
+    .option("--hours <n>", "this many of the newest hours with rounds", wholeNumber(1, 100_000), HOURS_SHOWN)
     .option("--json", "print a JSON array", false)
     .addHelpText("after", examples("audit", "audit --table bustabit/crash/global", "audit --json"))
     .action(({ table: name, hours, json }: { table?: string; hours: number; json: boolean }) =>

@@ -52,13 +52,13 @@ export function calibrateCommand(): Command {
       "the table; repeat the option for more tables, which run one after the other",
       tables,
     )
-    .option("--from <round id>", "the first round, or the time (UTC) at which it was taken in", someText)
+    .option("--from <round id>", "the first round, or the time (UTC) at which it was stored", someText)
     .option("--to <round id>", "the last round, included, or a time", someText)
     .addOption(
       new Option(
         "--order <order>",
-        "round: by the number of the round id, late rounds too; taken: on-time rounds as they were taken in " +
-          "(default: round where ids are consecutive, taken with --promote)",
+        "round: by the number of the round id, late rounds too; taken: on-time rounds as they were stored " +
+          "(default: round if ids are consecutive, taken with --promote)",
       ).choices(["taken", "round"]),
     )
     .option("--model <name>", `a model; ${K7_1.name} without it`, someText)
@@ -69,9 +69,9 @@ export function calibrateCommand(): Command {
     )
     .option("--out <file>", "write every forecast of the run as CSV, in the columns of `export forecasts`")
     .option("--promote", "make the result the table's live state", false)
-    .option("--reason <text>", "why it is promoted", someText, "asked for together with its run")
+    .option("--reason <text>", "why it is promoted", someText, "requested together with its run")
     .option("--resume <run>", "resume a run that was stopped", runId)
-    .option("--json", "print one JSON object a table", false)
+    .option("--json", "print one JSON object per table", false)
     .addHelpText(
       "after",
       examples(
@@ -226,7 +226,7 @@ async function requireSame(
   const problems = differing
     .filter(([, now, then]) => now !== then)
     .map(([path, now, then]) => ({ path, message: `expected ${then ?? "nothing"}, got ${now ?? "nothing"}` }));
-  if (problems.length > 0) throw new UsageError(`run ${id} was asked for something else`, problems);
+  if (problems.length > 0) throw new UsageError(`run ${id} was requested with other options`, problems);
 }
 
 function resumeText({ table, run }: RequestedRun, { promote: isPromoted, reason }: CalibrateArguments): string {

@@ -26,7 +26,7 @@ export function calibrationCommand(): Command {
     .command("list")
     .description("calibrations, newest first: rolling ones, manual runs and promotions")
     .option("--table <house/game/market>", "one table instead of all", tableName)
-    .option("--limit <n>", "at most so many", wholeNumber(1, 10_000), SHOWN)
+    .option("--limit <n>", "at most this many", wholeNumber(1, 10_000), SHOWN)
     .option("--json", "print a JSON array", false)
     .addHelpText("after", examples("calibration list", "calibration list --table bustabit/crash/global --json"))
     .action((given: { table?: string; limit: number; json: boolean }) =>
@@ -63,7 +63,7 @@ export function calibrationCommand(): Command {
     .description("promote a calibration to the live state of its table, rolled forward to the newest round")
     .argument("<id>", "its id, as `calibration list` shows it", calibrationId)
     .requiredOption("--reason <text>", "why", someText)
-    .option("--by <name>", "who decides it; the user of this machine without it", someText)
+    .option("--by <name>", "who decided it; without it the user of this machine", someText)
     .option("--json", "print one JSON object", false)
     .addHelpText("after", examples('calibration promote 12 --reason "the edge changed in March"'))
     .action(promote);

@@ -57,10 +57,10 @@ function addExport<Column extends string>(
     .description(description)
     .requiredOption("--table <house/game/market>", "the table", tableName)
     .addOption(
-      new Option("--format <format>", "CSV, or one JSON object a line").choices(["csv", "jsonl"]).default("csv"),
+      new Option("--format <format>", "CSV, or one JSON object per line").choices(["csv", "jsonl"]).default("csv"),
     )
     .addOption(new Option("--json", "the same as --format jsonl").implies({ format: "jsonl" }))
-    .option("--raw", "in CSV, leave texts as they are that a spreadsheet would run as formulas", false)
+    .option("--raw", "in CSV, put no apostrophe before texts that a spreadsheet would run as formulas", false)
     .addHelpText(
       "after",
       examples(

@@ -32,7 +32,7 @@ function addList(command: Command): void {
   withTableFilter(command.command("list"))
     .description("list conflicts, newest first: the stored result and the other")
     .addOption(new Option("--state <state>", "those in one state").choices(["open", "decided"]))
-    .option("--limit <n>", "at most so many", wholeNumber(1, 10_000), 50)
+    .option("--limit <n>", "at most this many", wholeNumber(1, 10_000), 50)
     .option("--json", "print a JSON array", false)
     .addHelpText("after", examples("conflict list --state open", "conflict list --house bustabit --json"))
     .action((given: ListArguments) =>

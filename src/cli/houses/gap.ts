@@ -31,7 +31,7 @@ function addList(command: Command): void {
   withTableFilter(command.command("list"))
     .description("list gaps, newest first: missing rounds, attempts, and the next attempt")
     .addOption(new Option("--state <state>", "those in one state").choices(["open", "filled", "given_up"]))
-    .option("--limit <n>", "at most so many", wholeNumber(1, 10_000), 50)
+    .option("--limit <n>", "at most this many", wholeNumber(1, 10_000), 50)
     .option("--json", "print a JSON array", false)
     .addHelpText("after", examples("gap list --state open", "gap list --house bustabit --json"))
     .action((given: ListArguments) =>

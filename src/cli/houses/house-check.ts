@@ -72,7 +72,7 @@ export function openHouseChecks(found: Found): HouseChecks {
       const house = await inLimit(() => findHouse(found, entries, id));
       const tables = house.settings.tables.filter((table) => table.enabled && hasFeed(table));
       if (tables.length === 0)
-        throw new UsageError(`the house ${id} has no table that could be asked; give one a feed`);
+        throw new UsageError(`the house ${id} has no table that could be requested; give one a feed`);
       const newest = await inLimit(() => findNewest(found.databaseUrl, house, tables));
       const fetchOnce = openSender(client, inLimit, house);
       return Promise.all(tables.map((table) => checkTable(fetchOnce, house, table, found, newest.get(table) ?? null)));
@@ -184,7 +184,7 @@ async function findHouse(
   refuseUnset(inFile.entry, variables);
   const house = readHouse(id, inFile.entry, demoUrl, variables);
   if (house.baseUrl !== null) return house;
-  if (!inFile.settings.demo) throw new UsageError(`the house ${id} has no base_url; there is nothing to ask`);
+  if (!inFile.settings.demo) throw new UsageError(`the house ${id} has no base_url; there is nothing to request`);
   throw new Error(`the demo house ${id} is not running here; start it with \`npm start\`, or set DEMO_HOUSE_URL`);
 }
 
@@ -192,7 +192,7 @@ async function findHouse(
 function refuseUnset(entry: Record<string, unknown>, variables: Variables): void {
   const unset: string[] = [];
   expandVariables(entry, variables, (_, message) => unset.push(message));
-  if (unset.length > 0) throw new UsageError(`the house cannot be asked: ${unset.join("; ")}`);
+  if (unset.length > 0) throw new UsageError(`the house cannot be requested: ${unset.join("; ")}`);
 }
 
 /** If each round has its own page, requests the newest stored one again: the next may not be played yet. */

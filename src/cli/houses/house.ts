@@ -56,7 +56,7 @@ function addPause(command: Command): void {
     .command("pause")
     .description("stop polling a house until it is resumed; its tables are shown as paused")
     .argument("<id>", "the house", houseId)
-    .requiredOption("--reason <text>", "why, for those who wonder", someText)
+    .requiredOption("--reason <text>", "the reason, shown to staff", someText)
     .option("--json", "print one JSON object", false)
     .addHelpText("after", examples('house pause bustabit --reason "they asked us to wait"'))
     .action(async (id: string, { reason, json }: { reason: string; json: boolean }) => {
@@ -88,7 +88,7 @@ function addProbe(command: Command): void {
     .description("request a house at its next poll although its circuit is open")
     .argument("<id>", "the house", houseId)
     .requiredOption("--reason <text>", "why, for the log", someText)
-    .option("--close", "forget what failed too, as if nothing had been", false)
+    .option("--close", "also close the circuit and reset its failures", false)
     .option("--json", "print one JSON object", false)
     .addHelpText("after", examples('house probe bustabit --reason "they say they are back"'))
     .action(async (id: string, { reason, close, json }: { reason: string; close: boolean; json: boolean }) => {

@@ -38,7 +38,7 @@ function addList(command: Command): void {
     .description("notices, newest first")
     .addOption(new Option("--kind <kind>", "those of one kind").choices([...NOTICE_ORDER]))
     .addOption(new Option("--state <state>", "those in one state").choices(["open", "ended"]))
-    .option("--limit <n>", "at most so many", wholeNumber(1, 10_000), 50)
+    .option("--limit <n>", "at most this many", wholeNumber(1, 10_000), 50)
     .option("--json", "print a JSON array", false)
     .addHelpText("after", examples("notice list --state open", "notice list --kind operator --json"))
     .action((given: ListArguments) =>
@@ -102,7 +102,7 @@ function addWrite(command: Command): void {
 function addEnd(command: Command): void {
   command
     .command("end")
-    .description("close an operator's notice of a table")
+    .description("close the notice that `notice write` published on a table")
     .requiredOption("--table <house/game/market>", "the table", tableName)
     .requiredOption("--reason <text>", "why, for the audit log", someText)
     .option("--json", "print one JSON object", false)

@@ -25,7 +25,7 @@ export function quarantineCommand(): Command {
     .addHelpText("after", examples("quarantine list --state open", "quarantine show 12"));
   addList(command);
   addShow(command);
-  command.addCommand(decision("discard", "discarded", "say that items are nothing: they are listed no longer as open"));
+  command.addCommand(decision("discard", "discarded", "discard items: they are no longer listed as open"));
   command.addCommand(
     decision(
       "release",
@@ -41,7 +41,7 @@ function addList(command: Command): void {
     .description("list items, last seen first, with the reason of each")
     .addOption(new Option("--state <state>", "those in one state").choices(["open", "released", "discarded"]))
     .option("--code <code>", "items quarantined for one reason, such as proof_mismatch")
-    .option("--limit <n>", "at most so many", wholeNumber(1, 10_000), 50)
+    .option("--limit <n>", "at most this many", wholeNumber(1, 10_000), 50)
     .option("--json", "print a JSON array; of each item the first 240 characters, `quarantine show` has more", false)
     .addHelpText("after", examples("quarantine list --state open", "quarantine list --code stuck_feed --json"))
     .action((given: ListArguments) =>

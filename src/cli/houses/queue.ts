@@ -54,7 +54,7 @@ function addList(command: Command): void {
     .command("list")
     .description("list queues with their runs, and which are paused, by whom and why")
     .option("--watch", "refresh every two seconds, until Ctrl-C", false)
-    .option("--json", "print a JSON array; with --watch one a line", false)
+    .option("--json", "print a JSON array; with --watch one per line", false)
     .addHelpText("after", examples("queue list", "queue list --watch", "queue list --json"))
     .action(({ watch, json }: { watch: boolean; json: boolean }) =>
       withQueues(async ({ sql }, queues) => {
@@ -76,7 +76,7 @@ function addFailed(command: Command): void {
       "list permanently failed runs, newest first; scheduled runs are repeated by their schedule and not listed",
     )
     .addArgument(queueArgument("[queue]", "only those of this queue"))
-    .option("--limit <number>", "at most so many", wholeNumber(1, 10_000), 50)
+    .option("--limit <number>", "at most this many", wholeNumber(1, 10_000), 50)
     .option("--json", "print a JSON array", false)
     .addHelpText("after", examples("queue failed", "queue failed backfill-gap --json"))
     .action((queue: string | undefined, { limit, json }: { limit: number; json: boolean }) =>
@@ -113,7 +113,7 @@ function addDiscard(command: Command): void {
     .argument("[id]", "one run; all of them without it")
     .requiredOption("--reason <text>", "why, for the log", someText)
     .option("--dry-run", "show what would be discarded, and discard nothing", false)
-    .option("--yes", "do not ask", false)
+    .option("--yes", "do not ask for confirmation", false)
     .option("--json", "print a JSON object", false)
     .addHelpText(
       "after",
@@ -130,7 +130,7 @@ function addPause(command: Command): void {
     .command("pause")
     .description("start no more runs of a queue; active runs continue, and nothing is lost")
     .addArgument(queueArgument("<queue>", "the queue"))
-    .requiredOption("--reason <text>", "why, for those who wonder", someText)
+    .requiredOption("--reason <text>", "the reason, shown to staff", someText)
     .addOption(
       new Option("--for <time>", "resume automatically after this time: 30m, 2h, 1d")
         .argParser(momentAhead)

@@ -69,7 +69,7 @@ function addRevisions(command: Command): void {
     .description("list manual corrections of rounds, newest first")
     .option("--table <house/game/market>", "those of one table", tableName)
     .option("--round <id>", "those of one round")
-    .option("--limit <n>", "at most so many", wholeNumber(1, 10_000), 50)
+    .option("--limit <n>", "at most this many", wholeNumber(1, 10_000), 50)
     .option("--json", "print a JSON array", false)
     .addHelpText("after", examples("round revisions", "round revisions --table bustabit/crash/global --json"))
     .action((given: { table?: string; round?: string; limit: number; json: boolean }) =>

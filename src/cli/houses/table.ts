@@ -54,7 +54,11 @@ export function tableCommand(): Command {
     .command("reset-newest")
     .description("reset the newest round id of a table, if a wrong one was accepted and every round since is late")
     .argument("<house/game/market>", "the table", tableName)
-    .option("--to <number>", "the number of its newest true round; without it the highest that came late", numberText)
+    .option(
+      "--to <number>",
+      "the number of its newest true round; without it the highest that arrived late",
+      numberText,
+    )
     .requiredOption("--reason <text>", "why", someText)
     .option("--json", "print one JSON object", false)
     .addHelpText("after", examples('table reset-newest bustabit/crash/global --reason "one response had 9001007"'))

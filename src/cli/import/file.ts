@@ -77,9 +77,9 @@ export async function readFileRows(
 function isJsonLines(file: string, { line, text }: Line, { format }: FileFormat): boolean {
   const start = text.trimStart()[0];
   if (start === "[" && format !== "csv") {
-    throw new Error(`line ${line}: it is one list of JSON; write one object a line (\`jq -c '.[]'\` does it)`);
+    throw new Error(`line ${line}: it is one list of JSON; write one object per line (\`jq -c '.[]'\` does it)`);
   }
-  if (start === "<") throw new Error(`line ${line}: it is a web page or XML; expected CSV or one JSON object a line`);
+  if (start === "<") throw new Error(`line ${line}: it is a web page or XML; expected CSV or one JSON object per line`);
   if (format !== "auto") return format === "jsonl";
   return start === "{" || /\.(?:jsonl|ndjson)(?:\.gz)?$/i.test(file);
 }

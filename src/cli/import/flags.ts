@@ -7,7 +7,7 @@ export function formatOptions(): Option[] {
   return [
     new Option(
       "--map <file>",
-      "a YAML file with all of these: columns, format, delimiter, decimal, scale, …",
+      "a YAML file with these options: columns, format, delimiter, decimal, scale, …",
     ).argParser(readableFile),
     new Option("--round-id <column>", "the column of ids: its name, or its place counted from 1").argParser(someText),
     new Option("--multiplier <column>", "the column of results").argParser(someText),
@@ -26,7 +26,7 @@ export function formatOptions(): Option[] {
       ",",
     ]),
     new Option("--scale <number>", "what one unit is worth, such as 0.01 for hundredths").argParser(scale),
-    new Option("--zone <name>", "the zone of times that name none, such as Europe/Berlin; UTC without it").argParser(
+    new Option("--zone <name>", "the time zone of times without one, such as Europe/Berlin; UTC without it").argParser(
       zoneName,
     ),
     new Option("--dates <order>", "which comes first in dates such as 3/4/2024").choices([
@@ -34,7 +34,7 @@ export function formatOptions(): Option[] {
       "month_first",
       "day_first",
     ]),
-    new Option("--order <end>", "how the file lists its rounds; auto looks at ids and times").choices([
+    new Option("--order <end>", "how the file lists its rounds; auto: detected from ids and times").choices([
       "auto",
       "newest_first",
       "newest_last",

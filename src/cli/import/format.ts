@@ -125,7 +125,7 @@ export async function readFormat(flags: FormatFlags): Promise<FileFormat> {
     order: flags.order ?? mapping.order ?? PLAIN_FORMAT.order,
   };
   const problems = contradictionsOf(format);
-  if (problems.length > 0) throw new UsageError("the file cannot be read as asked", problems);
+  if (problems.length > 0) throw new UsageError("the file cannot be read with these options", problems);
   return format;
 }
 

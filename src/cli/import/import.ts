@@ -42,10 +42,10 @@ export function importCommand(): Command {
     .requiredOption("--table <house/game/market>", "the table", tableName)
     .requiredOption(
       "--file <path>",
-      "CSV with the header round_id,multiplier[,occurred_at][,hash] in any order, or one JSON object a line",
+      "CSV with the header round_id,multiplier[,occurred_at][,hash] in any order, or one JSON object per line",
       readableFile,
     )
-    .option("--dry-run", "say what would be done, and store nothing", false)
+    .option("--dry-run", "report what would be done, and store nothing", false)
     .option("--json", "print one JSON object", false);
   for (const option of formatOptions()) command.addOption(option);
   return command

@@ -35,11 +35,11 @@ export function demoHouseCommand(settings: () => { dataDir: string; host: string
     .option("--port <number>", "port to listen on; 0 takes any free one", wholeNumber(0, 65_535), 4010)
     .option(
       "--speed <factor>",
-      "1 is one true game a second, or recorded rounds as they were played; 0.01 to 1000",
+      "1 plays one true game per second, or recorded rounds as they were played; 0.01 to 1000",
       speedFactor,
       1,
     )
-    .option("--seed <number>", "what the simulated house draws from", wholeNumber(0), 1)
+    .option("--seed <number>", "the seed of the simulated rounds", wholeNumber(0), 1)
     .addOption(
       ofReplay(
         new Option(
@@ -57,9 +57,7 @@ export function demoHouseCommand(settings: () => { dataDir: string; host: string
       ofReplay(new Option("--from <id>", "begin with this round; those before it are history (default the first)")),
     )
     .addOption(
-      ofReplay(
-        new Option("--number-rows", "call rounds by the number of their row, and leave out those without a multiplier"),
-      ),
+      ofReplay(new Option("--number-rows", "use row numbers as ids, and leave out rounds without a multiplier")),
     )
     .option("--json", "print one line of JSON when it listens", false)
     .addHelpText("after", HELP)

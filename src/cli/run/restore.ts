@@ -40,7 +40,7 @@ export function restoreCommand(): Command {
     .requiredOption("--from <file>", "a file written by `roundhouse backup`", readableFile)
     .option(
       "--into <url>",
-      "the empty database, or the name of one on the server of DATABASE_URL, made if there is none (default: DATABASE_URL, else a private one in DATA_DIR, as `up` uses)",
+      "the empty database, or the name of one on the server of DATABASE_URL, created if it does not exist (default: DATABASE_URL, else a private one in DATA_DIR, as `up` uses)",
     )
     .option("--no-verify", "leave out the checks that `verify` and `ledger check` make")
     .option("--json", "print one JSON object", false)
