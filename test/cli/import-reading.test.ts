@@ -370,7 +370,7 @@ describe("a file", () => {
     ["is UTF-16", Buffer.from("\u{feff}round_id,multiplier\n1,2\n", "utf16le"), "is not UTF-8"],
     ["is half a gzip", gzipSync(`round_id,multiplier\n${"1,2\n".repeat(50_000)}`).subarray(0, -20), "damaged gzip"],
     ["is a workbook called .csv", Buffer.from("PK\u{3}\u{4}\u{14}\u{0}\u{6}\u{0}"), "it is an Excel workbook"],
-    ["is one list of JSON", '[{"round_id":1}]', "write one object a line"],
+    ["is one list of JSON", '[{"round_id":1}]', "write one object per line"],
     ["is a web page", "<!doctype html><title>Log in</title>", "it is a web page"],
   ])("is refused whole if it %s", async (_, content, expected) => {
     const refusal = read("rounds.csv", content);
