@@ -28,6 +28,7 @@ export async function listPendingStatements(sql: Queryable, logId: number, limit
           'table', t.house_id || '/' || t.game || '/' || t.market,
           'round_seq', h.last_seq::text,
           'history_hash', encode(h.history_hash, 'hex'),
+          'on_time_rounds', h.last_ordinal::text,
           'forecast_seq', h.forecast_seq::text,
           'forecast_hash', encode(h.forecast_hash, 'hex'),
           'score_hash', encode(h.score_hash, 'hex'),
@@ -48,30 +49,46 @@ export async function listPendingStatements(sql: Queryable, logId: number, limit
       ) c on true
       where l.version is distinct from h.version
         and (h.last_seq > 0 or h.forecast_seq > 0)
-        and (
-          h.last_seq = 0
-          or exists (
-            select
-            from rounds r
-            where r.table_id = h.table_id
-              and r.seq = h.last_seq
-              and r.history_hash = h.history_hash
-          )
-        )
-        and (
-          h.forecast_seq = 0
-          or exists (
-            select
-            from forecast_sets f
-            where f.table_id = h.table_id
-              and f.cutoff_seq = h.set_seq
-              and f.first_seq + cardinality(f.features) - 1 = h.forecast_seq
-              and substr(f.hashes, length(f.hashes) - 31) = h.forecast_hash
-          )
-        )
+        and ${isOfItsRows(sql)}
       order by h.changed_at, h.table_id
       limit ${limit}
     ) p`;
+}
+
+/** Whether the newest round, the newest on-time round and the newest forecast are those of a head `h`. */
+function isOfItsRows(sql: Queryable) {
+  return sql`
+    (
+      h.last_seq = 0
+      or exists (
+        select
+        from rounds r
+        where r.table_id = h.table_id
+          and r.seq = h.last_seq
+          and r.history_hash = h.history_hash
+      )
+    )
+    and (
+      (h.last_ordinal = 0 and h.newest_seq is null)
+      or exists (
+        select
+        from rounds r
+        where r.table_id = h.table_id
+          and r.seq = h.newest_seq
+          and r.ordinal = h.last_ordinal
+      )
+    )
+    and (
+      h.forecast_seq = 0
+      or exists (
+        select
+        from forecast_sets f
+        where f.table_id = h.table_id
+          and f.cutoff_seq = h.set_seq
+          and f.first_seq + cardinality(f.features) - 1 = h.forecast_seq
+          and substr(f.hashes, length(f.hashes) - 31) = h.forecast_hash
+      )
+    )`;
 }
 
 /** The next entry of the audit log that is not in the log; null if there is none. */

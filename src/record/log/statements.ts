@@ -12,6 +12,8 @@ export interface TableStatement {
   /** The newest stored round, and the hash of the history up to it. */
   round_seq: string;
   history_hash: string;
+  /** How many rounds up to it were on time. A public export ends at most 400 of them earlier, the longest window. */
+  on_time_rounds: string;
   forecast_seq: string;
   forecast_hash: string;
   /** The newest score or revision of a score; 64 zeros before the first. */

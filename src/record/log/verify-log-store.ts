@@ -18,28 +18,37 @@ export async function findContradictedTable(
 ): Promise<ContradictedStatement | null> {
   const [first] = await tx<ContradictedStatement[]>`
     select e.log_id as "logId", e.index::float8 as index, c.part, c.stated, c.found
-    from log_entries e
-    cross join lateral (select e.entry::jsonb as s) j
-    cross join lateral (select (s ->> 'round_seq')::bigint as round_seq) n
-    left join rounds r on r.table_id = e.table_id and r.seq = n.round_seq
+    from (
+      select
+        log_id, index, table_id, forecast_seq, s, (s ->> 'round_seq')::bigint as round_seq,
+        lag((s ->> 'round_seq')::bigint, 1, 0::bigint) over statements as last_seq,
+        lag((s ->> 'on_time_rounds')::bigint, 1, 0::bigint) over statements as last_on_time
+      from log_entries
+      cross join lateral (select entry::jsonb as s) j
+      where table_id = ${table.id}
+        and forecast_seq is not null
+      window statements as (partition by log_id order by index)
+    ) e
+    left join rounds r on r.table_id = e.table_id and r.seq = e.round_seq
     left join forecast_sets f
       on f.table_id = e.table_id and f.cutoff_seq = cutoff_of_forecast(e.table_id, e.forecast_seq)
     cross join lateral (
       values
         (1, 'table', s ->> 'table', ${table.name}),
         (2, 'history_hash', s ->> 'history_hash',
-          case n.round_seq when 0 then repeat('0', 64) else encode(r.history_hash, 'hex') end),
-        (3, 'forecast_hash', s ->> 'forecast_hash',
+          case e.round_seq when 0 then repeat('0', 64) else encode(r.history_hash, 'hex') end),
+        (3, 'on_time_rounds', s ->> 'on_time_rounds', (${countOnTime(tx)})::text),
+        (4, 'forecast_hash', s ->> 'forecast_hash',
           case e.forecast_seq
             when 0 then repeat('0', 64)
             else encode(substr(f.hashes, (32 * (e.forecast_seq - f.first_seq) + 1)::integer, 32), 'hex')
           end),
-        (4, 'score_hash', s ->> 'score_hash',
+        (5, 'score_hash', s ->> 'score_hash',
           case
             when ${isScoreHash(tx)}
             then s ->> 'score_hash'
           end),
-        (5, 'revision_hash', s ->> 'revision_hash',
+        (6, 'revision_hash', s ->> 'revision_hash',
           case
             when s ->> 'revision_hash' = repeat('0', 64)
               or exists (
@@ -51,12 +60,30 @@ export async function findContradictedTable(
             then s ->> 'revision_hash'
           end)
     ) as c (place, part, stated, found)
-    where e.table_id = ${table.id}
-      and e.forecast_seq is not null
-      and c.stated is distinct from c.found
+    where c.stated is distinct from c.found
     order by e.log_id, e.index, c.place
     limit 1`;
   return first ?? (await findMissingCalibration(tx, table.id));
+}
+
+/**
+ * The number of on-time rounds up to the stated one: its ordinal. A late round has none, so those since the statement
+ * before are counted.
+ */
+function countOnTime(tx: Transaction) {
+  return tx`
+    coalesce(
+      r.ordinal,
+      e.last_on_time
+        + (
+          select count(*)
+          from rounds o
+          where o.table_id = e.table_id
+            and o.seq > e.last_seq
+            and o.seq <= e.round_seq
+            and o.ordinal is not null
+        )
+    )`;
 }
 
 /** Whether the stated hash of scores is that of the newest score set by the round, or of an earlier set or a revision. */
@@ -67,7 +94,7 @@ function isScoreHash(tx: Transaction) {
         select encode(substr(o.hashes, length(o.hashes) - 31), 'hex')
         from score_sets o
         where o.table_id = e.table_id
-          and o.settled_seq <= n.round_seq
+          and o.settled_seq <= e.round_seq
         order by o.settled_seq desc
         limit 1
       )
@@ -82,7 +109,7 @@ function isScoreHash(tx: Transaction) {
         select
         from score_sets o
         where o.table_id = e.table_id
-          and o.settled_seq <= n.round_seq
+          and o.settled_seq <= e.round_seq
           and substr(o.hashes, length(o.hashes) - 31) = decode(s ->> 'score_hash', 'hex')
       )`;
 }

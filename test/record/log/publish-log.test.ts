@@ -130,7 +130,8 @@ describe("the transparency log", () => {
       (entry) => JSON.parse(entry) as Record<string, string>,
     );
     expect(entries.map(({ kind }) => kind)).toEqual(["log", "table", "accuracy"]);
-    expect(entries[1]).toMatchObject({ table: world.tableName, round_seq: String(ROUNDS.length) });
+    const counts = { round_seq: String(ROUNDS.length), on_time_rounds: String(ROUNDS.length) };
+    expect(entries[1]).toMatchObject({ table: world.tableName, ...counts });
     await world.play([150]);
     expect(await publish()).toMatchObject({ added: 1, cosigned: 0 });
     expect((await stat(join(path, "key.pem"))).mode & 0o777).toBe(0o600);
@@ -142,6 +143,7 @@ describe("the transparency log", () => {
 
   test.each([
     ["newest round", "last_seq = last_seq + 7"],
+    ["number of on-time rounds", "last_ordinal = last_ordinal - 1"],
     ["history hash", "history_hash = sha256('')"],
     ["newest forecast", "forecast_seq = forecast_seq + 7"],
     ["forecast hash", "forecast_hash = sha256('')"],
@@ -536,6 +538,30 @@ describe("verify", () => {
     expect((await verify(world.sql)).first_failure).toMatchObject({
       kind: "log_statement",
       found: "calibration_hash of no row",
+    });
+  });
+
+  test.each([
+    ["an on-time round", 1],
+    ["a late round", 3],
+  ])("finds a false number of on-time rounds up to %s", async (_, index) => {
+    const { world, publish } = await logged();
+    await publish();
+    await world.addLate("import", [
+      { roundId: "1", hundredths: 150 },
+      { roundId: "2", hundredths: 250 },
+    ]);
+    await publish();
+    expect(await verify(world.sql)).toMatchObject({ ok: true });
+    await tamper(
+      world,
+      `update log_entries set entry = replace(entry, '"on_time_rounds":"8"', '"on_time_rounds":"7"') where index = ${index}`,
+    );
+    expect((await verify(world.sql)).first_failure).toEqual({
+      kind: "log_statement",
+      id: `${index} about ${world.tableName}`,
+      expected: "on_time_rounds 7",
+      found: "on_time_rounds 8",
     });
   });
 
