@@ -6,8 +6,8 @@
 It checks the signature of the newest checkpoint, the whole tree from its entries, the inclusion of every entry in the
 tiles, and that a kept checkpoint is the beginning of the log. Of a table it downloads rounds, forecasts and scores,
 recomputes their chains, compares them with every statement of the log, and recomputes the accuracy rows that the log
-states. What is newer than the oldest open forecast is not public yet and not compared. It exits with 1 at the first
-thing that is wrong.
+states. What is newer than the oldest open forecast is not public yet and not compared: at most 400 on-time rounds,
+which the longest window has. It exits with 1 at the first thing that is wrong.
 """
 import argparse, base64, csv, hashlib, json, math, re, sys, urllib.request
 
@@ -147,25 +147,44 @@ def follow_chain(kind, rows):
     return hashes
 
 
+LONGEST_WINDOW = 400  # on-time rounds: exports end before the oldest set with an open forecast
+
+
 def check_statements(entries, table, rounds, forecasts, scores):
-    """Every statement about the table against its exports, as far as these are public; the number of them."""
+    """Every statement about the table against its exports, as far as these are public; their number, and how far they reach."""
     hashes = {kind: follow_chain(kind, rows) for kind, rows in (("rounds", rounds), ("forecasts", forecasts), ("scores", scores))}
-    known, count = set(hashes["scores"]) | {"0" * 64}, 0
-    for entry in entries:
-        if entry["kind"] != "table" or entry["table"] != table or not is_public(entry, rounds, forecasts):
-            continue
+    known, on_time = set(hashes["scores"]) | {"0" * 64}, [0]
+    for row in rounds:
+        on_time.append(on_time[-1] + (row["late"] == "false"))
+    stated = [entry for entry in entries if entry["kind"] == "table" and entry["table"] == table]
+    check_reach(stated, table, on_time)
+    public = [entry for entry in stated if int(entry["round_seq"]) <= len(rounds)]
+    for entry in public:
         for kind, name in (("rounds", "round_seq"), ("forecasts", "forecast_seq")):
-            number, stated = int(entry[name]), entry["history_hash" if kind == "rounds" else "forecast_hash"]
-            if number and (number > len(hashes[kind]) or hashes[kind][number - 1] != stated):
-                fail(f"expected {kind} {number} of {table} with hash {stated}, as the log states")
+            number, expected = int(entry[name]), entry["history_hash" if kind == "rounds" else "forecast_hash"]
+            if number and (number > len(hashes[kind]) or hashes[kind][number - 1] != expected):
+                fail(f"expected {kind} {number} of {table} with hash {expected}, as the log states")
         if entry["score_hash"] not in known:
             fail(f"expected a score of {table} with hash {entry['score_hash']}, as the log states")
-        count += 1
-    return count
+        if on_time[int(entry["round_seq"])] != int(entry["on_time_rounds"]):
+            fail(f"expected {entry['on_time_rounds']} on-time rounds up to {entry['round_seq']} of {table}, as the log states")
+    compared, newest = (rows[-1]["round_seq"] if rows else 0 for rows in (public, stated))
+    return len(public), f"round {compared} of {newest} that the log states"
 
 
-def is_public(entry, rounds, forecasts):
-    return int(entry["round_seq"]) <= len(rounds) and int(entry["forecast_seq"]) <= len(forecasts)
+def check_reach(stated, table, on_time):
+    """Fails if the exports end earlier than the longest open window allows. Any number of late rounds may follow it."""
+    if not stated:
+        return
+    newest, rounds = stated[-1], len(on_time) - 1
+    least = int(newest["on_time_rounds"]) - LONGEST_WINDOW
+    last = max((int(entry["round_seq"]) for entry in stated if int(entry["on_time_rounds"]) <= least), default=0)
+    if on_time[-1] < least or rounds < last:
+        fail(
+            f"expected the exports of {table} to reach round {last} and {least} on-time rounds, since the log states "
+            f"{newest['on_time_rounds']} up to round {newest['round_seq']}, found {on_time[-1]} up to round {rounds}: rows "
+            "were removed, or scoring is paused, which `pending` of its accuracy shows"
+        )
 
 
 def check_accuracy(entries, table, rounds, forecasts, scores):
@@ -241,8 +260,9 @@ def main():
     if given.table:
         exports = [read_export(url, kind, given.table) for kind in ("rounds", "forecasts", "scores")]
         statements = [json.loads(entry) for entry in entries]
-        stated = check_statements(statements, given.table, *exports)
-        report += f"; {stated} statements and {check_accuracy(statements, given.table, *exports)} follow from the exports"
+        count, reach = check_statements(statements, given.table, *exports)
+        accuracy = check_accuracy(statements, given.table, *exports)
+        report += f"; {count} statements and {accuracy} follow from the exports, compared up to {reach}"
     print(f"ok: {report}")
 
 

@@ -10,8 +10,10 @@ import { addSums, decodeSums, encodeSums } from "../../../src/forecasts/accuracy
 import { reviseScores } from "../../../src/pass/stores/revise-scores-store.ts";
 import { publishLog } from "../../../src/record/log/publish-log.ts";
 import { generatedRounds } from "../../forecasts/streams.ts";
-import { allowSlowness, play, score, tableIdOf } from "../../api/play.ts";
+import { applyHouses } from "../../../src/houses-file/apply-store.ts";
+import { allowSlowness, play, playLate, score, tableIdOf } from "../../api/play.ts";
 import { makeWorld, type World } from "../../api/world.ts";
+import { houseEntry, tableEntry } from "../../support/houses.ts";
 
 const SCRIPT = fileURLToPath(new URL("../../../docs/verify_record.py", import.meta.url));
 const TABLE = "alpha/crash/global";
@@ -82,7 +84,7 @@ describe("the independent verifier in Python", () => {
     if (found === null) return context.skip("python3 is not installed");
     expect(found).toMatchObject({ code: 0 });
     expect(found.text).toMatch(
-      / entries lead to the signed root; 1 statements and 10 accuracy rows follow from the exports/,
+      / entries lead to the signed root; 1 statements and 10 accuracy rows follow from the exports, compared up to round 20 of 70 that the log states$/m,
     );
   });
 
@@ -181,6 +183,133 @@ describe("the independent verifier in Python", () => {
     const found = await check("--kept", "other.txt");
     if (found === null) return context.skip("python3 is not installed");
     expect(found).toEqual({ code: 1, text: "WRONG: expected a checkpoint that the log's key signed\n" });
+  });
+});
+
+describe("exports that end before what the log states", () => {
+  const MARKETS = ["cut", "empty", "thinned", "paused", "late", "young", "unstated", "rare"];
+  /** With an edge of 1 % the chance of a round from 162.30 is 90 % in 400 rounds. */
+  const RARE = { house_edge: 0.01, colors: [{ name: "low", below: 162.3 }, { name: "top" }] };
+
+  beforeAll(async () => {
+    const tables = MARKETS.map((market) => tableEntry({ market, ...(market === "rare" ? RARE : {}) }));
+    await applyHouses(world.sql, [houseEntry({ id: "delta", name: "Delta", tables })]);
+    await allowSlowness(world);
+  });
+
+  /** Rounds of the lowest color; a feed that repeats one result is quarantined. */
+  const many = (count: number) => Array.from({ length: count }, (_, at) => 150 + (at % 2));
+  /** Plays rounds in one response: the first one of a table has no forecasts after it. */
+  const playTogether = async (market: string, count: number, options = {}) => {
+    await play(world, `delta/crash/${market}`, many(count), options);
+    await publish();
+  };
+
+  const addLate = async (market: string, count: number) => {
+    const roundIds = Array.from({ length: count }, (_, at) => String(at + 1));
+    await playLate(world, `delta/crash/${market}`, roundIds);
+    await publish();
+  };
+
+  test.each([
+    { market: "cut", kept: 40, found: "found 40 up to round 40" },
+    { market: "empty", kept: 0, found: "found 0 up to round 0" },
+  ])("are refused if the newest rounds were removed after $kept", async ({ market, kept, found: text }) => {
+    await playTogether(market, 450);
+    await playTogether(market, 1);
+    await tamper(`
+      delete from rounds where seq > ${kept} and table_id = ${await tableIdOf(world, `delta/crash/${market}`)}`);
+    const found = await check("--table", `delta/crash/${market}`);
+    expect(found ?? { code: 1 }).toMatchObject({ code: 1 });
+    if (found === null) return;
+    expect(found.text).toContain("and 51 on-time rounds, since the log states 451 up to round 451");
+    expect(found.text).toContain(text);
+  });
+
+  test("are refused if late rounds were removed that the longest window cannot follow any more", async () => {
+    await playTogether("thinned", 20);
+    await addLate("thinned", 600);
+    await playTogether("thinned", 400);
+    await tamper(`
+      delete from rounds where seq > 300 and table_id = ${await tableIdOf(world, "delta/crash/thinned")}`);
+    const found = await check("--table", "delta/crash/thinned");
+    expect(found ?? { code: 1 }).toMatchObject({ code: 1 });
+    if (found !== null)
+      expect(found.text).toContain(
+        "to reach round 620 and 20 on-time rounds, since the log states 420 up to round 1020, found 20 up to round 300",
+      );
+  });
+
+  test("are refused if the newest forecasts were removed", async () => {
+    const where = `where cutoff_seq > 5 and table_id = ${await tableIdOf(world, TABLE)}`;
+    await tamper(`create table kept as select * from forecast_sets ${where}; delete from forecast_sets ${where}`);
+    try {
+      const found = await check(...CHECKED);
+      expect(found ?? { code: 1 }).toMatchObject({ code: 1 });
+      if (found !== null) expect(found.text).toMatch(/expected forecasts \d+ of .* as the log states/);
+    } finally {
+      await tamper("insert into forecast_sets select * from kept; drop table kept");
+    }
+    expect(await check(...CHECKED)).not.toMatchObject({ code: 1 });
+  });
+
+  test("are refused while scoring is paused for more rounds than the longest window has", async () => {
+    await playTogether("paused", 20);
+    await playTogether("paused", 1);
+    await playTogether("paused", 399, { at: { maySettle: false } });
+    expect(await check("--table", "delta/crash/paused")).not.toMatchObject({ code: 1 });
+    await playTogether("paused", 1, { at: { maySettle: false } });
+    const found = await check("--table", "delta/crash/paused");
+    expect(found ?? { code: 1 }).toMatchObject({ code: 1 });
+    if (found !== null) expect(found.text).toContain("scoring is paused");
+  });
+
+  test.each([
+    {
+      claim: "late rounds follow an open forecast",
+      market: "late",
+      async change() {
+        await playTogether("late", 20);
+        await playTogether("late", 1);
+        await addLate("late", 600);
+      },
+      reach: "round 20 of 621",
+    },
+    {
+      claim: "the table is young",
+      market: "young",
+      async change() {
+        await play(world, "delta/crash/young", [150]);
+        await playTogether("young", 1);
+      },
+      reach: "round 0 of 2",
+    },
+    {
+      claim: "the log states nothing about the table yet",
+      market: "unstated",
+      change: () => play(world, "delta/crash/unstated", many(5)),
+      reach: "round 0 of 0",
+    },
+    {
+      claim: "the longest window is open for as long as it can be",
+      market: "rare",
+      async change() {
+        await playTogether("rare", 1);
+        await playTogether("rare", 1);
+        await playTogether("rare", 399);
+        const tableId = await tableIdOf(world, "delta/crash/rare");
+        expect(
+          await world.sql`
+          select max(horizon) as longest from forecasts where table_id = ${tableId} and cutoff_seq = 2`,
+        ).toEqual([{ longest: 400 }]);
+      },
+      reach: "round 1 of 401",
+    },
+  ])("are accepted if $claim", async ({ market, change, reach }) => {
+    await change();
+    const found = await check("--table", `delta/crash/${market}`);
+    expect(found ?? { code: 0 }).toMatchObject({ code: 0 });
+    if (found !== null) expect(found.text).toContain(`compared up to ${reach} that the log states`);
   });
 });
 
