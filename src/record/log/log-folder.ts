@@ -4,7 +4,7 @@
  */
 import { generateKeyPairSync } from "node:crypto";
 import { chmod, mkdir, open, readFile, rename, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { codeOf } from "../../errors.ts";
 
 /** The private key in PEM; null if the folder has none. */
@@ -22,6 +22,7 @@ export async function makeKey(folder: string): Promise<string> {
   } catch (error) {
     if (codeOf(error) !== "EEXIST") throw error;
   }
+  await syncFolder(folder);
   const kept = await readKey(folder);
   if (kept === null) throw new Error(`expected a key in ${folder}, found none`);
   return kept;
@@ -35,20 +36,25 @@ export function readNewestNote(folder: string): Promise<string | null> {
 /** Stores the newest checkpoint; it is on disk before this resolves. */
 export async function keepNewestNote(folder: string, note: string): Promise<void> {
   await replaceFile(join(folder, "checkpoint"), note);
-  const opened = await open(folder);
-  try {
-    await opened.sync(); // persists the rename too
-  } finally {
-    await opened.close();
-  }
 }
 
-/** Replaces a file atomically: readers see the old text or the new one. */
+/** Replaces a file atomically: readers see the old text or the new one, which is on disk before this resolves. */
 export async function replaceFile(path: string, text: string): Promise<void> {
   const next = `${path}.next`;
   await writeFile(next, text, { mode: 0o600, flush: true });
   await chmod(next, 0o600);
   await rename(next, path);
+  await syncFolder(dirname(path));
+}
+
+/** Persists the names of a folder's files: a power loss may otherwise undo a rename or a new file. */
+async function syncFolder(folder: string): Promise<void> {
+  const opened = await open(folder);
+  try {
+    await opened.sync();
+  } finally {
+    await opened.close();
+  }
 }
 
 async function readIfThere(path: string): Promise<string | null> {
