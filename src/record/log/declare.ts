@@ -2,7 +2,7 @@ import type { Transaction } from "../../db/client.ts";
 import { makeKey } from "./log-folder.ts";
 import { createLog, listLogs } from "./log-store.ts";
 import { signerOf } from "../../signed-note.ts";
-import { originOf } from "./publish-log.ts";
+import { originOf } from "./origin.ts";
 
 /**
  * Begins another log, whose first entry names the last checkpoint of the previous log, and returns its origin. All

@@ -1,11 +1,13 @@
 /**
  * The folder of a log: its private key, and the newest checkpoint that it signed. A restored or rewritten database
- * cannot undo that checkpoint.
+ * cannot undo that checkpoint. The last ones of earlier logs are kept as `checkpoint.1`, `checkpoint.2` and so on.
  */
 import { generateKeyPairSync } from "node:crypto";
 import { chmod, mkdir, open, readFile, rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { codeOf } from "../../errors.ts";
+import { readCheckpoint } from "../../signed-note.ts";
+import { logNumberOf } from "./origin.ts";
 
 /** The private key in PEM; null if the folder has none. */
 export function readKey(folder: string): Promise<string | null> {
@@ -33,9 +35,47 @@ export function readNewestNote(folder: string): Promise<string | null> {
   return readIfThere(join(folder, "checkpoint"));
 }
 
-/** Stores the newest checkpoint; it is on disk before this resolves. */
+/** A signed checkpoint in a folder. */
+export interface KeptCheckpoint {
+  note: string;
+  origin: string;
+  size: number;
+}
+
+/**
+ * The newest checkpoint that was signed with this key, unchecked; null before the first.
+ *
+ * @throws Error if it is damaged
+ */
+export function readNewestCheckpoint(folder: string): Promise<KeptCheckpoint | null> {
+  return readCheckpointFile(join(folder, "checkpoint"));
+}
+
+async function readCheckpointFile(path: string): Promise<KeptCheckpoint | null> {
+  const note = await readIfThere(path);
+  if (note === null) return null;
+  try {
+    const { origin, size } = readCheckpoint(note);
+    return { note, origin, size };
+  } catch (error) {
+    throw new Error(`expected a signed checkpoint in ${path}, found another text: restore or remove the file`, {
+      cause: error,
+    });
+  }
+}
+
+/** Stores the newest checkpoint, and keeps the last one of the log before; both are on disk before this resolves. */
 export async function keepNewestNote(folder: string, note: string): Promise<void> {
+  const last = await readNewestCheckpoint(folder);
+  if (last !== null && last.origin !== readCheckpoint(note).origin) await keepLast(folder, last);
   await replaceFile(join(folder, "checkpoint"), note);
+}
+
+/** Keeps the last checkpoint of an earlier log, unless a larger one is kept. */
+async function keepLast(folder: string, { note, origin, size }: KeptCheckpoint): Promise<void> {
+  const path = join(folder, `checkpoint.${logNumberOf(origin)}`);
+  const kept = await readCheckpointFile(path);
+  if (kept === null || kept.size < size) await replaceFile(path, note);
 }
 
 /** Replaces a file atomically: readers see the old text or the new one, which is on disk before this resolves. */

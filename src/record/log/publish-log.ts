@@ -20,7 +20,9 @@ import {
   type NewEntry,
   saveCheckpoint,
 } from "./log-store.ts";
+import { originOf } from "./origin.ts";
 import { findPendingAudit, listPendingStatements, noteAccuracyHour, noteHeads } from "./pending-store.ts";
+import { findPreviousNote, type KeyFolder } from "./previous-note.ts";
 import { openCheckpoint, readCheckpoint, signCheckpoint, type SignerKey, signerOf } from "../../signed-note.ts";
 import { entryOf, type Statement } from "./statements.ts";
 import { listEdge, saveTiles, tileReader } from "./tiles-store.ts";
@@ -60,7 +62,8 @@ export interface Published {
  */
 export async function publishLog(sql: Sql, publication: Publication, signal: AbortSignal): Promise<Published> {
   const { log, signer } = await openLog(sql, publication);
-  const { added, damaged } = await addStatements(sql, log, signal);
+  const { publicKey } = signer;
+  const { added, damaged } = await addStatements(sql, log, { folder: publication.folder, publicKey }, signal);
   const size = log.size + added;
   const newest = await findNewestCheckpoint(sql, log.id);
   const isCosigned = publication.witnesses.length === 0 || newest?.cosignedAt !== null;
@@ -149,17 +152,16 @@ async function openLog(
   return openLog(sql, { folder, publicUrl });
 }
 
-/** The name of a log: its host, the beginning of its key, and the number of the log from the second on. */
-export function originOf(publicUrl: string | undefined, publicKey: Buffer, id: number): string {
-  const host = publicUrl === undefined ? "localhost" : new URL(publicUrl).host;
-  return `${host}/log/${publicKey.toString("hex").slice(0, 8)}${id === 1 ? "" : `/${id}`}`;
-}
-
 /** Appends statements about everything that changed since the last ones. */
-async function addStatements(sql: Sql, log: Log, signal: AbortSignal): Promise<Omit<Published, "cosigned">> {
+async function addStatements(
+  sql: Sql,
+  log: Log,
+  keyFolder: KeyFolder,
+  signal: AbortSignal,
+): Promise<Omit<Published, "cosigned">> {
   let size = log.size;
   let auditSeq = log.auditSeq;
-  const first = size === 0 ? await firstStatement(sql, log) : null;
+  const first = size === 0 ? await firstStatement(sql, log, keyFolder) : null;
   for (;;) {
     signal.throwIfAborted();
     const tables = await listPendingStatements(sql, log.id, TABLES_AT_ONCE);
@@ -191,10 +193,9 @@ async function addStatements(sql: Sql, log: Log, signal: AbortSignal): Promise<O
   }
 }
 
-async function firstStatement(sql: Sql, log: Log): Promise<Statement> {
-  const before = (await listLogs(sql)).find(({ id }) => id === log.id - 1);
-  const checkpoint = before === undefined ? null : await findNewestCheckpoint(sql, before.id);
-  return { kind: "log", origin: log.origin, previous: checkpoint?.note ?? "", reason: log.reason ?? "" };
+async function firstStatement(sql: Sql, log: Log, keyFolder: KeyFolder): Promise<Statement> {
+  const previous = await findPreviousNote(sql, log, keyFolder);
+  return { kind: "log", origin: log.origin, previous, reason: log.reason ?? "" };
 }
 
 function entry(statement: Statement, tableId: number | null = null): NewEntry {

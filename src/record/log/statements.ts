@@ -61,7 +61,7 @@ export interface AccuracyStatement {
 export interface LogStatement {
   kind: "log";
   origin: string;
-  /** The newest signed checkpoint of the log before; empty for the first log. */
+  /** The last signed checkpoint of the log before; empty for the first log. */
   previous: string;
   /** Why another log was declared; empty for the first. */
   reason: string;

@@ -102,6 +102,19 @@ async function serveWitness(ofLog: string, held: () => Promise<void> = () => Pro
   return { witness, close };
 }
 
+/** The log's tables of a new database. */
+const EMPTIED = "truncate logs, log_entries, log_heads, log_tiles, log_checkpoints";
+
+function declare({ sql }: World, logFolder: string): Promise<string> {
+  const given = { folder: logFolder, publicUrl: "https://crash.example", by: "root", reason: "the disk was lost" };
+  return sql.begin((tx) => declareLog(tx, given));
+}
+
+async function firstEntry({ sql }: World, logId: number): Promise<unknown> {
+  const [entry = "null"] = await listEntries(sql, logId, 0, 1);
+  return JSON.parse(entry);
+}
+
 async function logKey({ sql }: World): Promise<string> {
   const [log] = await listLogs(sql);
   if (log === undefined) throw new Error("expected a log");
@@ -231,9 +244,7 @@ describe("the transparency log", () => {
     await publish();
     const before = await newestNote(world);
     await world.play([150]);
-    await world.sql.begin((tx) =>
-      declareLog(tx, { folder: path, publicUrl: "https://crash.example", by: "root", reason: "the disk was lost" }),
-    );
+    await declare(world, path);
     await publish();
     const prove = (seq: number) => proveForecast(world.sql, world.sql, `f${world.tableId}-${seq}`);
     expect(await prove(2)).toMatchObject({ index: 1, checkpoint: before });
@@ -269,21 +280,70 @@ describe("the transparency log", () => {
     const { world, path, publish } = await logged();
     await publish();
     const before = await newestNote(world);
-    await tamper(world, "truncate logs, log_entries, log_heads, log_tiles, log_checkpoints");
+    await tamper(world, EMPTIED);
     await expect(publish()).rejects.toThrow(LogRefusal);
-    const declare = () =>
-      world.sql.begin((tx) =>
-        declareLog(tx, { folder: path, publicUrl: "https://crash.example", by: "root", reason: "the disk was lost" }),
-      );
-    const origin = await declare();
+    const origin = await declare(world, path);
     expect(origin).toBe(`${readCheckpoint(before).origin}/2`);
     await publish();
     expect(readCheckpoint(await newestNote(world)).origin).toBe(origin);
+    expect(await firstEntry(world, 2)).toEqual({ kind: "log", origin, previous: before, reason: "the disk was lost" });
+    expect(await readFile(join(path, "checkpoint.1"), "utf8")).toBe(before);
     expect(await verify(world.sql)).toMatchObject({ ok: true });
     expect(await verify(world.sql, { checkpoint: before })).toMatchObject({
       ok: false,
       first_failure: { kind: "checkpoint", expected: `a log of the origin ${readCheckpoint(before).origin}` },
     });
+  });
+
+  test("names the larger checkpoint of a restored database and its folder as the last one of the previous log", async () => {
+    const { world, path, publish } = await logged();
+    const kept = join(path, "checkpoint");
+    await publish();
+    const first = await newestNote(world);
+    await world.play([150]);
+    await publish();
+    const second = await newestNote(world);
+    await tamper(world, "delete from log_checkpoints where size > 3"); // the backup was made before it
+    await declare(world, path);
+    await publish();
+    expect(await firstEntry(world, 2)).toMatchObject({ previous: second });
+    expect(await readFile(`${kept}.1`, "utf8")).toBe(second);
+
+    const third = await newestNote(world);
+    await writeFile(kept, first); // a folder of before, which the database is ahead of
+    await declare(world, path);
+    await publish();
+    expect(await firstEntry(world, 3)).toMatchObject({ previous: third });
+    expect(await readFile(`${kept}.1`, "utf8")).toBe(second);
+  });
+
+  test.each([
+    { database: "emptied", change: EMPTIED, isNamed: false },
+    { database: "restored", change: "delete from log_checkpoints", isNamed: true },
+  ])("names a checkpoint of another key in its folder only if the $database database has the key", async (given) => {
+    const { world, path, publish } = await logged();
+    await publish();
+    const before = await newestNote(world);
+    await rm(join(path, "key.pem"));
+    await tamper(world, given.change);
+    await declare(world, path);
+    await publish();
+    expect(await firstEntry(world, 2)).toMatchObject({ previous: given.isNamed ? before : "" });
+    expect(await readFile(join(path, "checkpoint.1"), "utf8")).toBe(before);
+  });
+
+  test("does not name a checkpoint that the previous log did not sign", async () => {
+    const { world, path, publish } = await logged();
+    await publish();
+    const before = await newestNote(world);
+    const pem = generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+    const checkpoint = { ...readCheckpoint(before), size: 99 };
+    const forged = signCheckpoint(checkpoint, signerOf(checkpoint.origin, "log", pem));
+    await writeFile(join(path, "checkpoint"), forged);
+    await declare(world, path);
+    await publish();
+    expect(await firstEntry(world, 2)).toMatchObject({ previous: before });
+    expect(await readFile(join(path, "checkpoint.1"), "utf8")).toBe(forged);
   });
 
   test("refuses another key than the log's", async () => {
