@@ -20,7 +20,7 @@ import {
   type NewEntry,
   saveCheckpoint,
 } from "./log-store.ts";
-import { originOf } from "./origin.ts";
+import { logNumberOf, originOf } from "./origin.ts";
 import { findPendingAudit, listPendingStatements, noteAccuracyHour, noteHeads } from "./pending-store.ts";
 import { findPreviousNote, type KeyFolder } from "./previous-note.ts";
 import { openCheckpoint, readCheckpoint, signCheckpoint, type SignerKey, signerOf } from "../../signed-note.ts";
@@ -214,11 +214,14 @@ async function checkKept(
   log: { log: Log; signer: SignerKey; readTile: ReadTile; size: number; isSigned: boolean },
 ): Promise<{ note: string; size: number } | null> {
   const { signer, readTile, size, isSigned } = log;
-  const isOfEarlierLog = note !== null && log.log.id > 1 && readCheckpoint(note).origin !== log.log.origin;
-  if (note === null || isOfEarlierLog) {
+  const { id, origin } = log.log;
+  const found = note === null ? null : readCheckpoint(note).origin;
+  if (note === null || found === null || logNumberOf(found) < id) {
     if (!isSigned) return null;
-    throw new LogRefusal(`expected the newest checkpoint of ${log.log.origin} in ${folder}, found none: ${ADVICE}`);
+    throw new LogRefusal(`expected the newest checkpoint of ${origin} in ${folder}, found none: ${ADVICE}`);
   }
+  if (found !== origin)
+    throw new LogRefusal(`expected the newest checkpoint of ${origin} in ${folder}, found one of ${found}: ${ADVICE}`);
   const signed = openCheckpoint(note, signer);
   if (signed.size > size)
     throw new LogRefusal(

@@ -346,6 +346,41 @@ describe("the transparency log", () => {
     expect(await readFile(join(path, "checkpoint.1"), "utf8")).toBe(forged);
   });
 
+  test("numbers a declared log after the one whose checkpoint is in its folder", async () => {
+    const { world, path, publish } = await logged();
+    await publish();
+    const first = await readFile(join(path, "checkpoint"), "utf8");
+    await declare(world, path);
+    await publish();
+    const second = await readFile(join(path, "checkpoint"), "utf8");
+    await tamper(world, EMPTIED);
+    expect(await declare(world, path)).toBe(`${readCheckpoint(first).origin}/3`);
+    await publish();
+    expect(await firstEntry(world, 3)).toMatchObject({ previous: second });
+    expect(await readFile(join(path, "checkpoint.1"), "utf8")).toBe(first);
+    expect(await readFile(join(path, "checkpoint.2"), "utf8")).toBe(second);
+  });
+
+  test("is not declared while the checkpoint in its folder is damaged", async () => {
+    const { world, path, publish } = await logged();
+    await publish();
+    await writeFile(join(path, "checkpoint"), "damaged");
+    await expect(declare(world, path)).rejects.toThrow(`expected a signed checkpoint in ${join(path, "checkpoint")}`);
+  });
+
+  test("is not signed while its folder has the checkpoint of a later log", async () => {
+    const { world, path, publish } = await logged();
+    await publish();
+    const origin = await declare(world, path); // and the backup was made before its first checkpoint
+    const pem = await readFile(join(path, "key.pem"), "utf8");
+    const later = { origin: origin.replace(/2$/, "3"), size: 9, root: Buffer.alloc(32) };
+    await writeFile(join(path, "checkpoint"), signCheckpoint(later, signerOf(later.origin, "log", pem)));
+    await expect(publish()).rejects.toThrow(`expected the newest checkpoint of ${origin}`);
+    expect(await declare(world, path)).toBe(origin.replace(/2$/, "4"));
+    await publish();
+    expect(readCheckpoint(await newestNote(world)).origin).toBe(origin.replace(/2$/, "4"));
+  });
+
   test("refuses another key than the log's", async () => {
     const { path, publish } = await logged();
     await publish();
