@@ -5,7 +5,7 @@ import { between, type BenchServers, type Spent } from "./servers.ts";
 
 /**
  * Measures the cost of publishing the transparency log in a number of intervals, in each of which `moved` tables changed.
- * The changes are written by SQL and not measured.
+ * The changes are written by SQL and not measured. A head whose rounds or forecasts are other rows would not be stated.
  */
 export async function measureLog(
   servers: BenchServers,
@@ -24,7 +24,7 @@ export async function measureLog(
         await tx`set local session_replication_role = replica`;
         await tx`
           update table_heads
-          set version = version + 1, forecast_hash = sha256(gen_random_uuid()::text::bytea), changed_at = clock_timestamp()
+          set version = version + 1, score_hash = sha256(gen_random_uuid()::text::bytea), changed_at = clock_timestamp()
           where table_id in (select id from tables order by id limit ${moved})`;
       });
       const [before, startedAt] = [await servers.spent([process.pid]), performance.now()];
@@ -35,6 +35,10 @@ export async function measureLog(
   } finally {
     await sql.end({ timeout: 5 });
   }
+  if (entries < intervals * moved)
+    throw new Error(
+      `expected an entry for each of ${moved} tables in ${intervals} intervals, found ${entries} entries`,
+    );
   const total = (of: (spent: Spent) => number) => slices.reduce((sum, spent) => sum + of(spent), 0);
   const spent = {
     node: total(({ node }) => node),
