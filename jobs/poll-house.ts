@@ -53,7 +53,7 @@ const pollHouse = job({
   schedule: ({ sql }) => listPollSchedules(sql),
   sweep: ({ sql }) => listMissingRuns(sql),
   concurrency: 10_000, // a run mostly waits; the room and the writer limit the memory and the writes of polls
-  timeoutMs: 80_000, // longer than a run and the longest timeout_ms of a house, within which its last poll ends
+  timeoutMs: 80_000, // longer than a run with its spread and the longest timeout_ms of a house, within which its last poll ends
   retry: { attempts: 1, firstMs: 0, maxMs: 0 }, // the next poll is the retry
   lasts: ({ pace }, now) => (pace === undefined ? now : timeOf(pace, pollsOf(pace, now).end)),
   pool: "polling",

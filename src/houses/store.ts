@@ -5,7 +5,7 @@ import type { Queryable } from "../db/client.ts";
 import { PermanentError } from "../errors.ts";
 import { mayPollWait, type House } from "./house.ts";
 import { paceOf, placeIn, runsOf, type Pace } from "./polling/pace.ts";
-import { sharesBudget } from "./polling/polling-store.ts";
+import { spreadOf } from "./polling/polling-store.ts";
 import { houseSettings } from "./settings/settings.ts";
 
 /** The number of a table's newest stored round; null if it has none, ids are not consecutive, or it is unknown. */
@@ -178,8 +178,8 @@ interface PollSchedule {
 
 /** The schedule of the runs that poll each house every `poll_every_ms`. */
 export async function listPollSchedules(sql: Queryable): Promise<PollSchedule[]> {
-  const rows = await sql<{ house: string; shard: number; every: number; sharesBudget: boolean }[]>`
-    select h.id as house, t.shard, h.poll_every_ms as every, ${sharesBudget(sql)} as "sharesBudget"
+  const rows = await sql<{ house: string; shard: number; every: number; spread: number }[]>`
+    select h.id as house, t.shard, h.poll_every_ms as every, ${spreadOf(sql)} as spread
     from houses h
     join tables t on t.house_id = h.id
     where h.enabled
@@ -188,8 +188,8 @@ export async function listPollSchedules(sql: Queryable): Promise<PollSchedule[]>
       and t.enabled
     group by h.id, t.shard
     order by h.id, t.shard`;
-  return rows.map(({ house, shard, every, sharesBudget: shares }) => {
-    const pace = paceOf(every, `${house}/${shard}`, shares);
+  return rows.map(({ house, shard, every, spread }) => {
+    const pace = paceOf(every, `${house}/${shard}`, spread);
     return { payload: { house, shard, pace }, ...runsOf(pace) };
   });
 }

@@ -261,12 +261,15 @@ describe("applying a houses file", () => {
   test("lets shards that share a budget of requests begin at random, so that none always finds it spent", async () => {
     const tables = Array.from({ length: 101 }, (_, n) => tableEntry({ market: `m${n}` }));
     const spreads = async (settings: Record<string, unknown>) => {
-      await applyHouses(sql, [houseEntry({ ...settings, poll_every_ms: 2_000 })]);
+      await applyHouses(sql, [houseEntry({ poll_every_ms: 2_000, ...settings })]);
       return (await listPollSchedules(sql)).map(({ payload }) => payload.pace.spreadMs);
     };
     expect(await spreads({ tables: tables.slice(0, 1), requests_per_minute: 60 })).toEqual([0]);
     expect(await spreads({ tables })).toEqual([0, 0]);
     expect(await spreads({ tables, requests_per_minute: 60 })).toEqual([2_000, 2_000]);
+    expect(await spreads({ tables, requests_per_minute: 3_029 })).toEqual([2_000, 2_000]);
+    expect(await spreads({ tables, requests_per_minute: 3_030 })).toEqual([0, 0]); // 101 tables every two seconds
+    expect(await spreads({ tables, requests_per_minute: 1, poll_every_ms: 3_600_000 })).toEqual([10_000, 10_000]);
   });
 });
 

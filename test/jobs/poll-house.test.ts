@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { gunzipSync } from "node:zlib";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import pollHouse from "../../jobs/poll-house.ts";
 import { pollAt, pollsOf, timeOf, type Pace } from "../../src/houses/polling/pace.ts";
 import { deletePause, insertPause } from "../../src/queue/store.ts";
@@ -207,6 +207,17 @@ describe("a run of polls", () => {
     expect(house.requests.length).toBeGreaterThan(1); // a hundred, unless this machine was too slow for all
     expect(counts).toMatchObject({ requests: house.requests.length, payloads: 1 });
     expect({ enqueued, warnings }).toEqual({ enqueued: [], warnings: [] });
+  });
+
+  test("begins a poll at random within its spread", async () => {
+    await applyHouses(sql, [alpha(1)]);
+    house.on("/0", respondWith(page(9)));
+    vi.spyOn(Math, "random").mockReturnValue(0.9);
+    onTestFinished(() => void vi.restoreAllMocks());
+    const pace = { everyMs: 1_000, polls: 1, offsetMs: (Date.now() + 500) % 1_000, spreadMs: 400 };
+    const { first } = pollsOf(pace, Date.now());
+    expect((await poll({ pace })).counts).toMatchObject({ requests: 1 });
+    expect(Date.now()).toBeGreaterThanOrEqual(timeOf(pace, first) + 360);
   });
 
   test("continues after a poll that fails", async () => {

@@ -13,20 +13,17 @@ export const paceSchema = z.object({
 export type Pace = z.infer<typeof paceSchema>;
 
 /** Polls of one run: as many as fit in this time. (With a run per poll, 1,000 houses take 1.3 cores instead of 1.1.) */
-const RUN_MS = 10_000;
+export const RUN_MS = 10_000;
 /**
  * A run starts so long before its first poll, since a busy queue starts it late. It is the same for all intervals: BullMQ
  * keeps the next start of a schedule whose offset alone changes.
  */
 const LEAD_MS = 1_000;
 
-/**
- * The pace of polls every `everyMs`; the name of the shard decides its offset. Shards that share a budget of requests
- * (`sharesBudget`) begin at random within the interval: in a fixed order the same ones would always find it spent.
- */
-export function paceOf(everyMs: number, name: string, sharesBudget: boolean): Pace {
+/** The pace of polls every `everyMs`, each at random within `spreadMs`; the name of the shard decides its offset. */
+export function paceOf(everyMs: number, name: string, spreadMs = 0): Pace {
   const polls = Math.max(1, Math.floor(RUN_MS / everyMs));
-  return { everyMs, offsetMs: placeIn(everyMs * polls, name), polls, spreadMs: sharesBudget ? everyMs : 0 };
+  return { everyMs, offsetMs: placeIn(everyMs * polls, name), polls, spreadMs };
 }
 
 /** The schedule of the runs of a pace. */

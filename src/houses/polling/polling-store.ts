@@ -1,6 +1,6 @@
 import type { Queryable } from "../../db/client.ts";
 import { DEFAULT_TIMEOUT_MS } from "../settings/settings.ts";
-import { paceOf, type Pace } from "./pace.ts";
+import { paceOf, RUN_MS, type Pace } from "./pace.ts";
 
 /** A poll is late after three intervals, three requests of its house's budget, or 25 s, whichever is longest, plus its timeout. */
 const PATIENCE_SECONDS = 25;
@@ -58,36 +58,45 @@ const NO_RUN_SECONDS = 5;
 
 /** Lists the runs of polls to start now: of houses that may be polled, but never were or are not. */
 export async function listMissingRuns(sql: Queryable): Promise<{ house: string; shard: number; pace: Pace }[]> {
-  const rows = await sql<{ house: string; shard: number; every: number; sharesBudget: boolean }[]>`
-    select l.house_id as house, l.shard, h.poll_every_ms as every, ${sharesBudget(sql)} as "sharesBudget"
+  const rows = await sql<{ house: string; shard: number; every: number; spread: number }[]>`
+    select l.house_id as house, l.shard, h.poll_every_ms as every, spread.ms as spread
     from houses h
     join poll_leases l on l.house_id = h.id
+    cross join lateral (select ${spreadOf(sql)} as ms) spread
     where ${mayBePolled(sql)}
       and l.lease_until < clock_timestamp()
       and (
         l.last_poll_at is null
         or greatest(
-          l.last_poll_at + h.poll_every_ms * interval '1 millisecond',
+          l.last_poll_at + (h.poll_every_ms + spread.ms) * interval '1 millisecond',
           l.last_poll_at + interval '1 minute' / (h.settings ->> 'requests_per_minute')::integer,
           l.next_allowed_at
         ) < clock_timestamp() - ${NO_RUN_SECONDS} * interval '1 second'
       )
     order by 1, 2`;
-  return rows.map(({ house, shard, every, sharesBudget: shares }) => {
-    return { house, shard, pace: paceOf(every, `${house}/${shard}`, shares) };
+  return rows.map(({ house, shard, every, spread }) => {
+    return { house, shard, pace: paceOf(every, `${house}/${shard}`, spread) };
   });
 }
 
-/** Whether a house `h` has several shards that share one budget of requests. */
-export function sharesBudget(sql: Queryable) {
+/**
+ * The milliseconds within which the polls of a house `h` begin at random. Shards whose requests can exceed their common
+ * budget begin so: in a fixed order the same ones would always find it spent. A run must still end in time.
+ */
+export function spreadOf(sql: Queryable) {
   return sql`
-    h.settings ->> 'requests_per_minute' is not null
-      and exists (
+    case
+      when (
         select
-        from poll_leases other
-        where other.house_id = h.id
-          and other.shard > 0
-      )`;
+          max(own.shard) > 0
+            and count(*) * 60000 > (h.settings ->> 'requests_per_minute')::bigint * h.poll_every_ms
+        from tables own
+        where own.house_id = h.id
+          and own.enabled
+      )
+      then least(h.poll_every_ms, ${RUN_MS})
+      else 0
+    end::integer`;
 }
 
 /** The condition that a shard `l` of a house `h` may be polled now. */

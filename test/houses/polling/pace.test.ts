@@ -13,9 +13,9 @@ function startOf(pace: ReturnType<typeof paceOf>, n: number): number {
 
 describe("runs of polls", () => {
   it("have a poll per interval, for ten seconds or one poll", () => {
-    expect(paceOf(2_000, "alpha/0", false)).toMatchObject({ everyMs: 2_000, polls: 5 });
-    expect(paceOf(100, "alpha/0", false)).toMatchObject({ everyMs: 100, polls: 100 });
-    expect(paceOf(60_000, "alpha/0", false)).toMatchObject({ everyMs: 60_000, polls: 1 });
+    expect(paceOf(2_000, "alpha/0")).toMatchObject({ everyMs: 2_000, polls: 5 });
+    expect(paceOf(100, "alpha/0")).toMatchObject({ everyMs: 100, polls: 100 });
+    expect(paceOf(60_000, "alpha/0")).toMatchObject({ everyMs: 60_000, polls: 1 });
   });
 
   it("that start in time, or up to a second early or late, share all polls among them, none twice", () => {
@@ -23,7 +23,7 @@ describe("runs of polls", () => {
     const shift = fc.integer({ min: -999, max: 999 });
     fc.assert(
       fc.property(everyMs, name, n, fc.array(shift, { minLength: 2, maxLength: 8 }), (every, shard, from, shifts) => {
-        const pace = paceOf(every, shard, false);
+        const pace = paceOf(every, shard);
         const runs = shifts.map((ms, at) => pollsOf(pace, startOf(pace, from + at) + ms));
         for (const [at, { first, end }] of runs.entries()) {
           expect(end - first).toBe(pace.polls);
@@ -36,7 +36,7 @@ describe("runs of polls", () => {
   it("start a second before their first poll, whatever the interval", () => {
     fc.assert(
       fc.property(everyMs, name, (every, shard) => {
-        const pace = paceOf(every, shard, false);
+        const pace = paceOf(every, shard);
         const start = startOf(pace, 300_000);
         expect(timeOf(pace, pollsOf(pace, start).first) - start).toBe(1_000);
       }),
@@ -44,14 +44,12 @@ describe("runs of polls", () => {
   });
 
   it("keep their schedule when only the interval changes", () => {
-    const schedules = [100, 200, 500, 1_000, 2_000, 5_000, 10_000].map((every) =>
-      runsOf(paceOf(every, "alpha/0", false)),
-    );
+    const schedules = [100, 200, 500, 1_000, 2_000, 5_000, 10_000].map((every) => runsOf(paceOf(every, "alpha/0")));
     expect(new Set(schedules.map(({ everyMs: run, offsetMs }) => `${run} ${offsetMs}`)).size).toBe(1);
   });
 
   it("that start in between begin with the newest poll that is due", () => {
-    const pace = paceOf(2_000, "alpha/0", false);
+    const pace = paceOf(2_000, "alpha/0");
     const start = startOf(pace, 300_000) + 1_000; // of the first poll
     const late = pollsOf(pace, start + 4_500);
     expect(timeOf(pace, late.first)).toBe(start + 4_000);
@@ -60,7 +58,7 @@ describe("runs of polls", () => {
   });
 
   it("of different houses start at different times", () => {
-    const offsets = new Set(Array.from({ length: 100 }, (_, n) => paceOf(2_000, `h${n}/0`, false).offsetMs));
+    const offsets = new Set(Array.from({ length: 100 }, (_, n) => paceOf(2_000, `h${n}/0`).offsetMs));
     expect(offsets.size).toBeGreaterThan(90);
   });
 });
