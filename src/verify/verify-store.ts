@@ -96,6 +96,13 @@ export async function listTablesToVerify(tx: Transaction, tableId: number | unde
     order by t.id`;
 }
 
+/** The time at which the transaction began. */
+export async function findNow(tx: Transaction): Promise<string> {
+  const [row] = await tx<{ now: string }[]>`select now()::text as now`;
+  if (row === undefined) throw new Error("expected the time of the database, found no row");
+  return row.now;
+}
+
 /** The name of the first table that has rounds and no head, so that it is not among the tables to verify; null if none. */
 export async function findHeadless(tx: Transaction): Promise<string | null> {
   const [first] = await tx<{ name: string }[]>`

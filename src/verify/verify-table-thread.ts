@@ -1,5 +1,6 @@
 /** Verifies tables in a thread, all in the snapshot of the process that started it. */
 import { connect, type Sql } from "../db/client.ts";
+import type { Grace } from "../forecasts/score/unscored-store.ts";
 import { runTasks } from "../thread.ts";
 import { type TableVerification, verifyTable } from "./verify-table.ts";
 import { joinSnapshot, type VerifiedTable } from "./verify-store.ts";
@@ -10,7 +11,7 @@ export interface VerifyTableTask {
   /** The value of `pg_export_snapshot`. */
   snapshot: string;
   table: VerifiedTable;
-  unscoredMinutes: number | undefined;
+  grace: Grace;
   /** The name of the channel that receives progress. */
   channel: string;
 }
@@ -24,19 +25,13 @@ export interface TableProgress {
 let sql: Sql | undefined;
 
 runTasks(
-  async ({
-    databaseUrl,
-    snapshot,
-    table,
-    unscoredMinutes,
-    channel: name,
-  }: VerifyTableTask): Promise<TableVerification> => {
+  async ({ databaseUrl, snapshot, table, grace, channel: name }: VerifyTableTask): Promise<TableVerification> => {
     sql ??= connect(databaseUrl, { name: "verify", max: 1, use: "bulk" });
     const channel = new BroadcastChannel(name);
     try {
       return await joinSnapshot(sql, snapshot, (tx) =>
         verifyTable(tx, table, {
-          unscoredMinutes,
+          grace,
           // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel is no window, it has no origin
           progress: (done) => channel.postMessage({ tableId: table.id, done } satisfies TableProgress),
         }),

@@ -1,7 +1,7 @@
 import { checkAccuracy } from "../forecasts/accuracy/recompute-store.ts";
 import type { Transaction } from "../db/client.ts";
 import { type LogFailure, verifyTableStatements } from "../record/log/verify-log.ts";
-import { findUnapplied, listUnscored, type Unapplied, type Unscored } from "../forecasts/score/unscored-store.ts";
+import { findOverdue, findUnapplied, type Grace, type Unapplied } from "../forecasts/score/unscored-store.ts";
 import { checkAudits, type WrongAudit } from "./check-readings.ts";
 import type { Wrong } from "./check-round.ts";
 import { verifyCalibrations, type WrongCalibration } from "./verify-calibrations.ts";
@@ -55,12 +55,13 @@ export interface TableVerification {
 /**
  * Recomputes everything that one table shows, up to its first failure.
  *
+ * @param grace how long scores may be missing
  * @param progress called with the number of its rounds and forecasts checked so far
  */
 export async function verifyTable(
   tx: Transaction,
   table: VerifiedTable,
-  { unscoredMinutes, progress }: { unscoredMinutes?: number | undefined; progress: (done: number) => void },
+  { grace, progress }: { grace: Grace; progress: (done: number) => void },
 ): Promise<TableVerification> {
   const checked = { ...NOTHING };
   return { checked, failure: await findFailure() };
@@ -73,9 +74,10 @@ export async function verifyTable(
     if (damaged !== null) return damaged;
     const walked = await walkTable(tx, table, checked, progress);
     if ("kind" in walked) return walked;
-    const [unscored] = await listUnscored(tx, { tableId: table.id, minutes: unscoredMinutes });
-    if (unscored !== undefined) return unscoredFailure(unscored);
-    const unapplied = await findUnapplied(tx, { tableId: table.id, minutes: unscoredMinutes });
+    const { unscored } = walked;
+    const since = unscored && (await findOverdue(tx, { tableId: table.id, seq: unscored.seq }, grace));
+    if (unscored !== null && since !== null) return unscoredFailure(unscored.forecastId, since);
+    const unapplied = await findUnapplied(tx, table.id, grace);
     if (unapplied !== null) return unappliedFailure(table.name, unapplied);
     const wrong = await checkAccuracy(tx, table.id);
     if (wrong !== null) {
@@ -87,7 +89,7 @@ export async function verifyTable(
   }
 }
 
-function unscoredFailure({ forecastId, since }: Unscored): Failure {
+function unscoredFailure(forecastId: string, since: string): Failure {
   return {
     kind: "score",
     id: forecastId,
@@ -101,6 +103,6 @@ function unappliedFailure(table: string, { roundId, since }: Unapplied): Failure
     kind: "score",
     id: `${table} ${roundId}`,
     expected: `void forecasts on this round soon after ${since}, when it was disputed`,
-    found: "a dispute that is not applied",
+    found: "a dispute that score-accuracy did not apply",
   };
 }

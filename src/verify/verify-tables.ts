@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { availableParallelism } from "node:os";
 import type { Transaction } from "../db/client.ts";
+import type { Grace } from "../forecasts/score/unscored-store.ts";
 import { createThread } from "../thread.ts";
 import { exportSnapshot, type VerifiedTable } from "./verify-store.ts";
 import type { TableProgress, VerifyTableTask } from "./verify-table-thread.ts";
@@ -28,9 +29,9 @@ type Progress = (table: string, done: number, total: number) => void;
 export async function verifyTables(
   tx: Transaction,
   tables: readonly VerifiedTable[],
-  options: { unscoredMinutes?: number | undefined; threads?: Threads | undefined; progress: Progress },
+  options: { grace: Grace; threads?: Threads | undefined; progress: Progress },
 ): Promise<TableVerification[]> {
-  const { unscoredMinutes, threads, progress } = options;
+  const { grace, threads, progress } = options;
   const names = new Map(tables.map(({ id, name }) => [id, name]));
   const doneOf = new Map<number, number>();
   const total = tables.reduce((sum, { lastSeq, forecastSeq }) => sum + Number(lastSeq + forecastSeq), 0);
@@ -47,7 +48,7 @@ export async function verifyTables(
     const found: TableVerification[] = [];
     for (const table of tables) {
       const one = await verifyTable(tx, table, {
-        unscoredMinutes,
+        grace,
         progress: (done) => report({ tableId: table.id, done }),
       });
       found.push(one);
@@ -70,7 +71,7 @@ export async function verifyTables(
       workers.map(async (worker) => {
         for (const [at, table] of left) {
           if (isFailed) return;
-          const one = await worker.run({ ...task, table, unscoredMinutes });
+          const one = await worker.run({ ...task, table, grace });
           found[at] = one;
           isFailed ||= one.failure !== null;
         }

@@ -2,7 +2,7 @@ import type { Witness } from "../config/witnesses.ts";
 import type { Sql } from "../db/client.ts";
 import { verifyKeptCheckpoint, verifyLogs } from "../record/log/verify-log.ts";
 import { findForgedModel } from "../forecasts/model/models-store.ts";
-import { findHeadless, listTablesToVerify, withSnapshot } from "./verify-store.ts";
+import { findHeadless, findNow, listTablesToVerify, withSnapshot } from "./verify-store.ts";
 import { type Checked, type Failure, NOTHING } from "./verify-table.ts";
 import { verifyPayloads } from "./verify-payloads.ts";
 import { type Threads, verifyTables } from "./verify-tables.ts";
@@ -37,6 +37,7 @@ export async function verify(
     payloads = false,
     witnesses = [],
     unscoredMinutes,
+    asOf,
     threads,
     progress = () => undefined,
   }: {
@@ -45,8 +46,10 @@ export async function verify(
     /** Whether stored response bodies are read and compared with their hashes. */
     payloads?: boolean;
     witnesses?: readonly Witness[];
-    /** How long an ended forecast may be without a score; five minutes by default. */
+    /** How long scores may be missing; five minutes by default. */
     unscoredMinutes?: number;
+    /** The time of the data; now by default, and that of its backup for a restored database. */
+    asOf?: string;
     /** If given, large records of several tables are verified in threads. */
     threads?: Threads | undefined;
     progress?: Progress | undefined;
@@ -65,7 +68,9 @@ export async function verify(
     const headless = await findHeadless(tx);
     if (headless !== null) return failed({ kind: "table", id: headless, expected: "a head", found: "none" });
     const tables = await listTablesToVerify(tx, tableId);
-    for (const { checked: one, failure } of await verifyTables(tx, tables, { unscoredMinutes, threads, progress })) {
+    // of this snapshot: threads begin theirs later
+    const grace = { asOf: asOf ?? (await findNow(tx)), minutes: unscoredMinutes };
+    for (const { checked: one, failure } of await verifyTables(tx, tables, { grace, threads, progress })) {
       for (const [what, count] of Object.entries(one) as [keyof Checked, number][]) checked[what] += count;
       if (failure !== null) return failed(failure);
     }

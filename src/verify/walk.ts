@@ -27,20 +27,35 @@ const ROUNDS_PER_READ = 2_000;
 /**
  * Walks through the rounds of a table in order and recomputes everything that follows from them: their chain, the
  * model's state, every forecast set, every score with its revisions, the snapshot, the reading and the head. Returns
- * the first difference, or the audit rows of the table's hours.
+ * the first difference, or the audit rows of the table's hours and whether a score is missing.
  */
 export async function walkTable(
   tx: Transaction,
   table: VerifiedTable,
   counts: WalkCounts,
   progress: (done: number) => void,
-): Promise<WalkFailure | { audits: ReadonlyMap<string, AuditRow> }> {
+): Promise<WalkFailure | WalkedTable> {
   const walk = await beginWalk(tx, table, "verify");
   if ("kind" in walk) return walk;
   const failure = await walkRounds(tx, walk, { counts, progress });
   if (failure !== null) return failure;
   counts.scores += walk.scores.revised.size;
-  return (await checkEnd(tx, walk)) ?? { audits: walk.audits };
+  return (await checkEnd(tx, walk)) ?? { audits: walk.audits, unscored: oldestEnded(walk) };
+}
+
+/** What a walk without a difference gives. */
+export interface WalkedTable {
+  audits: ReadonlyMap<string, AuditRow>;
+  /** The forecast that ended first and has no score, and the seq of the round that ended it; null if there is none. */
+  unscored: { forecastId: string; seq: bigint } | null;
+}
+
+function oldestEnded({ open, table }: Walk): WalkedTable["unscored"] {
+  let oldest: WalkedTable["unscored"] = null;
+  for (const { seq, end } of open)
+    if (end !== null && (oldest === null || end.seq < oldest.seq))
+      oldest = { forecastId: forecastIdOf(table.id, seq), seq: end.seq };
+  return oldest;
 }
 
 /** The snapshot of a table, and the columns of its head, that follow from its rounds, forecasts and scores. */

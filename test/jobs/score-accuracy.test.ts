@@ -139,8 +139,15 @@ describe("score-accuracy", () => {
     expect(await verify(world.sql)).toMatchObject({ ok: true });
     expect(await verify(world.sql, { unscoredMinutes: 0 })).toMatchObject({
       ok: false,
-      first_failure: { kind: "score", id: `${world.tableName} 1003`, found: "a dispute that is not applied" },
+      first_failure: {
+        kind: "score",
+        id: `${world.tableName} 1003`,
+        found: "a dispute that score-accuracy did not apply",
+      },
     });
+    const [{ before } = { before: "" }] = await world.sql<{ before: string }[]>`
+      select (first_seen_at - interval '1 second')::text as before from conflicts`;
+    expect(await verify(world.sql, { unscoredMinutes: 0, asOf: before })).toMatchObject({ ok: true }); // as of a backup
     await scoreAccuracy.run({ house: world.house }, context);
     expect(await verify(world.sql, { unscoredMinutes: 0 })).toMatchObject({ ok: true });
   });

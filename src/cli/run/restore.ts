@@ -130,7 +130,7 @@ async function restore(url: string, { from, verify: checks, json }: Given, signa
       () => Promise.resolve(),
       () => ({ action: "database.restore", target: file, after: facts }),
     );
-    const found = checks ? await unlessStopped(check(sql, url, progress), signal) : null;
+    const found = checks ? await unlessStopped(check(sql, url, header.snapshot_at, progress), signal) : null;
     progress.end();
     if (walletGap > USUAL_WALLET_GAP) {
       say(
@@ -179,8 +179,10 @@ async function unlessStopped<Result>(checks: Promise<Result>, signal: AbortSigna
   return Promise.race([checks, stopped]);
 }
 
-async function check(sql: Sql, databaseUrl: string, progress: Progress): Promise<Found> {
-  const figures = await verify(sql, { threads: { databaseUrl }, progress: (...state) => progress.show(...state) });
+/** @param asOf the time of the backup: scores that it lacks may have been due seconds later */
+async function check(sql: Sql, databaseUrl: string, asOf: string, progress: Progress): Promise<Found> {
+  const show = (...state: Parameters<Progress["show"]>) => progress.show(...state);
+  const figures = await verify(sql, { asOf, threads: { databaseUrl }, progress: show });
   const audit = await verifyAudit(sql);
   const ledger = await checkLedger(sql);
   return { ok: figures.ok && audit.failure === null && ledger.ok, figures, audit, ledger };

@@ -11,10 +11,10 @@ export interface Unscored {
   since: string;
 }
 
-/** Tables, or one table, with a forecast that ended `minutes` (5 by default) ago and has no score. */
+/** Tables with a forecast whose last round was received `minutes` ago and that has no score. */
 export async function listUnscored(
   sql: Queryable,
-  { tableId, minutes = UNSCORED_MINUTES }: { tableId?: number | undefined; minutes?: number | undefined } = {},
+  { minutes = UNSCORED_MINUTES }: { minutes?: number } = {},
 ): Promise<Unscored[]> {
   return sql<Unscored[]>`
     select t.house_id || '/' || t.game || '/' || t.market as "table",
@@ -49,7 +49,6 @@ export async function listUnscored(
     ) r
     where h.has_ended
       and r.received_at <= now() - ${minutes} * interval '1 minute'
-      and (${tableId ?? null}::integer is null or h.table_id = ${tableId ?? null}::integer)
     order by h.table_id`;
 }
 
@@ -60,17 +59,39 @@ export interface Unapplied {
   since: string;
 }
 
-/** The oldest dispute of a table that scores do not reflect `minutes` (5 by default) later; null if there is none. */
+/** What a check allows: work that is due may be undone for `minutes` (5 by default) before `asOf`, the time of the data. */
+export interface Grace {
+  asOf: string;
+  minutes?: number | undefined;
+}
+
+/** When a round was received, if that is longer ago than the grace; else null. */
+export async function findOverdue(
+  sql: Queryable,
+  { tableId, seq }: { tableId: number; seq: bigint },
+  { asOf, minutes = UNSCORED_MINUTES }: Grace,
+): Promise<string | null> {
+  const [row] = await sql<{ since: string }[]>`
+    select utc_text(received_at) as since
+    from rounds
+    where table_id = ${tableId}
+      and seq = ${String(seq)}::bigint
+      and received_at <= ${asOf}::timestamptz - ${minutes} * interval '1 minute'`;
+  return row?.since ?? null;
+}
+
+/** The oldest dispute of a table that scores do not reflect after the grace; null if there is none. */
 export async function findUnapplied(
   sql: Queryable,
-  { tableId, minutes = UNSCORED_MINUTES }: { tableId: number; minutes?: number | undefined },
+  tableId: number,
+  { asOf, minutes = UNSCORED_MINUTES }: Grace,
 ): Promise<Unapplied | null> {
   const [oldest] = await sql<Unapplied[]>`
     select round_id as "roundId", utc_text(seen_at) as since
     from disputed_rounds
     where table_id = ${tableId}
       and scores_voided_at is null
-      and seen_at <= now() - ${minutes} * interval '1 minute'
+      and seen_at <= ${asOf}::timestamptz - ${minutes} * interval '1 minute'
     order by seen_at
     limit 1`;
   return oldest ?? null;
