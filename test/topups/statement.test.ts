@@ -167,6 +167,8 @@ describe("a CSV statement", () => {
       const { lines, skipped } = await statementOf(text);
       return { refs: lines.map(({ line }) => line.bankRef), skipped };
     };
+    const expected = (column: string) =>
+      `expected credit, c, cr, crdt, h, haben, in or incoming, or debit, d, dr, dbit, s, soll, out or outgoing, in the column "${column}"`;
 
     it.each([
       ["Debit/Credit", "Credit", "Debit"],
@@ -177,6 +179,8 @@ describe("a CSV statement", () => {
       ["Credit-Debit Indicator", "CRDT", "DBIT"],
       ["indicator", "credit", "debit"],
       ["Direction", "CREDIT", "DEBIT"],
+      ["Direction", "IN", "OUT"],
+      ["indicator", "Incoming", "Outgoing"],
       ["Type", "Credit", "Debit"],
       ["Soll/Haben", "H", "S"],
       ["Soll-Haben", "Haben", "Soll"],
@@ -185,20 +189,52 @@ describe("a CSV statement", () => {
       expect(await refsOf(text)).toEqual({ refs: ["A1", "A4"], skipped: 2 });
     });
 
-    it("is refused at another value, named with its line and what is expected", async () => {
-      expect(await problemOf(withDirection("D/C", "C", "D", "X", "Y"))).toBe(
-        'line 4: expected credit, c, cr, crdt, h or haben, or debit, d, dr, dbit, s or soll, in the column "D/C", got "X"',
-      );
-      expect(await problemOf(withDirection("Direction", "incoming"))).toContain("line 2: expected credit, c,");
-      expect(await problemOf(withDirection("Direction", "C", ""))).toContain('in the column "Direction", got nothing');
-      expect(await problemOf(withDirection("Type", "Credit", "Fee"))).toContain('in the column "Type", got "Fee"');
+    it("lists a row with another value or none as refused, and reads the others", async () => {
+      const { lines, skipped, refused } = await statementOf(withDirection("D/C", "C", "D", "X", "", "c"));
+      expect(lines.map(({ line }) => line.bankRef)).toEqual(["A1", "A5"]);
+      expect(skipped).toBe(1);
+      expect(refused).toEqual([
+        { at: 4, problem: `${expected("D/C")}, got "X"` },
+        { at: 5, problem: `${expected("D/C")}, got nothing` },
+      ]);
     });
 
-    it("ignores a column titled type in which no value is a direction", async () => {
-      expect(await refsOf(withDirection("Type", "SEPA", "", "Transfer"))).toEqual({
-        refs: ["A1", "A2", "A3"],
-        skipped: 0,
-      });
+    it("lists a footer that has fewer cells as refused", async () => {
+      const { lines, refused } = await statementOf(`${withDirection("Direction", "IN", "OUT")}\nTotal;;10,00`);
+      expect(lines.map(({ line }) => line.bankRef)).toEqual(["A1"]);
+      expect(refused).toEqual([{ at: 4, problem: `${expected("Direction")}, got nothing` }]);
+    });
+
+    it("is refused when no row has a direction, since the meaning of the column is unknown", async () => {
+      const advice = "; replace its values, or rename the column if it does not state the direction";
+      expect(await problemOf(withDirection("indicator", "", "N", "Y"))).toBe(
+        `${expected("indicator")}, got none of them in any row, but "N" in line 3${advice}`,
+      );
+      expect(await problemOf(withDirection("Direction", "", ""))).toBe(
+        `${expected("Direction")}, got nothing in any row${advice}`,
+      );
+      expect(await problemOf(withDirection("Direction;Type", "X;Credit"))).toContain('"X" in line 2');
+      expect(await refsOf(withDirection("Direction"))).toEqual({ refs: [], skipped: 0 });
+    });
+
+    it("takes a direction with spaces inside quotes", async () => {
+      expect(await refsOf(withDirection("Type", '"CR "', '" DR"'))).toEqual({ refs: ["A1"], skipped: 1 });
+    });
+
+    it("ignores a column titled type in which a value is not a direction", async () => {
+      const all = { refs: ["A1", "A2", "A3"], skipped: 0 };
+      expect(await refsOf(withDirection("Type", "SEPA", "", "Transfer"))).toEqual(all);
+      expect(await refsOf(withDirection("Type", "", "", ""))).toEqual(all);
+      for (const kind of ["CR", "DR", "C", "S"]) {
+        expect(await refsOf(withDirection("Type", "FPI", kind, "BGC"))).toEqual(all);
+      }
+    });
+
+    it("refuses only the rows without a value if all values of a column titled type are directions", async () => {
+      const { lines, skipped, refused } = await statementOf(withDirection("Type", "Credit", "", "Debit"));
+      expect(lines.map(({ line }) => line.bankRef)).toEqual(["A1"]);
+      expect(skipped).toBe(1);
+      expect(refused).toEqual([{ at: 3, problem: `${expected("Type")}, got nothing` }]);
     });
 
     it("ignores a column titled type next to another column for the direction", async () => {
@@ -216,6 +252,8 @@ describe("a CSV statement", () => {
       const directions = (debits: number) => [...Array.from({ length: debits }, () => "D"), "C"];
       expect(await refsOf(withDirection("D/C", ...directions(499)))).toEqual({ refs: ["A500"], skipped: 499 });
       expect(await problemOf(withDirection("D/C", ...directions(600)))).toContain("expected at most 500 lines");
+      const unknown = Array.from({ length: 500 }, () => "X");
+      expect(await problemOf(withDirection("D/C", "C", ...unknown))).toContain("expected at most 500 lines");
     });
   });
 });

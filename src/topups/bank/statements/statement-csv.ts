@@ -20,13 +20,14 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
   sender: ["sender", "sendername", "name", "debtor", "from", "payer", "payername"],
   remittance: ["remittance", "remittancetext", "text", "details", "description", "purpose", "reference"],
 };
-/** Accepted titles of the column that distinguishes credits from debits. Banks use `type` for other things, too. */
+/** Accepted titles of the column that distinguishes credits from debits. */
 const DIRECTION = "debitcredit creditdebit dc cd drcr crdr creditdebitindicator indicator direction sollhaben".split(
   " ",
 );
+/** Many banks list kinds of payments in it, such as FPI, BGC, DD and CR, next to amounts with a sign. */
 const MAYBE_DIRECTION = "type";
-const CREDITS = ["credit", "c", "cr", "crdt", "h", "haben"];
-const DEBITS = ["debit", "d", "dr", "dbit", "s", "soll"];
+const CREDITS = ["credit", "c", "cr", "crdt", "h", "haben", "in", "incoming"];
+const DEBITS = ["debit", "d", "dr", "dbit", "s", "soll", "out", "outgoing"];
 const REQUIRED = ["bankRef", "valueDate", "amount", "currency", "sender"];
 
 /** A record that is not empty. */
@@ -43,12 +44,13 @@ const withInfo = z.array(z.object({ record: z.array(z.string()), info: z.object(
  * Reads the rows of a CSV statement, at most `mostRows` of them: the parser takes 50 µs for each row with another number
  * of columns than the header. The separator is a comma, semicolon or tab, whichever is most frequent in the
  * header. Columns may be in any order and have several names; unknown ones are ignored. If a column states the direction,
- * `skipped` counts the debits, and any other value than credit or debit refuses the file.
+ * `skipped` counts the debits, and a row without a known direction has a problem.
  *
  * @example
  * readCsv("bank_ref;value_date;amount;currency;sender;text\nA1;2026-11-20;10,00;EUR;\"Doe; Ann\";hi", 500).value.rows[0].fields.sender; // => "Doe; Ann"
  * readCsv("ref;date;amount;currency;Payer\nA1;22.11.2026;10,00;EUR;Ann", 500).value.rows[0].fields.sender; // => "Ann"
  * readCsv("ref;date;amount;currency;payer;D/C\nA1;2026-11-20;10,00;EUR;Ann;D", 500).value.skipped; // => 1
+ * readCsv("ref;date;amount;currency;payer;type\nA1;2026-11-20;10,00;EUR;Ann;DD", 500).value.skipped; // => 0
  * readCsv("a,b\n1,2", 500).problem; // => "the header has no column for bank_ref, value_date, amount, currency, sender"
  */
 export function readCsv(text: string, mostRows: number): Parsed<{ rows: RawRow[]; skipped: number }> {
@@ -62,39 +64,71 @@ export function readCsv(text: string, mostRows: number): Parsed<{ rows: RawRow[]
   }
   const twice = columns.find((name, place) => name !== null && columns.indexOf(name) !== place);
   if (twice != null) return { ok: false, problem: `the header has two columns for ${snake(twice)}` };
-  const directed = takeCredits(titles?.cells ?? [], records);
-  if (!directed.ok) return directed;
-  const { credits, skipped } = directed.value;
-  const rows = credits.map(({ cells, at }) => {
-    const fields = columns.flatMap((name, place) => (name === null ? [] : [[name, cells[place] ?? ""] as const]));
-    return { at, fields: Object.fromEntries(fields) };
+  const found = directionColumn(titles?.cells ?? [], records);
+  if (!found.ok) return found;
+  const column = found.value;
+  const listed = column === null ? records : records.filter((one) => !DEBITS.includes(wordAt(one, column.place)));
+  const rows = listed.map((record) => {
+    const fields = columns.flatMap((name, place) =>
+      name === null ? [] : [[name, record.cells[place] ?? ""] as const],
+    );
+    const problem = column === null ? undefined : directionProblem(record, column);
+    return { at: record.at, fields: Object.fromEntries(fields), ...(problem !== undefined && { problem }) };
   });
-  return { ok: true, value: { rows, skipped } };
+  return { ok: true, value: { rows, skipped: records.length - rows.length } };
 }
 
-/** The records that are credits: all of them if no column states the direction. */
-function takeCredits(
-  titles: readonly string[],
-  records: readonly CsvRecord[],
-): Parsed<{ credits: readonly CsvRecord[]; skipped: number }> {
+/** The column that states the direction of each row. */
+interface DirectionColumn {
+  place: number;
+  title: string;
+}
+
+/** The column that states the direction, if there is one. It is refused if it has no direction in any row. */
+function directionColumn(titles: readonly string[], records: readonly CsvRecord[]): Parsed<DirectionColumn | null> {
   const bare = titles.map(bareTitle);
-  const wordAt = ({ cells }: CsvRecord, place: number) => (cells[place] ?? "").toLowerCase();
-  const isDirection = (word: string) => CREDITS.includes(word) || DEBITS.includes(word);
   const places = [...bare.keys()].filter((place) => DIRECTION.includes(bare[place] ?? ""));
-  const maybe = [...bare.keys()].filter(
-    (place) => bare[place] === MAYBE_DIRECTION && records.some((record) => isDirection(wordAt(record, place))),
-  );
-  const [column, another] = places.length > 0 ? places : maybe;
-  if (column === undefined) return { ok: true, value: { credits: records, skipped: 0 } };
+  const maybe = [...bare.keys()].filter((place) => {
+    const words = records.map((record) => wordAt(record, place)).filter((word) => word !== "");
+    return bare[place] === MAYBE_DIRECTION && words.length > 0 && words.every(isDirection);
+  });
+  const [place, another] = places.length > 0 ? places : maybe;
+  if (place === undefined) return { ok: true, value: null };
   if (another !== undefined) return { ok: false, problem: "the header has two columns for direction" };
-  const wrong = records.find((record) => !isDirection(wordAt(record, column)));
-  if (wrong !== undefined) {
-    const got = (wrong.cells[column] ?? "") === "" ? "nothing" : `"${wrong.cells[column]?.slice(0, 40)}"`;
-    const expected = `${oneOf(CREDITS)}, or ${oneOf(DEBITS)}, in the column "${titles[column]?.slice(0, 40)}"`;
-    return { ok: false, problem: `line ${wrong.at}: expected ${expected}, got ${got}` };
+  const column = { place, title: titles[place] ?? "" };
+  if (records.length > 0 && !records.some((record) => isDirection(wordAt(record, place)))) {
+    const other = records.find((record) => wordAt(record, place) !== "");
+    const got =
+      other === undefined
+        ? "nothing in any row"
+        : `none of them in any row, but ${shownAt(other, place)} in line ${other.at}`;
+    const advice = "replace its values, or rename the column if it does not state the direction";
+    return { ok: false, problem: `${expectedIn(column)}, got ${got}; ${advice}` };
   }
-  const credits = records.filter((record) => CREDITS.includes(wordAt(record, column)));
-  return { ok: true, value: { credits, skipped: records.length - credits.length } };
+  return { ok: true, value: column };
+}
+
+function directionProblem(record: CsvRecord, column: DirectionColumn): string | undefined {
+  if (isDirection(wordAt(record, column.place))) return undefined;
+  return `${expectedIn(column)}, got ${shownAt(record, column.place)}`;
+}
+
+function expectedIn({ title }: DirectionColumn): string {
+  return `expected ${oneOf(CREDITS)}, or ${oneOf(DEBITS)}, in the column "${title.slice(0, 40)}"`;
+}
+
+function shownAt({ cells }: CsvRecord, place: number): string {
+  const cell = cells[place]?.trim() ?? "";
+  return cell === "" ? "nothing" : `"${cell.slice(0, 40)}"`;
+}
+
+/** The cell in lower case; the parser does not trim inside quotes. */
+function wordAt({ cells }: CsvRecord, place: number): string {
+  return (cells[place] ?? "").trim().toLowerCase();
+}
+
+function isDirection(word: string): boolean {
+  return CREDITS.includes(word) || DEBITS.includes(word);
 }
 
 function recordsOf(text: string, most: number): Parsed<CsvRecord[]> {
