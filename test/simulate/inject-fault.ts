@@ -17,6 +17,7 @@ import type { SimulatedServers } from "./servers.ts";
 import { slowDisk } from "./slow-disk.ts";
 import type { ExternalServices } from "./external-services.ts";
 import type { Truth } from "./truth.ts";
+import { waitUntil } from "./wait-until.ts";
 
 /** Everything that a fault may affect. */
 export interface FaultTargets {
@@ -42,6 +43,7 @@ export interface FaultTargets {
 /** A worker checks its clock every five seconds; the rest is reserve for a busy machine. */
 const NOTICED_WITHIN_MS = 25_000;
 const REFUSED_WITHIN_MS = 60_000;
+const STARTED_WITHIN_MS = 60_000;
 /** Above the half second that schedules tolerate. */
 const WRONG_FROM_MS = 1_000;
 const WRONG_TO_MS = 90_000;
@@ -143,6 +145,8 @@ async function setClock(
   forMs: number,
 ): Promise<void> {
   note(`  ${worker.name} by ${wrongMs} ms`);
+  // it may still be starting after the fault before
+  await waitUntil(`${worker.name} did not start`, STARTED_WITHIN_MS, () => Promise.resolve(worker.url() !== null));
   worker.setClock(wrongMs);
   await noticed(servers.sql, worker, true);
   note(`  ${worker.name} stopped taking work`);
