@@ -56,7 +56,7 @@ describe("a transfer whose receipt does not match it yet", () => {
     ["is missing", () => null],
     ["is of another block", (receipt) => ({ ...receipt, blockHash: NO_HASH })],
     ["lacks the transfer", (receipt) => ({ ...receipt, logs: [] })],
-  ])("is not settled while the receipt %s, however deep it is, and is credited once it matches", async (_, change) => {
+  ])("is held while the receipt %s, however deep it is, and is credited once it matches", async (_, change) => {
     const { chain, first } = world;
     await poll();
     const { id, address } = await world.account();
@@ -68,22 +68,133 @@ describe("a transfer whose receipt does not match it yet", () => {
     for (let polls = 0; polls < 2; polls += 1) {
       expect(await poll()).toMatchObject({ found: 0, credited: 0, unread: 1 });
       const failing = await endpoint();
-      expect(failing.settledTo).toBe(block - 1n);
+      expect(failing.settledTo).toBe((await chain.head()) - BigInt(world.usdt.chain.rescan));
       expect(failing.rangeBlocks).toBeGreaterThanOrEqual(rangeBlocks);
       expect(failing).toMatchObject({
+        heldBlocks: [block],
         failingSince: expect.any(Date) as Date,
         lastError: expect.stringContaining(txHash) as string,
       });
     }
-    expect(await problems()).toContain(txHash);
+    expect(await problems()).toMatch(new RegExp(`${txHash}.*credited late`));
     first.say = null;
     expect(await poll()).toMatchObject({ found: 1, credited: 1, unread: 0 });
     expect(await world.wallet(id)).toBe(25_000_000n);
-    expect(await endpoint()).toMatchObject({
-      settledTo: (await chain.head()) - BigInt(world.usdt.chain.rescan),
-      failingSince: null,
-    });
+    expect(await endpoint()).toMatchObject({ heldBlocks: [], failingSince: null });
     expect(await problems()).toBe("");
+  });
+
+  it("does not stop the endpoint or the credits of others if it never appears", async () => {
+    const { chain, first, sql } = world;
+    await poll();
+    const [own, late] = [await world.account(), await world.account()];
+    const txHash = await chain.transfer(own.address, 12_000_000n);
+    const block = await chain.head();
+    await chain.mine(210);
+    await chain.transfer(late.address, 13_000_000n);
+    await chain.mine(CONFIRMATIONS);
+    first.say = withReceipt(txHash, () => null);
+    let credited = 0;
+    for (let polls = 0; polls < 3; polls += 1) {
+      await sql`update chain_endpoints set range_blocks = 2 where place = 1`; // the most ranges of a poll are 200 blocks
+      credited += (await poll())["credited"]!;
+    }
+    expect(credited).toBe(1);
+    expect(await world.wallet(late.id)).toBe(13_000_000n);
+    expect(await endpoint()).toMatchObject({
+      heldBlocks: [block],
+      settledTo: (await chain.head()) - BigInt(world.usdt.chain.rescan),
+      lastError: expect.stringContaining(txHash) as string,
+    });
+    first.say = null;
+    await sql`update chain_endpoints set range_blocks = 1000 where place = 1`;
+    expect(await poll()).toMatchObject({ found: 1, credited: 1, unread: 0 });
+    expect(await world.wallet(own.id)).toBe(12_000_000n);
+  });
+
+  it("is held with others, each until its own receipt matches", async () => {
+    const { chain, first } = world;
+    await poll();
+    const accounts = [await world.account(), await world.account()];
+    const sent: { txHash: string; block: bigint }[] = [];
+    for (const { address } of accounts) {
+      sent.push({ txHash: await chain.transfer(address, 14_000_000n), block: await chain.head() });
+      await chain.mine(3);
+    }
+    await mineDeep();
+    const missing = new Set(sent.map(({ txHash }) => txHash));
+    first.say = (method, result, params) =>
+      method === "eth_getTransactionReceipt" && missing.has(String(params[0])) ? null : result;
+    expect(await poll()).toMatchObject({ found: 0, unread: 1 });
+    expect((await endpoint()).heldBlocks).toEqual(sent.map(({ block }) => block));
+    missing.delete(sent[1]!.txHash);
+    expect(await poll()).toMatchObject({ found: 1, credited: 1, unread: 1 });
+    expect((await endpoint()).heldBlocks).toEqual([sent[0]!.block]);
+    missing.clear();
+    expect(await poll()).toMatchObject({ found: 1, credited: 1, unread: 0 });
+    expect((await endpoint()).heldBlocks).toEqual([]);
+  });
+
+  it("is held while its block cannot be read again, and others are credited", async () => {
+    const { chain, first } = world;
+    await poll();
+    const [own, late] = [await world.account(), await world.account()];
+    const txHash = await chain.transfer(own.address, 15_000_000n);
+    const block = await chain.head();
+    await mineDeep();
+    first.say = withReceipt(txHash, () => null);
+    await poll();
+    await chain.transfer(late.address, 16_000_000n);
+    await chain.mine(CONFIRMATIONS);
+    first.say = (method, result, params) => {
+      const [filter] = params as [{ fromBlock?: string }];
+      if (method === "eth_getLogs" && filter.fromBlock === `0x${block.toString(16)}`) throw new NodeRefusal("pruned");
+      return result;
+    };
+    expect(await poll()).toMatchObject({ credited: 1, unread: 1 });
+    expect(await world.wallet(late.id)).toBe(16_000_000n);
+    expect(await endpoint()).toMatchObject({
+      heldBlocks: [block],
+      lastError: expect.stringContaining(String(block)) as string,
+    });
+    first.say = null;
+    expect(await poll()).toMatchObject({ credited: 1, unread: 0 });
+  });
+
+  it("is released once the endpoint shows no transfer in its block any more", async () => {
+    const { chain, first } = world;
+    await poll();
+    const { address } = await world.account();
+    const txHash = await chain.transfer(address, 17_000_000n);
+    await mineDeep();
+    first.say = withReceipt(txHash, () => null);
+    expect(await poll()).toMatchObject({ unread: 1 });
+    first.say = (method, result) => (method === "eth_getLogs" ? [] : result);
+    expect(await poll()).toMatchObject({ found: 0, unread: 0 });
+    expect((await endpoint()).heldBlocks).toEqual([]);
+    first.say = null;
+    expect(await world.turn(), "the second endpoint shows it").toMatchObject({ found: 1, credited: 1 });
+  });
+
+  it("is not settled while the most blocks are held, and is not lost", async () => {
+    const { chain, first, sql } = world;
+    await poll();
+    const { settledTo } = await endpoint();
+    const { id, address } = await world.account();
+    const txHash = await chain.transfer(address, 18_000_000n);
+    const block = await chain.head();
+    await mineDeep();
+    await sql`
+      update chain_endpoints
+      set held_blocks = array(select n from generate_series(${settledTo! - 49n}::bigint, ${settledTo}) as n)`;
+    first.say = withReceipt(txHash, () => null);
+    expect(await poll()).toMatchObject({ found: 0, unread: 1 });
+    expect(await endpoint()).toMatchObject({ settledTo: block - 1n, heldBlocks: [] });
+    expect(await poll()).toMatchObject({ found: 0, unread: 1 });
+    expect((await endpoint()).heldBlocks).toEqual([block]);
+    first.say = null;
+    expect(await poll()).toMatchObject({ found: 1, credited: 1 });
+    expect(await world.wallet(id)).toBe(18_000_000n);
   });
 
   it("does not delay other deposits, before and after it", async () => {
@@ -91,7 +202,7 @@ describe("a transfer whose receipt does not match it yet", () => {
     const [early, own, late] = [await world.account(), await world.account(), await world.account()];
     await chain.transfer(early.address, 6_000_000n);
     const txHash = await chain.transfer(own.address, 7_000_000n);
-    await sql`update chain_endpoints set range_blocks = 50`;
+    await sql`update chain_endpoints set range_blocks = 50 where place = 1`;
     await chain.mine(100); // into another range
     await chain.transfer(late.address, 8_000_000n);
     await mineDeep();
@@ -204,6 +315,29 @@ describe("a deposit whose receipt is missing at its decision", () => {
     await poll();
     expect(await world.wallet(id)).toBe(0n);
   });
+});
+
+it("no deposit is credited by an endpoint that was not read up to its newest block", async () => {
+  const { chain, sql } = world;
+  await poll();
+  const { address } = await world.account();
+  await chain.transfer(address, 19_000_000n);
+  await poll(); // found, not deep
+  await chain.mine(CONFIRMATIONS);
+  await sql`update chain_endpoints set range_blocks = 1 where place = 1`; // 100 ranges are fewer blocks than are read again
+  expect(await poll()).toMatchObject({ credited: 0, unread: 0 });
+  await sql`update chain_endpoints set range_blocks = 1000 where place = 1`;
+  expect(await poll()).toMatchObject({ credited: 1, unread: 0 });
+});
+
+it("an alert about an endpoint that cannot be reached says that nothing is credited", async () => {
+  world.first.say = () => {
+    throw new NodeRefusal("closed");
+  };
+  expect(await poll()).toMatchObject({ unread: 1 });
+  expect(await problems()).toMatch(/cannot be read since .*no deposit is credited until then, and none is lost/);
+  world.first.say = null;
+  expect(await poll()).toMatchObject({ unread: 0 });
 });
 
 it("a credited deposit is not reported as gone while only its receipt is missing", async () => {

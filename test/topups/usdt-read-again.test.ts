@@ -91,7 +91,7 @@ describe("the request of an operator to read blocks again", () => {
     expect(await readAgain(SETTLED - 10n)).toMatchObject({ ok: true });
     expect(await positions()).toEqual([SETTLED - 11n, SETTLED - 11n]);
     await readAgain(SETTLED - 50_000n);
-    await saveSettled(sql, usdt, 1, { from: SETTLED - 50_000n, to: SETTLED - 5n });
+    await saveSettled(sql, usdt, 1, { from: SETTLED - 50_000n, to: SETTLED - 5n, held: [] });
     expect(await readAgain(SETTLED - 10n), "the first endpoint has passed it, and reads it once more").toMatchObject({
       ok: true,
     });
@@ -99,7 +99,7 @@ describe("the request of an operator to read blocks again", () => {
   });
 
   it("is replaced up to the position before the first one, so that no block is skipped", async () => {
-    await saveSettled(sql, usdt, 2, { from: SETTLED + 1n, to: SETTLED + 7n });
+    await saveSettled(sql, usdt, 2, { from: SETTLED + 1n, to: SETTLED + 7n, held: [] });
     await readAgain(SETTLED - 100_000n);
     await readAgain(SETTLED - 90_000n);
     expect(await readAgain(SETTLED + 8n)).toEqual({
@@ -112,15 +112,15 @@ describe("the request of an operator to read blocks again", () => {
 
   it("skips nothing if a poll that began before it ends after it", async () => {
     await readAgain(SETTLED - 100_000n);
-    await saveSettled(sql, usdt, 1, { from: SETTLED + 1n, to: HEAD });
+    await saveSettled(sql, usdt, 1, { from: SETTLED + 1n, to: HEAD, held: [] });
     expect(await positions()).toEqual([SETTLED - 100_001n, SETTLED - 100_001n]);
     await readAgain(SETTLED - 10n);
-    await saveSettled(sql, usdt, 1, { from: SETTLED - 100_000n, to: SETTLED - 50_000n });
+    await saveSettled(sql, usdt, 1, { from: SETTLED - 100_000n, to: SETTLED - 50_000n, held: [] });
     expect(await positions()).toEqual([SETTLED - 11n, SETTLED - 11n]);
   });
 
   it("leads an endpoint back that was read beyond the chain, and no later one forward to there", async () => {
-    await saveSettled(sql, usdt, 1, { from: SETTLED + 1n, to: 2n * HEAD }); // while it reported blocks that there are not
+    await saveSettled(sql, usdt, 1, { from: SETTLED + 1n, to: 2n * HEAD, held: [] }); // while it reported blocks that there are not
     await reportHead(1, HEAD + 10n);
     expect(await readAgain(SETTLED - 10n)).toMatchObject({ ok: true });
     expect(await positions()).toEqual([SETTLED - 11n, SETTLED - 11n]);

@@ -17,7 +17,7 @@ const STILL_MS = 15 * MINUTE_MS;
 
 /** Returns the problem with an endpoint at a time; null if there is none, or not for long enough. */
 export function endpointProblem(chain: string, endpoint: EndpointState, now: Date): Problem | null {
-  const { place, host, lookedAt, failingSince, lastError, headAt } = endpoint;
+  const { place, host, lookedAt, failingSince, isRead, lastError, headAt } = endpoint;
   const age = (at: Date) => now.getTime() - at.getTime();
   const subject = `endpoint ${place}`;
   const until = "no deposit is credited until then, and none is lost";
@@ -26,7 +26,10 @@ export function endpointProblem(chain: string, endpoint: EndpointState, now: Dat
     return { subject, text };
   }
   if (failingSince !== null && age(failingSince) > AWAY_MS) {
-    const text = `${chain} cannot be read completely since ${time(failingSince)}: ${lastError ?? host}; wait, or set USDT_RPC_URLS to an endpoint that responds; deposits can be credited late until then, and none is lost`;
+    const [how, then] = isRead
+      ? [" completely", "deposits can be credited late until then, and none is lost"]
+      : ["", until];
+    const text = `${chain} cannot be read${how} since ${time(failingSince)}: ${lastError ?? host}; wait, or set USDT_RPC_URLS to an endpoint that responds; ${then}`;
     return { subject, text };
   }
   if (failingSince === null && headAt !== null && age(headAt) > STILL_MS) {

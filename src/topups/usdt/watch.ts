@@ -25,7 +25,7 @@ export type Seen = Record<"found" | "credited" | "small" | "orphaned" | "dispute
  * Polls a chain: reads what every endpoint has that is not settled, and decides on pending deposits.
  *
  * Each endpoint is read separately and keeps its own position, so one that was down or withholds logs hides nothing
- * that the other shows. Deposits are decided on only while every endpoint responds. Every step may be lost or repeated:
+ * that the other shows. Deposits are decided on only while every endpoint is read up to its newest block. Every step may be lost or repeated:
  * positions advance after the deposits are stored, and a deposit is credited in one transaction under its own key.
  */
 export async function watchDeposits(watch: Watch): Promise<Seen> {
@@ -41,9 +41,9 @@ export async function watchDeposits(watch: Watch): Promise<Seen> {
     await decide(deciding);
     await checkCredited(deciding);
   }
-  for (const { endpoint, rangeBlocks, error } of polls) {
+  for (const { endpoint, head, rangeBlocks, error } of polls) {
     if (error !== null) seen.unread += 1;
-    await savePoll(sql, usdt, { place: endpoint.place, rangeBlocks, error });
+    await savePoll(sql, usdt, { place: endpoint.place, rangeBlocks, isRead: head !== null, error });
   }
   return seen;
 }

@@ -8,14 +8,18 @@ export interface EndpointState {
   place: number;
   host: string;
   rangeBlocks: number;
-  /** Every block up to it was read permanently; null before the first read. */
+  /** Every block up to it was read permanently, except the held ones; null before the first read. */
   settledTo: bigint | null;
+  /** Settled blocks that are read again until every transfer in them has its receipt, lowest first. */
+  heldBlocks: bigint[];
   head: bigint | null;
   headAt: Date | null;
   finalized: bigint | null;
   lookedAt: Date;
   respondedAt: Date | null;
   failingSince: Date | null;
+  /** Whether the last poll read every block up to the newest, except held ones. */
+  isRead: boolean;
   lastError: string | null;
 }
 
@@ -78,9 +82,9 @@ export async function saveHead(
   { chain }: Usdt,
   { place }: Pick<Named, "place">,
   head: Head,
-): Promise<{ settledTo: bigint; rangeBlocks: number }> {
+): Promise<{ settledTo: bigint; heldBlocks: bigint[]; rangeBlocks: number }> {
   const begin = head.number - BigInt(chain.rescan);
-  const [saved] = await sql<{ settledTo: bigint; rangeBlocks: number }[]>`
+  const [saved] = await sql<{ settledTo: bigint; heldBlocks: bigint[]; rangeBlocks: number }[]>`
     update chain_endpoints e
     set
       head = ${head.number},
@@ -99,27 +103,65 @@ export async function saveHead(
     where e.chain_id = ${chain.id}
       and e.token = ${chain.token.toLowerCase()}
       and e.place = ${place}
-    returning settled_to as "settledTo", range_blocks as "rangeBlocks"`;
+    returning settled_to as "settledTo", held_blocks as "heldBlocks", range_blocks as "rangeBlocks"`;
   if (saved === undefined)
     throw new Error(`endpoint ${place} of chain ${chain.id} was not written down before it was read`);
   return saved;
 }
 
-/** Marks blocks of an endpoint as settled; does nothing if it is meanwhile to be read again from an earlier block. */
+/**
+ * Marks blocks of an endpoint as settled, and some of them as held; only as polled if it is meanwhile to be read again
+ * from an earlier block.
+ */
 export async function saveSettled(
   sql: Queryable,
   { chain }: Usdt,
   place: number,
-  read: { from: bigint; to: bigint },
+  { from, to, held }: { from: bigint; to: bigint; held: readonly bigint[] },
 ): Promise<void> {
   await sql`
+    update chain_endpoints e
+    set
+      looked_at = clock_timestamp(),
+      settled_to = case when moved.is_so then ${to} else e.settled_to end,
+      held_blocks = case
+        when moved.is_so
+        then array(
+          select distinct block
+          from unnest(e.held_blocks || ${held.map(String)}::bigint[]) as block
+          order by block
+        )
+        else e.held_blocks
+      end
+    from (
+      select chain_id, token, place, settled_to >= ${from - 1n} and settled_to < ${to} as is_so
+      from chain_endpoints
+      where chain_id = ${chain.id}
+        and token = ${chain.token.toLowerCase()}
+        and place = ${place}
+      for no key update
+    ) moved
+    where (e.chain_id, e.token, e.place) = (moved.chain_id, moved.token, moved.place)`;
+}
+
+/** Releases a held block of an endpoint: every transfer in it is stored. */
+export async function releaseHeld(sql: Queryable, { chain }: Usdt, place: number, block: bigint): Promise<void> {
+  await sql`
     update chain_endpoints
-    set settled_to = ${read.to}, looked_at = clock_timestamp()
+    set held_blocks = array_remove(held_blocks, ${block}::bigint)
     where chain_id = ${chain.id}
       and token = ${chain.token.toLowerCase()}
-      and place = ${place}
-      and settled_to >= ${read.from - 1n}
-      and settled_to < ${read.to}`;
+      and place = ${place}`;
+}
+
+/** Stores that the poll of an endpoint continues. */
+export async function savePolled(sql: Queryable, { chain }: Usdt, place: number): Promise<void> {
+  await sql`
+    update chain_endpoints
+    set looked_at = clock_timestamp()
+    where chain_id = ${chain.id}
+      and token = ${chain.token.toLowerCase()}
+      and place = ${place}`;
 }
 
 /** The blocks that can be requested again: how far the endpoints were read, and how far of that exists on the chain. */
@@ -168,16 +210,18 @@ export async function saveReread(tx: Transaction, { chain, rpcUrls }: Usdt, bloc
   return moved.count;
 }
 
-/** Stores how a poll of an endpoint ended: `error` is null if it was read up to its newest block. */
+/** Stores how a poll of an endpoint ended: `isRead` if it was read up to its newest block, except held blocks. */
 export async function savePoll(
   sql: Queryable,
   { chain }: Usdt,
-  { place, rangeBlocks, error }: { place: number; rangeBlocks: number | null; error: string | null },
+  poll: { place: number; rangeBlocks: number | null; isRead: boolean; error: string | null },
 ): Promise<void> {
+  const { place, rangeBlocks, isRead, error } = poll;
   await sql`
     update chain_endpoints
     set
       looked_at = clock_timestamp(),
+      is_read = ${isRead},
       range_blocks = coalesce(${rangeBlocks}, range_blocks),
       responded_at = case when ${error}::text is null then clock_timestamp() else responded_at end,
       failing_since = case when ${error}::text is null then null else coalesce(failing_since, clock_timestamp()) end,
@@ -195,12 +239,14 @@ export async function listEndpoints(sql: Queryable, { chain, rpcUrls }: Usdt): P
       host,
       range_blocks as "rangeBlocks",
       settled_to as "settledTo",
+      held_blocks as "heldBlocks",
       head,
       head_at as "headAt",
       finalized,
       looked_at as "lookedAt",
       responded_at as "respondedAt",
       failing_since as "failingSince",
+      is_read as "isRead",
       last_error as "lastError"
     from chain_endpoints
     where chain_id = ${chain.id}

@@ -5,7 +5,7 @@ import type { Log } from "../../../log.ts";
 import { amountOf } from "../amount.ts";
 import { type FoundDeposit, listUnknown, listWatched, saveDeposits } from "../deposit-store.ts";
 import { type Endpoint, EndpointError } from "./endpoint.ts";
-import { isVerified, saveHead, saveSettled, saveVerified } from "./endpoint-store.ts";
+import { isVerified, releaseHeld, saveHead, savePolled, saveSettled, saveVerified } from "./endpoint-store.ts";
 import type { Head, Receipt, TransferLog } from "./on-chain.ts";
 import { type BlockRange, batches, nextRange, settledTo } from "./ranges.ts";
 import type { Usdt } from "../../../config/usdt.ts";
@@ -16,6 +16,8 @@ const ADDRESSES_AT_ONCE = 500;
 const MOST_BLOCKS = 1_000;
 /** Ranges per poll: the rest is left for the next one, so that a long catch-up never hits the deadline. */
 const MOST_RANGES = 100;
+/** Held blocks of an endpoint: each costs a range of every poll. While there are more, the next one is not settled. */
+const MOST_HELD = 50;
 /** Receipts that are requested concurrently: one for each transaction, however many transfers it has. */
 export const RECEIPTS_AT_ONCE = 5;
 
@@ -31,7 +33,7 @@ export interface Watch {
 /** The result of polling an endpoint, even if it ended with an error. */
 export interface EndpointPoll {
   endpoint: Endpoint;
-  /** Its newest block; null unless it was read up to it. */
+  /** Its newest block; null unless it was read up to it, except held blocks. */
   head: Head | null;
   error: string | null;
   /** Deposits that are new, or moved to another block. */
@@ -40,10 +42,18 @@ export interface EndpointPoll {
   rangeBlocks: number | null;
 }
 
-/** The lowest block with a transfer that could not be stored, since its receipt does not match it (yet). */
+/** A block with a transfer that could not be stored, since its receipt does not match it (yet). */
 interface Incomplete {
   block: bigint;
   text: string;
+}
+
+/** What reading of an endpoint begins with. */
+interface Reading {
+  head: Head;
+  from: bigint;
+  held: readonly bigint[];
+  addresses: readonly Address[];
 }
 
 /**
@@ -56,7 +66,7 @@ export async function pollEndpoint(watch: Watch, endpoint: Endpoint): Promise<En
   try {
     await verify(watch, endpoint);
     const head = await endpoint.head();
-    const { settledTo: settled, rangeBlocks } = await saveHead(sql, usdt, endpoint, head);
+    const { settledTo: settled, heldBlocks: held, rangeBlocks } = await saveHead(sql, usdt, endpoint, head);
     poll.rangeBlocks = rangeBlocks;
     if (head.number < settled) {
       const text = `its newest block is ${head.number}, and it was read up to ${settled} before; if its responses were wrong then, have it read again at /ops/deposits`;
@@ -64,9 +74,10 @@ export async function pollEndpoint(watch: Watch, endpoint: Endpoint): Promise<En
     }
     // listed after the newest block was read: every address that these blocks can pay is in this list
     const addresses = await listWatched(sql);
-    const incomplete = await readBlocks(watch, poll, { head, from: settled + 1n, addresses });
-    poll.head = head;
-    poll.error = incomplete?.text ?? null;
+    const reading = { head, from: settled + 1n, held, addresses };
+    const { isAtHead, incomplete } = await readBlocks(watch, poll, reading);
+    if (isAtHead) poll.head = head;
+    poll.error = (await rereadHeld(watch, poll, reading)) ?? incomplete?.text ?? null;
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof EndpointError)) throw error;
@@ -84,28 +95,28 @@ async function verify({ sql, usdt }: Watch, endpoint: Endpoint): Promise<void> {
 }
 
 /**
- * Reads blocks in ranges, and settles them up to the first one with a transfer that could not be stored: it is read again
- * at every poll, since a settled block never is.
+ * Reads blocks in ranges and settles them. A settled block with a transfer that could not be stored is held, so that it
+ * is read again on its own and does not stop the blocks after it. Returns the lowest such block.
  */
 async function readBlocks(
   watch: Watch,
   poll: EndpointPoll,
-  { head, from, addresses }: { head: Head; from: bigint; addresses: readonly Address[] },
-): Promise<Incomplete | null> {
+  { head, from, held, addresses }: Reading,
+): Promise<{ isAtHead: boolean; incomplete: Incomplete | null }> {
   const { sql, usdt, signal } = watch;
   const begun = Math.min(MOST_BLOCKS, poll.rangeBlocks ?? MOST_BLOCKS);
   let size = BigInt(begun);
   let next = from;
   let isLimit = false;
-  let incomplete: Incomplete | null = null;
-  for (let ranges = 0; ranges < MOST_RANGES; ranges += 1) {
+  const incomplete: Incomplete[] = [];
+  for (let ranges = held.length; ranges < MOST_RANGES; ranges += 1) {
     const range = nextRange(next, head.number, size);
     if (range === null) break;
     signal.throwIfAborted();
     try {
       const read = await readRange(watch, poll.endpoint, range, addresses);
       poll.found += read.found;
-      incomplete ??= read.incomplete;
+      incomplete.push(...read.incomplete);
     } catch (error) {
       // mostly too many blocks or too long a response: each node has its own limit and its own message
       if (!(error instanceof EndpointError)) throw error;
@@ -119,14 +130,40 @@ async function readBlocks(
       continue;
     }
     isLimit ||= range.to - range.from + 1n === size;
-    const read = incomplete === null ? range.to : incomplete.block - 1n;
+    const blocks = [...new Set(incomplete.map(({ block }) => block))];
+    const excess = blocks[Math.max(0, MOST_HELD - held.length)]; // settling stops before it
+    const read = excess === undefined ? range.to : excess - 1n;
     const settled = settledTo({ read, head: head.number, rescan: usdt.chain.rescan });
-    await saveSettled(sql, usdt, poll.endpoint.place, { from, to: settled });
+    const toHold = blocks.filter((block) => block <= settled);
+    await saveSettled(sql, usdt, poll.endpoint.place, { from, to: settled, held: toHold });
     next = range.to + 1n;
   }
   // the range grows slowly, since every attempt costs a request
   if (isLimit) poll.rangeBlocks = Math.min(MOST_BLOCKS, Number(size + size / 8n + 1n));
-  return incomplete;
+  return { isAtHead: next > head.number, incomplete: incomplete[0] ?? null };
+}
+
+/** Reads held blocks again, and releases those whose transfers are all stored now. Returns the error of the lowest other. */
+async function rereadHeld(watch: Watch, poll: EndpointPoll, { held, addresses }: Reading): Promise<string | null> {
+  const { sql, usdt, signal } = watch;
+  const { endpoint } = poll;
+  let problem: string | null = null;
+  for (const block of held) {
+    signal.throwIfAborted();
+    try {
+      const { found, incomplete } = await readRange(watch, endpoint, { from: block, to: block }, addresses);
+      poll.found += found;
+      if (incomplete[0] === undefined) await releaseHeld(sql, usdt, endpoint.place, block);
+      else problem ??= incomplete[0].text;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof EndpointError)) throw error;
+      problem ??= `block ${block}, in which a receipt was missing, could not be read again: ${error.message}`;
+      if (error.why === "busy" || error.why === "timeout") break;
+    }
+    await savePolled(sql, usdt, endpoint.place);
+  }
+  return problem;
 }
 
 async function readRange(
@@ -134,7 +171,7 @@ async function readRange(
   endpoint: Endpoint,
   range: BlockRange,
   addresses: readonly Address[],
-): Promise<{ found: number; incomplete: Incomplete | null }> {
+): Promise<{ found: number; incomplete: Incomplete[] }> {
   const { sql, usdt } = watch;
   let found = 0;
   const incomplete: Incomplete[] = [];
@@ -151,7 +188,7 @@ async function readRange(
       incomplete.push(...completed.flatMap((one) => one.incomplete));
     }
   }
-  return { found, incomplete: incomplete.toSorted((a, b) => Number(a.block - b.block))[0] ?? null };
+  return { found, incomplete: incomplete.toSorted((a, b) => Number(a.block - b.block)) };
 }
 
 /**
@@ -196,5 +233,5 @@ function describeIncomplete({ host }: Endpoint, log: TransferLog, receipt: Recei
   const { txHash, blockNumber, blockHash } = log;
   const otherBlock = receipt?.blockHash === blockHash ? "without this transfer" : "of another block";
   const found = receipt === null ? "no receipt" : `a receipt ${otherBlock}`;
-  return `${host}: expected the receipt of ${txHash}, which has a transfer in block ${blockNumber}, got ${found}; blocks are read again from there until it matches`;
+  return `${host}: expected the receipt of ${txHash}, which has a transfer in block ${blockNumber}, got ${found}; the block is read again until it matches`;
 }
