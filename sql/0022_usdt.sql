@@ -25,7 +25,6 @@ create table chain_endpoints (
   host text not null,
   range_blocks integer not null default 1000 constraint range_has_a_block check (range_blocks >= 1),
   settled_to bigint constraint settled_block_is_one check (settled_to >= -1),
-  settled_before bigint,
   held_blocks bigint[] not null default '{}',
   head bigint,
   head_at timestamptz,
@@ -44,7 +43,6 @@ create table chain_endpoints (
 comment on table chain_endpoints is 'the endpoints that a chain is read through, each independently, and how far';
 comment on column chain_endpoints.range_blocks is 'blocks per request: fewer if the endpoint refuses more';
 comment on column chain_endpoints.settled_to is 'every block up to it was read when it was too deep to be replaced, and each transfer in it was stored, except in held_blocks; the blocks after it are read again';
-comment on column chain_endpoints.settled_before is 'settled_to before staff requested blocks again: a later request moves settled_to up to it, since those blocks were read; null if none was requested';
 comment on column chain_endpoints.held_blocks is 'settled blocks with a transfer whose receipt is missing or does not match: each poll reads them again until every transfer in them is stored';
 comment on column chain_endpoints.is_read is 'whether the last poll read every block up to the newest, except held ones: deposits are decided on only then';
 comment on column chain_endpoints.head_at is 'timestamp of the newest block';

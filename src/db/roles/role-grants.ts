@@ -165,7 +165,7 @@ export const GRANTS: Record<string, Grants> = {
   bank_matches: { console: "r", ops: "raw", worker: "r" },
   bank_returns: { console: "r", ops: "raw", worker: "r" },
   deposit_addresses: { console: "ra", ops: "r", worker: "r" },
-  chain_endpoints: { api: "r", console: "r", ops: "r w(settled_to,settled_before)", worker: "raw" },
+  chain_endpoints: { api: "r", console: "r", ops: "r w(settled_to)", worker: "raw" },
   chain_deposits: { api: "r(chain_id,state,seen_at)", console: "r", ops: "r", worker: "raw" },
   credited_deposits: { console: "r", ops: "r", worker: "rawd" },
   payment_app_orders: {

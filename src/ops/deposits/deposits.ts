@@ -97,7 +97,7 @@ export const readDepositsAgainAction = auditedAction({
       ok: true,
       target: `chain ${usdt.chain.id}`,
       after: { block: String(block), endpoints: requested.endpoints },
-      message: `The blocks from ${block} on are read again; new deposits are found after them.`,
+      message: `The blocks from ${block} on are read again; new deposits are found and credited after them.`,
       location: "/ops/deposits",
     };
   },

@@ -164,20 +164,19 @@ export async function savePolled(sql: Queryable, { chain }: Usdt, place: number)
       and place = ${place}`;
 }
 
-/** The blocks that can be requested again: how far the endpoints were read, and how far of that exists on the chain. */
+/** The blocks that can be requested again: how far any endpoint was read, and how far all were, in blocks that exist. */
 interface Reread {
-  read: bigint;
-  existing: bigint;
+  highest: bigint;
+  lowest: bigint;
 }
 
 /**
- * Returns how far the configured endpoints were read before any request to read blocks again; null if none was read yet.
- * Locks them until the transaction ends.
+ * Returns how far the configured endpoints were read; null if none was read yet. Locks them until the transaction ends.
  */
 export async function lockReread(tx: Transaction, { chain, rpcUrls }: Usdt): Promise<Reread | null> {
-  const [found] = await tx<{ read: bigint | null; existing: bigint | null }[]>`
+  const [found] = await tx<{ highest: bigint | null; lowest: bigint | null }[]>`
     with held as (
-      select head, greatest(settled_to, settled_before) as read
+      select head, settled_to
       from chain_endpoints
       where chain_id = ${chain.id}
         and token = ${chain.token.toLowerCase()}
@@ -186,27 +185,24 @@ export async function lockReread(tx: Transaction, { chain, rpcUrls }: Usdt): Pro
       order by place
       for no key update
     )
-    select max(read) as read, max(least(read, head)) as existing
+    select max(settled_to) as highest, min(least(settled_to, head)) as lowest
     from held`;
-  if (found === undefined || found.read === null || found.existing === null) return null;
-  return { read: found.read, existing: found.existing };
+  if (found === undefined || found.highest === null || found.lowest === null) return null;
+  return { highest: found.highest, lowest: found.lowest };
 }
 
 /**
- * Makes the configured endpoints resume from a block, each at most from where it was before the first such request:
- * blocks up to there were read once. If an endpoint was read beyond its newest block, its responses were wrong, and a
- * later request does not skip what it read then. Returns the number of endpoints. Credits are not changed.
+ * Makes the configured endpoints resume from a block, if they were read up to it: none is moved forward. Returns their
+ * number. Credits are not changed.
  */
 export async function saveReread(tx: Transaction, { chain, rpcUrls }: Usdt, block: bigint): Promise<number> {
   const moved = await tx`
     update chain_endpoints
-    set
-      settled_to = least(${block - 1n}::bigint, greatest(settled_to, settled_before)),
-      settled_before = case when settled_to <= head then greatest(settled_to, settled_before) end
+    set settled_to = ${block - 1n}
     where chain_id = ${chain.id}
       and token = ${chain.token.toLowerCase()}
       and place <= ${rpcUrls.length}
-      and settled_to is not null`;
+      and settled_to >= ${block}`;
   return moved.count;
 }
 

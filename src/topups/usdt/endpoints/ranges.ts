@@ -33,7 +33,7 @@ export function settledTo({ read, head, rescan }: { read: bigint; head: bigint; 
   return settled < 0n ? -1n : settled;
 }
 
-/** How far back blocks can be requested again: more would delay new deposits for hours. */
+/** How far back blocks can be requested again, so that a typing error does not delay new deposits for days. */
 export const REREAD_DAYS = 30;
 const DAY_MS = 86_400_000;
 
