@@ -132,3 +132,11 @@ it("an endpoint counts as polled also while its position stays", async () => {
   expect(Date.now() - first!.lookedAt.getTime()).toBeLessThan(60_000);
   expect(first!.settledTo).toBe(SETTLED);
 });
+
+it("an endpoint that is read for the first time also reads the held blocks of the other", async () => {
+  await saveSettled(sql, usdt, 1, { from: SETTLED + 1n, to: SETTLED + 7n, held: [SETTLED + 2n] });
+  await sql`delete from chain_endpoints where place = 2`;
+  await saveEndpoints(sql, usdt, [{ place: 2, host: "2.example" }]);
+  await reportHead(2, HEAD);
+  expect((await listEndpoints(sql, usdt))[1]).toMatchObject({ settledTo: SETTLED + 7n, heldBlocks: [SETTLED + 2n] });
+});

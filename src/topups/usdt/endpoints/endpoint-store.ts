@@ -75,7 +75,7 @@ export async function saveVerified(sql: Queryable, { chain }: Usdt, { place, url
 
 /**
  * Stores the newest block of an endpoint. Returns where to resume reading: after the last settled block. An endpoint
- * without one starts where the other is; the first of all, `rescan` blocks before its newest.
+ * without one starts where the other is, with its held blocks; the first of all, `rescan` blocks before its newest.
  */
 export async function saveHead(
   sql: Queryable,
@@ -99,7 +99,18 @@ export async function saveHead(
             and other.token = e.token
         ),
         greatest(${begin}::bigint, -1)
-      )
+      ),
+      held_blocks = case
+        when e.settled_to is null
+        then array(
+          select distinct block
+          from chain_endpoints other, unnest(other.held_blocks) as block
+          where other.chain_id = e.chain_id
+            and other.token = e.token
+          order by block
+        )
+        else e.held_blocks
+      end
     where e.chain_id = ${chain.id}
       and e.token = ${chain.token.toLowerCase()}
       and e.place = ${place}

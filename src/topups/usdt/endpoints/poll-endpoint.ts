@@ -130,7 +130,7 @@ async function readBlocks(
       continue;
     }
     isLimit ||= range.to - range.from + 1n === size;
-    const blocks = [...new Set(incomplete.map(({ block }) => block))];
+    const blocks = [...new Set(incomplete.map(({ block }) => block))].filter((block) => !held.includes(block));
     const excess = blocks[Math.max(0, MOST_HELD - held.length)]; // settling stops before it
     const read = excess === undefined ? range.to : excess - 1n;
     const settled = settledTo({ read, head: head.number, rescan: usdt.chain.rescan });
