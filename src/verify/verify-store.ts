@@ -103,13 +103,14 @@ export async function findNow(tx: Transaction): Promise<string> {
   return row.now;
 }
 
-/** The name of the first table that has rounds and no head, so that it is not among the tables to verify; null if none. */
-export async function findHeadless(tx: Transaction): Promise<string | null> {
+/** Of all tables, or of one, the first with rounds and no head, which is not among the tables to verify; null if none. */
+export async function findHeadless(tx: Transaction, tableId: number | undefined): Promise<string | null> {
   const [first] = await tx<{ name: string }[]>`
     select t.house_id || '/' || t.game || '/' || t.market as name
     from tables t
     where not exists (select from table_heads h where h.table_id = t.id)
       and exists (select from rounds r where r.table_id = t.id)
+      ${tableId === undefined ? tx`` : tx`and t.id = ${tableId}`}
     order by t.id
     limit 1`;
   return first?.name ?? null;

@@ -65,7 +65,7 @@ export async function verify(
       const { name: id, found } = forged;
       return failed({ kind: "model", id, expected: "bands, edge and constants of this name", found });
     }
-    const headless = await findHeadless(tx);
+    const headless = await findHeadless(tx, tableId);
     if (headless !== null) return failed({ kind: "table", id: headless, expected: "a head", found: "none" });
     const tables = await listTablesToVerify(tx, tableId);
     // of this snapshot: threads begin theirs later

@@ -330,7 +330,7 @@ it("no deposit is credited by an endpoint that was not read up to its newest blo
   expect(await poll()).toMatchObject({ credited: 1, unread: 0 });
 });
 
-it("an alert about an endpoint that cannot be reached says that nothing is credited", async () => {
+it("an alert about an endpoint that cannot be reached states that nothing is credited", async () => {
   world.first.say = () => {
     throw new NodeRefusal("closed");
   };

@@ -558,6 +558,14 @@ describe("verify", () => {
     expect((await verify(world.sql)).first_failure).toMatchObject(failure);
   });
 
+  test("finds that the head of one verified table was deleted, and not that of another", async () => {
+    const { world } = await logged({ tables: [{}, {}] });
+    const [headless = 0, other = 0] = world.tableIds;
+    await tamper(world, `delete from table_heads where table_id = ${headless}`);
+    expect((await verify(world.sql, { tableId: headless })).first_failure).toMatchObject({ expected: "a head" });
+    expect(await verify(world.sql, { tableId: other })).toMatchObject({ ok: true });
+  });
+
   test("compares the entries with a kept checkpoint also where one table is verified", async () => {
     const { world, publish } = await logged();
     await publish();
