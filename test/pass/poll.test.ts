@@ -127,6 +127,18 @@ describe("a poll", () => {
     expect(await poll(6)).toMatchObject({ rounds: 1, forecasts: 3 }); // seven windows are open since the fourth round
   });
 
+  it("announces its rounds, and its table again once a notice changed because of them", async () => {
+    const table = await makeOne();
+    await poll(3);
+    const { context } = testContext(sql, { passes, http, env: { ALLOW_PRIVATE_HOUSES: "1" } });
+    const announced: number[][] = [];
+    const published = (ids: readonly number[] = []) => void announced.push([...ids]);
+    house.on("/0", respondWith(page(9)));
+    await pollHouse.run({ house: "alpha", shard: 0 }, { ...context, published });
+    expect(await sql`select kind from notices where closed_at is null`).toEqual([{ kind: "gap" }]);
+    expect(announced).toEqual([[table.id], [table.id]]);
+  });
+
   it("of a table with open windows replays no round that an import stored since", async () => {
     const table = await makeOne();
     for (let newest = 5_003; newest <= 5_006; newest += 1) await poll(newest);
