@@ -208,6 +208,13 @@ describe("a leader", () => {
     expect([first.isLeading(), second.isLeading()]).toEqual([false, true]);
   });
 
+  it("has reported before its periodic tasks, however long they take", async () => {
+    const seen: (string | undefined)[] = [];
+    const one = await reconciler([scheduled], [async (sql) => seen.push((await findHeartbeat(sql))?.leader)]);
+    await one.tick(true);
+    expect(seen).toEqual(["test"]);
+  });
+
   it("does not let one failing part stop the others, and logs it once", async () => {
     const broken = makeJob({
       name: "broken",

@@ -61,6 +61,7 @@ export function createReconciler(options: {
     const last = await findHeartbeat(sql);
     await attempt("pauses that end", () => endPauses(world));
     const redisMark = await reconcileRedis(last?.redisMark ?? null);
+    await saveTick(redisMark); // slow periodic tasks can take longer than a leader may be silent
     await periodic.runDue(attempt, epoch);
     await attempt("workers", () => checkWorkers(world));
     await saveTick(redisMark);
