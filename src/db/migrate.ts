@@ -24,7 +24,7 @@ const MIGRATION_MS = 6 * 3_600_000;
  * direct URL. `upTo` are the first names of {@link migrationNames}; with it only these are applied, which is the schema of
  * an older backup.
  * @returns the names of the files that this call applied.
- * @throws UsageError when the database was made before 0.1.0, or has migrations that this version does not know.
+ * @throws UsageError when the database is of 0.1.0 or an earlier version, or has migrations that this version does not know.
  */
 export async function migrate(
   databaseUrl: string,
@@ -95,7 +95,7 @@ function otherSchema(applied: readonly string[]): OtherSchema | null {
   const [first] = ours;
   if (applied.length > 0 && applied[0] !== first) {
     return {
-      found: `expected a schema that begins with ${first}, found one from before 0.1.0 that begins with ${applied[0]}`,
+      found: `expected a schema that begins with ${first}, found one of 0.1.0 or an earlier version that begins with ${applied[0]}`,
       advice:
         "make a new database, and carry the rounds over with `export rounds` of the old version and `import` of this one",
     };

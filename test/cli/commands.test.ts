@@ -239,11 +239,11 @@ describe("finding the servers", () => {
       expect(stderr).toContain("run `roundhouse migrate` first");
       const { stdout: listed } = await roundhouse(["migrate", "--dry-run", "--json"], place);
       const { pending } = JSON.parse(listed) as { pending: string[] };
-      expect(pending[0]).toBe("0001_schema");
+      expect(pending[0]).toBe("0001_functions");
       expect(await roundhouse(["table", "list"], place)).toMatchObject({ code: 2 });
       const migrated = await roundhouse(["migrate"], place);
       expect(migrated).toMatchObject({ code: 0, stdout: "the schema is up to date\n" });
-      expect(migrated.stderr).toContain("migrated to 0001_schema");
+      expect(migrated.stderr).toContain("migrated to 0001_functions");
       expect(await roundhouse(["migrate"], place)).toMatchObject({ code: 0, stderr: "" });
       const again = await roundhouse(["migrate", "--json"], place);
       expect(JSON.parse(again.stdout)).toEqual({ migrated: [] });

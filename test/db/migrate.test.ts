@@ -22,12 +22,12 @@ describe("a database with the schema of this version", () => {
   });
 });
 
-describe("a database from before 0.1.0", () => {
+describe("a database of 0.1.0 or an earlier version", () => {
   const refusal =
-    "expected a schema that begins with 0001_schema, found one from before 0.1.0 that begins with 0001_houses; make a new database, and carry the rounds over with `export rounds` of the old version and `import` of this one";
+    "expected a schema that begins with 0001_functions, found one of 0.1.0 or an earlier version that begins with 0001_schema; make a new database, and carry the rounds over with `export rounds` of the old version and `import` of this one";
 
   it("is refused by migrate and by every process in one sentence with advice", async () => {
-    await applied("0001_houses", "0002_payloads", "0003_rounds");
+    await applied("0001_schema", "0002_houses", "0003_heads");
     for (const start of [migrate, requireSchema]) {
       await expect(start(url)).rejects.toThrow(new UsageError(refusal));
     }
