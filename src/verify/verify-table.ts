@@ -8,6 +8,7 @@ import { verifyCalibrations, type WrongCalibration } from "./verify-calibrations
 import type { WrongPayload } from "./verify-payloads.ts";
 import { verifyRevisions, type WrongRevision } from "./verify-revisions.ts";
 import { countAccuracyRows, type VerifiedTable } from "./verify-store.ts";
+import { verifyUnproven } from "./verify-unproven.ts";
 import type { WalkFailure } from "./walk-state.ts";
 import { walkTable } from "./walk.ts";
 
@@ -74,6 +75,8 @@ export async function verifyTable(
     if (damaged !== null) return damaged;
     const walked = await walkTable(tx, table, checked, progress);
     if ("kind" in walked) return walked;
+    const contradicted = await verifyUnproven(tx, table);
+    if (contradicted !== null) return contradicted;
     const { unscored } = walked;
     const since = unscored && (await findOverdue(tx, { tableId: table.id, seq: unscored.seq }, grace));
     if (unscored !== null && since !== null) return unscoredFailure(unscored.forecastId, since);
