@@ -9,6 +9,11 @@ export interface Connections {
    * Calls `then` after every earlier request of a connection has its response. Incomplete requests are not waited for.
    */
   afterResponses(socket: Socket, then: () => void): void;
+  /**
+   * Closes connections, the one whose response began first, until the clients of the others have at most `unreadBytes` to
+   * read. Call it several times per second: a response is not bounded when it is made.
+   */
+  endUnread(): void;
   /** Closes connections that never sent a byte. */
   endSilent(): void;
   /** Closes all connections. */
@@ -26,6 +31,8 @@ export interface ConnectionLimits {
   connections: number;
   /** Requests on one connection that have no response yet. */
   pipelined: number;
+  /** Bytes of all responses that wait in memory because their clients do not read. */
+  unreadBytes: number;
 }
 
 /**
@@ -72,8 +79,7 @@ export function boundConnections(server: Server, limits: ConnectionLimits): Conn
       busy.set(socket, pending);
       response.once("close", () => {
         pending.delete(exchange);
-        if (pending.size > 0 || !busy.delete(socket)) return;
-        if (!socket.destroyed) resting.add(socket);
+        if (pending.size === 0 && busy.delete(socket) && !socket.destroyed) resting.add(socket);
       });
       return true;
     },
@@ -89,6 +95,7 @@ export function boundConnections(server: Server, limits: ConnectionLimits): Conn
         });
       }
     },
+    endUnread: () => endUnread(busy, limits.unreadBytes),
     endSilent() {
       for (const socket of silent) if (socket.bytesRead === 0) socket.destroy();
     },
@@ -96,4 +103,19 @@ export function boundConnections(server: Server, limits: ConnectionLimits): Conn
       for (const socket of [...silent, ...resting, ...busy.keys()]) socket.destroy();
     },
   };
+}
+
+function endUnread(busy: ReadonlyMap<Socket, ReadonlySet<Exchange>>, most: number): void {
+  const unread = [...busy].map(([socket, pending]) => ({ socket, bytes: unreadOf(pending) }));
+  let sum = unread.reduce((total, { bytes }) => total + bytes, 0);
+  for (const { socket, bytes } of unread) {
+    if (sum <= most) return;
+    if (bytes === 0) continue;
+    sum -= bytes;
+    socket.destroy();
+  }
+}
+
+function unreadOf(pending: ReadonlySet<Exchange>): number {
+  return [...pending].reduce((bytes, { response }) => bytes + response.writableLength, 0);
 }

@@ -10,6 +10,7 @@ import { JSON_TYPE, newRequestId } from "./request.ts";
 
 const LARGEST_HEADERS = 16_384;
 const LOOK_FOR_IDLE_MS = 50;
+const LOOK_FOR_UNREAD_MS = 100;
 
 /** How much of a server one client may occupy. */
 export interface ServerLimits extends ConnectionLimits {
@@ -39,6 +40,7 @@ export const LIMITS: ServerLimits = {
   stopWithinMs: 8_000,
   pipelined: 32,
   connections: 4_096, // an idle one uses 20 KB: 80 MB in all, and fewer than the files that a process may open
+  unreadBytes: 128 * 1024 * 1024,
 };
 
 /** A listening server. */
@@ -86,6 +88,8 @@ export async function openServer(
   // with a limit Node would respond to the rest of a pipeline with a bare 503
   server.maxRequestsPerSocket = 0;
   const connections = boundConnections(server, limits);
+  const unread = setInterval(() => connections.endUnread(), LOOK_FOR_UNREAD_MS);
+  server.once("close", () => clearInterval(unread));
   let isDraining = false;
   server.on("request", (request, response) => {
     if (!connections.begin(request, response)) return;

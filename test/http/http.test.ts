@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import { connect as dial } from "node:net";
+import { connect as dial, type Socket } from "node:net";
 import pino from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { LIMITS, openServer } from "../../src/http/http.ts";
@@ -132,6 +132,35 @@ describe("a request that never ends", () => {
     const { head, body } = await exchange("GET /api/v1/games HTTP/1.1\r\nHost: a\r\nX-Begun: ", server.port);
     expect(head).toMatch(/^HTTP\/1\.1 408 /);
     expect(errorBody.parse(JSON.parse(body)).error.code).toBe("request_timeout");
+    await server.close();
+  });
+});
+
+describe("clients that do not read", () => {
+  it("together leave a bounded number of bytes in memory: the one that waits longest is closed", async () => {
+    const large = Buffer.alloc(32 * 1024 * 1024); // more than the kernel takes for a client
+    const responses: ServerResponse[] = [];
+    const server = await openServer(
+      (_, response) => {
+        responses.push(response);
+        response.end(large);
+      },
+      ANY_PORT,
+      () => "",
+      silent,
+      { ...UNTIMED, unreadBytes: 80 * 1024 * 1024 },
+    );
+    const clients: Socket[] = [];
+    while (clients.length < 4) {
+      const client = dial(server.port, "127.0.0.1", () => client.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
+      client.on("error", () => undefined);
+      clients.push(client.pause());
+      await eventually(() => responses.length === clients.length);
+    }
+    await eventually(() => responses.filter(({ destroyed }) => destroyed).length === 2);
+    expect(responses.map(({ destroyed }) => destroyed)).toEqual([true, true, false, false]);
+    expect(Buffer.from(await (await fetch(server.url)).arrayBuffer()).equals(large)).toBe(true);
+    for (const client of clients) client.destroy();
     await server.close();
   });
 });
