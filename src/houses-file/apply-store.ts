@@ -34,6 +34,7 @@ export async function applyHouses(
     await saveHouses(transaction, changes.houses);
     await saveTables(transaction, changes.tables);
     await forgetResponses(transaction, changes.newFeeds);
+    await advanceHeads(transaction, changes.moved);
     const disabled = await disableOthers(
       transaction,
       changes.houses.map(({ id }) => id),
@@ -56,6 +57,7 @@ async function listKnownTables(sql: Transaction): Promise<KnownTable[]> {
       h.last_seq > 0 as "hasRounds",
       t.settings,
       t.enabled,
+      t.position,
       t.shard,
       o.base_url as "baseUrl"
     from tables t
@@ -155,6 +157,15 @@ async function forgetResponses(sql: Transaction, tableIds: readonly number[]): P
       payload_sha256 = null,
       part_sha256 = null,
       payload_path = null
+    where table_id = any(${[...tableIds]}::integer[])`;
+}
+
+async function advanceHeads(sql: Transaction, tableIds: readonly number[]): Promise<void> {
+  await sql`
+    update table_heads
+    set
+      version = version + 1,
+      changed_at = clock_timestamp()
     where table_id = any(${[...tableIds]}::integer[])`;
 }
 

@@ -25,6 +25,7 @@ export interface KnownTable {
   settings: Record<string, unknown>;
   baseUrl: string | null;
   enabled: boolean;
+  position: number;
   shard: number;
 }
 
@@ -62,7 +63,9 @@ interface Changes {
    * does a 304.
    */
   newFeeds: number[];
-  /** Ids of stored tables whose head may change: another feed, palette, pause or other setting than before. */
+  /** Ids of tables at another position of their house: processes that show tables read them again. */
+  moved: number[];
+  /** Ids of stored tables whose head may change: another position, feed, palette, pause or other setting than before. */
   changed: number[];
   problems: Problem[];
 }
@@ -73,7 +76,7 @@ interface Changes {
  * this.
  */
 export function changesOf(entries: readonly HouseEntry[], known: readonly KnownTable[]): Changes {
-  const changes: Changes = { houses: [], tables: [], newFeeds: [], changed: [], problems: [] };
+  const changes: Changes = { houses: [], tables: [], newFeeds: [], moved: [], changed: [], problems: [] };
   const before = new Map(known.map((table) => [nameOf(table.house, table), table]));
   entries.forEach(({ settings, entry }, houseAt) => {
     changes.houses.push({
@@ -112,8 +115,10 @@ export function changesOf(entries: readonly HouseEntry[], known: readonly KnownT
       const isNewFeed =
         isElsewhere || !isSameFeed(row, old, settings.demo ? old.baseUrl : textOrNull(entry["base_url"]));
       if (isNewFeed) changes.newFeeds.push(old.id);
+      const isMoved = row.position !== old.position;
+      if (isMoved) changes.moved.push(old.id);
       const isOther = row.pause_ms !== old.pause_ms || !isDeepStrictEqual(row.settings, old.settings);
-      if (isNewFeed || isOther || fixed.length > 0) changes.changed.push(old.id);
+      if (isNewFeed || isMoved || isOther || fixed.length > 0) changes.changed.push(old.id);
     });
   });
   return changes;

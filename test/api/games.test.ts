@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { setPlan } from "../../src/callers/plan-store.ts";
+import { applyHouses } from "../../src/houses-file/apply-store.ts";
+import { houseEntry, tableEntry } from "../support/houses.ts";
 import { eventually } from "../support/eventually.ts";
 import { addRounds, countedRounds, gamesBody, makeKey, makeWorld, secondsAgo, type World } from "./world.ts";
 
@@ -27,6 +29,12 @@ async function games(query = "", key = world.key) {
   return gamesBody.parse(await response.json()).games;
 }
 
+async function tagOf(one: World): Promise<string | null> {
+  const response = await one.get("/api/v1/games");
+  await response.arrayBuffer();
+  return response.headers.get("etag");
+}
+
 const namesOf = (tables: { house: string; game: string; market: string }[]) =>
   tables.map(({ house, game, market }) => `${house}/${game}/${market}`);
 
@@ -37,6 +45,19 @@ async function statuses(query = ""): Promise<string[]> {
 }
 
 describe("/games", () => {
+  it("lists tables in the order of a changed houses file, with the same ETag in every process", async () => {
+    const own = await makeWorld();
+    await applyHouses(own.sql, [
+      houseEntry({ tables: [tableEntry({ game: "dice", market: "eu" }), tableEntry()] }),
+      houseEntry({ id: "gamma", name: "Gamma", tables: [tableEntry({ game: "rocket", market: "one" })] }),
+    ]);
+    const restarted = await makeWorld({}, { on: own });
+    const expected = await tagOf(restarted);
+    await restarted.close();
+    await eventually(async () => expect(await tagOf(own)).toBe(expected));
+    await own.close();
+  });
+
   it("[API3] has exactly three fields, and eight for each table of the plan, before any round", async () => {
     const response = await world.get("/api/v1/games");
     expect(response.status).toBe(200);
