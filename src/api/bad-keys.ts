@@ -31,13 +31,14 @@ export function countBadKeys(buckets: Pick<Buckets, "draw" | "look">): BadKeys {
   const nameOf = (kind: string, address = "unknown") => `bad-key:${kind}:${networkOf(address)}`;
   return {
     malformed: async (address) => requireGranted(await buckets.draw(nameOf("malformed", address), BAD_KEYS), WRONG),
-    unknown: async (address) => requireGranted(await buckets.draw(nameOf("unknown", address), BAD_KEYS), WRONG),
+    unknown: async (address) => requireGranted(await buckets.draw(nameOf("unknown", address), BAD_KEYS), UNKNOWN),
     refused: async (id) => requireGranted(await buckets.draw(`refused:${id}`, REFUSED_CALLS), REFUSED),
-    beforeLookup: async (address) => requireGranted(await buckets.look(nameOf("unknown", address), BAD_KEYS), WRONG),
+    beforeLookup: async (address) => requireGranted(await buckets.look(nameOf("unknown", address), BAD_KEYS), UNKNOWN),
   };
 }
 
 const WRONG = `${BAD_KEYS.points} wrong keys came from this address within minutes; check the key, and try again after the seconds in Retry-After`;
+const UNKNOWN = `${BAD_KEYS.points} unknown keys came from this address within minutes, so a key that was not used here recently is refused too; check the key, and try again after the seconds in Retry-After`;
 const REFUSED = `${REFUSED_CALLS.points} calls with this key were refused within seconds; check the key and the plan, and try again after the seconds in Retry-After`;
 
 function requireGranted({ isGranted, waitMs }: Draw, message: string): void {

@@ -35,8 +35,10 @@ export interface Metering {
 /**
  * Makes the last step before a response. Nothing is undone afterwards: a counted call is served. An uncounted call is
  * not served, since it would be free, and it is not counted later either: deadlines run from the time at
- * which the oldest call of a batch was handed over, the database enforces them, and a call that waits too long is never sent. A call is counted without
- * being served only if the database's response is lost or arrives more than a quarter of a second after the deadline.
+ * which the oldest call of a batch was handed over, the database enforces them, and a call that waits too long is never
+ * sent. A call is counted without being served only if the database's response is lost or arrives more than a quarter of
+ * a second after the deadline, or if this process dies after counting: then a proxy or client that sends the request
+ * again is counted twice.
  *
  * An account without quota is refused without a query until its caller is looked up again (after a change of plan, key
  * or account, and every five seconds) or its day ends by the database clock.

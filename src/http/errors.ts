@@ -139,7 +139,7 @@ export const FAILURES = {
     status: 429,
     message: "calls arrive faster than the plan allows; try again after the seconds in Retry-After",
     means:
-      "More calls at the same time than the plan's burst, many wrong keys from one address, or many calls with a key that is refused. It costs none of the quota.",
+      "More calls at the same time than the plan's burst, many wrong keys from one address (then a right key that was not used recently is refused too), or many calls with a key that is refused. It costs none of the quota.",
     retry: "yes, after Retry-After",
   },
   day_quota_exceeded: {
