@@ -155,8 +155,23 @@ export function signInFromNewDevice({
 }
 
 /** What gives another person control of a staff sign-in, or changes what it may do: `second-factor` is turning it off. */
-export type StaffChange =
-  "created" | "password" | "second-factor" | { role: string; before: string } | { factor: "on" };
+export type StaffChange = "created" | StaffReset | { role: string; before: string } | { factor: "on" };
+
+/** What another person resets for a member of staff. */
+export type StaffReset = "password" | "second-factor";
+
+/** To a member of staff whose password or second factor another person reset: an admin, or a user of the server. */
+export function staffReset({ what, by }: { what: StaffReset; by: string }): Letter {
+  const ended = `by ${by}, and all your sign-ins have ended.`;
+  const wait = `For 24 hours you cannot approve anything, and never the work of ${by}.`;
+  const advice = `If you did not ask for it, inform another admin than ${by} immediately, in another way than by mail.`;
+  if (what === "password") {
+    const text = `The password of your sign-in at Roundhouse was reset ${ended} ${by} knows the new one: change it when you have signed in.`;
+    return letter("password-changed", "Your password was reset", [text, wait, advice]);
+  }
+  const text = `The second factor of your sign-in at Roundhouse was turned off ${ended} From now on the password alone is enough; turn another one on soon.`;
+  return letter("second-factor-changed", "Your second factor was turned off", [text, wait, advice]);
+}
 
 /** To every admin: a member of staff was created or reset, has another role, or turned a second factor on. */
 export function operatorChanged({ email, what, by }: { email: string; what: StaffChange; by: string }): Letter {

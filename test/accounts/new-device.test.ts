@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import sendMail from "../../jobs/send-mail.ts";
-import { changeRole, createOperator, resetTwoFactor } from "../../src/accounts/operators/manage.ts";
+import { changeRole, createOperator, resetPassword, resetTwoFactor } from "../../src/accounts/operators/manage.ts";
+import { LOCAL_OPERATOR } from "../../src/accounts/operators/local-operator.ts";
+import { insertOperator } from "../../src/accounts/operators/operator-store.ts";
 import * as browserName from "../../src/accounts/identity/browser-name.ts";
 import type { Sql } from "../../src/db/client.ts";
 import { type ConsoleWorld, openConsoleWorld, PASSWORD } from "../console/world.ts";
@@ -131,7 +133,32 @@ describe("changes of staff", () => {
         expect.stringContaining("Two-factor authentication of cal@example.com was turned off by chief@example.com."),
       ]);
     }
-    expect(mails).toHaveLength(6);
+    expect(mails.filter(({ to }) => to !== given.email)).toHaveLength(6);
+  });
+
+  it("are mailed to the person whose password or second factor another one reset, unless no mail reaches them", async () => {
+    const by = "chief@example.com";
+    const id = await staff.makeOperator("rea@example.com", "viewer");
+    await staff.sql`update auth.users set two_factor_enabled = true where id = ${id}`;
+    await staff.sql`insert into auth.two_factors (id, secret, backup_codes, user_id) values ('rea', 'x', 'x', ${id})`;
+    await staff.sql.begin((tx) => resetTwoFactor(tx, { id }, by));
+    await staff.sql.begin((tx) => resetPassword(tx, { id }, "x", by));
+    const mails = await delivered(staff.sql);
+    expect(mails.filter(({ to }) => to === "rea@example.com")).toMatchObject([
+      {
+        subject: "Your second factor was turned off",
+        text: expect.stringMatching(/turned off by chief@example\.com, .*another admin than chief@example\.com/),
+      },
+      {
+        subject: "Your password was reset",
+        text: expect.stringMatching(/reset by chief@example\.com, .*another admin than chief@example\.com/),
+      },
+    ]);
+    await staff.sql.begin(async (tx) => {
+      await insertOperator(tx, { email: LOCAL_OPERATOR, role: "viewer", passwordHash: null, by });
+      await resetPassword(tx, { email: LOCAL_OPERATOR }, "x", by);
+    });
+    expect((await delivered(staff.sql)).map(({ to }) => to)).not.toContain(LOCAL_OPERATOR);
   });
 
   it("cannot flood admins: repeating one change mails it once in two minutes", async () => {

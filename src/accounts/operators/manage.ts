@@ -10,7 +10,7 @@ import {
   savePassword,
   saveRole,
 } from "./operator-store.ts";
-import { mailAdmins, noteOperatorChange } from "./operator-change-store.ts";
+import { mailAdmins, noteOperatorChange, noteReset } from "./operator-change-store.ts";
 import { withdrawLinks } from "./link-store.ts";
 import { hashPassword } from "../identity/password.ts";
 import type { OperatorRole } from "./roles.ts";
@@ -90,22 +90,22 @@ export async function endAllSessions(tx: Transaction, who: Who): Promise<Change>
   return { ok: true, email: operator.email, before: null, after: { sessions_ended: ended } };
 }
 
-/** Gives an operator a new password, ends their sessions and mails the admins. */
+/** Gives an operator a new password, ends their sessions and mails them and the admins. */
 export async function resetPassword(tx: Transaction, who: Who, passwordHash: string, by: string): Promise<Change> {
   const operator = await findOperator(tx, who);
   if (operator === null) return unknown(who);
   await savePassword(tx, operator.id, passwordHash);
-  await noteOperatorChange(tx, { userId: operator.id, email: operator.email, what: "password", by });
+  await noteReset(tx, { userId: operator.id, email: operator.email, what: "password", by });
   const ended = await signOut(tx, operator.id);
   return { ok: true, email: operator.email, before: null, after: { sessions_ended: ended } };
 }
 
-/** Turns off the lost second factor of an operator, ends their sessions and mails the admins. */
+/** Turns off the lost second factor of an operator, ends their sessions and mails them and the admins. */
 export async function resetTwoFactor(tx: Transaction, who: Who, by: string): Promise<Change> {
   const operator = await findOperator(tx, who);
   if (operator === null) return unknown(who);
   if (!(await deleteTwoFactor(tx, operator.id))) return { ok: false, reason: `${operator.email} has no second factor` };
-  await noteOperatorChange(tx, { userId: operator.id, email: operator.email, what: "second-factor", by });
+  await noteReset(tx, { userId: operator.id, email: operator.email, what: "second-factor", by });
   const ended = await signOut(tx, operator.id);
   const after = { two_factor: false, sessions_ended: ended };
   return { ok: true, email: operator.email, before: { two_factor: true }, after };

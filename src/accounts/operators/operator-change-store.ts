@@ -1,11 +1,12 @@
 import type { Queryable, Transaction } from "../../db/client.ts";
 import { queueMail } from "../../mail/outbox-store.ts";
-import { operatorChanged, type StaffChange } from "../letters.ts";
+import { operatorChanged, type StaffChange, staffReset, type StaffReset } from "../letters.ts";
+import { isLocalAddress } from "./local-operator.ts";
 
 /** What gives another person control of an operator's sign-in for a while. */
 export type OperatorChange = Extract<StaffChange, string>;
 
-/** The same change of the same person is mailed once in each of these windows, so that repeating it cannot flood admins. */
+/** The same change of the same person is mailed once in each of these windows, so that repeating it floods no one. */
 const WINDOW_MS = 120_000;
 
 /** Stores a change of an operator and mails every active admin. `by` is an e-mail address or a user of the server. */
@@ -17,6 +18,17 @@ export async function noteOperatorChange(
     insert into operator_changes (user_id, what, made_by)
     values (${userId}, ${what}, ${by})`;
   await mailAdmins(tx, { userId, email, what, by });
+}
+
+/** Stores that another person reset the password or second factor of an operator, and mails the operator and every admin. */
+export async function noteReset(
+  tx: Transaction,
+  { userId, email, what, by }: { userId: string; email: string; what: StaffReset; by: string },
+): Promise<void> {
+  await noteOperatorChange(tx, { userId, email, what, by });
+  if (isLocalAddress(email)) return;
+  const dedupKey = `staff ${userId} ${what} by ${by} to them ${windowNow()}`;
+  await queueMail(tx, { ...staffReset({ what, by }), recipient: email, dedupKey });
 }
 
 /** Mails every active admin about a change of a member of staff. */
@@ -31,11 +43,15 @@ export async function mailAdmins(
     where o.role = 'admin' and o.disabled_at is null and u.email not like '%.localhost'
     order by u.email`;
   const change = changeName(what);
-  const window = Math.floor(Date.now() / WINDOW_MS);
+  const window = windowNow();
   for (const admin of admins) {
     const dedupKey = `staff ${userId} ${change} by ${by} to ${admin.id} ${window}`;
     await queueMail(tx, { ...operatorChanged({ email, what, by }), recipient: admin.email, dedupKey });
   }
+}
+
+function windowNow(): number {
+  return Math.floor(Date.now() / WINDOW_MS);
 }
 
 function changeName(what: StaffChange): string {
