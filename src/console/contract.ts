@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Settings } from "../config/environment.ts";
 import type { Sql } from "../db/client.ts";
-import type { Shown } from "../frame/view.ts";
+import type { FileInParts, Shown } from "../frame/view.ts";
 import type { Buckets } from "../limits/buckets.ts";
 import type { Log } from "../log.ts";
 import type { MailKey } from "../mail/seal.ts";
@@ -45,7 +45,7 @@ export interface ConsolePage<Query = unknown> {
   show(
     parts: ConsoleParts,
     asked: { holder: Holder; params: Readonly<Record<string, string>>; query: Query },
-  ): Promise<Shown | null>;
+  ): Promise<Shown | FileInParts | null>;
 }
 
 /** A page for the list of all pages; `query` of its `show` has the type of its schema. Without one it takes no parameters. */

@@ -29,9 +29,11 @@ export function addRoutes(
 function showing<Query>(page: ConsolePage<Query>, { parts, responder, reads }: RouteParts): RequestHandler {
   return async (request, response) => {
     const { holder } = requireSignedIn(response);
+    const gone = clientGone(response);
     await showPage(responder, request, response as PageReply, {
       query: page.query,
-      show: (asked) => reads(clientGone(response), (sql) => page.show({ ...parts, sql }, { holder, ...asked })),
+      show: (asked) => reads(gone, (sql) => page.show({ ...parts, sql }, { holder, ...asked })),
+      read: (work) => reads(gone, work),
     });
   };
 }

@@ -17,6 +17,9 @@ export class TooManyReadsError extends Error {
  */
 export type Reads = <Value>(signal: AbortSignal, read: (sql: Sql) => Promise<Value>) => Promise<Value>;
 
+/** Runs one read as soon as a limit allows, for a client that is known. */
+export type Read = <Value>(read: (sql: Sql) => Promise<Value>) => Promise<Value>;
+
 /** Limits the reads of a pool: how many run concurrently, and how many wait. */
 export function boundReads(sql: Sql, limits: { atOnce: number; waiting: number }): Reads {
   const waiting = new Set<() => void>();

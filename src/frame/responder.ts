@@ -77,9 +77,14 @@ export function createResponder({
 }
 
 function sendFile(response: PageReply, { file, type, text }: Extract<Shown, { file: string }>): void {
+  setFileHeaders(response, { file, type });
+  response.end(text);
+}
+
+/** Sets the headers of a file to download. */
+export function setFileHeaders(response: PageReply, { file, type }: { file: string; type: string }): void {
   response.setHeader("Content-Type", `${type}; charset=utf-8`);
   response.setHeader("Content-Disposition", `attachment; filename="${file.replaceAll(/[^\w.-]/g, "_")}"`);
-  response.end(text);
 }
 
 /** Returns a path at or below `base` as a header can hold it, whatever is given: no open redirect. */

@@ -1,10 +1,12 @@
 import type { Express, Request, RequestHandler } from "express";
 import type { z } from "zod";
+import type { Read } from "../db/reads.ts";
 import type { Responder } from "./responder.ts";
 import { type FileInput, readForm, typed, type Typed } from "./body.ts";
 import { PageError } from "./errors.ts";
 import { parseForm } from "./form-problem.ts";
-import type { PageReply, Shown } from "./view.ts";
+import { sendParts } from "./send-parts.ts";
+import type { FileInParts, PageReply, Shown } from "./view.ts";
 import { type Attempt, backOf, showProblem } from "./problem-page.ts";
 
 /**
@@ -67,7 +69,12 @@ export async function showPage<Query>(
   responder: Responder,
   request: Request,
   reply: PageReply,
-  page: { query: z.ZodType<Query>; show(asked: { params: Params; query: Query }): Promise<Shown | null> },
+  page: {
+    query: z.ZodType<Query>;
+    show(asked: { params: Params; query: Query }): Promise<Shown | FileInParts | null>;
+    /** Runs the queries of a file in parts. */
+    read: Read;
+  },
 ): Promise<void> {
   const asked = typed(new URL(request.originalUrl, "http://here").searchParams);
   const query = parseForm(page.query, asked);
@@ -77,6 +84,7 @@ export async function showPage<Query>(
   }
   const shown = await page.show({ params: paramsOf(request), query: query.form });
   if (shown === null) throw new PageError(404, "what this page was about is not here, or no longer");
+  if ("parts" in shown) return sendParts(request, reply, shown, page.read);
   responder.show(request, reply, shown);
 }
 

@@ -1,4 +1,5 @@
 import type { Response } from "express";
+import type { Read } from "../db/reads.ts";
 import type { Reply } from "../http/request.ts";
 import type { Tone } from "./text/format.ts";
 
@@ -38,6 +39,14 @@ export type Shown =
     }
   | { file: string; type: string; text: string }
   | { location: string };
+
+/** A file to download that may be long: its parts are made one after another, while it is sent. */
+export interface FileInParts {
+  file: string;
+  type: string;
+  /** `read` runs the queries of a part. */
+  parts: (read: Read) => AsyncGenerator<string>;
+}
 
 /** The response for a page; `locals` has the request id. */
 export type PageReply = Response & Reply;

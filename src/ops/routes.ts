@@ -37,9 +37,11 @@ function showing<Query>(page: OpsPage<Query>, { parts, responder, reads }: Route
     if (page.roles !== undefined && !page.roles.includes(visitor.role)) {
       throw new PageError(403, `this page requires the role ${rolesText(page.roles)}; your role is ${visitor.role}`);
     }
+    const gone = clientGone(response);
     await showPage(responder, request, response as PageReply, {
       query: page.query,
-      show: (rest) => reads(clientGone(response), (sql) => page.show({ ...parts, sql }, { visitor, ...rest })),
+      show: (rest) => reads(gone, (sql) => page.show({ ...parts, sql }, { visitor, ...rest })),
+      read: (work) => reads(gone, work),
     });
   };
 }

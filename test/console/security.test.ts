@@ -538,18 +538,61 @@ describe("an account", () => {
     expect((await world.stranger().get("/console/account/data.json")).status).toBe(302);
   });
 
-  it("has the newest 10,000 changes in its file, newest first, and states that older ones are missing", async () => {
+  it("has every key, sign-in, mail and change in its file, however many there are", async () => {
     const ivy = await world.as("ivy");
     const actor = `account ${ivy.accountId}`;
     await world.sql`
       insert into audit_log (seq, at, surface, actor, action, target, prev_hash, hash)
       select -n, now() - n * interval '1 hour', 'console', ${actor}, 'change ' || n, ${actor}, 'before ' || n, 'of ' || n
       from generate_series(1, 10001) n`;
-    const data = (await (await ivy.get("/console/account/data.json")).json()) as Record<string, unknown[]>;
-    const changes = data["changes"] as { action: string }[];
-    expect([changes.length, changes[0]?.action, changes.at(-1)?.action]).toEqual([10_000, "change 1", "change 10000"]);
-    expect(data).toMatchObject({ is_whole: false, changes_order: "the newest 10000, newest first" });
-    expect(await (await ivy.get("/console/account")).text()).toContain("the newest 10,000 changes");
+    await world.sql`
+      insert into keys (account_id, name, sha256, last4)
+      select ${ivy.accountId}, 'key ' || n, sha256(('ivy ' || n)::bytea), 'last' from generate_series(1, 2001) n`;
+    await world.sql`
+      insert into auth.sessions (id, expires_at, token, created_at, updated_at, user_agent, user_id, surface)
+      select 'ivy ' || n, now() + interval '1 hour', 'ivy ' || n, now() - 1000 * interval '1 hour' + (n / 3) * interval '1 s',
+        now(), 'browser ' || n, ${ivy.userId}, 'console'
+      from generate_series(1, 2000) n`; // three at each time
+    await world.sql`
+      insert into mails (kind, recipient, subject, body)
+      select 'receipt', ${ivy.email}, 'mail ' || n, 'x' from generate_series(1, 2500) n`;
+    const response = await ivy.get("/console/account/data.json", { "accept-encoding": "gzip" }); // as browsers do
+    const data = (await response.json()) as Record<string, object[]>;
+    const numbers = (list: string, field: string) =>
+      data[list]!.map((row) =>
+        /^(?:change|key|browser|mail) (\d+)$/.exec(String((row as Record<string, unknown>)[field])),
+      )
+        .filter((match) => match !== null)
+        .map(([, n]) => Number(n));
+    const upTo = (n: number) => Array.from({ length: n }, (_, place) => place + 1);
+    expect(numbers("changes", "action")).toEqual(upTo(10_001));
+    expect(numbers("keys", "name")).toEqual(upTo(2_001));
+    expect(numbers("sign_ins", "user_agent").toSorted((a, b) => a - b)).toEqual(upTo(2_000));
+    expect(numbers("mails", "subject")).toEqual(upTo(2_500));
+    expect(data).toMatchObject({ is_whole: true, changes_order: "newest first" });
+    expect(JSON.stringify(data)).not.toMatch(/"place"|"ivy \d/); // ids of sessions are not for files
+  });
+
+  it("begins its file before the last of it is read, and ends the connection if the rest cannot be read", async () => {
+    const una = await world.as("una-file");
+    const { response, reader } = await world.sql.begin(async (tx) => {
+      await tx`lock table mails in access exclusive mode`;
+      const begun = await una.get("/console/account/data.json");
+      const reading = begun.body!.getReader();
+      const { value } = await reading.read();
+      expect(new TextDecoder().decode(value)).toContain('"account": {');
+      await lockWaits(world.sql, 1);
+      await tx`
+        select pg_cancel_backend(pid) from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'`;
+      return { response: begun, reader: reading };
+    });
+    expect(response.status).toBe(200);
+    await expect(
+      (async () => {
+        for (;;) if ((await reader.read()).done) return;
+      })(),
+    ).rejects.toThrow("terminated");
   });
 
   it("has the mails of an account whose address was written with capitals when it was made", async () => {

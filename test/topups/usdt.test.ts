@@ -13,7 +13,7 @@ import { loadSettings } from "../../src/config/environment.ts";
 import type { ConsoleParts, Holder } from "../../src/console/contract.ts";
 import { usdtPage } from "../../src/console/top-up/usdt.ts";
 import { renderPage } from "../../src/frame/render.ts";
-import type { Shown } from "../../src/frame/view.ts";
+import type { FileInParts, Shown } from "../../src/frame/view.ts";
 import type { OpsParts, Visitor } from "../../src/ops/contract.ts";
 import { depositAddressesPage, depositsPage, readDepositsAgainAction } from "../../src/ops/deposits/deposits.ts";
 import { NodeRefusal, OTHER_SENDER, type Proxy, XPUB } from "../support/chain.ts";
@@ -740,7 +740,7 @@ describe("a process that is killed", () => {
 
 describe("the pages", () => {
   /** A page as its surface writes it. */
-  async function page(surface: "console" | "ops", shown: Shown | null): Promise<string> {
+  async function page(surface: "console" | "ops", shown: Shown | FileInParts | null): Promise<string> {
     if (shown === null || !("template" in shown)) throw new Error("expected a page");
     const html = renderPage({ template: `${surface}/${shown.template}`, layout: `${surface}/layout` }, shown.data, {
       title: shown.title,

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { listConsents } from "../../accounts/holders/consent-store.ts";
-import { MOST_CHANGES, readOwnData } from "../../accounts/holders/data-store.ts";
+import { inPages, readOwnData, ROWS_AT_ONCE } from "../../accounts/holders/data-store.ts";
 import { findPerson } from "../../accounts/holders/person-store.ts";
 import { holderEntry } from "../../accounts/holders/holder-entry.ts";
 import { appendAudit } from "../../audit/store.ts";
@@ -10,9 +10,11 @@ import { walletMicros } from "../../ledger/store.ts";
 import { listPurchases } from "../../purchases/history-store.ts";
 import { listTopups } from "../../topups/topup-store.ts";
 import { listEndpointDays } from "../../usage/daily-store.ts";
-import { consoleAction, consolePage } from "../contract.ts";
+import type { Read } from "../../db/reads.ts";
+import { jsonParts } from "../../json-parts.ts";
+import { consoleAction, consolePage, type Holder } from "../contract.ts";
 
-/** Above what any account has. A file that reaches it, or {@link MOST_CHANGES}, has `is_whole: false`. */
+/** Purchases and top-ups in the file: above what any account has. One with more has `is_whole: false`. */
 const MOST = 50_000;
 /** Longer than daily usage is kept. */
 const DAYS = 3_660;
@@ -43,7 +45,6 @@ export const accountPage = consolePage({
       hasBalance: balance > 0n,
       plans: plans.filter(({ state }) => state !== "past"),
       hasTwoFactor: person?.hasTwoFactor === true,
-      mostChanges: MOST_CHANGES,
     };
     return { template: "account/account", title: "Account", data };
   },
@@ -51,29 +52,38 @@ export const accountPage = consolePage({
 
 export const accountDataFile = consolePage({
   path: "/account/data.json",
-  async show({ sql }, { holder: { accountId, userId } }) {
-    const [own, days, statement, purchases, topups] = await Promise.all([
-      readOwnData(sql, { accountId, userId }),
+  show: (_, { holder }) =>
+    Promise.resolve({
+      file: `roundhouse-account-${holder.accountId}.json`,
+      type: "application/json",
+      parts: (read) => dataParts(read, holder),
+    }),
+});
+
+async function* dataParts(read: Read, { accountId, userId }: Holder): AsyncGenerator<string> {
+  const own = await readOwnData(read, { accountId, userId });
+  const [days, purchases, topups] = await read((sql) =>
+    Promise.all([
       listEndpointDays(sql, accountId, DAYS),
-      listStatement(sql, accountId, { limit: MOST }),
       listPurchases(sql, accountId, { page: 1, perPage: MOST }),
       listTopups(sql, accountId, MOST),
-    ]);
-    const data = {
-      ...own,
-      usage_by_day: days,
-      balance_entries: statement,
-      purchases: purchases.rows,
-      top_ups: topups,
-      is_whole:
-        statement.length < MOST && topups.length < MOST && purchases.total <= MOST && own.changes.length < MOST_CHANGES,
-      changes_order: `the newest ${MOST_CHANGES}, newest first`,
-      amounts: "micro-units: 1000000 is 1 USD",
-    };
-    const text = JSON.stringify(data, (_, value: unknown) => (typeof value === "bigint" ? String(value) : value), 2);
-    return { file: `roundhouse-account-${accountId}.json`, type: "application/json", text: `${text}\n` };
-  },
-});
+    ]),
+  );
+  yield* jsonParts({
+    ...own,
+    usage_by_day: days,
+    balance_entries: inPages(read, async (sql, before: bigint | null) => {
+      const entries = await listStatement(sql, accountId, { before, limit: ROWS_AT_ONCE });
+      return entries.map((entry) => ({ ...entry, place: entry.id }));
+    }),
+    purchases: purchases.rows,
+    top_ups: topups,
+    is_whole: topups.length < MOST && purchases.total <= MOST,
+    changes_order: "newest first",
+    amounts: "micro-units: 1000000 is 1 USD",
+  });
+  yield "\n";
+}
 
 const mailsForm = z.object({ quota_mails: z.enum(["yes"]).optional() });
 
