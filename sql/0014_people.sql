@@ -93,6 +93,14 @@ create index two_factor_secret on auth.two_factors (secret);
 create unique index two_factor_user on auth.two_factors (user_id);
 alter table auth.two_factors enable row level security;
 
+-- The library reads the factor before it stores another one, and the one before may be confirmed meanwhile.
+create function refuse_to_replace_factor() returns trigger language plpgsql as $$
+begin
+  raise exception 'expected no second factor that is confirmed, found one: turn it off first';
+end $$;
+create trigger confirmed_factor_is_not_replaced before update on auth.two_factors
+  for each row when (old.verified and not new.verified) execute function refuse_to_replace_factor();
+
 create table auth.used_codes (
   user_id text not null references auth.users (id) on delete cascade,
   code text not null,

@@ -510,6 +510,59 @@ describe("[V6] a second factor", () => {
     expect(await world.sql`select from auth.two_factors where user_id = ${id}`).toHaveLength(1);
   });
 
+  /** A member of staff who was shown an authenticator; `verify` and `enable` confirm it and begin another one. */
+  async function enrolling(email: string) {
+    const id = await world.makeOperator(email, "viewer");
+    const { client } = await world.signIn(email);
+    const enable = () => client.post("/ops/me/two-factor/enable", { password: PASSWORD });
+    const secret = /secret: <code>([A-Z2-7]+)<\/code>/.exec(await (await enable()).text())![1]!;
+    const verify = () => client.post("/ops/me/two-factor/verify", { code: totp(secret) });
+    return { id, client, secret, enable, verify };
+  }
+
+  it("is the confirmed one if another one that was begun before is stored after it", async () => {
+    const email = "late@example.com";
+    const { secret, enable, verify } = await enrolling(email);
+    await world.sql.unsafe(`
+      create function wait_to_begin() returns trigger language plpgsql as $$
+      begin
+        perform pg_advisory_xact_lock(1);
+        return null;
+      end $$;
+      create trigger wait_to_begin before update of secret on auth.two_factors
+        for each statement execute function wait_to_begin()`);
+    const { enabling } = await world.sql.begin(async (tx) => {
+      await tx`select pg_advisory_xact_lock(1)`;
+      const sending = enable();
+      await lockWaits(world.sql, 1);
+      expect((await verify()).status).toBe(303);
+      return { enabling: sending };
+    });
+    expect((await enabling).status).toBe(422);
+    await world.sql`drop function wait_to_begin cascade`;
+    await forgetUsedCodes(world.sql);
+    const { client } = await world.signIn(email);
+    expect((await client.post("/ops/sign-in/code", { code: totp(secret) })).status).toBe(303);
+  });
+
+  it("is off, and its holder signed in, if another one was begun while it was confirmed", async () => {
+    const email = "early@example.com";
+    const { id, client, enable, verify } = await enrolling(email);
+    const { sent } = await world.sql.begin(async (tx) => {
+      await tx`select from auth.two_factors where user_id = ${id} for update`; // both read it, then write in their order
+      const enabling = enable();
+      await lockWaits(world.sql, 1);
+      const verifying = verify();
+      await lockWaits(world.sql, 2);
+      return { sent: [enabling, verifying] };
+    });
+    expect((await Promise.all(sent)).map(({ status }) => status)).toEqual([200, 409]);
+    expect((await world.signIn(email)).response.headers.get("location")).toBe("/ops");
+    expect(await isIn(client)).toBe(true);
+    expect(await world.sql`select from auth.two_factors where user_id = ${id}`).toEqual([]);
+    expect(await audited("own.two-factor", email)).toBe(0);
+  });
+
   it("is mailed to its holder and every admin when it is on or off, and new backup codes to its holder", async () => {
     const [email, admin] = ["mailed@example.com", "reader@example.com"];
     const id = await world.makeOperator(email, "operator");

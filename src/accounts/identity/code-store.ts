@@ -25,6 +25,33 @@ export async function takeCode(sql: Sql, userId: string, code: string): Promise<
   return taken.length > 0;
 }
 
+/** The encrypted secret of a person's second factor, on or not confirmed yet; null if there is none. */
+export async function findFactorSecret(sql: Sql, userId: string): Promise<string | null> {
+  const [found] = await sql<{ secret: string }[]>`
+    select secret
+    from auth.two_factors
+    where user_id = ${userId}`;
+  return found?.secret ?? null;
+}
+
+/**
+ * Turns off a second factor that was just confirmed if its secret is not `confirmed`: another one was begun between the check of
+ * the code and its storing, so the confirmed authenticator would not open it. False if it is.
+ */
+export async function dropReplacedFactor(sql: Sql, userId: string, confirmed: string | null): Promise<boolean> {
+  const replaced = await sql`
+    with factors as (
+      delete from auth.two_factors
+      where user_id = ${userId} and secret is distinct from ${confirmed}
+    )
+    update auth.users
+    set two_factor_enabled = false, updated_at = clock_timestamp()
+    where id = ${userId}
+      and exists (select from auth.two_factors where user_id = ${userId} and secret is distinct from ${confirmed})
+    returning id`;
+  return replaced.length > 0;
+}
+
 /** Turns off a second factor that its own surface turned on; the console may not call `deleteTwoFactor`. */
 export async function dropTwoFactor(sql: Sql, userId: string): Promise<void> {
   // `factors` is executed last, so that the person's row is locked first, as everywhere

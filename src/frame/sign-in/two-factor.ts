@@ -2,7 +2,7 @@ import QRCode from "qrcode";
 import { z } from "zod";
 import { askSession, SIGNED_OUT } from "../../accounts/identity/ask-session.ts";
 import { askOwnCode, WRONG_CODE, WRONG_PASSWORD } from "../../accounts/identity/code.ts";
-import { dropTwoFactor } from "../../accounts/identity/code-store.ts";
+import { dropReplacedFactor, dropTwoFactor, findFactorSecret } from "../../accounts/identity/code-store.ts";
 import type { Identity } from "../../accounts/identity/identity.ts";
 import type { Sql } from "../../db/client.ts";
 import { type Responder, localPath } from "../responder.ts";
@@ -19,6 +19,8 @@ const sixDigits = z.object({
 const enabled = z.object({ totpURI: z.string(), backupCodes: z.array(z.string()) });
 const codes = z.object({ backupCodes: z.array(z.string()) });
 const ON_ALREADY = "Two-factor authentication is on already. Turn it off first.";
+const REPLACED =
+  "Another authenticator was set up at the same time, so two-factor authentication is off. Turn it on again.";
 const NONE = "Two-factor authentication is off. Turn it on first.";
 
 /** A change of two-factor authentication. */
@@ -50,10 +52,11 @@ export interface TwoFactorParts {
  */
 export function addTwoFactor(addForm: AddAccountForm, parts: TwoFactorParts): void {
   addEnrollment(addForm, parts);
+  addConfirmation(addForm, parts);
   addCodesAndDisabling(addForm, parts);
 }
 
-/** Adds turning it on: the form that shows a new secret, and the one that verifies a code of it. */
+/** Adds the form that shows a new secret. */
 function addEnrollment(addForm: AddAccountForm, parts: TwoFactorParts): void {
   const { responder, identity, page } = parts;
   const crumbs = [page];
@@ -82,25 +85,35 @@ function addEnrollment(addForm: AddAccountForm, parts: TwoFactorParts): void {
       crumbs,
     });
   });
+}
+
+/** Adds the form that verifies a code of the new secret, and turns two-factor authentication on. */
+function addConfirmation(addForm: AddAccountForm, parts: TwoFactorParts): void {
+  const { responder, page } = parts;
 
   addForm("/two-factor/verify", sixDigits, async ({ request, reply, own, form, refuse, refuseProof, mayTry }) => {
     if (own.hasTwoFactor) return refuse(ON_ALREADY);
     if (!(await mayTry())) return;
     const requester = requesterOf(request);
+    let isReplaced = false;
     const ask = async () => {
+      const secret = await findFactorSecret(parts.sql, own.userId);
       const checked = await askOwnCode(parts, requester, own.userId, form.code);
-      if (checked.status === 200) await parts.note(reply, "on"); // now: `askSession` may fail after it
+      if (checked.status !== 200) return checked;
+      isReplaced = await dropReplacedFactor(parts.sql, own.userId, secret);
+      if (!isReplaced) await parts.note(reply, "on"); // now: `askSession` may fail after it
       return checked;
     };
     const response = await askSession(parts, own, requester, ask); // the library replaces the session
     if (response.status !== 200) return refuseProof(WRONG_CODE);
-    if (response.isRevoked) {
+    if (response.isRevoked && !isReplaced) {
       // a thief must not lock out the holder who ended the thief's session
       await dropTwoFactor(parts.sql, own.userId);
       await parts.note(reply, "off");
       return refuse(SIGNED_OUT, 409);
     }
     passCookies(reply, response.cookies);
+    if (isReplaced) return refuse(REPLACED, 409);
     const { to } = queryOf(request, toQuery);
     const message = "Two-factor authentication is on: sign-ins now require a code.";
     responder.redirect(reply, to === "" ? page.href : localPath(responder.surface.base, to), message);
