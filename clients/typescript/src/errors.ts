@@ -9,7 +9,7 @@ export class RoundhouseError extends Error {
   override name = "RoundhouseError";
 }
 
-/** No response that the API wrote: no connection, a timeout, or a proxy's error page. Worth another try later. */
+/** No whole response of the API: no connection, a broken one, a timeout, or a proxy's error page. Try again later. */
 export class ConnectionError extends RoundhouseError {
   override name = "ConnectionError";
 }

@@ -1,9 +1,10 @@
 import type { Middleware } from "openapi-fetch";
 
-/** A response and its ETag. */
+/** A whole response and its ETag. */
 interface Kept {
   etag: string;
-  response: Response;
+  headers: Headers;
+  body: ArrayBuffer;
 }
 
 /**
@@ -24,14 +25,17 @@ export function etagCache(size: number): Middleware {
       }
       return request;
     },
-    onResponse({ request, response }) {
+    async onResponse({ request, response }) {
       const known = sent.get(request);
       const etag = response.headers.get("ETag");
       if (response.status === 304 && known !== undefined) {
         keep(request.url, kept.get(request.url) ?? known);
-        return known.response.clone();
+        return new Response(known.body, { headers: known.headers });
       }
-      if (response.status === 200 && etag !== null) keep(request.url, { etag, response: response.clone() });
+      if (response.status === 200 && etag !== null) {
+        const body = await response.clone().arrayBuffer();
+        if (isJson(body)) keep(request.url, { etag, headers: response.headers, body });
+      }
       return undefined;
     },
   };
@@ -41,5 +45,15 @@ export function etagCache(size: number): Middleware {
     kept.set(url, entry);
     const [oldest] = kept.keys();
     if (kept.size > size && oldest !== undefined) kept.delete(oldest);
+  }
+}
+
+/** Whether a body is whole: a connection without a length can end early, and a 304 would then repeat the fault. */
+function isJson(body: ArrayBuffer): boolean {
+  try {
+    JSON.parse(new TextDecoder().decode(body));
+    return true;
+  } catch {
+    return false;
   }
 }

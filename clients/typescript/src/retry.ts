@@ -17,10 +17,16 @@ export interface RetryOptions {
 
 const RETRIED = [429, 502, 503, 504];
 
+/** What prevented a response, with its status and headers if only the body is missing. */
+interface Failure {
+  reason: unknown;
+  head: Response | null;
+}
+
 /**
  * A `fetch` that repeats a GET after 429, 502, 503, 504 and broken connections: after `Retry-After` if the response has
- * it, else after 0.5 s, 1 s, 2 s …
- * @throws ConnectionError if the last attempt has no response
+ * it, else after 0.5 s, 1 s, 2 s … It returns a response once its whole body arrived.
+ * @throws ConnectionError if the last attempt has no response, or no whole one
  */
 export function retrying(options: RetryOptions): Fetch {
   return async (request) => {
@@ -29,32 +35,41 @@ export function retrying(options: RetryOptions): Fetch {
       const seconds = waitAfter(result, attempt);
       if (seconds === null || seconds > options.longestWaitSeconds || attempt >= options.attempts) {
         if (result instanceof Response) return result;
-        throw new ConnectionError(`no response from ${new URL(request.url).origin}: ${reasonOf(result)}`, {
-          cause: result,
-        });
+        throw connectionErrorOf(request, result);
       }
-      if (result instanceof Response) await result.body?.cancel();
       await options.wait(seconds);
     }
   };
 }
 
-/** A response or what prevented one. A caller's own abort is thrown: it is not a failure to try again. */
-async function attemptOnce(request: Request, { fetch, timeoutSeconds }: RetryOptions): Promise<unknown> {
+/** A whole response or what prevented it. A caller's own abort is thrown: it is not a failure to try again. */
+async function attemptOnce(request: Request, { fetch, timeoutSeconds }: RetryOptions): Promise<Response | Failure> {
   const signal = AbortSignal.any([request.signal, AbortSignal.timeout(timeoutSeconds * 1_000)]);
+  let head: Response | null = null;
   try {
-    return await fetch(new Request(request.clone(), { signal }));
-  } catch (error) {
+    head = await fetch(new Request(request.clone(), { signal }));
+    const { status, statusText, headers } = head;
+    const body = await head.arrayBuffer();
+    // a 304 must have no body, not even an empty one
+    return new Response(body.byteLength === 0 ? null : body, { status, statusText, headers });
+  } catch (reason) {
     request.signal.throwIfAborted();
-    return error;
+    return { reason, head };
   }
 }
 
 /** Seconds to wait before the next attempt; null if another attempt cannot help. */
-function waitAfter(result: unknown, attempt: number): number | null {
+function waitAfter(result: Response | Failure, attempt: number): number | null {
   const backoff = 2 ** (attempt - 2);
-  if (!(result instanceof Response)) return backoff;
-  return RETRIED.includes(result.status) ? (retryAfter(result) ?? backoff) : null;
+  const head = result instanceof Response ? result : result.head;
+  if (head !== null && RETRIED.includes(head.status)) return retryAfter(head) ?? backoff;
+  return result instanceof Response ? null : backoff;
+}
+
+function connectionErrorOf(request: Request, { reason, head }: Failure): ConnectionError {
+  const { origin } = new URL(request.url);
+  const problem = head === null ? `no response from ${origin}` : `the response of ${origin} broke off`;
+  return new ConnectionError(`${problem}: ${reasonOf(reason)}`, { cause: reason });
 }
 
 /** The seconds in `Retry-After`, which is a number or a date; null without one that can be read. */
