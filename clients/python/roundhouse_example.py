@@ -55,9 +55,17 @@ class Roundhouse:
         return response.json()
 
     def _send(self, request):
-        """Sends a request again after 429 and 503, after the seconds in Retry-After if they are few enough."""
+        """Sends a request again after 429 and 503, after the seconds in Retry-After if they are few enough.
+
+        Redirects are not followed: `requests` would send the key to any host.
+        """
         for attempt in range(1, ATTEMPTS + 1):
-            response = self.session.send(request, timeout=30)
+            response = self.session.send(request, timeout=30, allow_redirects=False)
+            if response.is_redirect:
+                raise requests.RequestException(
+                    f"it redirects to {response.headers['Location']}, to which the key is not sent: if that is the "
+                    "address of the API, use it as ROUNDHOUSE_URL"
+                )
             wait = response.headers.get("Retry-After", "")
             is_worth_it = response.status_code in (429, 503) and wait.isdigit() and int(wait) <= LONGEST_WAIT_SECONDS
             if not is_worth_it or attempt == ATTEMPTS:
@@ -98,7 +106,7 @@ def main():
     except RoundhouseError as error:
         sys.exit(f"{error} request {error.request_id}" if error.request_id else str(error))
     except requests.RequestException as error:
-        sys.exit(f"{api.url} could not be reached: {error}")
+        sys.exit(f"expected a response of the API at {api.url}: {error}")
 
 
 if __name__ == "__main__":

@@ -120,3 +120,27 @@ describe("a response whose body breaks off", () => {
     expect(sent.map(([, etag]) => etag)).toEqual([null, null]);
   });
 });
+
+describe("a redirect", () => {
+  it.each([301, 302, 303, 307, 308])("with %s is not followed, since the request has the key", async (status) => {
+    const keys: unknown[] = [];
+    const target = await serve((response, request) => {
+      keys.push(request.headers["x-api-key"]);
+      response.end(GAMES);
+    });
+    const url = await serve((response) => void response.writeHead(status, { Location: `${target}/moved` }).end());
+    const { api, waits } = makeClient(url);
+    for (const call of [() => api.games(), () => api.checkLog()]) {
+      const error: unknown = await call().catch((thrown: unknown) => thrown);
+      expect(error).toBeInstanceOf(ConnectionError);
+      expect(String(error)).toContain(`expected a response of ${url}, got a redirect to ${target}/moved`);
+    }
+    expect(keys).toEqual([]);
+    expect(waits).toEqual([]);
+  });
+
+  it("to a path of the same address is named with its address", async () => {
+    const url = await serve((response) => void response.writeHead(302, { Location: "/login" }).end());
+    await expect(makeClient(url).api.games()).rejects.toThrow(`got a redirect to ${url}/login`);
+  });
+});

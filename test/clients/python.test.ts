@@ -70,6 +70,29 @@ describe.skipIf(!hasRequests)("the Python example", () => {
     expect(ended).toMatchObject({ code: 1, stderr: "temporarily_unavailable: no API process answers now\n" });
   });
 
+  test.each([302, 308])("does not follow a redirect with %s, since the request has the key", async (status) => {
+    const keys: unknown[] = [];
+    const other = createServer((request, response) => {
+      keys.push(request.headers["x-api-key"]);
+      response.end();
+    }).listen(0, "127.0.0.1");
+    await once(other, "listening");
+    const target = `http://127.0.0.1:${(other.address() as AddressInfo).port}/moved`;
+    const moved = createServer((_, response) => {
+      response.writeHead(status, { Location: target }).end();
+    }).listen(0, "127.0.0.1");
+    await once(moved, "listening");
+    const url = `http://127.0.0.1:${(moved.address() as AddressInfo).port}`;
+    const { code, stderr } = await example({ ROUNDHOUSE_KEY: world.key, ROUNDHOUSE_URL: url });
+    moved.close();
+    other.close();
+    expect(keys).toEqual([]);
+    expect(code).toBe(1);
+    expect(stderr).toContain(
+      `expected a response of the API at ${url}: it redirects to ${target}, to which the key is not sent`,
+    );
+  });
+
   test("names the variable if there is no key", async () => {
     expect(await example({})).toMatchObject({ code: 1, stderr: expect.stringContaining("ROUNDHOUSE_KEY") });
   });

@@ -16,6 +16,7 @@ export interface RetryOptions {
 }
 
 const RETRIED = [429, 502, 503, 504];
+const REDIRECTS = [301, 302, 303, 307, 308];
 
 /** What prevented a response, with its status and headers if only the body is missing. */
 interface Failure {
@@ -25,8 +26,9 @@ interface Failure {
 
 /**
  * A `fetch` that repeats a GET after 429, 502, 503, 504 and broken connections: after `Retry-After` if the response has
- * it, else after 0.5 s, 1 s, 2 s … It returns a response once its whole body arrived.
- * @throws ConnectionError if the last attempt has no response, or no whole one
+ * it, else after 0.5 s, 1 s, 2 s … It returns a response once its whole body arrived. It follows no redirect: `fetch` would
+ * send the key to any host.
+ * @throws ConnectionError if the last attempt has no response, or no whole one, or if the response is a redirect
  */
 export function retrying(options: RetryOptions): Fetch {
   return async (request) => {
@@ -34,7 +36,7 @@ export function retrying(options: RetryOptions): Fetch {
       const result = await attemptOnce(request, options);
       const seconds = waitAfter(result, attempt);
       if (seconds === null || seconds > options.longestWaitSeconds || attempt >= options.attempts) {
-        if (result instanceof Response) return result;
+        if (result instanceof Response) return requireNoRedirect(request, result);
         throw connectionErrorOf(request, result);
       }
       await options.wait(seconds);
@@ -47,7 +49,7 @@ async function attemptOnce(request: Request, { fetch, timeoutSeconds }: RetryOpt
   const signal = AbortSignal.any([request.signal, AbortSignal.timeout(timeoutSeconds * 1_000)]);
   let head: Response | null = null;
   try {
-    head = await fetch(new Request(request.clone(), { signal }));
+    head = await fetch(new Request(request.clone(), { signal, redirect: "manual" }));
     const { status, statusText, headers } = head;
     const body = await head.arrayBuffer();
     // a 304 must have no body, not even an empty one
@@ -64,6 +66,16 @@ function waitAfter(result: Response | Failure, attempt: number): number | null {
   const head = result instanceof Response ? result : result.head;
   if (head !== null && RETRIED.includes(head.status)) return retryAfter(head) ?? backoff;
   return result instanceof Response ? null : backoff;
+}
+
+function requireNoRedirect(request: Request, response: Response): Response {
+  const location = response.headers.get("Location");
+  if (location === null || !REDIRECTS.includes(response.status)) return response;
+  const target = URL.canParse(location, request.url) ? new URL(location, request.url).href : location;
+  throw new ConnectionError(
+    `expected a response of ${new URL(request.url).origin}, got a redirect to ${target}, to which the key is not sent: ` +
+      "if that is the address of the API, use it as `url`",
+  );
 }
 
 function connectionErrorOf(request: Request, { reason, head }: Failure): ConnectionError {
