@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { ConnectionError, Roundhouse, type ClientOptions } from "../../clients/typescript/src/index.ts";
 
 const GAMES = JSON.stringify({ ok: true, plan: "Pro", games: [] });
@@ -142,5 +142,39 @@ describe("a redirect", () => {
   it("to a path of the same address is named with its address", async () => {
     const url = await serve((response) => void response.writeHead(302, { Location: "/login" }).end());
     await expect(makeClient(url).api.games()).rejects.toThrow(`got a redirect to ${url}/login`);
+  });
+});
+
+describe("a call that waits for its next attempt", () => {
+  const tooFast: Respond = (response) => void response.writeHead(429, { "Retry-After": "50" }).end();
+
+  it("ends as soon as its caller aborts, with its timer", async () => {
+    const [started, ended] = [vi.spyOn(globalThis, "setTimeout"), vi.spyOn(globalThis, "clearTimeout")];
+    try {
+      const caller = new AbortController();
+      const api = new Roundhouse({ url: await serve(tooFast), key: "rh_live_secret" });
+      const call = api.games({}, { signal: caller.signal });
+      const timer = await vi.waitFor(() => {
+        const at = started.mock.calls.findIndex(([, ms]) => ms === 50_000);
+        expect(at).toBeGreaterThanOrEqual(0);
+        return started.mock.results[at]?.value as NodeJS.Timeout;
+      });
+      caller.abort(new Error("not needed any more"));
+      await expect(call).rejects.toThrow("not needed any more");
+      expect(ended).toHaveBeenCalledWith(timer);
+    } finally {
+      vi.restoreAllMocks();
+    }
+  });
+
+  it("ends as soon as its caller aborts, also if the given `wait` continues", async () => {
+    const caller = new AbortController();
+    const wait = () => {
+      caller.abort(new Error("not needed any more"));
+      return new Promise<void>(() => undefined);
+    };
+    const { api, sent } = makeClient(await serve(tooFast), { wait });
+    await expect(api.games({}, { signal: caller.signal })).rejects.toThrow("not needed any more");
+    expect(sent).toHaveLength(1);
   });
 });

@@ -4,6 +4,7 @@ import { apiErrorOf, ConnectionError, type ErrorBody } from "./errors.ts";
 import { etagCache } from "./etag-cache.ts";
 import { retryAfter, retrying, type Fetch } from "./retry.ts";
 import type { paths } from "./types.ts";
+import { waitSeconds, type Wait } from "./wait.ts";
 
 /** The parameters of an endpoint, by its path. */
 type Query<Path extends keyof paths> = paths[Path] extends { get: { parameters: { query?: infer Q } } }
@@ -41,7 +42,7 @@ export interface ClientOptions {
   /** The log's verifier key, kept from `/log/key`; with it the signatures of checkpoints are checked. */
   logKey?: string;
   fetch?: Fetch;
-  wait?: (seconds: number) => Promise<void>;
+  wait?: Wait;
 }
 
 /** Unchecked checkpoints that are kept, each proven with about one request. */
@@ -49,6 +50,7 @@ const MOST_SEEN = 100;
 
 /** What each call takes besides its parameters. */
 export interface CallOptions {
+  /** Ends the call, also while it waits for its next attempt; the reason of the abort is thrown. */
   signal?: AbortSignal;
 }
 
@@ -192,8 +194,4 @@ async function bodyOf<T>(call: Promise<{ data?: T; error?: unknown; response: Re
 
 function isErrorBody(body: unknown): body is ErrorBody {
   return typeof body === "object" && body !== null && "request_id" in body && "error" in body;
-}
-
-function waitSeconds(seconds: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, seconds * 1_000));
 }

@@ -3,6 +3,7 @@ export type { Accuracy, CallOptions, ClientOptions, Forecasts, Games, Readings, 
 export type { Checkpoint } from "./checkpoint.ts";
 export type { Fetch } from "./retry.ts";
 export type { components, paths } from "./types.ts";
+export type { Wait } from "./wait.ts";
 export {
   AccessError,
   ApiError,

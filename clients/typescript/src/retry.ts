@@ -1,4 +1,5 @@
 import { ConnectionError } from "./errors.ts";
+import { abortable, type Wait } from "./wait.ts";
 
 /** What a client needs of `fetch`. */
 export type Fetch = (request: Request) => Promise<Response>;
@@ -12,7 +13,7 @@ export interface RetryOptions {
   longestWaitSeconds: number;
   /** Deadline of one attempt. */
   timeoutSeconds: number;
-  wait: (seconds: number) => Promise<void>;
+  wait: Wait;
 }
 
 const RETRIED = [429, 502, 503, 504];
@@ -31,6 +32,7 @@ interface Failure {
  * @throws ConnectionError if the last attempt has no response, or no whole one, or if the response is a redirect
  */
 export function retrying(options: RetryOptions): Fetch {
+  const wait = abortable(options.wait);
   return async (request) => {
     for (let attempt = 1; ; attempt++) {
       const result = await attemptOnce(request, options);
@@ -39,7 +41,7 @@ export function retrying(options: RetryOptions): Fetch {
         if (result instanceof Response) return requireNoRedirect(request, result);
         throw connectionErrorOf(request, result);
       }
-      await options.wait(seconds);
+      await wait(seconds, request.signal);
     }
   };
 }
