@@ -3,19 +3,14 @@ import { report } from "../../clients/typescript/examples/report.ts";
 import {
   AccessError,
   ConnectionError,
-  InconsistentLogError,
   InvalidRequestError,
   NotFoundError,
   RateLimitError,
   Roundhouse,
   UnavailableError,
-  type Checkpoint,
   type ClientOptions,
 } from "../../clients/typescript/src/index.ts";
 import { setPlan } from "../../src/callers/plan-store.ts";
-import { parseTilePath } from "../../src/record/log/tile-path.ts";
-import { growTiles, leafHash, rootOf } from "../../src/record/log/tree.ts";
-import { mth } from "../record/log/rfc6962.ts";
 import { allowSlowness, play, score } from "../api/play.ts";
 import { makeKey, makeWorld, type World } from "../api/world.ts";
 import { eventually } from "../support/eventually.ts";
@@ -57,54 +52,6 @@ async function makeClient({
     ...options,
   });
   return { api, seen, waits };
-}
-
-function entriesOf(log: string, size = 120): Buffer[] {
-  return Array.from({ length: size }, (_, at) => Buffer.from(`${log} ${at}`));
-}
-
-function checkpointOf(entries: readonly Buffer[]): Checkpoint {
-  return { size: entries.length, root: mth(entries).toString("base64") };
-}
-
-/** The hashes of a log's tiles by level and number. */
-function tilesOf(entries: readonly Buffer[]): ReadonlyMap<string, Buffer> {
-  return new Map(growTiles([], entries.map(leafHash)).map(({ level, n, hashes }) => [`${level}/${n}`, hashes]));
-}
-
-interface PublicLog {
-  entries: readonly Buffer[];
-  /** The checkpoints that responses state, one after the other. */
-  shown: Checkpoint[];
-  mayRead?: Promise<undefined>;
-}
-
-/** A client of a log, and the paths below `/log/` that it read. A path in `refused` is 503. */
-async function clientOfLog({ entries, shown, mayRead }: PublicLog) {
-  const tiles = tilesOf(entries);
-  const size = entries.length;
-  const root = await rootOf((level, n) => Promise.resolve(tiles.get(`${level}/${n}`)!), size);
-  const read: string[] = [];
-  const refused = new Set<string>();
-  const { api } = await makeClient({
-    async fetch(request) {
-      const [, path] = new URL(request.url).pathname.split("/log/");
-      if (path === undefined) {
-        const seen = shown.shift()!;
-        const { body } = await fetch(request);
-        return new Response(body, { headers: { "X-Log-Checkpoint": `${seen.size} ${seen.root}` } });
-      }
-      read.push(path);
-      if (refused.has(path)) return new Response("", { status: 503 });
-      if (path === "checkpoint") {
-        await mayRead;
-        return new Response(`log\n${size}\n${root.toString("base64")}\n\n— log AAAA\n`);
-      }
-      const { level, n, width } = parseTilePath(path.slice("tile/".length))!;
-      return new Response(tiles.get(`${level}/${n}`)!.subarray(0, width * 32));
-    },
-  });
-  return { api, read, refused };
 }
 
 describe("the TypeScript client", () => {
@@ -252,73 +199,5 @@ describe("the TypeScript client", () => {
     const { api, seen } = await makeClient();
     await expect(api.games({}, { signal: AbortSignal.abort() })).rejects.toThrow(/abort/i);
     expect(seen).toEqual([]);
-  });
-
-  it("refuses a log that showed a fork between two of its checkpoints", async () => {
-    const [own, fork] = [entriesOf("own"), entriesOf("fork")];
-    const forked = [own.slice(0, 100), fork.slice(0, 110), own].map(checkpointOf);
-    const { api } = await clientOfLog({ entries: own, shown: forked });
-    for (let call = 0; call < 3; call++) await api.games();
-    await expect(api.checkLog()).rejects.toThrow(InconsistentLogError);
-    await expect(api.checkLog()).rejects.toThrow(InconsistentLogError);
-
-    const shown = [own.slice(0, 100), own.slice(0, 110), own].map(checkpointOf);
-    const { api: honest } = await clientOfLog({ entries: own, shown });
-    for (let call = 0; call < 3; call++) await honest.games();
-    expect(await honest.checkLog()).toEqual(checkpointOf(own));
-  });
-
-  it("accepts a log that grows while its checkpoint is read", async () => {
-    const own = entriesOf("own");
-    const hasGrown = Promise.withResolvers<undefined>();
-    const shown = [own.slice(0, 100), own].map(checkpointOf);
-    const { api } = await clientOfLog({ entries: own.slice(0, 110), shown, mayRead: hasGrown.promise });
-    await api.games();
-    const checked = api.checkLog();
-    await api.games();
-    hasGrown.resolve(undefined);
-    expect(await checked).toEqual(checkpointOf(own.slice(0, 110)));
-    expect(api.checkpoint).toEqual(checkpointOf(own));
-  });
-
-  it("continues a failed check of the log from the checkpoint that it could not prove", async () => {
-    const own = entriesOf("own", 600);
-    const shown = [100, 300, 520].map((size) => checkpointOf(own.slice(0, size)));
-    const { api, read, refused } = await clientOfLog({ entries: own, shown });
-    for (let call = 0; call < 3; call++) await api.games();
-    refused.add("tile/0/001");
-    await expect(api.checkLog()).rejects.toThrow(ConnectionError);
-    expect(read).toContain("tile/0/000");
-    refused.clear();
-    read.length = 0;
-    expect(await api.checkLog()).toEqual(checkpointOf(own));
-    expect(read).toContain("tile/0/001");
-    expect(read).not.toContain("tile/0/000");
-  });
-
-  it("checks the log with at most 110 requests, however many checkpoints it has seen", async () => {
-    const own = entriesOf("own", 46_000);
-    const tiles = tilesOf(own);
-    const sizes = Array.from({ length: 150 }, (_, call) => 1_001 + call * 300);
-    const shown = await Promise.all(
-      sizes.map(async (size) => {
-        const root = await rootOf((level, n) => Promise.resolve(tiles.get(`${level}/${n}`)!), size);
-        return { size, root: root.toString("base64") };
-      }),
-    );
-    const { api, read } = await clientOfLog({ entries: own, shown });
-    for (let call = 0; call < 150; call++) await api.games({ house: ["beta"] });
-    expect(await api.checkLog()).toMatchObject({ size: 46_000 });
-    expect(read.length).toBeLessThanOrEqual(110);
-    expect(read).toContain("tile/0/003");
-  });
-
-  it("refuses a log that became shorter", async () => {
-    const note = "log\n3\nAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n\n— log AAAA\n";
-    const { api } = await makeClient({
-      checkpoint: { size: 5, root: "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=" },
-      respond: () => new Response(note),
-    });
-    await expect(api.checkLog()).rejects.toThrow(InconsistentLogError);
   });
 });

@@ -1,13 +1,15 @@
 import { createHash, createPublicKey, verify } from "node:crypto";
-import { InconsistentLogError } from "./errors.ts";
+import { ConnectionError, InconsistentLogError } from "./errors.ts";
 
 /** A state of the public log: how many entries it has, and the root of the Merkle tree over them, in Base64. */
 export interface Checkpoint {
   size: number;
   root: string;
+  /** When it was seen for the first time. A checkpoint without it counts as seen when the client gets it. */
+  seenAtMs?: number;
 }
 
-/** Reads a path below `/log/`. */
+/** Reads a tile, by its path below `/log/`. */
 export type ReadLog = (path: string) => Promise<Buffer>;
 
 const HASH_BYTES = 32;
@@ -25,13 +27,14 @@ export function checkpointIn(header: string | null): Checkpoint | null {
 /**
  * The checkpoint in a signed note (C2SP tlog-checkpoint).
  * @param logKey the log's verifier key; without it the signature is not checked
- * @throws InconsistentLogError if the note cannot be read or the key did not sign it
+ * @throws ConnectionError if it is none, such as a proxy's page; InconsistentLogError if the key did not sign it
  */
 export function openNote(note: string, logKey?: string): Checkpoint {
   const [text = "", signatures = ""] = note.split("\n\n");
   const [, size = "", root = ""] = text.split("\n");
   const checkpoint = checkpointIn(`${size} ${root}`);
-  if (checkpoint === null) throw new InconsistentLogError("expected a signed checkpoint at /log/checkpoint");
+  if (checkpoint === null)
+    throw new ConnectionError("expected a signed checkpoint at /log/checkpoint, got something else");
   if (logKey !== undefined && !isSigned(`${text}\n`, signatures, logKey))
     throw new InconsistentLogError(`expected a checkpoint that ${logKey} signed; its signature is missing or wrong`);
   return checkpoint;
@@ -50,16 +53,15 @@ function isSigned(text: string, signatures: string, logKey: string): boolean {
 }
 
 /**
- * Checks that the log at `newer` begins with everything that it had at `older`. The hashes come from the log's tiles
- * (C2SP tlog-tiles) and are not trusted: they must lead to both roots (RFC 9162, section 2.1.4.2).
- * @throws InconsistentLogError if the log was changed or shortened
+ * Checks that the log at `newer` begins with everything that it had at `older`, which is not larger. The hashes come from
+ * the log's tiles (C2SP tlog-tiles) and are not trusted: they must lead to both roots (RFC 9162, section 2.1.4.2).
+ * @throws InconsistentLogError if the log was changed
  */
 export async function checkExtends(older: Checkpoint, newer: Checkpoint, read: ReadLog): Promise<void> {
   const refuse = (reason: string) =>
     new InconsistentLogError(
       `${reason}: checkpoint ${older.size} ${older.root} was shown before, ${newer.size} ${newer.root} is shown now`,
     );
-  if (newer.size < older.size) throw refuse("the public log is shorter than it was");
   if (older.size === 0) return;
   if (older.size === newer.size) {
     if (older.root !== newer.root) throw refuse("the public log has two roots for one size");
@@ -78,10 +80,12 @@ function tileReader(size: number, read: ReadLog): ReadHashes {
     const available = Math.floor(size / TILE_WIDTH ** level) - tile * TILE_WIDTH;
     const width = Math.min(TILE_WIDTH, available);
     const bytes = await read(`tile/${level}/${tilePath(tile, width)}`);
+    if (bytes.length !== width * HASH_BYTES)
+      throw new ConnectionError(
+        `expected ${width} hashes in tile ${level}/${tile} of the public log, got something else`,
+      );
     const start = (first % TILE_WIDTH) * HASH_BYTES;
     const part = bytes.subarray(start, start + count * HASH_BYTES);
-    if (part.length < count * HASH_BYTES)
-      throw new InconsistentLogError(`expected ${width} hashes in tile ${level}/${tile} of the public log`);
     return Array.from({ length: count }, (_, at) => part.subarray(at * HASH_BYTES, (at + 1) * HASH_BYTES));
   };
 }

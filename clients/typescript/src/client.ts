@@ -1,10 +1,11 @@
 import createClient, { type Middleware } from "openapi-fetch";
-import { checkExtends, checkpointIn, openNote, type Checkpoint } from "./checkpoint.ts";
+import { checkpointIn, type Checkpoint } from "./checkpoint.ts";
 import { apiErrorOf, ConnectionError, type ErrorBody } from "./errors.ts";
 import { etagCache } from "./etag-cache.ts";
+import { PublicLog } from "./public-log.ts";
 import { retryAfter, retrying, type Fetch } from "./retry.ts";
 import type { paths } from "./types.ts";
-import { waitSeconds, type Wait } from "./wait.ts";
+import { abortable, waitSeconds, type Wait } from "./wait.ts";
 
 /** The parameters of an endpoint, by its path. */
 type Query<Path extends keyof paths> = paths[Path] extends { get: { parameters: { query?: infer Q } } }
@@ -41,12 +42,11 @@ export interface ClientOptions {
   checkpoint?: Checkpoint;
   /** The log's verifier key, kept from `/log/key`; with it the signatures of checkpoints are checked. */
   logKey?: string;
+  /** How long a process may serve an older log than another one; after that the log was shortened (3,600). */
+  longestLagSeconds?: number;
   fetch?: Fetch;
   wait?: Wait;
 }
-
-/** Unchecked checkpoints that are kept, each proven with about one request. */
-const MOST_SEEN = 100;
 
 /** What each call takes besides its parameters. */
 export interface CallOptions {
@@ -63,30 +63,27 @@ export interface CallOptions {
  */
 export class Roundhouse {
   readonly #client: ReturnType<typeof createClient<paths>>;
-  readonly #fetch: Fetch;
-  readonly #options: ClientOptions;
-  /** What the log must begin with: the newest checkpoint that was checked, or the first one seen. */
-  #base: Checkpoint | null = null;
-  /** Checkpoints that were seen and not checked yet, by size and root. */
-  readonly #seen = new Map<string, Checkpoint>();
-  #latest: Checkpoint | null = null;
+  readonly #log: PublicLog;
 
   constructor(options: ClientOptions) {
-    const { key, url, attempts = 3, longestWaitSeconds = 60, timeoutSeconds = 30, cacheSize = 100 } = options;
-    this.#options = options;
-    if (options.checkpoint !== undefined) this.#note(options.checkpoint);
-    this.#fetch = retrying({
+    const { key, attempts = 3, longestWaitSeconds = 60, timeoutSeconds = 30, cacheSize = 100 } = options;
+    const wait = abortable(options.wait ?? waitSeconds);
+    const url = options.url.replace(/\/+$/, "");
+    const fetch = retrying({
       fetch: options.fetch ?? globalThis.fetch,
-      wait: options.wait ?? waitSeconds,
+      wait,
       attempts,
       longestWaitSeconds,
       timeoutSeconds,
     });
+    const { logKey, longestLagSeconds = 3_600, checkpoint } = options;
+    this.#log = new PublicLog({ url, fetch, wait, logKey, longestLagSeconds });
+    if (checkpoint !== undefined) this.#log.note(checkpoint);
     this.#client = createClient<paths>({
-      baseUrl: url.replace(/\/+$/, ""),
+      baseUrl: url,
       headers: { "X-Api-Key": key },
       querySerializer: { array: { style: "form", explode: false } },
-      fetch: this.#fetch,
+      fetch,
     });
     this.#client.use(etagCache(cacheSize), this.#checkpoints());
   }
@@ -121,9 +118,9 @@ export class Roundhouse {
     return bodyOf(this.#client.GET("/api/v1/usage", { params: { query }, ...options }));
   }
 
-  /** The newest checkpoint of the public log that a response carried; store it and pass it to the next client. */
+  /** The newest checkpoint of the public log that was seen; store it whole, and pass it to the next client. */
   get checkpoint(): Checkpoint | null {
-    return this.#latest;
+    return this.#log.latest;
   }
 
   /**
@@ -131,42 +128,11 @@ export class Roundhouse {
    * changed or removed.
    * @returns the newest checkpoint, from which the next check starts
    * @throws InconsistentLogError if it does not
+   * @throws StaleLogError if the log is shorter than one that another process showed less than an hour ago; the next
+   * check continues with it
    */
-  async checkLog({ signal }: CallOptions = {}): Promise<Checkpoint> {
-    const base = this.#base;
-    const seen = [...this.#seen]; // later ones may be newer than the checkpoint that is read now
-    const known = new Map<string, Promise<Buffer>>();
-    const read = (path: string) => {
-      const bytes = known.get(path) ?? this.#readLog(path, signal);
-      known.set(path, bytes);
-      return bytes;
-    };
-    const newest = openNote((await read("checkpoint")).toString(), this.#options.logKey);
-    if (base !== null) await checkExtends(base, newest, read);
-    this.#note(newest);
-    this.#base = newest;
-    // each is removed as soon as it is proven, so that a check after a failed one continues from there
-    for (const [name, checkpoint] of seen) {
-      await checkExtends(checkpoint, newest, read);
-      this.#seen.delete(name);
-    }
-    return newest;
-  }
-
-  /** Keeps a checkpoint for the next check. Beyond the limit the oldest unchecked one is dropped. */
-  #note(checkpoint: Checkpoint): void {
-    this.#base ??= checkpoint;
-    this.#seen.set(`${checkpoint.size} ${checkpoint.root}`, checkpoint);
-    const [oldest] = this.#seen.keys();
-    if (this.#seen.size > MOST_SEEN && oldest !== undefined) this.#seen.delete(oldest);
-    if (this.#latest === null || checkpoint.size > this.#latest.size) this.#latest = checkpoint;
-  }
-
-  async #readLog(path: string, signal: AbortSignal | undefined): Promise<Buffer> {
-    const url = `${this.#options.url.replace(/\/+$/, "")}/log/${path}`;
-    const response = await this.#fetch(new Request(url, signal === undefined ? {} : { signal }));
-    if (!response.ok) throw new ConnectionError(`expected ${url}, got status ${response.status}`);
-    return Buffer.from(await response.arrayBuffer());
+  checkLog({ signal = new AbortController().signal }: CallOptions = {}): Promise<Checkpoint> {
+    return this.#log.check(signal);
   }
 
   /** Notes the checkpoint of each response. */
@@ -174,7 +140,7 @@ export class Roundhouse {
     return {
       onResponse: ({ response }) => {
         const seen = checkpointIn(response.headers.get("X-Log-Checkpoint"));
-        if (seen !== null) this.#note(seen);
+        if (seen !== null) this.#log.note(seen);
       },
     };
   }

@@ -73,9 +73,20 @@ export class UnavailableError extends ApiError {
   override name = "UnavailableError";
 }
 
-/** The public log contradicts a checkpoint that this client holds: keep both checkpoints and publish them. */
+/**
+ * The public log contradicts a checkpoint that this client holds, or the kept key did not sign it: keep both checkpoints
+ * and publish them.
+ */
 export class InconsistentLogError extends RoundhouseError {
   override name = "InconsistentLogError";
+}
+
+/**
+ * The process that responded serves an older log than another one showed, or lacks a part of it, such as while its
+ * replica is behind: try again.
+ */
+export class StaleLogError extends RoundhouseError {
+  override name = "StaleLogError";
 }
 
 /** The error of a response with this status and body. */

@@ -14,5 +14,6 @@ export {
   NotFoundError,
   RateLimitError,
   RoundhouseError,
+  StaleLogError,
   UnavailableError,
 } from "./errors.ts";

@@ -1,5 +1,5 @@
 import { ConnectionError } from "./errors.ts";
-import { abortable, type Wait } from "./wait.ts";
+import type { Wait } from "./wait.ts";
 
 /** What a client needs of `fetch`. */
 export type Fetch = (request: Request) => Promise<Response>;
@@ -32,7 +32,6 @@ interface Failure {
  * @throws ConnectionError if the last attempt has no response, or no whole one, or if the response is a redirect
  */
 export function retrying(options: RetryOptions): Fetch {
-  const wait = abortable(options.wait);
   return async (request) => {
     for (let attempt = 1; ; attempt++) {
       const result = await attemptOnce(request, options);
@@ -41,7 +40,7 @@ export function retrying(options: RetryOptions): Fetch {
         if (result instanceof Response) return requireNoRedirect(request, result);
         throw connectionErrorOf(request, result);
       }
-      await wait(seconds, request.signal);
+      await options.wait(seconds, request.signal);
     }
   };
 }

@@ -1,0 +1,146 @@
+import { checkExtends, openNote, type Checkpoint } from "./checkpoint.ts";
+import { ConnectionError, InconsistentLogError, StaleLogError } from "./errors.ts";
+import type { Fetch } from "./retry.ts";
+import type { Wait } from "./wait.ts";
+
+/** Unchecked checkpoints that are kept, each proven with about one request. */
+const MOST_SEEN = 100;
+/** A read that finds an older log than another process showed is repeated after these waits. */
+const WAITS_WHEN_BEHIND = [1, 2, 4];
+
+/** How the log is read and checked. */
+export interface PublicLogOptions {
+  /** Address of the instance. */
+  url: string;
+  fetch: Fetch;
+  wait: Wait;
+  /** A process that is behind for longer than this shows a log that was shortened. */
+  longestLagSeconds: number;
+  logKey: string | undefined;
+}
+
+/** A checkpoint and when it was seen for the first time. */
+type Seen = Required<Checkpoint>;
+
+/** The checkpoints of the public log that a client has seen, and the proof that the log still begins with them. */
+export class PublicLog {
+  readonly #options: PublicLogOptions;
+  /** What the log must begin with: the newest checkpoint that was checked, or the first one seen. */
+  #base: Seen | null = null;
+  /** Checkpoints that were seen and not checked yet, by size and root. */
+  readonly #seen = new Map<string, Seen>();
+  #latest: Seen | null = null;
+
+  constructor(options: PublicLogOptions) {
+    this.#options = options;
+  }
+
+  /** The newest checkpoint that was seen. */
+  get latest(): Checkpoint | null {
+    return this.#latest;
+  }
+
+  /** Keeps a checkpoint for the next check. Beyond the limit the oldest unchecked one is dropped. */
+  note({ size, root, seenAtMs = Date.now() }: Checkpoint): Seen {
+    const name = `${size} ${root}`;
+    const checkpoint = this.#seen.get(name) ?? { size, root, seenAtMs };
+    this.#base ??= checkpoint;
+    this.#seen.set(name, checkpoint);
+    const [oldest] = this.#seen.keys();
+    if (this.#seen.size > MOST_SEEN && oldest !== undefined) this.#seen.delete(oldest);
+    if (this.#latest === null || size > this.#latest.size) this.#latest = checkpoint;
+    return checkpoint;
+  }
+
+  /**
+   * Checks that the log still begins with every checkpoint that was seen.
+   * @throws InconsistentLogError if it does not; StaleLogError if a process is behind, so that some stay unchecked
+   */
+  async check(signal: AbortSignal): Promise<Checkpoint> {
+    const base = this.#base;
+    const seen = [...this.#seen]; // later ones may be newer than the checkpoint that is read now
+    const known = [...(base === null ? [] : [base]), ...seen.map(([, checkpoint]) => checkpoint)];
+    const newest = await this.#readNewest(Math.max(...known.map(({ size }) => size)), signal);
+    const behind = this.#behindError(known, newest);
+    const tiles = new Map<string, Promise<Buffer>>();
+    const read = (path: string) => {
+      const bytes = tiles.get(path) ?? this.#readTile(path, signal);
+      tiles.set(path, bytes);
+      return bytes;
+    };
+    if (base !== null) {
+      if (behind !== null && base.size > newest.size) throw behind;
+      await checkExtends(base, newest, read);
+    }
+    this.#base = newest;
+    // each is removed as soon as it is proven, so that a check after a failed one continues from there
+    for (const [name, checkpoint] of seen) {
+      if (checkpoint.size > newest.size) continue;
+      await checkExtends(checkpoint, newest, read);
+      this.#seen.delete(name);
+    }
+    if (behind !== null) throw behind;
+    return newest;
+  }
+
+  /** The error of a log that is shorter than a known one, by the time since that was seen; null if it is not shorter. */
+  #behindError(known: readonly Seen[], newest: Seen): InconsistentLogError | StaleLogError | null {
+    const ahead = known.filter(({ size }) => size > newest.size);
+    const [first] = ahead.toSorted((one, other) => one.seenAtMs - other.seenAtMs);
+    if (first === undefined) return null;
+    const seconds = Math.round((Date.now() - first.seenAtMs) / 1_000);
+    if (seconds > this.#options.longestLagSeconds)
+      return new InconsistentLogError(
+        `the public log is shorter than it was ${seconds} s ago: checkpoint ${first.size} ${first.root} was shown then, ` +
+          `${newest.size} ${newest.root} is shown now`,
+      );
+    return new StaleLogError(
+      `expected a log of at least ${first.size} entries, shown ${seconds} s ago, found ${newest.size} entries: ` +
+        "this process serves an older log than another one; try again",
+    );
+  }
+
+  /** The newest of the checkpoints that are read until one has the expected size. */
+  async #readNewest(expected: number, signal: AbortSignal): Promise<Seen> {
+    let newest: Seen | null = null;
+    const read = async () => {
+      const response = await this.#request("checkpoint", signal);
+      if (!response.ok) throw unexpected(response, "checkpoint");
+      const checkpoint = this.note(openNote(await response.text(), this.#options.logKey));
+      newest = newest === null || checkpoint.size > newest.size ? checkpoint : newest;
+      return newest;
+    };
+    return this.#readUntil(read, ({ size }) => size >= expected, signal);
+  }
+
+  async #readTile(path: string, signal: AbortSignal): Promise<Buffer> {
+    const read = () => this.#request(path, signal);
+    const response = await this.#readUntil(read, ({ status }) => status !== 404, signal);
+    if (response.status === 404)
+      throw new StaleLogError(
+        `expected ${path} of the public log, which its checkpoint covers, found none: this process serves an older log ` +
+          "than another one; try again",
+      );
+    if (!response.ok) throw unexpected(response, path);
+    return Buffer.from(await response.arrayBuffer());
+  }
+
+  /** Repeats a read while the process that responds is behind another one; returns the last result. */
+  async #readUntil<T>(read: () => Promise<T>, isCurrent: (value: T) => boolean, signal: AbortSignal): Promise<T> {
+    let value = await read();
+    for (const seconds of WAITS_WHEN_BEHIND) {
+      if (isCurrent(value)) break;
+      await this.#options.wait(seconds, signal);
+      value = await read();
+    }
+    return value;
+  }
+
+  #request(path: string, signal: AbortSignal): Promise<Response> {
+    return this.#options.fetch(new Request(`${this.#options.url}/log/${path}`, { signal }));
+  }
+}
+
+function unexpected({ status }: Response, path: string): ConnectionError {
+  return new ConnectionError(`expected ${path} of the public log, got status ${status}`);
+}
