@@ -7,9 +7,10 @@ It checks the signature of the newest checkpoint, the whole tree from its entrie
 tiles, and that a kept checkpoint is the beginning of the log. Of a table it downloads rounds, forecasts and scores,
 recomputes their chains, compares them with every statement of the log, and recomputes the accuracy rows that the log
 states. What is newer than the oldest open forecast is not public yet and not compared: at most 400 on-time rounds,
-which the longest window has. It exits with 1 at the first thing that is wrong.
+which the longest window has. It exits with 1 at the first thing that is wrong, and with 3 if the process that responds
+is behind another one: it lacks a tile, or its log is shorter than a checkpoint that was kept within the last hour.
 """
-import argparse, base64, csv, hashlib, json, math, re, sys, urllib.request
+import argparse, base64, csv, hashlib, json, math, os, re, sys, time, urllib.error, urllib.request
 
 sha256 = lambda *parts: hashlib.sha256(b"".join(parts)).digest()
 leaf_hash = lambda entry: sha256(b"\0", entry)
@@ -17,6 +18,11 @@ leaf_hash = lambda entry: sha256(b"\0", entry)
 
 def fail(text):
     sys.exit(f"WRONG: {text}")
+
+
+def report_behind(text):
+    print(f"BEHIND: {text}: this process serves an older log than another one; try again", file=sys.stderr)
+    sys.exit(3)
 
 
 # Ed25519 (RFC 8032), verification only.
@@ -84,6 +90,23 @@ def open_checkpoint(note, verifier_key):
     fail("expected a checkpoint that the log's key signed")
 
 
+LONGEST_LAG_SECONDS = 3600  # a process that reads from a replica may be behind; after longer the log was shortened
+
+
+def read_checkpoint(get, key, kept, kept_at):
+    """The newest checkpoint. A log that is shorter than the kept checkpoint is read again: another process may respond."""
+    for seconds in (1, 2, 4, None):
+        origin, size, root = open_checkpoint(get("checkpoint"), key)
+        if not kept or kept[0] != origin or kept[1] <= size:
+            return origin, size, root
+        if seconds:
+            time.sleep(seconds)
+    age = time.time() - kept_at
+    if age > LONGEST_LAG_SECONDS:
+        fail(f"expected the log to have at least {kept[1]} entries, kept {age / 60:.0f} minutes ago, found {size}: it was shortened")
+    report_behind(f"expected a log of at least {kept[1]} entries, found {size}")
+
+
 def root_of(leaves):
     """RFC 6962 §2.1."""
     if not leaves:
@@ -147,6 +170,7 @@ def follow_chain(kind, rows):
     return hashes
 
 
+REMOVED = "rows were removed, or one process is behind another one; try again"
 LONGEST_WINDOW = 400  # on-time rounds: exports end before the oldest set with an open forecast
 
 
@@ -162,10 +186,12 @@ def check_statements(entries, table, rounds, forecasts, scores):
     for entry in public:
         for kind, name in (("rounds", "round_seq"), ("forecasts", "forecast_seq")):
             number, expected = int(entry[name]), entry["history_hash" if kind == "rounds" else "forecast_hash"]
-            if number and (number > len(hashes[kind]) or hashes[kind][number - 1] != expected):
+            if number > len(hashes[kind]):
+                fail(f"expected {kind} {number} of {table} with hash {expected}, as the log states, found {len(hashes[kind])}: {REMOVED}")
+            if number and hashes[kind][number - 1] != expected:
                 fail(f"expected {kind} {number} of {table} with hash {expected}, as the log states")
         if entry["score_hash"] not in known:
-            fail(f"expected a score of {table} with hash {entry['score_hash']}, as the log states")
+            fail(f"expected a score of {table} with hash {entry['score_hash']}, as the log states: if none was changed, {REMOVED}")
         if on_time[int(entry["round_seq"])] != int(entry["on_time_rounds"]):
             fail(f"expected {entry['on_time_rounds']} on-time rounds up to {entry['round_seq']} of {table}, as the log states")
     compared, newest = (rows[-1]["round_seq"] if rows else 0 for rows in (public, stated))
@@ -183,7 +209,7 @@ def check_reach(stated, table, on_time):
         fail(
             f"expected the exports of {table} to reach round {last} and {least} on-time rounds, since the log states "
             f"{newest['on_time_rounds']} up to round {newest['round_seq']}, found {on_time[-1]} up to round {rounds}: rows "
-            "were removed, or scoring is paused, which `pending` of its accuracy shows"
+            "were removed, one process is behind another one, or scoring is paused, which `pending` of its accuracy shows"
         )
 
 
@@ -245,17 +271,21 @@ def main():
     url = given.url.rstrip("/")
     get = lambda path: urllib.request.urlopen(f"{url}/log/{path}", timeout=30).read().decode()
     key = get("key").strip()
-    origin, size, root = open_checkpoint(get("checkpoint"), key)
-    entries, tiles = read_log(url, size)
+    kept = given.kept and open_checkpoint(open(given.kept, encoding="utf-8").read(), key)
+    origin, size, root = read_checkpoint(get, key, kept, given.kept and os.path.getmtime(given.kept))
+    try:
+        entries, tiles = read_log(url, size)
+    except urllib.error.HTTPError as error:
+        if error.code != 404:
+            raise
+        report_behind(f"expected {error.url}, which the checkpoint covers, found nothing")
     leaves = [leaf_hash(entry) for entry in entries]
     if len(leaves) != size or root_of(leaves) != root:
         fail(f"expected {size} entries that lead to the signed root, found {len(leaves)}")
     if leaves != tiles:
         fail("expected the tiles to hold the hashes of the entries")
-    if given.kept:
-        kept = open_checkpoint(open(given.kept, encoding="utf-8").read(), key)
-        if kept[0] != origin or kept[1] > size or root_of(leaves[: kept[1]]) != kept[2]:
-            fail("expected the log to grow from the kept checkpoint: it was changed")
+    if kept and (kept[0] != origin or root_of(leaves[: kept[1]]) != kept[2]):
+        fail("expected the log to grow from the kept checkpoint: it was changed")
     report = f"{origin}: {size} entries lead to the signed root"
     if given.table:
         exports = [read_export(url, kind, given.table) for kind in ("rounds", "forecasts", "scores")]

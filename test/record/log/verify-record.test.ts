@@ -1,5 +1,8 @@
 import { execFile } from "node:child_process";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { once } from "node:events";
+import { mkdtemp, readFile, rm, utimes, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -186,6 +189,80 @@ describe("the independent verifier in Python", () => {
   });
 });
 
+describe("a process that is behind another one", () => {
+  /** The script, with its waits printed instead of waited for. */
+  const QUICK = `import runpy, sys, time
+time.sleep = lambda seconds: print("wait", seconds)
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")`;
+
+  /** Runs the verifier against an API whose checkpoint is the early one for the first `stale` reads. */
+  async function checkStale({
+    stale,
+    keptHoursAgo = 0,
+    missing,
+  }: {
+    stale: number;
+    keptHoursAgo?: number;
+    missing?: string;
+  }) {
+    const early = await readFile(join(folder, "kept.txt"), "utf8");
+    const newest = await (await fetch(`${world.api.url}/log/checkpoint`)).text();
+    const file = join(folder, "newest.txt");
+    await writeFile(file, newest);
+    const keptAt = Date.now() / 1_000 - keptHoursAgo * 3_600;
+    await utimes(file, keptAt, keptAt);
+    let reads = 0;
+    const api = createServer((request, response) => {
+      void (async () => {
+        if (request.url === "/log/checkpoint" && reads++ < stale) return response.end(early);
+        if (missing !== undefined && request.url?.includes(missing)) return response.writeHead(404).end();
+        const page = await fetch(`${world.api.url}${request.url}`);
+        return response.writeHead(page.status).end(Buffer.from(await page.arrayBuffer()));
+      })();
+    }).listen(0, "127.0.0.1");
+    await once(api, "listening");
+    const url = `http://127.0.0.1:${(api.address() as AddressInfo).port}`;
+    try {
+      const { stdout } = await run("python3", ["-c", QUICK, SCRIPT, url, "--kept", file], { timeout: 30_000 });
+      return { code: 0, stdout, stderr: "" };
+    } catch (error) {
+      const { code, stdout, stderr } = error as { code: number | string; stdout: string; stderr: string };
+      return { code, stdout, stderr };
+    } finally {
+      api.close();
+    }
+  }
+
+  test("is asked again until its log is as new as the kept checkpoint", async (context) => {
+    const found = await checkStale({ stale: 2 });
+    if (found.code === "ENOENT") return context.skip("python3 is not installed");
+    expect(found).toMatchObject({ code: 0, stdout: expect.stringMatching(/^wait 1\nwait 2\nok: /) as string });
+  });
+
+  test("is reported as behind, and not as wrong, if it stays so", async (context) => {
+    const found = await checkStale({ stale: 9 });
+    if (found.code === "ENOENT") return context.skip("python3 is not installed");
+    expect(found).toMatchObject({ code: 3, stdout: "wait 1\nwait 2\nwait 4\n" });
+    expect(found.stderr).toMatch(/^BEHIND: expected a log of at least \d+ entries, found \d+: .*; try again\n$/);
+  });
+
+  test("is reported as behind if it has no tile of the log yet", async (context) => {
+    const found = await checkStale({ stale: 0, missing: "/log/tile/entries/" });
+    if (found.code === "ENOENT") return context.skip("python3 is not installed");
+    expect(found).toMatchObject({ code: 3, stderr: expect.stringMatching(/^BEHIND: .*; try again\n$/) as string });
+  });
+
+  test("is reported as wrong if the checkpoint was kept for more than an hour", async (context) => {
+    const found = await checkStale({ stale: 9, keptHoursAgo: 2 });
+    if (found.code === "ENOENT") return context.skip("python3 is not installed");
+    expect(found).toMatchObject({ code: 1 });
+    expect(found.stderr).toMatch(
+      /^WRONG: expected the log to have at least \d+ entries, .* found \d+: it was shortened/,
+    );
+  });
+});
+
 describe("exports that end before what the log states", () => {
   const MARKETS = ["cut", "empty", "thinned", "paused", "late", "young", "unstated", "rare"];
   /** With an edge of 1 % the chance of a round from 162.30 is 90 % in 400 rounds. */
@@ -246,7 +323,10 @@ describe("exports that end before what the log states", () => {
     try {
       const found = await check(...CHECKED);
       expect(found ?? { code: 1 }).toMatchObject({ code: 1 });
-      if (found !== null) expect(found.text).toMatch(/expected forecasts \d+ of .* as the log states/);
+      if (found !== null)
+        expect(found.text).toMatch(
+          /expected forecasts \d+ of .* as the log states, found \d+: rows were removed, or one process/,
+        );
     } finally {
       await tamper("insert into forecast_sets select * from kept; drop table kept");
     }
