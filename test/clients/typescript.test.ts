@@ -162,6 +162,7 @@ describe("the TypeScript client", () => {
         requestId: expect.stringMatching(/^req_/),
         docsUrl: expect.stringContaining("#day_quota_exceeded"),
       });
+      await expect(api.games()).rejects.toThrow(RateLimitError); // although nothing changed
       expect(waits.filter((seconds) => seconds > 60)).toEqual([]);
       expect((await api.usage()).day).toMatchObject({ requests: 1, remaining: 0 });
     } finally {
