@@ -1,4 +1,5 @@
 import { stripVTControlCharacters, styleText } from "node:util";
+import { codeOf } from "../errors.ts";
 
 const style = (format: "bold" | "cyan" | "green" | "red" | "yellow") => (text: string | number | bigint) =>
   styleText(format, `${text}`);
@@ -17,14 +18,29 @@ export function say(line: string): void {
   process.stderr.write(`${line}\n`);
 }
 
+/** The reader of stdout stopped early, as `| head` does, or closed the terminal: the command ends and has not failed. */
+export class ReaderGone extends Error {
+  override name = "ReaderGone";
+}
+
 /**
  * Writes one line of results to stdout. Waits until it is written, so that a slow reader slows the command down instead
  * of filling memory.
- * @throws the system's error (EPIPE when the reader has closed the pipe).
+ * @throws {@link ReaderGone}, or the system's error if the line cannot be written.
  */
 export function print(line: string): Promise<void> {
   return new Promise((resolve, reject) => {
-    process.stdout.write(`${line}\n`, (error) => (error ? reject(error) : resolve()));
+    process.stdout.write(`${line}\n`, (error) => (error ? reject(errorOfStdout(error)) : resolve()));
+  });
+}
+
+function errorOfStdout(cause: Error): Error {
+  const code = codeOf(cause);
+  // a closed terminal and a broken disk have the same code
+  if (code === "EPIPE" || (code === "EIO" && process.stdout.isTTY))
+    return new ReaderGone("stdout is closed", { cause });
+  return new Error("the results could not be written to stdout and are incomplete; write them to another place", {
+    cause,
   });
 }
 

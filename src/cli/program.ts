@@ -1,9 +1,9 @@
 import { Command, CommanderError } from "commander";
-import { codeOf, reasonOf, UsageError } from "../errors.ts";
+import { reasonOf, UsageError } from "../errors.ts";
 import { VERSION } from "../version.ts";
 import { COMMANDS } from "./commands.ts";
 import { addHelp, allCommands } from "./help.ts";
-import { say } from "./output.ts";
+import { ReaderGone, say } from "./output.ts";
 
 /** Ended as asked: 0. Failed: 1. Asked for in a wrong way (arguments, environment, houses file): 2. */
 const FAILED = 1;
@@ -66,7 +66,7 @@ function needsCommand([asked = "", second = "", third = "", ...rest]: readonly s
 }
 
 function exitCodeFor(thrown: unknown, isJson: boolean): number {
-  if (isReaderGone(thrown)) return 0;
+  if (thrown instanceof ReaderGone) return 0;
   if (thrown instanceof CommanderError) {
     if (thrown.exitCode === 0) return 0; // help that was asked for
     // without --json, commander has printed the problem already
@@ -92,9 +92,4 @@ function report(
   problems: UsageError["problems"] = [],
 ): void {
   say(isJson ? JSON.stringify({ error: { code, message, problems } }) : `roundhouse: ${message}`);
-}
-
-/** A reader that stops early, such as `| head`, or a terminal that was closed. */
-export function isReaderGone(error: unknown): boolean {
-  return ["EPIPE", "EIO"].includes(codeOf(error));
 }

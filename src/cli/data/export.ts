@@ -1,6 +1,5 @@
 import { Command, Option } from "commander";
 import { type Reader, withReader } from "../../db/reader.ts";
-import { codeOf } from "../../errors.ts";
 import { csvField, spreadsheetField } from "../../csv.ts";
 import {
   FORECAST_COLUMNS,
@@ -68,13 +67,9 @@ function addExport<Column extends string>(
         `export ${what} --table bustabit/crash/global | head -5`,
       ),
     )
-    .action(async ({ table, format, raw }: { table: string; format: Format; raw: boolean }) => {
-      try {
-        await exportTable(table, what, { format, raw }, exported);
-      } catch (error) {
-        if (codeOf(error) !== "EPIPE") throw error; // the reader closed the pipe, as `| head` does
-      }
-    });
+    .action(({ table, format, raw }: { table: string; format: Format; raw: boolean }) =>
+      exportTable(table, what, { format, raw }, exported),
+    );
 }
 
 async function exportTable<Column extends string>(
