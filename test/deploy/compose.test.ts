@@ -15,6 +15,8 @@ const { services, secrets } = z
     services: z.record(
       z.string(),
       z.looseObject({
+        image: z.string(),
+        init: z.boolean().default(false),
         environment: z.record(z.string(), z.string()).default({}),
         secrets: z.array(z.string()).default([]),
       }),
@@ -78,6 +80,13 @@ describe("docker-compose.yml", () => {
       expect(secrets).toHaveProperty(name);
       expect(made).toMatch(new RegExp(String.raw`\b${name}\b`));
     }
+  });
+
+  it("runs our programs below an init, without which Ctrl-C does not end a command", () => {
+    const ours = Object.entries(services).filter(([, { image }]) => image.startsWith("roundhouse:"));
+    expect(ours.map(([name, { init }]) => [name, init])).toEqual(
+      ["migrate", "demo-house", "api", "worker", "cli"].map((name) => [name, true]),
+    );
   });
 
   it("names the version of package.json, as the Dockerfile does", () => {
