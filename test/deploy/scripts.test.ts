@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { chmod, cp, mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -68,17 +68,70 @@ describe("deploy/secrets.sh", () => {
 });
 
 describe("deploy/upgrade.sh", () => {
+  /** Puts a program named docker first in the PATH. */
+  async function makeDocker(text: string): Promise<void> {
+    await mkdir(join(folder, "bin"));
+    await writeFile(join(folder, "bin/docker"), `#!/bin/sh\n${text}\n`);
+    await chmod(join(folder, "bin/docker"), 0o755);
+  }
+
+  /** A docker whose containers are files; `up` and `stop` fail as long as there is a file of that name. */
+  async function makeContainers(...names: string[]): Promise<void> {
+    await makeDocker(`
+cd ${folder}/containers
+case $* in
+  "compose ps --quiet "* | "compose ps --all --quiet "*)
+    for service; do :; done
+    ls | grep "^$service-" || true ;;
+  "compose up "*)
+    for service; do :; done
+    count=\${*##*--scale "$service="}
+    for n in $(seq \${count%% *}); do
+      [ "$(ls | grep -c "^$service-")" -ge "\${count%% *}" ] || touch "$service-$(ls | wc -l)-$(date +%N)"
+    done
+    [ ! -e ../fail-up ] ;;
+  stop*) [ ! -e ../fail-stop ] ;;
+  "rm --force "*) shift 2; rm "$@" ;;
+  rm*) shift; rm "$@" ;;
+esac`);
+    await mkdir(join(folder, "containers"));
+    for (const name of names) await writeFile(join(folder, "containers", name), "");
+  }
+  const containers = () => readdir(join(folder, "containers"));
+  const upgrade = () => script("upgrade.sh", "1.2.3");
+
   it("makes secrets that the new version needs before it migrates", async () => {
     await script("secrets.sh");
     const added = ["database_read_url", "staff_webhook_url"].map((name) => join(folder, "secrets", name));
     for (const file of added) await rm(file);
     // a docker that refuses, as Compose does, to mount a file that is missing
-    await mkdir(join(folder, "bin"));
-    const docker = join(folder, "bin/docker");
-    await writeFile(docker, `#!/bin/sh\ncase $* in *migrate) cat ${added.join(" ")} ;; esac\n`);
-    await chmod(docker, 0o755);
-    await script("upgrade.sh", "1.2.3");
+    await makeDocker(`case $* in *migrate) cat ${added.join(" ")} ;; esac`);
+    await upgrade();
     for (const file of added) expect((await stat(file)).size).toBe(0);
     expect(await readFile(join(folder, ".env"), "utf8")).toBe("ROUNDHOUSE_VERSION=1.2.3\n");
+  });
+
+  it("replaces each process by one, and keeps the mode of .env", async () => {
+    await makeContainers("api-a", "api-b", "worker-a");
+    await writeFile(join(folder, ".env"), "COMPOSE_PROFILES=demo\n", { mode: 0o600 });
+    await upgrade();
+    const left = await containers();
+    expect(left.map((name) => name.split("-")[0])).toEqual(["api", "api", "worker"]);
+    expect(left).not.toEqual(expect.arrayContaining(["api-a"]));
+    expect((await stat(join(folder, ".env"))).mode & 0o777).toBe(0o600);
+    expect(await readFile(join(folder, ".env"), "utf8")).toBe("COMPOSE_PROFILES=demo\nROUNDHOUSE_VERSION=1.2.3\n");
+  });
+
+  it("fails without a process more or less if new ones do not become healthy", async () => {
+    await makeContainers("api-a", "api-b", "worker-a");
+    await writeFile(join(folder, "fail-up"), "");
+    await expect(upgrade()).rejects.toThrow("api of 1.2.3 did not become healthy");
+    expect(await containers()).toEqual(["api-a", "api-b", "worker-a"]);
+  });
+
+  it("fails if old processes cannot be stopped", async () => {
+    await makeContainers("api-a");
+    await writeFile(join(folder, "fail-stop"), "");
+    await expect(upgrade()).rejects.toThrow("end them before the next upgrade: docker rm --force api-a");
   });
 });
