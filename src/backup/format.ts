@@ -82,7 +82,7 @@ export function readLine(line: string): BackupPart | null {
   if (line.startsWith(END)) return { kind: "end", end: endSchema.parse(JSON.parse(line.slice(END.length))) };
   const table = /^copy ([^(]+) \((.+)\) from stdin;$/.exec(line);
   if (table?.[1] !== undefined && table[2] !== undefined) {
-    return { kind: "table", table: { name: table[1], columns: table[2].split(", ") } };
+    return { kind: "table", table: { name: table[1], columns: columnsOf(table[2]) } };
   }
   const rows = /^-- rows: (\d+)$/.exec(line);
   if (rows !== null) return { kind: "table_end", rows: Number(rows[1]) };
@@ -92,6 +92,11 @@ export function readLine(line: string): BackupPart | null {
     return { kind: "sequence", sequence: { name, value: sequence[2], isUsed: sequence[3] === "true" } };
   }
   throw new Error(`expected a line of a backup, got ${JSON.stringify(line.slice(0, 80))}`);
+}
+
+/** The names of a list of columns; a quoted one may contain a comma. */
+function columnsOf(list: string): string[] {
+  return list.match(/(?:"(?:[^"]|"")*"|[^",])+(?=, |$)/g)?.map((name) => name.trimStart()) ?? [];
 }
 
 /** How many rows a piece of the text format of COPY ends: a line break within a value is written otherwise. */

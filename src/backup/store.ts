@@ -1,5 +1,6 @@
 import type { Readable, Writable } from "node:stream";
 import type { Queryable, Sql, Transaction } from "../db/client.ts";
+import { RETENTION } from "../housekeeping/retention.ts";
 import type { BackupHeader, BackupTable, SequencePlace } from "./format.ts";
 
 /** How values are written, on both sides: everything that changes the text of one. */
@@ -57,6 +58,8 @@ async function setText(tx: Transaction): Promise<void> {
   for (const [name, value] of Object.entries(TEXT_SETTINGS)) await tx`select set_config(${name}, ${value}, true)`;
 }
 
+const DAY_OF_TABLE = "^(payloads|polls|poll_failures|usage_facts|call_minutes)_[0-9]{8}$";
+
 /** Describes the database for the first line of a backup; the days are those of any partitioned table. */
 export async function describeDatabase(tx: Transaction): Promise<Omit<BackupHeader, "version">> {
   const [row] = await tx<Omit<BackupHeader, "version">[]>`
@@ -86,12 +89,34 @@ export async function describeDatabase(tx: Transaction): Promise<Omit<BackupHead
   return row;
 }
 
+/** Our sequences that are not of a column. */
+const OWN_SEQUENCES = ["usage_batches"];
+
+/** Tables and sequences that are not of our schema, such as those that an operator or an extension added. */
+export async function listForeign(sql: Queryable): Promise<string[]> {
+  const rows = await sql<{ name: string }[]>`
+    select c.oid::regclass::text as name
+    from pg_class c
+    left join pg_depend d on c.relkind = 'S'
+      and d.classid = 'pg_class'::regclass
+      and d.objid = c.oid
+      and d.refclassid = 'pg_class'::regclass
+      and d.deptype in ('a', 'i')
+    where c.relnamespace in ('public'::regnamespace, 'auth'::regnamespace)
+      and c.relkind in ('r', 'p', 'S')
+      and not c.relispartition
+      and c.relname !~ ${DAY_OF_TABLE}
+      and coalesce(d.refobjid, c.oid)::regclass::text <> all(${[...Object.keys(RETENTION), ...OWN_SEQUENCES]}::text[])
+    order by 1`;
+  return rows.map(({ name }) => name);
+}
+
 /**
  * Every table that a backup holds, each after those that its foreign keys lead to. Left out are what migrations wrote down,
- * parts of a table (which their table shows), and leftovers of an import or of a day that is being dropped.
+ * parts of a table (which their table shows), leftovers of an import or of a day that is being dropped, and `foreign` ones.
  * @throws Error where tables refer to each other in a circle, which would fit no order.
  */
-export async function listTables(sql: Queryable): Promise<BackupTable[]> {
+export async function listTables(sql: Queryable, foreign: readonly string[] = []): Promise<BackupTable[]> {
   const rows = await sql<(BackupTable & { needs: string[] })[]>`
     select
       c.oid::regclass::text as name,
@@ -116,7 +141,8 @@ export async function listTables(sql: Queryable): Promise<BackupTable[]> {
       and c.relkind in ('r', 'p')
       and not c.relispartition
       and c.relname <> 'migrations'
-      and c.relname !~ '^(payloads|polls|poll_failures|usage_facts|call_minutes)_[0-9]{8}$'
+      and c.relname !~ ${DAY_OF_TABLE}
+      and c.oid::regclass::text <> all(${foreign}::text[])
     order by 1`;
   const ordered: BackupTable[] = [];
   let waiting = [...rows];
@@ -146,7 +172,7 @@ export async function writeRows(tx: Transaction, { name, columns }: BackupTable)
 }
 
 /** The position of every sequence: at or after that of the snapshot, since sequences are not part of one. */
-export async function listSequences(sql: Queryable): Promise<SequencePlace[]> {
+export async function listSequences(sql: Queryable, foreign: readonly string[]): Promise<SequencePlace[]> {
   return sql<SequencePlace[]>`
     select
       format('%I.%I', schemaname, sequencename) as name,
@@ -155,12 +181,17 @@ export async function listSequences(sql: Queryable): Promise<SequencePlace[]> {
     from pg_sequences
     where schemaname in ('public', 'auth')
       and sequencename <> 'migrations_id_seq'
+      and format('%I.%I', schemaname, sequencename)::regclass::text <> all(${foreign}::text[])
     order by 1`;
 }
 
-/** Sets a sequence to its stored position. */
-export async function setSequence(tx: Transaction, { name, value, isUsed }: SequencePlace): Promise<void> {
-  await tx`select setval(${name}::text::regclass, ${value}::bigint, ${isUsed})`;
+/** Sets a sequence to its stored position; returns false if the schema has none of that name. */
+export async function setSequence(tx: Transaction, { name, value, isUsed }: SequencePlace): Promise<boolean> {
+  const rows = await tx`
+    select setval(sequence, ${value}::bigint, ${isUsed})
+    from to_regclass(${name}::text) sequence
+    where sequence is not null`;
+  return rows.length > 0;
 }
 
 /**
@@ -239,21 +270,26 @@ export interface MadeBackup {
   bytes: number;
   sha256: string;
   rows: number;
+  /** Tables and sequences of the database that are not ours. */
+  leftOut: string[];
 }
 
 /** Writes down that a backup was finished. */
 export async function saveBackup(
   tx: Transaction,
-  { snapshotAt, file, bytes, sha256, rows }: MadeBackup,
+  { snapshotAt, file, bytes, sha256, rows }: Omit<MadeBackup, "leftOut">,
 ): Promise<void> {
   await tx`
     insert into backups (snapshot_at, file, bytes, sha256, rows)
     values (${snapshotAt}::text::timestamptz, ${file}, ${bytes}, ${sha256}, ${rows})`;
 }
 
+/** A finished backup as it was written down, with the age of its state. */
+type StoredBackup = Omit<MadeBackup, "leftOut"> & { ageHours: number };
+
 /** The newest backup, and how many hours old its state is; null before the first. */
-export async function findNewestBackup(sql: Queryable): Promise<(MadeBackup & { ageHours: number }) | null> {
-  const [row] = await sql<(MadeBackup & { ageHours: number })[]>`
+export async function findNewestBackup(sql: Queryable): Promise<StoredBackup | null> {
+  const [row] = await sql<StoredBackup[]>`
     select
       utc_text(snapshot_at) as "snapshotAt",
       file,

@@ -10,6 +10,7 @@ import {
   atOneMoment,
   describeDatabase,
   holdTables,
+  listForeign,
   listSequences,
   listTables,
   readRows,
@@ -23,8 +24,8 @@ const GZIP_LEVEL = 1;
 export type BackupProgress = (table: string, done: number, of: number) => void;
 
 /**
- * Writes everything a database holds into a file, as it is at one moment; readers and writers continue meanwhile. Memory is
- * bounded for any size.
+ * Writes everything of ours that a database holds into a file, as it is at one moment; readers and writers continue
+ * meanwhile. Memory is bounded for any size.
  *
  * The file appears under its name when it is whole and on disk, and never before: until then it ends in `.partial`. It may
  * be read by its owner alone, since it holds password hashes, second factors and addresses.
@@ -40,10 +41,11 @@ export async function writeBackup(
   try {
     const measure = new Measure();
     const summary = await atOneMoment(sql, async (tx) => {
-      const tables = await listTables(tx);
+      const leftOut = await listForeign(tx);
+      const tables = await listTables(tx, leftOut);
       await holdTables(tx, tables);
       const header = { version, ...(await describeDatabase(tx)) };
-      const written = { snapshotAt: header.snapshot_at, rows: 0 };
+      const written = { snapshotAt: header.snapshot_at, rows: 0, leftOut };
       const parts = writeParts(tx, { header, tables, progress }, written);
       await pipeline(parts, createGzip({ level: GZIP_LEVEL }), measure, file.createWriteStream({ flush: true }), {
         signal,
@@ -64,7 +66,7 @@ export async function writeBackup(
 async function* writeParts(
   tx: Transaction,
   given: { header: BackupHeader; tables: Awaited<ReturnType<typeof listTables>>; progress: BackupProgress },
-  written: { rows: number },
+  written: { rows: number; leftOut: readonly string[] },
 ): AsyncGenerator<Buffer> {
   const { header, tables, progress } = given;
   const hash = createHash("sha256");
@@ -86,7 +88,7 @@ async function* writeParts(
     written.rows += rows;
   }
   yield hashed("\n");
-  for (const sequence of await listSequences(tx)) yield hashed(sequenceLine(sequence));
+  for (const sequence of await listSequences(tx, written.leftOut)) yield hashed(sequenceLine(sequence));
   yield Buffer.from(endLine({ rows: written.rows, sha256: hash.digest("hex") }));
 }
 

@@ -65,6 +65,13 @@ describe("doctor", () => {
     expect(payloads?.found).toMatch(/^acme\/crash\/global: 1 unread since .*Z \(expected JSON, found HTML\)$/);
   });
 
+  it("warns of tables that backups leave out", async () => {
+    expect((await checks())["foreign tables"]).toMatchObject({ status: "ok" });
+    await sql`create table notes (id serial)`;
+    expect((await checks())["foreign tables"]).toEqual({ status: "warn", found: "notes; notes_id_seq" });
+    await sql`drop table notes`;
+  });
+
   it("fails when tomorrow's partition is missing", async () => {
     const [row] = await sql<{ name: string }[]>`
       select 'polls_' || to_char((now() at time zone 'UTC')::date + 1, 'YYYYMMDD') as name`;

@@ -1,3 +1,4 @@
+import { listForeign } from "../../backup/store.ts";
 import type { Sql } from "../../db/client.ts";
 import { withConnections } from "../../db/with-connections.ts";
 import { listFailedPayloads, listMissingPartitions, listStrayHeads } from "../../housekeeping/health-store.ts";
@@ -7,13 +8,14 @@ import { type Finding, ok } from "./finding.ts";
 /** One line names at most this many tables; more are counted. */
 const MOST_NAMED = 5;
 
-/** Checks that heads match their rows, stored payloads are readable, partitions exist and ended forecasts are scored. Reads only. */
+/** Checks that heads match their rows, stored payloads are readable, partitions exist, ended forecasts are scored and all tables are ours. Reads only. */
 export async function checkData(databaseUrl: string): Promise<Finding[]> {
   return withConnections(databaseUrl, { name: "doctor", max: 1 }, async (sql) => [
     await checkHeads(sql),
     await checkPayloads(sql),
     await checkPartitions(sql),
     await checkScores(sql),
+    await checkForeign(sql),
   ]);
 }
 
@@ -59,6 +61,17 @@ async function checkScores(sql: Sql): Promise<Finding> {
     fine: "every forecast that ended more than five minutes ago has one",
     status: "fail",
     advice: "see whether the queue score-accuracy is paused or fails: `roundhouse queue list`",
+  });
+}
+
+async function checkForeign(sql: Sql): Promise<Finding> {
+  const foreign = await listForeign(sql);
+  return finding("foreign tables", {
+    problems: foreign.slice(0, MOST_NAMED),
+    more: foreign.length - MOST_NAMED,
+    fine: "none is next to ours",
+    status: "warn",
+    advice: "`roundhouse backup` leaves these out: move them to another database, or back them up by pg_dump",
   });
 }
 

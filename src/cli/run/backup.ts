@@ -8,7 +8,7 @@ import { VERSION } from "../../version.ts";
 import { examples } from "../arguments.ts";
 import { audited } from "../audited.ts";
 import { listenForInterruption } from "../interruption.ts";
-import { print, printJson, snakeKeys } from "../output.ts";
+import { print, printJson, say, snakeKeys } from "../output.ts";
 import { progressBar } from "../progress.ts";
 import { withDatabase } from "../session.ts";
 
@@ -47,6 +47,9 @@ variables are not in it. Redis is not backed up: nothing in it is needed again.`
               () => ({ action: "database.backup", target: made.file, after: { ...made } }),
             );
             progress.end();
+            if (made.leftOut.length > 0) {
+              say(`left out, since they are not of this schema: ${made.leftOut.join(", ")}`);
+            }
             await (json ? printJson(snakeKeys(made)) : print(sentence(made)));
           } finally {
             progress.end();

@@ -122,9 +122,9 @@ async function restore(url: string, { from, verify: checks, json }: Given, signa
     await reaching(url, () => refuseUsed(sql, url, header.migrations));
     await migrate(url, say, { upTo: header.migrations });
     const show: RestoreProgress = (...state) => progress.show(...state);
-    const walletGap = await restoreRows(sql, file, { header, rows: end.rows, signal, progress: show });
+    const { walletGap, leftOut } = await restoreRows(sql, file, { header, rows: end.rows, signal, progress: show });
     await migrate(url, say);
-    const facts = { file, snapshot_at: header.snapshot_at, rows: end.rows, wallet_gap: walletGap };
+    const facts = { file, snapshot_at: header.snapshot_at, rows: end.rows, wallet_gap: walletGap, left_out: leftOut };
     await audited(
       sql,
       () => Promise.resolve(),
@@ -132,6 +132,7 @@ async function restore(url: string, { from, verify: checks, json }: Given, signa
     );
     const found = checks ? await unlessStopped(check(sql, url, header.snapshot_at, progress), signal) : null;
     progress.end();
+    if (leftOut.length > 0) say(`left out, since they are not of this schema: ${leftOut.join(", ")}`);
     if (walletGap > USUAL_WALLET_GAP) {
       say(
         `the next USDT address is ${walletGap} addresses beyond the newest one with a deposit, and most wallets search ${USUAL_WALLET_GAP}: if you accept USDT, raise the wallet's gap limit well above ${walletGap}`,
