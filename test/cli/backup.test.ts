@@ -452,6 +452,23 @@ describe("a backup", () => {
     expect([nowhere.code, nowhere.stderr]).toEqual([2, expect.stringContaining("needs DATABASE_URL")]);
   });
 
+  test("is restored into a private database once, and then states how to get an empty one", async () => {
+    const folder = await makeFolder();
+    const file = join(folder, "b.sql.gz");
+    await writeBackup(world.sql, file, { version: VERSION, signal: NO_SIGNAL, progress: () => undefined });
+    const restore = () =>
+      roundhouse(["restore", "--from", file, "--no-verify"], { env: { DATA_DIR: join(folder, "data") } });
+    expect(await restore()).toMatchObject({ code: 0 });
+    const again = await restore();
+    expect([again.code, again.stderr]).toEqual([
+      2,
+      expect.stringContaining(
+        `set DATA_DIR to an empty folder, copy auth-secret and log/ of ${join(folder, "data")} into it, and restore again`,
+      ),
+    ]);
+    expect(again.stderr).not.toContain("create database");
+  });
+
   test("is written into a folder, which is created, if the path has no .gz", async () => {
     const folder = await makeFolder();
     for (const to of [join(folder, "nightly"), join(folder, "nightly"), `${join(folder, "old.gz")}/`]) {

@@ -57,7 +57,7 @@ stopped or killed before all rows are written, run it again. If it is stopped or
       const interruption = listenForInterruption("the restore was stopped; nothing of it was kept, run it again");
       const progress = progressBar();
       try {
-        await withTarget(given, settings, (url) => restore(url, given, interruption.signal, progress));
+        await withTarget(given, settings, (target) => restore(target, given, interruption.signal, progress));
       } finally {
         progress.end();
         interruption.end();
@@ -65,11 +65,19 @@ stopped or killed before all rows are written, run it again. If it is stopped or
     });
 }
 
+/** The database that gets the rows, and how to get an empty one if it is not empty. */
+interface Target {
+  url: string;
+  advice: string;
+}
+
 /** Finds the target, and starts the private servers if none is given. */
-async function withTarget(given: Given, settings: Settings, work: (url: string) => Promise<void>): Promise<void> {
+async function withTarget(given: Given, settings: Settings, work: (target: Target) => Promise<void>): Promise<void> {
   const configured = settings.DATABASE_DIRECT_URL ?? settings.DATABASE_URL;
   const url = given.into === undefined ? configured : await targetOf(given.into, configured);
-  if (url !== undefined) return work(url);
+  if (url !== undefined) {
+    return work({ url, advice: "make a new one (`create database …`) and restore into that" });
+  }
   const release = await claimDataDir(settings.DATA_DIR);
   try {
     const servers = await startServers({
@@ -79,7 +87,8 @@ async function withTarget(given: Given, settings: Settings, work: (url: string) 
       say,
     });
     try {
-      await work(servers.databaseUrl);
+      const advice = `set DATA_DIR to an empty folder, copy auth-secret and log/ of ${settings.DATA_DIR} into it, and restore again`;
+      await work({ url: servers.databaseUrl, advice });
     } finally {
       await servers.stop();
     }
@@ -105,7 +114,8 @@ async function targetOf(into: string, configured: string | undefined): Promise<s
   return Object.assign(new URL(configured), { pathname: into }).href;
 }
 
-async function restore(url: string, { from, verify: checks, json }: Given, signal: AbortSignal, progress: Progress) {
+async function restore(target: Target, { from, verify: checks, json }: Given, signal: AbortSignal, progress: Progress) {
+  const { url } = target;
   const file = resolve(from);
   const { header, end } = await checkBackup(file, (done, of) => {
     signal.throwIfAborted();
@@ -119,7 +129,7 @@ async function restore(url: string, { from, verify: checks, json }: Given, signa
   }
   await reaching(url, () => requireSession(url));
   await withConnections(url, { name: "restore", max: 2, use: "bulk" }, async (sql) => {
-    await reaching(url, () => refuseUsed(sql, url, header.migrations));
+    await reaching(url, () => refuseUsed(sql, target, header.migrations));
     await migrate(url, say, { upTo: header.migrations });
     const show: RestoreProgress = (...state) => progress.show(...state);
     const { walletGap, leftOut } = await restoreRows(sql, file, { header, rows: end.rows, signal, progress: show });
@@ -145,13 +155,13 @@ async function restore(url: string, { from, verify: checks, json }: Given, signa
 }
 
 /** @throws UsageError if the database is not empty, or its schema differs from the backup's. */
-async function refuseUsed(sql: Sql, url: string, migrations: readonly string[]): Promise<void> {
+async function refuseUsed(sql: Sql, { url, advice }: Target, migrations: readonly string[]): Promise<void> {
   const why = await findInTheWay(sql);
   const there = await listMigrations(sql);
   const isOther = there.some((name, at) => migrations[at] !== name);
   if (why === null && !isOther) return;
   throw new UsageError(
-    `${withoutPassword(url)} is not empty: ${why ?? "its schema is newer than that of the backup"}; make a new one (\`create database …\`) and restore into that`,
+    `${withoutPassword(url)} is not empty: ${why ?? "its schema is newer than that of the backup"}; ${advice}`,
   );
 }
 
