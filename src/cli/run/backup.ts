@@ -26,8 +26,9 @@ export function backupCommand(): Command {
       `${examples("backup --to /var/backups/roundhouse", "backup --to today.sql.gz --json")}
 
 The file holds password hashes, second factors (encrypted with AUTH_SECRET), addresses and mails that are not sent yet:
-it may be read by its owner alone, and belongs on another machine, encrypted. AUTH_SECRET, houses.yaml and other
-variables are not in it. Redis is not backed up: nothing in it is needed again.`,
+it may be read by its owner alone, and belongs on another machine, encrypted. Not in it, so keep them too: AUTH_SECRET
+(if it is not set, DATA_DIR/auth-secret), the key of the public log (LOG_DIR/key.pem, by default DATA_DIR/log/key.pem),
+houses.yaml and its variables. Redis is not backed up: nothing in it is needed again.`,
     )
     .action(async ({ to, json }: { to: string; json: boolean }) => {
       const file = await newFile(to);
