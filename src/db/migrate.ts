@@ -3,13 +3,15 @@ import { runner } from "node-pg-migrate";
 import type pg from "pg";
 import { UsageError } from "../errors.ts";
 import { WAIT_FOR_TABLE_MS, whileInUse } from "./connections/while-in-use.ts";
+import { isLockError } from "./errors.ts";
 import { withPgClient } from "./connections/pg-client.ts";
 import { applyRoles } from "./roles/roles.ts";
 
 const SQL_FOLDER = new URL("../../sql", import.meta.url).pathname;
 const HISTORY = "migrations";
 const LOCK = 0x7268_0001; // "rh", 1
-const LOCK_TIMEOUT_MS = 60_000;
+/** How long a migration waits for another one. */
+const WAIT_FOR_OTHER_MS = 60_000;
 /** A file may rewrite a large table. */
 const MIGRATION_MS = 6 * 3_600_000;
 
@@ -18,8 +20,8 @@ const MIGRATION_MS = 6 * 3_600_000;
  *
  * It waits only briefly for a table that is in use, and repeatedly, so that readers do not wait behind a file for long.
  *
- * Any number of processes may call this at the same time: they queue behind an advisory lock of ours for up to a minute
- * (the lock of the library throws immediately). Also applies the grants of each role, and creates the day partitions of the
+ * Any number of processes may call this at the same time: they queue behind an advisory lock of ours for up to a minute,
+ * or `waitForOtherMs` (the lock of the library throws immediately). Also applies the grants of each role, and creates the day partitions of the
  * next days, so that a new database can store payloads before housekeep runs. Needs a session: behind a pooler, give the
  * direct URL. `upTo` are the first names of {@link migrationNames}; with it only these are applied, which is the schema of
  * an older backup.
@@ -29,14 +31,17 @@ const MIGRATION_MS = 6 * 3_600_000;
 export async function migrate(
   databaseUrl: string,
   say: (line: string) => void = () => undefined,
-  { upTo = migrationNames() }: { upTo?: readonly string[] } = {},
+  {
+    upTo = migrationNames(),
+    waitForOtherMs = WAIT_FOR_OTHER_MS,
+  }: { upTo?: readonly string[]; waitForOtherMs?: number } = {},
 ): Promise<string[]> {
   return withPgClient(
     databaseUrl,
     "migrate",
     async (client) => {
-      await client.query(`set lock_timeout = ${LOCK_TIMEOUT_MS}`);
-      await client.query("select pg_advisory_lock($1)", [LOCK]);
+      await client.query(`set lock_timeout = ${waitForOtherMs}`);
+      await lockMigrations(client);
       await client.query(`set lock_timeout = ${WAIT_FOR_TABLE_MS}`);
       const before = await appliedMigrations(client);
       refuseOther(otherSchema(before));
@@ -64,6 +69,16 @@ export async function migrate(
     },
     { deadlineMs: MIGRATION_MS },
   );
+}
+
+/** @throws Error if another migration keeps the lock for longer than the lock timeout. */
+async function lockMigrations(client: pg.Client): Promise<void> {
+  try {
+    await client.query("select pg_advisory_lock($1)", [LOCK]);
+  } catch (error) {
+    if (!isLockError(error)) throw error;
+    throw new Error("another migration is running; wait for it and try again", { cause: error });
+  }
 }
 
 /** Why a version cannot use the schema of a database, and what to do. */

@@ -254,6 +254,23 @@ describe("finding the servers", () => {
     }
   });
 
+  it("reports why a migration failed, and does not advise to start the database", async () => {
+    const used = await createDatabase();
+    const owner = connect(used.url, { name: "test", max: 1 });
+    try {
+      await owner.unsafe("drop schema public, auth cascade; create schema public; create table houses ()");
+      const failed = await roundhouse(["migrate"], { env: { DATABASE_URL: used.url } });
+      expect([failed.code, failed.stderr]).toEqual([
+        1,
+        expect.stringContaining('roundhouse: relation "houses" already exists') as string,
+      ]);
+      expect(failed.stderr).not.toContain("cannot be used");
+    } finally {
+      await owner.end();
+      await used.drop();
+    }
+  });
+
   it.each([["api"], ["worker"], ["migrate"]])("%s does not start private servers", async (command) => {
     const folder = await makeFolder();
     const { code, stderr } = await startRoundhouse([command], { env: { DATA_DIR: join(folder, "data") } }).ended;

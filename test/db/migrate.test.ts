@@ -55,3 +55,12 @@ describe("a database that lacks migrations", () => {
     );
   });
 });
+
+it("states that another migration is running when it has waited for it", async () => {
+  await sql.begin(async (tx) => {
+    await tx`select pg_advisory_xact_lock(x'72680001'::bigint)`;
+    await expect(migrate(url, undefined, { waitForOtherMs: 1 })).rejects.toThrow(
+      "another migration is running; wait for it and try again",
+    );
+  });
+});

@@ -11,7 +11,9 @@ import { findDirectUrl, reaching } from "../session.ts";
 /** `roundhouse migrate`: applies the newest schema, for deployments with separate api and worker processes. */
 export function migrateCommand(): Command {
   return new Command("migrate")
-    .description("migrate the database of DATABASE_URL to the newest schema; any number may run concurrently")
+    .description(
+      "migrate the database of DATABASE_URL to the newest schema; if another migration runs, it waits up to a minute",
+    )
     .option("--dry-run", "list the migrations that the database lacks, and change nothing", false)
     .option("--json", "print one JSON object", false)
     .addHelpText("after", examples("migrate", "migrate --dry-run", "migrate --json"))
@@ -19,14 +21,15 @@ export function migrateCommand(): Command {
       const settings = loadSettings();
       const { DATABASE_URL } = requireVariables(settings, ["DATABASE_URL"]);
       const url = await findDirectUrl(settings, DATABASE_URL, { needsPooler: false });
-      const names = await reaching(url, async () => {
-        await requireSession(url);
-        if (!dryRun) return migrate(url, say);
-        const { pending, other } = await schemaState(url);
-        if (other !== null) throw new UsageError(`${other.found}; ${other.advice}`);
-        return pending;
-      });
+      await reaching(url, () => requireSession(url));
+      const names = dryRun ? await listPending(url) : await migrate(url, say);
       if (json) return printJson(dryRun ? { pending: names } : { migrated: names });
       await print(dryRun && names.length > 0 ? names.join("\n") : "the schema is up to date");
     });
+}
+
+async function listPending(url: string): Promise<string[]> {
+  const { pending, other } = await schemaState(url);
+  if (other !== null) throw new UsageError(`${other.found}; ${other.advice}`);
+  return pending;
 }

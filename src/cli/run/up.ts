@@ -89,10 +89,8 @@ async function start(life: Life, settings: Settings, log: Log): Promise<Started>
 }
 
 async function migrateDatabase({ life, directUrl, log }: Setup): Promise<void> {
-  await reaching(directUrl, async () => {
-    await requireSession(directUrl);
-    await migrate(directUrl, (line) => log.info(line));
-  });
+  await reaching(directUrl, () => requireSession(directUrl));
+  await migrate(directUrl, (line) => log.info(line));
   life.ending.throwIfAborted();
 }
 
