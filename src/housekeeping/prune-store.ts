@@ -22,7 +22,7 @@ const BY_AGE: readonly (readonly [table: string, prune: Prune])[] = [
         select id
         from quarantine
         where state <> 'open'
-          and last_seen_at < clock_timestamp() - ${SETTLED_KEPT_DAYS} * interval '1 day'
+          and greatest(last_seen_at, decided_at) < clock_timestamp() - ${SETTLED_KEPT_DAYS} * interval '1 day'
         order by id
         limit ${BATCH}
       )`,

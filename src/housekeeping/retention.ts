@@ -58,7 +58,7 @@ export const RETENTION: Readonly<Record<string, Retention>> = {
   round_cells: pruned("8 days; made from rounds", "its writer"),
   gaps: forever("what was missing, which accuracy and audits rest on"),
   quarantine: pruned(
-    `${SETTLED_KEPT_DAYS} days after it was decided; of open items the newest ${OPEN_QUARANTINE_PER_TABLE.toLocaleString("en")} of a table`,
+    `${SETTLED_KEPT_DAYS} days after it was decided and last seen; of open items the newest ${OPEN_QUARANTINE_PER_TABLE.toLocaleString("en")} of a table`,
   ),
   conflicts: forever("why a forecast is void"),
   notices: pruned(`${SETTLED_KEPT_DAYS} days after it closed`),

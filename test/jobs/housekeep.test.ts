@@ -450,9 +450,9 @@ describe("retention", () => {
   test("forgets what has been settled for 90 days, and nothing that is open", async () => {
     const old = "now() - interval '91 days'";
     await sql.unsafe(`
-      insert into quarantine (table_id, code, reason, item, item_sha256, state, last_seen_at) values
-        (1, 'a', 'x', '{}', '1', 'released', ${old}), (1, 'a', 'x', '{}', '2', 'open', ${old}),
-        (1, 'a', 'x', '{}', '3', 'discarded', now());
+      insert into quarantine (table_id, code, reason, item, item_sha256, state, last_seen_at, decided_at) values
+        (1, 'a', 'x', '{}', '1', 'released', ${old}, ${old}), (1, 'a', 'x', '{}', '2', 'open', ${old}, null),
+        (1, 'a', 'x', '{}', '3', 'discarded', now(), ${old}), (1, 'a', 'x', '{}', '4', 'released', ${old}, now());
       insert into notices (table_id, kind, text, opened_at, closed_at) values
         (1, 'gap', 'old', ${old}, ${old}), (1, 'gap', 'open', ${old}, null), (1, 'stuck', 'new', ${old}, now());
       insert into alerts (kind, subject, text, opened_at, closed_at) values
@@ -460,7 +460,7 @@ describe("retention", () => {
     expect((await run("retention")).counts).toMatchObject({ pruned: 3 });
     expect(
       (await sql`select item_sha256 as name from quarantine order by 1`).map((row) => row["name"] as unknown),
-    ).toEqual(["2", "3"]);
+    ).toEqual(["2", "3", "4"]);
     expect((await sql`select text from notices order by 1`).map((row) => row["text"] as unknown)).toEqual([
       "new",
       "open",
