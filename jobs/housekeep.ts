@@ -8,7 +8,7 @@ import type { Tidied } from "../src/housekeeping/batch-store.ts";
 import { thinCalibrations } from "../src/housekeeping/calibration-retention-store.ts";
 import { diskProblem, readDisk } from "../src/housekeeping/disk.ts";
 import { listUnscored } from "../src/forecasts/score/unscored-store.ts";
-import { listDisksOfGoneHosts } from "../src/housekeeping/health-store.ts";
+import { listDisksWithoutWorker } from "../src/housekeeping/health-store.ts";
 import { pruneByAge, trimQuarantine } from "../src/housekeeping/prune-store.ts";
 import {
   countUnread,
@@ -149,11 +149,12 @@ async function watchScores({ sql, log }: JobContext): Promise<Counts> {
 }
 
 async function watchDisk({ sql, settings, log }: JobContext): Promise<Counts> {
-  const folder = resolve(settings.DATA_DIR);
-  const alert = { kind: "disk", subject: `${hostname()}:${folder}` };
+  const here = { host: hostname(), folder: resolve(settings.DATA_DIR) };
+  const { folder } = here;
+  const alert = { kind: "disk", subject: `${here.host}:${folder}` };
   const problem = diskProblem(folder, await readDisk(folder));
   if (problem === null) await closeAlert(sql, log, alert);
   else await openAlert(sql, log, { ...alert, text: problem });
-  for (const subject of await listDisksOfGoneHosts(sql, hostname())) await closeAlert(sql, log, { ...alert, subject });
+  for (const subject of await listDisksWithoutWorker(sql, here)) await closeAlert(sql, log, { ...alert, subject });
   return { low: problem === null ? 0 : 1 };
 }

@@ -1,10 +1,13 @@
 import { findLogBehind, findUnreadBacklog } from "../src/alerts/behind-store.ts";
+import { closeEndedAlerts } from "../src/alerts/ended-store.ts";
 import { createLasting } from "../src/alerts/lasting.ts";
 import { syncAlerts } from "../src/alerts/store.ts";
+import { clearPostFailure } from "../src/alerts/webhook-store.ts";
 import { binancePayOf } from "../src/config/binance-pay.ts";
 import { usdtOf } from "../src/config/usdt.ts";
 import { noteWorkUptime } from "../src/housekeeping/uptime-store.ts";
 import { findOfflineHouses, findUnreadableTables } from "../src/houses-file/watch-store.ts";
+import { clearSendFailure } from "../src/mail/failure-store.ts";
 import type { PeriodicContext, PeriodicTask } from "../src/queue/schedules/periodic.ts";
 import { createCellSums } from "../src/rounds/gaps/cells-store.ts";
 import { createNoticeRefresh, expireNotices, refreshStalledNotices } from "../src/rounds/notices/notices-store.ts";
@@ -106,7 +109,27 @@ function alertTasks(): PeriodicTask[] {
       purpose: "alerts if calls are not summed by day",
       run: async ({ sql, log }) => syncAlerts(sql, log, "usage_behind", await findUsageBehind(sql)),
     },
+    {
+      name: "close-alerts",
+      purpose: "closes alerts of tables that were disabled and of services that are not configured any more",
+      intervalSeconds: 20,
+      timeoutSeconds: TIMEOUT_SECONDS,
+      run: closeAlertsWithoutCause,
+    },
   ];
+}
+
+async function closeAlertsWithoutCause({ sql, log, settings }: PeriodicContext): Promise<void> {
+  const unusedKinds: string[] = [];
+  if (settings.SMTP_URL === undefined) {
+    unusedKinds.push("mail_server", "mail_refused");
+    await clearSendFailure(sql);
+  }
+  if (settings.STAFF_WEBHOOK_URL === undefined) {
+    unusedKinds.push("staff_webhook");
+    await clearPostFailure(sql);
+  }
+  await closeEndedAlerts(sql, log, unusedKinds);
 }
 
 function behindTasks(): PeriodicTask[] {

@@ -67,6 +67,11 @@ export async function noteAlertsPosted(sql: Queryable, alerts: readonly Reported
     where a.kind = posted.kind
       and a.subject = posted.subject
       and a.opened_at = posted.opened_at`;
+  await clearPostFailure(sql);
+}
+
+/** Notes that the webhook accepts messages, or that none is configured. */
+export async function clearPostFailure(sql: Queryable): Promise<void> {
   await sql`delete from staff_webhook_failure`;
 }
 

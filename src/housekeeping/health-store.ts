@@ -89,18 +89,25 @@ export async function listMissingPartitions(sql: Queryable): Promise<string[]> {
   return rows.map(({ name }) => name);
 }
 
-/** Lists the open disk alerts of hosts other than `self` that have no worker any more: no run there will close them. */
-export async function listDisksOfGoneHosts(sql: Queryable, self: string): Promise<string[]> {
+/**
+ * Lists the open disk alerts that no run will close: those of hosts without a worker, and those of this host's other
+ * folders, unless one of its workers is older than the alert and may still use that folder.
+ */
+export async function listDisksWithoutWorker(
+  sql: Queryable,
+  { host, folder }: { host: string; folder: string },
+): Promise<string[]> {
   const rows = await sql<{ subject: string }[]>`
     select a.subject
     from alerts a
     where a.kind = 'disk'
       and a.closed_at is null
-      and not starts_with(a.subject, ${self} || ':')
+      and a.subject <> ${`${host}:${folder}`}
       and not exists (
         select
         from workers w
         where starts_with(a.subject, w.host || ':')
+          and (w.host <> ${host} or w.started_at < a.opened_at)
       )`;
   return rows.map(({ subject }) => subject);
 }

@@ -20,7 +20,7 @@ export async function saveSendFailure(sql: Queryable, reason: string): Promise<n
   return row?.seconds ?? 0;
 }
 
-/** Notes that the mail server takes mails. */
+/** Notes that the mail server takes mails, or that none is configured. */
 export async function clearSendFailure(sql: Queryable): Promise<void> {
   await sql`delete from mail_failures`;
 }

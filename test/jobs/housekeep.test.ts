@@ -484,6 +484,24 @@ describe("the disk", () => {
     const open = await sql`select subject from alerts where closed_at is null`;
     expect([...open]).toEqual([{ subject: "elsewhere:/data" }]);
   });
+
+  test("of a former data folder closes its alert once every worker of the machine has restarted since", async () => {
+    const former = `${hostname()}:/former`;
+    await sql`truncate alerts, workers`;
+    await sql`insert into alerts (kind, subject, text) values ('disk', ${former}, 'full')`;
+    await sql`
+      insert into workers (id, pid, host, version, queues, started_at)
+      values ('w', 1, ${hostname()}, '1', '{}', now() - interval '1 day')`;
+    const open = async () => {
+      await run("disk", { DATA_DIR: resolve(tmpdir()) });
+      return (await sql<{ subject: string }[]>`select subject from alerts where closed_at is null`).map(
+        ({ subject }) => subject,
+      );
+    };
+    expect(await open()).toEqual([former]);
+    await sql`update workers set started_at = clock_timestamp()`;
+    expect(await open()).toEqual([]);
+  });
 });
 
 test("sums polls by house and day, again when they change, and forgets days that are no longer shown", async () => {
