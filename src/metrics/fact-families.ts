@@ -15,7 +15,7 @@ function houseFamilies(facts: DatabaseFacts | null): Family[] {
   return [
     gauge(
       "roundhouse_house_lag_seconds",
-      "Seconds since the newest polled round of a house, or since it was added if there is none.",
+      "Seconds since the newest polled round of a house, or since it was added if there is none; absent if no table is polled.",
       of(polled, ({ lag }) => lag),
     ),
     gauge(

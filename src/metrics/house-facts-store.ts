@@ -6,8 +6,8 @@ export interface HouseFacts {
   enabled: boolean;
   paused: boolean;
   tables: number;
-  /** Since the newest polled round of any of its tables, or since the house was added. */
-  lag: number;
+  /** Since the newest polled round of any of its tables, or since the house was added; null if no table is polled. */
+  lag: number | null;
   /** The same of the table that has waited longest. */
   longestLag: number;
   rounds: number;
@@ -28,7 +28,10 @@ export function readHouses(tx: Transaction): Promise<HouseFacts[]> {
       h.enabled,
       h.paused_at is not null as paused,
       count(t.id) filter (where t.enabled)::integer as tables,
-      extract(epoch from clock_timestamp() - coalesce(max(d.last_polled_round_at), h.created_at))::float8 as lag,
+      case
+        when bool_or(t.enabled)
+          then extract(epoch from clock_timestamp() - coalesce(max(d.last_polled_round_at), h.created_at))::float8
+      end as lag,
       coalesce(
         extract(epoch from clock_timestamp() - min(coalesce(d.last_polled_round_at, t.created_at)) filter (where t.enabled)),
         0
