@@ -1,3 +1,5 @@
+import { totalmem } from "node:os";
+import { getHeapStatistics } from "node:v8";
 import { collectDefaultMetrics, Gauge, Registry } from "prom-client";
 import type { HouseClient } from "../houses/polling/client.ts";
 import type { Log } from "../log.ts";
@@ -40,6 +42,7 @@ export function createMetrics(
     labelNames: ["version"],
     registers: [registry],
   }).set({ version }, 1);
+  measureMemoryLimits(registry);
   const api = measureApi(registry, endpoints);
   const facts = readFacts(sources, log);
   return {
@@ -51,4 +54,17 @@ export function createMetrics(
       return measured + (await exposeFamilies(found));
     },
   };
+}
+
+function measureMemoryLimits(registry: Registry): void {
+  const limits = new Gauge({
+    name: "roundhouse_memory_limit_bytes",
+    help: "The most memory of this process: of its container or machine (process), and of its JavaScript heap (heap).",
+    labelNames: ["of"],
+    registers: [registry],
+  });
+  // 0 or a number beyond the machine's memory if there is no container
+  const container = process.constrainedMemory();
+  limits.set({ of: "process" }, container === 0 ? totalmem() : Math.min(container, totalmem()));
+  limits.set({ of: "heap" }, getHeapStatistics().heap_size_limit);
 }

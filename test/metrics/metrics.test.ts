@@ -1,6 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { once } from "node:events";
+import { totalmem } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
@@ -73,6 +74,16 @@ describe("a scrape", () => {
     expect(read.value('roundhouse_queue_oldest_age_seconds{queue="calibrate-table",state="waiting"}')).toBe(0);
     expect(read.value('roundhouse_info{version="1.2.3"}')).toBe(1);
     expect(read.knows("nodejs_eventloop_lag_p99_seconds")).toBe(true);
+  });
+
+  it("has the limits of the process's memory, which alerts compare with what it uses", async () => {
+    const read = await scrape();
+    const limit = (of: string) => read.value(`roundhouse_memory_limit_bytes{of="${of}"}`) ?? 0;
+    const used = read.value("nodejs_heap_size_used_bytes") ?? 0;
+    expect(used).toBeGreaterThan(0);
+    expect(limit("heap")).toBeGreaterThan(used);
+    expect(limit("process")).toBeGreaterThan(read.value("process_resident_memory_bytes") ?? Infinity);
+    expect(limit("process")).toBeLessThanOrEqual(totalmem());
   });
 
   it("counts requests by endpoint and code, and never by what a caller made up", async () => {
