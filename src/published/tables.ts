@@ -9,6 +9,7 @@ import {
   type ReadSet,
 } from "../forecasts/published-forecast.ts";
 import { multiplierText } from "../rounds/round.ts";
+import { holdReading } from "./held-readings.ts";
 import { holdRounds, mergeRounds, NO_ROUNDS, type HeldRounds } from "./held-rounds.ts";
 import type { RoundRow } from "./rounds-store.ts";
 import type { CalibrationRow, HeadRow, HouseRow } from "./store.ts";
@@ -43,6 +44,8 @@ export interface Table {
   calibration: CalibrationRow | null;
   reading: PublishedReadingJson | null;
   readingAt: number | null;
+  /** Earlier readings, oldest first, of which public pages show one. */
+  delayedReadings: readonly PublishedReadingJson[];
   /** When its head was last written. */
   generatedAt: string;
   lastPolledMs: number | null;
@@ -146,6 +149,7 @@ function applyHead(holding: Holding, row: HeadRow, { sets, replaced, rounds }: R
   const own = sets.get(row.id) ?? [];
   const issued = addSets(kept.issued, own);
   const brought = rounds.get(row.id);
+  const reading = row.readingAt === null ? null : (row.reading ?? held?.reading ?? null);
   const changing = {
     position: row.position,
     enabled: row.enabled,
@@ -155,8 +159,9 @@ function applyHead(holding: Holding, row: HeadRow, { sets, replaced, rounds }: R
     continuityText: row.continuityText,
     published: publishedForecast(row, issued),
     calibration: row.calibration,
-    reading: row.readingAt === null ? null : (row.reading ?? held?.reading ?? null),
+    reading,
     readingAt: row.readingAt,
+    delayedReadings: reading === null ? [] : holdReading(held?.delayedReadings ?? [], held?.reading ?? null, reading),
     generatedAt: row.changedAt,
     lastPolledMs: row.lastPolledMs,
     newestSeq: row.newestSeq,

@@ -1,12 +1,12 @@
 import { z } from "zod";
 import type { Memory } from "../published/memory.ts";
 import type { PublishedReadingJson } from "../forecasts/readings/reading-state.ts";
+import { isPastDelay, SECONDS_WITHHELD } from "../published/held-readings.ts";
 import { roundsAfter } from "../published/held-rounds.ts";
 import type { Table } from "../published/tables.ts";
 
-/** Live data is for callers: public pages withhold the newest rounds of a table, and those received within a minute. */
+/** Live data is for callers: public pages withhold the newest rounds of a table, and those received within the delay. */
 export const ROUNDS_WITHHELD = 3;
-export const SECONDS_WITHHELD = 60;
 
 const heldRound = z.object({
   multiplier: z.number(),
@@ -32,18 +32,10 @@ export function delayedRounds(table: Table, memory: Pick<Memory, "clock">, most:
     .toArray();
 }
 
-/**
- * Delays readings: one is shown when it is a minute old, even if a newer one exists. Readings are collected
- * when a page is requested, so those made between two requests may be skipped.
- */
-export function delayReadings(): (table: Table, nowMs: number) => PublishedReadingJson | null {
-  const held = new Map<number, PublishedReadingJson[]>();
-  return ({ id, reading }, nowMs) => {
-    const isOldEnough = ({ made_at }: PublishedReadingJson) => Date.parse(made_at) <= nowMs - SECONDS_WITHHELD * 1_000;
-    const known = held.get(id) ?? [];
-    if (reading !== null && known.at(-1)?.made_at !== reading.made_at) known.push(reading);
-    const shown = known.findLast(isOldEnough) ?? null;
-    held.set(id, shown === null ? known.slice(-8) : known.slice(known.indexOf(shown)).slice(-8));
-    return shown;
-  };
+/** Returns the newest reading that public pages may show; null if there is none. */
+export function delayedReading(
+  { reading, delayedReadings }: Pick<Table, "reading" | "delayedReadings">,
+  nowMs: number,
+): PublishedReadingJson | null {
+  return [reading, ...delayedReadings.toReversed()].find((one) => one !== null && isPastDelay(one, nowMs)) ?? null;
 }

@@ -1,7 +1,8 @@
 import { listPlans } from "../callers/plan-store.ts";
 import type { Sql, Transaction } from "../db/client.ts";
 import type { Log } from "../log.ts";
-import { ROUNDS_WITHHELD, SECONDS_WITHHELD } from "./delayed.ts";
+import { SECONDS_WITHHELD } from "../published/held-readings.ts";
+import { ROUNDS_WITHHELD } from "./delayed.ts";
 import { ROUNDS_COUNTED, THRESHOLDS } from "./houses/table.ts";
 import { readPastForecast, readTableFacts } from "./houses/table-store.ts";
 import { loader, loaders } from "./loader.ts";

@@ -23,7 +23,7 @@ import { distributionOf, tablePage } from "./houses/table.ts";
 import { measureTable } from "./accuracy/lines.ts";
 import { reliabilityOf, type ToDraw } from "./accuracy/plots.ts";
 import { drawing } from "./accuracy/drawings.ts";
-import { delayReadings } from "./delayed.ts";
+import { delayedReading } from "./delayed.ts";
 import { featuredOf, homePage } from "./home/home.ts";
 import { type MeasuredRecord, recordOf } from "./home/record.ts";
 import { timedCache } from "./timed-cache.ts";
@@ -71,14 +71,13 @@ export function addPages(app: Express, parts: SiteParts): void {
   const { memory, sql, site, log } = parts;
   const loads = loadsOf(parts);
   const draw = drawingOf(log);
-  const readingOf = delayReadings();
-  const pages = { ...mainPages(parts, { loads, draw, readingOf }), ...guides(site) };
+  const pages = { ...mainPages(parts, { loads, draw }), ...guides(site) };
   for (const [path, page] of Object.entries(pages)) {
     resource(app, path, ...(path === "/" ? [limitFirstPage(parts)] : []), async (request, response) => {
       sendPage(response, await page(urlOf(request).query), { url: request.originalUrl, site: site() });
     });
   }
-  const pageOf = housePages(parts, { loads, draw, readingOf });
+  const pageOf = housePages(parts, { loads, draw });
   for (const path of ["/houses/:house", "/houses/:house/:game/:market"]) {
     resource(app, path, async (request, response, next) => {
       const page = await pageOf(request.params as Record<string, string>);
@@ -115,13 +114,12 @@ function drawingOf(log: Log) {
 interface Shared {
   loads: ReturnType<typeof loadsOf>;
   draw: ReturnType<typeof drawingOf>;
-  readingOf: ReturnType<typeof delayReadings>;
 }
 
 type Page = (params: URLSearchParams) => SitePage | Promise<SitePage>;
 
 /** The pages with a fixed path, by path. */
-function mainPages(parts: SiteParts, { loads, draw, readingOf }: Shared): Record<string, Page> {
+function mainPages(parts: SiteParts, { loads, draw }: Shared): Record<string, Page> {
   const { memory, sql, site, settings, log } = parts;
   const { OPERATOR_NAME: operator, PAYLOAD_RETENTION_HOURS: payloadHours } = settings;
   const helplines = readHelplines(settings.HELPLINES_FILE);
@@ -137,7 +135,7 @@ function mainPages(parts: SiteParts, { loads, draw, readingOf }: Shared): Record
         draw("home", measured && reliabilityOf(measured)),
         table && loads.past(String(table.id)),
       ]);
-      const featured = table && { table, past, reading: readingOf(table, memory.clock().nowMs) };
+      const featured = table && { table, past, reading: delayedReading(table, memory.clock().nowMs) };
       return homePage({ memory, record, site: site(), houses, plans, featured, drawn });
     },
     "/houses": async () => housesPage(await loads.houses(), { memory }),
@@ -179,7 +177,7 @@ function guides(site: () => string): Record<string, Page> {
 }
 
 /** Returns the page of a house or of a table; null if there is none. */
-function housePages({ memory }: SiteParts, { loads, draw, readingOf }: Shared) {
+function housePages({ memory }: SiteParts, { loads, draw }: Shared) {
   return async ({ house: id = "", game, market }: Record<string, string>): Promise<SitePage | null> => {
     if (game === undefined) {
       const houses = await loads.houses();
@@ -194,7 +192,7 @@ function housePages({ memory }: SiteParts, { loads, draw, readingOf }: Shared) {
     const key = String(table.id);
     const [facts, past, incidents] = await Promise.all([loads.facts(key), loads.past(key), loads.tableIncidents(key)]);
     const drawn = await draw(`table ${key}`, facts && distributionOf(facts));
-    const reading = readingOf(table, memory.clock().nowMs);
+    const reading = delayedReading(table, memory.clock().nowMs);
     return tablePage({ memory, table, facts, past, reading, incidents, drawn });
   };
 }

@@ -65,6 +65,7 @@ function tableWith(rows: readonly PublishedAccuracy[]): Table {
     calibration: null,
     reading: null,
     readingAt: null,
+    delayedReadings: [],
     generatedAt: "2026-11-21T00:00:00.0000000Z",
     lastPolledMs: null,
     newestSeq: null,
