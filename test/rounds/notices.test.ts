@@ -72,6 +72,82 @@ it("are opened and closed by the periodic refresh if the process of the pass end
   expect(await refresh(sql)).toEqual([]);
 });
 
+describe("the notice of a gap, when it closes", () => {
+  interface MadeGap {
+    from: number | null;
+    to: number | null;
+    filled: number | null;
+  }
+
+  /** Opens a notice of gaps, fills or gives up each, and returns the text of the notice when it is closed. */
+  async function closedText(gaps: readonly MadeGap[]): Promise<unknown> {
+    const [table] = await disputedTables(1);
+    if (table === undefined) throw new Error("expected a table");
+    await sql`delete from conflicts`;
+    for (const [at, { from, to }] of gaps.entries()) {
+      await sql`
+        insert into gaps (table_id, from_number, to_number, missing, after_round_id, before_round_id)
+        values (${table.id}, ${from}, ${to}, ${from !== null && to !== null ? to - from + 1 : null}, ${`a${at}`}, ${`b${at}`})`;
+    }
+    await refreshNotices(sql, [table.id]);
+    for (const [at, { filled }] of gaps.entries()) {
+      await sql`
+        update gaps
+        set
+          state = ${filled === null ? "given_up" : "filled"},
+          filled = ${filled ?? 0},
+          reason = ${filled === null ? "the history is too short" : null},
+          closed_at = clock_timestamp()
+        where before_round_id = ${`b${at}`}`;
+    }
+    if (gaps.some(({ filled }) => filled === null)) {
+      await refreshNotices(sql, [table.id]);
+      await sql`update notices set opened_at = opened_at - interval '25 hours'`;
+      await sql`update gaps set opened_at = opened_at - interval '25 hours', closed_at = closed_at - interval '25 hours'`;
+    }
+    await refreshNotices(sql, [table.id]);
+    const [closed] = await sql<{ text: string; isClosed: boolean }[]>`
+      select text, closed_at is not null as "isClosed"
+      from notices
+      where kind = 'gap'`;
+    expect(closed?.isClosed).toBe(true);
+    return closed?.text.replace(/\d{4}-\d\d-\d\d \d\d:\d\d UTC/, "T");
+  }
+
+  it("states that all rounds were received, instead of that they are being fetched", async () => {
+    expect(await closedText([{ from: 1347, to: 1401, filled: 55 }])).toBe(
+      "55 rounds (1347 to 1401) were missing since T; all were received",
+    );
+  });
+
+  it("states so too if an import stored them, which counts no filled rounds", async () => {
+    expect(await closedText([{ from: 812, to: 812, filled: 0 }])).toBe(
+      "1 round (812) was missing since T; it was received",
+    );
+  });
+
+  it("states so of a gap of unknown size", async () => {
+    expect(await closedText([{ from: null, to: null, filled: 4 }])).toBe(
+      "an unknown number of rounds were missing since T; all were received",
+    );
+  });
+
+  it("keeps the reason if none was received", async () => {
+    expect(await closedText([{ from: 812, to: 814, filled: null }])).toBe(
+      "3 rounds (812 to 814) are missing since T; they could not be fetched: the history is too short",
+    );
+  });
+
+  it("states that some were received if others were given up", async () => {
+    expect(
+      await closedText([
+        { from: 812, to: 814, filled: 3 },
+        { from: 820, to: 821, filled: null },
+      ]),
+    ).toBe("5 rounds in 2 gaps (812 to 821) were missing since T; some were received, the others could not be fetched");
+  });
+});
+
 describe("a conflict that the house lists again", () => {
   it("waits for no lock and moves no head, because its notice stays unchanged", async () => {
     const [table] = await disputedTables(1);

@@ -2,6 +2,7 @@ import type { Queryable, Sql, Transaction } from "../../db/client.ts";
 import type { Query } from "../../db/query.ts";
 import { cut } from "../../text.ts";
 import { lockFreeHeads, lockHeads, touchHeads } from "../../tables/heads-store.ts";
+import { finalGapTexts } from "./closed-gaps-store.ts";
 import { type DueNotice, listDueNotices } from "./due-notices-store.ts";
 import { NOTICE_HOURS, type NoticeKind, stalledSentence } from "./notices.ts";
 
@@ -12,6 +13,8 @@ export interface NoticeChange {
   text: string | null;
   /** ISO 8601: when it opens, if it is not open; now if it is left out. */
   since?: string;
+  /** The text of a notice that closes; the last one if it is left out. */
+  finalText?: string;
 }
 
 /** Tables whose heads are locked in one transaction: a pass over any of them waits for all. */
@@ -40,18 +43,22 @@ export function saveNoticesStatement(
   sql: Queryable,
   changes: readonly NoticeChange[],
 ): Query<readonly { id: number }[]> {
-  const rows = changes.map(({ tableId, kind, text, since }) => {
-    return { table_id: tableId, kind, text: text === null ? null : cut(text, LONGEST_TEXT), since };
+  const rows = changes.map(({ tableId, kind, text, since, finalText }) => {
+    const shown = text === null ? null : cut(text, LONGEST_TEXT);
+    const last = finalText === undefined ? null : cut(finalText, LONGEST_TEXT);
+    return { table_id: tableId, kind, text: shown, since, final_text: last };
   });
   return sql<{ id: number }[]>`
     with changed as (
       select *
       from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb)
-        as c (table_id integer, kind text, text text, since timestamptz)
+        as c (table_id integer, kind text, text text, since timestamptz, final_text text)
     ),
     closed as (
       update notices n
-      set closed_at = clock_timestamp()
+      set
+        closed_at = clock_timestamp(),
+        text = coalesce(c.final_text, n.text)
       from changed c
       where c.text is null
         and n.table_id = c.table_id
@@ -109,7 +116,7 @@ async function refreshOutdated(
     return [];
   }
   const due = await listDueNotices(sql, await lock(sql, outdated));
-  const changed = await saveNotices(sql, await listOutdated(sql, due));
+  const changed = await saveNotices(sql, await withFinalTexts(sql, await listOutdated(sql, due)));
   await saveExpiries(sql, [...seen.filter(({ tableId }) => !outdated.includes(tableId)), ...due]);
   return changed;
 }
@@ -123,6 +130,19 @@ async function listOutdated(sql: Queryable, due: readonly DueNotice[]): Promise<
       and table_id = any(${[...new Set(due.map(({ tableId }) => tableId))]}::integer[])`;
   const texts = new Map(open.map(({ key, text }) => [key, text]));
   return due.filter(({ tableId, kind, text }) => text !== (texts.get(`${tableId} ${kind}`) ?? null));
+}
+
+/** Adds what a gap notice that closes states then: while open it states that rounds are being fetched. */
+async function withFinalTexts(sql: Queryable, due: readonly DueNotice[]): Promise<NoticeChange[]> {
+  const closing = due.filter(({ kind, text }) => kind === "gap" && text === null);
+  const texts = await finalGapTexts(
+    sql,
+    closing.map(({ tableId }) => tableId),
+  );
+  return due.map(({ tableId, kind, text }) => {
+    const finalText = kind === "gap" ? texts.get(tableId) : undefined;
+    return { tableId, kind, text, ...(finalText !== undefined && { finalText }) };
+  });
 }
 
 /** Stores when open notices must be checked again. Needs no lock: a time that is too early costs one more check. */

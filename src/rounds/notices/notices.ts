@@ -43,26 +43,53 @@ export interface GapFacts {
  * gapSentence({ ranges: 1, missing: 3n, from: 812n, to: 814n, unknown: 0, since: "2026-11-21T04:00:12.1Z", isTrying: true, reason: null }) // => "3 rounds (812 to 814) are missing since 2026-11-21 04:00 UTC; trying to fetch them"
  */
 export function gapSentence(gaps: GapFacts): string {
-  const one = gaps.ranges === 0 ? false : gaps.missing === 1n && gaps.unknown === 0;
+  const one = isOneRound(gaps);
   const tail = gaps.isTrying
     ? `; trying to fetch ${one ? "it" : "them"}`
     : `; ${one ? "it" : "they"} could not be fetched${gaps.reason === null ? "" : `: ${gaps.reason}`}`;
-  return `${missingText(gaps)} missing since ${minuteText(gaps.since)}${tail}`;
+  return `${missingText(gaps, "are")} missing since ${minuteText(gaps.since)}${tail}`;
 }
 
-function missingText({ ranges, missing, from, to, unknown }: GapFacts): string {
+/** The gaps of a notice that closes; at least one of their rounds was received. */
+export interface ClosedGapFacts extends Omit<GapFacts, "isTrying" | "reason"> {
+  /** All of their rounds were received. */
+  isComplete: boolean;
+}
+
+/**
+ * States what was missing, and whether all of it was received.
+ *
+ * @example
+ * closedGapSentence({ ranges: 1, missing: 3n, from: 812n, to: 814n, unknown: 0, since: "2026-11-21T04:00:12.1Z", isComplete: true }) // => "3 rounds (812 to 814) were missing since 2026-11-21 04:00 UTC; all were received"
+ */
+export function closedGapSentence(gaps: ClosedGapFacts): string {
+  const all = isOneRound(gaps) ? "it was received" : "all were received";
+  const tail = gaps.isComplete ? all : "some were received, the others could not be fetched";
+  return `${missingText(gaps, "were")} missing since ${minuteText(gaps.since)}; ${tail}`;
+}
+
+type MissingFacts = Pick<GapFacts, "ranges" | "missing" | "from" | "to" | "unknown">;
+
+function isOneRound({ ranges, missing, unknown }: MissingFacts): boolean {
+  return ranges > 0 && missing === 1n && unknown === 0;
+}
+
+function missingText({ ranges, missing, from, to, unknown }: MissingFacts, many: "are" | "were"): string {
+  const one = many === "are" ? "is" : "was";
   if (ranges === 0 || from === null || to === null) {
-    return unknown > 1 ? `an unknown number of rounds in ${unknown} places are` : "an unknown number of rounds are";
+    return unknown > 1
+      ? `an unknown number of rounds in ${unknown} places ${many}`
+      : `an unknown number of rounds ${many}`;
   }
   const places = ranges > 1 ? ` in ${ranges} gaps` : "";
   const besides = unknown > 0 ? " and an unknown number in other places" : "";
-  if (missing === 1n && from === to) return besides === "" ? `1 round (${from}) is` : `1 round (${from})${besides} are`;
+  if (missing === 1n && from === to) return `1 round (${from})${besides} ${besides === "" ? one : many}`;
   if (ranges === 1 && missing < to - from + 1n) {
     return missing === 1n && besides === ""
-      ? `1 of the rounds ${from} to ${to} is`
-      : `${missing} of the rounds ${from} to ${to}${besides} are`;
+      ? `1 of the rounds ${from} to ${to} ${one}`
+      : `${missing} of the rounds ${from} to ${to}${besides} ${many}`;
   }
-  return `${missing} rounds${places} (${from} to ${to})${besides} are`;
+  return `${missing} rounds${places} (${from} to ${to})${besides} ${many}`;
 }
 
 /** Rounds that were received with two results, newest last. */

@@ -1,0 +1,39 @@
+import type { Queryable } from "../../db/client.ts";
+import { closedGapSentence } from "./notices.ts";
+
+/**
+ * Returns the final texts of the open gap notices of these tables, by table. A notice without a round that was received
+ * has none: its text states why. The caller holds the locks of the heads, and none of the tables has an open gap.
+ */
+export async function finalGapTexts(sql: Queryable, tableIds: readonly number[]): Promise<ReadonlyMap<number, string>> {
+  if (tableIds.length === 0) return new Map();
+  const rows = await sql<
+    {
+      id: number;
+      ranges: number;
+      missing: bigint;
+      from: bigint | null;
+      to: bigint | null;
+      unknown: number;
+      since: string;
+      isComplete: boolean;
+    }[]
+  >`
+    select
+      n.table_id as id,
+      count(g.missing)::integer as ranges,
+      coalesce(sum(g.missing), 0)::bigint as missing,
+      min(g.from_number) as "from",
+      max(g.to_number) as "to",
+      (count(*) - count(g.missing))::integer as unknown,
+      utc_text(min(g.opened_at)) as since,
+      bool_and(g.state = 'filled') as "isComplete"
+    from notices n
+    join gaps g on g.table_id = n.table_id and g.closed_at >= n.opened_at
+    where n.table_id = any(${[...tableIds]}::integer[])
+      and n.kind = 'gap'
+      and n.closed_at is null
+    group by n.table_id
+    having bool_or(g.state = 'filled' or g.filled > 0)`;
+  return new Map(rows.map(({ id, ...gaps }) => [id, closedGapSentence(gaps)]));
+}
