@@ -43,7 +43,7 @@ export async function findForgedModel(sql: Queryable): Promise<{ name: string; f
 /** A model that issued forecasts of a table. */
 export interface TableModel {
   model: string;
-  /** The UTC hour of its first forecast. */
+  /** The start of the UTC hour of its first forecast. */
   since: string;
   thresholds: number[];
   edge: number | null;
