@@ -85,7 +85,7 @@ describe("/accuracy", () => {
     expect(facts.sample_size).toBeGreaterThan(9);
     const [low, high] = facts.interval_95;
     expect(text).toContain(
-      `<td class="num nowrap">${percent(facts.hit_rate)}<br><small>${percent(low)} to ${percent(high)}</small></td><td class="num nowrap">${percent(facts.expected_rate)}</td><td class="num nowrap">${percent(facts.baseline_rate)}</td><td class="num nowrap">${percent(facts.skill)}<br>`,
+      `<td class="num nowrap" data-name="Hit rate">${percent(facts.hit_rate)}<br><small>${percent(low)} to ${percent(high)}</small></td><td class="num nowrap" data-name="Stated">${percent(facts.expected_rate)}</td><td class="num nowrap" data-name="Baseline">${percent(facts.baseline_rate)}</td><td class="num nowrap" data-name="Skill">${percent(facts.skill)}<br>`,
     );
     expect(text).toContain("<br><small>too few to say</small></td>");
     expect(text).toContain("<figcaption>Skill against the best constant in hindsight</figcaption>");
@@ -130,7 +130,7 @@ describe("/accuracy", () => {
   it("is filtered by house, feature and period, and reports unknown names", async () => {
     const house = await ask("/accuracy?of=alpha&feature=all&period=24h");
     expect(house.text).toContain("<figcaption>Hit rate by hour</figcaption>");
-    expect(house.text).toContain('<td class="nowrap">window:blue:50');
+    expect(house.text).toContain('<td class="nowrap" data-name="Forecast">window:blue:50');
     expect(house.text).toContain('</a><span class="badge quiet">pooled</span></th>');
     const nothing = await ask("/accuracy?of=beta&feature=next_color&period=7d");
     expect(nothing.text).toContain("No scored forecasts in this period yet.");

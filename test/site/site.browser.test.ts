@@ -89,6 +89,26 @@ it("has no fault for a screen reader in light or dark, nothing to scroll sideway
   await page.close();
 });
 
+it("shows figures and plots whole on a phone", async () => {
+  const page = await browser.newPage({ viewport: { width: 390, height: 800 } });
+  for (const path of ["/", "/accuracy", "/accuracy?of=acme", "/accuracy?of=acme/crash/global"]) {
+    await page.goto(world.url + path);
+    if (path !== "/") await page.locator(".plot > .wide > svg").first().waitFor();
+    const hidden = await page
+      .locator(".plot > .wide, [aria-label='measured accuracy'], [aria-label=models]")
+      .evaluateAll((boxes) => boxes.map(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth));
+    expect(
+      hidden.filter((pixels) => pixels > 0),
+      path,
+    ).toEqual([]);
+    if (SHOTS !== undefined) {
+      await page.screenshot({ path: `${SHOTS}/phone${path.replaceAll(/\W+/g, "-")}.png`, fullPage: true });
+    }
+  }
+  expect(await page.locator("td[data-name='First hour (UTC)']").first().isVisible()).toBe(true);
+  await page.close();
+});
+
 it("can be read and used without JavaScript, and with the keys alone", async () => {
   const context = await browser.newContext({ javaScriptEnabled: false });
   const page = await context.newPage();
