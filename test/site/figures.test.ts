@@ -13,7 +13,9 @@ import { openCheckpoint, parseVerifierKey } from "../../src/signed-note.ts";
 import { publishLog } from "../../src/record/log/publish-log.ts";
 import { leafHash, rootOf } from "../../src/record/log/tree.ts";
 import { applyHouses } from "../../src/houses-file/apply-store.ts";
+import { accuracyPages } from "../../src/site/accuracy/accuracy.ts";
 import { drawing } from "../../src/site/accuracy/drawings.ts";
+import { figuresOf } from "../../src/forecasts/accuracy/figures/figures.ts";
 import { emptySums, type Sums } from "../../src/forecasts/accuracy/figures/sums.ts";
 import { loadMemory, type Memory } from "../../src/published/memory.ts";
 import { homePage } from "../../src/site/home/home.ts";
@@ -76,6 +78,35 @@ async function fromApi(query: string) {
   const [found] = z.object({ accuracy: z.array(row) }).parse(answer).accuracy;
   if (found === undefined) throw new Error(`expected accuracy of ${query}`);
   return found;
+}
+
+/** The text of a page, whitespace as in `ask`. */
+async function render(page: SitePage): Promise<string> {
+  const server = createServer((_, response) => sendPage(response, page, { url: "/", site: "" })).listen(0);
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const text = await (await fetch(`http://127.0.0.1:${port}`)).text();
+  server.close();
+  return text.replaceAll(/\s+/g, " ").replaceAll(/ ?(<[^>]*>) ?/g, "$1");
+}
+
+/** A copy of what the API holds, each table of which has more voids than scores. */
+async function loadWithheld(): Promise<Memory> {
+  const options = { bufferRounds: 20, liveWindowSeconds: 60 };
+  const memory = await loadMemory(world.sql, options, pino({ level: "silent" }));
+  for (const table of memory.tables.tables) {
+    table.accuracy = table.accuracy.map((one) => ({ ...one, sums: { ...one.sums, voidGap: one.sums.n + 1n } }));
+  }
+  return memory;
+}
+
+const NO_PLOTS = { figures: [], missing: "" };
+
+async function tablePageOf(memory: Memory, drawn: Parameters<typeof tablePage>[0]["drawn"] = NO_PLOTS) {
+  const [table] = memory.tables.tables;
+  if (table === undefined) throw new Error("expected a table");
+  const facts = await readBriefly(world.sql, (tx) => readTableFacts(tx, table.id, { rounds: 10, thresholds: [] }));
+  return tablePage({ memory, table, facts, past: null, reading: null, incidents: [], drawn });
 }
 
 describe("/accuracy", () => {
@@ -209,13 +240,7 @@ describe("/accuracy", () => {
     [
       "the page of a table",
       async (memory) => {
-        const [table] = memory.tables.tables;
-        if (table === undefined) throw new Error("expected a table");
-        const facts = await readBriefly(world.sql, (tx) =>
-          readTableFacts(tx, table.id, { rounds: 10, thresholds: [] }),
-        );
-        const parts = { memory, table, facts, past: null, reading: null, incidents: [] };
-        return tablePage({ ...parts, drawn: { figures: [], missing: "No plots now." } });
+        return tablePageOf(memory, { figures: [], missing: "No plots now." });
       },
     ],
   ] satisfies [string, (memory: Memory) => Promise<SitePage>][])(
@@ -225,12 +250,30 @@ describe("/accuracy", () => {
       const memory = await loadMemory(world.sql, options, pino({ level: "silent" }));
       try {
         const page = await pageOf(memory);
-        const server = createServer((_, response) => sendPage(response, page, { url: "/", site: "" })).listen(0);
-        await once(server, "listening");
-        const { port } = server.address() as AddressInfo;
-        const response = await fetch(`http://127.0.0.1:${port}`);
-        expect(await response.text()).toContain('<p class="notice" role="status">No plots now.</p>');
-        server.close();
+        expect(await render(page)).toContain('<p class="notice" role="status">No plots now.</p>');
+      } finally {
+        await memory.close();
+      }
+    },
+  );
+
+  it.for([
+    [
+      "/accuracy",
+      (memory) =>
+        accuracyPages({ memory, sql: world.sql, log: pino({ level: "silent" }) })(new URLSearchParams({ of: CRASH })),
+    ],
+    ["the page of a table", (memory) => tablePageOf(memory)],
+  ] satisfies [string, (memory: Memory) => SitePage | Promise<SitePage>][])(
+    "states on %s that a record is withheld, and why",
+    async ([, pageOf]) => {
+      const memory = await loadWithheld();
+      try {
+        const text = await render(await pageOf(memory));
+        expect(text).toContain("Skill and intervals are withheld: more than 5 % of the rounds are void or late.");
+        expect(text).not.toContain("No forecast was scored yet");
+        expect(text).not.toContain(`interval<span class="nowrap">–`);
+        expect(text).not.toContain("95 %: –");
       } finally {
         await memory.close();
       }
@@ -257,7 +300,7 @@ describe("/accuracy", () => {
 
   it("calls a skill what it is", () => {
     const said = (skill: number | null, interval: [number, number] | null, sampleSize = 900) =>
-      skillSentence({ sampleSize, skill, interval });
+      skillSentence({ sample_size: sampleSize, withheld: null, skill, skill_interval_95: interval });
     expect(said(0.0001, [-0.002, 0.0022])).toBe(
       "Zero lies within the interval: no skill beyond constant probabilities is shown.",
     );
@@ -271,6 +314,13 @@ describe("/accuracy", () => {
     expect(said(0.018, [0.01, 0.026], 10)).toMatch(tooFew); // as it was with the first ten of a table
     expect(said(0.018, [0.01, 0.026], 499)).toMatch(tooFew);
     expect(said(0.01, null, 1)).toMatch(tooFew);
+  });
+
+  it("calls a skill that is withheld so, not unscored", () => {
+    const sums = { ...emptySums(), n: 10_000n, voidGap: 600n, bestLl: 9_400_000_000n, sumLl: 9_400_100_000n };
+    const sentence = "Skill and intervals are withheld: more than 5 % of the rounds are void or late.";
+    expect(skillSentence(figuresOf("next_color", sums))).toBe(sentence);
+    expect(skillSentence(figuresOf("next_color", { ...emptySums(), voidGap: 1n }))).toBe("No forecast was scored yet.");
   });
 
   it("names every line of a plot of skills, however long its name is", async () => {

@@ -132,7 +132,7 @@ function pageOf(
         ...lineOf(detail, 1),
         start: detail.row.start,
         end: detail.row.end,
-        sentence: sentenceOf(detail),
+        sentence: skillSentence(detail.figures),
       },
     },
   };
@@ -167,10 +167,6 @@ function linesOf({ asked, tables, kind }: Chosen): { lines: Measured[]; total: n
     // the live model if there are several
     detail: own.findLast((line) => line.feature === feature)?.measure() ?? null,
   };
-}
-
-function sentenceOf({ figures: { sample_size: sampleSize, skill, skill_interval_95: interval } }: Measured): string {
-  return skillSentence({ sampleSize, skill, interval });
 }
 
 /** The houses and tables for the menu; null if there are too many. */

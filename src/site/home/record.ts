@@ -44,7 +44,7 @@ export function recordOf(tables: readonly MeasuredTable[]) {
     baseline: n === 0n ? null : Number(sumPBase) / (Number(n) * 1e6),
     skill,
     skillInterval: interval,
-    sentence: skillSentence({ sampleSize: Number(n), skill, interval }),
+    sentence: skillSentence({ sample_size: Number(n), withheld: null, skill, skill_interval_95: interval }),
   };
 }
 

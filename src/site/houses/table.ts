@@ -79,12 +79,7 @@ export function recordOf(table: Table) {
   const measured = measureTable(table, { feature: "next_color", period: "30d" });
   if (measured === null || measured.figures.sample_size === 0) return null;
   const { figures } = measured;
-  const { sample_size: sampleSize, skill, skill_interval_95 } = figures;
-  return {
-    n: sampleSize,
-    ...ratesText(figures),
-    sentence: skillSentence({ sampleSize, skill, interval: skill_interval_95 }),
-  };
+  return { n: figures.sample_size, ...ratesText(figures), sentence: skillSentence(figures) };
 }
 
 /** A past forecast as bars with the long-run shares, and its outcome. */
