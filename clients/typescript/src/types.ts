@@ -559,7 +559,7 @@ export interface components {
                 };
                 /** @description The hit rate if all voids had missed, and if all had hit. */
                 rate_bounds: number[] | null;
-                /** @description Why interval, z, e-value and skill are null although there are scores: too many forecasts are void, or too many rounds of the table are late. */
+                /** @description Why interval, z, e-value and skill are null although there are scores: too many forecasts are void, or too many rounds of the table are late. With `scope=house`, a table whose own figures are withheld counts as void as a whole. */
                 withheld: string | null;
                 /** @description Forecasts that are not scored yet, including those whose round ended while scoring is paused. */
                 pending: number;

@@ -51,7 +51,7 @@ const measured = z.object({
   rate_bounds: interval.nullable().meta({ description: "The hit rate if all voids had missed, and if all had hit." }),
   withheld: z.string().nullable().meta({
     description:
-      "Why interval, z, e-value and skill are null although there are scores: too many forecasts are void, or too many rounds of the table are late.",
+      "Why interval, z, e-value and skill are null although there are scores: too many forecasts are void, or too many rounds of the table are late. With `scope=house`, a table whose own figures are withheld counts as void as a whole.",
   }),
   pending: count.meta({
     description: "Forecasts that are not scored yet, including those whose round ended while scoring is paused.",

@@ -1,9 +1,9 @@
-import { bestLogLoss, figuresOf, type Figures, hitFigures } from "./figures/figures.ts";
+import { bestLogLoss, figuresOf, type Figures, hitFigures, poolSums } from "./figures/figures.ts";
 import type { PublishedForecast } from "../published-forecast.ts";
 import { parameterSetOf } from "../model/model-name.ts";
 import { PPM } from "../model/ppm.ts";
 import { mergeReferenceSums, referenceFigures, type ReferenceSums } from "./figures/reference-sums.ts";
-import { mergeSums, type Sums } from "./figures/sums.ts";
+import type { Sums } from "./figures/sums.ts";
 
 /** Shown next to everything that could be understood as advice. */
 export const NOTICE = "Information only. Rounds come from the house's random generator; no outcome is guaranteed. 18+.";
@@ -193,7 +193,7 @@ export function mergePeriods(rows: readonly PeriodSums[]): PeriodSums[] {
     const end = group.map((row) => row.end).reduce((a, b) => (a > b ? a : b));
     const asOf = group.map((row) => row.asOf).reduce((a, b) => (a === null || b === null ? null : a < b ? a : b)); // the earliest
     const asOfRoundId = group.length === 1 ? first.asOfRoundId : null;
-    const sums = mergeSums(group.map((row) => row.sums));
+    const sums = poolSums(group.map((row) => row.sums));
     const references = mergeReferenceSums(group.map((row) => row.references));
     return [{ ...first, model: parameterSetOf(first.model), start, end, asOf, asOfRoundId, sums, references }];
   });

@@ -1,5 +1,4 @@
-import { hasTooManyVoids } from "../../forecasts/accuracy/figures/figures.ts";
-import { skillInterval, wilsonInterval } from "../../forecasts/accuracy/figures/intervals.ts";
+import { figuresOf, poolSums } from "../../forecasts/accuracy/figures/figures.ts";
 import type { PeriodSums } from "../../forecasts/accuracy/present.ts";
 import { skillSentence } from "../accuracy/skill.ts";
 
@@ -16,38 +15,27 @@ const FEATURE = "next_color";
 const PERIOD = "30d";
 
 /**
- * Sums the scores of the next color over 30 days, of all tables, as counts that can be added whatever their colors.
- * Simulated rounds prove nothing about real ones, so simulated houses count only if there are no others.
+ * Sums the scores of the next color over 30 days, of all tables, by the rule of a house's row. Simulated rounds prove
+ * nothing about real ones, so simulated houses count only if there are no others.
  */
 export function recordOf(tables: readonly MeasuredTable[]) {
-  const measured = tables.filter((table) => countsOf(table).some(({ n }) => n > 0n));
+  const measured = tables
+    .map(({ house, accuracy }) => ({ house, rows: countsOf(accuracy) }))
+    .filter(({ rows }) => rows.some(({ n }) => n > 0n));
   const isTrue = measured.some(({ house }) => !house.simulated);
-  const counted = measured
-    .filter(({ house }) => house.simulated !== isTrue)
-    .map((table) => countsOf(table).filter((row) => !hasTooManyVoids(row)))
-    .filter((rows) => rows.length > 0);
-  const sums = { n: 0n, hits: 0n, sumP: 0n, sumPBase: 0n, sumLl: 0n, bestLl: 0n, bestD2: 0n };
-  for (const row of counted.flat()) {
-    for (const name of ["n", "hits", "sumP", "sumPBase", "sumLl", "bestLl", "bestD2"] as const) sums[name] += row[name];
-  }
-  const { n, hits, sumP, sumPBase, sumLl, bestLl, bestD2 } = sums;
-  const gain = bestLl - sumLl;
-  const skill = bestLl === 0n ? null : Number(gain) / Number(bestLl);
-  const interval = skillInterval({ n, sumD: gain, sumD2: bestD2, sumLlBase: bestLl });
+  const counted = measured.filter(({ house }) => house.simulated !== isTrue);
+  const figures = figuresOf(FEATURE, poolSums(counted.flatMap(({ rows }) => rows)));
   return {
     tables: counted.length,
     simulated: measured.length > 0 && !isTrue,
-    n,
-    hitRate: n === 0n ? null : Number(hits) / Number(n),
-    interval: wilsonInterval(Number(hits), Number(n)),
-    stated: n === 0n ? null : Number(sumP) / (Number(n) * 1e6),
-    baseline: n === 0n ? null : Number(sumPBase) / (Number(n) * 1e6),
-    skill,
-    skillInterval: interval,
-    sentence: skillSentence({ sample_size: Number(n), withheld: null, skill, skill_interval_95: interval }),
+    figures,
+    sentence: skillSentence(figures),
   };
 }
 
-function countsOf({ accuracy }: MeasuredTable) {
-  return accuracy.flatMap(({ feature, period, sums }) => (feature === FEATURE && period === PERIOD ? [sums] : []));
+/** The sums without what differs with the colors of a table, which takes the most time to add. */
+function countsOf(accuracy: MeasuredTable["accuracy"]) {
+  return accuracy.flatMap(({ feature, period, sums }) =>
+    feature === FEATURE && period === PERIOD ? [{ ...sums, confusion: [], histograms: [] }] : [],
+  );
 }

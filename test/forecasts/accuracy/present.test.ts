@@ -11,6 +11,7 @@ import {
 } from "../../../src/forecasts/accuracy/present.ts";
 import { scoreNextColor } from "../../../src/forecasts/score/scoring.ts";
 import { emptySums, type Sums } from "../../../src/forecasts/accuracy/figures/sums.ts";
+import { verdictOf } from "../../../src/forecasts/accuracy/figures/verdict.ts";
 import { addForecast, addScore, scoreReferences } from "../plain-sums.ts";
 
 const published: PublishedForecast = {
@@ -204,6 +205,41 @@ describe("what was measured", () => {
     const [both] = merged.map((one) => showAccuracy({ house: "a", game: null, market: null }, one));
     expect(both).toMatchObject({ game: null, market: null, sample_size: 5, hits: 2, not_issued: 2, coverage: 5 / 7 });
     expect(mergePeriods([])).toEqual([]);
+  });
+
+  describe("of a house", () => {
+    const table = (scored: number, voids: number) =>
+      row("s", "e", { ...sumsOf(Array.from({ length: scored }, (_, n) => n % 3)), voidConflict: BigInt(voids) });
+    const houseOf = (...tables: ReturnType<typeof table>[]) => {
+      const [pooled] = mergePeriods(tables);
+      if (pooled === undefined) throw new Error("expected a row");
+      const figures = showAccuracy({ house: "a", game: null, market: null }, pooled);
+      return { ...figures, verdict: verdictOf(pooled.sums, { period: "all", shown: 1 }) };
+    };
+
+    test("is withheld if more than 5 % of its forecasts are of tables whose own row is withheld", () => {
+      expect(houseOf(table(90, 10), table(150, 0))).toMatchObject({
+        sample_size: 240,
+        hits: 80,
+        withheld: "more than 5 % of the rounds are void, late, or of tables whose own figures are withheld",
+        interval_95: null,
+        z: null,
+        e_value: null,
+        skill: null,
+        skill_interval_95: null,
+        references: ["last_20", "last_100", "due"].map((name) => ({ name, skill: null })),
+        verdict: "too many voids",
+      });
+      expect(houseOf(table(0, 10), table(190, 0)).withheld).toBeNull();
+      expect(houseOf(table(9, 2), table(190, 0)).withheld).not.toBeNull();
+    });
+
+    test("is shown over all of its tables if no more than 5 % are lost", () => {
+      const shown = houseOf(table(9, 1), table(190, 0));
+      expect(shown).toMatchObject({ sample_size: 199, withheld: null, voids: { conflict: 1 } });
+      expect(shown.skill).not.toBeNull();
+      expect(houseOf(table(9, 1), table(189, 1)).withheld).not.toBeNull();
+    });
   });
 
   test("of a house has the references of all its tables next to it", () => {

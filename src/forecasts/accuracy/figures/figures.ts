@@ -7,7 +7,7 @@
 import { eValue } from "./e-value.ts";
 import { rateBounds, skillInterval, wilsonInterval } from "./intervals.ts";
 import { calibrationError, calibrationErrorFloor, reliabilityBins, type ReliabilityBin } from "./reliability.ts";
-import { type Sums, VOID_COUNT, type VoidKind, voidsOf } from "./sums.ts";
+import { mergeSums, type Sums, VOID_COUNT, type VoidKind, voidsOf } from "./sums.ts";
 
 /** Ppm in one, and ppm² in one. */
 const PPM = 1e6;
@@ -84,7 +84,7 @@ export function figuresOf(feature: string, sums: Sums): Figures {
     late_rounds: isNextColor ? Number(sums.lateRounds) : null,
     voids,
     rate_bounds: rateBounds(Number(sums.hits), Number(n), Number(voidsOf(sums))),
-    withheld: isWithheld ? WITHHELD : null,
+    withheld: !isWithheld ? null : sums.nWithheld === 0n ? WITHHELD : POOL_WITHHELD,
     pending: Number(sums.pending),
     sealed: ratio(sums.sealed, sums.forecasts - sums.pending),
     z: isWithheld ? null : standardScore(sums),
@@ -121,21 +121,29 @@ export function hitFigures(sums: Sums): Pick<Figures, "sample_size" | "hits" | "
 /** More voids and late rounds than this could be a selection of what is counted. */
 const VOIDS_MAX_PERCENT = 5n;
 const WITHHELD = "more than 5 % of the rounds are void or late";
+const POOL_WITHHELD = "more than 5 % of the rounds are void, late, or of tables whose own figures are withheld";
 
 /** The sums from which {@link hasTooManyVoids} follows. */
 export type LossSums = Pick<Sums, "n" | "lateRounds" | (typeof VOID_COUNT)[VoidKind]> &
-  Partial<Pick<Sums, "settledRounds">>;
+  Partial<Pick<Sums, "settledRounds" | "nWithheld">>;
 
 /**
  * Whether too much of a row is void or late to publish skill, interval or verdict. A window covers several rounds, so late
- * rounds count there as their share of the rounds, not of the windows.
+ * rounds count there as their share of the rounds, not of the windows. Of several tables, those whose own row is withheld
+ * are lost as a whole.
  */
 export function hasTooManyVoids(sums: LossSums): boolean {
-  const { n, lateRounds, settledRounds = 0n } = sums;
+  const { n, lateRounds, settledRounds = 0n, nWithheld = 0n } = sums;
   const voids = voidsOf(sums);
   const [ended, rounds] = settledRounds === 0n ? [1n, 1n] : [n + voids, settledRounds];
-  const lost = voids * rounds + lateRounds * ended;
-  return lost * 100n > (n * rounds + lost) * VOIDS_MAX_PERCENT;
+  const lost = (voids + nWithheld) * rounds + lateRounds * ended;
+  return lost * 100n > ((n - nWithheld) * rounds + lost) * VOIDS_MAX_PERCENT;
+}
+
+/** The sums of several tables together, each given by its own row; a row alone stays as it is. */
+export function poolSums(rows: readonly Sums[]): Sums {
+  const isLost = (sums: Sums) => rows.length > 1 && hasTooManyVoids(sums);
+  return mergeSums(rows.map((sums) => ({ ...sums, nWithheld: isLost(sums) ? sums.n : 0n })));
 }
 
 /** The best constant. A backtest stores no outcome sums: then only next_color has one, without its squares. */

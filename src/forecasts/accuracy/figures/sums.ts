@@ -86,6 +86,8 @@ export type Sums = Record<Count, bigint> & {
    * next_color and in a backtest, where `lateRounds` relates to the row's own forecasts.
    */
   settledRounds: bigint;
+  /** Of several tables, the scores of those whose own row is withheld (see `poolSums`); 0 in a row of one table. */
+  nWithheld: bigint;
 };
 
 /** Why a forecast is void, and its count. */
@@ -139,6 +141,7 @@ export function emptySums(): Sums {
     bestLl: 0n,
     bestD2: 0n,
     settledRounds: 0n,
+    nWithheld: 0n,
   };
 }
 
@@ -156,6 +159,7 @@ export function mergeSums(rows: Iterable<Sums>): Sums {
     whole.bestLl += row.bestLl;
     whole.bestD2 += row.bestD2;
     whole.settledRounds += row.settledRounds;
+    whole.nWithheld += row.nWithheld;
     row.histograms.forEach((histogram, k) => {
       bins[k] ??= new Map();
       for (const [index, bin] of binsOf(histogram)) addToBin(bins[k], index, bin);
