@@ -84,25 +84,6 @@ export const TONES: Record<Measured["verdict"], Tone> = {
   running: "quiet",
 };
 
-/**
- * Scored forecasts before anything is stated about skill. The interval is a normal approximation, which needs about
- * fifty outcomes of the rarest color (one round in ten).
- */
-export const LEAST_FOR_SKILL = 500;
-
-/**
- * The verdict as lists show it: a sample that is too small for a skill is not called "on target".
- *
- * @example
- * shownVerdict("on target", 499); // => "too few"
- * shownVerdict("on target", 500); // => "on target"
- * shownVerdict("off target", 20); // => "off target"
- */
-export function shownVerdict(verdict: Measured["verdict"], sampleSize: number): Measured["verdict"] {
-  const isTooFew = sampleSize < LEAST_FOR_SKILL && (verdict === "on target" || verdict === "undecided");
-  return isTooFew ? "too few" : verdict;
-}
-
 /** A bin as a point of a plot, with its Wilson interval. */
 export function pointOf(of: string, { n, hits, mean_p }: ReliabilityBin) {
   const [low, high] = wilsonInterval(hits, n) ?? [0, 1];

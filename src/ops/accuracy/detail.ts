@@ -10,7 +10,7 @@ import { opsPage } from "../contract.ts";
 import { csvText } from "../../csv.ts";
 import { type Figure, figureOf } from "../../frame/figure.ts";
 import { featureText } from "./list.ts";
-import { byOf, periodLabel, shownVerdict, TONES } from "../../frame/text/accuracy-format.ts";
+import { byOf, periodLabel, TONES } from "../../frame/text/accuracy-format.ts";
 import { figuresOf, sectionsOf } from "./sections.ts";
 import { nameOf } from "./formats.ts";
 
@@ -30,7 +30,6 @@ export const accuracyDetailPage = opsPage({
     const found = await read(parts.sql, asked);
     if (found === null) return null;
     const { row, models, rates, from, pooled } = found;
-    const verdict = row && shownVerdict(row.verdict, row.sample_size);
     const sections = sectionsOf(row);
     const figures = row === null ? [] : await drawnOf(parts, row, rates);
     const data = {
@@ -43,8 +42,7 @@ export const accuracyDetailPage = opsPage({
       figures,
       from,
       pooled,
-      verdict,
-      tone: verdict && TONES[verdict],
+      tone: row && TONES[row.verdict],
     };
     const title = `${asked.of}: ${asked.feature}`;
     const crumbs = [{ label: "Accuracy", href: `/ops/accuracy?period=${asked.period}` }];

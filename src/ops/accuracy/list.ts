@@ -8,15 +8,7 @@ import { csvText } from "../../csv.ts";
 import { PageError } from "../../frame/errors.ts";
 import type { Tone } from "../../frame/text/format.ts";
 import { choose, PER_PAGE } from "../payloads/listing.ts";
-import {
-  digits,
-  periodLabel,
-  ratesText,
-  share,
-  shownVerdict,
-  skillText,
-  TONES,
-} from "../../frame/text/accuracy-format.ts";
+import { digits, periodLabel, ratesText, share, skillText, TONES } from "../../frame/text/accuracy-format.ts";
 import { evidence, nameOf, voidsText } from "./formats.ts";
 
 /** Lines of a file: one feature of every table, where there are four times as many tables as we expect. */
@@ -144,7 +136,7 @@ interface Line {
 function lineOf(row: MeasuredRow | DamagedRow, shown: number, decimals?: number): Line {
   if ("damage" in row) return damagedLine(row);
   const figures = figuresOf(row.feature, row.sums);
-  const verdict = shownVerdict(verdictOf(row.sums, { period: row.period, shown }), figures.sample_size);
+  const verdict = verdictOf(row.sums, { period: row.period, shown });
   const cells: Cells = {
     of: nameOf(row),
     feature: row.feature,

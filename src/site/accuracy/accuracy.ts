@@ -1,6 +1,7 @@
 import type { Memory } from "../../published/memory.ts";
 import type { Holding, Table } from "../../published/tables.ts";
 import type { Sql } from "../../db/client.ts";
+import { LEAST_FOR_SKILL } from "../../forecasts/accuracy/figures/verdict.ts";
 import { PERIODS } from "../../forecasts/accuracy/periods.ts";
 import { listHitRates } from "../../forecasts/accuracy/rates-store.ts";
 import { reasonOf } from "../../errors.ts";
@@ -17,7 +18,7 @@ import { ALL_FEATURES, chooseAccuracy, type AskedAccuracy, type Chosen } from ".
 import { drawing, type Drawn } from "./drawings.ts";
 import { lineOf, linesOfHouse, linesOfTable, type Measured } from "./lines.ts";
 import { factsOf, referencesOf, reliabilityOf, skillsOf, type ToDraw } from "./plots.ts";
-import { LEAST, skillSentence } from "./skill.ts";
+import { skillSentence } from "./skill.ts";
 
 /** Lines per page: with its plots a page stays below 100 KB. */
 const LINES_PER_PAGE = 25;
@@ -125,7 +126,7 @@ function pageOf(
       lines: found.lines.map((line) => lineOf(line, found.total)),
       total: found.total,
       perPage: LINES_PER_PAGE,
-      least: LEAST,
+      least: LEAST_FOR_SKILL,
       facts: detail && factsOf(detail),
       hasModels: new Set(found.lines.map(({ row }) => row.model)).size > 1,
       detail: detail && {

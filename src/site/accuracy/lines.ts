@@ -1,10 +1,9 @@
 import type { Table } from "../../published/tables.ts";
 import { mergePeriods, type PeriodSums, showAccuracy } from "../../forecasts/accuracy/present.ts";
 import { parameterSetOf } from "../../forecasts/model/model-name.ts";
-import { verdictOf } from "../../forecasts/accuracy/figures/verdict.ts";
-import { ratesText, share, shownVerdict, skillText, TONES } from "../../frame/text/accuracy-format.ts";
+import { LEAST_FOR_SKILL, verdictOf } from "../../forecasts/accuracy/figures/verdict.ts";
+import { ratesText, share, skillText, TONES } from "../../frame/text/accuracy-format.ts";
 import { ALL_FEATURES, type AskedAccuracy } from "./selection.ts";
-import { LEAST } from "./skill.ts";
 
 /** One line of the list: a feature of a table, or of a house over its tables. */
 export interface Measured {
@@ -80,7 +79,7 @@ function rowsOf(
 
 /** Formats a line; `shown` is the number of intervals that are shown together. */
 export function lineOf({ name, simulated, isHouse, row, figures }: Measured, shown: number) {
-  const verdict = shownVerdict(verdictOf(row.sums, { period: row.period, shown }), figures.sample_size);
+  const verdict = verdictOf(row.sums, { period: row.period, shown });
   return {
     name,
     simulated,
@@ -92,7 +91,7 @@ export function lineOf({ name, simulated, isHouse, row, figures }: Measured, sho
     n: figures.sample_size,
     ...ratesText(figures),
     ...skillText(figures.skill, figures.skill_interval_95),
-    isTooFew: figures.sample_size > 0 && figures.sample_size < LEAST,
+    isTooFew: figures.sample_size > 0 && figures.sample_size < LEAST_FOR_SKILL,
     coverage: share(figures.coverage, 1),
     voids: Object.values(figures.voids).reduce((sum, one) => sum + one, 0),
   };

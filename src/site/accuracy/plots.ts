@@ -3,6 +3,7 @@ import { reliabilityPlot } from "../../charts/reliability.ts";
 import { skillPlot } from "../../charts/skill.ts";
 import { bestLogLoss } from "../../forecasts/accuracy/figures/figures.ts";
 import { referenceDetails, type ReferenceSums } from "../../forecasts/accuracy/figures/reference-sums.ts";
+import { LEAST_FOR_SKILL } from "../../forecasts/accuracy/figures/verdict.ts";
 import {
   BIN_COLUMNS,
   binRow,
@@ -15,7 +16,6 @@ import {
 } from "../../frame/text/accuracy-format.ts";
 import { timeText } from "../../frame/text/format.ts";
 import type { Measured } from "./lines.ts";
-import { LEAST } from "./skill.ts";
 
 /** A plot and its numbers. */
 export interface ToDraw {
@@ -65,7 +65,7 @@ function drawnSkills(
 ): ToDraw | null {
   const points = skills.flatMap(({ name, skill, interval, n }) => {
     if (skill === null) return [];
-    const of = `${name}, ${n.toLocaleString("en-US")} scored${n < LEAST ? ": too few" : ""}`;
+    const of = `${name}, ${n.toLocaleString("en-US")} scored${n < LEAST_FOR_SKILL ? ": too few" : ""}`;
     const [low, high] = interval ?? [skill, skill]; // without an interval it is a point alone
     return [{ of, skill, low, high }];
   });

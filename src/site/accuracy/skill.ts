@@ -1,11 +1,6 @@
 import type { Figures } from "../../forecasts/accuracy/figures/figures.ts";
-import { LEAST_FOR_SKILL, skillText } from "../../frame/text/accuracy-format.ts";
-
-/**
- * Scored forecasts before anything is stated about skill. The interval is a normal approximation, which needs about
- * fifty outcomes of the rarest color (one round in ten).
- */
-export const LEAST = LEAST_FOR_SKILL;
+import { LEAST_FOR_SKILL } from "../../forecasts/accuracy/figures/verdict.ts";
+import { skillText } from "../../frame/text/accuracy-format.ts";
 
 /**
  * Describes a skill in plain words, including no skill, too few forecasts, and a skill that is withheld.
@@ -24,8 +19,8 @@ export function skillSentence({
 }: Pick<Figures, "sample_size" | "withheld" | "skill" | "skill_interval_95">): string {
   if (sampleSize === 0) return "No forecast was scored yet.";
   if (withheld !== null) return `Skill and intervals are withheld: ${withheld}.`;
-  if (sampleSize < LEAST || skill === null || interval === null)
-    return `${sampleSize} scored ${sampleSize === 1 ? "forecast is" : "forecasts are"} too few for a verdict on skill; at least ${LEAST} are required.`;
+  if (sampleSize < LEAST_FOR_SKILL || skill === null || interval === null)
+    return `${sampleSize} scored ${sampleSize === 1 ? "forecast is" : "forecasts are"} too few for a verdict on skill; at least ${LEAST_FOR_SKILL} are required.`;
   const [low, high] = interval;
   if (low > 0)
     return `The skill lies above zero: these statements were better than the best constant probabilities in hindsight, by ${skillText(skill, interval).skill}.`;

@@ -7,6 +7,12 @@ import type { Sums } from "./sums.ts";
 /** Verdict on the probabilities of a feature, in plain words. */
 export type Verdict = "on target" | "off target" | "too many voids" | "too few" | "undecided" | "running";
 
+/**
+ * Scored forecasts before anything is stated about skill. The interval is a normal approximation, which needs about
+ * fifty outcomes of the rarest color (one round in ten).
+ */
+export const LEAST_FOR_SKILL = 500;
+
 /** Expected hits, and expected misses, that the normal approximation of z requires. */
 const EXPECTED_LEAST = 5n;
 
@@ -17,22 +23,24 @@ const EXPECTED_LEAST = 5n;
  * - `too many voids`: more than 5 % are void or late, and what was lost may not be like what was kept
  * - `off target`: the calibration e-value is at least 20 × the number of features and tables shown together. A z beyond
  *   1.96 alone is not enough: one of twenty correct features exceeds it by chance.
- * - `too few`: fewer than five hits or five misses were expected
+ * - `too few`: fewer forecasts than a skill requires were scored, or fewer than five hits or five misses expected
  * - `on target`: the hits lie within 1.96 standard deviations of what was stated
  * - `undecided`: they lie beyond, and the e-value is too small for `off target`
  *
  * @param shown rows of features and tables that are shown together
  * @example
  * const none = { voidGap: 0n, voidLate: 0n, voidConflict: 0n, voidImpossible: 0n, voidOperator: 0n, lateRounds: 0n };
- * const sums = { ...none, n: 100n, hits: 81n, sumP: 80000000n, sumPq: 16000000000000n, sumLnE: [0n] };
+ * const sums = { ...none, n: 500n, hits: 405n, sumP: 400000000n, sumPq: 80000000000000n, sumLnE: [0n] };
  * const all = { period: "all", shown: 1 };
- * verdictOf({ ...sums, voidGap: 5n }, all); // => "on target"
- * verdictOf({ ...sums, voidGap: 5n, lateRounds: 1n }, all); // => "too many voids"
- * verdictOf({ ...sums, hits: 72n }, all); // => "undecided"
+ * verdictOf({ ...sums, voidGap: 26n }, all); // => "on target"
+ * verdictOf({ ...sums, voidGap: 26n, lateRounds: 1n }, all); // => "too many voids"
+ * verdictOf({ ...sums, hits: 372n }, all); // => "undecided"
  * verdictOf({ ...sums, sumLnE: [3000000n] }, all); // => "off target"
  * verdictOf({ ...sums, sumLnE: [3000000n] }, { period: "all", shown: 2 }); // => "on target"
  * verdictOf({ ...sums, sumLnE: [3000000n] }, { period: "30d", shown: 1 }); // => "running"
- * verdictOf({ ...sums, n: 20n, hits: 16n, sumP: 16000000n }, all); // => "too few"
+ * verdictOf({ ...sums, n: 499n }, all); // => "too few"
+ * verdictOf({ ...sums, n: 499n, sumLnE: [3000000n] }, all); // => "off target"
+ * verdictOf({ ...sums, hits: 498n, sumP: 496000000n }, all); // => "too few"
  */
 export function verdictOf(
   sums: LossSums & Pick<Sums, "hits" | "sumP" | "sumPq" | "sumLnE">,
@@ -43,7 +51,7 @@ export function verdictOf(
   if (period !== "all") return "running";
   if (n > 0n && isOffTarget(eValue(sums.sumLnE), shown)) return "off target";
   const expected = sumP < n * BigInt(PPM) - sumP ? sumP : n * BigInt(PPM) - sumP;
-  if (expected < EXPECTED_LEAST * BigInt(PPM)) return "too few";
+  if (n < LEAST_FOR_SKILL || expected < EXPECTED_LEAST * BigInt(PPM)) return "too few";
   const z = Number(hits * BigInt(PPM) - sumP) / Math.sqrt(Number(sumPq));
   return Math.abs(z) <= Z_95 ? "on target" : "undecided";
 }
