@@ -7,11 +7,13 @@ import { giveUpLostRun } from "../../src/calibration/runs/lost-attempts-store.ts
 import { runWaitingCalibration } from "../../src/calibration/manual-calibration.ts";
 import { claimManualRun } from "../../src/calibration/runs/manual-run-store.ts";
 import { csvText } from "../../src/csv.ts";
+import { KEY } from "../../src/forecasts/accuracy/keys.ts";
 import { minus } from "../../src/frame/text/format.ts";
 import { roundhouse } from "../cli/world.ts";
 import { testContext } from "../support/context.ts";
 import { tableEntry } from "../support/houses.ts";
 import { makeHouse, makeTable, type MadeTable } from "../support/make.ts";
+import { writeSums } from "../support/sums.ts";
 import { generatedRounds } from "../forecasts/streams.ts";
 import { PAUSE_MS, playRounds } from "../forecasts/world.ts";
 import { calibrateRolling, FIRST_ID, makeLearnedTable, playTurns, work } from "./data-world.ts";
@@ -552,6 +554,30 @@ describe("accuracy", () => {
     expect(await page(`/ops/accuracy/detail?of=${table.name}&feature=window:pink:99`)).toContain(
       "Nothing was measured",
     );
+  });
+
+  it("has one verdict in the list, in the details and in the terminal, whichever features are chosen", async () => {
+    const other = await makeTable(world.sql, { pause_ms: PAUSE_MS }, { id: "delta" });
+    await playTurns(world.sql, other, [150, 320, 1200]);
+    // an e-value of 25: enough for one row, too little for two
+    const given = [5_000n, 2_500n, 2_500_000_000n, 1_250n * 10n ** 12n, 4_976_734n];
+    const sums = new Map([KEY.n, KEY.hits, KEY.sumP, KEY.sumPq, KEY.firstLnE + 5].map((key, at) => [key, given[at]!]));
+    for (const feature of [0, 8]) {
+      await writeSums(world.sql, other.id, "2026-11-21T12:00:00Z", { feature, period: "all", sums });
+    }
+    const verdicts = (shown: string) => [...shown.matchAll(/[>"](o\w+ target)[<"]/g)].map(([, verdict]) => verdict);
+    for (const feature of ["next_color", ""]) {
+      const list = await page(`/ops/accuracy?of=${other.name}&period=all&feature=${feature}`);
+      expect(verdicts(list)).toEqual(feature === "" ? ["on target", "on target"] : ["on target"]);
+      const asked = ["--table", other.name, "--period", "all", ...(feature === "" ? [] : ["--feature", feature])];
+      const env = { DATABASE_URL: world.databaseUrl, REDIS_URL: "redis://127.0.0.1:9/0" };
+      const { stdout } = await roundhouse(["accuracy", "--json", ...asked], { env });
+      expect(new Set(verdicts(stdout))).toEqual(new Set(["on target"]));
+    }
+    for (const of of [other.name, other.house]) {
+      const detail = await page(`/ops/accuracy/detail?of=${of}&feature=next_color&period=all`);
+      expect(verdicts(detail)).toEqual(["on target", "on target"]);
+    }
   });
 
   it("of a damaged row is called damaged, and hides no other row", async () => {

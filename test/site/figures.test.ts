@@ -300,6 +300,30 @@ describe("/accuracy", () => {
     expect(large).toMatchObject({ tables: 2, figures: { sample_size: 10_100, withheld: null, skill: 1 } });
   });
 
+  it("gives a forecast one verdict, in the list and above it, whichever forecasts are chosen", async () => {
+    const options = { bufferRounds: 20, liveWindowSeconds: 60 };
+    const memory = await loadMemory(world.sql, options, pino({ level: "silent" }));
+    // an e-value of 30: enough for one row, too little for the ten of a table
+    const counts = { n: 5_000n, hits: 2_500n, sumP: 2_500_000_000n, sumPq: 1_250n * 10n ** 12n };
+    const sums = { ...emptySums(), ...counts, sumLnE: [0n, 0n, 0n, 0n, 0n, 5_164_786n] };
+    for (const table of memory.tables.tables) {
+      table.accuracy = table.accuracy.map((one) => (one.feature === "next_color" ? { ...one, sums } : one));
+    }
+    try {
+      const pages = accuracyPages({ memory, sql: world.sql, log: pino({ level: "silent" }) });
+      for (const of of [CRASH, "alpha"]) {
+        for (const feature of ["next_color", "all"]) {
+          const text = await render(await pages(new URLSearchParams({ of, feature, period: "all" })));
+          const verdicts = [...text.matchAll(/<span class="badge \w+">(o\w+ target)<\/span>/g)].map(([, one]) => one);
+          expect([of, feature, new Set(verdicts)]).toEqual([of, feature, new Set(["on target"])]);
+          expect(verdicts.length).toBeGreaterThan(1);
+        }
+      }
+    } finally {
+      await memory.close();
+    }
+  });
+
   it("calls a skill what it is", () => {
     const said = (skill: number | null, interval: [number, number] | null, sampleSize = 900) =>
       skillSentence({ sample_size: sampleSize, withheld: null, skill, skill_interval_95: interval });

@@ -14,16 +14,16 @@ it("a table's figures are those of its live model, also if its name sorts first"
   expect(measureTable(table, { feature: "next_color", period: "30d" })?.figures.sample_size).toBe(7);
 });
 
-it("a house's last line is of the parameter set that its tables use now", () => {
-  const tables = [
-    tableWith([rowOf(`k7@2-${HASH.first}`, 3)]),
-    tableWith([rowOf(`k7@1-${HASH.first}`, 5), rowOf(`k7@2-${HASH.first}`, 7)]),
-  ];
-  const asked = { feature: "next_color", period: "30d", page: 1, of: "" } as const;
-  const lines = linesOfHouse(tables, asked).map((line) => line.measure().row);
-  expect(lines.map(({ model, sums }) => [model, sums.n])).toEqual([
-    ["k7@1", 5n],
-    ["k7@2", 10n],
+it("a house's last line of each feature is of the parameter set that its tables use now", () => {
+  const modelOf = (set: number, n: number) =>
+    ["next_color", "window:pink:80"].map((feature) => ({ ...rowOf(`k7@${set}-${HASH.first}`, n), feature }));
+  const tables = [tableWith(modelOf(2, 3)), tableWith([...modelOf(1, 5), ...modelOf(2, 7)])];
+  const lines = linesOfHouse(tables, "30d").map((line) => line.measure().row);
+  expect(lines.map(({ feature, model, sums }) => [feature, model, sums.n])).toEqual([
+    ["next_color", "k7@1", 5n],
+    ["next_color", "k7@2", 10n],
+    ["window:pink:80", "k7@1", 5n],
+    ["window:pink:80", "k7@2", 10n],
   ]);
 });
 

@@ -1,5 +1,5 @@
 import type { Sql } from "../../db/client.ts";
-import { listMeasured, listWaits, type MeasuredRow } from "./measured-store.ts";
+import { countMeasured, listMeasured, listWaits, type MeasuredRow } from "./measured-store.ts";
 import type { Period } from "./periods.ts";
 import { bestLogLoss } from "./figures/figures.ts";
 import { pitHeights } from "./figures/pit.ts";
@@ -21,12 +21,9 @@ export type Measured = Awaited<ReturnType<typeof measure>>[number];
 
 /** Published sums over a period with their figures: per table, or for a house the total of its tables. */
 export async function measure(sql: Sql, { period, house, feature, ...one }: MeasureQuery) {
-  const rows = await listMeasured(sql, {
-    period,
-    house,
-    feature,
-    tableIds: one.tableId === undefined ? undefined : [one.tableId],
-  });
+  const scope = { period, house, tableIds: one.tableId === undefined ? undefined : [one.tableId] };
+  const rows = await listMeasured(sql, { ...scope, feature });
+  const shown = await countMeasured(sql, scope);
   const groups = house === undefined ? [...Map.groupBy(rows, ({ tableId }) => tableId).values()] : [rows];
   const measured = [];
   for (const own of groups) {
@@ -38,8 +35,7 @@ export async function measure(sql: Sql, { period, house, feature, ...one }: Meas
         ? { house: first.house, game: first.game, market: first.market }
         : { house, game: null, market: null };
     const periods: PeriodSums[] = house === undefined ? own : mergePeriods(own);
-    for (const row of periods)
-      measured.push(measuredOf(of, row, { colors: colorsOf(own, row), waits, shown: rows.length }));
+    for (const row of periods) measured.push(measuredOf(of, row, { colors: colorsOf(own, row), waits, shown }));
   }
   return measured;
 }

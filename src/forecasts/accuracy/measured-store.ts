@@ -75,7 +75,29 @@ async function listOf(
   });
 }
 
-function listNamedTables(sql: Queryable, { tableIds, house }: MeasuredFilter): Promise<NamedTable[]> {
+/** The number of rows of these tables over a period, of every feature and model: one of them is compared with all. */
+export async function countMeasured(sql: Queryable, { period, ...scope }: MeasuredFilter): Promise<number> {
+  const ids = (await listNamedTables(sql, scope)).map(({ tableId }) => tableId);
+  const [row] = await sql<{ count: number }[]>`
+    select count(*)::integer as count
+    from (
+      select table_id, model, feature
+      from accuracy_periods
+      where table_id = any(${ids}::integer[])
+        and period = ${period}
+      union
+      select h.table_id, h.model, h.feature
+      from accuracy_marks m
+      join accuracy_hours h on h.table_id = m.table_id and h.hour >= m.hour - interval '1 hour'
+      where m.table_id = any(${ids}::integer[])
+    ) x`;
+  return row?.count ?? 0;
+}
+
+function listNamedTables(
+  sql: Queryable,
+  { tableIds, house }: Pick<MeasuredFilter, "tableIds" | "house">,
+): Promise<NamedTable[]> {
   return sql<NamedTable[]>`
     select
       t.id as "tableId",

@@ -1,5 +1,10 @@
 import { z } from "zod";
-import { type DamagedRow, listMeasuredOrDamaged, type MeasuredRow } from "../../forecasts/accuracy/measured-store.ts";
+import {
+  countMeasured,
+  type DamagedRow,
+  listMeasuredOrDamaged,
+  type MeasuredRow,
+} from "../../forecasts/accuracy/measured-store.ts";
 import { PERIODS } from "../../forecasts/accuracy/periods.ts";
 import { figuresOf } from "../../forecasts/accuracy/figures/figures.ts";
 import { verdictOf } from "../../forecasts/accuracy/figures/verdict.ts";
@@ -88,18 +93,16 @@ async function read(
 ) {
   const { tableIds, problem } = await choose(sql, of);
   const isOne = feature !== "" && !feature.endsWith("*");
-  const found = await listMeasuredOrDamaged(sql, {
-    period,
-    tableIds: tableIds ?? undefined,
-    feature: isOne ? feature : undefined,
-  });
+  const scope = { period, tableIds: tableIds ?? undefined };
+  const found = await listMeasuredOrDamaged(sql, { ...scope, feature: isOne ? feature : undefined });
+  const shown = await countMeasured(sql, scope);
   const begin = feature.replace(/\*$/, "");
   const rows = sorted(
     found.filter((row) => isOne || "damage" in row || row.feature.startsWith(begin)),
     sort,
   );
   return {
-    lines: rows.slice(offset, offset + limit).map((row) => lineOf(row, rows.length, decimals)),
+    lines: rows.slice(offset, offset + limit).map((row) => lineOf(row, shown, decimals)),
     total: rows.length,
     problem,
   };

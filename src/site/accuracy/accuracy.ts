@@ -123,14 +123,14 @@ function pageOf(
       features: featuresOf(chosen.tables, asked),
       periods: PERIODS,
       periodLabel,
-      lines: found.lines.map((line) => lineOf(line, found.total)),
+      lines: found.lines.map((line) => lineOf(line, found.shown)),
       total: found.total,
       perPage: LINES_PER_PAGE,
       least: LEAST_FOR_SKILL,
       facts: detail && factsOf(detail),
       hasModels: new Set(found.lines.map(({ row }) => row.model)).size > 1,
       detail: detail && {
-        ...lineOf(detail, 1),
+        ...lineOf(detail, found.shown),
         start: detail.row.start,
         end: detail.row.end,
         sentence: skillSentence(detail.figures),
@@ -152,19 +152,28 @@ function listedModel({ model, since, edge, thresholds }: TableModel) {
 }
 
 /**
- * Returns the lines of a page, and the one whose plots and figures are shown. Only the lines of this page are computed.
+ * Returns the lines of a page, and the one whose plots and figures are shown. Only the lines of this page are computed;
+ * `shown` counts those of every feature, so that a verdict does not depend on the chosen one.
  */
-function linesOf({ asked, tables, kind }: Chosen): { lines: Measured[]; total: number; detail: Measured | null } {
+function linesOf({ asked, tables, kind }: Chosen): {
+  lines: Measured[];
+  total: number;
+  shown: number;
+  detail: Measured | null;
+} {
   const first = (asked.page - 1) * LINES_PER_PAGE;
+  const { period } = asked;
   const houses = kind === "table" ? [] : [...Map.groupBy(tables, ({ house }) => house.id).values()];
-  const each = tables.flatMap((table) => linesOfTable(table, asked));
+  const each = tables.flatMap((table) => linesOfTable(table, period));
   // the line of a house with one table would repeat that table's line
-  const all = [...houses.filter((own) => own.length > 1).flatMap((own) => linesOfHouse(own, asked)), ...each];
-  const own = kind === "all" ? [] : kind === "house" ? linesOfHouse(tables, asked) : each;
+  const every = [...houses.filter((own) => own.length > 1).flatMap((own) => linesOfHouse(own, period)), ...each];
+  const all = every.filter((line) => asked.feature === ALL_FEATURES || line.feature === asked.feature);
+  const own = kind === "all" ? [] : kind === "house" ? linesOfHouse(tables, period) : each;
   const feature = asked.feature === ALL_FEATURES ? "next_color" : asked.feature;
   return {
     lines: all.slice(first, first + LINES_PER_PAGE).map((line) => line.measure()),
     total: all.length,
+    shown: every.length,
     // the live model if there are several
     detail: own.findLast((line) => line.feature === feature)?.measure() ?? null,
   };

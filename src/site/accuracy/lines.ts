@@ -3,7 +3,7 @@ import { mergePeriods, type PeriodSums, showAccuracy } from "../../forecasts/acc
 import { parameterSetOf } from "../../forecasts/model/model-name.ts";
 import { LEAST_FOR_SKILL, verdictOf } from "../../forecasts/accuracy/figures/verdict.ts";
 import { ratesText, share, skillText, TONES } from "../../frame/text/accuracy-format.ts";
-import { ALL_FEATURES, type AskedAccuracy } from "./selection.ts";
+import type { AskedAccuracy } from "./selection.ts";
 
 /** One line of the list: a feature of a table, or of a house over its tables. */
 export interface Measured {
@@ -25,11 +25,11 @@ export interface Line {
 }
 
 /** Returns the lines of one table; of each feature, that of the live model is the last. */
-export function linesOfTable(table: MeasuredTable, asked: Pick<AskedAccuracy, "feature" | "period">): Line[] {
+export function linesOfTable(table: MeasuredTable, period: AskedAccuracy["period"]): Line[] {
   const { house, game, market } = table;
   const of = { house: house.id, game, market };
   const name = `${house.id}/${game}/${market}`;
-  return rowsOf(table.accuracy, asked).map((row) => ({
+  return rowsOf(table.accuracy, period).map((row) => ({
     feature: row.feature,
     measure: () => ({
       name,
@@ -42,14 +42,21 @@ export function linesOfTable(table: MeasuredTable, asked: Pick<AskedAccuracy, "f
 }
 
 /** Returns the figures of one feature of a table over a period, for its live model; null if nothing was scored. */
-export function measureTable(table: MeasuredTable, asked: Pick<AskedAccuracy, "feature" | "period">): Measured | null {
-  return linesOfTable(table, asked).at(-1)?.measure() ?? null;
+export function measureTable(
+  table: MeasuredTable,
+  { feature, period }: Pick<AskedAccuracy, "feature" | "period">,
+): Measured | null {
+  return (
+    linesOfTable(table, period)
+      .findLast((line) => line.feature === feature)
+      ?.measure() ?? null
+  );
 }
 
 /** Returns the lines of a house over its tables; of each feature, those of live models are the last. */
-export function linesOfHouse(tables: readonly MeasuredTable[], asked: AskedAccuracy): Line[] {
+export function linesOfHouse(tables: readonly MeasuredTable[], period: AskedAccuracy["period"]): Line[] {
   const rows = tables.flatMap(({ house, accuracy }) => {
-    const own = rowsOf(accuracy, asked);
+    const own = rowsOf(accuracy, period);
     return own.map((row, place) => ({ house, row, isLive: own[place + 1]?.feature !== row.feature }));
   });
   const groups = [...Map.groupBy(rows, ({ row }) => row.feature).values()].flatMap((own) => {
@@ -70,14 +77,11 @@ export function linesOfHouse(tables: readonly MeasuredTable[], asked: AskedAccur
   });
 }
 
-function rowsOf(
-  accuracy: Table["accuracy"],
-  { feature, period }: Pick<AskedAccuracy, "feature" | "period">,
-): PeriodSums[] {
-  return accuracy.filter((row) => row.period === period && (feature === ALL_FEATURES || row.feature === feature));
+function rowsOf(accuracy: Table["accuracy"], period: AskedAccuracy["period"]): PeriodSums[] {
+  return accuracy.filter((row) => row.period === period);
 }
 
-/** Formats a line; `shown` is the number of intervals that are shown together. */
+/** Formats a line; `shown` is the number of rows of every feature in its scope. */
 export function lineOf({ name, simulated, isHouse, row, figures }: Measured, shown: number) {
   const verdict = verdictOf(row.sums, { period: row.period, shown });
   return {

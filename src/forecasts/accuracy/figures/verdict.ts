@@ -21,13 +21,13 @@ const EXPECTED_LEAST = 5n;
  * every other period is `running`: its z and interval are shown without a verdict.
  *
  * - `too many voids`: more than 5 % are void or late, and what was lost may not be like what was kept
- * - `off target`: the calibration e-value is at least 20 × the number of features and tables shown together. A z beyond
+ * - `off target`: the calibration e-value is at least 20 × the number of features and tables of the scope. A z beyond
  *   1.96 alone is not enough: one of twenty correct features exceeds it by chance.
  * - `too few`: fewer forecasts than a skill requires were scored, or fewer than five hits or five misses expected
  * - `on target`: the hits lie within 1.96 standard deviations of what was stated
  * - `undecided`: they lie beyond, and the e-value is too small for `off target`
  *
- * @param shown rows of features and tables that are shown together
+ * @param shown rows of every feature and table of the scope, whichever of them are chosen to be shown
  * @example
  * const none = { voidGap: 0n, voidLate: 0n, voidConflict: 0n, voidImpossible: 0n, voidOperator: 0n, lateRounds: 0n };
  * const sums = { ...none, n: 500n, hits: 405n, sumP: 400000000n, sumPq: 80000000000000n, sumLnE: [0n] };
