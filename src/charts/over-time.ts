@@ -5,8 +5,9 @@ import { FIRST, SECOND, SIZE, SOFT } from "./theme.ts";
 export interface RatePoint {
   at: string;
   rate: number;
-  low: number;
-  high: number;
+  /** The ends of its 95 % interval; null if that is withheld. */
+  low: number | null;
+  high: number | null;
   stated: number;
   baseline: number;
   n: number;
@@ -17,8 +18,8 @@ const DAYS_NAMED = 8;
 const percent = { format: ".0%", tickCount: 6 };
 
 /**
- * Plots a hit rate over time: the line is the outcome, the band its 95 % interval, dashed the stated rate, dotted the
- * baseline.
+ * Plots a hit rate over time: the line is the outcome, the band its 95 % interval, if it has one, dashed the stated rate,
+ * dotted the baseline.
  */
 export function ratePlot(title: string, points: readonly RatePoint[], by: "hour" | "day"): Plot {
   const lines = points.flatMap(({ at, rate, stated, baseline }) => [
@@ -26,6 +27,7 @@ export function ratePlot(title: string, points: readonly RatePoint[], by: "hour"
     { at, of: "stated", value: stated },
     { at, of: "baseline", value: baseline },
   ]);
+  const banded = points.filter(({ low }) => low !== null).map((point) => ({ ...point }));
   const x = {
     field: "at",
     type: "temporal" as const,
@@ -40,18 +42,18 @@ export function ratePlot(title: string, points: readonly RatePoint[], by: "hour"
   const y = { type: "quantitative" as const, scale: { zero: false }, axis: percent };
   return {
     title,
-    description: `The share of hits among forecasts by ${by} of issue, at ${points.length} points, with its 95 % interval as a band, what was stated (dashed) and the baseline (dotted).`,
+    description: `The share of hits among forecasts by ${by} of issue, at ${points.length} points, with ${banded.length === 0 ? "" : "its 95 % interval as a band, "}what was stated (dashed) and the baseline (dotted).`,
     spec: {
       ...SIZE,
       layer: [
         {
-          data: { values: points.map((point) => ({ ...point })) },
+          data: { values: banded },
           mark: { type: "area", color: FIRST, fillOpacity: 0.18 },
           encoding: { x, y: { field: "low", ...y, title: "observed share" }, y2: { field: "high" } },
         },
         {
           // a band of one point has no width
-          data: { values: points.map((point) => ({ ...point })) },
+          data: { values: banded },
           mark: { type: "rule", color: FIRST, strokeOpacity: 0.5 },
           encoding: { x, y: { field: "low", ...y }, y2: { field: "high" } },
         },

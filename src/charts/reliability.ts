@@ -7,8 +7,9 @@ export interface ReliabilityPoint {
   of: string;
   stated: number;
   observed: number;
-  low: number;
-  high: number;
+  /** The ends of its 95 % interval; null if that is withheld. */
+  low: number | null;
+  high: number | null;
   n: number;
 }
 
@@ -49,25 +50,26 @@ function colorsOf(names: readonly string[]): string[] {
 }
 
 /**
- * Plots stated probabilities against outcomes: a point per bin with its 95 % interval; on the dashed line both are
- * equal.
+ * Plots stated probabilities against outcomes: a point per bin with its 95 % interval, if it has one; on the dashed line
+ * both are equal.
  */
 export function reliabilityPlot(title: string, points: readonly ReliabilityPoint[]): Plot {
   const names = [...new Set(points.map(({ of }) => of))];
   const n = points.reduce((sum, one) => sum + one.n, 0);
+  const banded = points.filter(({ low }) => low !== null);
   const shape =
     names.length < 2
       ? {}
       : { shape: { field: "of", type: "nominal" as const, scale: { domain: names }, legend: { title: null } } };
   return {
     title,
-    description: `Stated probability against the observed share, in ${points.length} bins of ${n} statements, each with its 95 % interval. On the dashed line both are equal.`,
+    description: `Stated probability against the observed share, in ${points.length} bins of ${n} statements${banded.length === 0 ? "" : ", each with its 95 % interval"}. On the dashed line both are equal.`,
     spec: {
       ...SIZE,
       layer: [
         diagonal,
         {
-          data: { values: points.map((point) => ({ ...point })) },
+          data: { values: banded.map((point) => ({ ...point })) },
           mark: { type: "rule" },
           encoding: {
             x: { field: "stated", ...share, title: "stated" },

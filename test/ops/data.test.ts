@@ -7,7 +7,7 @@ import { giveUpLostRun } from "../../src/calibration/runs/lost-attempts-store.ts
 import { runWaitingCalibration } from "../../src/calibration/manual-calibration.ts";
 import { claimManualRun } from "../../src/calibration/runs/manual-run-store.ts";
 import { csvText } from "../../src/csv.ts";
-import { KEY } from "../../src/forecasts/accuracy/keys.ts";
+import { binKey, KEY, referenceKey } from "../../src/forecasts/accuracy/keys.ts";
 import { minus } from "../../src/frame/text/format.ts";
 import { roundhouse } from "../cli/world.ts";
 import { testContext } from "../support/context.ts";
@@ -577,6 +577,30 @@ describe("accuracy", () => {
     for (const of of [other.name, other.house]) {
       const detail = await page(`/ops/accuracy/detail?of=${of}&feature=next_color&period=all`);
       expect(verdicts(detail)).toEqual(["on target", "on target"]);
+    }
+  });
+
+  it("that is withheld has no interval, z or band, neither in the details nor in the terminal", async () => {
+    const other = await makeTable(world.sql, { pause_ms: PAUSE_MS }, { id: "delta" });
+    const reference = referenceKey(0);
+    const keys = [KEY.n, KEY.hits, KEY.sumP, KEY.sumPq, reference, reference + 1, reference + 2, reference + 3];
+    const given = [9_000n, 4_500n, 4_400_000_000n, 2_250n * 10n ** 12n];
+    const bin = [9_000n, 4_400_000_000n, 4_500n].map((value, at) => [binKey(0, 488) + at, value] as const);
+    const counts = new Map([...keys.map((key, at) => [key, given[at % 4]!] as const), ...bin]);
+    const env = { DATABASE_URL: world.databaseUrl, REDIS_URL: "redis://127.0.0.1:9/0" };
+    for (const voids of [0n, 1_000n]) {
+      const sums = new Map([...counts, ...(voids === 0n ? [] : [[KEY.firstVoid, voids] as const])]);
+      await writeSums(world.sql, other.id, "2026-11-21T12:00:00Z", { period: "90d", sums });
+      const shown = await page(`/ops/accuracy/detail?of=${other.name}&feature=next_color&period=90d`);
+      expect(shown.match(/<th scope="col"[^>]*>95 % interval<\/th>/g)?.length ?? 0).toBe(voids === 0n ? 2 : 0);
+      expect(/<th scope="row">last_20<\/th>(?:<td[^>]*>[^<]*<\/td>){2}<td[^>]*>2\.11</.test(shown)).toBe(voids === 0n);
+      const asked = ["--table", other.name, "--period", "90d", "--feature", "next_color"];
+      const { stdout } = await roundhouse(["accuracy", ...asked], { env });
+      expect(stdout.includes("95 % interval")).toBe(voids === 0n);
+      expect(stdout.includes(" 2.11 ")).toBe(voids === 0n);
+      expect(/^0\.4 to 0\.5 .*[o|]-/m.test(stdout)).toBe(voids === 0n);
+      const list = await page("/ops/accuracy?period=90d&sort=-z");
+      expect(list.indexOf(`of=${other.house}%2F`) < list.indexOf(`of=${table.house}%2F`)).toBe(voids === 0n);
     }
   });
 

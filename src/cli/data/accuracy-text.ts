@@ -50,7 +50,7 @@ export async function showDetail(row: Measured): Promise<void> {
   await print(`${nameOf(row)} ${row.feature}, ${row.model}, ${row.period}: ${span}\n`);
   await showList([row]);
   await print("");
-  await showReliability(row.reliability);
+  await showReliability(row.reliability, row.withheld !== null);
   await print(`\nCORP: Brier score = MCB (what recalibration would gain) − DSC (what telling cases apart gains) + UNC`);
   await printTable(
     ["color", "MCB", "DSC", "UNC", "curve: stated → observed"],

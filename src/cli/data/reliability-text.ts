@@ -5,9 +5,12 @@ import { print, printTable } from "../output.ts";
 /** The columns from 0 to 100 %, in steps of two. */
 const WIDTH = 51;
 
-/** Prints reliability, one line per bin: a scale from 0 to 100 % has the stated and the observed rate. */
-export async function showReliability(bins: readonly ReliabilityBin[]): Promise<void> {
-  await print("reliability: | stated, o observed with its 95 % interval, * both");
+/**
+ * Prints reliability, one line per bin: a scale from 0 to 100 % has the stated and the observed rate, with its interval
+ * unless that is withheld.
+ */
+export async function showReliability(bins: readonly ReliabilityBin[], isWithheld = false): Promise<void> {
+  await print(`reliability: | stated, o observed${isWithheld ? "" : " with its 95 % interval"}, * both`);
   await printTable(
     ["stated", "times", "mean", "observed", "0 %".padEnd(WIDTH - 5) + "100 %"],
     bins.map((bin) => [
@@ -15,7 +18,7 @@ export async function showReliability(bins: readonly ReliabilityBin[]): Promise<
       bin.n,
       bin.mean_p.toFixed(4),
       (bin.hits / bin.n).toFixed(4),
-      scaleOf(bin),
+      scaleOf(bin, isWithheld),
     ]),
   );
 }
@@ -32,11 +35,11 @@ export async function showHeights(heights: readonly number[]): Promise<void> {
   );
 }
 
-function scaleOf({ n, hits, mean_p }: ReliabilityBin): string {
+function scaleOf({ n, hits, mean_p }: ReliabilityBin, isWithheld: boolean): string {
   const at = (p: number) => Math.round(p * (WIDTH - 1));
   const line = Array.from({ length: WIDTH }, () => " ");
   const [low, high] = wilsonInterval(hits, n) ?? [0, 1];
-  line.fill("-", at(low), at(high) + 1);
+  if (!isWithheld) line.fill("-", at(low), at(high) + 1);
   line[at(mean_p)] = "|";
   line[at(hits / n)] = at(hits / n) === at(mean_p) ? "*" : "o";
   return line.join("");

@@ -1,4 +1,5 @@
 import { ratePlot } from "../../charts/over-time.ts";
+import { reliabilityPlot } from "../../charts/reliability.ts";
 import type { RateSums } from "../../forecasts/accuracy/rates-store.ts";
 import { wilsonInterval } from "../../forecasts/accuracy/figures/intervals.ts";
 import type { Measured } from "../../forecasts/accuracy/measure.ts";
@@ -84,6 +85,17 @@ export const TONES: Record<Measured["verdict"], Tone> = {
   running: "quiet",
 };
 
+/** The bins of one record: their plot and their numbers, with Wilson intervals unless these are withheld. */
+export function reliabilityFigure(title: string, bins: readonly ReliabilityBin[], isWithheld = false) {
+  const points = bins.map((bin) => pointOf("ours", bin));
+  const isShown = (_: unknown, column: number) => !isWithheld || BIN_COLUMNS[column] !== INTERVAL;
+  return {
+    plot: reliabilityPlot(title, isWithheld ? points.map((one) => ({ ...one, low: null, high: null })) : points),
+    columns: BIN_COLUMNS.filter(isShown),
+    rows: bins.map((bin) => binRow(bin).filter(isShown)),
+  };
+}
+
 /** A bin as a point of a plot, with its Wilson interval. */
 export function pointOf(of: string, { n, hits, mean_p }: ReliabilityBin) {
   const [low, high] = wilsonInterval(hits, n) ?? [0, 1];
@@ -103,8 +115,11 @@ export function binRow({ p_from, p_to, n, hits, mean_p }: ReliabilityBin): strin
   ];
 }
 
+/** The name of a column of intervals. */
+const INTERVAL = "95 % interval";
+
 /** The columns of {@link binRow}. */
-export const BIN_COLUMNS = ["Stated", "Times", "Mean stated", "Observed", "95 % interval"];
+export const BIN_COLUMNS = ["Stated", "Times", "Mean stated", "Observed", INTERVAL];
 
 /** The heights of a PIT histogram as rows of numbers: {@link HEIGHT_COLUMNS}. */
 export function heightRows(heights: readonly number[]): string[][] {
@@ -119,23 +134,17 @@ export function byOf({ period }: Pick<Measured, "period">): "hour" | "day" {
   return period === "24h" ? "hour" : "day";
 }
 
-/** The hit rate by hour or day: its plot and its numbers. */
-export function ratesOf(rates: readonly RateSums[], by: "hour" | "day") {
+/** The hit rate by hour or day: its plot and its numbers, with Wilson intervals unless these are withheld. */
+export function ratesOf(rates: readonly RateSums[], by: "hour" | "day", isWithheld: boolean) {
   const points = rates.flatMap((one) => pointsOf(one));
+  const first = `${by === "day" ? "Day" : "Hour"} of issue, UTC`;
+  const columns = [first, "n", "Hits", "Hit rate", INTERVAL, "Stated", "Baseline", "Voids", "Pending"];
+  const isShown = (_: unknown, column: number) => !isWithheld || columns[column] !== INTERVAL;
+  const shown = isWithheld ? points.map((one) => ({ ...one, low: null, high: null })) : points;
   return {
-    plot: ratePlot(`Hit rate by ${by}`, points, by),
-    columns: [
-      `${by === "day" ? "Day" : "Hour"} of issue, UTC`,
-      "n",
-      "Hits",
-      "Hit rate",
-      "95 % interval",
-      "Stated",
-      "Baseline",
-      "Voids",
-      "Pending",
-    ],
-    rows: rates.map((one) => rateRow(one, by)),
+    plot: ratePlot(`Hit rate by ${by}`, shown, by),
+    columns: columns.filter(isShown),
+    rows: rates.map((one) => rateRow(one, by).filter(isShown)),
   };
 }
 

@@ -6,7 +6,7 @@ import {
   type MeasuredRow,
 } from "../../forecasts/accuracy/measured-store.ts";
 import { PERIODS } from "../../forecasts/accuracy/periods.ts";
-import { figuresOf } from "../../forecasts/accuracy/figures/figures.ts";
+import { figuresOf, hasTooManyVoids } from "../../forecasts/accuracy/figures/figures.ts";
 import { verdictOf } from "../../forecasts/accuracy/figures/verdict.ts";
 import { opsPage, type OpsParts } from "../contract.ts";
 import { csvText } from "../../csv.ts";
@@ -112,7 +112,10 @@ async function read(
 const VALUES: Record<string, (sums: MeasuredRow["sums"]) => number> = {
   n: ({ n }) => Number(n),
   rate: ({ hits, n }) => Number(hits) / Number(n),
-  z: ({ hits, sumP, sumPq }) => (Number(hits) * 1e6 - Number(sumP)) / Math.sqrt(Number(sumPq)),
+  z: (sums) => {
+    const { hits, sumP, sumPq } = sums;
+    return hasTooManyVoids(sums) ? Number.NaN : (Number(hits) * 1e6 - Number(sumP)) / Math.sqrt(Number(sumPq));
+  },
   skill: (sums) => figuresOf("", sums).skill ?? Number.NaN,
 };
 

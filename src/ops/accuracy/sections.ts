@@ -1,18 +1,16 @@
-import { corpPlot, reliabilityPlot } from "../../charts/reliability.ts";
+import { corpPlot } from "../../charts/reliability.ts";
 import { waitsPlot } from "../../charts/waits.ts";
 import type { RateSums } from "../../forecasts/accuracy/rates-store.ts";
 import type { Measured } from "../../forecasts/accuracy/measure.ts";
 import {
-  BIN_COLUMNS,
-  binRow,
   byOf,
   decimalsOf,
   digits,
   HEIGHT_COLUMNS,
   heightRows,
-  pointOf,
   ratesOf,
   ratesText,
+  reliabilityFigure,
   share,
   skillText,
 } from "../../frame/text/accuracy-format.ts";
@@ -112,16 +110,10 @@ export function figuresOf(row: Measured, rates: readonly RateSums[]) {
   const steps = row.corp.flatMap(({ color, curve }, i) =>
     curve.map(({ p_from, p_to, rate, n }) => ({ of: color ?? `color ${i + 1}`, from: p_from, to: p_to, rate, n })),
   );
+  const isWithheld = row.withheld !== null;
   return [
-    ratesOf(rates, byOf(row)),
-    {
-      plot: reliabilityPlot(
-        "Reliability",
-        row.reliability.map((bin) => pointOf("ours", bin)),
-      ),
-      columns: BIN_COLUMNS,
-      rows: row.reliability.map(binRow),
-    },
+    ratesOf(rates, byOf(row), isWithheld),
+    reliabilityFigure("Reliability", row.reliability, isWithheld),
     {
       plot: corpPlot("CORP reliability curve", steps),
       columns: ["Stated", "Color", "Times", "Observed, recalibrated"],

@@ -1,11 +1,10 @@
 import { fullWidth } from "../../charts/draw.ts";
-import { reliabilityPlot } from "../../charts/reliability.ts";
 import { waitsPlot } from "../../charts/waits.ts";
 import { findCalibration } from "../../calibration/calibration-store.ts";
 import { detailOf } from "../../calibration/calibration-view.ts";
 import { findLiveRecord } from "../../calibration/runs/live-record-store.ts";
 import { findRunOf } from "../../calibration/runs/run-list-store.ts";
-import { BIN_COLUMNS, binRow, HEIGHT_COLUMNS, heightRows, pointOf } from "../../frame/text/accuracy-format.ts";
+import { HEIGHT_COLUMNS, heightRows, reliabilityFigure } from "../../frame/text/accuracy-format.ts";
 import { opsPage } from "../contract.ts";
 import { figureOf } from "../../frame/figure.ts";
 import { idOf } from "../../frame/path-id.ts";
@@ -22,21 +21,8 @@ export const calibrationPage = opsPage({
     if (row === null) return null;
     const [run, live] = await Promise.all([findRunOf(sql, row.id), findLiveRecord(sql, row.tableId)]);
     const detail = detailOf(row);
-    const figures = [
-      await figureOf(
-        log,
-        fullWidth(
-          reliabilityPlot(
-            "Reliability of the backtest",
-            detail.reliability.map((bin) => pointOf("all colors", bin)),
-          ),
-        ),
-        {
-          columns: BIN_COLUMNS,
-          rows: detail.reliability.map(binRow),
-        },
-      ),
-    ];
+    const { plot, ...numbers } = reliabilityFigure("Reliability of the backtest", detail.reliability);
+    const figures = [await figureOf(log, fullWidth(plot), numbers)];
     if (detail.waits !== null) {
       const { waits, heights } = detail.waits;
       figures.push(

@@ -43,13 +43,13 @@ export function accuracyPages({ memory, sql, log }: AccuracyParts): (params: URL
   const models = timedCache<ListedModel[]>({ forMs: CACHED_MS, most: MOST_KEPT });
   const draw = drawing(log);
 
-  async function overTime(chosen: Chosen, { row }: Measured): Promise<ToDraw | null> {
+  async function overTime(chosen: Chosen, { row, figures }: Measured): Promise<ToDraw | null> {
     const { model, feature, period, start, end } = row;
     const by = byOf({ period });
     const tableIds = chosen.tables.map(({ id }) => id);
     const read = readBriefly(sql, (tx) => listHitRates(tx, { tableIds, model, feature, start, end, by }));
     const { rates } = await within(PART_TIMEOUT_MS, "PostgreSQL", read);
-    return rates.some(({ n }) => n > 0n) ? ratesOf(rates, by) : null;
+    return rates.some(({ n }) => n > 0n) ? ratesOf(rates, by, figures.withheld !== null) : null;
   }
 
   /**

@@ -1,16 +1,13 @@
 import type { Plot } from "../../charts/draw.ts";
-import { reliabilityPlot } from "../../charts/reliability.ts";
 import { skillPlot } from "../../charts/skill.ts";
 import { bestLogLoss } from "../../forecasts/accuracy/figures/figures.ts";
 import { referenceDetails, type ReferenceSums } from "../../forecasts/accuracy/figures/reference-sums.ts";
 import { LEAST_FOR_SKILL } from "../../forecasts/accuracy/figures/verdict.ts";
 import {
-  BIN_COLUMNS,
-  binRow,
   decimalsOf,
   digits,
-  pointOf,
   ratesText,
+  reliabilityFigure,
   share,
   skillText,
 } from "../../frame/text/accuracy-format.ts";
@@ -83,14 +80,7 @@ function drawnSkills(
 /** Plots stated probabilities against outcomes, of one table or house. */
 export function reliabilityOf({ figures }: Measured): ToDraw | null {
   if (figures.reliability.length === 0) return null;
-  return {
-    plot: reliabilityPlot(
-      "Stated and observed probability",
-      figures.reliability.map((bin) => pointOf("ours", bin)),
-    ),
-    columns: BIN_COLUMNS,
-    rows: figures.reliability.map(binRow),
-  };
+  return reliabilityFigure("Stated and observed probability", figures.reliability, figures.withheld !== null);
 }
 
 /** Returns every figure of a line as name and value. */

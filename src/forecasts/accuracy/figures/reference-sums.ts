@@ -58,7 +58,8 @@ function rowsOf(sums: ReferenceSums): [keyof ReferenceSums, TheorySums][] {
 }
 
 /**
- * Stated and observed hit rates of a reference: if they differ, the reference is wrong, however plausible it sounds.
+ * Stated and observed hit rates of a reference: if they differ, the reference is wrong, however plausible it sounds. Its z
+ * is withheld with its skill: both are null without `bestLogLoss`.
  */
 export function referenceDetails(sums: ReferenceSums, bestLogLoss: number | null) {
   const rows = new Map(rowsOf(sums));
@@ -70,7 +71,7 @@ export function referenceDetails(sums: ReferenceSums, bestLogLoss: number | null
       sample_size: Number(n),
       hit_rate: one(hits),
       expected_rate: one(sumP, PPM),
-      z: sumPq === 0n ? null : Number(hits * BigInt(PPM) - sumP) / Math.sqrt(Number(sumPq)),
+      z: sumPq === 0n || bestLogLoss === null ? null : Number(hits * BigInt(PPM) - sumP) / Math.sqrt(Number(sumPq)),
     };
   });
 }
