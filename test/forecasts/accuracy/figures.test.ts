@@ -209,6 +209,13 @@ describe("the figures of an accuracy row", () => {
     expect(JSON.stringify(figuresOf("window:pink:80", sums).e_value)).toBe("1.7976931348623157e+308");
   });
 
+  test("have as sealed a share of the settled forecasts, however many are pending", () => {
+    const sums = { ...emptySums(), forecasts: 100n, n: 97n, voidGap: 1n, sealed: 49n };
+    expect([2n, 3n, 100n, 125n].map((pending) => figuresOf("next_color", { ...sums, pending }).sealed)).toEqual([
+      0.5, 0.5, 0.5, 0.5,
+    ]);
+  });
+
   test("of windows cover what was issued of what was due", () => {
     const sums = emptySums();
     addScore(sums, scoreWindow(811_376, 810_000, true));

@@ -86,7 +86,7 @@ export function figuresOf(feature: string, sums: Sums): Figures {
     rate_bounds: rateBounds(Number(sums.hits), Number(n), Number(voidsOf(sums))),
     withheld: !isWithheld ? null : sums.nWithheld === 0n ? WITHHELD : POOL_WITHHELD,
     pending: Number(sums.pending),
-    sealed: ratio(sums.sealed, sums.forecasts - sums.pending),
+    sealed: ratio(sums.sealed, n + voidsOf(sums)),
     z: isWithheld ? null : standardScore(sums),
     e_value: n === 0n || isWithheld ? null : eValue(sums.sumLnE).e,
     log_loss: ratio(sums.sumLl, n, MICRO),
