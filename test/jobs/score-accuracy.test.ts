@@ -96,6 +96,33 @@ describe("score-accuracy", () => {
     expect(await verify(world.sql, { unscoredMinutes: 0 })).toMatchObject({ ok: true });
   });
 
+  test("counts as pending in a period what was issued in it, while settling is paused", async () => {
+    const world = await createWorld();
+    const { context } = testContext(world.sql);
+    for (const hundredths of [150, 230]) await world.play([hundredths]);
+    await scoreAccuracy.run({ house: world.house }, context);
+    for (const hundredths of [1200, 140, 180])
+      await world.play([hundredths], world.tableId, { at: { maySettle: false } });
+    for (const [round, days] of [
+      ["1003", 3],
+      ["1004", 20],
+    ] as const) {
+      await world.sql`
+        update forecast_sets
+        set issued_at = issued_at - ${days} * interval '1 day'
+        where table_id = ${world.tableId}
+          and cutoff_round_id = ${round}`;
+    }
+    const { rows } = await listPublished(world.sql, { tableIds: [world.tableId], feature: "next_color" });
+    expect(rows.map(({ period, sums }) => [period, sums.pending])).toEqual([
+      ["24h", 2n],
+      ["7d", 3n],
+      ["30d", 4n],
+      ["90d", 4n],
+      ["all", 4n],
+    ]);
+  });
+
   test("lists a window that ended and was left out of the scores of its round, and verify fails for it", async () => {
     const world = await createWorld({ ownDatabase: true });
     for (const hundredths of [150, 230, 1200]) await world.play([hundredths]);

@@ -561,7 +561,7 @@ export interface components {
                 rate_bounds: number[] | null;
                 /** @description Why interval, z, e-value and skill are null although there are scores: too many forecasts are void, or too many rounds of the table are late. With `scope=house`, a table whose own figures are withheld counts as void as a whole. */
                 withheld: string | null;
-                /** @description Forecasts that are not scored yet, including those whose round ended while scoring is paused. */
+                /** @description Forecasts issued in the period that are not scored yet, including those whose round ended while scoring is paused. */
                 pending: number;
                 /** @description Share of settled forecasts that a witness's checkpoint of the public log covered before the first round after them was requested, as the operator states. It covers the time of issue only. */
                 sealed: number | null;

@@ -1,5 +1,6 @@
 import type { Queryable } from "../../db/client.ts";
 import { reasonOf } from "../../errors.ts";
+import { hourNumber } from "./mark-store.ts";
 import { PERIODS, type Period, periodEnd, periodStart } from "./periods.ts";
 import type { Sums } from "./figures/sums.ts";
 import { type FeatureSums, featureSums, withLateRounds } from "./published.ts";
@@ -109,10 +110,19 @@ export async function listPublished(
   return { rows, damaged };
 }
 
+/** Unsettled forecasts of a series that were issued in an hour. */
+interface OpenForecasts {
+  hour: number;
+  count: bigint;
+}
+
 /** Unsettled forecasts by series, for tables in which one ended while settling was paused. */
-async function countOpen(sql: Queryable, ids: readonly number[]): Promise<Map<string, bigint>> {
-  const rows = await sql<{ series: string; count: bigint }[]>`
-    select format('%s %s %s', s.table_id, f.code, s.model) as series, count(*) as count
+async function countOpen(sql: Queryable, ids: readonly number[]): Promise<Map<string, OpenForecasts[]>> {
+  const rows = await sql<(OpenForecasts & { series: string })[]>`
+    select
+      format('%s %s %s', s.table_id, f.code, s.model) as series,
+      ${hourNumber(sql, "s.issued_at")} as hour,
+      count(*) as count
     from table_heads h
     cross join lateral unnest(h.open_sets) as open (cutoff_seq)
     join forecast_sets s on s.table_id = h.table_id and s.cutoff_seq = open.cutoff_seq
@@ -126,8 +136,8 @@ async function countOpen(sql: Queryable, ids: readonly number[]): Promise<Map<st
           and o.settled_seq > s.cutoff_seq
           and s.first_seq + f.place - 1 = any (o.forecast_seqs)
       )
-    group by s.table_id, f.code, s.model`;
-  return new Map(rows.map(({ series, count }) => [series, count]));
+    group by s.table_id, f.code, s.model, 2`;
+  return Map.groupBy(rows, ({ series }) => series);
 }
 
 /** The sums of a period without a stored row. */
@@ -137,12 +147,12 @@ const NOTHING = encodeSums(new Map());
 function publishedOfTable(
   rows: readonly Row[],
   periods: readonly Period[],
-  open: ReadonlyMap<string, bigint>,
+  open: ReadonlyMap<string, readonly OpenForecasts[]>,
 ): PublishedAccuracy[] {
   const published: PublishedAccuracy[] = [];
   const nextColors = new Map<string, Sums>();
   for (const [key, own] of Map.groupBy(rows, ({ tableId, model, code }) => `${tableId} ${code} ${model}`)) {
-    const series = publishedOf(own, periods, { open: open.get(key) ?? 0n, nextColors });
+    const series = publishedOf(own, periods, { open: open.get(key) ?? [], nextColors });
     for (const { model, feature, period, sums } of series) {
       if (feature === "next_color") nextColors.set(`${model} ${period}`, sums);
     }
@@ -152,13 +162,13 @@ function publishedOfTable(
 }
 
 /**
- * @param open unsettled forecasts beyond those that are counted
+ * @param open unsettled forecasts, also those that are not counted yet
  * @param nextColors for windows, the sums of next_color by model and period
  */
 function publishedOf(
   rows: readonly Row[],
   periods: readonly Period[],
-  { open, nextColors }: { open: bigint; nextColors: ReadonlyMap<string, Sums> },
+  { open, nextColors }: { open: readonly OpenForecasts[]; nextColors: ReadonlyMap<string, Sums> },
 ): PublishedAccuracy[] {
   const [first] = rows;
   if (first === undefined) return [];
@@ -166,27 +176,31 @@ function publishedOf(
   const running: SumVector = new Map();
   for (const row of rows) if (row.period === null) addSums(running, decodeSums(row.sums));
   // computed once for periods with equal sums, as most are in the first month: an API holds them for each table
-  const known: { folded: Uint8Array; nextColor: Sums | undefined; named: FeatureSums }[] = [];
-  const namedOf = (folded: Uint8Array, nextColor: Sums | undefined): FeatureSums => {
-    const same = known.find((one) => one.nextColor === nextColor && Buffer.compare(one.folded, folded) === 0);
+  const known: { folded: Uint8Array; nextColor: Sums | undefined; pending: bigint; named: FeatureSums }[] = [];
+  const namedOf = (folded: Uint8Array, nextColor: Sums | undefined, pending: bigint): FeatureSums => {
+    const same = known.find(
+      (one) => one.nextColor === nextColor && one.pending === pending && Buffer.compare(one.folded, folded) === 0,
+    );
     if (same !== undefined) return same.named;
     const sums = decodeSums(folded);
     addSums(sums, running);
     const own = featureSums(code, sums, first);
-    if (own.sums.pending < open) own.sums.pending = open;
+    if (own.sums.pending < pending) own.sums.pending = pending;
     const named = nextColor === undefined ? own : withLateRounds(own, nextColor);
-    known.push({ folded, nextColor, named });
+    known.push({ folded, nextColor, pending, named });
     return named;
   };
   return periods.map((period) => {
     const folded = rows.find((row) => row.period === period)?.sums ?? NOTHING;
-    const named = namedOf(folded, nextColors.get(`${model} ${period}`));
+    const start = periodStart(period, hour);
+    const pending = open.reduce((sum, one) => (one.hour >= (start ?? -Infinity) ? sum + one.count : sum), 0n);
+    const named = namedOf(folded, nextColors.get(`${model} ${period}`), pending);
     return {
       tableId,
       model,
       feature,
       period,
-      start: timeOf(periodStart(period, hour) ?? firstHour),
+      start: timeOf(start ?? firstHour),
       end: timeOf(periodEnd(period, hour)),
       asOf,
       asOfRoundId,
