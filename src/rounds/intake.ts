@@ -43,7 +43,7 @@ const STUCK_FROM = 6;
  * hashes, separates on-time from late rounds, and finds gaps, conflicts and implausible items. Pure: the stored state
  * is an argument, and the next state is returned.
  *
- * A round is late if its number is below the newest on-time one. If ids are opaque, it is late if the house lists it as
+ * A round is late if its number is not above the newest one. If ids are opaque, it is late if the house lists it as
  * older than a stored round or, in a response without our newest round, if its time is before that round's. A table
  * begins with the oldest round of its first response.
  */
@@ -158,7 +158,8 @@ function latenessOf(
   if (manner === "late" || manner === "reread") return () => true;
   if (manner === "first" || before.newestRoundId === null) return () => false;
   if (before.roundIds === "consecutive") {
-    return ({ number }, _, now) => (number ?? 0n) < (now.newestNumber ?? 0n);
+    // the newest number itself is new only after a reset to a round that is not stored
+    return ({ number }, _, now) => number !== null && now.newestNumber !== null && number <= now.newestNumber;
   }
   const newestAt = slots.findLastIndex((slot) => slot.kind === "known" && slot.round.roundId === before.newestRoundId);
   const lastKnownAt = slots.findLastIndex(({ kind }) => kind === "known");

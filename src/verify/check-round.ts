@@ -118,14 +118,14 @@ function eraOf({ fairness, consecutive }: VerifiedTable, { roundId }: RoundRow):
 }
 
 /**
- * With consecutive ids a polled round is late if and only if it is older, and `after_gap` is set if and only if one is
- * missing.
+ * With consecutive ids a polled round is late if and only if it is not above the newest number, which only a reset makes
+ * equal, and `after_gap` is set if and only if one is missing.
  */
 function checkOrder({ consecutive, resets }: VerifiedTable, round: RoundRow, onTime: RoundRow | null): Wrong | null {
   if (!consecutive || onTime === null) return null;
   const reset = resets.findLast(({ afterSeq }) => afterSeq >= onTime.seq && afterSeq < round.seq);
   const step = BigInt(round.roundId) - BigInt(reset?.number ?? onTime.roundId);
-  const late = { poll: step < 0n, history: true, computed: true, import: round.late }[sourceOf(round)];
+  const late = { poll: step <= 0n, history: true, computed: true, import: round.late }[sourceOf(round)];
   if (round.late !== late) return { expected: `late ${late}`, found: `late ${round.late}` };
   const afterGap = !round.late && step !== 1n;
   if (round.afterGap !== afterGap) return { expected: `after_gap ${afterGap}`, found: `after_gap ${round.afterGap}` };

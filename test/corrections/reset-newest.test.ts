@@ -72,6 +72,24 @@ it("keeps the part of a gap below the number: a round that is missing there is s
   expect((await verify(sql, { tableId: table.id })).first_failure).toBeNull();
 });
 
+it("stores the round of a number that is not stored yet late, and the gap below the number is filled", async () => {
+  const table = await makeTable(sql);
+  await take(table, 1_006, 1_005);
+  await take(table, WRONG, 1_006);
+  await take(table, WRONG + 1, WRONG);
+  expect(await reset(table, 1_010n)).toMatchObject({ ok: true });
+  await take(table, 1_010, 1_009, 1_008, 1_007, 1_006);
+  await take(table, 1_011, 1_010);
+  expect(await sql`select state, error from payloads where state <> 'read'`).toEqual([]);
+  const rounds = await storedRounds(sql, table);
+  expect(rounds.filter(({ late }) => late).map(({ id }) => id)).toEqual(["1007", "1008", "1009", "1010"]);
+  expect(rounds.at(-1)).toMatchObject({ id: "1011", late: false });
+  expect(await sql`select to_number, missing, filled, state from gaps`).toEqual([
+    { to_number: 1_010n, missing: 4n, filled: 4n, state: "filled" },
+  ]);
+  expect((await verify(sql, { tableId: table.id })).first_failure).toBeNull();
+});
+
 describe("a gap that was too large to be requested", () => {
   /** Gap 101 to 9,001,006 is given up; then 101 to 110 arrive late, without 105. */
   async function makeGivenUp(): Promise<MadeTable> {
