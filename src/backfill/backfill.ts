@@ -11,6 +11,7 @@ import type { Prover } from "../houses/fairness/prove.ts";
 import type { Fairness } from "../houses/fairness/settings.ts";
 import { walkBackSliced } from "../houses/fairness/walk.ts";
 import type { House } from "../houses/house.ts";
+import { countHistoryBytes } from "../houses/polling/lease-store.ts";
 import { addRounds, loadState, lockState, withStored } from "../pass/add.ts";
 import { touchHeads } from "../tables/heads-store.ts";
 import { findTime } from "../pass/stores/payload-store.ts";
@@ -153,6 +154,7 @@ export async function storeHistoryPage(
       body: await promisify(gzip)(response.body),
     },
   };
+  await countHistoryBytes(sql, gap.tableId, response.body.length);
   const state = await loadState(sql, gap.tableId);
   const body = { body: response.body, now: receivedAt, path: hidden, kind: "history" as const };
   const read = await readResponse({ sql, prover }, house, state, body, {

@@ -1,4 +1,5 @@
 import type { Queryable, Sql, Transaction } from "../db/client.ts";
+import { HISTORY_BYTES_OF_TABLE } from "../houses/polling/day-budget.ts";
 
 /** A gap with the state of its filling. */
 export interface Gap {
@@ -199,7 +200,7 @@ export async function findNextGap(sql: Queryable, house: string): Promise<string
 
 /**
  * The milliseconds until a house may be requested for the rounds of a gap, 0 for now; null while it is disabled or
- * paused, or once the gap is closed.
+ * paused, or once the gap is closed. It waits for the next UTC day once half of the bytes of its tables are spent.
  */
 export async function findHouseWait(sql: Queryable, gap: { id: bigint; tableId: number }): Promise<number | null> {
   const [row] = await sql<{ open: boolean; wait_ms: number }[]>`
@@ -211,11 +212,23 @@ export async function findHouseWait(sql: Queryable, gap: { id: bigint; tableId: 
       greatest(
         0,
         extract(epoch from l.next_allowed_at - clock_timestamp()) * 1000,
-        case when l.circuit = 'closed' then 0 else 5000 end
+        case when l.circuit = 'closed' then 0 else 5000 end,
+        case
+          when l.bytes_on = day.today and l.bytes_today >= ${HISTORY_BYTES_OF_TABLE} * greatest(1, polled.tables)
+            then extract(epoch from (day.today + 1)::timestamp at time zone 'UTC' - clock_timestamp()) * 1000
+        end
       )::float8 as wait_ms
     from tables t
     join houses h on h.id = t.house_id
     join poll_leases l on l.house_id = t.house_id and l.shard = t.shard
+    cross join (select (clock_timestamp() at time zone 'UTC')::date as today) day
+    cross join lateral (
+      select count(*) as tables
+      from tables
+      where house_id = l.house_id
+        and shard = l.shard
+        and enabled
+    ) polled
     where t.id = ${gap.tableId}`;
   return row?.open === true ? Math.ceil(row.wait_ms) : null;
 }

@@ -386,6 +386,30 @@ describe("a gap that the house is asked for", () => {
     expect(asked()).toEqual([]);
   });
 
+  it("waits until 00:00 UTC once its pages and its house's polls have half of the bytes of a day", async () => {
+    const table = await counted();
+    await take(table, items(10, 10), items(14, 14));
+    history(14, items(13, 13));
+    history(13, items(12, 11));
+    await sql`
+      update poll_leases
+      set bytes_on = (clock_timestamp() at time zone 'UTC')::date, bytes_today = (1 << 29) - 10`;
+    expect(await backfill()).toMatchObject({ pages: 1, rounds: 1, waiting: 1 });
+    const [page] = await sql<{ bytes: number }[]>`select bytes from payloads where kind = 'history'`;
+    expect(await sql`select bytes_today from poll_leases`).toEqual([
+      { bytes_today: BigInt((1 << 29) - 10 + (page?.bytes ?? 0)) },
+    ]);
+    const [gap] = await sql`
+      select
+        attempts,
+        next_attempt_at between midnight - interval '1 minute' and midnight + interval '1 minute' as at_midnight
+      from gaps
+      cross join lateral (select date_trunc('day', clock_timestamp(), 'UTC') + interval '1 day' as midnight) day`;
+    expect(gap).toEqual({ attempts: 0, at_midnight: true });
+    await sql`update poll_leases set bytes_on = bytes_on - 1`;
+    expect(await backfill()).toMatchObject({ pages: 1, rounds: 2, filled: 1 });
+  });
+
   it("holds the house's polls too when the house asks to be left alone", async () => {
     const table = await counted();
     await take(table, items(1, 1), items(5, 5));
