@@ -193,7 +193,7 @@ async function pointsAbove(
 
 async function storePage(tx: Transaction, gap: Gap, page: AddedRounds): Promise<PageOutcome> {
   const state = await lockState(tx, gap.tableId);
-  const response = await withStored(tx, state, page, [gap.beforeRoundId]);
+  const response = await withStored(tx, state, page, [gap.afterRoundId, gap.beforeRoundId]);
   const { rows, sequence } = await addRounds(tx, state, response);
   const { read } = response;
   if (!read.ok)
@@ -201,18 +201,28 @@ async function storePage(tx: Transaction, gap: Gap, page: AddedRounds): Promise<
   if (gap.fromNumber === null) await addFound(tx, gap.id, rows.rounds.length);
   await refreshNoticesWithin(tx, [gap.tableId]);
   const known = read.known ?? new Map<string, KnownRound>();
-  return outcomeOf(rows.rounds.length, sequence, known, known.get(gap.beforeRoundId) ?? null);
+  return outcomeOf(rows.rounds.length, sequence, known, newestBefore(gap, known));
+}
+
+/**
+ * The seq of the newest on-time round before a gap; null if that is unknown. A gap over several places has on-time rounds
+ * between its ends.
+ */
+function newestBefore({ afterRoundId, beforeRoundId }: Gap, known: ReadonlyMap<string, KnownRound>): bigint | null {
+  const [before, end] = [known.get(afterRoundId), known.get(beforeRoundId)];
+  if (before?.late === false) return before.seq;
+  return end === undefined ? null : end.seq - 1n;
 }
 
 function outcomeOf(
   rounds: number,
   sequence: readonly (string | null)[],
   known: ReadonlyMap<string, KnownRound>,
-  gapEnd: KnownRound | null,
+  newest: bigint | null,
 ): PageOutcome {
   const isOurs = (id: string | null): boolean => {
     const round = id === null ? undefined : known.get(id);
-    return round !== undefined && !round.late && gapEnd !== null && round.seq < gapEnd.seq;
+    return round !== undefined && !round.late && newest !== null && round.seq <= newest;
   };
   const oursAt = sequence.findLastIndex(isOurs);
   return {

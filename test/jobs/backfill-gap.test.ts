@@ -471,6 +471,24 @@ describe("a gap of unknown size", () => {
     });
   });
 
+  it("over more than a hundred places is paged back through until the round before the first", async () => {
+    const table = await opaque();
+    const round = (n: number) => makeItem(`r${n}`, value(n));
+    const all = Array.from({ length: 203 }, (_, n) => round(n)).toReversed();
+    const isBad = (place: number) => place % 2 === 1;
+    await take(
+      table,
+      [round(0)],
+      all.map((item, place) => (isBad(place) ? { ...item, multiplier: "?" } : item)),
+    );
+    expect(await sql`select after_round_id, before_round_id from gaps`).toEqual([
+      { after_round_id: "r0", before_round_id: "r202" },
+    ]);
+    history("r202", all.slice(1, 101));
+    history("r102", all.slice(101));
+    expect(await backfill()).toEqual({ pages: 2, rounds: 101, filled: 1 });
+  });
+
   it("is given up if the house's history ends before it, or repeats itself", async () => {
     const table = await opaque();
     await take(table, named("a"), named("h"));

@@ -6,6 +6,7 @@ import { expireNotices, refreshStalledNotices } from "../../src/rounds/notices/n
 import { createPasses, type Passes } from "../../src/pass/passes.ts";
 import { syncProofAlerts } from "../../src/rounds/proofs/proof-alerts-store.ts";
 import { listTables } from "../../src/rounds/lists/table-list-store.ts";
+import { verify } from "../../src/verify/verify.ts";
 import { testContext, type TestContext } from "../support/context.ts";
 import { openTestDatabase } from "../support/database.ts";
 import { feedEntry, forgetHouses, tableEntry } from "../support/houses.ts";
@@ -496,6 +497,42 @@ describe("what is missing", () => {
       ["b", true, false],
       ["x", true, false],
     ]);
+  });
+
+  it("is one gap for each place of a response up to a hundred, and one over all beyond, filled as its rounds arrive", async () => {
+    const table = await makeTable(sql);
+    const every = (step: number, newest: number) => items(newest, 1).filter(({ id }) => Number(id) % step === 1);
+    await makePayload(sql, table, { second: 0, items: every(2, 201) });
+    expect((await normalize()).counts).toMatchObject({ rounds: 101, gaps: 100 });
+    await makePayload(sql, table, { second: 1, items: items(407, 203).filter(({ id }) => Number(id) % 2 === 1) });
+    expect((await normalize()).counts).toMatchObject({ rounds: 103, gaps: 1 });
+    const [joined] = (await gapsOf(table)).slice(100);
+    expect(joined).toEqual({ from: 202, to: 406, missing: 103, filled: 0, state: "open" });
+    await makePayload(sql, table, { second: 2, items: items(407, 203) });
+    await normalize();
+    expect((await gapsOf(table))[100]).toMatchObject({ missing: 103, filled: 102, state: "open" });
+    await makePayload(sql, table, { second: 3, items: items(407, 202) });
+    await normalize();
+    expect((await gapsOf(table))[100]).toMatchObject({ filled: 103, state: "filled" });
+    expect((await verify(sql, { tableId: table.id })).first_failure).toBeNull();
+  });
+
+  it("with opaque ids is one gap, too, in a response with more than a hundred unreadable items", async () => {
+    const table = await makeTable(sql, { round_ids: "opaque", feed: feedEntry({ order: "newest_last" }) });
+    const round = (n: number) => makeItem(`r${n}`, 1.1 + (n % 50) / 10);
+    const listed = (isReadable: (n: number) => boolean) =>
+      Array.from({ length: 203 }, (_, n) => (isReadable(n) ? round(n) : { ...round(n), multiplier: "?" }));
+    await makePayload(sql, table, { second: 0, items: [round(0)] });
+    await makePayload(sql, table, { second: 1, items: listed((n) => n % 2 === 0) });
+    expect((await normalize()).counts).toMatchObject({ rounds: 102, gaps: 1 });
+    const gapsNow = () => sql`select after_round_id, before_round_id, state from gaps where table_id = ${table.id}`;
+    expect(await gapsNow()).toEqual([{ after_round_id: "r0", before_round_id: "r202", state: "open" }]);
+    await makePayload(sql, table, { second: 2, items: listed((n) => n !== 1) });
+    await normalize();
+    expect(await gapsNow()).toMatchObject([{ state: "open" }]);
+    await makePayload(sql, table, { second: 3, items: listed(() => true) });
+    await normalize();
+    expect(await gapsNow()).toMatchObject([{ state: "filled" }]);
   });
 
   it("a feed that brings nothing new is noticed, until it does or is paused", async () => {

@@ -5,7 +5,7 @@ import { quarantinedItem } from "../../rounds/lists/quarantined-item.ts";
 import { numberOf, type KnownRound } from "../../rounds/round.ts";
 import { planIntake, type HeldBack, type IntakePlan } from "../../rounds/intake.ts";
 import { knownAmong, listKnown, withRounds } from "./known-rounds.ts";
-import { gapRow, unknownGapsAfter } from "./place-gaps.ts";
+import { gapRows, unknownGapsAfter } from "./place-gaps.ts";
 import { absentAtOf, afterResponse, exactly, headAfter } from "./place-head.ts";
 import { changeOf, noticesAfter, noticesAfterUnreadable } from "./place-notices.ts";
 import { markOf, payloadOf, storedPayload } from "./place-payload.ts";
@@ -117,7 +117,7 @@ export function placeResponse(state: PassState, response: PassResponse): Placed 
   const refused = quarantinedOf(taken.refused, read.items.length);
   const rounds = roundRowsOf(state, taken, { source: SOURCES.indexOf(source), requestedAt, receivedAt });
   const shown = gapsShownWhole(taken.sequence, state.unknownGaps);
-  const gaps = taken.gaps.map((gap) => gapRow(gap, state));
+  const gaps = gapRows(taken.gaps, state);
   const payloadReceivedAt = response.from !== "stored" && response.payload === null ? null : receivedAt;
   const isPoll = manner === "poll";
   const noticed = isPoll ? noticesAfter(state, read, taken, receivedAt) : null;
@@ -130,7 +130,7 @@ export function placeResponse(state: PassState, response: PassResponse): Placed 
         taken.rounds.slice(-KNOWN_ROUNDS).map((round) => [round.roundId, knownOf(round, receivedAt)]),
       ),
       heldBack: heldBackAfter(state.heldBack, refused, receivedAt),
-      unknownGaps: unknownGapsAfter(state, taken.gaps, shown),
+      unknownGaps: unknownGapsAfter(state, gaps, shown),
       notices: noticed?.notices ?? state.notices,
       format: noticed?.format ?? state.format,
       hasUnread,
