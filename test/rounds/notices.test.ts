@@ -148,6 +148,46 @@ describe("the notice of a gap, when it closes", () => {
   });
 });
 
+it("count up to a thousand causes of a kind, and state more as that", async () => {
+  const [table] = await disputedTables(1);
+  if (table === undefined) throw new Error("expected a table");
+  const addCauses = async (count: number, from: number) => {
+    const numbers = Array.from({ length: count }, (_, n) => from + 2 * n);
+    await sql`
+      insert into gaps (table_id, from_number, to_number, missing, after_round_id, before_round_id)
+      select ${table.id}, n, n, 1, (n - 1)::text, (n + 1)::text
+      from unnest(${numbers}::bigint[]) as n`;
+    await sql`
+      insert into conflicts (table_id, round_id, kept_hundredths, other_hundredths, other_raw)
+      select ${table.id}, n::text, 187, 204, '2.04'
+      from unnest(${numbers}::bigint[]) as n`;
+    await sql`
+      insert into quarantine (table_id, code, reason, round_id, item, item_sha256)
+      select ${table.id}, code, 'wrong', n::text, '{}', n::text
+      from unnest(${numbers}::bigint[]) as n
+      cross join unnest(array['proof_mismatch', 'bad_id']) as code`;
+    await refreshNotices(sql, [table.id]);
+    return openNotices(sql, table);
+  };
+  expect(await addCauses(999, 1_000)).toMatchObject({
+    gap: expect.stringMatching(/^999 rounds in 999 gaps \(1000 to 2996\) are missing since/),
+    conflict: expect.stringMatching(/^1000 rounds were received twice with different results since/),
+    proof: expect.stringMatching(/^999 rounds failed their fairness proof since/),
+    quarantine: expect.stringMatching(/^999 items failed validation since/),
+  });
+  expect(await addCauses(2, 9_000)).toEqual({
+    gap: "rounds in more than 1,000 places are missing; trying to fetch them",
+    conflict: "rounds were received with more than 1,000 other results; the first of each is kept",
+    proof: "more than 1,000 rounds failed their fairness proof; they are quarantined",
+    quarantine: "more than 1,000 items failed validation; they are quarantined",
+  });
+  await sql`update gaps set state = 'given_up', reason = 'the house has no history', closed_at = clock_timestamp()`;
+  await refreshNotices(sql, [table.id]);
+  expect((await openNotices(sql, table))["gap"]).toBe(
+    "rounds in more than 1,000 places are missing; they could not be fetched: the house has no history",
+  );
+});
+
 describe("a conflict that the house lists again", () => {
   it("waits for no lock and moves no head, because its notice stays unchanged", async () => {
     const [table] = await disputedTables(1);

@@ -5,6 +5,7 @@ import {
   revisionSentence,
   gapSentence,
   modelSentence,
+  MOST_CAUSES,
   NOTICE_HOURS,
   proofSentence,
   quarantineSentence,
@@ -83,7 +84,7 @@ function noticesOf({ id, gap, conflict, revision, proof, quarantine, model }: Ca
   ];
 }
 
-// The facts of a cause, of the table `t` of the query around it.
+// The facts of a cause, of the table `t` of the query around it. One row more than are counted is read.
 
 function gapFacts(sql: Transaction) {
   return sql`
@@ -103,12 +104,26 @@ function gapFacts(sql: Transaction) {
         )
       )[1]
     )
-    from gaps g
-    where g.table_id = t.id
-      and (
-        g.state = 'open'
-        or g.state = 'given_up' and g.closed_at > clock_timestamp() - make_interval(hours => ${NOTICE_HOURS.givenUpGap})
+    from (
+      (
+        select *
+        from gaps
+        where table_id = t.id
+          and state = 'open'
+        order by next_attempt_at -- by an index
+        limit ${MOST_CAUSES + 1}
       )
+      union all
+      (
+        select *
+        from gaps
+        where table_id = t.id
+          and state = 'given_up'
+          and closed_at > clock_timestamp() - make_interval(hours => ${NOTICE_HOURS.givenUpGap})
+        order by closed_at desc
+        limit ${MOST_CAUSES + 1}
+      )
+    ) g
     having count(*) > 0`;
 }
 
@@ -116,16 +131,22 @@ function conflictFacts(sql: Transaction) {
   return sql`
     select jsonb_build_object(
       'rounds', count(distinct c.round_id),
+      'results', count(*),
       'roundId', (array_agg(c.round_id order by c.id desc))[1],
       'kept', (array_agg(c.kept_hundredths order by c.id desc))[1]::text,
       'other', (array_agg(c.other_hundredths order by c.id desc))[1]::text,
       'since', utc_text(min(c.first_seen_at)),
       'expiresAt', ${expiry(sql, sql`min(c.last_seen_at)`, NOTICE_HOURS.conflict)}
     )
-    from conflicts c
-    where c.table_id = t.id
-      and c.decided_at is null
-      and c.last_seen_at > clock_timestamp() - make_interval(hours => ${NOTICE_HOURS.conflict})
+    from (
+      select *
+      from conflicts
+      where table_id = t.id
+        and decided_at is null
+        and last_seen_at > clock_timestamp() - make_interval(hours => ${NOTICE_HOURS.conflict})
+      order by last_seen_at desc
+      limit ${MOST_CAUSES + 1}
+    ) c
     having count(*) > 0`;
 }
 
@@ -149,29 +170,39 @@ function revisionFacts(sql: Transaction) {
 function proofFacts(sql: Transaction) {
   return sql`
     select ${refusedFacts(sql, NOTICE_HOURS.proof)}
-    from quarantine q
-    where q.table_id = t.id
-      and q.state = 'open'
-      and q.code = 'proof_mismatch'
-      and q.last_seen_at > clock_timestamp() - make_interval(hours => ${NOTICE_HOURS.proof})
+    from (
+      select *
+      from quarantine
+      where table_id = t.id
+        and state = 'open'
+        and code = 'proof_mismatch'
+        and last_seen_at > clock_timestamp() - make_interval(hours => ${NOTICE_HOURS.proof})
+      order by last_seen_at desc
+      limit ${MOST_CAUSES + 1}
+    ) q
     having count(*) > 0`;
 }
 
 function quarantineFacts(sql: Transaction) {
   return sql`
     select ${refusedFacts(sql, NOTICE_HOURS.quarantine)}
-    from quarantine q
-    where q.table_id = t.id
-      and q.state = 'open'
-      and q.code not in ('proof_mismatch', 'stuck_feed')
-      -- a round that is stored after all hides nothing
-      and not exists (
-        select
-        from rounds r
-        where r.table_id = q.table_id
-          and r.round_id = q.round_id
-      )
-      and q.last_seen_at > clock_timestamp() - make_interval(hours => ${NOTICE_HOURS.quarantine})
+    from (
+      select *
+      from quarantine listed
+      where table_id = t.id
+        and state = 'open'
+        and code not in ('proof_mismatch', 'stuck_feed')
+        -- a round that is stored after all hides nothing
+        and not exists (
+          select
+          from rounds r
+          where r.table_id = listed.table_id
+            and r.round_id = listed.round_id
+        )
+        and last_seen_at > clock_timestamp() - make_interval(hours => ${NOTICE_HOURS.quarantine})
+      order by last_seen_at desc
+      limit ${MOST_CAUSES + 1}
+    ) q
     having count(*) > 0`;
 }
 

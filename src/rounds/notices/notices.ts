@@ -21,6 +21,9 @@ export const NOTICE_ORDER: readonly NoticeKind[] = [
 /** Hours that a notice stays open after its cause was last seen: long enough for a reader who checks once a day. */
 export const NOTICE_HOURS = { givenUpGap: 24, conflict: 24, proof: 24, quarantine: 1, model: 168 } as const;
 
+/** Causes of a kind that are counted for a notice; beyond that it states "more than 1,000", and not since when. */
+export const MOST_CAUSES = 1_000;
+
 /** The gaps of a table that a notice mentions. Times are ISO 8601 UTC. */
 export interface GapFacts {
   /** Gaps with a known range. */
@@ -47,6 +50,7 @@ export function gapSentence(gaps: GapFacts): string {
   const tail = gaps.isTrying
     ? `; trying to fetch ${one ? "it" : "them"}`
     : `; ${one ? "it" : "they"} could not be fetched${gaps.reason === null ? "" : `: ${gaps.reason}`}`;
+  if (gaps.ranges + gaps.unknown > MOST_CAUSES) return `rounds in more than 1,000 places are missing${tail}`;
   return `${missingText(gaps, "are")} missing since ${minuteText(gaps.since)}${tail}`;
 }
 
@@ -95,6 +99,8 @@ function missingText({ ranges, missing, from, to, unknown }: MissingFacts, many:
 /** Rounds that were received with two results, newest last. */
 export interface ConflictFacts {
   rounds: number;
+  /** Other results than the kept ones. */
+  results: number;
   roundId: string;
   kept: bigint;
   other: bigint;
@@ -102,7 +108,9 @@ export interface ConflictFacts {
 }
 
 /** States which round was received twice, with which results, and which result was kept. */
-export function conflictSentence({ rounds, roundId, kept, other, since }: ConflictFacts): string {
+export function conflictSentence({ rounds, results, roundId, kept, other, since }: ConflictFacts): string {
+  if (results > MOST_CAUSES)
+    return "rounds were received with more than 1,000 other results; the first of each is kept";
   return rounds === 1
     ? `round ${roundId} was received twice, with ${multiplierText(kept)} and ${multiplierText(other)} since ${minuteText(since)}; the first is kept`
     : `${rounds} rounds were received twice with different results since ${minuteText(since)}; the first of each is kept`;
@@ -144,6 +152,7 @@ export interface RefusedFacts {
 
 /** States which rounds fail their proof. */
 export function proofSentence({ items, roundId, reason, since }: RefusedFacts): string {
+  if (items > MOST_CAUSES) return "more than 1,000 rounds failed their fairness proof; they are quarantined";
   return items === 1
     ? `round ${roundId ?? "without an id"} failed its fairness proof at ${minuteText(since)} (${reason}); it is quarantined`
     : `${items} rounds failed their fairness proof since ${minuteText(since)}; they are quarantined`;
@@ -151,6 +160,7 @@ export function proofSentence({ items, roundId, reason, since }: RefusedFacts): 
 
 /** States how many items failed validation. The reasons are for operators, next to each item in quarantine. */
 export function quarantineSentence({ items, roundId, since }: RefusedFacts): string {
+  if (items > MOST_CAUSES) return "more than 1,000 items failed validation; they are quarantined";
   const which = roundId === null ? "" : ` (round ${roundId})`;
   return items === 1
     ? `1 item${which} failed validation at ${minuteText(since)}; it is quarantined`
