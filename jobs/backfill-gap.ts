@@ -27,7 +27,8 @@ import {
   tooLargeReason,
   waitAfterAttempts,
 } from "../src/backfill/gap-plan.ts";
-import { findNextGap, listGapsToFill, putGapBack, takeGap, type Gap } from "../src/backfill/gap-attempt-store.ts";
+import { putGapBack, takeGap, type Gap } from "../src/backfill/gap-attempt-store.ts";
+import { findNextGap, listGapsToFill } from "../src/rounds/gaps/gaps-store.ts";
 
 const TIMEOUT_MS = 60_000;
 /** A run asks for no page after this time: the last one must still be stored. */

@@ -30,7 +30,7 @@ export default job({
     if (house === null) return { skipped: 1 };
     if (compare) return comparePayload(sql, passes, { house, log, signal });
     const counts = { payloads: 0, refused: 0, ...countPasses([]) };
-    const fill = async (gap: bigint) => enqueue(backfillGap, { gap: String(gap) });
+    const fill = async (gap: string) => enqueue(backfillGap, { gap });
     const readTable = async (tableId: number) => {
       for await (const result of processUnread({ sql, passes, house, signal }, tableId)) {
         follow(result.rows.marks.map(({ receivedAt }) => receivedAt));

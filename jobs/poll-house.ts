@@ -182,7 +182,7 @@ async function followUp(
   const payloads = results.flatMap(({ rows }) => rows.payloads);
   follow(payloads.map(({ receivedAt }) => receivedAt));
   if (circuit !== before.state) log.warn({ house: id, shard, circuit, waitMs }, `the circuit of ${id} changed`);
-  const fill = async (gap: bigint) => enqueue(backfillGap, { gap: String(gap) });
+  const fill = async (gap: string) => enqueue(backfillGap, { gap });
   await afterCommit(id, results, { sql, published, fill });
   if (payloads.some(({ state }) => state === "unread")) await enqueue(normalizeRounds, { house: id });
   return {

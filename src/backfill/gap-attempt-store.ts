@@ -170,34 +170,6 @@ export async function addFound(sql: Transaction, id: bigint, found: number): Pro
     where id = ${id}`;
 }
 
-/** Due open gaps, the longest waiting one of each house. */
-export async function listGapsToFill(sql: Queryable): Promise<{ gap: string }[]> {
-  return sql<{ gap: string }[]>`
-    select distinct on (t.house_id) g.id::text as gap
-    from gaps g
-    join tables t on t.id = g.table_id
-    where g.state = 'open'
-      and g.next_attempt_at <= clock_timestamp()
-      and g.lease_until <= clock_timestamp()
-    order by t.house_id, g.next_attempt_at, g.id
-    limit 1000`;
-}
-
-/** Another due open gap of a house, or null. */
-export async function findNextGap(sql: Queryable, house: string): Promise<string | null> {
-  const [row] = await sql<{ gap: string }[]>`
-    select g.id::text as gap
-    from gaps g
-    join tables t on t.id = g.table_id
-    where t.house_id = ${house}
-      and g.state = 'open'
-      and g.next_attempt_at <= clock_timestamp()
-      and g.lease_until <= clock_timestamp()
-    order by g.next_attempt_at, g.id
-    limit 1`;
-  return row?.gap ?? null;
-}
-
 /**
  * The milliseconds until a house may be requested for the rounds of a gap, 0 for now; null while it is disabled or
  * paused, or once the gap is closed. It waits for the next UTC day once half of the bytes of its tables are spent.

@@ -1,6 +1,6 @@
 import type { Sql } from "../db/client.ts";
 import { syncFormatCircuit } from "../houses/reading/format-store.ts";
-import { listOpenGaps } from "../rounds/gaps/gaps-store.ts";
+import { findNextGap } from "../rounds/gaps/gaps-store.ts";
 import { refreshNotices } from "../rounds/notices/notices-store.ts";
 import type { PassResult } from "./compute/state.ts";
 
@@ -33,8 +33,8 @@ export function countPasses(results: readonly PassResult[]): PassCounts {
 export interface Consequences {
   sql: Sql;
   published: (tableIds: readonly number[]) => void;
-  /** Requests the filling of a gap. */
-  fill: (gap: bigint) => Promise<void>;
+  /** Requests the filling of a gap; the house's others follow it. */
+  fill: (gap: string) => Promise<void>;
 }
 
 /**
@@ -58,8 +58,8 @@ export async function afterCommit(house: string, results: readonly PassResult[],
       known.map(({ state }) => state.table.tableId),
     );
   }
-  const gapped = idsOf(shown.filter(({ rows }) => rows.gaps.length > 0));
-  if (gapped.length > 0) for (const gap of await listOpenGaps(to.sql, gapped)) await to.fill(gap);
+  const gap = shown.some(({ rows }) => rows.gaps.length > 0) ? await findNextGap(to.sql, house) : null;
+  if (gap !== null) await to.fill(gap);
 }
 
 function idsOf(results: readonly PassResult[]): number[] {

@@ -505,7 +505,10 @@ describe("what is missing", () => {
     await makePayload(sql, table, { second: 0, items: every(2, 201) });
     expect((await normalize()).counts).toMatchObject({ rounds: 101, gaps: 100 });
     await makePayload(sql, table, { second: 1, items: items(407, 203).filter(({ id }) => Number(id) % 2 === 1) });
-    expect((await normalize()).counts).toMatchObject({ rounds: 103, gaps: 1 });
+    const { counts, enqueued } = await normalize();
+    expect(counts).toMatchObject({ rounds: 103, gaps: 1 });
+    const gaps = enqueued.filter((one) => one.startsWith("backfill-gap"));
+    expect(gaps).toHaveLength(1); // its run asks for the next one
     const [joined] = (await gapsOf(table)).slice(100);
     expect(joined).toEqual({ from: 202, to: 406, missing: 103, filled: 0, state: "open" });
     await makePayload(sql, table, { second: 2, items: items(407, 203) });

@@ -47,16 +47,40 @@ export function fillGapsStatement(sql: Queryable, tableIds: string, numbers: str
     returning g.table_id`;
 }
 
-/** The open gaps of these tables, oldest first, at most 1,000. */
-export async function listOpenGaps(sql: Queryable, tableIds: readonly number[]): Promise<bigint[]> {
-  const rows = await sql<{ id: bigint }[]>`
-    select id
+/** The due gap of each table that has waited longest; not all are sorted, since there may be a million. */
+function dueGaps(sql: Queryable) {
+  return sql`
+    select id, next_attempt_at
     from gaps
-    where table_id = any(${[...tableIds]}::integer[])
+    where table_id = t.id
       and state = 'open'
-    order by id
+      and next_attempt_at <= clock_timestamp()
+      and lease_until <= clock_timestamp()
+    order by next_attempt_at
+    limit 1`;
+}
+
+/** Due open gaps, the longest waiting one of each house. */
+export async function listGapsToFill(sql: Queryable): Promise<{ gap: string }[]> {
+  return sql<{ gap: string }[]>`
+    select distinct on (t.house_id) g.id::text as gap
+    from (select distinct table_id from gaps where state = 'open') waiting
+    join tables t on t.id = waiting.table_id
+    cross join lateral (${dueGaps(sql)}) g
+    order by t.house_id, g.next_attempt_at, g.id
     limit 1000`;
-  return rows.map(({ id }) => id);
+}
+
+/** The due open gap of a house that has waited longest, or null. */
+export async function findNextGap(sql: Queryable, house: string): Promise<string | null> {
+  const [row] = await sql<{ gap: string }[]>`
+    select g.id::text as gap
+    from tables t
+    cross join lateral (${dueGaps(sql)}) g
+    where t.house_id = ${house}
+    order by g.next_attempt_at, g.id
+    limit 1`;
+  return row?.gap ?? null;
 }
 
 /** The gaps of unknown size between two rounds of each table that are not filled, the newest 1,000 of a table. */
