@@ -13,17 +13,18 @@ export interface Tidied {
 const IN_USE = ["55P03", "40P01"];
 
 /**
- * Repeats a batch, each in its own transaction, until it did less than its limit, for a bounded number of times. Stopped
- * between or within two batches, the next run continues. A batch waits for no lock longer than a second, and takes no longer
- * than fifteen.
+ * Repeats a batch, each in its own transaction, until it did less than its limit or may not continue. Stopped between or
+ * within two batches, the next run continues. A batch waits for no lock longer than a second, and takes no longer than
+ * fifteen.
  */
 export async function inBatches(
   sql: Sql,
   signal: AbortSignal,
   batch: (tx: Transaction) => Promise<number>,
+  mayContinue: (batches: number) => boolean = (batches) => batches < BATCHES_PER_RUN,
 ): Promise<Tidied> {
   let rows = 0;
-  for (let done = 0; done < BATCHES_PER_RUN; done += 1) {
+  for (let done = 0; mayContinue(done); done += 1) {
     signal.throwIfAborted();
     try {
       const count = await sql.begin(async (tx) => {

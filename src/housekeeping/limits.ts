@@ -18,6 +18,8 @@ export const CALL_MINUTES_KEPT_DAYS = 1;
 export const KEPT_PER_HOUSE = { rows: 2_000, bytes: 64 << 20 } as const;
 /** Open quarantined items of one table: no one reads more, and a feed that sends only garbage must not fill the disk. */
 export const OPEN_QUARANTINE_PER_TABLE = 10_000;
+/** Time for these in one run, half of what it has: each response may add 1,000, so a number of batches would not do. */
+export const TRIM_QUARANTINE_MS = 300_000;
 /**
  * Rolling calibrations of a table and model: the newest (two hours, and more than a replay may have to pass over), the
  * last of each day for a month, and the last of each month permanently. One has some 20 kB, and there may be four an hour.

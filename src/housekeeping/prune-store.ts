@@ -5,6 +5,7 @@ import {
   OPEN_QUARANTINE_PER_TABLE,
   RUNS_KEPT_DAYS,
   SETTLED_KEPT_DAYS,
+  TRIM_QUARANTINE_MS,
   USAGE_DAYS_KEPT_DAYS,
   USAGE_FACTS_KEPT_DAYS,
 } from "./limits.ts";
@@ -116,7 +117,10 @@ export async function pruneByAge(sql: Sql, signal: AbortSignal): Promise<(Tidied
   return pruned;
 }
 
-/** Deletes the oldest open quarantined items of tables that have too many; gives the number per table. */
+/**
+ * Deletes the oldest open quarantined items of tables that have too many, those with the fewest first; gives the number per
+ * table. What five minutes do not suffice for is left to the next hour.
+ */
 export async function trimQuarantine(sql: Sql, signal: AbortSignal): Promise<{ table: string; dropped: number }[]> {
   const full = await sql<{ id: number; table: string; excess: number }[]>`
     select t.id, t.house_id || '/' || t.game || '/' || t.market as table, q.open - ${OPEN_QUARANTINE_PER_TABLE} as excess
@@ -128,11 +132,14 @@ export async function trimQuarantine(sql: Sql, signal: AbortSignal): Promise<{ t
       group by table_id
     ) q on q.table_id = t.id
     where q.open > ${OPEN_QUARANTINE_PER_TABLE}
-    order by t.id`;
+    order by q.open, t.id`;
+  const startedAt = performance.now();
+  const mayContinue = () => performance.now() - startedAt < TRIM_QUARANTINE_MS;
   const trimmed: { table: string; dropped: number }[] = [];
   for (const { id, table, excess } of full) {
+    if (!mayContinue()) break;
     let left = excess;
-    const { rows: dropped } = await inBatches(sql, signal, async (tx) => {
+    const trim = async (tx: Transaction) => {
       const { count } = await tx`
         delete from quarantine
         where id in (
@@ -146,7 +153,8 @@ export async function trimQuarantine(sql: Sql, signal: AbortSignal): Promise<{ t
           and state = 'open' -- unless it was decided while this waited for its row`;
       left -= count;
       return count;
-    });
+    };
+    const { rows: dropped } = await inBatches(sql, signal, trim, mayContinue);
     trimmed.push({ table, dropped });
   }
   return trimmed;
