@@ -206,7 +206,7 @@ async function tryOut(reader: Reader, payload: StoredPayload, report: Reread, im
   const { rows, state: after } = pass(state, responseOf(state, payload, given), imagined.at);
   imagined.tables.set(tableId, after);
   for (const round of rows.rounds) known.set(round.roundId, { ...round, receivedAt: payload.receivedAt });
-  const items = (await listReleasable(sql, readableItems(payload, read, rows))).filter(
+  const items = (await listReleasable(sql, readableItems(payload, given, rows))).filter(
     (id) => !imagined.seen.has(`item ${id}`),
   );
   for (const id of items) imagined.seen.add(`item ${id}`);
@@ -252,7 +252,8 @@ function count(
   if (!read.ok) return;
   if (state === "refused") report.readable += 1;
   report.rounds += rows.rounds.length;
-  report.known += read.items.length - rows.rounds.length - rows.conflicts.length - rows.quarantine.length;
+  const quarantined = rows.marks.reduce((sum, mark) => sum + (mark.quarantined ?? 0), 0);
+  report.known += read.items.length - rows.rounds.length - rows.conflicts.length - quarantined;
   report.conflicts += kept.conflicts.length;
   report.quarantined += kept.quarantine.length;
   report.released += released;
@@ -277,17 +278,19 @@ async function onlyNews(
   };
 }
 
-/** The items of a payload that became rounds, new or known. */
+/** The items of a payload that are rounds, new or known. Not all that are refused are in `quarantine`. */
 function readableItems(
   { tableId, receivedAt }: StoredPayload,
   read: ReadResponse,
-  { quarantine }: CompletePassRows,
+  { rounds, quarantine }: CompletePassRows,
 ): ReadableItem[] {
   if (!read.ok) return [];
   const refused = new Set(quarantine.map(({ roundId }) => roundId));
+  const added = new Set(rounds.map(({ roundId }) => roundId));
   return read.items.flatMap((item) => {
     if (!item.ok || refused.has(item.round.roundId)) return [];
     const { roundId } = item.round;
+    if (!added.has(roundId) && read.known?.has(roundId) !== true) return [];
     return [{ tableId, payloadReceivedAt: receivedAt, sha256: quarantinedItem(item.raw).itemSha256, roundId }];
   });
 }

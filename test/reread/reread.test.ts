@@ -124,6 +124,20 @@ describe("payloads that were read", () => {
     expect((await storedRounds(sql, table)).map(({ x }) => x)).toEqual([250, 150, 350]);
   });
 
+  it("let no item out of quarantine that is refused again beyond those that are listed one by one", async () => {
+    const table = await makeTable(sql);
+    const stuck = (newest: number, oldest: number) => items(newest, oldest).map(({ id }) => makeItem(id, 1.23));
+    await makePayload(sql, table, { second: 0, items: stuck(200, 1) });
+    await makePayload(sql, table, { second: 1, items: stuck(260, 60) });
+    await makePayload(sql, table, { second: 2, items: stuck(261, 61) });
+    await normalize();
+    const before = await everything(table);
+    const nothing = { rounds: 0, known: 5, released: 0 };
+    expect(await reread({ dryRun: true })).toMatchObject(nothing);
+    for (let run = 0; run < 2; run += 1) expect(await reread()).toMatchObject(nothing);
+    expect(await everything(table)).toEqual(before);
+  });
+
   it("let items out of quarantine that can be read now, and keep an instant crash out no longer", async () => {
     const table = await makeTable(sql);
     await makePayload(sql, table, { second: 0, items: [makeItem(3, 1.5), makeItem(2, 0), makeItem(1, 1.2)] });
