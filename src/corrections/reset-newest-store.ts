@@ -1,22 +1,52 @@
 import type { Queryable, Transaction } from "../db/client.ts";
 import type { Decision } from "./revision.ts";
 
-/** The newest number of a table, and the highest that was polled late since the newest on-time round. */
-export async function findNumbers(sql: Queryable, tableId: number) {
-  const [row] = await sql<{ newest: bigint | null; highestLate: bigint | null }[]>`
+/** The newest on-time round of a table, by its number or its time. */
+interface Newest {
+  roundIds: "consecutive" | "opaque";
+  roundId: string;
+  number: bigint | null;
+  /** ISO 8601. */
+  occurredAt: string | null;
+  /** Rounds were polled late since. */
+  hasLate: boolean;
+  /** The highest of their numbers; null if ids are opaque. */
+  highestLate: bigint | null;
+}
+
+/** Finds the newest on-time round of a table and what was polled late since; null if the table has no rounds. */
+export async function findNewest(sql: Queryable, tableId: number): Promise<Newest | null> {
+  const [row] = await sql<Newest[]>`
     select
-      h.newest_number as newest,
-      (
-        select max(r.round_id::bigint)
-        from rounds r
-        where r.table_id = h.table_id
-          and r.seq > h.newest_seq
-          and r.source = 0
-          and r.late
-      ) as "highestLate"
+      t.round_ids as "roundIds",
+      h.newest_round_id as "roundId",
+      h.newest_number as number,
+      utc_text(h.newest_occurred_at) as "occurredAt",
+      late.has as "hasLate",
+      late.highest as "highestLate"
     from table_heads h
-    where h.table_id = ${tableId}`;
-  return row ?? { newest: null, highestLate: null };
+    join tables t on t.id = h.table_id
+    cross join lateral (
+      select
+        count(*) > 0 as has,
+        max(case when t.round_ids = 'consecutive' then r.round_id::bigint end) as highest
+      from rounds r
+      where r.table_id = h.table_id
+        and r.seq > h.newest_seq
+        and r.source = 0
+        and r.late
+    ) late
+    where h.table_id = ${tableId}
+      and h.newest_round_id is not null`;
+  return row ?? null;
+}
+
+/** Forgets the time of a table's newest round, with which rounds are compared. The caller holds the lock of the head. */
+export async function clearNewestTime(tx: Transaction, tableId: number): Promise<void> {
+  await tx`
+    update table_heads
+    set version = version + 1, changed_at = clock_timestamp(), newest_occurred_at = null, part_sha256 = null
+    where table_id = ${tableId}`;
 }
 
 /**

@@ -1,16 +1,19 @@
 import type { Transaction } from "../db/client.ts";
 import { lockHeads } from "../tables/heads-store.ts";
 import { refreshNoticesWithin } from "../rounds/notices/notices-store.ts";
-import { findNumbers, saveReset } from "./reset-newest-store.ts";
+import { clearNewestTime, findNewest, saveReset } from "./reset-newest-store.ts";
 import type { Decision } from "./revision.ts";
 
-/** The newest number of a table before and after a reset, or why it was refused. */
-export type ResetOutcome = { ok: true; table: string; before: bigint; after: bigint } | { ok: false; problem: string };
+/** A reset: of the newest number, or of the time of the newest round, which is then null. */
+type Reset = { table: string } & ({ before: bigint; after: bigint } | { before: string; after: null });
+
+/** What a reset changed, or why it was refused. */
+export type ResetOutcome = ({ ok: true } & Reset) | { ok: false; problem: string };
 
 /**
- * Sets the newest number of a table back after a wrong number was accepted, which made every real round since then
- * late. Later rounds are on time again, gaps above the number are given up, and one across it ends there. Stored rounds
- * stay, and `verify` accounts for the reset. Waits for the table's lock.
+ * Corrects the newest round of a table after a wrong one was accepted, which made every real round since then late: sets
+ * its number back, or forgets its time if ids are opaque. Later rounds are on time again. Gaps above the number are given
+ * up, and one across it ends there. Stored rounds stay, and `verify` accounts for the reset. Waits for the table's lock.
  *
  * @param to the number of the newest real round; null: the highest one that arrived late since the newest on-time round
  */
@@ -20,26 +23,43 @@ export async function resetNewestNumber(
   { to, by, reason }: Decision & { to: bigint | null },
 ): Promise<ResetOutcome> {
   const [table] = await lockHeads(tx, [tableId]);
-  if (table === undefined) return { ok: false, problem: "the table has no rounds yet" };
-  const { newest, highestLate } = await findNumbers(tx, tableId);
-  if (newest === null) return { ok: false, problem: `the round ids of ${table.name} are not consecutive numbers` };
+  const newest = table === undefined ? null : await findNewest(tx, tableId);
+  if (table === undefined || newest === null) return refused(`${table?.name ?? "the table"} has no rounds yet`);
+  const { name } = table;
+  if (newest.roundIds === "opaque") {
+    if (to !== null)
+      return refused(`expected no number, found ${to}: the round ids of ${name} are not consecutive numbers`);
+    if (!newest.hasLate) return refused(`no round of ${name} was late since round ${newest.roundId}`);
+    if (newest.occurredAt === null) return refused(`the newest rounds of ${name} have no time that could be wrong`);
+    await clearNewestTime(tx, tableId);
+    return { ok: true, table: name, before: newest.occurredAt, after: null };
+  }
+  const { number, highestLate } = newest;
+  if (number === null) return refused(`the round ids of ${name} were not consecutive numbers so far`);
   const after = to ?? highestLate;
-  if (after === null) {
-    return {
-      ok: false,
-      problem: `no round of ${table.name} was late since ${newest}: state the newest number`,
-    };
-  }
-  if (after >= newest) {
-    return { ok: false, problem: `expected a number below the newest known, ${newest}, found ${after}` };
-  }
-  await saveReset(tx, tableId, { newest, after, by, reason });
+  if (after === null) return refused(`no round of ${name} was late since ${number}: state the newest number`);
+  if (after >= number) return refused(`expected a number below the newest known, ${number}, found ${after}`);
+  await saveReset(tx, tableId, { newest: number, after, by, reason });
   await refreshNoticesWithin(tx, [tableId]);
-  return { ok: true, table: table.name, before: newest, after };
+  return { ok: true, table: name, before: number, after };
+}
+
+function refused(problem: string): ResetOutcome {
+  return { ok: false, problem };
+}
+
+/** States what a reset changed. */
+export function resetText({ table, before, after }: Reset): string {
+  return after === null
+    ? `the time of the newest round of ${table}, ${before}, is no longer compared with those of later rounds`
+    : `the newest number of ${table} is ${after}, it was ${before}`;
 }
 
 /** The audit entry of a reset. */
-export function resetAuditEntry({ table, before, after }: Extract<ResetOutcome, { ok: true }>, reason: string) {
-  const [from, to] = [before, after].map((number) => ({ newest_number: String(number) }));
+export function resetAuditEntry({ table, before, after }: Reset, reason: string) {
+  const [from, to] =
+    after === null
+      ? [{ newest_occurred_at: before }, { newest_occurred_at: null }]
+      : [{ newest_number: String(before) }, { newest_number: String(after) }];
   return { action: "table.reset-newest", target: `table ${table}`, before: from, after: to, reason };
 }

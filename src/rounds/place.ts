@@ -28,7 +28,7 @@ export interface NewSlot {
 /** The sorted items of one response: each round once, in playing order. */
 export interface Placed {
   slots: Slot[];
-  /** The response contains a stored round, so its list connects to the stored sequence. */
+  /** The response contains a stored round that was on time, so its list connects to the stored sequence. */
   sharesRounds: boolean;
   conflicts: Conflict[];
   refused: RefusedItem[];
@@ -74,7 +74,7 @@ export function placeItems(
         : { kind: "known", round: { ...round, hundredths: stored.hundredths }, known: stored };
     candidates.push({ roundId, number, occurredAt, slot });
   }
-  placed.sharesRounds = known.size > 0 && candidates.some(({ roundId }) => roundId !== null && known.has(roundId));
+  placed.sharesRounds = candidates.some(({ roundId }) => roundId !== null && known.get(roundId)?.late === false);
   // an unreadable copy of a round that is also readable or stored hides nothing
   const missing =
     placed.refused.length === 0

@@ -2,7 +2,7 @@ import { Command, InvalidArgumentError } from "commander";
 import { readCoverage } from "../../forecasts/accuracy/measured-store.ts";
 import { type ListedTable, listTables } from "../../rounds/lists/table-list-store.ts";
 import { readTable, type TableFacts } from "../../rounds/lists/table-facts-store.ts";
-import { resetNewestNumber, resetAuditEntry } from "../../corrections/reset-newest.ts";
+import { resetNewestNumber, resetAuditEntry, resetText } from "../../corrections/reset-newest.ts";
 import { numberOf } from "../../rounds/round.ts";
 import { createLog } from "../../log.ts";
 import { closeDamageAlert } from "../../pass/damage.ts";
@@ -52,11 +52,11 @@ export function tableCommand(): Command {
     .action(show);
   command
     .command("reset-newest")
-    .description("reset the newest round id of a table, if a wrong one was accepted and every round since is late")
+    .description("reset the newest round of a table, if its number or time is wrong and every round since is late")
     .argument("<house/game/market>", "the table", tableName)
     .option(
       "--to <number>",
-      "the number of its newest true round; without it the highest that arrived late",
+      "the number of its newest true round; without it the highest that arrived late; none if ids are opaque",
       numberText,
     )
     .requiredOption("--reason <text>", "why", someText)
@@ -144,15 +144,14 @@ async function resetNewest(
 ): Promise<void> {
   await withDatabase(async ({ sql, settings }) => {
     const { id } = await findTableByName(sql, name);
-    const { table, before, after } = await auditedOrThrow(
+    const done = await auditedOrThrow(
       sql,
       (tx) => resetNewestNumber(tx, id, { to: to ?? null, by: operator(), reason }),
-      (done) => resetAuditEntry(done, reason),
+      (outcome) => resetAuditEntry(outcome, reason),
     );
     await announce(sql, settings.LOG_LEVEL);
-    return json
-      ? printJson({ table, before, after })
-      : print(`the newest number of ${table} is ${after}, it was ${before}`);
+    const { table, before, after } = done;
+    return json ? printJson({ table, before, after }) : print(resetText(done));
   });
 }
 

@@ -278,7 +278,7 @@ const DOING: Record<string, string> = {
   stalled: "polling continues; the notice closes with the next round",
   stuck: "polling continues; forecasts are issued again after a new round",
   format: "every response is stored; the notice closes with the first readable one, and the others are reread manually",
-  ids: "no forecasts are issued; if the newest number is wrong, reset it on the page of the table",
+  ids: "no forecasts are issued; if the number or time of the newest round is wrong, reset it on the page of the table",
   quarantine: "staff discard or release them; until then they are stored with their reasons",
 };
 

@@ -3,7 +3,7 @@ import { askHouseNow, type HouseOutcome, startHouse, stopHouse } from "../../hou
 import { auditedAction, type Change } from "../audited-action.ts";
 import { PageError } from "../../frame/errors.ts";
 import { reason } from "../payloads/listing.ts";
-import { resetNewestNumber, resetAuditEntry } from "../../corrections/reset-newest.ts";
+import { resetNewestNumber, resetAuditEntry, resetText } from "../../corrections/reset-newest.ts";
 import { readTable } from "../board/table-facts-store.ts";
 
 const roles = ["operator"] as const;
@@ -78,7 +78,7 @@ const resetForm = z.object({
     .default(""),
 });
 
-/** Sets the newest number of a table back. */
+/** Resets the newest number of a table, or the time of its newest round. */
 export const resetNewestAction = auditedAction({
   name: "table.reset-newest",
   path: "/tables/:house/:game/:market/reset-newest",
@@ -93,7 +93,6 @@ export const resetNewestAction = auditedAction({
     const decision = { to: to === "" ? null : BigInt(to), by: visitor.email, reason: why };
     const done = await resetNewestNumber(tx, table.id, decision);
     if (!done.ok) return done;
-    const message = `the newest number of ${done.table} is ${done.after}, it was ${done.before}`;
-    return { ok: true, ...resetAuditEntry(done, why), message, location: `/ops/tables/${done.table}` };
+    return { ok: true, ...resetAuditEntry(done, why), message: resetText(done), location: `/ops/tables/${done.table}` };
   },
 });

@@ -40,7 +40,7 @@ export function noticesAfter(
   const { stuck } = taken;
   if (stuck !== null) changes.set("stuck", stuck.kind === "over" ? null : (since) => stuckSentence(stuck, since));
   const newest = outOfOrder(state, taken);
-  if (newest !== null) changes.set("ids", (since) => idsSentence(newest, since));
+  if (newest !== null) changes.set("ids", (since) => idsSentence(newest, since, state.table.roundIds));
   if (taken.onTime > 0) changes.set("ids", null);
   if (taken.rounds.length > 0) changes.set("stalled", null);
   return changed(state, format, changes, now);

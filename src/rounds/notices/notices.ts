@@ -185,8 +185,12 @@ export function stuckSentence(stuck: { hundredths: number; roundId: string }, si
 }
 
 /** States that nothing can be forecast, because new rounds are listed before a known one. */
-export function idsSentence(newest: string, since: string): string {
-  return `since ${minuteText(since)} the house lists its new rounds as older than round ${newest}, so none of them is forecast; if it began a new numbering, give the game a new market`;
+export function idsSentence(newest: string, since: string, roundIds: "consecutive" | "opaque"): string {
+  const advice =
+    roundIds === "opaque"
+      ? "if the time of that round is wrong, staff can reset it"
+      : "if it began a new numbering, give the game a new market";
+  return `since ${minuteText(since)} the house lists its new rounds as older than round ${newest}, so none of them is forecast; ${advice}`;
 }
 
 /** States that no new round arrives although the house is polled. */
