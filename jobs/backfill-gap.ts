@@ -11,14 +11,8 @@ import { findTime } from "../src/pass/stores/payload-store.ts";
 import { fromDatabase } from "../src/pass/compute/times.ts";
 import { isOwnFault } from "../src/rounds/read-response.ts";
 import { job, type Counts, type JobContext } from "../src/queue/job.ts";
-import { computeGap, endGap } from "../src/backfill/backfill.ts";
-import {
-  findMissing,
-  readHistory,
-  type AskedPage,
-  type HistoryClient,
-  type HistoryPlace,
-} from "../src/backfill/gap-history.ts";
+import { computeGap, endGap, recountMissing } from "../src/backfill/backfill.ts";
+import { readHistory, type AskedPage, type HistoryClient, type HistoryPlace } from "../src/backfill/gap-history.ts";
 import { hasRange } from "../src/backfill/gap-next.ts";
 import {
   LARGEST_GAP,
@@ -98,9 +92,8 @@ async function tryToFill(context: JobContext, gap: Gap): Promise<Counts> {
 
 async function fill(context: JobContext, gap: Gap, house: House, settings: TableSettings): Promise<Counts> {
   const { sql, signal } = context;
-  const { missing } = gap;
-  // an import may have stored them: `missing` counts it only if the import was recent when the gap opened
-  if (hasRange(gap) && (await findMissing(sql, gap)) === null) {
+  const missing = hasRange(gap) ? await recountMissing(sql, gap) : null;
+  if (missing === 0n) {
     await endGap(sql, gap, { state: "filled" });
     return { filled: 1 };
   }

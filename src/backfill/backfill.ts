@@ -19,8 +19,17 @@ import { readResponse } from "../pass/read.ts";
 import type { AddedRounds } from "../pass/compute/response.ts";
 import type { PassState } from "../pass/compute/state.ts";
 import { fromDatabase, laterBy } from "../pass/compute/times.ts";
-import { addFound, closeGap, findHighestMissing, findProvenAbove, type Gap } from "./gap-attempt-store.ts";
-import { refreshNoticesWithin } from "../rounds/notices/notices-store.ts";
+import {
+  addFound,
+  closeGap,
+  correctMissing,
+  countMissing,
+  findHighestMissing,
+  findProvenAbove,
+  type Gap,
+} from "./gap-attempt-store.ts";
+import { LARGEST_GAP } from "./gap-plan.ts";
+import { refreshNotices, refreshNoticesWithin } from "../rounds/notices/notices-store.ts";
 import { isOwnFault, ownFault } from "../rounds/read-response.ts";
 import { multiplierText, numberOf, type CheckedItem, type KnownRound } from "../rounds/round.ts";
 
@@ -232,6 +241,18 @@ function outcomeOf(
     isHidden: sequence.slice(oursAt + 1).includes(null),
     refusedReason: null,
   };
+}
+
+/**
+ * Counts the rounds that a gap misses, and corrects its number: when it opened, only the newest imported rounds were known.
+ */
+export async function recountMissing(sql: Sql, gap: Gap & { fromNumber: bigint; toNumber: bigint }): Promise<bigint> {
+  const { fromNumber: from, toNumber: to } = gap;
+  const missing = await countMissing(sql, gap.tableId, { from, to, isMany: (gap.missing ?? 0n) > LARGEST_GAP });
+  if (missing === gap.missing) return missing;
+  await correctMissing(sql, gap, missing);
+  await refreshNotices(sql, [gap.tableId]);
+  return missing;
 }
 
 /** Closes a gap that is still leased as given up with its reason, or as filled, and updates its notice. */

@@ -115,7 +115,7 @@ async function nextBefore(sql: Sql, gap: Gap, before: string): Promise<string | 
 }
 
 /** The highest number of a gap that is missing; null if none is, or if the gap has no numbers. */
-export async function findMissing(sql: Sql, gap: Gap): Promise<bigint | null> {
+async function findMissing(sql: Sql, gap: Gap): Promise<bigint | null> {
   if (!hasRange(gap)) return null;
   return findHighestMissing(sql, gap.tableId, { from: gap.fromNumber, to: gap.toNumber });
 }

@@ -642,6 +642,36 @@ describe("backfill-gap", () => {
     expect(await gapRow()).toMatchObject({ state: "filled", reason: null });
   });
 
+  it("counts what is missing of a gap over imported rounds, and requests only that", async () => {
+    const table = await counted();
+    await take(table, items(10, 10));
+    const imported = items(400, 11).flatMap(({ id }) => (id === 150 ? [] : { roundId: String(id), hundredths: 150 }));
+    await addLateRounds(sql, table.id, "import", imported.toReversed());
+    await sql`update table_heads set version = version + 1, last_round_at = last_polled_round_at`;
+    await take(table, items(401, 401), items(402, 401));
+    history(151, items(150, 150));
+    await sql`update poll_leases set next_allowed_at = clock_timestamp() + interval '1 minute'`;
+    expect(await backfill()).toMatchObject({ waiting: 1 });
+    expect((await openNotices(sql, table))["gap"]).toMatch(/^1 of the rounds 11 to 400 is missing since/);
+    await sql`update poll_leases set next_allowed_at = clock_timestamp()`;
+    expect(await backfill()).toEqual({ pages: 1, rounds: 1, filled: 1 });
+    expect(await sql`select missing, filled, state from gaps`).toEqual([{ missing: 1n, filled: 1n, state: "filled" }]);
+    expect(asked()).toEqual(["/history?before=151&limit=100"]);
+  });
+
+  it("counts what is missing of a gap over imported rounds that is too large", async () => {
+    const table = await counted();
+    await take(table, items(10, 10));
+    const imported = items(400, 11).map(({ id }) => ({ roundId: String(id), hundredths: 150 }));
+    await addLateRounds(sql, table.id, "import", imported.toReversed());
+    await sql`update table_heads set version = version + 1, last_round_at = last_polled_round_at`;
+    await take(table, items(150_411, 150_411), items(150_412, 150_411));
+    expect(await backfill()).toEqual({ given_up: 1 });
+    expect(await sql`select missing, filled, reason from gaps`).toMatchObject([
+      { missing: 150_010n, filled: 0n, reason: expect.stringMatching(/^150010 rounds are more than/) },
+    ]);
+  });
+
   it("asks a house for no other gap during the pause after a page", async () => {
     const table = await counted({}, { poll_every_ms: 60_000 });
     await take(table, items(1, 1), items(202, 202), items(203, 202), items(205, 205));
