@@ -4,7 +4,7 @@ import { ThrottledError } from "../src/errors.ts";
 import { adapterOf } from "../src/houses/adapters/index.ts";
 import { takeRequest } from "../src/houses/polling/budget-store.ts";
 import { holdHouse } from "../src/houses/polling/lease-store.ts";
-import { houseRequest, settingsOf, type House } from "../src/houses/house.ts";
+import { houseRequest, settingsOf, storedPath, type House } from "../src/houses/house.ts";
 import type { TableSettings } from "../src/houses/settings/settings.ts";
 import { loadHouse } from "../src/houses/store.ts";
 import { findTime } from "../src/pass/stores/payload-store.ts";
@@ -183,7 +183,7 @@ async function askPage(
   signal.throwIfAborted();
   const receivedMs = performance.now() - clockReadAt;
   if (response.kind === "response") {
-    return { kind: "page", page: { clock, requestedMs, receivedMs, path: ask.path, response } };
+    return { kind: "page", page: { clock, requestedMs, receivedMs, path: storedPath(house, ask), response } };
   }
   if (response.kind === "absent") return response;
   if (response.kind === "unchanged") {

@@ -117,6 +117,7 @@ export interface ArrivedPage {
   clock: string;
   requestedMs: number;
   receivedMs: number;
+  /** As it is stored. */
   path: string;
   response: HouseResponse & { kind: "response" };
 }
@@ -148,14 +149,13 @@ export async function storeHistoryPage(
 ): Promise<PageOutcome> {
   const requestedAt = laterBy(clock, requestedMs);
   const receivedAt = laterBy(clock, receivedMs);
-  const hidden = house.hide(path);
   const page: Omit<AddedRounds, "read"> = {
     from: "history",
     requestedAt,
     receivedAt,
     manner: "history",
     payload: {
-      path: hidden,
+      path,
       status: response.status,
       contentType: response.contentType?.slice(0, 200) ?? null,
       bytes: response.body.length,
@@ -165,7 +165,7 @@ export async function storeHistoryPage(
   };
   await countHistoryBytes(sql, gap.tableId, response.body.length);
   const state = await loadState(sql, gap.tableId);
-  const body = { body: response.body, now: receivedAt, path: hidden, kind: "history" as const };
+  const body = { body: response.body, now: receivedAt, path, kind: "history" as const };
   const read = await readResponse({ sql, prover }, house, state, body, {
     signal,
     pointsNear: (fairness, items) => pointsAbove(sql, state, fairness, items),

@@ -41,7 +41,10 @@ export interface FeedRequest {
   path: string;
   headers: Record<string, string>;
   body?: string;
-  /** The round whose own page is requested: a 404 means that it was not played yet. Absent if the response is a list. */
+  /**
+   * The round whose own page is requested: a 404 means that it was not played yet. Absent if the response is a list. The
+   * path with it is stored as it is, so it must contain no other value of `feed`.
+   */
   roundId?: string;
 }
 

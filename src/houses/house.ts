@@ -48,6 +48,14 @@ export function houseRequest(
   };
 }
 
+/** The path of a request as it is stored. That of a round's page names the round, which may contain the value of a variable. */
+export function storedPath(
+  house: Pick<House, "hide">,
+  { path, roundId }: Pick<FeedRequest, "path" | "roundId">,
+): string {
+  return roundId === undefined ? house.hide(path) : path;
+}
+
 /** Polls more often than this are not held back. */
 const MAY_WAIT_MS = 1_000;
 

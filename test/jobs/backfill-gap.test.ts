@@ -51,7 +51,13 @@ afterEach(async () => {
 
 function context(signal?: AbortSignal): TestContext {
   const env = { ALLOW_PRIVATE_HOUSES: "1" };
-  return testContext(sql, { http, env, passes, ...(signal !== undefined && { signal, ending: signal }) });
+  return testContext(sql, {
+    http,
+    env,
+    passes,
+    variables: () => "8080",
+    ...(signal !== undefined && { signal, ending: signal }),
+  });
 }
 
 /** Works on a gap once; its time has come whatever it waits for. */
@@ -408,6 +414,18 @@ describe("a gap that the house is asked for", () => {
     expect(gap).toEqual({ attempts: 0, at_midnight: true });
     await sql`update poll_leases set bytes_on = bytes_on - 1`;
     expect(await backfill()).toMatchObject({ pages: 1, rounds: 2, filled: 1 });
+  });
+
+  it("keeps the number of a round in the path of its page, also if it contains the value of a variable", async () => {
+    await take(await counted(), items(7_218_078, 7_218_078), items(7_218_081, 7_218_081));
+    await counted({ adapter: "ethercrash", feed: { first_round_id: 1 } }, { headers: { "X-Token": "${TOKEN}" } });
+    for (const id of [7_218_079, 7_218_080])
+      house.on(`/game/${id}`, respondWith(`<title>Game ${id} | Crashed @2.00x</title>`));
+    expect(await backfill()).toEqual({ pages: 2, rounds: 2, filled: 1 });
+    expect(await sql`select path from payloads where kind = 'history' order by received_at`).toEqual([
+      { path: "/game/7218080" },
+      { path: "/game/7218079" },
+    ]);
   });
 
   it("holds the house's polls too when the house asks to be left alone", async () => {

@@ -160,6 +160,17 @@ describe("a poll", () => {
     expect(await sql.begin((tx) => listPollSuccess(tx))).toMatchObject([{ house: "alpha", dayAsked: 4, dayGood: 4 }]);
   });
 
+  test("stores the number of a round in the path of its page, also if it contains the value of a variable", async () => {
+    const pages = tableEntry({ adapter: "ethercrash", feed: { first_round_id: 7218079 } });
+    await applyHouses(sql, [alpha(1, { headers: { "X-Token": "${TOKEN}" }, tables: [pages] })]);
+    for (const id of [7218079, 7218080]) house.on(`/game/${id}`, respondWith(`<h4>Game ${id} | Crashed @2.00x</h4>`));
+    expect((await poll({ token: "8080" })).counts).toMatchObject({ requests: 3, rounds: 2 });
+    expect(await sql`select path, state from payloads order by received_at`).toEqual([
+      { path: "/game/7218079", state: "read" },
+      { path: "/game/7218080", state: "read" },
+    ]);
+  });
+
   test("of a house that is unknown, paused or disabled asks nothing", async () => {
     await applyHouses(sql, [alpha(1)]);
     expect((await poll({ house: "nobody" })).counts).toEqual({ skipped: 1 });

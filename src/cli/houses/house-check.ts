@@ -7,7 +7,7 @@ import { UsageError } from "../../errors.ts";
 import type { HouseClient, HouseRequest } from "../../houses/polling/client.ts";
 import type { HouseItem, HouseRound } from "../../houses/contract.ts";
 import { adapterOf } from "../../houses/adapters/index.ts";
-import { type House, houseRequest } from "../../houses/house.ts";
+import { type House, houseRequest, storedPath } from "../../houses/house.ts";
 import { createHouseClient, ownName } from "../../houses/polling/http.ts";
 import { hasFeed, type TableSettings } from "../../houses/settings/settings.ts";
 import { findNewestNumber, loadHouse, readHouse } from "../../houses/store.ts";
@@ -153,7 +153,7 @@ async function checkTable(
       value === null ? [] : [[name, house.hide(value)]],
     ),
   );
-  const read = adapter.read(table.feed, body, new Date().toISOString(), { path: house.hide(ask.path) });
+  const read = adapter.read(table.feed, body, new Date().toISOString(), { path: storedPath(house, ask) });
   if (!read.ok) return { ...check, reason: house.hide(read.reason) };
   const rounds = read.items.flatMap((item) => (item.ok ? [shownRound(item.round, table)] : []));
   return {

@@ -3,7 +3,7 @@ import { requestPages } from "./request-pages.ts";
 import { cut, LONGEST_REASON } from "../../text.ts";
 import type { HouseClient } from "./client.ts";
 import type { FeedRequest } from "../contract.ts";
-import { houseRequest, settingsOf, type House } from "../house.ts";
+import { houseRequest, settingsOf, storedPath, type House } from "../house.ts";
 import type { Lease, LeasedTable } from "./lease-store.ts";
 import type { PollBudget } from "./poll-room.ts";
 import type { RequestedTable } from "./poll-summary.ts";
@@ -139,7 +139,7 @@ async function send(
   const requestedMs = options.elapsedMs();
   const response = await http.fetch(request, signal);
   const common = {
-    path: house.hide(ask.path),
+    path: storedPath(house, ask),
     requestedMs,
     receivedMs: options.elapsedMs(),
     response:
