@@ -69,7 +69,10 @@ export function refused(
 /** One field, or why it cannot be read. */
 type Field<T> = { ok: true; value: T } | { ok: false; code: RefusalCode; reason: string };
 
-/** An id as text: whole numbers as their digits. Numbers too large to be exact lost digits before they arrived. */
+/**
+ * An id as text: whole numbers as their digits. Above 2^53 they are refused: a house that computes with doubles sends two
+ * rounds with one id, and nothing shows whether it does.
+ */
 export function readId(value: unknown): Field<string> {
   if (value === null || value === undefined || value === "") {
     return { ok: false, code: "missing_id", reason: `expected an id, found ${describe(value)}` };
