@@ -252,6 +252,23 @@ describe("a leader", () => {
     });
   });
 
+  it("reports no failure of the leader check any more when it leads after a database outage", async () => {
+    const one = await reconciler([scheduled]);
+    await world.sql`alter table leases rename to leases_away`;
+    await world.sql`alter table heartbeats rename to heartbeats_away`;
+    await one.tick(true);
+    await world.sql`alter table leases_away rename to leases`;
+    await world.sql`alter table heartbeats_away rename to heartbeats`;
+    expect(world.lines.filter(({ level }) => level === LEVEL.warn)).toMatchObject([
+      { step: "leadership" },
+      { step: "leader check" },
+    ]);
+    await one.tick(true);
+    expect(one.isLeading()).toBe(true);
+    const [beat] = await world.sql<{ failures: object }[]>`select detail -> 'failures' as failures from heartbeats`;
+    expect(beat?.failures).toEqual({});
+  });
+
   it("runs a periodic task in its interval, cancels it after its timeout, and reports both in the heartbeat", async () => {
     const { sql, log } = world;
     let nowMs = 0;

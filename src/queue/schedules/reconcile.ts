@@ -94,8 +94,8 @@ export function createReconciler(options: {
   return {
     async tick(mayLead) {
       const now = await leadership.elect(mayLead);
+      await steps.attempt("leader check", async () => now.isHeld || alertIfLeaderless(world, startedAt));
       if (now.isHeld) await steps.attempt("reconciliation", () => lead(now.epoch));
-      else await steps.attempt("watch over the leader", () => alertIfLeaderless(world, startedAt));
       return now.isHeld ? Infinity : now.freeInMs;
     },
     isLeading: () => leadership.isHeld() && lease.isHeld(),
