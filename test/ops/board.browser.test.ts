@@ -170,6 +170,46 @@ describe("an operator in a browser", () => {
   });
 });
 
+describe("a page that refreshes itself", () => {
+  it("keeps what is open, closed and focused, and is refreshed meanwhile", async () => {
+    await world.makeOperator("eva@example.com", "viewer");
+    const addChange = () => world.sql`insert into circuit_changes (house_id, shard, state) values ('beta', 0, 'open')`;
+    await world.sql`delete from circuit_changes`;
+    await addChange();
+    const { page, errors } = await openAs("eva@example.com");
+    await page.goto(`${world.url}/ops/houses/beta`);
+    const refreshedWith = async (failures: number) => {
+      await world.sql`update poll_leases set failures_in_row = ${failures} where house_id = 'beta'`;
+      await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
+      await page.locator("#circuit + .wide td:nth-child(4)", { hasText: String(failures) }).waitFor({ timeout: 3_000 });
+    };
+    const openSummaries = () => page.locator("details[open] > summary").allTextContents();
+    expect(await openSummaries()).toEqual(["When it opened and closed, 30 days (1)"]);
+    await refreshedWith(8);
+
+    await page.getByText("When it opened and closed").click();
+    await page.getByText("The last hour by minute").click();
+    await addChange();
+    await refreshedWith(9);
+    await page.getByText("30 days (2)").waitFor();
+    expect(await openSummaries()).toEqual(["The last hour by minute"]);
+    expect(await page.locator(":focus").textContent()).toBe("The last hour by minute");
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
+  it("is paused while a form is in use, and says so", async () => {
+    await world.makeOperator("olga@example.com", "operator");
+    const { page } = await openAs("olga@example.com");
+    const form = page.getByRole("list", { name: "open problems" }).getByRole("listitem").first();
+    await form.getByText("Snooze").first().click();
+    await form.getByLabel("Reason").focus();
+    await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
+    await page.getByText("paused while a form is in use").waitFor({ timeout: 3_000 });
+    await page.context().close();
+  });
+});
+
 describe("without JavaScript", () => {
   it("a viewer sees the board and everything it links to, and is offered nothing to do", async () => {
     await world.makeOperator("kim@example.com", "viewer");

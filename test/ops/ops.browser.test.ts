@@ -175,7 +175,7 @@ describe("a page that is live", () => {
         document.dispatchEvent(new Event("visibilitychange")); // loads immediately, unless a part is busy
         globalThis.loads - before;`);
       expect([control, loads]).toEqual([control, 0]);
-      await page.locator("[data-refresh-note]", { hasText: "it has unsaved input" }).last().waitFor();
+      await page.locator("[data-refresh-note]", { hasText: "paused while a form has unsaved input" }).last().waitFor();
       await page.evaluate("document.querySelector('#note').reset()");
       await page.locator("#note").waitFor({ state: "detached" });
     }
@@ -183,7 +183,7 @@ describe("a page that is live", () => {
     await page.context().close();
   });
 
-  it("shows what is new by itself, waits while something is opened or selected, and signs out with the sign-in", async () => {
+  it("shows what is new by itself, waits while text is selected, and signs out with the sign-in", async () => {
     await world.makeOperator("eva@example.com", "viewer");
     const { page, errors } = await openPage({ address: "203.0.113.4" });
     await page.goto(`${world.url}/ops/counter`);

@@ -23,36 +23,61 @@
     return [...part.querySelectorAll("input, select, textarea")].some(isEdited);
   }
 
-  /** A part is not replaced while it has unsaved input, selected text, or something open or focused. */
-  function isBusy(part) {
+  /** Why a part must not be replaced now; null if it may be. */
+  function pauseReason(part) {
     const focused = document.activeElement;
-    const isInForm = focused !== null && part.contains(focused) && focused.closest("form, details, dialog, summary");
-    const isOpen = part.querySelector("details[open], dialog[open]") !== null;
-    return Boolean(isInForm) || isOpen || hasUnsavedInput(part) || String(document.getSelection() ?? "") !== "";
+    if (hasUnsavedInput(part)) return "a form has unsaved input";
+    if (part.querySelector("dialog[open]") !== null) return "a dialog is open";
+    if (String(document.getSelection() ?? "") !== "") return "text is selected";
+    if (focused !== null && part.contains(focused) && focused.closest("form, dialog")) return "a form is in use";
+    return null;
+  }
+
+  function note(text) {
+    for (const live of document.querySelectorAll(".live")) live.classList.add("is-stale");
+    for (const place of document.querySelectorAll("[data-refresh-note]")) place.textContent = ` (${text})`;
   }
 
   function markStale(reason) {
-    for (const live of document.querySelectorAll(".live")) live.classList.add("is-stale");
-    for (const note of document.querySelectorAll("[data-refresh-note]")) note.textContent = ` (stale: ${reason})`;
+    note(`stale: ${reason}`);
   }
 
+  /** The elements of a kind by a name that is the same in the next load; equal names are numbered. */
+  function byName(part, kind) {
+    const found = new Map();
+    const counts = new Map();
+    for (const element of part.querySelectorAll(kind)) {
+      const text = (element.querySelector("summary") ?? element).textContent.trim();
+      const { dataset, id } = element;
+      const name = dataset.key || id || element.getAttribute("aria-label") || element.getAttribute("href") || text;
+      const count = (counts.get(name) ?? 0) + 1;
+      counts.set(name, count);
+      found.set(`${count} ${name}`, element);
+    }
+    return found;
+  }
+
+  /** Replaces the content of a part; what is open, focused or scrolled stays so. */
   function replace(part, fresh) {
-    const focused = document.activeElement?.id ?? "";
+    const focused = document.activeElement;
+    const kind = focused !== null && part.contains(focused) ? focused.localName : null;
+    const focus = kind && [...byName(part, kind)].find(([, element]) => element === focused)?.[0];
+    const wasOpen = [...byName(part, "details")].map(([name, { open }]) => ({ name, open }));
     const scrolled = [...part.querySelectorAll(".wide")].map((place) => place.scrollLeft);
     // the outcome of an action is on no later page; moving it would make a screen reader read it again
     const old = [...part.childNodes].filter((child) => !child.dataset || !("toast" in child.dataset));
     for (const child of old) child.remove();
     part.append(...document.adoptNode(fresh).childNodes);
+    const details = byName(part, "details");
+    for (const { name, open } of wasOpen) if (details.has(name)) details.get(name).open = open;
     part.querySelectorAll(".wide").forEach((place, at) => (place.scrollLeft = scrolled[at] ?? 0));
-    if (focused !== "" && focused !== part.id) document.getElementById(focused)?.focus({ preventScroll: true });
+    if (focus) byName(part, kind).get(focus)?.focus({ preventScroll: true });
   }
 
   async function refresh() {
     if (isLoading || document.hidden) return;
-    if (parts().every(isBusy)) {
-      if (parts().every(hasUnsavedInput)) markStale("not refreshed, since it has unsaved input");
-      return;
-    }
+    const reasons = parts().map(pauseReason);
+    if (!reasons.includes(null)) return note(`paused while ${reasons[0]}`);
     isLoading = true;
     try {
       const response = await fetch(location.href, { headers: { "X-Refresh": "1" }, redirect: "manual" });
@@ -61,7 +86,7 @@
       const page = new DOMParser().parseFromString(await response.text(), "text/html");
       for (const part of parts()) {
         const fresh = page.getElementById(part.id);
-        if (fresh !== null && !isBusy(part)) replace(part, fresh);
+        if (fresh !== null && pauseReason(part) === null) replace(part, fresh);
       }
       document.dispatchEvent(new Event("refreshed"));
     } catch {
