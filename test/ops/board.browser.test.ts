@@ -198,6 +198,27 @@ describe("a page that refreshes itself", () => {
     await page.context().close();
   });
 
+  it("states on the first screen that it is not live, and no longer that all is well", async () => {
+    await world.makeOperator("nora@example.com", "viewer");
+    const { page } = await openAs("nora@example.com");
+    let isDown = true;
+    await page.route("**/ops", (route) => (isDown ? route.fulfill({ status: 503 }) : route.continue()));
+    await page.evaluate(`
+      const verdict = "<p class='verdict-bar good'><strong>All parts of the service work.</strong></p>";
+      document.querySelector("section").insertAdjacentHTML("beforeend", verdict);
+      document.dispatchEvent(new Event("visibilitychange"));`);
+    const note = page.getByText(/Not live, updated .* ago.*the server returned 503/);
+    await note.waitFor({ timeout: 3_000 });
+    expect((await note.boundingBox())?.y).toBeLessThan(300);
+    await look(page, "not-live");
+    expect(await page.locator(".verdict-bar.warn").textContent()).toMatch(/^Unknown since 20.*Z\.$/);
+    isDown = false;
+    await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
+    await page.getByText("Live, updated").waitFor();
+    expect(await page.getByText("All parts of the service work.").count()).toBe(0);
+    await page.context().close();
+  });
+
   it("is paused while a form is in use, and says so", async () => {
     await world.makeOperator("olga@example.com", "operator");
     const { page } = await openAs("olga@example.com");

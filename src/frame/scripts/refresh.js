@@ -7,6 +7,9 @@
   const seconds = Math.min(...parts().map((part) => Number(part.dataset.refresh)));
   if (!Number.isFinite(seconds) || seconds <= 0) return;
   let isLoading = false;
+  const SLOW_MS = 10_000;
+  /** The server responds within 25 s, if only with an error: later the connection is dead. */
+  const LONGEST_MS = 30_000;
 
   /** Whether its user changed a control since it was loaded. */
   function isEdited(control) {
@@ -34,12 +37,20 @@
   }
 
   function note(text) {
-    for (const live of document.querySelectorAll(".live")) live.classList.add("is-stale");
+    for (const live of document.querySelectorAll(".live, .fresh")) live.classList.add("is-stale");
+    for (const word of document.querySelectorAll("[data-live]")) word.textContent = "Not live, updated";
     for (const place of document.querySelectorAll("[data-refresh-note]")) place.textContent = ` (${text})`;
   }
 
+  /** After a failed load a good verdict on the page is unknown. */
   function markStale(reason) {
     note(`stale: ${reason}`);
+    for (const fresh of document.querySelectorAll(".fresh")) fresh.classList.add("warn");
+    for (const verdict of document.querySelectorAll(".verdict-bar.good, [data-verdict].good")) {
+      const time = verdict.querySelector("time[data-age]") ?? document.querySelector(".fresh time[data-age]");
+      verdict.classList.replace("good", "warn");
+      verdict.querySelector("strong").textContent = time === null ? "Unknown now." : `Unknown since ${time.title}.`;
+    }
   }
 
   /** The elements of a kind by a name that is the same in the next load; equal names are numbered. */
@@ -79,8 +90,10 @@
     const reasons = parts().map(pauseReason);
     if (!reasons.includes(null)) return note(`paused while ${reasons[0]}`);
     isLoading = true;
+    const slow = setTimeout(() => markStale(`the server has not responded for ${SLOW_MS / 1000} s`), SLOW_MS);
     try {
-      const response = await fetch(location.href, { headers: { "X-Refresh": "1" }, redirect: "manual" });
+      const signal = AbortSignal.timeout(LONGEST_MS);
+      const response = await fetch(location.href, { headers: { "X-Refresh": "1" }, redirect: "manual", signal });
       if (response.type === "opaqueredirect" || [401, 403].includes(response.status)) return location.reload();
       if (!response.ok) return markStale(`the server returned ${response.status}; next try in ${seconds} s`);
       const page = new DOMParser().parseFromString(await response.text(), "text/html");
@@ -92,6 +105,7 @@
     } catch {
       markStale(`the server could not be reached; next try in ${seconds} s`);
     } finally {
+      clearTimeout(slow);
       isLoading = false;
     }
   }
