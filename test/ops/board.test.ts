@@ -376,6 +376,21 @@ describe("a house", () => {
     expect(own.open).not.toEqual([]);
   });
 
+  it("shows the rounds per minute of a new table since its first response, whose rounds are older", async () => {
+    const id = await tableId("alpha/crash/global");
+    const rateOf = async () => />(\d+\.\d)<\/td>/.exec(await page("/ops/houses/alpha"))?.[1];
+    const firstAgo = async (minutes: number) => {
+      await sql`
+        update rounds
+        set received_at = now() - case when seq <= 2 then ${minutes} else 1 end * interval '1 minute'
+        where table_id = ${id}`;
+    };
+    await firstAgo(4);
+    expect(await rateOf()).toBe("0.5");
+    await firstAgo(60);
+    expect(await rateOf()).toBe("0.2");
+  });
+
   it("is paused once, and resumed only if its pause is the one that was shown", async () => {
     const admin = await world.as("admin");
     const sent = await Promise.all([

@@ -84,7 +84,7 @@ export function boardRows(facts: BoardFacts, problems: readonly Problem[], liveW
       status: statusOf({ newestPolledAgeMs, paused, enabled: table.enabled }, liveWindowSeconds * 1_000),
       tone: problems[place]?.tone ?? null,
       place,
-      recentPerMinute: table.recentRounds / 10,
+      recentPerMinute: table.recentRounds / table.recentMinutes,
       usual: usual.get(table.id) ?? null,
       p50: null,
       p95: null,

@@ -15,8 +15,10 @@ export interface TableFacts {
   /** Since the newest polled round; null before the first. */
   lagSeconds: number | null;
   rounds: number;
-  /** On-time rounds received in the last ten minutes. */
+  /** On-time rounds received in the last ten minutes, or since the first response, whose own rounds are older. */
   recentRounds: number;
+  /** The minutes of {@link recentRounds}: 10; fewer for a new table, and at least 1. */
+  recentMinutes: number;
   provenNumber: string | null;
   newestNumber: string | null;
   /** Rounds counted by the newest audit, those of them that are proven, and items that failed their proof. */
@@ -39,6 +41,7 @@ export interface HitFacts {
   sumP: number;
 }
 
+const RECENT_MINUTES = 10;
 /** The newest rounds of a table of which those of ten minutes are counted: one per second. More are not counted. */
 const RECENT_ROUNDS_MAX = 600;
 
@@ -95,6 +98,8 @@ function tableColumns(sql: Queryable) {
     extract(epoch from clock_timestamp() - d.last_polled_round_at)::float8 as "lagSeconds",
     d.last_seq::float8 as rounds,
     recent.rounds as "recentRounds",
+    coalesce(least(greatest(extract(epoch from now() - first.received_at) / 60, 1), ${RECENT_MINUTES}), ${RECENT_MINUTES})::float8
+      as "recentMinutes",
     d.proof_number::text as "provenNumber",
     d.newest_number::text as "newestNumber",
     a.rounds::float8 as audited,
@@ -128,12 +133,19 @@ function tableJoins(sql: Queryable) {
       order by hour desc
       limit 1
     ) a on true
+    left join lateral (
+      select received_at
+      from rounds
+      where table_id = t.id
+        and seq = 1
+      limit 1
+    ) first on true
     cross join lateral (
       select count(*)::integer as rounds
       from rounds r
       where r.table_id = t.id
         and r.seq > d.last_seq - ${RECENT_ROUNDS_MAX}
-        and r.received_at > now() - interval '10 minutes'
+        and r.received_at > greatest(now() - ${RECENT_MINUTES} * interval '1 minute', first.received_at)
         and not r.late
     ) recent`;
 }
