@@ -391,6 +391,15 @@ describe("a house", () => {
     expect(await rateOf()).toBe("0.2");
   });
 
+  it("shows when it is polled next only if that is to come", async () => {
+    const nextPoll = async () =>
+      /good<\/td><td class="num">\d+<\/td><td>(.*?)<\/td>/.exec(await page("/ops/houses/alpha"))?.[1];
+    await sql`update poll_leases set next_allowed_at = now() + interval '90 seconds' where house_id = 'alpha'`;
+    expect(await nextPoll()).toMatch(/>in 1 min (2\d|30) s<\/time>$/);
+    await sql`update poll_leases set next_allowed_at = now() - interval '90 seconds' where house_id = 'alpha'`;
+    expect(await nextPoll()).toBe('<span class="quiet">–</span>');
+  });
+
   it("is paused once, and resumed only if its pause is the one that was shown", async () => {
     const admin = await world.as("admin");
     const sent = await Promise.all([

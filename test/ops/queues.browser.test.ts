@@ -5,7 +5,7 @@ import { loadSettings } from "../../src/config/environment.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
 import { openQueues, type Queues } from "../../src/queue/queues.ts";
 import { startWorkers, type Workers } from "../../src/queue/worker.ts";
-import { makeJob, readableLog } from "../queue/world.ts";
+import { gate, makeJob, readableLog } from "../queue/world.ts";
 import { accessibilityFaults, openBrowser, overflow, waitForToast } from "../support/browser.ts";
 import { NO_PASSES } from "../support/context.ts";
 import { createRedis } from "../support/database.ts";
@@ -27,7 +27,16 @@ const failing = makeJob({
   retry: { attempts: 2, firstMs: 1, maxMs: 1 },
   run: ({ house }) => Promise.reject(new Error(`the history of ${house}: expected status 200, found 503`)),
 });
-const resting = makeJob({ name: "score-accuracy" });
+const resting = makeJob({ name: "compare-calibrations" });
+const hung = gate();
+const hanging = makeJob({
+  name: "normalize-rounds",
+  timeoutMs: 3_600_000,
+  async run() {
+    await hung.passed;
+    return { done: 1 };
+  },
+});
 const ticking = makeJob({
   name: "poll-house",
   schedule: async () => [{ payload: { house: "alpha/0" }, everyMs: 3_600_000, offsetMs: 5 }],
@@ -35,7 +44,7 @@ const ticking = makeJob({
 
 beforeAll(async () => {
   const redis = await createRedis();
-  const jobs = [ticking, failing, resting];
+  const jobs = [ticking, failing, resting, hanging];
   queues = await openQueues(jobs, redis.url, log);
   [world, browser] = await Promise.all([openOpsWorld({ queues }), openBrowser()]);
   sql = connect(world.databaseUrl, { name: "worker", max: 4 });
@@ -52,10 +61,13 @@ beforeAll(async () => {
     onFatal: (error) => log.fatal(error),
     tickMs: 500,
   });
+  await queues.enqueue(resting, { house: "alpha" });
+  for (let n = 0; n < 20; n++) await queues.enqueue(hanging, { house: `house-${n}` });
   await eventually(async () => (await queues.get("poll-house").getJobSchedulersCount()) === 1);
   if (SHOTS !== undefined) mkdirSync(SHOTS, { recursive: true });
 });
 afterAll(async () => {
+  hung.open();
   await browser.close();
   await workers.stop(0);
   await sql.end({ timeout: 1 });
@@ -111,6 +123,13 @@ describe.each([{ javaScriptEnabled: true }, { javaScriptEnabled: false }])("an o
   it("goes from a failing queue to the error of a run, retries it, and discards the others", async () => {
     await world.makeOperator(email, "operator");
     const { page, errors } = await signIn(email, options);
+    const tooWide = page
+      .getByRole("region", { name: "queues" })
+      .evaluate((region) => region.scrollWidth - region.clientWidth);
+    expect(await tooWide).toBe(0);
+    expect(await page.getByRole("row", { name: /normalize-rounds/ }).textContent()).toMatch(
+      /15 waiting runs of normalize-rounds\s*oldest \d+ s\s*5 active runs of normalize-rounds\s*longest \d+ s/,
+    );
     await shoot(page, "overview");
     await page.getByRole("link", { name: "3 failed runs of backfill-gap" }).click();
     await shoot(page, "failed");
@@ -155,14 +174,14 @@ describe.each([{ javaScriptEnabled: true }, { javaScriptEnabled: false }])("an o
 
   it("pauses a queue, starts a delayed run now, and resumes the queue", async () => {
     const { page, errors } = await signIn(email, options);
-    await page.getByRole("link", { name: "Pause score-accuracy" }).click();
+    await page.getByRole("link", { name: "Pause compare-calibrations" }).click();
     await shoot(page, "pause");
     await page.getByLabel("Reason").fill("the machine is busy");
     await page.getByLabel("Length").selectOption("1h");
-    await page.getByRole("button", { name: "Pause score-accuracy" }).click();
-    await waitForToast(page, "score-accuracy is paused until");
-    await eventually(() => queues.get("score-accuracy").isPaused());
-    await queues.get("score-accuracy").add("score-accuracy", { house: "alpha" }, { delay: 3_600_000 });
+    await page.getByRole("button", { name: "Pause compare-calibrations" }).click();
+    await waitForToast(page, "compare-calibrations is paused until");
+    await eventually(() => queues.get("compare-calibrations").isPaused());
+    await queues.get("compare-calibrations").add("compare-calibrations", { house: "alpha" }, { delay: 3_600_000 });
     await page.getByRole("link", { name: /^Delayed/ }).click();
     await shoot(page, "delayed");
     await page.getByRole("row", { name: /alpha/ }).getByRole("link").first().click();
@@ -170,17 +189,17 @@ describe.each([{ javaScriptEnabled: true }, { javaScriptEnabled: false }])("an o
     await shoot(page, "promote");
     await page.getByLabel("Reason").fill("the house is back");
     await page.getByRole("button", { name: "Start this run now" }).click();
-    await waitForToast(page, "1 run of score-accuracy starts now");
-    expect(await queues.get("score-accuracy").getWaitingCount()).toBe(1);
+    await waitForToast(page, "1 run of compare-calibrations starts now");
+    expect(await queues.get("compare-calibrations").getWaitingCount()).toBe(1);
     await page.getByRole("link", { name: /^Waiting/ }).click();
     await shoot(page, "waiting");
     await page.goto(`${world.url}/ops/queues`);
     await shoot(page, "paused");
-    await page.getByRole("link", { name: "Resume score-accuracy" }).first().click();
+    await page.getByRole("link", { name: "Resume compare-calibrations" }).first().click();
     await page.getByLabel("Reason").fill("the machine is idle");
-    await page.getByRole("button", { name: "Resume score-accuracy" }).click();
-    await waitForToast(page, "score-accuracy is resumed");
-    await eventually(async () => (await queues.get("score-accuracy").getWaitingCount()) === 0);
+    await page.getByRole("button", { name: "Resume compare-calibrations" }).click();
+    await waitForToast(page, "compare-calibrations is resumed");
+    await eventually(async () => (await queues.get("compare-calibrations").getWaitingCount()) === 0);
     await page.goto(`${world.url}/ops/queues`);
     await page.getByRole("link", { name: "1 schedule of poll-house" }).click();
     await shoot(page, "schedules");
