@@ -15,7 +15,7 @@ import { tableEntry } from "../support/houses.ts";
 import { makeHouse, makeTable, type MadeTable } from "../support/make.ts";
 import { writeSums } from "../support/sums.ts";
 import { generatedRounds } from "../forecasts/streams.ts";
-import { PAUSE_MS, playRounds } from "../forecasts/world.ts";
+import { addLateRounds, PAUSE_MS, playRounds } from "../forecasts/world.ts";
 import { calibrateRolling, FIRST_ID, makeLearnedTable, playTurns, work } from "./data-world.ts";
 import { openOpsWorld, type OpsWorld, type CookieClient } from "./world.ts";
 
@@ -405,6 +405,20 @@ describe("notes and tags of a run", () => {
   it("are for data staff, and of runs that exist", async () => {
     expect((await viewer.post("/ops/calibrations/runs/1/labels", { note: "", tags: "" })).status).toBe(403);
     expect((await data.post("/ops/calibrations/runs/999999/labels", { note: "", tags: "" })).status).toBe(404);
+  });
+});
+
+describe("a run over a range with late rounds", () => {
+  it("states how many rounds are stored, how many were replayed and how many are late", async () => {
+    const late = await makeTable(world.sql, { house_edge: 0.01, pause_ms: PAUSE_MS }, { id: "delta" });
+    const played = (count: number) => generatedRounds(count).map(({ hundredths }) => hundredths);
+    await playRounds(world.sql, late.id, played(20));
+    const missed = played(7).map((hundredths, at) => ({ hundredths, roundId: String(at + 1) }));
+    await addLateRounds(world.sql, late.id, "computed", missed);
+    await playRounds(world.sql, late.id, played(10));
+    const run = await start({ table: late.name, order: "taken" });
+    await calibrationOf(run);
+    expect(await page(`/ops/calibrations/runs/${run}`)).toContain("37 rounds stored, 30 replayed (7 late)");
   });
 });
 

@@ -39,6 +39,8 @@ export interface ListedRun {
   /** Why it ended without a result. */
   reason: string | null;
   calibrationId: string | null;
+  /** Rounds that its calibration has replayed; null without a calibration. */
+  replayed: bigint | null;
   /** The first of the runs that were requested together; null if it was requested alone. */
   batch: string | null;
   note: string | null;
@@ -205,6 +207,7 @@ function columnsOf(sql: Queryable) {
     r.parent_run_id::text as parent,
     r.reason,
     r.calibration_id::text as "calibrationId",
+    (select rounds from calibrations where id = r.calibration_id) as replayed,
     r.batch_id::text as batch,
     r.note,
     r.tags`;

@@ -1,5 +1,5 @@
 import type { ListedRun } from "../../calibration/runs/run-list-store.ts";
-import type { Tone } from "../../frame/text/format.ts";
+import { number, type Tone } from "../../frame/text/format.ts";
 
 /** The path of the list of calibrations. */
 export const CALIBRATIONS = "/ops/calibrations";
@@ -22,12 +22,26 @@ function progressOf(run: ListedRun): { ppm: number; done: bigint; of: bigint; se
   return { ppm: Number((done * 1_000_000n) / of), done, of, secondsLeft };
 }
 
+/**
+ * Rounds of a run's range, in words: stored rounds in the order received, or numbers of round ids. Late rounds and missing
+ * numbers are not replayed.
+ */
+function roundsText(run: ListedRun, done: bigint, of: bigint): string {
+  const { replayed, order } = run;
+  if (replayed === null || replayed >= of) return `${number(done)} of ${number(of)} rounds`;
+  if (order === "round")
+    return `${number(of)} round ids, ${number(replayed)} replayed (${number(of - replayed)} missing)`;
+  return `${number(of)} rounds stored, ${number(replayed)} replayed (${number(of - replayed)} late)`;
+}
+
 /** A run with its progress and its status as pages show it. */
 export function runView(run: ListedRun) {
+  const progress = progressOf(run);
   const status = run.isStopping ? "stopping" : run.isSilent ? "silent" : run.status;
   return {
     ...run,
-    ...progressOf(run),
+    ...progress,
+    roundsText: roundsText(run, progress.done, progress.of),
     isOpen: run.status === "queued" || run.status === "running",
     shownStatus: status,
     tone: run.isSilent ? "bad" : RUN_TONES[run.status],
