@@ -219,6 +219,22 @@ describe("a page that refreshes itself", () => {
     await page.context().close();
   });
 
+  it("shows the newest hours of the heat map on a phone, also after a refresh", async () => {
+    await world.makeOperator("pia@example.com", "viewer");
+    const { page } = await openAs("pia@example.com");
+    await page.setViewportSize({ width: 390, height: 800 });
+    await page.reload({ waitUntil: "load" });
+    const map = page.getByRole("group", { name: /^last 24 hours of/ }).first();
+    const right = async () => Math.round(((await map.boundingBox())?.x ?? 0) + ((await map.boundingBox())?.width ?? 0));
+    expect(await right()).toBeLessThanOrEqual(390);
+    const shown = await page.locator("time[data-age]").first().getAttribute("datetime");
+    await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
+    await eventually(async () => (await page.locator("time[data-age]").first().getAttribute("datetime")) !== shown);
+    expect(await right()).toBeLessThanOrEqual(390);
+    if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/board-phone.png`, fullPage: true });
+    await page.context().close();
+  });
+
   it("is paused while a form is in use, and says so", async () => {
     await world.makeOperator("olga@example.com", "operator");
     const { page } = await openAs("olga@example.com");
@@ -227,6 +243,7 @@ describe("a page that refreshes itself", () => {
     await form.getByLabel("Reason").focus();
     await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
     await page.getByText("paused while a form is in use").waitFor({ timeout: 3_000 });
+    expect(await page.locator("[data-live]").textContent()).toBe("Not live, updated");
     await page.context().close();
   });
 });

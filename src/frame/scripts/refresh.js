@@ -114,6 +114,14 @@
   document.addEventListener("visibilitychange", () => void refresh());
 })();
 
+// A heat map that is wider than its place shows its newest hours.
+(() => {
+  for (const map of document.querySelectorAll(".wide .heat .hours")) {
+    const place = map.closest(".wide");
+    place.scrollLeft += map.getBoundingClientRect().right - place.getBoundingClientRect().right;
+  }
+})();
+
 // Relative times tick: "5 s ago" becomes "6 s ago". Their absolute time is the title.
 (() => {
   const UNITS = [
