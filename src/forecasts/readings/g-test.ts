@@ -1,27 +1,30 @@
 /**
- * Does a sample of colors look like the long run? The likelihood ratio test of Wilks (1935) and Sokal & Rohlf: G = 2 Σ
- * observed · ln(observed / expected), which for n independent rounds is about χ² with one degree of freedom less than
- * there are colors. A description, not evidence: over a day the newest 100 rounds take every value.
+ * Do two samples of colors have the same shares? The likelihood ratio test of Wilks (1935) and Sokal & Rohlf: G = 2 Σ
+ * observed · ln(observed / expected) over both samples, expected by the shares of both together, which for independent
+ * rounds is about χ² with one degree of freedom less than there are colors. A description, not evidence: over a day the
+ * newest 100 rounds take every value.
  */
-import { errorFunction } from "simple-statistics";
+import { errorFunction, sum } from "simple-statistics";
 
 /**
- * The share of random samples of this size that differ less from the expected shares than this one.
+ * The share of pairs of random samples of these sizes that differ less than these two.
  *
- * @param observed rounds by color
- * @param shares expected share by color, each above zero
+ * @param newer rounds by color
+ * @param older rounds by color before them; both samples have rounds
  * @example
- * gTestPercentile([50, 40, 10], [0.5, 0.4, 0.1]); // => 0
- * gTestPercentile([60, 30, 10], [0.5, 0.4, 0.1]); // => 0.900623
- * gTestPercentile([30, 70], [0.4, 0.6]); // => 0.962337
+ * gTestPercentile([50, 40, 10], [500, 400, 100]); // => 0
+ * gTestPercentile([60, 30, 10], [500, 400, 100]); // => 0.878028
+ * gTestPercentile([30, 70, 0], [45, 55, 0]); // => 0.971945
  */
-export function gTestPercentile(observed: readonly number[], shares: readonly number[]): number {
-  const all = observed.reduce((total, n) => total + n, 0);
-  let g = 0;
-  observed.forEach((n, k) => {
-    if (n > 0) g += 2 * n * Math.log(n / (all * (shares[k] ?? 0)));
+export function gTestPercentile(newer: readonly number[], older: readonly number[]): number {
+  const both = newer.map((n, color) => n + (older[color] ?? 0));
+  const all = sum(both);
+  const g = [newer, older].flatMap((sample) => {
+    const size = sum(sample);
+    return sample.map((n, color) => (n === 0 ? 0 : 2 * n * Math.log((n * all) / (size * (both[color] ?? 0)))));
   });
-  return chiSquaredBelow(Math.max(0, g), observed.length - 1);
+  const seen = both.filter((n) => n > 0).length;
+  return chiSquaredBelow(Math.max(0, sum(g)), Math.max(1, seen - 1)); // with one color G is 0, and so is the share
 }
 
 /**

@@ -35,7 +35,7 @@ export const english: Sentences = {
     `How much that is worth is measured under accuracy.`,
   mix: ({ rounds: n, shares, chance: p }) =>
     `Of the newest ${rounds(n)} ${listed(shares.map(([color, share]) => `${percent(share)} were ${color}`))}; ` +
-    `${chance(p)} of random samples lie further from the long run.`,
+    `${chance(p)} of random samples differ more from the rounds before.`,
   lively: ({ level, percentile }) =>
     `The multipliers of the newest 100 rounds are ${{ low: "low", usual: "as usual", high: "high" }[level]} ` +
     `for this table: ${chance(percentile)} of its own values were lower.`,

@@ -140,15 +140,16 @@ function waitOf({ model, drift, dependence, colors, streak }: ReadingMemory) {
   return { top, share, gap, chance, color, own, streak, length };
 }
 
-/** The colors of the newest 100 and 500 rounds, if there are as many. */
-function mixesOf({ model, drift, colors }: ReadingMemory) {
-  const shares = Array.from({ length: model.colors }, (_, color) => longShare(drift, model, color));
+/** The colors of the newest 100 and 500 rounds next to those of all rounds before, if there are as many. */
+function mixesOf({ drift, colors }: ReadingMemory) {
   return [100, 500].flatMap((window) => {
-    if (colors.length < window) return [];
-    const counts = shares.map(() => 0);
+    const before = drift.rounds - window;
+    if (before < window) return [];
+    const counts = drift.counts.map(() => 0);
     for (let at = colors.length - window; at < colors.length; at++) counts[colors[at] ?? 0]! += 1;
-    const place = gTestPercentile(counts, shares);
-    return { window, shares, counts, place, isUnusual: place > 1 - UNUSUAL };
+    const older = drift.counts.map((n, color) => n - (counts[color] ?? 0));
+    const place = gTestPercentile(counts, older);
+    return { window, shares: older.map((n) => n / before), counts, place, isUnusual: place > 1 - UNUSUAL };
   });
 }
 

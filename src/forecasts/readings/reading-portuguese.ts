@@ -35,7 +35,7 @@ export const portuguese: Sentences = {
     `Quanto isso vale é medido na precisão publicada.`,
   mix: ({ rounds: n, shares, chance: p }) =>
     `Das últimas ${rounds(n)}, ${listed(shares.map(([color, share]) => `${percent(share)} foram ${color}`))}; ` +
-    `${chance(p)} das amostras ao acaso ficam mais longe do longo prazo.`,
+    `${chance(p)} das amostras ao acaso diferem mais das rodadas anteriores.`,
   lively: ({ level, percentile }) =>
     `Os multiplicadores das últimas 100 rodadas são ${{ low: "baixos", usual: "os habituais", high: "altos" }[level]} ` +
     `para esta mesa: ${chance(percentile)} dos seus próprios valores foram menores.`,

@@ -35,7 +35,7 @@ export const spanish: Sentences = {
     `Cuánto vale eso se mide en la precisión publicada.`,
   mix: ({ rounds: n, shares, chance: p }) =>
     `De las últimas ${rounds(n)}, ${listed(shares.map(([color, share]) => `el ${percent(share)} fue ${color}`))}; ` +
-    `el ${chance(p)} de las muestras al azar se aleja más de lo habitual a largo plazo.`,
+    `el ${chance(p)} de las muestras al azar difiere más de las rondas anteriores.`,
   lively: ({ level, percentile }) =>
     `Los multiplicadores de las últimas 100 rondas son ${{ low: "bajos", usual: "los habituales", high: "altos" }[level]} ` +
     `para esta mesa: el ${chance(percentile)} de sus propios valores fue menor.`,

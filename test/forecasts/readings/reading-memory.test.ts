@@ -11,6 +11,7 @@ import {
   type ReadingMemory,
   type ReadRound,
 } from "../../../src/forecasts/readings/reading-memory.ts";
+import { seededRandom } from "../../bench/seeded-random.ts";
 import { generatedRounds } from "../streams.ts";
 
 const MODEL = createModel({ thresholds: [200, 1000], edge: 0.03 });
@@ -238,4 +239,29 @@ describe("the facts of a table", () => {
     expect(place).toBeGreaterThan(0);
     expect(place).toBeLessThan(1);
   });
+
+  it.each([
+    ["mix_percentile_100", [200, 1000]],
+    ["mix_percentile_500", [200, 1000]],
+    ["mix_percentile_100", [120, 150, 200, 300, 500, 1000, 3000]],
+  ])("give a nearly uniform %s on fair tables from the first moment on (bands %j)", (name, thresholds) => {
+    const first = Array.from({ length: 1000 }, (_, table) => firstValue(name, thresholds, seededRandom(table + 1)));
+    const sorted = first.toSorted((a, b) => a - b);
+    const distance = Math.max(...sorted.map((value, at) => Math.abs(value - (at + 0.5) / sorted.length)));
+    expect(distance).toBeLessThan(0.08); // of 1,000 uniform values less than 0.052; χ² is an approximation
+  });
+
+  /** The first value of a fact on a fair table; asked for every 50 rounds. */
+  function firstValue(name: string, thresholds: readonly number[], random: () => number): number {
+    const model = createModel({ thresholds: [...thresholds], edge: 0.03 });
+    const memory = emptyReading(model, { consecutive: true });
+    const context = { colors: [0, ...thresholds].map(String), weights: WEIGHTS, tables: 1 };
+    for (let seq = 1; seq <= 10_000; seq++) {
+      const hundredths = Math.max(100, Math.floor(97 / (1 - random())));
+      readRound(memory, { ...simple([hundredths])[0]!, seq: BigInt(seq) }, []);
+      const found = seq % 50 === 0 ? named(factsOf(memory, context), name)?.value : null;
+      if (found != null) return found;
+    }
+    throw new Error(`expected ${name} within 10,000 rounds, found none`);
+  }
 });
