@@ -39,7 +39,6 @@ create table house_audits (
   edge_ppm integer,
   ln_e bigint not null,
   ln_e_max bigint not null,
-  rejected_seq bigint,
   proven bigint not null,
   missing bigint,
   gaps bigint not null,
@@ -53,7 +52,7 @@ create table house_audits (
 comment on table house_audits is
   'evidence on each house over time: one row per UTC hour with rounds, as it was after the last of them';
 comment on column house_audits.ln_e is
-  'ln of the e-value against the declared edge, micro-nats; ln_e_max is its maximum so far, rejected_seq the round at which it first reached ln 20';
+  'ln of the e-value against the declared edge, micro-nats; ln_e_max is its maximum so far';
 comment on column house_audits.missing is 'rounds known to exist and not received; null when ids do not count up';
 comment on column house_audits.proofs_failed is
   'items that failed their proof and rounds with a conflicting result, up to the end of the hour';

@@ -4,7 +4,7 @@ import type { StoredTable } from "../pass/stores/load-store.ts";
 import type { RoundRow } from "../pass/compute/rows.ts";
 import { listStoredAudits, type StoredAudit } from "../forecasts/readings/audit-store.ts";
 import type { AuditRow } from "../forecasts/readings/house-audit.ts";
-import { factsOf, type Fact } from "../forecasts/readings/reading-facts.ts";
+import { EVIDENCE_PER_TABLE, factsOf, type Fact } from "../forecasts/readings/reading-facts.ts";
 import type { Wrong } from "./check-round.ts";
 import type { VerifiedTable } from "./verify-store.ts";
 
@@ -14,8 +14,8 @@ export interface WrongAudit extends Wrong {
   id: string;
 }
 
-/** Facts that depend on the model's weights or on the number of tables at the time are not compared. */
-const NOT_COMPARED = ["dependence_required", "dependence_weight"];
+/** Depends on the model's weights. */
+const NOT_COMPARED = "dependence_weight";
 
 /** Compares the published reading of a table, if it is of this round, with what the rounds give. */
 export function checkPublishedReading(
@@ -26,8 +26,10 @@ export function checkPublishedReading(
   if (published === null || BigInt(published.seq) !== seq) return null;
   const { reading } = memories;
   const colors = table.bands.map(({ name }) => name);
-  const facts = factsOf(reading, { colors, weights: reading.model.parameters.priorWeights, tables: 1 });
-  const of = (list: readonly Fact[]) => list.filter(({ name }) => !NOT_COMPARED.includes(name)).map(factText);
+  const required = published.facts.find(({ name }) => name === "dependence_required")?.value ?? 0;
+  const tables = Math.round(required / EVIDENCE_PER_TABLE); // how many there were at the time
+  const facts = factsOf(reading, { colors, weights: reading.model.parameters.priorWeights, tables });
+  const of = (list: readonly Fact[]) => list.filter(({ name }) => name !== NOT_COMPARED).map(factText);
   const [expected, found] = [
     [`rounds ${reading.drift.rounds}`, ...of(facts)],
     [`rounds ${published.rounds}`, ...of(published.facts)],
@@ -40,10 +42,8 @@ export function checkPublishedReading(
   return null;
 }
 
-/** `unusual` of the evidence on dependence is left out: it depends on the number of tables. */
 function factText({ name, value, expected, rounds, unusual }: Fact): string {
-  const mark = name === "dependence_evidence" ? "" : `, unusual ${unusual}`;
-  return `${name} ${value}, expected ${expected}, rounds ${rounds}${mark}`;
+  return `${name} ${value}, expected ${expected}, rounds ${rounds}, unusual ${unusual}`;
 }
 
 /** Compares the stored audit rows of a table with those computed from its rounds. */
@@ -79,7 +79,6 @@ const AUDITED = [
   "edgePpm",
   "lnE",
   "lnEMax",
-  "rejectedSeq",
   "proven",
   "missing",
   "gaps",

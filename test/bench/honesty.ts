@@ -14,6 +14,7 @@ import { nextColorPpm } from "../../src/forecasts/model/ppm.ts";
 import { emptyDependence, lnDependence, watchDependence } from "../../src/forecasts/readings/dependence.ts";
 import { ALARM_FROM, emptyDrift, watchDrift } from "../../src/forecasts/readings/drift.ts";
 import { emptyEdgeTest, testEdge } from "../../src/forecasts/readings/edge-test.ts";
+import { lnOf } from "../../src/forecasts/readings/product.ts";
 import { BETS_IN_TWENTIETHS, scoreNextColor } from "../../src/forecasts/score/scoring.ts";
 import { trueGames } from "../forecasts/true-games.ts";
 import { seededRandom } from "./seeded-random.ts";
@@ -29,8 +30,8 @@ const EDGE = 0.03;
 /** The maximum share of fair tables above zero; two standard errors of the simulation are added. */
 const ABOVE_MAX = 0.025;
 const MIN_POWER = 0.9;
-/** Evidence for dependence from e = 20 on. */
-const DEPENDENCE_FROM = Math.log(20);
+/** Evidence against the edge and for dependence from e = 20 on, as with one table. */
+const EVIDENCE_FROM = Math.log(20);
 const SEED = 20_261_123;
 
 /** Draws the result of a round in hundredths. */
@@ -226,12 +227,12 @@ function playTable(
     own.sumLl2 += BigInt(score.ll) * BigInt(score.ll);
     for (const [bet, gain] of score.lnE.entries()) lnE[bet]! += gain;
     if (!isOff && lnE.some((sum) => sum > 3_000_000)) isOff = isOffTarget(eValue(lnE.map(BigInt)), 1);
-    testEdge(readings.edge, edge, { seq: BigInt(round), hundredths });
+    testEdge(readings.edge, edge, hundredths);
     watchDrift(readings.drift, model, { color, hundredths });
     watchDependence(readings.dependence, model, color);
-    if (readings.edge.rejectedSeq !== null) at.edgeAt ??= round;
+    if (lnOf(readings.edge.wealth) >= EVIDENCE_FROM) at.edgeAt ??= round;
     if (Math.max(readings.drift.reachEvidence, readings.drift.colorEvidence) >= ALARM_FROM) at.driftAt ??= round;
-    if (round % 10 === 0 && lnDependence(readings.dependence) >= DEPENDENCE_FROM) at.dependenceAt ??= round;
+    if (round % 10 === 0 && lnDependence(readings.dependence) >= EVIDENCE_FROM) at.dependenceAt ??= round;
     learn(model, state, color, hundredths >= model.x0Hundredths);
     previous = color;
     if (!sizes.includes(round)) continue;

@@ -21,24 +21,45 @@ describe("audit", () => {
 
     const { code, stdout } = await run(world, "--json");
     expect(code).toBe(0);
-    const [audit, undeclared] = JSON.parse(stdout) as Record<string, unknown>[];
+    const [audit, undeclared] = JSON.parse(stdout) as { edge: unknown; hours: { hour: string }[] }[];
     expect(audit).toMatchObject({
       table: world.tableName,
       simulated: false,
       rounds: 400,
-      edge: { declared: 0.01, tested_rounds: 400, rejected: true, rejected_seq: expect.any(Number) },
+      edge: { declared: 0.01, tested_rounds: 400, rejected: true, rejected_hour: audit?.hours[0]?.hour },
+      tables: 2,
       proofs: { verified: 1, share: 1 / 400, failed: 0 },
       missing: 600,
       gaps: 1,
       conflicts: 0,
     });
-    expect(audit?.["hours"]).toHaveLength(2);
+    expect(audit?.hours).toHaveLength(2);
     expect(undeclared).toMatchObject({ rounds: 0, edge: { declared: null, ln_e: null, rejected: null }, hours: [] });
 
     const text = (await run(world, "--table", world.tableName)).stdout;
-    expect(text).toMatch(/not kept, since \d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ \(seq \d+\)/);
+    expect(text).toMatch(/not kept, since \d{4}-\d\d-\d\d \d\d:00:00Z/);
     expect(text).toMatch(/[▁▂▃▄▅▆▇█]{2}/);
     expect(text).not.toContain("no edge declared");
+  });
+
+  it("rejects an edge only from 20 times the number of tables on, from the first hour that reached it", async () => {
+    const world = await createWorld({ ownDatabase: true, tables: [{}, {}, {}] });
+    await world.play([150, 250]);
+    await world.sql`
+      insert into house_audits (table_id, hour, seq, rounds, tested, edge_ppm, ln_e, ln_e_max, proven, missing, gaps)
+      select table_id, hour + at * interval '1 hour', seq, rounds, tested, edge_ppm, 0, round(1e6 * ln(e)), proven, missing, gaps
+      from house_audits
+      cross join (values (1, 21), (2, 59), (3, 61), (4, 61)) as more (at, e)`;
+    const auditOf = async () => (JSON.parse((await run(world, "--json")).stdout) as { hours: { hour: string }[] }[])[0];
+    const text = async () => (await run(world, "--table", world.tableName)).stdout;
+    const rejected = await auditOf();
+    expect(rejected).toMatchObject({ edge: { rejected: true, rejected_hour: rejected?.hours[3]?.hour }, tables: 3 });
+    expect(await text()).toContain("not kept, since");
+    await world.sql`delete from house_audits where ln_e_max > 1e6 * ln(60)`;
+    expect(await auditOf()).toMatchObject({ edge: { rejected: false, rejected_hour: null } });
+    expect(await text()).toMatch(/evidence against .*one table in 20 reaches 20.*3 tables.*from 60 on/s);
+    await world.sql`delete from house_audits where ln_e_max > 1e6 * ln(20)`;
+    expect(await text()).toContain("fits");
   });
 });
 

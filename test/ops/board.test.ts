@@ -130,7 +130,7 @@ describe("the board", () => {
     await writeSums(sql, id, "2026-11-21T12:00:00Z", { period: "24h", sums });
     await sql`
       insert into house_audits (table_id, hour, seq, rounds, tested, edge_ppm, ln_e, ln_e_max, proven, missing, gaps)
-      values (${id}, date_trunc('hour', now(), 'UTC'), 4, 4, 4, 10000, 2995733, 2995733, 2, 4, 1)`;
+      values (${id}, date_trunc('hour', now(), 'UTC'), 4, 4, 4, 10000, 2995733, 3500000, 2, 4, 1)`;
     await calibrateRolling(sql, id);
     const html = await page("/ops?q=alpha");
     expect(html).toMatch(/href="\/ops\/gaps\?of=alpha%2Fcrash%2Fglobal&amp;state=open">2</);
@@ -140,7 +140,7 @@ describe("the board", () => {
     expect(html).toContain('aria-label="responses of alpha, for alpha/crash/global: 200: 150, 503: 50"');
     expect(html).toContain("10.0 kB");
     expect(html).toContain("50.0 % proven");
-    expect(html).toContain(">20.0</span>");
+    expect(html).toContain("<span>20.0</span>"); // at most 33: too little to reject an edge when there are several tables
     expect(html).toContain(">v1<");
     expect(html).toMatch(/<span class="warn">60\.0 %<\/span> \(50\.0 %\)/);
     expect(html).toContain("56.9 % to 63.0 %, n 1,000");
@@ -148,6 +148,9 @@ describe("the board", () => {
       [...html.matchAll(/href="(\/ops\/[^"#]+)"/g)].map(([, href = ""]) => href.replaceAll("&amp;", "&")),
     );
     for (const href of hrefs) expect([href, (await viewer.get(href)).status]).toEqual([href, 200]);
+    await sql`update house_audits set ln_e_max = 20_000_000 where table_id = ${id}`;
+    expect(await page("/ops?q=alpha")).toContain('<span class="bad">20.0</span>');
+    expect(await page("/ops/tables/alpha/crash/global")).toContain('<small class="bad">not kept</small>');
   });
 
   it("begins with a summary of seven figures, each with its evidence", async () => {

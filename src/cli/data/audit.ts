@@ -1,5 +1,6 @@
 import { Command } from "commander";
 import { listAudits, type ListedAudit } from "../../forecasts/readings/audit-store.ts";
+import { EVIDENCE_PER_TABLE } from "../../forecasts/readings/reading-facts.ts";
 import { examples, tableName, wholeNumber } from "../arguments.ts";
 import { paint, print, printJson, printTable, shortTime } from "../output.ts";
 import { withDatabase } from "../session.ts";
@@ -8,8 +9,6 @@ import { findTableByName } from "../table-name.ts";
 
 /** A week of hours. */
 const HOURS_SHOWN = 168;
-/** ln 20 in micro-nats: at this evidence the declared edge is rejected. */
-const REJECTED_FROM = 2_995_732n;
 
 /** `roundhouse audit`: what each table's rounds prove about its house, and how the evidence grew. */
 export function auditCommand(): Command {
@@ -33,15 +32,15 @@ function auditJson(audit: ListedAudit) {
   return {
     table: audit.table,
     simulated: audit.simulated,
+    tables: audit.tables,
     rounds: audit.rounds,
     edge: {
       declared: audit.edgePpm === null ? null : audit.edgePpm / 1e6,
       tested_rounds: audit.tested,
       ln_e: audit.edgePpm === null || newest === undefined ? null : nats(newest.lnE),
       ln_e_max: audit.edgePpm === null || newest === undefined ? null : nats(newest.lnEMax),
-      rejected: audit.edgePpm === null ? null : audit.rejectedSeq !== null,
-      rejected_seq: audit.rejectedSeq,
-      rejected_at: audit.rejectedAt,
+      rejected: audit.edgePpm === null ? null : audit.rejectedHour !== null,
+      rejected_hour: audit.rejectedHour,
     },
     proofs: {
       verified: audit.proven,
@@ -94,12 +93,14 @@ async function showAudits(audits: readonly ListedAudit[], { withHours }: { withH
     }),
   );
   for (const audit of withHours ? audits : []) await showHours(audit);
+  const tables = audits[0]?.tables ?? 0;
   await print(
-    "\nevidence is against the declared edge: around 1 or less where it is kept, and from 20 on it counts as not kept.",
+    "\nevidence is against the declared edge: around 1 or less where it is kept. Up to one table in 20 reaches 20 by chance, " +
+      `so with ${tables} ${tables === 1 ? "table" : "tables"} the edge counts as not kept from ${EVIDENCE_PER_TABLE * Math.max(tables, 1)} on.`,
   );
 }
 
-async function showHours({ edgePpm, hours }: ListedAudit): Promise<void> {
+async function showHours({ edgePpm, hours, rejectedHour }: ListedAudit): Promise<void> {
   if (edgePpm === null || hours.length === 0) return;
   await print("");
   await printTable(
@@ -108,16 +109,17 @@ async function showHours({ edgePpm, hours }: ListedAudit): Promise<void> {
       shortTime(hour),
       tested,
       nats(lnE).toFixed(3),
-      lnEMax >= REJECTED_FROM ? paint.red(nats(lnEMax).toFixed(3)) : nats(lnEMax).toFixed(3),
+      rejectedHour !== null && hour >= rejectedHour ? paint.red(nats(lnEMax).toFixed(3)) : nats(lnEMax).toFixed(3),
     ]),
   );
 }
 
-function verdictOf({ edgePpm, rejectedSeq, rejectedAt, tested }: ListedAudit): string {
+function verdictOf({ edgePpm, rejectedHour, tested, hours }: ListedAudit): string {
   if (edgePpm === null) return "no edge declared";
   if (tested === 0) return "no rounds yet";
-  if (rejectedSeq === null) return paint.green("fits");
-  return paint.red(`not kept, since ${shortTime(rejectedAt) ?? "?"} (seq ${rejectedSeq})`);
+  if (rejectedHour !== null) return paint.red(`not kept, since ${shortTime(rejectedHour)}`);
+  const isDoubted = nats(hours.at(-1)?.lnEMax ?? 0n) >= Math.log(EVIDENCE_PER_TABLE);
+  return isDoubted ? paint.yellow("evidence against") : paint.green("fits");
 }
 
 function nats(micro: bigint): number {

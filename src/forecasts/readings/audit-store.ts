@@ -1,6 +1,7 @@
 import type { Queryable } from "../../db/client.ts";
 import type { Query } from "../../db/query.ts";
 import type { AuditRow } from "./house-audit.ts";
+import { EVIDENCE_PER_TABLE } from "./reading-facts.ts";
 
 /** Audit rows of a table. */
 export interface TableAudits {
@@ -14,26 +15,25 @@ export interface TableAudits {
  */
 export function saveAuditsStatements(tx: Queryable, audits: readonly TableAudits[]): Query<readonly unknown[]>[] {
   const rows = audits.flatMap(({ tableId, rows: own }) =>
-    own.map(({ edgePpm, lnE, lnEMax, rejectedSeq, seq, ...row }) => ({
+    own.map(({ edgePpm, lnE, lnEMax, seq, ...row }) => ({
       ...row,
       table_id: tableId,
       seq: String(seq),
       edge_ppm: edgePpm,
       ln_e: String(lnE),
       ln_e_max: String(lnEMax),
-      rejected_seq: rejectedSeq === null ? null : String(rejectedSeq),
     })),
   );
   if (rows.length === 0) return [];
   const first = firstHours(rows);
   const kept = tx`
     insert into house_audits (
-      table_id, hour, seq, rounds, tested, edge_ppm, ln_e, ln_e_max, rejected_seq, proven, missing, gaps
+      table_id, hour, seq, rounds, tested, edge_ppm, ln_e, ln_e_max, proven, missing, gaps
     )
-    select table_id, hour, seq, rounds, tested, edge_ppm, ln_e, ln_e_max, rejected_seq, proven, missing, gaps
+    select table_id, hour, seq, rounds, tested, edge_ppm, ln_e, ln_e_max, proven, missing, gaps
     from jsonb_to_recordset(${tx.json(rows)}) as x (
       table_id integer, hour timestamptz, seq bigint, rounds bigint, tested bigint, edge_ppm integer, ln_e bigint,
-      ln_e_max bigint, rejected_seq bigint, proven bigint, missing bigint, gaps bigint
+      ln_e_max bigint, proven bigint, missing bigint, gaps bigint
     )
     order by table_id, hour
     on conflict (table_id, hour) do update
@@ -44,7 +44,6 @@ export function saveAuditsStatements(tx: Queryable, audits: readonly TableAudits
       edge_ppm = excluded.edge_ppm,
       ln_e = excluded.ln_e,
       ln_e_max = excluded.ln_e_max,
-      rejected_seq = excluded.rejected_seq,
       proven = excluded.proven,
       missing = excluded.missing,
       gaps = excluded.gaps,
@@ -120,7 +119,6 @@ export async function listStoredAudits(tx: Queryable, tableId: number): Promise<
       b.edge_ppm as "edgePpm",
       b.ln_e as "lnE",
       b.ln_e_max as "lnEMax",
-      b.rejected_seq as "rejectedSeq",
       b.proven::float8 as proven,
       b.missing::float8 as missing,
       b.gaps::float8 as gaps,
@@ -138,19 +136,26 @@ export async function listStoredAudits(tx: Queryable, tableId: number): Promise<
 export interface ListedAudit {
   table: string;
   simulated: boolean;
+  /** Number of tables that are checked. */
+  tables: number;
   /** Null before the first round. */
   seq: bigint | null;
   rounds: number;
   tested: number;
   edgePpm: number | null;
-  rejectedSeq: bigint | null;
-  rejectedAt: string | null;
+  /** The first hour by whose end the evidence was enough to reject the declared edge; null if it never was. */
+  rejectedHour: string | null;
   proven: number;
   proofsFailed: number;
   missing: number | null;
   gaps: number;
   conflicts: number;
   hours: { hour: string; lnE: bigint; lnEMax: bigint; tested: number }[];
+}
+
+/** The `ln_e_max` from which on the declared edge of a table is rejected, as in readings. */
+export function rejectedFrom(sql: Queryable) {
+  return sql`(select 1e6 * ln(${EVIDENCE_PER_TABLE}::numeric * count(*)) from tables)`;
 }
 
 /** The audits of all tables, or of one, each with its newest `hours` rows. */
@@ -162,12 +167,17 @@ export async function listAudits(
     select
       t.house_id || '/' || t.game || '/' || t.market as table,
       h.simulated,
+      (select count(*) from tables)::integer as tables,
       a.seq,
       coalesce(a.rounds, 0)::float8 as rounds,
       coalesce(a.tested, 0)::float8 as tested,
       a.edge_ppm as "edgePpm",
-      a.rejected_seq as "rejectedSeq",
-      (select utc_text(r.received_at) from rounds r where r.table_id = t.id and r.seq = a.rejected_seq) as "rejectedAt",
+      (
+        select utc_text(min(hour))
+        from house_audits
+        where table_id = t.id
+          and ln_e_max >= ${rejectedFrom(sql)}
+      ) as "rejectedHour",
       coalesce(a.proven, 0)::float8 as proven,
       coalesce(a.proofs_failed, 0)::float8 as "proofsFailed",
       a.missing::float8 as missing,

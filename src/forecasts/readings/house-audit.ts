@@ -55,8 +55,6 @@ export interface AuditRow {
   /** ln E against the declared edge, and its maximum so far, micro-nats. */
   lnE: bigint;
   lnEMax: bigint;
-  /** Seq of the round at which E first reached 20. */
-  rejectedSeq: bigint | null;
   proven: number;
   /** Rounds known to exist that are not stored; null if ids are not consecutive. */
   missing: number | null;
@@ -128,7 +126,6 @@ export function auditRow(
     edgePpm: edge === null ? null : Math.round(edge * 1e6),
     lnE: toMicroNats(lnOf(test.wealth)),
     lnEMax: toMicroNats(lnOf(test.most)),
-    rejectedSeq: test.rejectedSeq,
     proven,
     missing: isCounted ? Number(newest - first) + 1 - within : null,
     gaps,

@@ -41,11 +41,14 @@ export const english: Sentences = {
     `for this table: ${chance(percentile)} of its own values were lower.`,
   steady: "There is no sign that the table has changed.",
   drifted: (e) => `The table seems to have changed: its newer rounds fit its long run badly (evidence ${times(e)}×).`,
-  edgeKept: ({ declared, most }) =>
-    `The rounds fit the declared edge of ${stated(declared)} (greatest evidence against it ${times(most)}×; from 20× on we reject it).`,
-  edgeRejected: ({ declared, implied, most }) =>
+  edgeKept: ({ declared, most, required }) =>
+    `The rounds fit the declared edge of ${stated(declared)} (greatest evidence against it ${times(most)}×; from ${times(required)}× on we reject it).`,
+  edgeDoubted: ({ declared, now, most, required }) =>
+    `There is evidence against the declared edge of ${stated(declared)} (now ${times(now)}×, greatest ${times(most)}×), but up to ` +
+    `one table in 20 reaches 20× by chance; with so many tables we reject it from ${times(required)}× on.`,
+  edgeRejected: ({ declared, implied, now, most, required }) =>
     `The rounds do not fit the declared edge of ${stated(declared)}: they imply ${percent(implied)} ` +
-    `(greatest evidence against it ${times(most)}×; from 20× on we reject it).`,
+    `(evidence against it now ${times(now)}×, greatest ${times(most)}×; from ${times(required)}× on we reject it).`,
 };
 
 function listed(parts: readonly string[]): string {

@@ -6,7 +6,7 @@
  */
 import { lnDependence } from "./dependence.ts";
 import { ALARM_FROM, longShare } from "./drift.ts";
-import { impliedEdge, REJECTED_FROM } from "./edge-test.ts";
+import { impliedEdge } from "./edge-test.ts";
 import { gTestPercentile } from "./g-test.ts";
 import { EXPERT_COUNT, HAZARD, MARKOV } from "../model/model.ts";
 import { lnOf } from "./product.ts";
@@ -42,8 +42,11 @@ const UNUSUAL = 0.01;
 /** Below this number of rounds the newest hundred are too large a part of the history to compare them with it. */
 const VOLATILITY_FROM = 10 * LATELY;
 
-/** Threshold of the evidence that past rounds change the odds, per table that is checked. */
-const EVIDENCE_PER_TABLE = 20;
+/**
+ * Threshold of the evidence that past rounds change the odds, and of that against the declared edge, per table that is
+ * checked: chance alone ever gives it to at most one table in twenty.
+ */
+export const EVIDENCE_PER_TABLE = 20;
 
 /** Weight that the experts of past rounds must have too, since a change over time gives similar evidence. */
 export const WEIGHT_NEEDED = 0.5;
@@ -65,7 +68,7 @@ export function factsOf(memory: ReadingMemory, context: ReadingContext): Fact[] 
     ...mixFacts(memory, context.colors),
     ...volatilityFacts(memory),
     ...driftFacts(memory),
-    ...edgeFacts(memory),
+    ...edgeFacts(memory, context),
     ...dependenceFacts(memory, context),
   ];
 }
@@ -105,7 +108,7 @@ export function unusualFacts(memory: ReadingMemory, context: ReadingContext): st
   for (const { window, isUnusual } of mixesOf(memory)) {
     if (isUnusual) unusual.push(...names.map((name) => `share_${window}:${name}`), `mix_percentile_${window}`);
   }
-  const { volatility, drift, model, edgeTest } = memory;
+  const { volatility, drift, model } = memory;
   const now = volatility.rounds < VOLATILITY_FROM ? null : lately(volatility);
   if (now !== null && isExtreme(now.meanPercentile))
     unusual.push("ln_multiplier_mean_100", "ln_multiplier_mean_percentile");
@@ -113,7 +116,8 @@ export function unusualFacts(memory: ReadingMemory, context: ReadingContext): st
     unusual.push("ln_multiplier_sd_100", "ln_multiplier_sd_percentile");
   if (drift.reachEvidence >= ALARM_FROM) unusual.push("drift_evidence");
   if (drift.colorEvidence >= ALARM_FROM) unusual.push("drift_evidence_colors");
-  if (model.edge !== null && edgeTest.rejectedSeq !== null) unusual.push("edge", "edge_evidence", "edge_evidence_max");
+  if (model.edge !== null && edgeOf(memory, context).isRejected)
+    unusual.push("edge", "edge_evidence", "edge_evidence_max");
   const past = pastOf(memory, context);
   if (past.evidence >= past.required) unusual.push("dependence_evidence");
   if (past.weight >= WEIGHT_NEEDED) unusual.push("dependence_weight");
@@ -204,15 +208,28 @@ function driftFacts({ drift }: ReadingMemory): Fact[] {
   ];
 }
 
-function edgeFacts({ model, edgeTest }: ReadingMemory): Fact[] {
+/** The greatest evidence against the declared edge, and its threshold. */
+function edgeOf({ edgeTest }: ReadingMemory, { tables }: ReadingContext) {
+  const most = shownEvidence(lnOf(edgeTest.most));
+  const required = requiredOf(tables);
+  return { most, required, isRejected: most >= required };
+}
+
+function edgeFacts(memory: ReadingMemory, context: ReadingContext): Fact[] {
+  const { model, edgeTest } = memory;
   if (model.edge === null) return [];
-  const { rounds, wealth, most, rejectedSeq } = edgeTest;
-  const isRejected = rejectedSeq !== null;
+  const { rounds, wealth } = edgeTest;
+  const { most, required, isRejected } = edgeOf(memory, context);
   return [
     fact("edge", impliedEdge(edgeTest), model.edge, rounds, isRejected),
     fact("edge_evidence", shownEvidence(lnOf(wealth)), 1, rounds, isRejected),
-    fact("edge_evidence_max", shownEvidence(lnOf(most)), REJECTED_FROM.value, rounds, isRejected),
+    fact("edge_evidence_max", most, null, rounds, isRejected),
+    fact("edge_required", required, null, rounds, false),
   ];
+}
+
+function requiredOf(tables: number): number {
+  return EVIDENCE_PER_TABLE * Math.max(tables, 1);
 }
 
 /** The evidence that past rounds change the odds, and its threshold. */
@@ -221,7 +238,7 @@ function pastOf({ dependence }: ReadingMemory, { weights, tables }: ReadingConte
     throw new RangeError(`expected ${EXPERT_COUNT} weights of experts, got ${weights.length}`);
   return {
     evidence: shownEvidence(lnDependence(dependence)),
-    required: EVIDENCE_PER_TABLE * Math.max(tables, 1),
+    required: requiredOf(tables),
     weight: (weights[MARKOV] ?? 0) + (weights[HAZARD] ?? 0),
   };
 }

@@ -9,7 +9,6 @@ const VERSION = 1;
 /** The memory as text: keys in the order of the schema below, colors as digits, numbers in their shortest exact form. */
 export function readingToText({ model, consecutive, colors, ...memory }: ReadingMemory): string {
   const { streak, dependence, drift, volatility, edgeTest, tally } = memory;
-  const { rejectedSeq, ...bets } = edgeTest;
   const { first, newest, seq, ...counted } = tally;
   return JSON.stringify({
     version: VERSION,
@@ -21,7 +20,7 @@ export function readingToText({ model, consecutive, colors, ...memory }: Reading
     dependence,
     drift,
     volatility: withoutMoments(volatility),
-    edge_test: { ...bets, rejected_seq: textOf(rejectedSeq) },
+    edge_test: edgeTest,
     tally: { ...counted, seq: String(seq), first: textOf(first), newest: textOf(newest) },
   });
 }
@@ -34,7 +33,6 @@ export function readingFromText(text: string): ReadingMemory | null {
     parsed.data;
   const empty = emptyOf(thresholds, edge, consecutive);
   if (empty === null || !fits(dependence, empty.dependence) || !fits(drift, empty.drift)) return null;
-  const { rejected_seq: rejectedSeq, ...bets } = edge_test;
   return {
     ...empty,
     colors: Uint8Array.from(colors, Number),
@@ -42,7 +40,7 @@ export function readingFromText(text: string): ReadingMemory | null {
     dependence,
     drift,
     volatility: withMoments(volatility),
-    edgeTest: { ...bets, rejectedSeq },
+    edgeTest: edge_test,
     tally,
   };
 }
@@ -134,7 +132,6 @@ const memoryJson = z
         reachedFar: count,
         wealth: product,
         most: product,
-        rejected_seq: big.nullable(),
       }),
       tally: z.strictObject({
         hour: z.string().nullable(),

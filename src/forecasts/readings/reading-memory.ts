@@ -79,7 +79,7 @@ export function readRound(memory: ReadingMemory, round: ReadRound, resets: reado
   watchDependence(dependence, model, color);
   watchDrift(memory.drift, model, { color, hundredths });
   watchVolatility(memory.volatility, hundredths);
-  if (model.edge !== null) testEdge(memory.edgeTest, model.edge, { seq: round.seq, hundredths });
+  if (model.edge !== null) testEdge(memory.edgeTest, model.edge, hundredths);
 }
 
 /** Adds a color, in place once there are as many as are kept: another array per round takes 0.5 µs (10 by a spread). */

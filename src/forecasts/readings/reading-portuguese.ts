@@ -42,11 +42,14 @@ export const portuguese: Sentences = {
   steady: "Não há sinal de que a mesa tenha mudado.",
   drifted: (e) =>
     `A mesa parece ter mudado: suas rodadas mais recentes combinam mal com o longo prazo (evidência ${times(e)}×).`,
-  edgeKept: ({ declared, most }) =>
-    `As rodadas combinam com a vantagem declarada de ${stated(declared)} (maior evidência contra ela: ${times(most)}×; a partir de 20× a damos por não cumprida).`,
-  edgeRejected: ({ declared, implied, most }) =>
+  edgeKept: ({ declared, most, required }) =>
+    `As rodadas combinam com a vantagem declarada de ${stated(declared)} (maior evidência contra ela: ${times(most)}×; a partir de ${times(required)}× a damos por não cumprida).`,
+  edgeDoubted: ({ declared, now, most, required }) =>
+    `Há evidência contra a vantagem declarada de ${stated(declared)} (agora ${times(now)}×, a maior ${times(most)}×), mas até ` +
+    `uma em cada 20 mesas chega a 20× por acaso; com tantas mesas a damos por não cumprida a partir de ${times(required)}×.`,
+  edgeRejected: ({ declared, implied, now, most, required }) =>
     `As rodadas não combinam com a vantagem declarada de ${stated(declared)}: o resultado é ${percent(implied)} ` +
-    `(maior evidência contra ela: ${times(most)}×; a partir de 20× a damos por não cumprida).`,
+    `(evidência contra ela: agora ${times(now)}×, a maior ${times(most)}×; a partir de ${times(required)}× a damos por não cumprida).`,
 };
 
 function listed(parts: readonly string[]): string {

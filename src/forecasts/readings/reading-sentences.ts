@@ -19,8 +19,19 @@ export interface Sentences {
   lively(place: { level: "low" | "usual" | "high"; percentile: number }): string;
   drifted(evidence: number): string;
   steady: string;
-  edgeKept(edge: { declared: number; most: number }): string;
-  edgeRejected(edge: { declared: number; implied: number; most: number }): string;
+  edgeKept(edge: TestedEdge): string;
+  /** The evidence is at least what chance gives one table in twenty, and less than what so many tables require. */
+  edgeDoubted(edge: TestedEdge): string;
+  edgeRejected(edge: TestedEdge): string;
+}
+
+/** The declared edge, and the evidence against it: now, at most so far, and from which on it is rejected. */
+export interface TestedEdge {
+  declared: number;
+  implied: number;
+  now: number;
+  most: number;
+  required: number;
 }
 
 /** Evidence on whether past rounds change the odds. */

@@ -42,11 +42,14 @@ export const spanish: Sentences = {
   steady: "No hay indicios de que la mesa haya cambiado.",
   drifted: (e) =>
     `La mesa parece haber cambiado: sus rondas más recientes encajan mal con su largo plazo (evidencia ${times(e)}×).`,
-  edgeKept: ({ declared, most }) =>
-    `Las rondas encajan con la ventaja declarada del ${stated(declared)} (mayor evidencia en contra: ${times(most)}×; a partir de 20× la damos por no cumplida).`,
-  edgeRejected: ({ declared, implied, most }) =>
+  edgeKept: ({ declared, most, required }) =>
+    `Las rondas encajan con la ventaja declarada del ${stated(declared)} (mayor evidencia en contra: ${times(most)}×; a partir de ${times(required)}× la damos por no cumplida).`,
+  edgeDoubted: ({ declared, now, most, required }) =>
+    `Hay evidencia contra la ventaja declarada del ${stated(declared)} (ahora ${times(now)}×, la mayor ${times(most)}×), pero hasta ` +
+    `una de cada 20 mesas llega a 20× por azar; con tantas mesas la damos por no cumplida a partir de ${times(required)}×.`,
+  edgeRejected: ({ declared, implied, now, most, required }) =>
     `Las rondas no encajan con la ventaja declarada del ${stated(declared)}: resulta un ${percent(implied)} ` +
-    `(mayor evidencia en contra: ${times(most)}×; a partir de 20× la damos por no cumplida).`,
+    `(evidencia en contra: ahora ${times(now)}×, la mayor ${times(most)}×; a partir de ${times(required)}× la damos por no cumplida).`,
 };
 
 function listed(parts: readonly string[]): string {

@@ -1,5 +1,5 @@
 /** Writes facts as sentences: they state only the facts and give no advice. */
-import { type Fact, FEWEST_ROUNDS, WEIGHT_NEEDED } from "./reading-facts.ts";
+import { EVIDENCE_PER_TABLE, type Fact, FEWEST_ROUNDS, WEIGHT_NEEDED } from "./reading-facts.ts";
 import { sentencesOf, type Language } from "./reading-languages.ts";
 import type { Past, Sentences } from "./reading-sentences.ts";
 import type { ReadingState } from "./reading-state.ts";
@@ -92,9 +92,12 @@ function driftSentence(say: Sentences, facts: readonly Fact[]): string {
 function edgeSentence(say: Sentences, facts: readonly Fact[]): string | null {
   const edge = find(facts, "edge");
   if (edge?.value == null || edge.expected === null) return null;
-  const most = get(facts, "edge_evidence_max").value ?? 0;
-  const declared = edge.expected;
-  return edge.unusual ? say.edgeRejected({ declared, implied: edge.value, most }) : say.edgeKept({ declared, most });
+  const [now = 0, most = 0, required = 0] = ["edge_evidence", "edge_evidence_max", "edge_required"].map(
+    (name) => get(facts, name).value ?? 0,
+  );
+  const tested = { declared: edge.expected, implied: edge.value, now, most, required };
+  if (most >= required) return say.edgeRejected(tested);
+  return most >= EVIDENCE_PER_TABLE ? say.edgeDoubted(tested) : say.edgeKept(tested);
 }
 
 function colorIn(name: string): string {

@@ -1,5 +1,6 @@
 import { listMeasuredOrDamaged } from "../../forecasts/accuracy/measured-store.ts";
 import type { Queryable, Sql } from "../../db/client.ts";
+import { rejectedFrom } from "../../forecasts/readings/audit-store.ts";
 
 /** A table as the board lists it; ages and rates by the database's clock. */
 export interface TableFacts {
@@ -106,7 +107,7 @@ function tableColumns(sql: Queryable) {
     a.proven::float8 as proven,
     a.proofs_failed::float8 as "proofsFailed",
     case when a.tested > 0 then a.ln_e::float8 end as "lnE",
-    a.rejected_seq is not null as "isRejected",
+    coalesce(a.ln_e_max >= ${rejectedFrom(sql)}, false) as "isRejected",
     f.issued_at as "forecastAt",
     c.version as "calibrationVersion",
     utc_text(c.created_at) as "calibratedAt"`;
@@ -127,7 +128,7 @@ function tableJoins(sql: Queryable) {
       limit 1
     ) c on true
     left join lateral (
-      select rounds, proven, proofs_failed, tested, ln_e, rejected_seq
+      select rounds, proven, proofs_failed, tested, ln_e, ln_e_max
       from house_audits
       where table_id = t.id
       order by hour desc

@@ -1,4 +1,5 @@
 import type { Queryable } from "../../db/client.ts";
+import { rejectedFrom } from "../../forecasts/readings/audit-store.ts";
 
 /** A round as it is listed. */
 export interface ListedRound {
@@ -39,7 +40,8 @@ export interface AuditHour {
   edgePpm: number | null;
   lnE: number;
   lnEMax: number;
-  rejectedSeq: string | null;
+  /** The greatest evidence is enough to reject the declared edge. */
+  isRejected: boolean;
   proven: number;
   missing: number | null;
   gaps: number;
@@ -117,7 +119,7 @@ export async function listAuditHours(sql: Queryable, tableId: number, limit: num
       edge_ppm as "edgePpm",
       ln_e::float8 as "lnE",
       ln_e_max::float8 as "lnEMax",
-      rejected_seq::text as "rejectedSeq",
+      ln_e_max >= ${rejectedFrom(sql)} as "isRejected",
       proven::float8 as proven,
       missing::float8 as missing,
       gaps::float8 as gaps,

@@ -12,6 +12,7 @@ import {
   type ReadRound,
 } from "../../../src/forecasts/readings/reading-memory.ts";
 import { seededRandom } from "../../bench/seeded-random.ts";
+import { lnOf } from "../../../src/forecasts/readings/product.ts";
 import { generatedRounds } from "../streams.ts";
 
 const MODEL = createModel({ thresholds: [200, 1000], edge: 0.03 });
@@ -174,11 +175,10 @@ describe("the audit of a table", () => {
     ]);
   });
 
-  it("has the first round at which the evidence was 20, and the maximum so far", () => {
+  it("has the evidence against the declared edge, and its maximum so far", () => {
     const many = simple([...Array.from({ length: 300 }, () => 105), ...Array.from({ length: 3000 }, () => 300)]);
     const { audits } = memoryOf(many);
     const [row] = audits;
-    expect(row?.rejectedSeq).toBeLessThan(300n);
     expect(row?.lnEMax).toBeGreaterThanOrEqual(row?.lnE ?? 0n);
     expect(row?.lnEMax).toBeGreaterThan(2_995_732n);
   });
@@ -186,7 +186,7 @@ describe("the audit of a table", () => {
   it("tests no edge if none is declared", () => {
     const memory = emptyReading(createModel({ thresholds: [200], edge: null }), { consecutive: false });
     expect(readRounds(memory, simple([150, 300]))).toMatchObject([
-      { edgePpm: null, tested: 0, lnE: 0n, rejectedSeq: null, missing: null },
+      { edgePpm: null, tested: 0, lnE: 0n, missing: null },
     ]);
   });
 });
@@ -232,6 +232,27 @@ describe("the facts of a table", () => {
     expect(named(facts(rounds(300), 1), "dependence_required")?.value).toBe(20);
     expect(named(facts(rounds(300), 12), "dependence_required")?.value).toBe(240);
   });
+
+  it("reject the declared edge only at 20 times the number of tables, and later by the greatest evidence", () => {
+    const given = simple(
+      [100, 60, 348].flatMap((length, part) => Array.from({ length }, () => (part === 1 ? 105 : 250))),
+    );
+    const least = [20, 100].map((evidence) => {
+      return given.findIndex((_, at) => mostOf(given.slice(0, at + 1)) >= evidence) + 1;
+    });
+    const [at20 = 0, at100 = 0] = least;
+    const isRejected = (count: number, tables: number) => named(facts(given.slice(0, count), tables), "edge")?.unusual;
+    expect([isRejected(at20 - 1, 1), isRejected(at20, 1)]).toEqual([false, true]);
+    expect([isRejected(at20, 5), isRejected(at100 - 1, 5), isRejected(at100, 5)]).toEqual([false, false, true]);
+    const end = facts(given, 5);
+    expect(named(end, "edge_evidence")?.value).toBeLessThan(1);
+    expect(named(end, "edge_evidence_max")).toMatchObject({ unusual: true });
+    expect(named(end, "edge_required")?.value).toBe(100);
+  });
+
+  function mostOf(given: readonly ReadRound[]): number {
+    return Math.exp(lnOf(memoryOf(given).memory.edgeTest.most));
+  }
 
   it("compare the newest 100 with the long run only once there is one", () => {
     expect(named(facts(rounds(300)), "ln_multiplier_mean_percentile")).toBeUndefined();

@@ -28,7 +28,7 @@ const anyFacts = fc
     mix: orNull(chance),
     place: orNull(chance),
     drift: evidence,
-    edge: orNull(fc.record({ value: chance, expected: chance, most: evidence, unusual: fc.boolean() })),
+    edge: orNull(fc.record({ value: chance, expected: chance, now: evidence, most: evidence })),
     evidence,
     required: fc.constantFrom(20, 60, 20_000),
     weight: chance,
@@ -60,8 +60,10 @@ const anyFacts = fc
       ...(given.edge === null
         ? []
         : [
-            { ...fact("edge", given.edge.value, given.edge.expected), unusual: given.edge.unusual },
+            fact("edge", given.edge.value, given.edge.expected),
+            fact("edge_evidence", given.edge.now),
             fact("edge_evidence_max", given.edge.most),
+            fact("edge_required", given.required),
           ]),
       fact("dependence_evidence", given.evidence),
       fact("dependence_required", given.required),
@@ -94,6 +96,31 @@ describe.each(LANGUAGES)("readings in %s", (language) => {
         const changed = { en: "has mattered", es: "ha importado", pt: "fez diferença" };
         expect(text.includes(changed[language])).toBe(isChanged);
         expect(text.includes(unchanged[language])).toBe(!isChanged);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it("say that the declared edge is not kept only from the required evidence on, and of less that chance gives it", () => {
+    fc.assert(
+      fc.property(anyFacts, ({ facts, rounds }) => {
+        const text = readingText({ state: "speaking", facts, rounds }, language);
+        const valueOf = (name: string) => facts.find((fact) => fact.name === name)?.value;
+        const [most, required] = [valueOf("edge_evidence_max") ?? -1, valueOf("edge_required") ?? Infinity];
+        const kept = { en: "rounds fit the declared", es: "rondas encajan con la", pt: "rodadas combinam com a" };
+        const doubted = {
+          en: "up to one table in 20",
+          es: "hasta una de cada 20",
+          pt: "até uma em cada 20",
+        };
+        const rejected = {
+          en: "do not fit the declared",
+          es: "no encajan con la ventaja",
+          pt: "não combinam com a vant",
+        };
+        expect(text.includes(rejected[language])).toBe(most >= required);
+        expect(text.includes(doubted[language])).toBe(most >= 20 && most < required);
+        expect(text.includes(kept[language])).toBe(most >= 0 && most < 20);
       }),
       { numRuns: 300 },
     );
