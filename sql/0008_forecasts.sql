@@ -47,6 +47,6 @@ comment on column forecast_sets.p_ppm is 'of all features in order; next_color h
 comment on column forecast_sets.reference_ppm is
   'last_20, last_100 and due, each in the layout of p_ppm; null if a reference has no value';
 comment on column forecast_sets.ends is
-  'by window feature code, from 1: the ordinal at which its newest window ends; 0 when there was none';
+  'by window feature code, from 1: the ordinal at which its newest window ends; 0 if there was none, or if its color is too rare for the next';
 comment on column forecast_sets.hashes is '32 bytes per forecast, in order; each covers the one before';
 create index forecast_sets_by_issue on forecast_sets using brin (issued_at);

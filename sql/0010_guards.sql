@@ -136,7 +136,9 @@ begin
         bool_or(
           case
             when f.place is not null then i.ends[f.code] <> i.cutoff_ordinal + i.horizons[f.place]
+            -- 0: the window has ended, and its color is too rare for the next one
             when p.model = i.model then i.ends[f.code] < p.ends[f.code]
+              and (i.ends[f.code] <> 0 or p.ends[f.code] > i.cutoff_ordinal)
             else false
           end
         ) as untrue,

@@ -230,6 +230,20 @@ describe("a forecast set", () => {
       await table.issue(pipeline, [[3, 30]]);
     });
 
+    it("has no end any more if its color is too rare for the next one, which only an ended one may be", async () => {
+      const table = await playedTable();
+      const { ends } = await table.issue(pipeline, [
+        [3, 1],
+        [6, 30],
+      ]);
+      await table.play(pipeline);
+      const open = table.issue(pipeline, [], { ends: ends.with(5, 0n) });
+      await expectRefusal(open, "RH001", /each window .* once, with its end/);
+      await table.issue(pipeline, [], { ends: ends.with(2, 0n) });
+      await table.play(pipeline);
+      await table.issue(pipeline, [[3, 30]]);
+    });
+
     it("may overlap one of another model, and not an earlier one of its own model", async () => {
       const table = await playedTable();
       await table.issue(pipeline, [[3, 30]]);

@@ -224,7 +224,7 @@ export function checkedItem({
 }
 
 /** A response to a poll that lists these items, newest last. */
-function polled(
+export function polled(
   items: readonly CheckedItem[],
   { requestedAt, receivedAt }: Pick<GivenTimes, "requestedAt" | "receivedAt">,
   withPayload = false,

@@ -77,7 +77,7 @@ function addSet(into: HourDeltas, { model, hour, features, ends, cutoffOrdinal, 
     throw new Error(`expected features from 0 to ${ends.length} in ${set}, found ${unknown}; it is damaged`);
   }
   for (const feature of features) addTo(sumsOf(into, { model, feature, hour }), KEY.forecasts, 1n);
-  // when a window has ended, the next set opens a new one of its feature; 0: a color so rare that it has no windows
+  // when a window has ended, the next set opens a new one of its feature; 0: its color is too rare for windows
   for (const [place, end] of ends.entries()) {
     const feature = place + 1;
     if (end > 0n && end <= cutoffOrdinal && !features.includes(feature)) {

@@ -14,7 +14,7 @@ export interface SetFacts {
   basePpm: readonly number[];
   /** last_20, last_100 and due, each in the layout of `pPpm`; null if a reference has no forecast. */
   referencePpm: readonly (number | null)[];
-  /** Per window code, from 1: the ordinal of the last round of its newest window; 0 if there is none. */
+  /** Per window code, from 1: the last ordinal of its newest window; 0 if there is none, or none can follow it now. */
   ends: readonly bigint[];
   /** A stored cosigned checkpoint covered it before the next on-time round was requested. */
   isSealed: boolean;

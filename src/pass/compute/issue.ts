@@ -68,7 +68,11 @@ export function issueSet(
     if (targets === 0) continue;
     for (const [target, window] of windowsOf(model, k7, color, targets).entries()) {
       const code = codeOf(color, target);
-      if (window === null || isOpen.has(code)) continue;
+      if (isOpen.has(code)) continue;
+      if (window === null) {
+        if ((ends[code - 1] ?? 0n) <= cutoff.ordinal) ends[code - 1] = 0n; // too rare now: none counts as not issued
+        continue;
+      }
       features.push(code);
       horizons.push(window.rounds);
       pPpm.push(window.pPpm);
@@ -183,7 +187,10 @@ function openFeatures(open: readonly OpenForecast[], model: string, ordinal: big
   return new Set(windows.map(({ feature }) => feature));
 }
 
-/** By window feature code, from 1: the ordinal at which its newest window ends as planned; 0 when there was none. */
+/**
+ * By window feature code, from 1: the ordinal at which its newest window ends as planned; 0 if there was none, or if it
+ * ended and the color was too rare for the next one.
+ */
 function endsOf(previous: readonly bigint[], windows: readonly OpenForecast[], bands: readonly Color[]): bigint[] {
   const ends = Array.from({ length: 3 * bands.length }, (_, at) => previous[at] ?? 0n);
   for (const { feature, endOrdinal } of windows) {
