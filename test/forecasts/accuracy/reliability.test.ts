@@ -8,6 +8,7 @@ import {
   reliabilityBins,
 } from "../../../src/forecasts/accuracy/figures/reliability.ts";
 import { scoreNextColor, scoreWindow } from "../../../src/forecasts/score/scoring.ts";
+import { figuresOf } from "../../../src/forecasts/accuracy/figures/figures.ts";
 import { emptySums, mergeSums } from "../../../src/forecasts/accuracy/figures/sums.ts";
 import { bentStatements, generator, type Statement } from "../statements.ts";
 import { addScore } from "../plain-sums.ts";
@@ -127,7 +128,7 @@ describe("the calibration error", () => {
 
   test("has a floor that is exact but for 0.05 %, and never too low", () => {
     // computed independently in Python from p(1 − p) of every single statement
-    const floor = calibrationErrorFloor([histogramOf(bent)])!;
+    const floor = calibrationErrorFloor([[histogramOf(bent)]])!;
     expect(floor / 0.007055968107813132).toBeGreaterThanOrEqual(1);
     expect(floor / 0.007055968107813132).toBeLessThan(1.0005);
     fc.assert(
@@ -138,7 +139,7 @@ describe("the calibration error", () => {
           variances.set(bin, (variances.get(bin) ?? 0) + (pPpm / 1e6) * (1 - pPpm / 1e6));
         }
         const exact = [...variances.values()].reduce((sum, v) => sum + Math.sqrt((2 / Math.PI) * v), 0);
-        const stated = calibrationErrorFloor([histogramOf(statements)]);
+        const stated = calibrationErrorFloor([[histogramOf(statements)]]);
         expect((stated! * statements.length) / exact).toBeGreaterThan(1 - 1e-12);
         expect((stated! * statements.length) / exact).toBeLessThan(1.0005);
       }),
@@ -146,7 +147,7 @@ describe("the calibration error", () => {
   });
 
   test("of nothing is null, and so is its floor", () => {
-    expect([calibrationError([]), calibrationErrorFloor([[]])]).toEqual([null, null]);
+    expect([calibrationError([]), calibrationErrorFloor([[], [[]]])]).toEqual([null, null]);
   });
 
   test("of perfect forecasts is its floor on average", () => {
@@ -159,12 +160,54 @@ describe("the calibration error", () => {
         return { pPpm, cameTrue: next() * 1e6 < pPpm };
       });
       errors += calibrationError([histogramOf(perfect)])! / runs;
-      floors += calibrationErrorFloor([histogramOf(perfect)])! / runs;
+      floors += calibrationErrorFloor([[histogramOf(perfect)]])! / runs;
     }
     expect(errors / floors).toBeGreaterThan(0.95);
     expect(errors / floors).toBeLessThan(1.05);
     expect(floors).toBeCloseTo(0.045, 2);
   });
+});
+
+test.each([
+  [
+    "other bands",
+    [
+      [450_000, 550_000],
+      [550_000, 450_000],
+      [480_000, 520_000],
+    ],
+  ],
+  ["other numbers of colors", [[600_000, 400_000], Array.from({ length: 8 }, () => 125_000)]],
+  [
+    "the same bands",
+    [
+      [515_000, 388_000, 97_000],
+      [515_000, 388_000, 97_000],
+    ],
+  ],
+])("a row of tables with %s has the error of perfect forecasts as its floor", (_, shares) => {
+  const next = generator();
+  const outcomeOf = (p: readonly number[]) => {
+    let left = next() * 1e6;
+    return Math.max(
+      0,
+      p.findIndex((share) => (left -= share) < 0),
+    );
+  };
+  const runs = 200;
+  let [errors, floors] = [0, 0];
+  for (let run = 0; run < runs; run++) {
+    const tables = shares.map((p) => {
+      const sums = emptySums();
+      for (let round = 0; round < 300; round++) addScore(sums, scoreNextColor(p, p, outcomeOf(p)));
+      return sums;
+    });
+    const { calibration_error: error, calibration_error_floor: floor } = figuresOf("next_color", mergeSums(tables));
+    errors += error! / runs;
+    floors += floor! / runs;
+  }
+  expect(errors / floors).toBeGreaterThan(0.9);
+  expect(errors / floors).toBeLessThan(1.1);
 });
 
 describe("CORP", () => {

@@ -102,7 +102,7 @@ export function figuresOf(feature: string, sums: Sums): Figures {
         ? null
         : skillInterval({ n, sumD: bestLl - sums.sumLl, sumD2: bestD2, sumLlBase: bestLl }),
     calibration_error: calibrationError(sums.histograms),
-    calibration_error_floor: calibrationErrorFloor(sums.histograms),
+    calibration_error_floor: calibrationErrorFloor(sums.histogramsByRow ?? [sums.histograms]),
     reliability: reliabilityBins(sums.histograms),
   };
 }

@@ -64,29 +64,37 @@ export function calibrationError(histograms: readonly Histogram[]): number | nul
  * makes the floor too high by at most 0.05 % of itself (the variance within [a, b] is at most (m − a)(b − m), which is
  * at most 0.001·m(1 − m)). Two colors of one forecast exclude each other, so when both have statements in a bin their
  * covariance −m·m' is subtracted for the forecasts that have both there, taken as n·n' ÷ forecasts: exact when the
- * probabilities stay in their bins. With eight equal colors the floor without it was 1.1 times too high.
+ * probabilities stay in their bins. With eight equal colors the floor without it was 1.1 times too high. Forecasts of
+ * different tables do not exclude each other, so each table has its own variances.
  *
+ * @param tables the histograms of each table
  * @example
- * calibrationErrorFloor([[99, 100, 9900000, 10]]); // => 0.02383
+ * calibrationErrorFloor([[[99, 100, 9900000, 10]]]); // => 0.02383
  */
-export function calibrationErrorFloor(histograms: readonly Histogram[]): number | null {
-  const fine = histograms.flatMap((histogram) => [...binsOf(histogram)]);
-  const { n } = total(fine.map(([, group]) => group));
+export function calibrationErrorFloor(tables: readonly (readonly Histogram[])[]): number | null {
+  const { n } = total(tables.flat().flatMap((histogram) => [...binsOf(histogram).values()]));
   if (n === 0) return null;
+  const byTable = tables.map(variancesOf);
+  const variances = Array.from({ length: BINS }, (_, bin) => sum(byTable.map((own) => own[bin] ?? 0)));
+  return sum(variances.map((variance) => Math.sqrt((2 / Math.PI) * variance))) / n;
+}
+
+/** The variance of the hits of a table in each of the ten bins. */
+function variancesOf(histograms: readonly Histogram[]): number[] {
+  const fine = histograms.flatMap((histogram) => [...binsOf(histogram)]);
   const variances = Array.from({ length: BINS }, () => 0);
   for (const [index, group] of fine) {
     const mean = meanOf(group);
     variances[Math.floor(index / FINE_BINS_PER_BIN)]! += group.n * mean * (1 - mean);
   }
-  const forecasts = n / histograms.length;
+  const forecasts = total(fine.map(([, group]) => group)).n / histograms.length;
   const sums = histograms.map(sumsByBin);
-  for (let bin = 0; bin < BINS; bin++) {
+  return variances.map((variance, bin) => {
     const own = sums.map((byBin) => byBin[bin] ?? 0);
     const all = sum(own);
     const pairs = own.reduce((covariance, one) => covariance + one * (all - one), 0);
-    variances[bin] = Math.max(0, (variances[bin] ?? 0) - pairs / forecasts);
-  }
-  return sum(variances.map((variance) => Math.sqrt((2 / Math.PI) * variance))) / n;
+    return pairs === 0 ? variance : Math.max(0, variance - pairs / forecasts);
+  });
 }
 
 /** Σ p of a color's statements in each of the ten bins. */

@@ -78,6 +78,8 @@ export type Sums = Record<Count, bigint> & {
   pit: bigint[];
   /** Stated probabilities: one histogram per color, for windows one. Bins, ECE and CORP derive from it. */
   histograms: Histogram[];
+  /** Of merged rows, the histograms of each. */
+  histogramsByRow?: readonly (readonly Histogram[])[];
   /** The best constant in hindsight, fitted table by table; both 0 if outcome sums are not stored. */
   bestLl: bigint;
   bestD2: bigint;
@@ -149,6 +151,7 @@ export function emptySums(): Sums {
 export function mergeSums(rows: Iterable<Sums>): Sums {
   const whole = emptySums();
   const bins: Bins[] = [];
+  const byRow: (readonly Histogram[])[] = [];
   for (const row of rows) {
     for (const [name] of COUNTS) whole[name] += row[name];
     addInto(whole.brierByColor, row.brierByColor);
@@ -164,8 +167,10 @@ export function mergeSums(rows: Iterable<Sums>): Sums {
       bins[k] ??= new Map();
       for (const [index, bin] of binsOf(histogram)) addToBin(bins[k], index, bin);
     });
+    byRow.push(...(row.histogramsByRow ?? [row.histograms]));
   }
   whole.histograms = bins.map(histogramOf);
+  whole.histogramsByRow = byRow;
   return whole;
 }
 
