@@ -156,6 +156,25 @@ describe("/accuracy", () => {
     expect(text).toContain(`<dt>Scored forecasts</dt><dd>${facts.sample_size}</dd>`);
   });
 
+  it("states where the rates over time begin if those of the whole period are too many rows", async () => {
+    const log = pino({ level: "silent" });
+    const memory = await loadMemory(world.sql, { bufferRounds: 20, liveWindowSeconds: 60 }, log);
+    try {
+      const [table] = memory.tables.byHouse.get("alpha") ?? [];
+      memory.tables.byHouse.set(
+        "alpha",
+        Array.from({ length: 4_000 }, () => table!),
+      );
+      const page = await accuracyPages({ memory, sql: world.sql, log })(new URLSearchParams({ of: "alpha" }));
+      const { figures } = z.object({ figures: z.array(z.object({ title: z.string() })) }).parse(page.data);
+      expect(figures.at(-1)?.title).toMatch(
+        /^Hit rate by day, from \d{4}-\d\d-\d\d on\. All other figures cover the whole period\.$/,
+      );
+    } finally {
+      await memory.close();
+    }
+  });
+
   it("calls no forecast on target next to a sample that is too few to say anything of skill", async () => {
     const { text } = await ask("/accuracy?period=all&feature=all&of=alpha");
     const rows = [...text.matchAll(/<tr>(?:(?!<\/tr>).)*too few to say.*?<\/tr>/g)].map(([line]) => line);

@@ -48,8 +48,10 @@ export function accuracyPages({ memory, sql, log }: AccuracyParts): (params: URL
     const by = byOf({ period });
     const tableIds = chosen.tables.map(({ id }) => id);
     const read = readBriefly(sql, (tx) => listHitRates(tx, { tableIds, model, feature, start, end, by }));
-    const { rates } = await within(PART_TIMEOUT_MS, "PostgreSQL", read);
-    return rates.some(({ n }) => n > 0n) ? ratesOf(rates, by, figures.withheld !== null) : null;
+    const { from, rates } = await within(PART_TIMEOUT_MS, "PostgreSQL", read);
+    if (rates.every(({ n }) => n === 0n)) return null;
+    const drawn = ratesOf(rates, by, figures.withheld !== null);
+    return new Date(from) > new Date(start) ? beginningAt(from.slice(0, by === "day" ? 10 : 16), drawn) : drawn;
   }
 
   /**
@@ -177,6 +179,12 @@ function linesOf({ asked, tables, kind }: Chosen): {
     // the live model if there are several
     detail: own.findLast((line) => line.feature === feature)?.measure() ?? null,
   };
+}
+
+/** A plot with the time, in ISO 8601, from which on it has all points of its period. */
+function beginningAt(time: string, drawn: ToDraw): ToDraw {
+  const title = `${drawn.plot.title}, from ${time.replace("T", " ")} on. All other figures cover the whole period.`;
+  return { ...drawn, plot: { ...drawn.plot, title } };
 }
 
 /** The houses and tables for the menu; null if there are too many. */
