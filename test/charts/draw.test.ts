@@ -38,6 +38,26 @@ describe("a plot", () => {
     for (const name of ["--warn", "--muted"]) expect(svg).toMatch(new RegExp(`A[^"]*" fill="var\\(${name},`));
   });
 
+  it.each([
+    ["hour", (place: number) => `2026-11-21T0${place}:00:00.0000000Z`],
+    ["day", (place: number) => `2026-11-0${place}T00:00:00.0000000Z`],
+  ] as const)("of rates draws no line or band over a missing %s, and a single one as points", async (by, at) => {
+    const segmentsOf = async (places: readonly number[]) => {
+      const points = places.map((place) => ({ ...rate, at: at(place) }));
+      const svg = await drawer.draw(ratePlot("rates", points, by));
+      const lengths = (paths: RegExp) =>
+        [...svg.matchAll(paths)].map(([, path = ""]) => path.split("L").length).toSorted((a, b) => a - b);
+      return {
+        lines: lengths(/<path d="(M[^"]*L[^"]*)" stroke="[^"]+" stroke-width="2"/g),
+        bands: lengths(/<path d="(M[^"]*L[^"]*Z)" fill="[^"]+" fill-opacity="0.18"/g).filter((n) => n > 2),
+        singles: [...svg.matchAll(/A[^"]*" fill="var\(--(warn|muted),/g)].length,
+      };
+    };
+    expect(await segmentsOf([1, 2, 3, 4])).toEqual({ lines: [4, 4, 4], bands: [8], singles: 0 });
+    expect(await segmentsOf([1, 2, 4, 5, 6])).toEqual({ lines: [2, 2, 2, 3, 3, 3], bands: [4, 6], singles: 0 });
+    expect(await segmentsOf([1, 2, 4, 6, 7])).toEqual({ lines: [2, 2, 2, 2, 2, 2], bands: [4, 4], singles: 2 });
+  });
+
   it("of calls names its days as the plots of rates do", async () => {
     const days = Array.from({ length: 31 }, (_, at) => ({
       date: `2026-10-${String(at + 1).padStart(2, "0")}`,
