@@ -1,7 +1,7 @@
 import type { Plot } from "./draw.ts";
 import { FIRST, SIZE, SOFT } from "./theme.ts";
 
-/** The skill of something against the long-run shares, with its 95 % interval; shares, not percent. */
+/** The skill of something with its 95 % interval, of no width if none is stated; shares, not percent. */
 export interface SkillPoint {
   of: string;
   skill: number;
@@ -24,10 +24,11 @@ export function skillPlot(title: string, points: readonly SkillPoint[]): Plot {
     sort: points.map(({ of }) => of),
     axis: null, // names can be long, so each is above its line
   };
+  const intervals = points.filter(({ low, high }) => low < high).length;
   const x = { type: "quantitative" as const, axis: { format: ".2~%", tickCount: 5 } };
   return {
     title,
-    description: `Skill against the long-run shares, ${points.length} points, each with its 95 % interval. The dashed line is no skill.`,
+    description: `Skill against the best constant probabilities in hindsight at ${points.length} points, ${intervals} of them with its 95 % interval. The dashed line is no skill.`,
     spec: {
       ...SIZE,
       height: AROUND + LINE_HEIGHT * points.length,

@@ -2,6 +2,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { createDrawer } from "../../src/charts/draw.ts";
 import { callsPlot, ratePlot } from "../../src/charts/over-time.ts";
 import { corpPlot, reliabilityPlot } from "../../src/charts/reliability.ts";
+import { skillPlot } from "../../src/charts/skill.ts";
 import * as tidy from "../../src/charts/tidy.ts";
 import { waitsPlot } from "../../src/charts/waits.ts";
 import { listExamples, runExample } from "../support/examples.ts";
@@ -66,6 +67,16 @@ describe("a plot", () => {
     const svg = await drawer.draw(callsPlot("days", days));
     const names = [...svg.matchAll(/>(\d+ Oct)<\/text>/g)].map(([, name]) => name);
     expect(names).toEqual(["3 Oct", "7 Oct", "11 Oct", "15 Oct", "19 Oct", "23 Oct", "27 Oct", "31 Oct"]);
+  });
+
+  it("of skills describes the constant and how many points have an interval", () => {
+    const points = [
+      { of: "ours", skill: 0.01, low: -0.01, high: 0.03 },
+      { of: "last 20 rounds", skill: -0.04, low: -0.04, high: -0.04 },
+    ];
+    expect(skillPlot("skill", points).description).toBe(
+      "Skill against the best constant probabilities in hindsight at 2 points, 1 of them with its 95 % interval. The dashed line is no skill.",
+    );
   });
 
   it("that cannot be drawn is an error, and the next one is drawn", async () => {
