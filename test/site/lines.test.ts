@@ -6,6 +6,7 @@ import { NOTHING_ISSUED } from "../../src/forecasts/published-forecast.ts";
 import { NO_ROUNDS } from "../../src/published/held-rounds.ts";
 import { applyReading, emptyHolding, type Table } from "../../src/published/tables.ts";
 import { linesOfHouse, measureTable } from "../../src/site/accuracy/lines.ts";
+import { skillsOf } from "../../src/site/accuracy/plots.ts";
 
 const HASH = { first: "7262526239ae", second: "0a11aa22bb33" };
 
@@ -87,3 +88,16 @@ function tableWith(rows: readonly PublishedAccuracy[]): Table {
   );
   return table;
 }
+
+it("a plot of skills names the model of lines that have the same name, and of no other", () => {
+  const measured = (model: string, name: string) => {
+    const found = measureTable(tableWith([rowOf(model, 900)]), { feature: "next_color", period: "30d" })!;
+    return { ...found, name, figures: { ...found.figures, skill: 0.01 } };
+  };
+  const [first, second] = [`k7@1-${HASH.first}`, `k7@1-${HASH.second}`];
+  const lines = [measured(first, "acme/crash/a"), measured(second, "acme/crash/a"), measured(first, "acme/crash/b")];
+  const { plot, rows } = skillsOf(lines)!;
+  const names = [`acme/crash/a, ${first}`, `acme/crash/a, ${second}`, "acme/crash/b"];
+  expect(rows.map(([name]) => name)).toEqual(names);
+  for (const name of names) expect(JSON.stringify(plot.spec)).toContain(`"${name}, 900 scored"`);
+});

@@ -29,12 +29,13 @@ const RULES: ReadonlyMap<keyof ReferenceSums, string> = new Map([
   ["theory", "declared odds"],
 ]);
 
-/** Plots the skill of several tables or houses. */
+/** Plots the skill of several tables or houses; lines of one name are of several models, so their models are named. */
 export function skillsOf(measured: readonly Measured[]): ToDraw | null {
+  const byName = Map.groupBy(measured, ({ name }) => name);
   return drawnSkills(
     "Skill against the best constant in hindsight",
-    measured.map(({ name, figures: { skill, skill_interval_95, sample_size } }) => ({
-      name,
+    measured.map(({ name, row: { model }, figures: { skill, skill_interval_95, sample_size } }) => ({
+      name: byName.get(name)?.length === 1 ? name : `${name}, ${model}`,
       skill,
       interval: skill_interval_95,
       n: sample_size,
