@@ -40,7 +40,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     edits: [
       {
         file: "src/rounds/intake.ts",
-        from: "(number ?? 0n) < (now.newestNumber ?? 0n)",
+        from: "number !== null && now.newestNumber !== null && number <= now.newestNumber",
         to: "false",
       },
     ],

@@ -155,7 +155,7 @@ export interface ListedAudit {
 
 /** The `ln_e_max` from which on the declared edge of a table is rejected, as in readings. */
 export function rejectedFrom(sql: Queryable) {
-  return sql`(select 1e6 * ln(${EVIDENCE_PER_TABLE}::numeric * count(*)) from tables)`;
+  return sql`(select 1e6 * ln(${EVIDENCE_PER_TABLE}::numeric * greatest(count(*), 1)) from tables)`;
 }
 
 /** The audits of all tables, or of one, each with its newest `hours` rows. */
