@@ -10,10 +10,10 @@ export interface Connections {
    */
   afterResponses(socket: Socket, then: () => void): void;
   /**
-   * Closes connections, the one whose response began first, until the clients of the others have at most `unreadBytes` to
-   * read. Call it several times per second: a response is not bounded when it is made.
+   * Bounds the bytes that wait in memory because clients do not read, see {@link ConnectionLimits}; returns the number of
+   * connections that it closed. Call it several times per second: a response is not bounded when it is made.
    */
-  endUnread(): void;
+  endUnread(): number;
   /** Closes connections that never sent a byte. */
   endSilent(): void;
   /** Closes all connections. */
@@ -31,8 +31,14 @@ export interface ConnectionLimits {
   connections: number;
   /** Requests on one connection that have no response yet. */
   pipelined: number;
-  /** Bytes of all responses that wait in memory because their clients do not read. */
+  /**
+   * Unread bytes of all responses. With more, connections end after `unreadStalledMs` without progress instead of
+   * `stalledMs`, and with twice as many the newest are closed.
+   */
   unreadBytes: number;
+  unreadStalledMs: number;
+  /** The idle timeout of a connection during a response, for clients that do not read. */
+  stalledMs: number;
 }
 
 /**
@@ -95,7 +101,7 @@ export function boundConnections(server: Server, limits: ConnectionLimits): Conn
         });
       }
     },
-    endUnread: () => endUnread(busy, limits.unreadBytes),
+    endUnread: () => endUnread(busy, limits),
     endSilent() {
       for (const socket of silent) if (socket.bytesRead === 0) socket.destroy();
     },
@@ -105,15 +111,25 @@ export function boundConnections(server: Server, limits: ConnectionLimits): Conn
   };
 }
 
-function endUnread(busy: ReadonlyMap<Socket, ReadonlySet<Exchange>>, most: number): void {
-  const unread = [...busy].map(([socket, pending]) => ({ socket, bytes: unreadOf(pending) }));
+function endUnread(
+  busy: ReadonlyMap<Socket, ReadonlySet<Exchange>>,
+  { unreadBytes, unreadStalledMs, stalledMs }: ConnectionLimits,
+): number {
+  const unread = [...busy].flatMap(([socket, pending]) => {
+    const bytes = unreadOf(pending);
+    return bytes === 0 ? [] : [{ socket, bytes }];
+  });
   let sum = unread.reduce((total, { bytes }) => total + bytes, 0);
-  for (const { socket, bytes } of unread) {
-    if (sum <= most) return;
-    if (bytes === 0) continue;
+  const patienceMs = sum > unreadBytes ? unreadStalledMs : stalledMs;
+  for (const { socket } of unread) if (socket.timeout !== patienceMs) socket.setTimeout(patienceMs);
+  let closed = 0;
+  for (const { socket, bytes } of unread.slice(1).toReversed()) {
+    if (sum <= 2 * unreadBytes) break;
     sum -= bytes;
     socket.destroy();
+    closed += 1;
   }
+  return closed;
 }
 
 function unreadOf(pending: ReadonlySet<Exchange>): number {

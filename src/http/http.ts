@@ -20,8 +20,6 @@ export interface ServerLimits extends ConnectionLimits {
   requestWithinMs: number;
   /** The interval at which the two deadlines are checked. */
   checkEachMs: number;
-  /** The idle timeout of a connection during a response, for clients that do not read. */
-  stalledMs: number;
   /** How long a connection is kept for the next request. */
   keepAliveMs: number;
   /** How long the client has to close a connection after we have, and to read the end of the response. */
@@ -41,6 +39,7 @@ export const LIMITS: ServerLimits = {
   pipelined: 32,
   connections: 4_096, // an idle one uses 20 KB: 80 MB in all, and fewer than the files that a process may open
   unreadBytes: 128 * 1024 * 1024,
+  unreadStalledMs: 1_000,
 };
 
 /** A listening server. */
@@ -88,7 +87,10 @@ export async function openServer(
   // with a limit Node would respond to the rest of a pipeline with a bare 503
   server.maxRequestsPerSocket = 0;
   const connections = boundConnections(server, limits);
-  const unread = setInterval(() => connections.endUnread(), LOOK_FOR_UNREAD_MS);
+  const unread = setInterval(() => {
+    const closed = connections.endUnread();
+    if (closed > 0) log.warn(`${closed} connections were closed, because clients leave too many bytes unread`);
+  }, LOOK_FOR_UNREAD_MS);
   server.once("close", () => clearInterval(unread));
   let isDraining = false;
   server.on("request", (request, response) => {

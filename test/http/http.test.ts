@@ -137,31 +137,54 @@ describe("a request that never ends", () => {
 });
 
 describe("clients that do not read", () => {
-  it("together leave a bounded number of bytes in memory: the one that waits longest is closed", async () => {
-    const large = Buffer.alloc(32 * 1024 * 1024); // more than the kernel takes for a client
+  const MIB = 1024 * 1024;
+  const large = Buffer.alloc(32 * MIB); // more than the kernel takes for a client
+
+  const readFrom = async (url: string) => Buffer.from(await (await fetch(url)).arrayBuffer()).equals(large);
+
+  /** A server of large responses with `count` clients that ask one after another and read nothing. */
+  async function withUnread(
+    limits: { unreadBytes: number; unreadStalledMs: number },
+    count: number,
+    check: (server: { url: string; responses: readonly ServerResponse[] }) => Promise<void>,
+  ): Promise<void> {
     const responses: ServerResponse[] = [];
-    const server = await openServer(
-      (_, response) => {
-        responses.push(response);
-        response.end(large);
-      },
-      ANY_PORT,
-      () => "",
-      silent,
-      { ...UNTIMED, unreadBytes: 80 * 1024 * 1024 },
-    );
+    const handle = (_: unknown, response: ServerResponse) => {
+      responses.push(response);
+      response.end(large);
+    };
+    const server = await openServer(handle, ANY_PORT, () => "", silent, { ...UNTIMED, ...limits });
     const clients: Socket[] = [];
-    while (clients.length < 4) {
+    while (clients.length < count) {
       const client = dial(server.port, "127.0.0.1", () => client.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
       client.on("error", () => undefined);
       clients.push(client.pause());
       await eventually(() => responses.length === clients.length);
     }
-    await eventually(() => responses.filter(({ destroyed }) => destroyed).length === 2);
-    expect(responses.map(({ destroyed }) => destroyed)).toEqual([true, true, false, false]);
-    expect(Buffer.from(await (await fetch(server.url)).arrayBuffer()).equals(large)).toBe(true);
+    await check({ url: server.url, responses });
     for (const client of clients) client.destroy();
     await server.close();
+  }
+
+  it("are closed sooner while they leave many bytes in memory, and one that reads has its response", async () => {
+    await withUnread({ unreadBytes: 50 * MIB, unreadStalledMs: 500 }, 2, async ({ url, responses }) => {
+      do expect(await readFrom(url)).toBe(true);
+      while (responses[0]?.destroyed !== true);
+    });
+  });
+
+  it("are left alone for longer while they leave few", async () => {
+    await withUnread({ unreadBytes: 80 * MIB, unreadStalledMs: 1 }, 1, async ({ url, responses }) => {
+      for (let n = 0; n < 10; n++) expect(await readFrom(url)).toBe(true);
+      expect(responses[0]?.destroyed).toBe(false);
+    });
+  });
+
+  it("leave at most twice that in memory: the newest are closed, but never the only one", async () => {
+    await withUnread({ unreadBytes: 10 * MIB, unreadStalledMs: TEN_MINUTES }, 3, async ({ responses }) => {
+      await eventually(() => responses.slice(1).every(({ destroyed }) => destroyed));
+      expect(responses[0]?.destroyed).toBe(false);
+    });
   });
 });
 
