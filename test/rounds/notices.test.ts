@@ -77,6 +77,8 @@ describe("the notice of a gap, when it closes", () => {
     from: number | null;
     to: number | null;
     filled: number | null;
+    missing?: number;
+    closedBy?: string;
   }
 
   /** Opens a notice of gaps, fills or gives up each, and returns the text of the notice when it is closed. */
@@ -84,20 +86,21 @@ describe("the notice of a gap, when it closes", () => {
     const [table] = await disputedTables(1);
     if (table === undefined) throw new Error("expected a table");
     await sql`delete from conflicts`;
-    for (const [at, { from, to }] of gaps.entries()) {
+    for (const [at, { from, to, missing }] of gaps.entries()) {
       await sql`
         insert into gaps (table_id, from_number, to_number, missing, after_round_id, before_round_id)
-        values (${table.id}, ${from}, ${to}, ${from !== null && to !== null ? to - from + 1 : null}, ${`a${at}`}, ${`b${at}`})`;
+        values (${table.id}, ${from}, ${to}, ${missing ?? (from !== null && to !== null ? to - from + 1 : null)}, ${`a${at}`}, ${`b${at}`})`;
     }
     await refreshNotices(sql, [table.id]);
-    for (const [at, { filled }] of gaps.entries()) {
+    for (const [at, { filled, closedBy }] of gaps.entries()) {
       await sql`
         update gaps
         set
           state = ${filled === null ? "given_up" : "filled"},
           filled = ${filled ?? 0},
           reason = ${filled === null ? "the history is too short" : null},
-          closed_at = clock_timestamp()
+          closed_at = clock_timestamp(),
+          closed_by = ${closedBy ?? null}
         where before_round_id = ${`b${at}`}`;
     }
     if (gaps.some(({ filled }) => filled === null)) {
@@ -130,6 +133,21 @@ describe("the notice of a gap, when it closes", () => {
     expect(await closedText([{ from: null, to: null, filled: 4 }])).toBe(
       "an unknown number of rounds were missing since T; all were received",
     );
+  });
+
+  it("states that no round was missing, if so", async () => {
+    expect(await closedText([{ from: null, to: null, filled: 0 }])).toBe("no round was missing");
+    await sql`truncate gaps, notices cascade`;
+    expect(await closedText([{ from: 813, to: 830, filled: 0, missing: 0 }])).toBe("no round was missing");
+  });
+
+  it("does not count what staff gave up", async () => {
+    expect(
+      await closedText([
+        { from: 812, to: 814, filled: 3 },
+        { from: 1_000, to: 9_001_006, filled: null, closedBy: "ann" },
+      ]),
+    ).toBe("3 rounds (812 to 814) were missing since T; all were received");
   });
 
   it("keeps the reason if none was received", async () => {

@@ -21,15 +21,17 @@ export async function finalGapTexts(sql: Queryable, tableIds: readonly number[])
   >`
     select
       n.table_id as id,
-      count(g.missing)::integer as ranges,
+      (count(*) filter (where g.missing > 0))::integer as ranges,
       coalesce(sum(g.missing), 0)::bigint as missing,
-      min(g.from_number) as "from",
-      max(g.to_number) as "to",
-      (count(*) - count(g.missing))::integer as unknown,
+      min(g.from_number) filter (where g.missing > 0) as "from",
+      max(g.to_number) filter (where g.missing > 0) as "to",
+      (count(*) filter (where g.missing is null and (g.filled > 0 or g.state <> 'filled')))::integer as unknown,
       utc_text(min(g.opened_at)) as since,
       bool_and(g.state = 'filled') as "isComplete"
     from notices n
-    join gaps g on g.table_id = n.table_id and g.closed_at >= n.opened_at
+    join gaps g on g.table_id = n.table_id
+      and g.closed_at >= n.opened_at
+      and g.closed_by is null -- staff gave up the others: their rounds do not exist, or are not requested
     where n.table_id = any(${[...tableIds]}::integer[])
       and n.kind = 'gap'
       and n.closed_at is null

@@ -54,7 +54,7 @@ export function gapSentence(gaps: GapFacts): string {
   return `${missingText(gaps, "are")} missing since ${minuteText(gaps.since)}${tail}`;
 }
 
-/** The gaps of a notice that closes; at least one of their rounds was received. */
+/** The gaps of a notice that closes and of which one was filled; those of which no round was missing are not counted. */
 export interface ClosedGapFacts extends Omit<GapFacts, "isTrying" | "reason"> {
   /** All of their rounds were received. */
   isComplete: boolean;
@@ -67,6 +67,7 @@ export interface ClosedGapFacts extends Omit<GapFacts, "isTrying" | "reason"> {
  * closedGapSentence({ ranges: 1, missing: 3n, from: 812n, to: 814n, unknown: 0, since: "2026-11-21T04:00:12.1Z", isComplete: true }) // => "3 rounds (812 to 814) were missing since 2026-11-21 04:00 UTC; all were received"
  */
 export function closedGapSentence(gaps: ClosedGapFacts): string {
+  if (gaps.ranges + gaps.unknown === 0) return "no round was missing";
   const all = isOneRound(gaps) ? "it was received" : "all were received";
   const tail = gaps.isComplete ? all : "some were received, the others could not be fetched";
   return `${missingText(gaps, "were")} missing since ${minuteText(gaps.since)}; ${tail}`;
