@@ -87,11 +87,7 @@ export async function openServer(
   // with a limit Node would respond to the rest of a pipeline with a bare 503
   server.maxRequestsPerSocket = 0;
   const connections = boundConnections(server, limits);
-  const unread = setInterval(() => {
-    const closed = connections.endUnread();
-    if (closed > 0) log.warn(`${closed} connections were closed, because clients leave too many bytes unread`);
-  }, LOOK_FOR_UNREAD_MS);
-  server.once("close", () => clearInterval(unread));
+  endUnreadRegularly(server, connections, log);
   let isDraining = false;
   server.on("request", (request, response) => {
     if (!connections.begin(request, response)) return;
@@ -144,6 +140,14 @@ async function listen(server: Server, { host, port, variable }: Address): Promis
     const message = advice[codeOf(error)];
     throw message === undefined ? error : new UsageError(message);
   }
+}
+
+function endUnreadRegularly(server: Server, connections: Connections, log: Log): void {
+  const timer = setInterval(() => {
+    const closed = connections.endUnread();
+    if (closed > 0) log.warn(`${closed} connections were closed, because clients leave too many bytes unread`);
+  }, LOOK_FOR_UNREAD_MS);
+  server.once("close", () => clearInterval(timer));
 }
 
 async function close(server: Server, connections: Connections, { stopWithinMs }: ServerLimits): Promise<void> {
