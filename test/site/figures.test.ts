@@ -343,6 +343,38 @@ describe("/accuracy", () => {
     }
   });
 
+  it("compares a verdict with the rows of the chosen tables, without those of their houses", async () => {
+    const options = { bufferRounds: 20, liveWindowSeconds: 60 };
+    const memory = await loadMemory(world.sql, options, pino({ level: "silent" }));
+    const own = memory.tables.byHouse.get("alpha") ?? [];
+    const rows =
+      own.find(({ accuracy }) => accuracy.length > 0)?.accuracy.filter(({ period }) => period === "all") ?? [];
+    const counts = { n: 5_000n, hits: 2_500n, sumP: 2_500_000_000n, sumPq: 1_250n * 10n ** 12n };
+    try {
+      const verdictsFrom = async (eValue: number) => {
+        const sumLnE = Array.from({ length: 6 }, () => BigInt(Math.round(1e6 * Math.log(eValue))));
+        const accuracy = rows.map((one) => ({ ...one, sums: { ...emptySums(), ...counts, sumLnE } }));
+        for (const table of memory.tables.tables) table.accuracy = own.includes(table) ? accuracy : [];
+        const pages = accuracyPages({ memory, sql: world.sql, log: pino({ level: "silent" }) });
+        const texts = ["alpha", ""].map(async (of) =>
+          render(await pages(new URLSearchParams({ of, feature: "next_color", period: "all" }))),
+        );
+        return (await Promise.all(texts)).map((text) =>
+          [...text.matchAll(/<a href="[^"]*">alpha\/[^<]*<\/a>.*?<span class="badge \w+">([^<]+)<\/span>/g)].map(
+            ([, one]) => one,
+          ),
+        );
+      };
+      const least = 20 * own.length * rows.length;
+      expect([own.length > 1, rows.length > 1]).toEqual([true, true]);
+      const each = (verdict: string) => own.map(() => verdict);
+      expect(await verdictsFrom(least * 1.001)).toEqual([each("off target"), each("off target")]);
+      expect(await verdictsFrom(least * 0.999)).toEqual([each("on target"), each("on target")]);
+    } finally {
+      await memory.close();
+    }
+  });
+
   it("calls a skill what it is", () => {
     const said = (skill: number | null, interval: [number, number] | null, sampleSize = 900) =>
       skillSentence({ sample_size: sampleSize, withheld: null, skill, skill_interval_95: interval });

@@ -155,7 +155,7 @@ function listedModel({ model, since, edge, thresholds }: TableModel) {
 
 /**
  * Returns the lines of a page, and the one whose plots and figures are shown. Only the lines of this page are computed;
- * `shown` counts those of every feature, so that a verdict does not depend on the chosen one.
+ * `shown` counts the rows of the tables, of every feature, so that a verdict does not depend on the chosen one.
  */
 function linesOf({ asked, tables, kind }: Chosen): {
   lines: Measured[];
@@ -175,10 +175,16 @@ function linesOf({ asked, tables, kind }: Chosen): {
   return {
     lines: all.slice(first, first + LINES_PER_PAGE).map((line) => line.measure()),
     total: all.length,
-    shown: every.length,
+    shown: countRows(tables, period),
     // the live model if there are several
     detail: own.findLast((line) => line.feature === feature)?.measure() ?? null,
   };
+}
+
+function countRows(tables: readonly Table[], period: AskedAccuracy["period"]): number {
+  let count = 0;
+  for (const { accuracy } of tables) for (const row of accuracy) if (row.period === period) count += 1;
+  return count;
 }
 
 /** A plot with the time, in ISO 8601, from which on it has all points of its period. */

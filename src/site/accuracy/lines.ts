@@ -81,7 +81,7 @@ function rowsOf(accuracy: Table["accuracy"], period: AskedAccuracy["period"]): P
   return accuracy.filter((row) => row.period === period);
 }
 
-/** Formats a line; `shown` is the number of rows of every feature in its scope. */
+/** Formats a line; `shown` is the number of rows of the tables in its scope, of every feature. */
 export function lineOf({ name, simulated, isHouse, row, figures }: Measured, shown: number) {
   const verdict = verdictOf(row.sums, { period: row.period, shown });
   return {

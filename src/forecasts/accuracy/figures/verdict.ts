@@ -27,7 +27,7 @@ const EXPECTED_LEAST = 5n;
  * - `on target`: the hits lie within 1.96 standard deviations of what was stated
  * - `undecided`: they lie beyond, and the e-value is too small for `off target`
  *
- * @param shown rows of every feature and table of the scope, whichever of them are chosen to be shown
+ * @param shown rows of the tables in the scope, of every feature and model, whichever of them are chosen to be shown
  * @example
  * const none = { voidGap: 0n, voidLate: 0n, voidConflict: 0n, voidImpossible: 0n, voidOperator: 0n, lateRounds: 0n };
  * const sums = { ...none, n: 500n, hits: 405n, sumP: 400000000n, sumPq: 80000000000000n, sumLnE: [0n] };
