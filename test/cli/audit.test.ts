@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { listAudits } from "../../src/forecasts/readings/audit-store.ts";
 import { sparkline } from "../../src/cli/data/sparkline.ts";
 import { generatedRounds } from "../forecasts/streams.ts";
 import { createWorld, type World } from "../forecasts/world.ts";
@@ -60,6 +61,26 @@ describe("audit", () => {
     expect(await text()).toMatch(/evidence against .*one table in 20 reaches 20.*3 tables.*from 60 on/s);
     await world.sql`delete from house_audits where ln_e_max > 1e6 * ln(20)`;
     expect(await text()).toContain("fits");
+  });
+
+  it("reads the newest hours of a table whose edge was never rejected, not its whole history", async () => {
+    const world = await createWorld({ ownDatabase: true });
+    await world.play([150, 250]);
+    await world.sql`
+      insert into house_audits (table_id, hour, seq, rounds, tested, edge_ppm, ln_e, ln_e_max, proven, missing, gaps)
+      select table_id, hour - at * interval '1 hour', seq, rounds, tested, edge_ppm, 0, ln_e_max, proven, missing, gaps
+      from house_audits
+      cross join generate_series(1, 10000) as earlier (at)`;
+    await world.sql`analyze house_audits`;
+    const read = await world.sql.begin(async (tx) => {
+      expect(await listAudits(tx, { hours: 3 })).toMatchObject([{ rejectedHour: null, hours: [{}, {}, {}] }]);
+      const [row] = await tx<{ rows: number }[]>`
+        select (seq_tup_read + idx_tup_fetch)::integer as rows
+        from pg_stat_xact_user_tables
+        where relname = 'house_audits'`;
+      return row?.rows;
+    });
+    expect(read).toBeLessThan(20);
   });
 });
 

@@ -172,12 +172,15 @@ export async function listAudits(
       coalesce(a.rounds, 0)::float8 as rounds,
       coalesce(a.tested, 0)::float8 as tested,
       a.edge_ppm as "edgePpm",
-      (
-        select utc_text(min(hour))
-        from house_audits
-        where table_id = t.id
-          and ln_e_max >= ${rejectedFrom(sql)}
-      ) as "rejectedHour",
+      -- the maximum never falls: if the newest row is below it, every row is
+      case
+        when a.ln_e_max >= ${rejectedFrom(sql)} then (
+          select utc_text(min(hour))
+          from house_audits
+          where table_id = t.id
+            and ln_e_max >= ${rejectedFrom(sql)}
+        )
+      end as "rejectedHour",
       coalesce(a.proven, 0)::float8 as proven,
       coalesce(a.proofs_failed, 0)::float8 as "proofsFailed",
       a.missing::float8 as missing,
@@ -211,12 +214,7 @@ export async function listAudits(
     order by t.house_id, t.position`;
   return rows.map((row) => ({
     ...row,
-    hours: row.hours.map(({ hour, lnE, lnEMax, tested }) => ({
-      hour,
-      lnE: BigInt(lnE),
-      lnEMax: BigInt(lnEMax),
-      tested,
-    })),
+    hours: row.hours.map((one) => ({ ...one, lnE: BigInt(one.lnE), lnEMax: BigInt(one.lnEMax) })),
   }));
 }
 
