@@ -19,7 +19,7 @@ it("a house's last line of each feature is of the parameter set that its tables 
   const modelOf = (set: number, n: number) =>
     ["next_color", "window:pink:80"].map((feature) => ({ ...rowOf(`k7@${set}-${HASH.first}`, n), feature }));
   const tables = [tableWith(modelOf(2, 3)), tableWith([...modelOf(1, 5), ...modelOf(2, 7)])];
-  const lines = linesOfHouse(tables, "30d").map((line) => line.measure().row);
+  const lines = linesOfHouse(tables, { feature: "all", period: "30d" }).map((line) => line.measure().row);
   expect(lines.map(({ feature, model, sums }) => [feature, model, sums.n])).toEqual([
     ["next_color", "k7@1", 5n],
     ["next_color", "k7@2", 10n],

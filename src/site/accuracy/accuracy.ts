@@ -164,26 +164,27 @@ function linesOf({ asked, tables, kind }: Chosen): {
   detail: Measured | null;
 } {
   const first = (asked.page - 1) * LINES_PER_PAGE;
-  const { period } = asked;
+  const each = tables.flatMap((table) => linesOfTable(table, asked));
   const houses = kind === "table" ? [] : [...Map.groupBy(tables, ({ house }) => house.id).values()];
-  const each = tables.flatMap((table) => linesOfTable(table, period));
   // the line of a house with one table would repeat that table's line
-  const every = [...houses.filter((own) => own.length > 1).flatMap((own) => linesOfHouse(own, period)), ...each];
-  const all = every.filter((line) => asked.feature === ALL_FEATURES || line.feature === asked.feature);
-  const own = kind === "all" ? [] : kind === "house" ? linesOfHouse(tables, period) : each;
+  const pooled = houses.filter((own) => own.length > 1).flatMap((own) => linesOfHouse(own, asked));
+  const all = [...pooled, ...each];
+  const ofHouse = kind === "house" && tables.length === 1 ? linesOfHouse(tables, asked) : pooled;
+  const own = kind === "all" ? [] : kind === "house" ? ofHouse : each;
   const feature = asked.feature === ALL_FEATURES ? "next_color" : asked.feature;
   return {
     lines: all.slice(first, first + LINES_PER_PAGE).map((line) => line.measure()),
     total: all.length,
-    shown: countRows(tables, period),
+    shown: asked.period === "all" ? countRows(tables) : 1,
     // the live model if there are several
     detail: own.findLast((line) => line.feature === feature)?.measure() ?? null,
   };
 }
 
-function countRows(tables: readonly Table[], period: AskedAccuracy["period"]): number {
+/** The number of rows over all time: the only period with a verdict, which is compared with them. */
+function countRows(tables: readonly Table[]): number {
   let count = 0;
-  for (const { accuracy } of tables) for (const row of accuracy) if (row.period === period) count += 1;
+  for (const { accuracy } of tables) for (const row of accuracy) if (row.period === "all") count += 1;
   return count;
 }
 

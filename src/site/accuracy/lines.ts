@@ -3,7 +3,7 @@ import { mergePeriods, type PeriodSums, showAccuracy } from "../../forecasts/acc
 import { parameterSetOf } from "../../forecasts/model/model-name.ts";
 import { LEAST_FOR_SKILL, verdictOf } from "../../forecasts/accuracy/figures/verdict.ts";
 import { ratesText, share, skillText, TONES } from "../../frame/text/accuracy-format.ts";
-import type { AskedAccuracy } from "./selection.ts";
+import { ALL_FEATURES, type AskedAccuracy } from "./selection.ts";
 
 /** One line of the list: a feature of a table, or of a house over its tables. */
 export interface Measured {
@@ -15,6 +15,9 @@ export interface Measured {
   figures: ReturnType<typeof showAccuracy>;
 }
 
+/** Which rows of a table are lines. */
+type AskedRows = Pick<AskedAccuracy, "feature" | "period">;
+
 /** The parts of a table that its lines need. */
 type MeasuredTable = Pick<Table, "house" | "game" | "market" | "accuracy">;
 
@@ -25,11 +28,11 @@ export interface Line {
 }
 
 /** Returns the lines of one table; of each feature, that of the live model is the last. */
-export function linesOfTable(table: MeasuredTable, period: AskedAccuracy["period"]): Line[] {
+export function linesOfTable(table: MeasuredTable, asked: AskedRows): Line[] {
   const { house, game, market } = table;
   const of = { house: house.id, game, market };
   const name = `${house.id}/${game}/${market}`;
-  return rowsOf(table.accuracy, period).map((row) => ({
+  return rowsOf(table.accuracy, asked).map((row) => ({
     feature: row.feature,
     measure: () => ({
       name,
@@ -42,21 +45,14 @@ export function linesOfTable(table: MeasuredTable, period: AskedAccuracy["period
 }
 
 /** Returns the figures of one feature of a table over a period, for its live model; null if nothing was scored. */
-export function measureTable(
-  table: MeasuredTable,
-  { feature, period }: Pick<AskedAccuracy, "feature" | "period">,
-): Measured | null {
-  return (
-    linesOfTable(table, period)
-      .findLast((line) => line.feature === feature)
-      ?.measure() ?? null
-  );
+export function measureTable(table: MeasuredTable, asked: AskedRows): Measured | null {
+  return linesOfTable(table, asked).at(-1)?.measure() ?? null;
 }
 
 /** Returns the lines of a house over its tables; of each feature, those of live models are the last. */
-export function linesOfHouse(tables: readonly MeasuredTable[], period: AskedAccuracy["period"]): Line[] {
+export function linesOfHouse(tables: readonly MeasuredTable[], asked: AskedRows): Line[] {
   const rows = tables.flatMap(({ house, accuracy }) => {
-    const own = rowsOf(accuracy, period);
+    const own = rowsOf(accuracy, asked);
     return own.map((row, place) => ({ house, row, isLive: own[place + 1]?.feature !== row.feature }));
   });
   const groups = [...Map.groupBy(rows, ({ row }) => row.feature).values()].flatMap((own) => {
@@ -77,8 +73,8 @@ export function linesOfHouse(tables: readonly MeasuredTable[], period: AskedAccu
   });
 }
 
-function rowsOf(accuracy: Table["accuracy"], period: AskedAccuracy["period"]): PeriodSums[] {
-  return accuracy.filter((row) => row.period === period);
+function rowsOf(accuracy: Table["accuracy"], { feature, period }: AskedRows): PeriodSums[] {
+  return accuracy.filter((row) => row.period === period && (feature === ALL_FEATURES || row.feature === feature));
 }
 
 /** Formats a line; `shown` is the number of rows of the tables in its scope, of every feature. */
