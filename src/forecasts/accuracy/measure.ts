@@ -21,9 +21,9 @@ export type Measured = Awaited<ReturnType<typeof measure>>[number];
 
 /** Published sums over a period with their figures: per table, or for a house the total of its tables. */
 export async function measure(sql: Sql, { period, house, feature, ...one }: MeasureQuery) {
-  const scope = { period, house, tableIds: one.tableId === undefined ? undefined : [one.tableId] };
-  const rows = await listMeasured(sql, { ...scope, feature });
-  const shown = await countMeasured(sql, scope);
+  const scope = { house, tableIds: one.tableId === undefined ? undefined : [one.tableId] };
+  const rows = await listMeasured(sql, { ...scope, period, feature });
+  const shown = period === "all" ? await countMeasured(sql, scope) : 1;
   const groups = house === undefined ? [...Map.groupBy(rows, ({ tableId }) => tableId).values()] : [rows];
   const measured = [];
   for (const own of groups) {

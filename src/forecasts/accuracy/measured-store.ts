@@ -75,8 +75,14 @@ async function listOf(
   });
 }
 
-/** The number of rows of these tables over a period, of every feature and model: one of them is compared with all. */
-export async function countMeasured(sql: Queryable, { period, ...scope }: MeasuredFilter): Promise<number> {
+/**
+ * The number of rows of these tables over all time, of every feature and model: the verdict on one of them is compared
+ * with all. Other periods have no verdict.
+ */
+export async function countMeasured(
+  sql: Queryable,
+  scope: Pick<MeasuredFilter, "tableIds" | "house">,
+): Promise<number> {
   const ids = (await listNamedTables(sql, scope)).map(({ tableId }) => tableId);
   const [row] = await sql<{ count: number }[]>`
     select count(*)::integer as count
@@ -84,7 +90,7 @@ export async function countMeasured(sql: Queryable, { period, ...scope }: Measur
       select table_id, model, feature
       from accuracy_periods
       where table_id = any(${ids}::integer[])
-        and period = ${period}
+        and period = 'all'
       union
       select h.table_id, h.model, h.feature
       from accuracy_marks m

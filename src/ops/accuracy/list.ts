@@ -93,9 +93,9 @@ async function read(
 ) {
   const { tableIds, problem } = await choose(sql, of);
   const isOne = feature !== "" && !feature.endsWith("*");
-  const scope = { period, tableIds: tableIds ?? undefined };
-  const found = await listMeasuredOrDamaged(sql, { ...scope, feature: isOne ? feature : undefined });
-  const shown = await countMeasured(sql, scope);
+  const scope = { tableIds: tableIds ?? undefined };
+  const found = await listMeasuredOrDamaged(sql, { ...scope, period, feature: isOne ? feature : undefined });
+  const shown = period === "all" ? await countMeasured(sql, scope) : 1;
   const begin = feature.replace(/\*$/, "");
   const rows = sorted(
     found.filter((row) => isOne || "damage" in row || row.feature.startsWith(begin)),
