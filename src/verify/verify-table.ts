@@ -75,7 +75,7 @@ export async function verifyTable(
     if (damaged !== null) return damaged;
     const walked = await walkTable(tx, table, checked, progress);
     if ("kind" in walked) return walked;
-    const contradicted = await verifyUnproven(tx, table);
+    const contradicted = await verifyUnproven(tx, table, walked.unproven);
     if (contradicted !== null) return contradicted;
     const { unscored } = walked;
     const since = unscored && (await findOverdue(tx, { tableId: table.id, seq: unscored.seq }, grace));

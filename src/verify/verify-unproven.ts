@@ -4,17 +4,55 @@ import { multiplierRefusal } from "../houses/fairness/claims.ts";
 import { hundredthsOf } from "../houses/fairness/outcome.ts";
 import { previousHash, walkBackSliced } from "../houses/fairness/walk.ts";
 import type { Wrong } from "./check-round.ts";
-import { findUnprovenEnds, listDecided, readDownwards, type NumberedRound } from "./verify-unproven-store.ts";
+import {
+  listDecided,
+  MOST_STEPS,
+  readAroundUnproven,
+  type NumberedRound,
+  type NumberRange,
+} from "./verify-unproven-store.ts";
 import type { VerifiedTable } from "./verify-store.ts";
 
 /** A round that contradicts the proven rounds after it. */
 export type WrongUnproven = Wrong & { kind: "round"; id: string };
 
-/**
- * Numbers from a stored round to the one before it. A walk of 10,000 steps takes 5 ms, and without a bound a single
- * round with a very high number would never end.
- */
-const MOST_STEPS = 10_000n;
+/** The numbers of a table's rounds so far, as far as the check depends on them; 0 for none. */
+export interface ProofNumbers {
+  highestProven: bigint;
+  /** Of rounds without a proof that their era determines. */
+  lowestUnproven: bigint;
+  highestUnproven: bigint;
+}
+
+/** Before the first round of a table. */
+export function beginProofNumbers(): ProofNumbers {
+  return { highestProven: 0n, lowestUnproven: 0n, highestUnproven: 0n };
+}
+
+/** Includes the number of a round of a table with proofs and consecutive ids. */
+export function noteProof(
+  numbers: ProofNumbers,
+  { fairness, consecutive }: VerifiedTable,
+  { roundId, verified }: { roundId: string; verified: boolean | null },
+): void {
+  if (fairness === null || !consecutive || !/^[1-9]\d{0,17}$/.test(roundId)) return;
+  const number = BigInt(roundId);
+  if (verified === true) {
+    if (number > numbers.highestProven) numbers.highestProven = number;
+    return;
+  }
+  const chain = chainAt(chainsOf(fairness), number);
+  if (chain === null || number <= chain.end.number) return;
+  if (numbers.lowestUnproven === 0n || number < numbers.lowestUnproven) numbers.lowestUnproven = number;
+  if (number > numbers.highestUnproven) numbers.highestUnproven = number;
+}
+
+/** The range of numbers to check; null if no proven round has a number above an unproven one. */
+export function unprovenRange({ highestProven, lowestUnproven, highestUnproven }: ProofNumbers): NumberRange | null {
+  if (lowestUnproven === 0n || lowestUnproven > highestProven) return null;
+  const to = highestUnproven + MOST_STEPS;
+  return { from: lowestUnproven - MOST_STEPS, to: to < highestProven ? to : highestProven };
+}
 
 /** The hash of a round: its own, or the one that `proven`, a later round, leads back to. */
 interface KnownHash {
@@ -28,20 +66,20 @@ interface KnownHash {
  * Checks the rounds of a table that no hash of their own proves: the next proven round leads back to their hashes, and
  * so to their results. Rounds after the newest proven one of an era are not checked, nor is one whose next stored round
  * is more than 10,000 numbers later. With opaque ids the number of steps between two rounds is unknown.
+ *
+ * @param range of the walk through all rounds, see {@link unprovenRange}
  */
 export async function verifyUnproven(
   tx: Transaction,
-  { id, name, fairness, consecutive }: VerifiedTable,
+  { id, name, fairness }: VerifiedTable,
+  range: NumberRange | null,
 ): Promise<WrongUnproven | null> {
-  if (fairness === null || !consecutive) return null;
-  const ends = await findUnprovenEnds(tx, id);
-  if (ends === null) return null;
+  if (fairness === null || range === null) return null;
   const decided = await listDecided(tx, id);
   const chains = chainsOf(fairness);
   let later: KnownHash | null = null;
-  const range = { from: ends.lowest - MOST_STEPS, to: ends.highest + MOST_STEPS };
-  for await (const round of readDownwards(tx, id, range)) {
-    const { number, roundId, provenHash } = round;
+  for await (const round of readAroundUnproven(tx, id, range)) {
+    const { number, provenHash } = round;
     const chain = chainAt(chains, number);
     if (chain === null || number <= chain.end.number) {
       later = null;
@@ -60,7 +98,7 @@ export async function verifyUnproven(
     if (later === null) continue;
     later = { ...later, number, hash: await hashAt(later, number) };
     const wrong = wrongResult(later, round, decided);
-    if (wrong !== null) return { kind: "round", id: `${name} ${roundId}`, ...wrong };
+    if (wrong !== null) return { kind: "round", id: `${name} ${number}`, ...wrong };
   }
   return null;
 }
@@ -81,10 +119,10 @@ async function wrongLink(later: KnownHash, number: bigint, provenHash: string): 
 
 function wrongResult(
   { chain, hash, proven }: KnownHash,
-  { roundId, hundredths }: NumberedRound,
+  { number, hundredths }: NumberedRound,
   decided: ReadonlyMap<string, bigint | null>,
 ): Wrong | null {
-  const decision = decided.get(roundId);
+  const decision = decided.get(String(number));
   if (decision === null) return null;
   const wrong = multiplierRefusal([chain], { number: null, hash, hundredths: Number(decision ?? hundredths) });
   // by rule B9 one hash in 2 billion has no finite result

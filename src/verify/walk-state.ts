@@ -15,6 +15,7 @@ import { FIRST_PREVIOUS_HASH } from "../record/hashes.ts";
 import { FIRST_ROUND, type RoundBefore, type Wrong } from "./check-round.ts";
 import { beginScores, type ScoreWalk } from "./check-scores.ts";
 import { listDisputes, readPromotions, listScoreRevisions, type VerifiedTable } from "./verify-store.ts";
+import { beginProofNumbers, type ProofNumbers } from "./verify-unproven.ts";
 
 /** The first of a table's rounds, forecasts and scores that differs from what its rounds give. */
 export interface WalkFailure extends Wrong {
@@ -35,6 +36,7 @@ export interface Walk {
   stored: StoredTable;
   facts: TableFacts;
   before: RoundBefore;
+  proofs: ProofNumbers;
   newest: RoundRow | null;
   model: Model;
   memories: Memories;
@@ -87,6 +89,7 @@ async function stateAtStart(tx: Transaction, table: VerifiedTable, purpose: Walk
       roundIds: consecutive ? "consecutive" : "opaque",
     },
     before: FIRST_ROUND,
+    proofs: beginProofNumbers(),
     newest: null,
     model,
     memories: {

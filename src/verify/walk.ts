@@ -13,6 +13,8 @@ import { checkRound, roundBefore } from "./check-round.ts";
 import { checkScoreSet, followRevisions, recordDispute } from "./check-scores.ts";
 import { checkSet } from "./check-sets.ts";
 import { listStoredRounds, listStoredScores, listStoredSets, type VerifiedTable } from "./verify-store.ts";
+import type { NumberRange } from "./verify-unproven-store.ts";
+import { noteProof, unprovenRange } from "./verify-unproven.ts";
 import { beginWalk, type Walk, type WalkFailure } from "./walk-state.ts";
 
 /** The number of correct records of each kind. */
@@ -40,7 +42,8 @@ export async function walkTable(
   const failure = await walkRounds(tx, walk, { counts, progress });
   if (failure !== null) return failure;
   counts.scores += walk.scores.revised.size;
-  return (await checkEnd(tx, walk)) ?? { audits: walk.audits, unscored: oldestEnded(walk) };
+  const { audits, proofs } = walk;
+  return (await checkEnd(tx, walk)) ?? { audits, unscored: oldestEnded(walk), unproven: unprovenRange(proofs) };
 }
 
 /** What a walk without a difference gives. */
@@ -48,6 +51,8 @@ export interface WalkedTable {
   audits: ReadonlyMap<string, AuditRow>;
   /** The forecast that ended first and has no score, and the seq of the round that ended it; null if there is none. */
   unscored: { forecastId: string; seq: bigint } | null;
+  /** The range of round numbers in which a proven round determines an unproven one; null if there is none. */
+  unproven: NumberRange | null;
 }
 
 function oldestEnded({ open, table }: Walk): WalkedTable["unscored"] {
@@ -117,6 +122,7 @@ function step(
   const wrong = checkRound(table, round, before);
   if (wrong !== null) return { kind: "round", id: `${table.name} ${round.roundId}`, ...wrong };
   walk.before = roundBefore(table, round, before);
+  noteProof(walk.proofs, table, round);
   counts.rounds += 1;
   const wrongScore = settleRound(walk, round, scores);
   if (wrongScore !== null) return wrongScore;

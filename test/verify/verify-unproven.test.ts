@@ -1,7 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { reviseRound } from "../../src/corrections/revision.ts";
 import { multiplierText } from "../../src/rounds/round.ts";
+import { listTablesToVerify } from "../../src/verify/verify-store.ts";
+import { readAroundUnproven } from "../../src/verify/verify-unproven-store.ts";
 import { verify } from "../../src/verify/verify.ts";
+import { walkTable } from "../../src/verify/walk.ts";
 import { provable, provenGames } from "../forecasts/full-world.ts";
 import { createWorld, type Play, type World } from "../forecasts/world.ts";
 
@@ -137,5 +140,32 @@ test("a proven round whose hash leads over such a round to another than the prov
     kind: "round",
     id: "2005",
     expected: expect.stringMatching("the proven hash of round 2003") as string,
+  });
+});
+
+describe("the rounds that are read", () => {
+  /** The numbers that the check reads in this table, or null if it reads none. */
+  const numbersRead = ({ sql, tableId }: World) =>
+    sql.begin(async (tx) => {
+      const [table] = await listTablesToVerify(tx, tableId);
+      if (table === undefined) throw new Error("expected the table, found none");
+      const walked = await walkTable(tx, table, { rounds: 0, forecasts: 0, scores: 0 }, () => undefined);
+      if ("kind" in walked) throw new Error(`expected no failure, found ${walked.kind}`);
+      if (walked.unproven === null) return null;
+      const numbers: number[] = [];
+      for await (const { number } of readAroundUnproven(tx, tableId, walked.unproven)) numbers.push(Number(number));
+      return numbers;
+    });
+
+  test("are those without a proof and their neighbors", async () => {
+    const rounds = GAMES.map((game, at) => (at === 1 || at === 7 ? withoutHash(game) : game));
+    expect(await numbersRead(await tableOf(rounds))).toEqual([2008, 2007, 2006, 2002, 2001, 2000]);
+  });
+
+  test("are none without a round that a later proven one determines", async () => {
+    expect(await numbersRead(await tableOf(GAMES))).toBeNull();
+    expect(await numbersRead(await tableOf(replaced(9, withoutHash)))).toBeNull();
+    expect(await numbersRead(await tableOf(GAMES.map(withoutHash)))).toBeNull();
+    expect(await numbersRead(await tableOf(replaced(3, withoutHash), provable({ from: 2004 })))).toBeNull();
   });
 });
