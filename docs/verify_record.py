@@ -8,7 +8,8 @@ tiles, and that a kept checkpoint is the beginning of the log. Of a table it dow
 recomputes their chains, compares them with every statement of the log, and recomputes the accuracy rows that the log
 states. What is newer than the oldest open forecast is not public yet and not compared: at most 400 on-time rounds,
 which the longest window has. It exits with 1 at the first thing that is wrong, and with 3 if the process that responds
-is behind another one: it lacks a tile, or its log is shorter than a checkpoint that was kept within the last hour.
+is behind another one: its log is shorter than a checkpoint that was kept within the last hour, or it lacks a tile of
+entries that no checkpoint covers that was kept for longer.
 """
 import argparse, base64, csv, hashlib, json, math, os, re, sys, time, urllib.error, urllib.request
 
@@ -20,8 +21,8 @@ def fail(text):
     sys.exit(f"WRONG: {text}")
 
 
-def report_behind(text):
-    print(f"BEHIND: {text}: this process serves an older log than another one; try again", file=sys.stderr)
+def report_behind(text, alternative=""):
+    print(f"BEHIND: {text}: this process serves an older log than another one{alternative}; try again", file=sys.stderr)
     sys.exit(3)
 
 
@@ -124,13 +125,34 @@ def tile_path(n, width):
     return text if width == 256 else f"{text}.p/{width}"
 
 
-def read_log(url, size):
+def read_tile(url, level, n, size, kept_size, kept_at):
+    """A tile of a log with this size. After the longest lag every process has the entries of the kept checkpoint."""
+
+    def read(size):
+        path = f"tile/{level}/{tile_path(n, min(256, size - 256 * n))}"
+        try:
+            return path, urllib.request.urlopen(f"{url}/log/{path}", timeout=30).read()
+        except urllib.error.HTTPError as error:
+            if error.code != 404:
+                raise
+            return path, None
+
+    path, tile = read(size)
+    if tile is not None:
+        return tile
+    age = time.time() - kept_at
+    if kept_size > 256 * n and age > LONGEST_LAG_SECONDS:
+        path_then, tile_then = read(kept_size)  # a process that is behind has fewer entries in its last tile
+        if tile_then is None:
+            fail(f"expected {path_then}, which the checkpoint covers, kept {age / 60:.0f} minutes ago, found nothing: entries are withheld")
+    report_behind(f"expected {path}, which the checkpoint covers, found nothing", ", or its entries are withheld")
+
+
+def read_log(url, size, kept_size, kept_at):
     """All entries, and the leaf hashes that the tiles of level 0 give."""
-    get = lambda path: urllib.request.urlopen(f"{url}/log/{path}", timeout=30).read()
     entries, tiles = [], []
     for n in range(math.ceil(size / 256)):
-        path = tile_path(n, min(256, size - 256 * n))
-        bundle, hashes = get(f"tile/entries/{path}"), get(f"tile/0/{path}")
+        bundle, hashes = (read_tile(url, level, n, size, kept_size, kept_at) for level in ("entries", 0))
         while bundle:
             length = int.from_bytes(bundle[:2], "big")
             entries.append(bundle[2 : 2 + length])
@@ -272,13 +294,9 @@ def main():
     get = lambda path: urllib.request.urlopen(f"{url}/log/{path}", timeout=30).read().decode()
     key = get("key").strip()
     kept = given.kept and open_checkpoint(open(given.kept, encoding="utf-8").read(), key)
-    origin, size, root = read_checkpoint(get, key, kept, given.kept and os.path.getmtime(given.kept))
-    try:
-        entries, tiles = read_log(url, size)
-    except urllib.error.HTTPError as error:
-        if error.code != 404:
-            raise
-        report_behind(f"expected {error.url}, which the checkpoint covers, found nothing")
+    kept_at = os.path.getmtime(given.kept) if kept else 0
+    origin, size, root = read_checkpoint(get, key, kept, kept_at)
+    entries, tiles = read_log(url, size, kept[1] if kept and kept[0] == origin else 0, kept_at)
     leaves = [leaf_hash(entry) for entry in entries]
     if len(leaves) != size or root_of(leaves) != root:
         fail(f"expected {size} entries that lead to the signed root, found {len(leaves)}")

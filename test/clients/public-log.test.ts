@@ -251,7 +251,45 @@ describe("a check of the public log while one process is behind another", () => 
     const other = await clientOfLog({ entries: own, shown: [at(100)] });
     await other.api.games();
     other.instead.set("tile/0/000.p/120", () => new Response("", { status: 404 }));
+    await expect(other.api.checkLog()).rejects.toThrow(
+      /^expected tile\/0\/000.p\/120 .* or withholds entries; try again$/,
+    );
     await expect(other.api.checkLog()).rejects.toThrow(StaleLogError);
+  });
+
+  it("refuses a log without a tile of a checkpoint that was seen more than an hour ago", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const { api, instead } = await clientOfLog({ entries: own, shown: [at(100), at(110)] });
+    await api.games();
+    await api.games();
+    for (const width of [120, 110, 100]) instead.set(`tile/0/000.p/${width}`, () => new Response("", { status: 404 }));
+    const start = Date.now();
+    vi.setSystemTime(start + 59 * MINUTE);
+    await expect(api.checkLog()).rejects.toThrow(StaleLogError);
+    vi.setSystemTime(start + 61 * MINUTE);
+    await expect(api.checkLog()).rejects.toThrow(InconsistentLogError);
+    await expect(api.checkLog()).rejects.toThrow(/^expected tile\/0\/000.p\/110 .* 3660 s ago: entries are withheld/);
+    // a process that is behind has the entries of the checkpoint from an hour ago, and not those after it
+    instead.delete("tile/0/000.p/110");
+    await expect(api.checkLog()).rejects.toThrow(StaleLogError);
+    // another hour later the checkpoint of 120 entries is as old
+    vi.setSystemTime(start + 121 * MINUTE);
+    await expect(api.checkLog()).rejects.toThrow(InconsistentLogError);
+  });
+
+  it("refuses a log without a whole tile of such a checkpoint, and waits for one after it", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const long = entriesOf("own", 600);
+    for (const [missing, expected] of [
+      ["tile/0/001", InconsistentLogError],
+      ["tile/0/002.p/88", StaleLogError],
+    ] as const) {
+      const { api, instead } = await clientOfLog({ entries: long, shown: [at(300, long)] });
+      await api.games();
+      for (const path of [missing, `${missing}.p/44`]) instead.set(path, () => new Response("", { status: 404 }));
+      vi.setSystemTime(Date.now() + 61 * MINUTE);
+      await expect(api.checkLog()).rejects.toThrow(expected);
+    }
   });
 
   it("ends as soon as its caller aborts", async () => {

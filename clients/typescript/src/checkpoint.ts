@@ -9,8 +9,14 @@ export interface Checkpoint {
   seenAtMs?: number;
 }
 
-/** Reads a tile, by its path below `/log/`. */
-export type ReadLog = (path: string) => Promise<Buffer>;
+/** A tile of the log's tree: its level from 0, and its number in that level. */
+export interface Tile {
+  level: number;
+  n: number;
+}
+
+/** Reads a tile of the newer log. */
+export type ReadLog = (tile: Tile) => Promise<Buffer>;
 
 const HASH_BYTES = 32;
 const TILE_HEIGHT = 8;
@@ -76,26 +82,33 @@ type ReadHashes = (level: number, first: number, count: number) => Promise<Buffe
 /** Reads hashes of one tile of a log with `size` entries. */
 function tileReader(size: number, read: ReadLog): ReadHashes {
   return async (level, first, count) => {
-    const tile = Math.floor(first / TILE_WIDTH);
-    const available = Math.floor(size / TILE_WIDTH ** level) - tile * TILE_WIDTH;
-    const width = Math.min(TILE_WIDTH, available);
-    const bytes = await read(`tile/${level}/${tilePath(tile, width)}`);
+    const n = Math.floor(first / TILE_WIDTH);
+    const width = widthOf({ level, n }, size);
+    const bytes = await read({ level, n });
     if (bytes.length !== width * HASH_BYTES)
-      throw new ConnectionError(
-        `expected ${width} hashes in tile ${level}/${tile} of the public log, got something else`,
-      );
+      throw new ConnectionError(`expected ${width} hashes in tile ${level}/${n} of the public log, got something else`);
     const start = (first % TILE_WIDTH) * HASH_BYTES;
     const part = bytes.subarray(start, start + count * HASH_BYTES);
     return Array.from({ length: count }, (_, at) => part.subarray(at * HASH_BYTES, (at + 1) * HASH_BYTES));
   };
 }
 
-/** `x001/234` for tile 1,234, with `.p/5` if only 5 of its hashes exist. */
-function tilePath(tile: number, width: number): string {
-  const digits = String(tile);
+/** How many hashes of a tile a log of this size has; 0 or less if it has none. */
+function widthOf({ level, n }: Tile, size: number): number {
+  return Math.min(TILE_WIDTH, Math.floor(size / TILE_WIDTH ** level) - n * TILE_WIDTH);
+}
+
+/**
+ * The path below `/log/` of a tile in a log of this size: it ends in `x001/234` for tile 1,234, with `.p/5` if only 5 of
+ * its hashes exist. Null if none do.
+ */
+export function tilePath(tile: Tile, size: number): string | null {
+  const width = widthOf(tile, size);
+  if (width <= 0) return null;
+  const digits = String(tile.n);
   const groups = digits.padStart(Math.ceil(digits.length / 3) * 3, "0").match(/\d{3}/g) ?? [];
   const path = groups.map((group, at) => (at === groups.length - 1 ? group : `x${group}`)).join("/");
-  return width === TILE_WIDTH ? path : `${path}.p/${width}`;
+  return `tile/${tile.level}/${path}${width === TILE_WIDTH ? "" : `.p/${width}`}`;
 }
 
 /** The hashes of a consistency proof (RFC 9162, section 2.1.4.1). */

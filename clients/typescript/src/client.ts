@@ -128,8 +128,8 @@ export class Roundhouse {
    * changed or removed.
    * @returns the newest checkpoint, from which the next check starts
    * @throws InconsistentLogError if it does not
-   * @throws StaleLogError if the log is shorter than one that another process showed less than an hour ago; the next
-   * check continues with it
+   * @throws StaleLogError if the log is shorter than one that another process showed less than an hour ago, or lacks
+   * entries after it; the next check continues with it
    */
   checkLog({ signal = new AbortController().signal }: CallOptions = {}): Promise<Checkpoint> {
     return this.#log.check(signal);

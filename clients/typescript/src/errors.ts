@@ -74,8 +74,8 @@ export class UnavailableError extends ApiError {
 }
 
 /**
- * The public log contradicts a checkpoint that this client holds, or the kept key did not sign it: keep both checkpoints
- * and publish them.
+ * The public log contradicts a checkpoint that this client holds, lacks entries of one that is old, or the kept key did
+ * not sign it: keep both checkpoints and publish them.
  */
 export class InconsistentLogError extends RoundhouseError {
   override name = "InconsistentLogError";

@@ -1,4 +1,4 @@
-import { checkExtends, openNote, type Checkpoint } from "./checkpoint.ts";
+import { checkExtends, openNote, tilePath, type Checkpoint, type Tile } from "./checkpoint.ts";
 import { ConnectionError, InconsistentLogError, StaleLogError } from "./errors.ts";
 import type { Fetch } from "./retry.ts";
 import type { Wait } from "./wait.ts";
@@ -63,9 +63,10 @@ export class PublicLog {
     const newest = await this.#readNewest(Math.max(...known.map(({ size }) => size)), signal);
     const behind = this.#behindError(known, newest);
     const tiles = new Map<string, Promise<Buffer>>();
-    const read = (path: string) => {
-      const bytes = tiles.get(path) ?? this.#readTile(path, signal);
-      tiles.set(path, bytes);
+    const read = (tile: Tile) => {
+      const name = `${tile.level}/${tile.n}`;
+      const bytes = tiles.get(name) ?? this.#readTile(tile, { newest, old: this.#newestOld(known) }, signal);
+      tiles.set(name, bytes);
       return bytes;
     };
     if (base !== null) {
@@ -88,7 +89,7 @@ export class PublicLog {
     const ahead = known.filter(({ size }) => size > newest.size);
     const [first] = ahead.toSorted((one, other) => one.seenAtMs - other.seenAtMs);
     if (first === undefined) return null;
-    const seconds = Math.round((Date.now() - first.seenAtMs) / 1_000);
+    const seconds = secondsSince(first);
     if (seconds > this.#options.longestLagSeconds)
       return new InconsistentLogError(
         `the public log is shorter than it was ${seconds} s ago: checkpoint ${first.size} ${first.root} was shown then, ` +
@@ -113,16 +114,38 @@ export class PublicLog {
     return this.#readUntil(read, ({ size }) => size >= expected, signal);
   }
 
-  async #readTile(path: string, signal: AbortSignal): Promise<Buffer> {
+  /** The newest of these checkpoints that was seen before the longest lag: every process has its entries. */
+  #newestOld(known: readonly Seen[]): Seen | null {
+    const before = Date.now() - this.#options.longestLagSeconds * 1_000;
+    const old = known.filter(({ seenAtMs }) => seenAtMs < before).toSorted((one, other) => other.size - one.size);
+    return old[0] ?? null;
+  }
+
+  async #readTile(tile: Tile, known: { newest: Seen; old: Seen | null }, signal: AbortSignal): Promise<Buffer> {
+    const path = tilePath(tile, known.newest.size) ?? "";
     const read = () => this.#request(path, signal);
     const response = await this.#readUntil(read, ({ status }) => status !== 404, signal);
-    if (response.status === 404)
-      throw new StaleLogError(
-        `expected ${path} of the public log, which its checkpoint covers, found none: this process serves an older log ` +
-          "than another one; try again",
-      );
+    if (response.status === 404) throw await this.#missingError(tile, known, signal);
     if (!response.ok) throw unexpected(response, path);
     return Buffer.from(await response.arrayBuffer());
+  }
+
+  /** The error of a missing tile: a process that is behind has fewer hashes of it, but those of an old checkpoint. */
+  async #missingError(
+    tile: Tile,
+    { newest, old }: { newest: Seen; old: Seen | null },
+    signal: AbortSignal,
+  ): Promise<InconsistentLogError | StaleLogError> {
+    const path = old && tilePath(tile, Math.min(old.size, newest.size));
+    if (old !== null && path !== null && (await this.#request(path, signal)).status === 404)
+      return new InconsistentLogError(
+        `expected ${path} of the public log, found none, though checkpoint ${old.size} ${old.root} was shown ` +
+          `${secondsSince(old)} s ago: entries are withheld`,
+      );
+    return new StaleLogError(
+      `expected ${tilePath(tile, newest.size)} of the public log, which its checkpoint covers, found none: this process ` +
+        "serves an older log than another one, or withholds entries; try again",
+    );
   }
 
   /** Repeats a read while the process that responds is behind another one; returns the last result. */
@@ -139,6 +162,10 @@ export class PublicLog {
   #request(path: string, signal: AbortSignal): Promise<Response> {
     return this.#options.fetch(new Request(`${this.#options.url}/log/${path}`, { signal }));
   }
+}
+
+function secondsSince({ seenAtMs }: Seen): number {
+  return Math.round((Date.now() - seenAtMs) / 1_000);
 }
 
 function unexpected({ status }: Response, path: string): ConnectionError {

@@ -196,20 +196,24 @@ time.sleep = lambda seconds: print("wait", seconds)
 sys.argv = sys.argv[1:]
 runpy.run_path(sys.argv[0], run_name="__main__")`;
 
+  const readNewest = async () => (await fetch(`${world.api.url}/log/checkpoint`)).text();
+
   /** Runs the verifier against an API whose checkpoint is the early one for the first `stale` reads. */
   async function checkStale({
     stale,
     keptHoursAgo = 0,
+    kept,
     missing,
   }: {
     stale: number;
     keptHoursAgo?: number;
+    /** The newest checkpoint by default. */
+    kept?: string;
     missing?: string;
   }) {
     const early = await readFile(join(folder, "kept.txt"), "utf8");
-    const newest = await (await fetch(`${world.api.url}/log/checkpoint`)).text();
-    const file = join(folder, "newest.txt");
-    await writeFile(file, newest);
+    const file = join(folder, "stale.txt");
+    await writeFile(file, kept ?? (await readNewest()));
     const keptAt = Date.now() / 1_000 - keptHoursAgo * 3_600;
     await utimes(file, keptAt, keptAt);
     let reads = 0;
@@ -250,7 +254,25 @@ runpy.run_path(sys.argv[0], run_name="__main__")`;
   test("is reported as behind if it has no tile of the log yet", async (context) => {
     const found = await checkStale({ stale: 0, missing: "/log/tile/entries/" });
     if (found.code === "ENOENT") return context.skip("python3 is not installed");
-    expect(found).toMatchObject({ code: 3, stderr: expect.stringMatching(/^BEHIND: .*; try again\n$/) as string });
+    expect(found).toMatchObject({ code: 3 });
+    expect(found.stderr).toMatch(/^BEHIND: expected tile\/entries\/.* or its entries are withheld; try again\n$/);
+  });
+
+  test("is reported as wrong if it lacks a tile of a checkpoint that was kept for more than an hour", async (context) => {
+    for (const missing of ["/log/tile/entries/", "/log/tile/0/"]) {
+      const found = await checkStale({ stale: 0, keptHoursAgo: 2, missing });
+      if (found.code === "ENOENT") return context.skip("python3 is not installed");
+      expect(found).toMatchObject({ code: 1 });
+      expect(found.stderr).toMatch(/^WRONG: expected tile\/.*, kept 120 minutes ago, found nothing: .* withheld\n$/);
+    }
+  });
+
+  test("is reported as behind if it lacks only entries after such a checkpoint", async (context) => {
+    const kept = await readFile(join(folder, "kept.txt"), "utf8");
+    const [, size] = (await readNewest()).split("\n");
+    const found = await checkStale({ stale: 0, keptHoursAgo: 2, kept, missing: `.p/${size}` });
+    if (found.code === "ENOENT") return context.skip("python3 is not installed");
+    expect(found).toMatchObject({ code: 3 });
   });
 
   test("is reported as wrong if the checkpoint was kept for more than an hour", async (context) => {
