@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks the public log of a Roundhouse instance without any of its code: Python's standard library only.
 
-    python3 verify_record.py URL [--kept FILE] [--table HOUSE/GAME/MARKET]
+    python3 verify_record.py URL [--kept FILE [--kept-at TIME]] [--table HOUSE/GAME/MARKET]
 
 It checks the signature of the newest checkpoint, the whole tree from its entries, the inclusion of every entry in the
 tiles, and that a kept checkpoint is the beginning of the log. Of a table it downloads rounds, forecasts and scores,
@@ -9,9 +9,10 @@ recomputes their chains, compares them with every statement of the log, and reco
 states. What is newer than the oldest open forecast is not public yet and not compared: at most 400 on-time rounds,
 which the longest window has. It exits with 1 at the first thing that is wrong, and with 3 if the process that responds
 is behind another one: its log is shorter than a checkpoint that was kept within the last hour, or it lacks a tile of
-entries that no checkpoint covers that was kept for longer.
+entries that no checkpoint covers that was kept for longer. A checkpoint was kept at TIME, else when its file was written
+or, if that is earlier, when a witness cosigned it: a copy of a file may have a new time.
 """
-import argparse, base64, csv, hashlib, json, math, os, re, sys, time, urllib.error, urllib.request
+import argparse, base64, csv, datetime, hashlib, json, math, os, re, sys, time, urllib.error, urllib.request
 
 sha256 = lambda *parts: hashlib.sha256(b"".join(parts)).digest()
 leaf_hash = lambda entry: sha256(b"\0", entry)
@@ -106,6 +107,21 @@ def read_checkpoint(get, key, kept, kept_at):
     if age > LONGEST_LAG_SECONDS:
         fail(f"expected the log to have at least {kept[1]} entries, kept {age / 60:.0f} minutes ago, found {size}: it was shortened")
     report_behind(f"expected a log of at least {kept[1]} entries, found {size}")
+
+
+def parse_time(text):
+    try:
+        return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected a time such as 2026-11-28T14:00:00Z, found {text}")
+
+
+def find_kept_time(note, written_at):
+    """When a checkpoint existed: the time of its newest cosignature, which is not checked, or of its file if that is earlier."""
+    signatures = [base64.b64decode(line.split(" ")[2]) for line in note.rpartition("\n\n")[2].splitlines()]
+    # tlog-cosignature: four bytes of the key's id, eight of the time, 64 of the signature
+    times = [int.from_bytes(signature[4:12], "big") for signature in signatures if len(signature) == 76]
+    return min(written_at, max(times, default=written_at))
 
 
 def root_of(leaves):
@@ -289,12 +305,14 @@ def main():
     parser.add_argument("url")
     for name in ("kept", "table"):
         parser.add_argument(f"--{name}")
+    parser.add_argument("--kept-at", type=parse_time)
     given = parser.parse_args()
     url = given.url.rstrip("/")
     get = lambda path: urllib.request.urlopen(f"{url}/log/{path}", timeout=30).read().decode()
     key = get("key").strip()
-    kept = given.kept and open_checkpoint(open(given.kept, encoding="utf-8").read(), key)
-    kept_at = os.path.getmtime(given.kept) if kept else 0
+    note = given.kept and open(given.kept, encoding="utf-8").read()
+    kept = given.kept and open_checkpoint(note, key)
+    kept_at = given.kept_at or (find_kept_time(note, os.path.getmtime(given.kept)) if kept else 0)
     origin, size, root = read_checkpoint(get, key, kept, kept_at)
     entries, tiles = read_log(url, size, kept[1] if kept and kept[0] == origin else 0, kept_at)
     leaves = [leaf_hash(entry) for entry in entries]

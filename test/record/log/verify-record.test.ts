@@ -182,10 +182,12 @@ describe("the independent verifier in Python", () => {
 
   test("refuses a checkpoint that the log's key did not sign", async (context) => {
     const other = (await readFile(join(folder, "kept.txt"), "utf8")).replace(/\n\d+\n/, "\n2\n");
-    await writeFile(join(folder, "other.txt"), other);
-    const found = await check("--kept", "other.txt");
-    if (found === null) return context.skip("python3 is not installed");
-    expect(found).toEqual({ code: 1, text: "WRONG: expected a checkpoint that the log's key signed\n" });
+    for (const text of [other, ""]) {
+      await writeFile(join(folder, "other.txt"), text);
+      const found = await check("--kept", "other.txt");
+      if (found === null) return context.skip("python3 is not installed");
+      expect(found).toEqual({ code: 1, text: "WRONG: expected a checkpoint that the log's key signed\n" });
+    }
   });
 });
 
@@ -204,12 +206,14 @@ runpy.run_path(sys.argv[0], run_name="__main__")`;
     keptHoursAgo = 0,
     kept,
     missing,
+    options = [],
   }: {
     stale: number;
     keptHoursAgo?: number;
     /** The newest checkpoint by default. */
     kept?: string;
     missing?: string;
+    options?: string[];
   }) {
     const early = await readFile(join(folder, "kept.txt"), "utf8");
     const file = join(folder, "stale.txt");
@@ -228,7 +232,8 @@ runpy.run_path(sys.argv[0], run_name="__main__")`;
     await once(api, "listening");
     const url = `http://127.0.0.1:${(api.address() as AddressInfo).port}`;
     try {
-      const { stdout } = await run("python3", ["-c", QUICK, SCRIPT, url, "--kept", file], { timeout: 30_000 });
+      const script = ["-c", QUICK, SCRIPT, url, "--kept", file, ...options];
+      const { stdout } = await run("python3", script, { timeout: 30_000 });
       return { code: 0, stdout, stderr: "" };
     } catch (error) {
       const { code, stdout, stderr } = error as { code: number | string; stdout: string; stderr: string };
@@ -282,6 +287,39 @@ runpy.run_path(sys.argv[0], run_name="__main__")`;
     expect(found.stderr).toMatch(
       /^WRONG: expected the log to have at least \d+ entries, .* found \d+: it was shortened/,
     );
+  });
+
+  const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000);
+  /** The newest checkpoint with a line as a witness signs it that cosigns at this time. */
+  const cosigned = async (at: Date) => {
+    const signature = Buffer.alloc(4 + 8 + 64);
+    signature.writeBigUInt64BE(BigInt(Math.floor(at.getTime() / 1_000)), 4);
+    return `${await readNewest()}— witness.example ${signature.toString("base64")}\n`;
+  };
+
+  test.each([
+    { claim: "at which a witness cosigned it", cosignedHoursAgo: 2, options: [], code: 1 },
+    { claim: "at which a witness cosigned it within the hour", cosignedHoursAgo: 0.5, options: [], code: 3 },
+    { claim: "at which its file was written, if that is earlier", cosignedHoursAgo: -9, keptHoursAgo: 2, code: 1 },
+    { claim: "that is given", options: ["--kept-at", hoursAgo(2).toISOString()], code: 1 },
+    {
+      claim: "that is given, instead of earlier ones",
+      cosignedHoursAgo: 2,
+      keptHoursAgo: 2,
+      options: ["--kept-at", hoursAgo(0.5).toISOString()],
+      code: 3,
+    },
+  ])("is wrong or behind by the time $claim", async ({ cosignedHoursAgo, keptHoursAgo = 0, options = [], code }) => {
+    const kept = cosignedHoursAgo === undefined ? await readNewest() : await cosigned(hoursAgo(cosignedHoursAgo));
+    const found = await checkStale({ stale: 9, kept, keptHoursAgo, options });
+    expect(found.code === "ENOENT" ? { code } : found).toMatchObject({ code });
+  });
+
+  test("is not checked with a time in another form", async (context) => {
+    const found = await checkStale({ stale: 0, options: ["--kept-at", "yesterday"] });
+    if (found.code === "ENOENT") return context.skip("python3 is not installed");
+    expect(found).toMatchObject({ code: 2 });
+    expect(found.stderr).toContain("expected a time such as 2026-11-28T14:00:00Z, found yesterday");
   });
 });
 
