@@ -292,6 +292,27 @@ describe("a check of the public log while one process is behind another", () => 
     }
   });
 
+  it("refuses it also if it has seen more than 100 other checkpoints since", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const long = entriesOf("own", 250);
+    const shown = [at(100, long), ...Array.from({ length: 120 }, (_, more) => at(130 + more, long))];
+    const { api, instead } = await clientOfLog({ entries: long, shown, served: [at(120, long)] });
+    const missing = () => new Response("", { status: 404 });
+    for (const width of [120, 249, 250]) instead.set(`tile/0/000.p/${width}`, missing);
+    await api.games();
+    await expect(api.checkLog()).rejects.toThrow(StaleLogError);
+    vi.setSystemTime(Date.now() + 61 * MINUTE);
+    for (let call = 0; call < 120; call++) await api.games({ house: ["beta"] });
+    await expect(api.checkLog()).rejects.toThrow(/^expected tile\/0\/000.p\/120 .* 3660 s ago: entries are withheld/);
+    // if it has that tile, later entries may be missing for another hour
+    instead.delete("tile/0/000.p/120");
+    await expect(api.checkLog()).rejects.toThrow(StaleLogError);
+    vi.setSystemTime(Date.now() + 61 * MINUTE);
+    await expect(api.checkLog()).rejects.toThrow(InconsistentLogError);
+    instead.clear();
+    expect(await api.checkLog()).toMatchObject(at(250, long));
+  });
+
   it("ends as soon as its caller aborts", async () => {
     const caller = new AbortController();
     const wait = () => {

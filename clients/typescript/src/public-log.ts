@@ -30,6 +30,8 @@ export class PublicLog {
   /** Checkpoints that were seen and not checked yet, by size and root. */
   readonly #seen = new Map<string, Seen>();
   #latest: Seen | null = null;
+  /** The checkpoint whose tiles were missing first; it is kept for the longest lag, however many others are seen. */
+  #awaited: Seen | null = null;
 
   constructor(options: PublicLogOptions) {
     this.#options = options;
@@ -62,10 +64,12 @@ export class PublicLog {
     const known = [...(base === null ? [] : [base]), ...seen.map(([, checkpoint]) => checkpoint)];
     const newest = await this.#readNewest(Math.max(...known.map(({ size }) => size)), signal);
     const behind = this.#behindError(known, newest);
+    const awaited = this.#awaited === null ? [] : [this.#awaited];
     const tiles = new Map<string, Promise<Buffer>>();
     const read = (tile: Tile) => {
       const name = `${tile.level}/${tile.n}`;
-      const bytes = tiles.get(name) ?? this.#readTile(tile, { newest, old: this.#newestOld(known) }, signal);
+      const bytes =
+        tiles.get(name) ?? this.#readTile(tile, { newest, old: this.#newestOld([...known, ...awaited]) }, signal);
       tiles.set(name, bytes);
       return bytes;
     };
@@ -80,6 +84,7 @@ export class PublicLog {
       await checkExtends(checkpoint, newest, read);
       this.#seen.delete(name);
     }
+    this.#awaited = null;
     if (behind !== null) throw behind;
     return newest;
   }
@@ -142,6 +147,7 @@ export class PublicLog {
         `expected ${path} of the public log, found none, though checkpoint ${old.size} ${old.root} was shown ` +
           `${secondsSince(old)} s ago: entries are withheld`,
       );
+    if (this.#awaited === null || this.#newestOld([this.#awaited]) !== null) this.#awaited = newest;
     return new StaleLogError(
       `expected ${tilePath(tile, newest.size)} of the public log, which its checkpoint covers, found none: this process ` +
         "serves an older log than another one, or withholds entries; try again",
