@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { z } from "zod";
+import { isConnectionError } from "../src/db/errors.ts";
 import { ThrottledError } from "../src/errors.ts";
 import { adapterOf } from "../src/houses/adapters/index.ts";
 import { takeRequest } from "../src/houses/polling/budget-store.ts";
@@ -9,7 +10,6 @@ import type { TableSettings } from "../src/houses/settings/settings.ts";
 import { loadHouse } from "../src/houses/store.ts";
 import { findTime } from "../src/pass/stores/payload-store.ts";
 import { fromDatabase } from "../src/pass/compute/times.ts";
-import { isOwnFault } from "../src/rounds/read-response.ts";
 import { job, type Counts, type JobContext } from "../src/queue/job.ts";
 import { computeGap, endGap, recountMissing } from "../src/backfill/backfill.ts";
 import { readHistory, type AskedPage, type HistoryClient, type HistoryPlace } from "../src/backfill/gap-history.ts";
@@ -30,7 +30,7 @@ const ASKING_MS = 40_000;
 /** A run that is killed keeps its gap no longer than it could have worked on it. */
 const LEASE_MS = TIMEOUT_MS + 2_000;
 /**
- * Errors of ours count as this many attempts at most, with 20 minutes between them: they must not use up those of the house,
+ * Errors of a run count as this many attempts at most, with 20 minutes between them: they must not use up those of the house,
  * since after a mend its rounds are requested.
  */
 const MOST_OWN_FAULTS = MOST_ATTEMPTS - 2;
@@ -44,8 +44,8 @@ const EPOCH = "1970-01-01T00:00:00Z";
  * is possible, the gap is given up with the reason.
  *
  * One gap of a house at a time. All rounds are stored as late: they are shown, but no model learns from them and no forecast
- * is settled by them. The position is stored with the gap, so that another run can continue. A run that fails by an
- * error of ours releases the gap, which then waits longer each time.
+ * is settled by them. The position is stored with the gap, so that another run can continue. A run that fails
+ * releases the gap, which then waits longer each time.
  */
 const backfillGap = job({
   name: "backfill-gap",
@@ -82,7 +82,7 @@ async function tryToFill(context: JobContext, gap: Gap): Promise<Counts> {
     return await fill(context, gap, house, settings);
   } catch (error) {
     // a throttled run has put it back; without a database its lease expires
-    if (error instanceof ThrottledError || !(signal.aborted || isOwnFault(error))) throw error;
+    if (error instanceof ThrottledError || (isConnectionError(error) && !signal.aborted)) throw error;
     const failed = ending.aborted ? attempts : Math.max(attempts, Math.min(attempts + 1, MOST_OWN_FAULTS));
     const waitMs = ending.aborted ? 0 : waitAfterAttempts(failed);
     await putGapBack(sql, gap, { waitMs, attempts: failed, cursor, page });

@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import type { Sql, Transaction } from "../db/client.ts";
+import { isStatementEnded } from "../db/errors.ts";
 import type { HouseResponse } from "../houses/polling/client.ts";
 import type { HouseItem } from "../houses/contract.ts";
 import { chainAt, chainsOf } from "../houses/fairness/chains.ts";
@@ -245,10 +246,17 @@ function outcomeOf(
 
 /**
  * Counts the rounds that a gap misses, and corrects its number: when it opened, only the newest imported rounds were known.
+ * In a table of many millions of rounds that can take too long: then the stored number is kept.
  */
 export async function recountMissing(sql: Sql, gap: Gap & { fromNumber: bigint; toNumber: bigint }): Promise<bigint> {
   const { fromNumber: from, toNumber: to } = gap;
-  const missing = await countMissing(sql, gap.tableId, { from, to, isMany: (gap.missing ?? 0n) > LARGEST_GAP });
+  const stored = gap.missing ?? to - from + 1n;
+  const missing = await countMissing(sql, gap.tableId, { from, to, isMany: to - from + 1n > LARGEST_GAP }).catch(
+    (error: unknown) => {
+      if (isStatementEnded(error)) return stored;
+      throw error;
+    },
+  );
   if (missing === gap.missing) return missing;
   await correctMissing(sql, gap, missing);
   await refreshNotices(sql, [gap.tableId]);

@@ -35,6 +35,11 @@ export function isConnectionError(error: unknown): boolean {
   return /^(57P0|08|53)/.test(code) || UNREACHABLE.has(code);
 }
 
+/** True when the server ended a statement, as it does after the statement timeout; the connection stays open. */
+export function isStatementEnded(error: unknown): boolean {
+  return codeOf(error) === "57014";
+}
+
 /** True when another session had the lock of a row for too long, or both waited for each other. */
 export function isLockError(error: unknown): boolean {
   return ["55P03", "40P01"].includes(codeOf(error));

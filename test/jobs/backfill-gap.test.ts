@@ -128,6 +128,27 @@ async function countedTables(): Promise<[MadeTable, MadeTable]> {
   return made as [MadeTable, MadeTable];
 }
 
+/** Does something while no session can read rounds, and cancels the first statements that wait for them, as a timeout does. */
+async function cancelling<Result>(statements: number, work: () => Promise<Result>): Promise<Result> {
+  const result = await sql.begin(async (tx) => {
+    await tx`lock table rounds in access exclusive mode`;
+    const running = work();
+    running.catch(() => undefined);
+    let cancelled = 0;
+    await eventually(async () => {
+      const found = await tx`
+        select pg_cancel_backend(pid)
+        from pg_locks
+        where not granted
+          and relation = 'rounds'::regclass`;
+      cancelled += found.length;
+      return cancelled >= statements;
+    });
+    return { running };
+  });
+  return result.running;
+}
+
 beforeEach(async () => {
   await sql`alter table gaps alter column id restart`;
 });
@@ -688,6 +709,34 @@ describe("backfill-gap", () => {
     expect(await sql`select missing, filled, reason from gaps`).toMatchObject([
       { missing: 150_010n, filled: 0n, reason: expect.stringMatching(/^150010 rounds are more than/) },
     ]);
+  });
+
+  it("counts a range of a billion numbers by the rounds that are stored", async () => {
+    const table = await counted();
+    await take(table, items(10, 10), items(15, 15));
+    await sql`update gaps set to_number = 1000000010`;
+    expect(await backfill()).toEqual({ given_up: 1 });
+    expect(await sql`select missing from gaps`).toEqual([{ missing: 999_999_999n }]);
+  });
+
+  it("keeps the stored number of missing rounds if counting them takes too long", async () => {
+    const table = await counted();
+    await take(table, items(10, 10), items(150_411, 150_411), items(150_412, 150_411));
+    await sql`update gaps set missing = 140000`;
+    expect(await cancelling(1, backfill)).toEqual({ given_up: 1 });
+    expect(await sql`select missing, reason from gaps`).toMatchObject([
+      { missing: 140_000n, reason: expect.stringMatching(/^140000 rounds are more than/) },
+    ]);
+  });
+
+  it("releases a gap whose statements take too long, with a longer wait each time", async () => {
+    const table = await counted();
+    await take(table, items(1, 1), items(3, 3));
+    await expect(cancelling(2, backfill)).rejects.toMatchObject({ code: "57014" });
+    expect(await sql`select state, attempts, next_attempt_at > lease_until as waits from gaps`).toEqual([
+      { state: "open", attempts: 1, waits: true },
+    ]);
+    expect(await sql`select from gaps where lease_until > clock_timestamp()`).toEqual([]);
   });
 
   it("asks a house for no other gap during the pause after a page", async () => {
