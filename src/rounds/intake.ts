@@ -60,7 +60,7 @@ export function planIntake(before: TableState, response: RoundsResponse, stored:
     state: { ...before },
   };
   const isLate = latenessOf(before, response, slots);
-  const neighbors: Neighbors = { isHidden: false, olderId: null, run: { hundredths: 0, length: 0 } };
+  const neighbors: Neighbors = { isHidden: false, older: null, run: { hundredths: 0, length: 0 } };
   for (const [place, slot] of slots.entries()) {
     if (slot.kind === "bad") {
       neighbors.isHidden = true;
@@ -69,8 +69,8 @@ export function planIntake(before: TableState, response: RoundsResponse, stored:
     }
     const isProven = (slot.kind === "new" ? slot.verified : slot.known.verified) === true;
     neighbors.run = nextRun(neighbors.run, slot.round.hundredths, isProven);
+    const late = slot.kind === "new" ? isLate(slot, place, taken.state) : slot.known.late;
     if (slot.kind === "new") {
-      const late = isLate(slot, place, taken.state);
       if (!late && response.manner === "history") continue; // the next poll takes it
       if (isStuck(slot, late, taken.state, neighbors, response, stored)) {
         taken.refused.push(stuckItem(slot));
@@ -85,7 +85,7 @@ export function planIntake(before: TableState, response: RoundsResponse, stored:
     }
     taken.sequence.push(slot.round.roundId);
     neighbors.isHidden = false;
-    neighbors.olderId = slot.round.roundId;
+    neighbors.older = { roundId: slot.round.roundId, late };
   }
   return taken;
 }
@@ -94,7 +94,7 @@ export function planIntake(before: TableState, response: RoundsResponse, stored:
 interface Neighbors {
   /** The item right before it cannot be read. */
   isHidden: boolean;
-  olderId: string | null;
+  older: { roundId: string; late: boolean } | null;
   /** Equal unproven results up to and including the item itself. */
   run: { hundredths: number; length: number };
 }
@@ -115,10 +115,12 @@ function takeOne(
   const { state } = taken;
   let gap: OpenedGap | null = null;
   if (!late) {
-    const isApart = !about.sharesRounds && taken.onTime === 0;
+    const { older } = neighbors;
+    // right after a late round: other rounds were played since the newest one
+    const isApart = taken.onTime === 0 && (older === null ? !about.sharesRounds : older.late);
     gap = gapBefore(state, { roundId: round.roundId, number }, response.manner, {
       isHidden: neighbors.isHidden || isApart,
-      olderId: isApart ? null : neighbors.olderId,
+      olderId: older === null || older.late ? null : older.roundId,
     });
     if (gap !== null) taken.gaps.push(gap);
     taken.stuck = OVER;

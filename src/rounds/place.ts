@@ -28,7 +28,7 @@ export interface NewSlot {
 /** The sorted items of one response: each round once, in playing order. */
 export interface Placed {
   slots: Slot[];
-  /** The response contains a stored round that was on time, so its list connects to the stored sequence. */
+  /** The response contains a stored round that was on time, readable or not: it connects to the stored sequence. */
   sharesRounds: boolean;
   conflicts: Conflict[];
   refused: RefusedItem[];

@@ -260,6 +260,35 @@ describe("a time that was ahead, in a table whose ids are not consecutive", () =
     expect((await verify(sql, { tableId: table.id })).first_failure).toBeNull();
   });
 
+  it("is cleared, and the next on-time round follows a gap if an older on-time one is still listed", async () => {
+    const table = await opaque();
+    const old: [id: string, at: number][] = [
+      ["b", -10],
+      ["a", -20],
+    ];
+    await takeTimed(table, ...old);
+    await takeTimed(table, ["c", 80_000], ...old);
+    const played: [id: string, at: number][] = [];
+    for (const [at, id] of ["d", "e", "f", "g"].entries()) {
+      played.unshift([id, at]);
+      await takeTimed(table, ...played, ...old);
+    }
+    await reset(table, null);
+    await takeTimed(table, ["h", 4], ...played, ...old);
+    expect((await storedRounds(sql, table)).map(({ id, late, gap }) => [id, late, gap])).toEqual([
+      ["a", false, false],
+      ["b", false, false],
+      ["c", false, false],
+      ["d", true, false],
+      ["e", true, false],
+      ["f", true, false],
+      ["g", true, false],
+      ["h", false, true],
+    ]);
+    const check = await verify(sql, { tableId: table.id });
+    expect(check.first_failure).toBeNull();
+  });
+
   it("is not cleared without a late round as evidence, nor with a number", async () => {
     const table = await opaque();
     expect(await reset(table, null)).toMatchObject({ ok: false, problem: expect.stringMatching(/has no rounds yet/) });

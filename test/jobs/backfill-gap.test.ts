@@ -528,6 +528,26 @@ describe("a gap of unknown size", () => {
     expect(await backfill()).toEqual({ pages: 2, rounds: 101, filled: 1 });
   });
 
+  it("over more than a hundred places is paged back through also if the round before the first was late", async () => {
+    const table = await opaque();
+    const round = (n: number) => makeItem(`r${n}`, value(n));
+    await take(table, [round(0)]);
+    await addLateRounds(sql, table.id, "import", [{ roundId: "r1", hundredths: value(1) * 100 }]);
+    await sql`update table_heads set version = version + 1, last_round_at = last_polled_round_at`;
+    const all = Array.from({ length: 204 }, (_, n) => round(n)).toReversed();
+    const isBad = (place: number) => place % 2 === 1 && place < 203;
+    await take(
+      table,
+      all.map((item, place) => (isBad(place) ? { ...item, multiplier: "?" } : item)),
+    );
+    expect(await sql`select after_round_id, before_round_id from gaps`).toEqual([
+      { after_round_id: "r0", before_round_id: "r203" },
+    ]);
+    history("r203", all.slice(1, 101));
+    history("r103", all.slice(101));
+    expect(await backfill()).toEqual({ pages: 2, rounds: 101, filled: 1 });
+  });
+
   it("is given up if the house's history ends before it, or repeats itself", async () => {
     const table = await opaque();
     await take(table, named("a"), named("h"));

@@ -215,6 +215,33 @@ describe("rounds with opaque ids", () => {
     expect(gaps).toEqual([]);
   });
 
+  it("an on-time round right after a late one follows a gap, also in a list with an on-time round", () => {
+    const table = opaque();
+    table.take(list("b", "a"));
+    table.take(list("d", "c"), { manner: "reread" });
+    const { gaps, rounds } = table.take(list("f", "e", "d", "c", "b", "a"));
+    expect(gaps).toEqual([{ range: null, afterRoundId: "b", beforeRoundId: "e" }]);
+    expect(rounds.map(({ roundId, late, afterGap }) => [roundId, late, afterGap])).toEqual([
+      ["e", false, true],
+      ["f", false, false],
+    ]);
+  });
+
+  it("a gap begins after the newest on-time round, also if a late one is listed right before it", () => {
+    const table = opaque();
+    table.take([timed("b", "04:00")]);
+    const { gaps, rounds } = table.take([timed("e", "04:02"), bad(), timed("d", "03:59"), timed("c", "04:01")]);
+    expect(rounds.map(({ roundId, late }) => [roundId, late])).toEqual([
+      ["c", false],
+      ["d", true],
+      ["e", false],
+    ]);
+    expect(gaps).toEqual([
+      { range: null, afterRoundId: "b", beforeRoundId: "c" },
+      { range: null, afterRoundId: "c", beforeRoundId: "e" },
+    ]);
+  });
+
   it("a clock that steps back makes no round late that is listed after our newest", () => {
     const table = opaque();
     const ours = [timed("c", "04:00"), timed("b", "03:59"), timed("a", "03:58")];
