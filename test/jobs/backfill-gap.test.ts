@@ -2,6 +2,8 @@ import type { ServerResponse } from "node:http";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import backfillGap from "../../jobs/backfill-gap.ts";
 import normalizeRounds from "../../jobs/normalize-rounds.ts";
+import type { Sql } from "../../src/db/client.ts";
+import type { Value } from "../../src/db/statement.ts";
 import { ThrottledError } from "../../src/errors.ts";
 import type { HouseClient } from "../../src/houses/polling/client.ts";
 import { SALT, TERMINATING_HASH } from "../../src/demo/bustabit-v2.ts";
@@ -11,6 +13,7 @@ import { createPasses, type Passes } from "../../src/pass/passes.ts";
 import { putGapBack, takeGap } from "../../src/backfill/gap-attempt-store.ts";
 import { giveUpGap, openGapAgain } from "../../src/corrections/close-gap.ts";
 import { resetNewestNumber } from "../../src/corrections/reset-newest.ts";
+import { findNextGap } from "../../src/rounds/gaps/gaps-store.ts";
 import { expireNotices } from "../../src/rounds/notices/notices-store.ts";
 import { addLateRounds } from "../forecasts/world.ts";
 import { respondWith, startBadHouse, type BadHouse } from "../support/bad-house.ts";
@@ -768,6 +771,26 @@ describe("backfill-gap", () => {
     await expect(run("1")).rejects.toThrow(ThrottledError);
     expect(await run("2")).toEqual({ skipped: 1 });
     expect(asked()).toHaveLength(1);
+  });
+
+  it("is found without reading the gaps that are not due", async () => {
+    const table = await counted();
+    await sql`
+      insert into gaps (table_id, from_number, to_number, missing, after_round_id, before_round_id, next_attempt_at)
+      select
+        ${table.id}, n, n, 1, (n - 1)::text, (n + 1)::text, clock_timestamp() + interval '1 hour'
+      from generate_series(2, 4000, 2) as n`;
+    await sql`analyze gaps`;
+    const plan: Record<string, unknown>[] = [];
+    const explaining = (strings: TemplateStringsArray, ...values: readonly Value[]) => {
+      if (strings[0]?.includes(" as gap") !== true) return sql(strings, ...values);
+      const texts = [`explain analyze ${strings[0]}`, ...strings.slice(1)];
+      return sql(Object.assign(texts, { raw: texts }), ...values).then((rows) => plan.push(...rows) && []);
+    };
+    await findNextGap(explaining as unknown as Sql, table.house);
+    const text = JSON.stringify(plan);
+    expect(text).toContain("gaps_open");
+    expect(text).not.toContain("Rows Removed by Filter");
   });
 
   it("has nothing to do for a gap that is filled, waits, or never was", async () => {

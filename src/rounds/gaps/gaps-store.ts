@@ -47,15 +47,18 @@ export function fillGapsStatement(sql: Queryable, tableIds: string, numbers: str
     returning g.table_id`;
 }
 
-/** The due gap of each table that has waited longest; not all are sorted, since there may be a million. */
+/**
+ * The due gap of each table that has waited longest; not all are read, since there may be a million: `clock_timestamp()`,
+ * which is volatile, would be no condition of the index.
+ */
 function dueGaps(sql: Queryable) {
   return sql`
     select id, next_attempt_at
     from gaps
     where table_id = t.id
       and state = 'open'
-      and next_attempt_at <= clock_timestamp()
-      and lease_until <= clock_timestamp()
+      and next_attempt_at <= statement_timestamp()
+      and lease_until <= statement_timestamp()
     order by next_attempt_at
     limit 1`;
 }
