@@ -1,6 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { z } from "zod";
-import { isConnectionError } from "../src/db/errors.ts";
 import { ThrottledError } from "../src/errors.ts";
 import { adapterOf } from "../src/houses/adapters/index.ts";
 import { takeRequest } from "../src/houses/polling/budget-store.ts";
@@ -11,7 +10,7 @@ import { loadHouse } from "../src/houses/store.ts";
 import { findTime } from "../src/pass/stores/payload-store.ts";
 import { fromDatabase } from "../src/pass/compute/times.ts";
 import { job, type Counts, type JobContext } from "../src/queue/job.ts";
-import { computeGap, endGap, recountMissing } from "../src/backfill/backfill.ts";
+import { computeGap, endGap, lacksDatabase, recountMissing } from "../src/backfill/backfill.ts";
 import { readHistory, type AskedPage, type HistoryClient, type HistoryPlace } from "../src/backfill/gap-history.ts";
 import { hasRange } from "../src/backfill/gap-next.ts";
 import {
@@ -82,7 +81,7 @@ async function tryToFill(context: JobContext, gap: Gap): Promise<Counts> {
     return await fill(context, gap, house, settings);
   } catch (error) {
     // a throttled run has put it back; without a database its lease expires
-    if (error instanceof ThrottledError || (isConnectionError(error) && !signal.aborted)) throw error;
+    if (error instanceof ThrottledError || (lacksDatabase(error) && !signal.aborted)) throw error;
     const failed = ending.aborted ? attempts : Math.max(attempts, Math.min(attempts + 1, MOST_OWN_FAULTS));
     const waitMs = ending.aborted ? 0 : waitAfterAttempts(failed);
     await putGapBack(sql, gap, { waitMs, attempts: failed, cursor, page });

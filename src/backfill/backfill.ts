@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import type { Sql, Transaction } from "../db/client.ts";
-import { isStatementEnded } from "../db/errors.ts";
+import { isConnectionError, isStatementEnded } from "../db/errors.ts";
 import type { HouseResponse } from "../houses/polling/client.ts";
 import type { HouseItem } from "../houses/contract.ts";
 import { chainAt, chainsOf } from "../houses/fairness/chains.ts";
@@ -261,6 +261,11 @@ export async function recountMissing(sql: Sql, gap: Gap & { fromNumber: bigint; 
   await correctMissing(sql, gap, missing);
   await refreshNotices(sql, [gap.tableId]);
   return missing;
+}
+
+/** Whether a run failed because PostgreSQL was out of reach, so that its gap cannot be released either. */
+export function lacksDatabase(error: unknown): boolean {
+  return isConnectionError(error);
 }
 
 /** Closes a gap that is still leased as given up with its reason, or as filled, and updates its notice. */
