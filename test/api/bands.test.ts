@@ -25,7 +25,8 @@ const TABLES = [
     names: EIGHT,
   },
 ];
-const ROUNDS = 130;
+/** Before the forecasts more than the 200 from which on readings compare the mix of colors. */
+const ROUNDS = 230;
 const FORECAST = 24;
 /** The newest forecast waits for its round. */
 const SCORED = FORECAST - 1;
