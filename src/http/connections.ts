@@ -33,7 +33,7 @@ export interface ConnectionLimits {
   pipelined: number;
   /**
    * Unread bytes of all responses. With more, connections end after `unreadStalledMs` without progress instead of
-   * `stalledMs`, and with twice as many the newest are closed.
+   * `stalledMs`, and with twice as many those with the most are closed, but never the only one.
    */
   unreadBytes: number;
   unreadStalledMs: number;
@@ -101,7 +101,7 @@ export function boundConnections(server: Server, limits: ConnectionLimits): Conn
         });
       }
     },
-    endUnread: () => endUnread(busy, limits),
+    endUnread: boundUnread(busy, limits),
     endSilent() {
       for (const socket of silent) if (socket.bytesRead === 0) socket.destroy();
     },
@@ -111,25 +111,31 @@ export function boundConnections(server: Server, limits: ConnectionLimits): Conn
   };
 }
 
-function endUnread(
+/** Bounds the unread bytes of busy connections; the pressure ends at half of the bytes at which it begins. */
+function boundUnread(
   busy: ReadonlyMap<Socket, ReadonlySet<Exchange>>,
   { unreadBytes, unreadStalledMs, stalledMs }: ConnectionLimits,
-): number {
-  const unread = [...busy].flatMap(([socket, pending]) => {
-    const bytes = unreadOf(pending);
-    return bytes === 0 ? [] : [{ socket, bytes }];
-  });
-  let sum = unread.reduce((total, { bytes }) => total + bytes, 0);
-  const patienceMs = sum > unreadBytes ? unreadStalledMs : stalledMs;
-  for (const { socket } of unread) if (socket.timeout !== patienceMs) socket.setTimeout(patienceMs);
-  let closed = 0;
-  for (const { socket, bytes } of unread.slice(1).toReversed()) {
-    if (sum <= 2 * unreadBytes) break;
-    sum -= bytes;
-    socket.destroy();
-    closed += 1;
-  }
-  return closed;
+): () => number {
+  let isPressed = false;
+  return () => {
+    const unread = [...busy].map(([socket, pending]) => ({ socket, bytes: unreadOf(pending) }));
+    let sum = unread.reduce((total, { bytes }) => total + bytes, 0);
+    isPressed = sum > (isPressed ? unreadBytes / 2 : unreadBytes);
+    for (const { socket, bytes } of unread) {
+      const patienceMs = isPressed && bytes > 0 ? unreadStalledMs : stalledMs;
+      if (socket.timeout !== patienceMs) socket.setTimeout(patienceMs);
+    }
+    if (sum <= 2 * unreadBytes) return 0;
+    let closed = 0;
+    const [, ...others] = unread.toSorted((a, b) => a.bytes - b.bytes);
+    for (const { socket, bytes } of others.toReversed()) {
+      if (sum <= 2 * unreadBytes) break;
+      sum -= bytes;
+      socket.destroy();
+      closed += 1;
+    }
+    return closed;
+  };
 }
 
 function unreadOf(pending: ReadonlySet<Exchange>): number {
