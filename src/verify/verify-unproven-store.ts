@@ -41,19 +41,17 @@ export async function* readAroundUnproven(
         lag(verified, 1, true) over down as above,
         lead(verified, 1, true) over down as below
       from rounds
+      join (
+        select distinct place + part as place
+        from (
+          select ${placeOf(tx, range)} as place
+          from rounds
+          where table_id = ${tableId}
+            and verified is not true
+        ) unproven
+        cross join generate_series(-1, 1) part
+      ) near_unproven on near_unproven.place = ${placeOf(tx, range)}
       where table_id = ${tableId}
-        and case
-          when ${isIn(tx, range)}
-            then round_id::bigint / ${MOST_STEPS} in (
-              select round_id::bigint / ${MOST_STEPS} + part
-              from rounds
-              cross join generate_series(-1, 1) part
-              where table_id = ${tableId}
-                and verified is not true
-                and ${isIn(tx, range)}
-            )
-          else false
-        end
       window down as (order by round_id::bigint desc)
     ) near
     where verified is not true
@@ -63,9 +61,13 @@ export async function* readAroundUnproven(
   for await (const page of pages) yield* page;
 }
 
-function isIn(tx: Transaction, { from, to }: NumberRange) {
+/** Of a round in the range the place of its number, in steps of {@link MOST_STEPS}; null of others. */
+function placeOf(tx: Transaction, { from, to }: NumberRange) {
   return tx`
-    case when round_id ~ '^(0|[1-9][0-9]{0,17})$' then round_id::bigint between ${from} and ${to} else false end`;
+    case
+      when round_id !~ '^(0|[1-9][0-9]{0,17})$' then null
+      when round_id::bigint between ${from} and ${to} then round_id::bigint / ${MOST_STEPS}
+    end`;
 }
 
 /** The newest decision on each round of a table that has one: hundredths, or null for void; there are few. */
