@@ -30,7 +30,8 @@ export async function finalGapTexts(sql: Queryable, tableIds: readonly number[])
       bool_and(g.state = 'filled') as "isComplete"
     from notices n
     join gaps g on g.table_id = n.table_id
-      and g.closed_at >= n.opened_at
+      and g.state <> 'open'
+      and g.closed_at >= n.opened_at -- by an index
       and g.closed_by is null -- staff gave up the others: their rounds do not exist, or are not requested
     where n.table_id = any(${[...tableIds]}::integer[])
       and n.kind = 'gap'
