@@ -7,6 +7,9 @@
   const seconds = Math.min(...parts().map((part) => Number(part.dataset.refresh)));
   if (!Number.isFinite(seconds) || seconds <= 0) return;
   let isLoading = false;
+  let loadedAt = performance.now();
+  // a page that is paused for longer shows no good verdict
+  const LONGEST_PAUSE_MS = 60_000;
   const SLOW_MS = 10_000;
   /** The server responds within 25 s, if only with an error: later the connection is dead. */
   const LONGEST_MS = 30_000;
@@ -60,7 +63,8 @@
     for (const element of part.querySelectorAll(kind)) {
       const text = (element.querySelector("summary") ?? element).textContent.trim();
       const { dataset, id } = element;
-      const name = dataset.key || id || element.getAttribute("aria-label") || element.getAttribute("href") || text;
+      const key = dataset.key || (kind === "summary" && element.parentElement.dataset.key);
+      const name = key || id || element.getAttribute("aria-label") || element.getAttribute("href") || text;
       const count = (counts.get(name) ?? 0) + 1;
       counts.set(name, count);
       found.set(`${count} ${name}`, element);
@@ -88,7 +92,10 @@
   async function refresh() {
     if (isLoading || document.hidden) return;
     const reasons = parts().map(pauseReason);
-    if (!reasons.includes(null)) return note(`paused while ${reasons[0]}`);
+    if (!reasons.includes(null)) {
+      const show = performance.now() - loadedAt > LONGEST_PAUSE_MS ? markStale : note;
+      return show(`paused while ${reasons[0]}`);
+    }
     isLoading = true;
     const slow = setTimeout(() => markStale(`the server has not responded for ${SLOW_MS / 1000} s`), SLOW_MS);
     try {
@@ -98,9 +105,12 @@
       if (!response.ok) return markStale(`the server returned ${response.status}; next try in ${seconds} s`);
       const page = new DOMParser().parseFromString(await response.text(), "text/html");
       for (const part of parts()) {
+        if (pauseReason(part) !== null) continue;
         const fresh = page.getElementById(part.id);
-        if (fresh !== null && pauseReason(part) === null) replace(part, fresh);
+        if (fresh !== null) replace(part, fresh);
+        else if (pauseReason(document.body) === null) return location.reload(); // the page has another form now
       }
+      loadedAt = performance.now();
       document.dispatchEvent(new Event("refreshed"));
     } catch {
       markStale(`the server could not be reached; next try in ${seconds} s`);
