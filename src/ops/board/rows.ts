@@ -25,8 +25,8 @@ export interface BoardRow {
   p95: LatencyBound | null;
   polls: PollSums | null;
   open: OpenFacts | null;
-  /** Of forecasts of the last day, as shares; null before the first is scored. */
-  hit: { rate: number; stated: number; interval: [number, number]; n: number; isOff: boolean } | null;
+  /** Of forecasts of the last day, as shares; null before the first is scored. The interval is null if it is withheld. */
+  hit: { rate: number; stated: number; interval: [number, number] | null; n: number; isOff: boolean } | null;
 }
 
 /** The columns that a board can be sorted by; with a minus before it, the other way round. */
@@ -179,11 +179,12 @@ export function evidenceText(lnE: number): string {
   return e < 10 ? e.toFixed(2) : e < 100 ? e.toFixed(1) : String(Math.round(e));
 }
 
-function hitOf({ scored, hits, sumP }: HitFacts): BoardRow["hit"] {
+function hitOf({ scored, hits, sumP, isWithheld }: HitFacts): BoardRow["hit"] {
   if (scored === 0) return null;
-  const interval = wilsonInterval(hits, scored) ?? [0, 1];
+  const interval = isWithheld ? null : wilsonInterval(hits, scored);
   const stated = sumP / scored / 1e6;
-  return { rate: hits / scored, stated, interval, n: scored, isOff: stated < interval[0] || stated > interval[1] };
+  const isOff = interval !== null && (stated < interval[0] || stated > interval[1]);
+  return { rate: hits / scored, stated, interval, n: scored, isOff };
 }
 
 /** The first place of each subject. */

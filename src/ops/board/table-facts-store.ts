@@ -1,3 +1,4 @@
+import { hasTooManyVoids } from "../../forecasts/accuracy/figures/figures.ts";
 import { listMeasuredOrDamaged } from "../../forecasts/accuracy/measured-store.ts";
 import type { Queryable, Sql } from "../../db/client.ts";
 import { rejectedFrom } from "../../forecasts/readings/audit-store.ts";
@@ -40,6 +41,8 @@ export interface HitFacts {
   scored: number;
   hits: number;
   sumP: number;
+  /** Too many are void or late to publish an interval. */
+  isWithheld: boolean;
 }
 
 const RECENT_MINUTES = 10;
@@ -81,7 +84,8 @@ export async function readHits(sql: Sql, tableIds: readonly number[] | null): Pr
   return rows.flatMap((row) => {
     if ("damage" in row) return [];
     const { tableId, sums } = row;
-    return [{ tableId, scored: Number(sums.n), hits: Number(sums.hits), sumP: Number(sums.sumP) }];
+    const isWithheld = hasTooManyVoids(sums);
+    return [{ tableId, scored: Number(sums.n), hits: Number(sums.hits), sumP: Number(sums.sumP), isWithheld }];
   });
 }
 
