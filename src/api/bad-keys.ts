@@ -2,7 +2,7 @@ import type { Buckets, Draw, Size } from "../limits/buckets.ts";
 import { networkOf } from "../limits/address.ts";
 import { ApiError } from "../http/errors.ts";
 
-/** 20 immediately, then one per 30 s: more is guessing, or a program without a maintainer. */
+/** With Redis 20 immediately, then one per 30 s; without it 20 per 10 minutes. More is guessing, or a program without a maintainer. */
 const BAD_KEYS: Size = { points: 20, seconds: 600 };
 /** Every call with a refused key is looked up, so that a purchase holds with the next call. */
 const REFUSED_CALLS: Size = { points: 20, seconds: 20 };

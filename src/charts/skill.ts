@@ -28,7 +28,7 @@ export function skillPlot(title: string, points: readonly SkillPoint[]): Plot {
   const x = { type: "quantitative" as const, axis: { format: ".2~%", tickCount: 5 } };
   return {
     title,
-    description: `Skill against the best constant probabilities in hindsight at ${points.length} points, ${intervals} of them with its 95 % interval. The dashed line is no skill.`,
+    description: `Skill against the best constant probabilities in hindsight. Points: ${points.length}; with a 95 % interval: ${intervals}. The dashed line is no skill.`,
     spec: {
       ...SIZE,
       height: AROUND + LINE_HEIGHT * points.length,

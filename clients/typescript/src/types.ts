@@ -1891,7 +1891,7 @@ export interface components {
          */
         Vary: string;
         /**
-         * @description Identifies this content and its compression. Send it back in `If-None-Match`: a 304, which is free, means that it has not changed.
+         * @description Identifies this content and its compression. Send it back in `If-None-Match`: a 304, which is free, means that it has not changed. Once the quota is used up, the response is a 429 even then.
          * @example "n3hU9m0a8Yk2bJt6sQ4xWv1zR5eLc7dPqTfGiKoMyBE-br"
          */
         ETag: string;
@@ -1994,7 +1994,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The ETag of an earlier response to the same request: a free 304 if the response would be the same; `*` never matches.
+                 * @description The ETag of an earlier response to the same request: a free 304 if the response would be the same, or a 429 once the quota is used up; `*` never matches.
                  * @example "n3hU9m0a8Yk2bJt6sQ4xWv1zR5eLc7dPqTfGiKoMyBE"
                  */
                 "If-None-Match"?: string;
@@ -2044,7 +2044,7 @@ export interface operations {
                     "application/json": components["schemas"]["Games"];
                 };
             };
-            /** @description Not changed since your copy; free. */
+            /** @description Not changed since your copy; free. Once the quota is used up, the response is a 429. */
             304: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2110,7 +2110,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The ETag of an earlier response to the same request: a free 304 if the response would be the same; `*` never matches.
+                 * @description The ETag of an earlier response to the same request: a free 304 if the response would be the same, or a 429 once the quota is used up; `*` never matches.
                  * @example "n3hU9m0a8Yk2bJt6sQ4xWv1zR5eLc7dPqTfGiKoMyBE"
                  */
                 "If-None-Match"?: string;
@@ -2168,7 +2168,7 @@ export interface operations {
                     "application/json": components["schemas"]["Rounds"];
                 };
             };
-            /** @description Not changed since your copy; free. */
+            /** @description Not changed since your copy; free. Once the quota is used up, the response is a 429. */
             304: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2229,7 +2229,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The ETag of an earlier response to the same request: a free 304 if the response would be the same; `*` never matches.
+                 * @description The ETag of an earlier response to the same request: a free 304 if the response would be the same, or a 429 once the quota is used up; `*` never matches.
                  * @example "n3hU9m0a8Yk2bJt6sQ4xWv1zR5eLc7dPqTfGiKoMyBE"
                  */
                 "If-None-Match"?: string;
@@ -2324,7 +2324,7 @@ export interface operations {
                     "application/json": components["schemas"]["Forecasts"];
                 };
             };
-            /** @description Not changed since your copy; free. */
+            /** @description Not changed since your copy; free. Once the quota is used up, the response is a 429. */
             304: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2390,7 +2390,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The ETag of an earlier response to the same request: a free 304 if the response would be the same; `*` never matches.
+                 * @description The ETag of an earlier response to the same request: a free 304 if the response would be the same, or a 429 once the quota is used up; `*` never matches.
                  * @example "n3hU9m0a8Yk2bJt6sQ4xWv1zR5eLc7dPqTfGiKoMyBE"
                  */
                 "If-None-Match"?: string;
@@ -2463,7 +2463,7 @@ export interface operations {
                     "application/json": components["schemas"]["Readings"];
                 };
             };
-            /** @description Not changed since your copy; free. */
+            /** @description Not changed since your copy; free. Once the quota is used up, the response is a 429. */
             304: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2539,7 +2539,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The ETag of an earlier response to the same request: a free 304 if the response would be the same; `*` never matches.
+                 * @description The ETag of an earlier response to the same request: a free 304 if the response would be the same, or a 429 once the quota is used up; `*` never matches.
                  * @example "n3hU9m0a8Yk2bJt6sQ4xWv1zR5eLc7dPqTfGiKoMyBE"
                  */
                 "If-None-Match"?: string;
@@ -2650,7 +2650,7 @@ export interface operations {
                     "application/json": components["schemas"]["Accuracy"];
                 };
             };
-            /** @description Not changed since your copy; free. */
+            /** @description Not changed since your copy; free. Once the quota is used up, the response is a 429. */
             304: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

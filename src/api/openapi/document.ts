@@ -94,7 +94,7 @@ function operationOf(description: Description): object {
       ...(isCounted
         ? {
             "304": {
-              description: "Not changed since your copy; free.",
+              description: "Not changed since your copy; free. Once the quota is used up, the response is a 429.",
               headers: headersOf([...ALWAYS, ...known, ...LIMITS]),
             },
           }

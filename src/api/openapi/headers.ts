@@ -20,7 +20,7 @@ export const HEADERS = {
   Vary: { description: "The request headers that the response depends on.", example: "X-Api-Key, Accept-Encoding" },
   ETag: {
     description:
-      "Identifies this content and its compression. Send it back in `If-None-Match`: a 304, which is free, means that it has not changed.",
+      "Identifies this content and its compression. Send it back in `If-None-Match`: a 304, which is free, means that it has not changed. Once the quota is used up, the response is a 429 even then.",
     example: '"n3hU9m0a8Yk2bJt6sQ4xWv1zR5eLc7dPqTfGiKoMyBE-br"',
     required: true,
   },

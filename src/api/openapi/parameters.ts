@@ -21,7 +21,7 @@ const IF_NONE_MATCH: Parameter = {
   in: "header",
   required: false,
   description:
-    "The ETag of an earlier response to the same request: a free 304 if the response would be the same; `*` never matches.",
+    "The ETag of an earlier response to the same request: a free 304 if the response would be the same, or a 429 once the quota is used up; `*` never matches.",
   schema: { type: "string" },
   example: '"n3hU9m0a8Yk2bJt6sQ4xWv1zR5eLc7dPqTfGiKoMyBE"',
 };

@@ -190,7 +190,8 @@ function countRows(tables: readonly Table[]): number {
 
 /** A plot with the time, in ISO 8601, from which on it has all points of its period. */
 function beginningAt(time: string, drawn: ToDraw): ToDraw {
-  const title = `${drawn.plot.title}, from ${time.replace("T", " ")} on. All other figures cover the whole period.`;
+  const from = time.includes("T") ? `${time.replace("T", " ")} UTC` : time;
+  const title = `${drawn.plot.title}, from ${from} on. All other figures cover the whole period.`;
   return { ...drawn, plot: { ...drawn.plot, title } };
 }
 

@@ -15,7 +15,7 @@ import { mean } from "simple-statistics";
 /** Micro-nats in one nat. */
 const MICRO = 1e6;
 
-/** Forecasts are off target from this e-value on, multiplied by the number of rows that are shown together. */
+/** Forecasts are off target from this e-value on, multiplied by the number of rows of the chosen tables. */
 const OFF_TARGET_E = 20;
 
 /** `e` is capped at the greatest finite number, `lnE` is not. */
