@@ -219,6 +219,16 @@ describe("a page that refreshes itself", () => {
     await page.context().close();
   });
 
+  it("is loaded again as a whole once one of its live parts is gone", async () => {
+    await world.makeOperator("rita@example.com", "viewer");
+    const { page } = await openAs("rita@example.com");
+    await page.evaluate(`
+      document.querySelector("main").insertAdjacentHTML("beforeend", "<section id='ended' data-refresh='3'></section>");
+      document.dispatchEvent(new Event("visibilitychange"));`);
+    await page.locator("#ended").waitFor({ state: "detached" });
+    await page.context().close();
+  });
+
   it("shows the newest hours of the heat map on a phone, also after a refresh", async () => {
     await world.makeOperator("pia@example.com", "viewer");
     const { page } = await openAs("pia@example.com");

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import normalizeRounds from "../../jobs/normalize-rounds.ts";
 import pollHouse from "../../jobs/poll-house.ts";
-import { KEY } from "../../src/forecasts/accuracy/keys.ts";
+import { KEY, voidKey } from "../../src/forecasts/accuracy/keys.ts";
 import { connect, openPipeline, type Sql } from "../../src/db/client.ts";
 import { createPasses } from "../../src/pass/passes.ts";
 import { createHouseClient } from "../../src/houses/polling/http.ts";
@@ -151,6 +151,22 @@ describe("the board", () => {
     await sql`update house_audits set ln_e_max = 20_000_000 where table_id = ${id}`;
     expect(await page("/ops?q=alpha")).toContain('<span class="bad">20.0</span>');
     expect(await page("/ops/tables/alpha/crash/global")).toContain('<small class="bad">not kept</small>');
+  });
+
+  it("has no interval of a record that is withheld", async () => {
+    const sums = [
+      [KEY.n, 1000n],
+      [KEY.hits, 600n],
+      [KEY.sumP, 500_000_000n],
+      [voidKey(1), 100n],
+    ] as const;
+    const id = await tableId("gamma/crash/one");
+    await writeSums(sql, id, "2026-11-21T12:00:00Z", { period: "24h", sums: new Map(sums) });
+    for (const path of ["/ops?q=gamma", "/ops/tables/gamma/crash/one"]) {
+      const html = await page(path);
+      expect(html).toContain("interval withheld: more than 5 % of the rounds are void or late");
+      expect(html).not.toContain("56.9 %");
+    }
   });
 
   it("begins with a summary of seven figures, each with its evidence", async () => {
