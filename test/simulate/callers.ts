@@ -28,6 +28,7 @@ export const QUOTA = 25;
 const LIMITED = "Starter";
 const WAIT_MS = 20_000;
 const USED_UP_MS = 500;
+const USED_UP_WITHIN_MS = 60_000;
 const BURSTS = 0.2;
 const BURST = 3;
 /**
@@ -65,6 +66,15 @@ export async function makeCallers(sql: Sql): Promise<Caller[]> {
     });
   }
   return made;
+}
+
+/** Waits until the smallest plan's quota is used up, at most a minute: on a busy machine calls take long. */
+export async function waitUntilUsedUp(callers: readonly Caller[]): Promise<void> {
+  const isUsedUp = () =>
+    callers.every(
+      ({ plan, refused, served }) => plan !== LIMITED || refused.has("day_quota_exceeded") || served > QUOTA,
+    );
+  for (const end = performance.now() + USED_UP_WITHIN_MS; !isUsedUp() && performance.now() < end;) await delay(100);
 }
 
 /**

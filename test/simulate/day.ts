@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type * as Migrate from "../../src/db/migrate.ts";
 import { reasonOf } from "../../src/errors.ts";
 import { InvariantViolation } from "./invariant-violation.ts";
-import { sendCalls, makeCallers, QUOTA } from "./callers.ts";
+import { sendCalls, makeCallers, QUOTA, waitUntilUsedUp } from "./callers.ts";
 import { startProcess, type ManagedProcess } from "./processes.ts";
 import { makeDisk } from "./disks.ts";
 import {
@@ -195,6 +195,7 @@ export async function simulateDay(options: DayOptions): Promise<Day> {
     };
     const { recoveries, samples } = await Promise.race([callerFailure, runFaults(run)]);
     Object.assign(day, { recoveries, memory: growthOf(samples) });
+    await Promise.race([callerFailure, waitUntilUsedUp(callers)]);
     ended.abort();
     await Promise.all(calling);
     for (const caller of callers) {
