@@ -187,12 +187,14 @@ describe("clients that do not read", () => {
       await eventually(() => first?.socket?.timeout === pressedMs);
       for (const other of others) other.destroy();
       await eventually(() => first?.socket?.timeout === TEN_MINUTES);
+      expect(first?.destroyed).toBe(false);
     });
   });
 
   it("leave at most twice that in memory: those with the most are closed, but never the only one", async () => {
     await withUnread({ unreadBytes: 10 * MIB, unreadStalledMs: TEN_MINUTES }, 3, async ({ responses }) => {
       await eventually(() => responses.filter(({ destroyed }) => destroyed).length === 2);
+      expect(responses.filter(({ destroyed }) => !destroyed)).toHaveLength(1);
     });
   });
 });
