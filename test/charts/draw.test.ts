@@ -75,7 +75,7 @@ describe("a plot", () => {
       { of: "last 20 rounds", skill: -0.04, low: -0.04, high: -0.04 },
     ];
     expect(skillPlot("skill", points).description).toBe(
-      "Skill against the best constant probabilities in hindsight at 2 points, 1 of them with its 95 % interval. The dashed line is no skill.",
+      "Skill against the best constant probabilities in hindsight. Points: 2; with a 95 % interval: 1. The dashed line is no skill.",
     );
   });
 

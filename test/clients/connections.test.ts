@@ -158,7 +158,7 @@ describe("a call that waits for its next attempt", () => {
         const at = started.mock.calls.findIndex(([, ms]) => ms === 50_000);
         expect(at).toBeGreaterThanOrEqual(0);
         return started.mock.results[at]?.value as NodeJS.Timeout;
-      });
+      }, 20_000);
       caller.abort(new Error("not needed any more"));
       await expect(call).rejects.toThrow("not needed any more");
       expect(ended).toHaveBeenCalledWith(timer);

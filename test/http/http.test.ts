@@ -167,7 +167,7 @@ describe("clients that do not read", () => {
   }
 
   it("are closed sooner while they leave many bytes in memory, and one that reads has its response", async () => {
-    await withUnread({ unreadBytes: 50 * MIB, unreadStalledMs: 500 }, 2, async ({ url, responses }) => {
+    await withUnread({ unreadBytes: 50 * MIB, unreadStalledMs: 3_000 }, 2, async ({ url, responses }) => {
       do expect(await readFrom(url)).toBe(true);
       while (responses[0]?.destroyed !== true);
     });

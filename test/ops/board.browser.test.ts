@@ -181,7 +181,7 @@ describe("a page that refreshes itself", () => {
     const refreshedWith = async (failures: number) => {
       await world.sql`update poll_leases set failures_in_row = ${failures} where house_id = 'beta'`;
       await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
-      await page.locator("#circuit + .wide td:nth-child(4)", { hasText: String(failures) }).waitFor({ timeout: 3_000 });
+      await page.locator("#circuit + .wide td:nth-child(4)", { hasText: String(failures) }).waitFor();
     };
     const openSummaries = () => page.locator("details[open] > summary").allTextContents();
     expect(await openSummaries()).toEqual(["When it opened and closed, 30 days (1)"]);
@@ -208,7 +208,7 @@ describe("a page that refreshes itself", () => {
       document.querySelector("section").insertAdjacentHTML("beforeend", verdict);
       document.dispatchEvent(new Event("visibilitychange"));`);
     const note = page.getByText(/Not live, updated .* ago.*the server returned 503/);
-    await note.waitFor({ timeout: 3_000 });
+    await note.waitFor();
     expect((await note.boundingBox())?.y).toBeLessThan(300);
     await look(page, "not-live");
     expect(await page.locator(".verdict-bar.warn").textContent()).toMatch(/^Unknown since 20.*Z\.$/);
@@ -253,7 +253,7 @@ describe("a page that refreshes itself", () => {
     await form.getByText("Snooze").first().click();
     await form.getByLabel("Reason").focus();
     await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
-    await page.getByText("paused while a form is in use").waitFor({ timeout: 3_000 });
+    await page.getByText("paused while a form is in use").waitFor();
     expect(await page.locator("[data-live]").textContent()).toBe("Not live, updated");
     await page.context().close();
   });
