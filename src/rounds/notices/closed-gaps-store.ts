@@ -1,5 +1,5 @@
 import type { Queryable } from "../../db/client.ts";
-import { closedGapSentence } from "./notices.ts";
+import { type ClosedGapFacts, closedGapSentence } from "./notices.ts";
 
 /**
  * Returns the final texts of the open gap notices of these tables, by table. A notice without a round that was received
@@ -7,18 +7,7 @@ import { closedGapSentence } from "./notices.ts";
  */
 export async function finalGapTexts(sql: Queryable, tableIds: readonly number[]): Promise<ReadonlyMap<number, string>> {
   if (tableIds.length === 0) return new Map();
-  const rows = await sql<
-    {
-      id: number;
-      ranges: number;
-      missing: bigint;
-      from: bigint | null;
-      to: bigint | null;
-      unknown: number;
-      since: string;
-      isComplete: boolean;
-    }[]
-  >`
+  const rows = await sql<(ClosedGapFacts & { id: number })[]>`
     select
       n.table_id as id,
       (count(*) filter (where g.missing > 0))::integer as ranges,
