@@ -43,7 +43,6 @@ comment on column gaps.cursor_page is
   'pages read so far in this attempt, for houses that count pages of history from the newest';
 comment on column gaps.closed_by is 'who gave it up manually: its rounds are not requested until it is opened again';
 create index gaps_open on gaps (table_id, next_attempt_at) where state = 'open';
-create index gaps_leased on gaps (table_id) where state = 'open' and lease_until > '-infinity';
 create index gaps_closed on gaps (table_id, closed_at) where state <> 'open';
 create index gaps_of_table on gaps (table_id, id);
 

@@ -51,7 +51,6 @@ export async function takeGap(sql: Sql, id: bigint, leaseMs: number): Promise<Ga
           join gaps busy on busy.table_id = others.id
           where others.house_id = t.house_id
             and busy.state = 'open'
-            and busy.lease_until > '-infinity' -- by an index
             and busy.lease_until > clock_timestamp()
         )
       returning
