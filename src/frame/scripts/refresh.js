@@ -108,7 +108,9 @@
         if (pauseReason(part) !== null) continue;
         const fresh = page.getElementById(part.id);
         if (fresh !== null) replace(part, fresh);
-        else if (pauseReason(document.body) === null) return location.reload(); // the page has another form now
+        else if (pauseReason(document.body) === null)
+          return location.reload(); // the page has another form now
+        else note("a part of it has ended; reload the page");
       }
       loadedAt = performance.now();
       document.dispatchEvent(new Event("refreshed"));
