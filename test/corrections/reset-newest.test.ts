@@ -227,6 +227,10 @@ describe("a time that was ahead, in a table whose ids are not consecutive", () =
     await normalizeRounds.run({ house: table.house }, testContext(sql, { passes: createPasses(pipeline) }).context);
   }
 
+  async function placesOf(table: MadeTable): Promise<[id: string, late: boolean, gap: boolean][]> {
+    return (await storedRounds(sql, table)).map(({ id, late, gap }) => [id, late, gap]);
+  }
+
   it("is cleared, and the rounds after it are on time again, the first after a gap", async () => {
     const table = await opaque();
     await takeTimed(table, ["b", -10], ["a", -20]);
@@ -244,8 +248,7 @@ describe("a time that was ahead, in a table whose ids are not consecutive", () =
     expect(done).toEqual({ ok: true, table: table.name, before: expect.stringMatching(/^20.*Z$/), after: null });
     await takeTimed(table, ["h", 4], ["g", 3], ["f", 2]);
     await takeTimed(table, ["i", 5], ["h", 4]);
-    const rounds = await storedRounds(sql, table);
-    expect(rounds.map(({ id, late, gap }) => [id, late, gap])).toEqual([
+    expect(await placesOf(table)).toEqual([
       ["a", false, false],
       ["b", false, false],
       ["c", false, false],
@@ -275,7 +278,7 @@ describe("a time that was ahead, in a table whose ids are not consecutive", () =
     }
     await reset(table, null);
     await takeTimed(table, ["h", 4], ...played, ...old);
-    expect((await storedRounds(sql, table)).map(({ id, late, gap }) => [id, late, gap])).toEqual([
+    expect(await placesOf(table)).toEqual([
       ["a", false, false],
       ["b", false, false],
       ["c", false, false],

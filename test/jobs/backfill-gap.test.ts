@@ -2,7 +2,6 @@ import type { ServerResponse } from "node:http";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import backfillGap from "../../jobs/backfill-gap.ts";
 import normalizeRounds from "../../jobs/normalize-rounds.ts";
-import type { Sql } from "../../src/db/client.ts";
 import type { Value } from "../../src/db/statement.ts";
 import { ThrottledError } from "../../src/errors.ts";
 import type { HouseClient } from "../../src/houses/polling/client.ts";
@@ -787,7 +786,7 @@ describe("backfill-gap", () => {
       const texts = [`explain analyze ${strings[0]}`, ...strings.slice(1)];
       return sql(Object.assign(texts, { raw: texts }), ...values).then((rows) => plan.push(...rows) && []);
     };
-    await findNextGap(explaining as unknown as Sql, table.house);
+    await findNextGap(Object.assign(explaining, sql), table.house);
     const text = JSON.stringify(plan);
     expect(text).toContain("gaps_open");
     expect(text).not.toContain("Rows Removed by Filter");
