@@ -6,6 +6,7 @@ import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import type { Sql, Transaction } from "../db/client.ts";
 import { countRows, endLine, headerLine, sequenceLine, tableEndLines, tableLine, type BackupHeader } from "./format.ts";
+import type { FinishedBackup } from "./finished-store.ts";
 import {
   atOneMoment,
   describeDatabase,
@@ -14,7 +15,6 @@ import {
   listSequences,
   listTables,
   readRows,
-  type MadeBackup,
 } from "./store.ts";
 
 /** Most of a backup is hashes, which no effort makes smaller: beyond the first level time is all that grows. */
@@ -29,13 +29,14 @@ export type BackupProgress = (table: string, done: number, of: number) => void;
  *
  * The file appears under its name when it is whole and on disk, and never before: until then it ends in `.partial`. It may
  * be read by its owner alone, since it holds password hashes, second factors and addresses.
+ * @returns what is written down of it, and the tables and sequences that are not ours (`leftOut`).
  * @throws the signal's reason if it is aborted, and errors of the database or the disk; no file is left behind.
  */
 export async function writeBackup(
   sql: Sql,
   to: string,
   { version, signal, progress }: { version: string; signal: AbortSignal; progress: BackupProgress },
-): Promise<MadeBackup> {
+): Promise<FinishedBackup & { leftOut: string[] }> {
   const partial = `${to}.${process.pid}.partial`;
   const file = await open(partial, "wx", 0o600);
   try {

@@ -1,4 +1,4 @@
-import { findNewestBackup } from "../../backup/store.ts";
+import { findNewestBackup } from "../../backup/finished-store.ts";
 import { withConnections } from "../../db/with-connections.ts";
 import { readRoles } from "../../db/roles/roles.ts";
 import { type Finding, ok, warn } from "./finding.ts";

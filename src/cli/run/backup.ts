@@ -1,7 +1,7 @@
 import { mkdir, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { Command } from "commander";
-import { saveBackup, type MadeBackup } from "../../backup/store.ts";
+import { type FinishedBackup, saveBackup } from "../../backup/finished-store.ts";
 import { writeBackup } from "../../backup/write.ts";
 import { codeOf, UsageError } from "../../errors.ts";
 import { VERSION } from "../../version.ts";
@@ -79,7 +79,7 @@ async function newFile(to: string): Promise<string> {
   return path;
 }
 
-function sentence({ file, snapshotAt, bytes, sha256, rows }: MadeBackup): string {
+function sentence({ file, snapshotAt, bytes, sha256, rows }: FinishedBackup): string {
   return [
     file,
     `  as of    ${snapshotAt}`,
