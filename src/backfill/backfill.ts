@@ -12,7 +12,7 @@ import type { Prover } from "../houses/fairness/prove.ts";
 import type { Fairness } from "../houses/fairness/settings.ts";
 import { walkBackSliced } from "../houses/fairness/walk.ts";
 import type { House } from "../houses/house.ts";
-import { countHistoryBytes } from "../houses/polling/lease-store.ts";
+import { countHistoryBytes } from "../houses/polling/history-bytes-store.ts";
 import { addRounds, loadState, lockState, withStored } from "../pass/add.ts";
 import { touchHeads } from "../tables/heads-store.ts";
 import { findTime } from "../pass/stores/payload-store.ts";
