@@ -219,6 +219,24 @@ describe("a page that refreshes itself", () => {
     await page.context().close();
   });
 
+  it("shows no good verdict once it has been paused for a minute", async () => {
+    await world.makeOperator("sam@example.com", "viewer");
+    const { page } = await openAs("sam@example.com");
+    await page.clock.install();
+    await page.reload({ waitUntil: "load" });
+    await page.evaluate(`
+      const verdict = "<p class='verdict-bar good'><strong>All parts of the service work.</strong></p>";
+      document.querySelector("section").insertAdjacentHTML("beforeend", verdict);
+      document.getSelection().selectAllChildren(document.querySelector("h1"));
+      document.dispatchEvent(new Event("visibilitychange"));`);
+    await page.getByText("paused while text is selected").waitFor();
+    expect(await page.locator(".verdict-bar.good").count()).toBe(1);
+    await page.clock.fastForward(61_000);
+    await page.locator(".verdict-bar.warn", { hasText: "Unknown since" }).waitFor();
+    expect(await page.locator(".verdict-bar.good").count()).toBe(0);
+    await page.context().close();
+  });
+
   it("is loaded again as a whole once one of its live parts is gone", async () => {
     await world.makeOperator("rita@example.com", "viewer");
     const { page } = await openAs("rita@example.com");

@@ -79,6 +79,8 @@ describe("the notice of a gap, when it closes", () => {
     filled: number | null;
     missing?: number;
     closedBy?: string;
+    /** It was closed before the notice opened. */
+    isOlder?: boolean;
   }
 
   /** Opens a notice of gaps, fills or gives up each, and returns the text of the notice when it is closed. */
@@ -92,14 +94,14 @@ describe("the notice of a gap, when it closes", () => {
         values (${table.id}, ${from}, ${to}, ${missing ?? (from !== null && to !== null ? to - from + 1 : null)}, ${`a${at}`}, ${`b${at}`})`;
     }
     await refreshNotices(sql, [table.id]);
-    for (const [at, { filled, closedBy }] of gaps.entries()) {
+    for (const [at, { filled, closedBy, isOlder }] of gaps.entries()) {
       await sql`
         update gaps
         set
           state = ${filled === null ? "given_up" : "filled"},
           filled = ${filled ?? 0},
           reason = ${filled === null ? "the history is too short" : null},
-          closed_at = clock_timestamp(),
+          closed_at = clock_timestamp() - ${isOlder === true ? 3600 : 0} * interval '1 second',
           closed_by = ${closedBy ?? null}
         where before_round_id = ${`b${at}`}`;
     }
@@ -139,6 +141,15 @@ describe("the notice of a gap, when it closes", () => {
     expect(await closedText([{ from: null, to: null, filled: 0 }])).toBe("no round was missing");
     await sql`truncate gaps, notices cascade`;
     expect(await closedText([{ from: 813, to: 830, filled: 0, missing: 0 }])).toBe("no round was missing");
+  });
+
+  it("does not count what was closed before", async () => {
+    expect(
+      await closedText([
+        { from: 700, to: 709, filled: 10, isOlder: true },
+        { from: 812, to: 814, filled: 3 },
+      ]),
+    ).toBe("3 rounds (812 to 814) were missing since T; all were received");
   });
 
   it("does not count what staff gave up", async () => {
