@@ -16,7 +16,7 @@ import { startTestServers } from "../support/servers.ts";
 import { copyRounds, timed } from "./copy-rounds.ts";
 import type { Bench } from "./bench-result.ts";
 
-const ROUNDS = 200_000;
+const ROUNDS = 1_000_000;
 const SHORT_ROUNDS = 5_000;
 /** Rounds that are stored before, so that PostgreSQL has statistics of the table. */
 const BEFORE = 10_000;

@@ -18,8 +18,29 @@ const someRounds = fc.array(
   }),
   { maxLength: 2 * KNOWN_ROUNDS, size: "max" },
 );
+/** Numbers of rounds, known or not. */
+const numbers = fc.array(fc.nat(3 * KNOWN_ROUNDS), { maxLength: 10 });
 const numbered = (fields: readonly Omit<KnownRound, "seq">[]): Known[] =>
   fields.map((one, at) => [`${at}`, { seq: BigInt(at + 1), ...one }]);
+
+type Looked = Parameters<typeof knownAmong>[0];
+
+/** A table with these rounds: opaque ids; numbers; numbers, after staff reset its newest one to a lower one. */
+const KINDS = ["opaque", "consecutive", "reset"] as const;
+
+function tableWith(rounds: readonly Known[], kind: (typeof KINDS)[number] = "opaque"): Looked {
+  const highest = BigInt(Math.max(0, rounds.length - 1));
+  const newest = { opaque: null, consecutive: highest, reset: highest / 2n }[kind];
+  return {
+    known: knownFrom(rounds),
+    table: {
+      roundIds: kind === "opaque" ? "opaque" : "consecutive",
+      resets: kind === "reset" ? [{ afterSeq: 1, number: String(newest), above: 0 }] : [],
+    },
+    head: { newestNumber: newest },
+    reading: { tally: { newest } },
+  };
+}
 
 it("keeps the newest rounds with all their fields, newest first, however many are added together", () => {
   fc.assert(
@@ -35,10 +56,10 @@ it("keeps the newest rounds with all their fields, newest first, however many ar
 
 it("finds rounds by their whole ids only, few or many of them", () => {
   fc.assert(
-    fc.property(someRounds, fc.array(fc.nat(3 * KNOWN_ROUNDS), { maxLength: 10 }), (fields, wanted) => {
+    fc.property(someRounds, numbers, fc.constantFrom(...KINDS), (fields, wanted, kind) => {
       const rounds = numbered(fields);
       const items = ["", ...wanted.map(String)].map((roundId) => checkedItem({ roundId }));
-      const found = knownAmong({ known: knownFrom(rounds) }, items, undefined);
+      const found = knownAmong(tableWith(rounds, kind), items, undefined);
       const newest = rounds.slice(-KNOWN_ROUNDS);
       expect(found).toEqual(new Map(newest.filter(([roundId]) => wanted.includes(Number(roundId)))));
     }),
@@ -47,16 +68,16 @@ it("finds rounds by their whole ids only, few or many of them", () => {
 });
 
 it("finds the same rounds of a text again, whatever was looked up before, in it and in another one", () => {
-  const responses = fc.array(fc.array(fc.nat(3 * KNOWN_ROUNDS), { maxLength: 10 }), { minLength: 2, maxLength: 5 });
+  const responses = fc.array(numbers, { minLength: 2, maxLength: 5 });
   fc.assert(
     fc.property(someRounds, responses, (fields, lookedUp) => {
       const rounds = numbered(fields);
       const [all, some] = [rounds.slice(-KNOWN_ROUNDS), rounds.slice(0, 5)];
-      const texts = [all, all, some].map((own) => ({ own, known: knownFrom(own) }));
+      const texts = [all, all, some].map((own) => ({ own, table: tableWith(own) }));
       for (const wanted of [...lookedUp, ...lookedUp.map((ids) => ids.toReversed())])
-        for (const { own, known } of texts) {
+        for (const { own, table } of texts) {
           const found = knownAmong(
-            { known },
+            table,
             wanted.map((id) => checkedItem({ roundId: `${id}` })),
             undefined,
           );
