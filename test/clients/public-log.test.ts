@@ -1,6 +1,8 @@
+import { generateKeyPairSync } from "node:crypto";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import {
   ConnectionError,
+  DeclaredLogError,
   InconsistentLogError,
   Roundhouse,
   StaleLogError,
@@ -9,6 +11,7 @@ import {
 } from "../../clients/typescript/src/index.ts";
 import { parseTilePath } from "../../src/record/log/tile-path.ts";
 import { growTiles, leafHash, rootOf } from "../../src/record/log/tree.ts";
+import { signCheckpoint, signerOf, verifierKeyText } from "../../src/signed-note.ts";
 import { mth } from "../record/log/rfc6962.ts";
 
 const MINUTE = 60_000;
@@ -27,7 +30,18 @@ function tilesOf(entries: readonly Buffer[]): ReadonlyMap<string, Buffer> {
 }
 
 function noteOf({ size, root }: Checkpoint): Response {
-  return new Response(`log\n${size}\n${root}\n\n— log AAAA\n`);
+  return new Response(noteText("log", { size, root }));
+}
+
+function noteText(origin: string, { size, root }: Checkpoint): string {
+  return `${origin}\n${size}\n${root}\n\n— ${origin} AAAA\n`;
+}
+
+/** Entries in the form of a tile: each after its length. */
+function bundleOf(entries: readonly Buffer[]): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(
+    Buffer.concat(entries.flatMap((entry) => [Buffer.of(entry.length >> 8, entry.length & 255), entry])),
+  );
 }
 
 interface PublicLog {
@@ -65,6 +79,7 @@ async function clientOfLog({ entries, shown = [], served = [], mayRead, options 
         return noteOf(served.shift() ?? whole);
       }
       const { level, n, width } = parseTilePath(path.slice("tile/".length))!;
+      if (level === "entries") return new Response(bundleOf(entries.slice(n * 256, n * 256 + width)));
       return new Response(new Uint8Array(tiles.get(`${level}/${n}`)!.subarray(0, width * 32)));
     },
     wait(seconds) {
@@ -322,5 +337,71 @@ describe("a check of the public log while one process is behind another", () => 
     const { api } = await clientOfLog({ entries: own, shown: [at(100)], served: [at(99)], options: { wait } });
     await api.games();
     await expect(api.checkLog({ signal: caller.signal })).rejects.toThrow("not needed any more");
+  });
+});
+
+describe("a check of a public log that another one has replaced", () => {
+  const old = entriesOf("old");
+  const seen = { ...checkpointOf(old.slice(0, 100)), origin: "log/1" };
+  const declaration = (previous: string) =>
+    Buffer.from(JSON.stringify({ kind: "log", origin: "log", previous, reason: "restored from a backup" }));
+  const logAfter = (previous: string, size = 30) => [declaration(previous), ...entriesOf("new", size - 1)];
+  const whole = noteText("log/1", checkpointOf(old));
+
+  it.each([30, 100, 200])("reports the declaration of a log of %i entries with its reason, each time", async (size) => {
+    const entries = logAfter(whole, size);
+    const shown = [checkpointOf(entries.slice(0, size - 1))];
+    const { api } = await clientOfLog({ entries, shown, options: { checkpoint: seen } });
+    await api.games();
+    for (let time = 0; time < 2; time++) {
+      const error: unknown = await api.checkLog().catch((thrown: unknown) => thrown);
+      expect(error).toBeInstanceOf(DeclaredLogError);
+      expect(error).toMatchObject({
+        reason: "restored from a backup",
+        previous: { ...checkpointOf(old), origin: "log/1" },
+        newest: checkpointOf(entries),
+      });
+    }
+  });
+
+  it.each([
+    ["names less than was seen", logAfter(noteText("log/1", checkpointOf(old.slice(0, 99)))), seen],
+    ["names another root", logAfter(noteText("log/1", checkpointOf(entriesOf("fork", 100)))), seen],
+    ["is about a log that was not seen", logAfter(whole), { ...seen, origin: "log" }],
+    ["is about a log of unknown name", logAfter(whole), checkpointOf(old.slice(0, 100))],
+    ["names no log", logAfter(""), seen],
+    ["is missing", entriesOf("new", 30), seen],
+  ])("refuses a log whose declaration %s", async (_, entries, checkpoint) => {
+    const { api } = await clientOfLog({ entries, options: { checkpoint: { ...checkpoint, seenAtMs: 0 } } });
+    await expect(api.checkLog()).rejects.toThrow(InconsistentLogError);
+  });
+
+  it("refuses one whose declaration is not in the log", async () => {
+    const { api, instead } = await clientOfLog({
+      entries: entriesOf("new", 30),
+      options: { checkpoint: { ...seen, seenAtMs: 0 } },
+    });
+    instead.set("tile/entries/000.p/1", () => new Response(bundleOf([declaration(whole)])));
+    await expect(api.checkLog()).rejects.toThrow(InconsistentLogError);
+  });
+
+  it("requires that the kept key signed the log before", async () => {
+    const { privateKey } = generateKeyPairSync("ed25519");
+    const pem = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+    const [first, other] = [signerOf("log/1", "log", pem), signerOf("log/2", "log", pem)];
+    const { size, root } = checkpointOf(old);
+    const signed = (origin: string, key: typeof first) =>
+      signCheckpoint({ origin, size, root: Buffer.from(root, "base64") }, key);
+    for (const [previous, expected] of [
+      [signed("log/1", first), DeclaredLogError],
+      [signed("log/1", other), InconsistentLogError],
+      [whole, InconsistentLogError],
+    ] as const) {
+      const { api } = await clientOfLog({
+        entries: logAfter(previous),
+        options: { checkpoint: { ...checkpointOf(old.slice(0, 100)) }, logKey: verifierKeyText(first) },
+      });
+      await expect(api.checkLog()).rejects.toThrow(expected);
+    }
   });
 });

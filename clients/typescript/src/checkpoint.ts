@@ -7,6 +7,8 @@ export interface Checkpoint {
   root: string;
   /** When it was seen for the first time. A checkpoint without it counts as seen when the client gets it. */
   seenAtMs?: number;
+  /** The name of the log, if the checkpoint was read from `/log/checkpoint`. */
+  origin?: string;
 }
 
 /** A tile of the log's tree: its level from 0, and its number in that level. */
@@ -37,13 +39,13 @@ export function checkpointIn(header: string | null): Checkpoint | null {
  */
 export function openNote(note: string, logKey?: string): Checkpoint {
   const [text = "", signatures = ""] = note.split("\n\n");
-  const [, size = "", root = ""] = text.split("\n");
+  const [origin = "", size = "", root = ""] = text.split("\n");
   const checkpoint = checkpointIn(`${size} ${root}`);
   if (checkpoint === null)
     throw new ConnectionError("expected a signed checkpoint at /log/checkpoint, got something else");
   if (logKey !== undefined && !isSigned(`${text}\n`, signatures, logKey))
     throw new InconsistentLogError(`expected a checkpoint that ${logKey} signed; its signature is missing or wrong`);
-  return checkpoint;
+  return { ...checkpoint, origin };
 }
 
 function isSigned(text: string, signatures: string, logKey: string): boolean {
@@ -59,7 +61,7 @@ function isSigned(text: string, signatures: string, logKey: string): boolean {
 }
 
 /**
- * Checks that the log at `newer` begins with everything that it had at `older`, which is not larger. The hashes come from
+ * Checks that the log at `newer` begins with everything that it had at `older`. The hashes come from
  * the log's tiles (C2SP tlog-tiles) and are not trusted: they must lead to both roots (RFC 9162, section 2.1.4.2).
  * @throws InconsistentLogError if the log was changed
  */
@@ -69,6 +71,7 @@ export async function checkExtends(older: Checkpoint, newer: Checkpoint, read: R
       `${reason}: checkpoint ${older.size} ${older.root} was shown before, ${newer.size} ${newer.root} is shown now`,
     );
   if (older.size === 0) return;
+  if (older.size > newer.size) throw refuse("the public log is shorter");
   if (older.size === newer.size) {
     if (older.root !== newer.root) throw refuse("the public log has two roots for one size");
     return;

@@ -1,3 +1,5 @@
+import type { Checkpoint } from "./checkpoint.ts";
+
 /** The body of every error of the API. */
 export interface ErrorBody {
   error: { code: string; message: string; docs_url: string; details?: Record<string, unknown> | undefined };
@@ -87,6 +89,31 @@ export class InconsistentLogError extends RoundhouseError {
  */
 export class StaleLogError extends RoundhouseError {
   override name = "StaleLogError";
+}
+
+/**
+ * Operators declared another public log, as after a restore. Its first entry names the last checkpoint of the log before,
+ * with at least everything that this client saw; whether it is right can no longer be checked, since the tiles of that log
+ * are gone. Keep both checkpoints, read the reason, and begin with a new client, without `checkpoint` and with the new
+ * text of `/log/key`.
+ */
+export class DeclaredLogError extends RoundhouseError {
+  override name = "DeclaredLogError";
+  readonly reason: string;
+  /** Of the log before, as the new one names it. */
+  readonly previous: Checkpoint;
+  /** Of the new log. */
+  readonly newest: Checkpoint;
+
+  constructor(reason: string, { previous, newest }: { previous: Checkpoint; newest: Checkpoint }) {
+    super(
+      `another public log was declared: ${reason}. It names checkpoint ${previous.size} ${previous.root} of the log before; ` +
+        `its own is ${newest.size} ${newest.root}. Begin with a new client, without a checkpoint`,
+    );
+    this.reason = reason;
+    this.previous = previous;
+    this.newest = newest;
+  }
 }
 
 /** The error of a response with this status and body. */

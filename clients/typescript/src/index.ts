@@ -9,6 +9,7 @@ export {
   ApiError,
   AuthenticationError,
   ConnectionError,
+  DeclaredLogError,
   InconsistentLogError,
   InvalidRequestError,
   NotFoundError,

@@ -1,5 +1,6 @@
 import { checkExtends, openNote, tilePath, type Checkpoint, type Tile } from "./checkpoint.ts";
-import { ConnectionError, InconsistentLogError, StaleLogError } from "./errors.ts";
+import { declaredError, FIRST_ENTRY } from "./declared-log.ts";
+import { ConnectionError, type DeclaredLogError, InconsistentLogError, StaleLogError } from "./errors.ts";
 import type { Fetch } from "./retry.ts";
 import type { Wait } from "./wait.ts";
 
@@ -20,7 +21,7 @@ export interface PublicLogOptions {
 }
 
 /** A checkpoint and when it was seen for the first time. */
-type Seen = Required<Checkpoint>;
+type Seen = Checkpoint & { seenAtMs: number };
 
 /** The checkpoints of the public log that a client has seen, and the proof that the log still begins with them. */
 export class PublicLog {
@@ -30,6 +31,8 @@ export class PublicLog {
   /** Checkpoints that were seen and not checked yet, by size and root. */
   readonly #seen = new Map<string, Seen>();
   #latest: Seen | null = null;
+  /** Another log was declared: this client can check nothing any more. */
+  #declared: DeclaredLogError | null = null;
   /** The checkpoint whose tiles were missing first; it is kept for the longest lag, however many others are seen. */
   #awaited: Seen | null = null;
 
@@ -43,22 +46,56 @@ export class PublicLog {
   }
 
   /** Keeps a checkpoint for the next check. Beyond the limit the oldest unchecked one is dropped. */
-  note({ size, root, seenAtMs = Date.now() }: Checkpoint): Seen {
-    const name = `${size} ${root}`;
-    const checkpoint = this.#seen.get(name) ?? { size, root, seenAtMs };
+  note({ seenAtMs = Date.now(), ...seen }: Checkpoint): Seen {
+    const name = `${seen.size} ${seen.root}`;
+    const checkpoint = { ...(this.#seen.get(name) ?? { seenAtMs }), ...seen };
     this.#base ??= checkpoint;
     this.#seen.set(name, checkpoint);
     const [oldest] = this.#seen.keys();
     if (this.#seen.size > MOST_SEEN && oldest !== undefined) this.#seen.delete(oldest);
-    if (this.#latest === null || size > this.#latest.size) this.#latest = checkpoint;
+    if (this.#latest === null || seen.size > this.#latest.size) this.#latest = checkpoint;
     return checkpoint;
   }
 
   /**
    * Checks that the log still begins with every checkpoint that was seen.
-   * @throws InconsistentLogError if it does not; StaleLogError if a process is behind, so that some stay unchecked
+   * @throws InconsistentLogError if it does not; DeclaredLogError if another log was declared in its place; StaleLogError
+   * if a process is behind, so that some stay unchecked
    */
   async check(signal: AbortSignal): Promise<Checkpoint> {
+    if (this.#declared !== null) throw this.#declared;
+    const held = [...(this.#base === null ? [] : [this.#base]), ...this.#seen.values()];
+    try {
+      return await this.#check(signal);
+    } catch (error) {
+      if (!(error instanceof InconsistentLogError || error instanceof StaleLogError)) throw error;
+      this.#declared = await this.#findDeclared(held, signal);
+      throw this.#declared ?? error;
+    }
+  }
+
+  /** The error of a log that was declared in place of one that was seen; null if none was. */
+  async #findDeclared(held: readonly Seen[], signal: AbortSignal): Promise<DeclaredLogError | null> {
+    const bytesOf = async (path: string) => {
+      const response = await this.#request(path, signal);
+      if (!response.ok) throw unexpected(response, path);
+      return Buffer.from(await response.arrayBuffer());
+    };
+    const { logKey } = this.#options;
+    const origins = new Set(held.flatMap(({ origin }) => origin ?? []));
+    if (logKey !== undefined) origins.add(logKey.split("+")[0] ?? "");
+    if (origins.size === 0) return null;
+    try {
+      const newest = openNote((await bytesOf("checkpoint")).toString());
+      const read = (tile: Tile) => bytesOf(tilePath(tile, newest.size) ?? "");
+      return await declaredError({ bytes: await bytesOf(FIRST_ENTRY), newest, read, held, origins, logKey });
+    } catch {
+      signal.throwIfAborted();
+      return null; // nothing that proves a declaration
+    }
+  }
+
+  async #check(signal: AbortSignal): Promise<Checkpoint> {
     const base = this.#base;
     const seen = [...this.#seen]; // later ones may be newer than the checkpoint that is read now
     const known = [...(base === null ? [] : [base]), ...seen.map(([, checkpoint]) => checkpoint)];
