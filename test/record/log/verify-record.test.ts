@@ -87,7 +87,7 @@ describe("the independent verifier in Python", () => {
     if (found === null) return context.skip("python3 is not installed");
     expect(found).toMatchObject({ code: 0 });
     expect(found.text).toMatch(
-      / entries lead to the signed root; 1 statements and 10 accuracy rows follow from the exports, compared up to round 20 of 70 that the log states$/m,
+      / entries lead to the signed root; 1 statements and 10 accuracy rows up to round 20 follow from the exports, compared up to round 20 of 70 that the log states$/m,
     );
   });
 
@@ -143,7 +143,7 @@ describe("the independent verifier in Python", () => {
     const found = await check("--table", table);
     if (found === null) return context.skip("python3 is not installed");
     expect(found).toMatchObject({ code: 0 });
-    expect(found.text).toMatch(/ 10 accuracy rows \(1 without hits and log loss: .*\) follow/);
+    expect(found.text).toMatch(/ 10 accuracy rows up to round \d+ follow/);
   });
 
   test.each([
@@ -182,12 +182,10 @@ describe("the independent verifier in Python", () => {
 
   test("refuses a checkpoint that the log's key did not sign", async (context) => {
     const other = (await readFile(join(folder, "kept.txt"), "utf8")).replace(/\n\d+\n/, "\n2\n");
-    for (const text of [other, ""]) {
-      await writeFile(join(folder, "other.txt"), text);
-      const found = await check("--kept", "other.txt");
-      if (found === null) return context.skip("python3 is not installed");
-      expect(found).toEqual({ code: 1, text: "WRONG: expected a checkpoint that the log's key signed\n" });
-    }
+    await writeFile(join(folder, "other.txt"), other);
+    const found = await check("--kept", "other.txt");
+    if (found === null) return context.skip("python3 is not installed");
+    expect(found).toEqual({ code: 1, text: "WRONG: expected a checkpoint that the log's key signed\n" });
   });
 });
 
@@ -284,9 +282,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")`;
     const found = await checkStale({ stale: 9, keptHoursAgo: 2 });
     if (found.code === "ENOENT") return context.skip("python3 is not installed");
     expect(found).toMatchObject({ code: 1 });
-    expect(found.stderr).toMatch(
-      /^WRONG: expected the log to have at least \d+ entries, .* found \d+: it was shortened/,
-    );
+    expect(found.stderr).toMatch(/^WRONG: expected a log of at least \d+ entries, .* found \d+: it was shortened/);
   });
 
   const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000);

@@ -1,0 +1,271 @@
+import { describe, expect, test } from "vitest";
+import type { HashedScore } from "../../../src/record/hashes.ts";
+import { checkRecord, COLORS, type Facts, honestFacts, madeRound, makeRecord, TABLE } from "./made-record.ts";
+
+const OPTIONS = ["--table", TABLE];
+
+async function check(change: (facts: Facts) => void, facts = honestFacts()) {
+  change(facts);
+  return checkRecord(makeRecord(facts), { options: OPTIONS });
+}
+
+/** The first score of a forecast by its number. */
+function scoreOf({ scores }: Facts, seq: number): HashedScore {
+  const found = scores.find(({ forecastId }) => forecastId === `f1-${seq}`);
+  if (found === undefined) throw new Error(`expected a score of forecast ${seq}`);
+  return found;
+}
+
+const roundOf = ({ rounds }: Facts, seq: number) => rounds[seq - 1] ?? rounds[0]!;
+
+/** Voids the scores of the forecasts that a round ends, which a fault of that round requires. */
+function voidAt(facts: Facts, seq: number, reason: HashedScore["reason"]) {
+  const round = roundOf(facts, seq);
+  for (const score of facts.scores) {
+    const forecast = facts.forecasts.find(({ forecastId }) => forecastId === score.forecastId);
+    const cutoff = Number(forecast?.cutoffRoundId);
+    if (forecast === undefined || cutoff >= seq || cutoff + forecast.horizon < seq) continue;
+    Object.assign(score, { reason, outcome: null, settledSeq: round.seq, targetRequestedAt: round.requestedAt });
+  }
+  facts.scores.sort((a, b) => Number(a.settledSeq - b.settledSeq));
+}
+
+/** Adds a void after a score. */
+function revise(facts: Facts, seq: number, changes: Partial<HashedScore> = {}) {
+  const score = scoreOf(facts, seq);
+  const at = facts.scores.findLastIndex(({ settledSeq }) => settledSeq === score.settledSeq);
+  facts.scores.splice(at + 1, 0, { ...score, rev: 2, reason: "conflict", outcome: null, ...changes });
+}
+
+describe("a record whose chains, log and accuracy agree", () => {
+  test("passes if its outcomes follow from the rounds", async (context) => {
+    const found = await check(() => {});
+    if (found === null) return context.skip("python3 is not installed");
+    expect(found).toMatchObject({ code: 0, stderr: "" });
+    expect(found.stdout).toContain(
+      "; 3 statements and 2 accuracy rows up to round 8 follow from the exports, compared up to round 12 of 12",
+    );
+  });
+
+  test.each<{ claim: string; change: (facts: Facts) => void }>([
+    {
+      claim: "a void of a round that follows a gap",
+      change(facts) {
+        roundOf(facts, 6).afterGap = true;
+        voidAt(facts, 6, "gap");
+      },
+    },
+    {
+      claim: "a void of a round that was requested when the forecast was issued",
+      change(facts) {
+        for (const forecast of facts.forecasts)
+          if (forecast.cutoffRoundId === "5") forecast.issuedAt = roundOf(facts, 6).requestedAt ?? "";
+        for (const seq of facts.forecasts.filter(({ cutoffRoundId }) => cutoffRoundId === "5").map((one) => one.seq))
+          Object.assign(scoreOf(facts, Number(seq)), {
+            reason: "late",
+            outcome: null,
+            settledSeq: 6n,
+            targetRequestedAt: roundOf(facts, 6).requestedAt,
+          });
+        facts.scores.sort((a, b) => Number(a.settledSeq - b.settledSeq));
+      },
+    },
+    { claim: "a conflict, which exports do not show", change: (facts) => voidAt(facts, 6, "conflict") },
+    { claim: "a void after a score", change: (facts) => revise(facts, 4) },
+    {
+      claim: "a late round, which is in no span",
+      change({ rounds }) {
+        const late = { ...madeRound(12, 12, "high"), roundId: "0", late: true, requestedAt: null, absentAt: null };
+        rounds.push({ ...late, seq: 13n });
+      },
+    },
+  ])("passes with $claim", async ({ change }) => {
+    const found = await check(change);
+    expect(found ?? { code: 0 }).toMatchObject({ code: 0 });
+  });
+});
+
+describe("a record whose chains, log and accuracy agree on a false score", () => {
+  test.each<{ claim: string; text: RegExp; change: (facts: Facts) => void }>([
+    {
+      claim: "the likeliest color as outcome of every forecast",
+      text: /expected outcome (mid|high) of f1-\d, as its rounds give, found low/,
+      change({ scores, forecasts }) {
+        const colors = new Set(
+          forecasts.filter(({ feature }) => feature === "next_color").map((one) => one.forecastId),
+        );
+        for (const score of scores) if (colors.has(score.forecastId)) score.outcome = "low";
+      },
+    },
+    {
+      claim: "a window that was hit after its last round",
+      text: /expected outcome \d of f1-\d+, as its rounds give/,
+      change({ scores }) {
+        for (const score of scores) if (score.outcome === "0") score.outcome = "1";
+      },
+    },
+    {
+      claim: "a score of a forecast that was issued after its round was requested",
+      text: /expected status void_late of f1-4, as its rounds give, found scored/,
+      change(facts) {
+        const forecast = facts.forecasts[3]!;
+        forecast.issuedAt = roundOf(facts, Number(forecast.cutoffRoundId) + 1).requestedAt ?? "";
+      },
+    },
+    {
+      claim: "a void for a gap that the rounds do not have",
+      text: /expected status scored of f1-4, as its rounds give, found void_gap/,
+      change: (facts) => Object.assign(scoreOf(facts, 4), { reason: "gap", outcome: null }),
+    },
+    {
+      claim: "a void for a late round that was requested in time",
+      text: /expected status scored of f1-4, as its rounds give, found void_late/,
+      change: (facts) => Object.assign(scoreOf(facts, 4), { reason: "late", outcome: null }),
+    },
+    {
+      claim: "another time of the request than that of the round",
+      text: /expected target_requested_at .* of f1-4/,
+      change: (facts) => Object.assign(scoreOf(facts, 4), { targetRequestedAt: roundOf(facts, 9).requestedAt }),
+    },
+    {
+      claim: "a forecast without a score",
+      text: /expected a score of f1-4, .*, found none/,
+      change: (facts) => facts.scores.splice(facts.scores.indexOf(scoreOf(facts, 4)), 1),
+    },
+    {
+      claim: "a second score of a forecast",
+      text: /expected an open forecast, found a second score of f1-4|expected .* open .* f1-4/,
+      change: (facts) => facts.scores.splice(facts.scores.indexOf(scoreOf(facts, 4)), 0, { ...scoreOf(facts, 4) }),
+    },
+    {
+      claim: "a window that ends later than its horizon",
+      text: /expected a score of f1-2, which ended with round 3, found none/,
+      change(facts) {
+        const score = scoreOf(facts, 2);
+        Object.assign(score, { settledSeq: 5n, targetRequestedAt: roundOf(facts, 5).requestedAt });
+        facts.scores.sort((a, b) => Number(a.settledSeq - b.settledSeq));
+      },
+    },
+    {
+      claim: "a second outcome after a score",
+      text: /expected a void after a score of f1-4/,
+      change: (facts) => revise(facts, 4, { reason: "", outcome: "high" }),
+    },
+    {
+      claim: "a revision that settles with another round",
+      text: /expected settled_seq \d+ of f1-4/,
+      change: (facts) => revise(facts, 4, { settledSeq: 12n }),
+    },
+    {
+      claim: "forecasts with a cutoff that no round has",
+      text: /expected forecasts up to \d+ after rounds of alpha/,
+      change(facts) {
+        facts.forecasts[15]!.cutoffRoundId = "none";
+        const left = new Set(facts.forecasts.slice(0, 15).map(({ forecastId }) => forecastId));
+        facts.scores = facts.scores.filter(({ forecastId }) => left.has(forecastId));
+      },
+    },
+    {
+      claim: "a forecast with another history than its cutoff",
+      text: /expected history_hash .* of f1-4/,
+      change: ({ forecasts }) => Object.assign(forecasts[3]!, { historyHash: "1".repeat(64) }),
+    },
+    {
+      claim: "another target than the next round, for voids by choice",
+      text: /expected target_round_id/,
+      change: ({ forecasts }) => Object.assign(forecasts[3]!, { targetRoundId: "99" }),
+    },
+    {
+      claim: "probabilities whose sum is above one",
+      text: /expected probabilities of f1-4 with the sum 1000000, found/,
+      change: ({ forecasts }) => Object.assign(forecasts[3]!, { pPpm: [600_000, 600_000, 600_000] }),
+    },
+    {
+      claim: "one color too many, without which hits and log loss are compared",
+      text: /expected 3 colors of .*, found 4/,
+      change(facts) {
+        const late = { ...madeRound(12, 12, "low"), roundId: "0", late: true, requestedAt: null, absentAt: null };
+        facts.rounds.push({ ...late, seq: 13n, hundredths: 900_000, color: "top" });
+      },
+    },
+    {
+      claim: "a color outside of its multipliers",
+      text: /expected colors that do not overlap/,
+      change: (facts) => Object.assign(roundOf(facts, 12), { hundredths: 250 }),
+    },
+  ])("is wrong with $claim", async ({ change, text }) => {
+    const found = await check(change);
+    if (found === null) return;
+    expect(found).toMatchObject({ code: 1, stdout: "" });
+    expect(found.stderr).toMatch(/^WRONG: /);
+    expect(found.stderr).toMatch(text);
+  });
+});
+
+describe("accuracy statements", () => {
+  test("about a table without one of its colors are compared in each place that the color may have", async () => {
+    const passed = await check(() => {}, honestFacts(12, ["low", "high"]));
+    if (passed === null) return;
+    expect(passed).toMatchObject({ code: 0 });
+    const change = (facts: Facts) => {
+      facts.accuracy = ({ rows }) =>
+        Object.assign(rows.find(({ feature }) => feature === "next_color") ?? {}, { hits: "1" });
+    };
+    expect(await check(change, honestFacts(12, ["low", "high"]))).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/hits and log loss of next_color/) as string,
+    });
+  });
+
+  test.each<[string, Record<string, string>]>([
+    ["settled rounds", { settled_seq: "13" }],
+    ["cutoffs", { cutoff_seq: "13" }],
+    ["revisions", { score_revision_hash: "1".repeat(64) }],
+  ])("that claim %s after a later statement of the table are wrong", async (_, changes) => {
+    const found = await check((facts) => (facts.accuracy = (statement) => Object.assign(statement, changes)));
+    expect(found ?? { code: 1, stderr: "accuracy statement" }).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("accuracy statement") as string,
+    });
+  });
+
+  test("that cover more than the exports hold are not compared yet", async () => {
+    const facts = honestFacts();
+    facts.statedAt = [4, 12];
+    const [rounds, forecasts, scores] = [facts.rounds.slice(0, 9), facts.forecasts, facts.scores];
+    const whole = makeRecord(facts);
+    const kept = makeRecord({
+      ...facts,
+      rounds,
+      forecasts: forecasts.filter(({ cutoffRoundId }) => Number(cutoffRoundId) <= 9),
+      scores: scores.filter(({ settledSeq }) => settledSeq <= 9),
+      statedAt: [],
+    });
+    const body = (path: string) => (path.startsWith("/log/export/") ? kept : whole).body(path);
+    const found = await checkRecord({ ...whole, body }, { options: OPTIONS });
+    expect(found ?? { code: 0 }).toMatchObject({ code: 0 });
+    if (found !== null) expect(found.stdout).toContain("no accuracy statement yet");
+  });
+});
+
+describe("rounds that the log does not state", () => {
+  const HOUR_MS = 3_600_000;
+
+  test.each<{ claim: string; statedAt: number[]; text: string }>([
+    { claim: "a table without statements", statedAt: [], text: "expected a statement about round 1 of" },
+    { claim: "rounds after the newest statement", statedAt: [4], text: "expected a statement about round 5 of" },
+  ])("are wrong an hour after they were received, as $claim", async ({ statedAt, text }) => {
+    const old = { ...honestFacts(12, COLORS, 2 * HOUR_MS), statedAt };
+    const found = await check(() => {}, old);
+    if (found === null) return;
+    expect(found).toMatchObject({ code: 1, stderr: expect.stringContaining(text) as string });
+    expect(await check(() => {}, { ...honestFacts(), statedAt })).toMatchObject({ code: 0 });
+  });
+
+  test("make the longest time between two statements, which is printed", async () => {
+    const found = await check((facts) => (facts.statedAt = [2, 3, 11, 12]));
+    if (found === null) return;
+    // rounds 4 to 11 were received in seven times 15 seconds
+    expect(found.stdout).toContain("the longest time without a statement was 0:01:45, up to round 11");
+  });
+});
