@@ -431,7 +431,8 @@ class Reach:
 
     def __init__(self):
         self.rounds = self.on_time = self.forecasts = self.statements = self.stated_round = 0
-        self.longest, self.longest_at, self.revisions = 0, 0, set()
+        self.first_stated = self.longest = self.longest_at = 0
+        self.revisions = set()
 
 
 def check_statements(log, files):
@@ -455,6 +456,7 @@ def check_statements(log, files):
         if reach.on_time != int(entry["on_time_rounds"]):
             fail(f"expected {entry['on_time_rounds']} on-time rounds up to {number} of {table}, as the log states, found {reach.on_time}")
         reach.statements, reach.stated_round, reach.forecasts = before + 1, number, forecasts.count
+        reach.first_stated = reach.first_stated or number
         if first and before:  # when a round was received is fixed only by the statement that follows
             span = seconds_of(last["received_at"]) - seconds_of(first["received_at"])
             reach.longest, reach.longest_at = max((reach.longest, reach.longest_at), (span, number))
@@ -728,9 +730,9 @@ def check_table(url, log):
     accuracy = check_accuracy(log, reach, files)
     newest = log.newest["round_seq"] if log.newest else 0
     text = f"; {reach.statements} statements and {accuracy} follow from the exports, compared up to round {reach.stated_round} of {newest} that the log states"
-    if reach.statements > 1:
-        text += f"; the longest time without a statement was {datetime.timedelta(seconds=reach.longest)}"
-        text += f", up to round {reach.longest_at}" if reach.longest else ""
+    if reach.statements:
+        text += f"; the first statement covers {reach.first_stated} rounds, and the longest time without one after it was "
+        text += f"{datetime.timedelta(seconds=reach.longest)}" + (f", up to round {reach.longest_at}" if reach.longest else "")
     return text
 
 

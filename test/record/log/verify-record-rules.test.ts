@@ -266,6 +266,8 @@ describe("rounds that the log does not state", () => {
     const found = await check((facts) => (facts.statedAt = [2, 3, 11, 12]));
     if (found === null) return;
     // rounds 4 to 11 were received in seven times 15 seconds
-    expect(found.stdout).toContain("the longest time without a statement was 0:01:45, up to round 11");
+    expect(found.stdout).toContain(
+      "the first statement covers 2 rounds, and the longest time without one after it was 0:01:45, up to round 11",
+    );
   });
 });
