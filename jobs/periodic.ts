@@ -5,8 +5,10 @@ import { syncAlerts } from "../src/alerts/store.ts";
 import { clearPostFailure } from "../src/alerts/webhook-store.ts";
 import { binancePayOf } from "../src/config/binance-pay.ts";
 import { usdtOf } from "../src/config/usdt.ts";
+import { listMissingPartitions } from "../src/housekeeping/health-store.ts";
 import { noteWorkUptime } from "../src/housekeeping/uptime-store.ts";
 import { findOfflineHouses, findUnreadableTables } from "../src/houses-file/watch-store.ts";
+import { findLatePolls, listHeldHouses } from "../src/houses/polling/polling-store.ts";
 import { clearSendFailure } from "../src/mail/failure-store.ts";
 import type { PeriodicContext, PeriodicTask } from "../src/queue/schedules/periodic.ts";
 import { createCellSums } from "../src/rounds/gaps/cells-store.ts";
@@ -18,6 +20,8 @@ import { findUsageBehind } from "../src/usage/days-store.ts";
 
 /** Work that stays undone for so long is a problem; a worker that starts catches up within seconds. */
 const BEHIND_SECONDS = 20;
+/** Longer than the first polls of all houses take after a start. */
+const UNPOLLED_SECONDS = 60;
 
 /** Below the ten seconds of the leader's lease: a slow task fails, and its leader stays and runs the others. */
 const TIMEOUT_SECONDS = 7;
@@ -25,7 +29,7 @@ const EVERY_TICK = { intervalSeconds: 5, timeoutSeconds: TIMEOUT_SECONDS };
 
 /** Lists the periodic tasks, for one leadership of a worker process: some remember since when a problem lasts. */
 export function listPeriodicTasks(): PeriodicTask[] {
-  return [...noticeTasks(), ...alertTasks(), ...behindTasks()];
+  return [...noticeTasks(), ...alertTasks(), ...behindTasks(), ...pollTasks()];
 }
 
 function noticeTasks(): PeriodicTask[] {
@@ -148,6 +152,46 @@ function behindTasks(): PeriodicTask[] {
       run: async ({ sql, log }) => syncAlerts(sql, log, "log_behind", lastingLog(await findLogBehind(sql))),
     },
   ];
+}
+
+function pollTasks(): PeriodicTask[] {
+  const lastingLate = createLasting(UNPOLLED_SECONDS);
+  return [
+    {
+      name: "alert-polls",
+      purpose: "alerts on houses that are due and not polled, and on those that our limits hold",
+      intervalSeconds: 20,
+      timeoutSeconds: TIMEOUT_SECONDS,
+      run: async ({ sql, log }) => {
+        const { late } = await findLatePolls(sql);
+        const unpolled = lastingLate(late.map((house) => ({ subject: house, text: unpolledText(house) })));
+        await syncAlerts(sql, log, "not_polled", [...unpolled, ...(await listHeldHouses(sql))]);
+      },
+    },
+    {
+      name: "alert-partitions",
+      purpose: "alerts on missing partitions of today and tomorrow",
+      intervalSeconds: 20,
+      timeoutSeconds: TIMEOUT_SECONDS,
+      run: async ({ sql, log }) => {
+        const missing = await listMissingPartitions(sql);
+        await syncAlerts(
+          sql,
+          log,
+          "partitions",
+          missing.map((name) => ({ subject: name, text: partitionText(name) })),
+        );
+      },
+    },
+  ];
+}
+
+function unpolledText(house: string): string {
+  return `the house ${house} is due and not polled; see whether a worker takes the queue poll-house (\`roundhouse queue list\`)`;
+}
+
+function partitionText(name: string): string {
+  return `the partition ${name} is missing, so nothing can be stored on its day; run \`roundhouse migrate\`, and see why the run partitions of housekeep fails`;
 }
 
 function notify(published: PeriodicContext["published"], changed: readonly number[]): void {

@@ -106,7 +106,7 @@ describe("the board", () => {
         next_allowed_at = clock_timestamp() + interval '1 hour', last_status = 503, last_error_at = clock_timestamp(),
         last_error = 'crash/global: answered 503, expected 200'
       where house_id = 'beta'`;
-    await sql`insert into alerts (kind, subject, text) values ('house_offline', 'beta', 'beta is offline')`;
+    await sql`insert into alerts (kind, subject, text) values ('house_offline', 'beta', 'beta is offline'), ('not_polled', 'beta', 'beta is due')`;
     const problems = problemsOf(await page("/ops"));
     expect(problems[0]).toMatch(
       /^bad error beta not responding since .*\(10 min.* ago\) crash\/global: answered 503, expected 200 Next: circuit open: probe 3 in \d\d min.*, at .*; alert open since/,
@@ -115,7 +115,7 @@ describe("the board", () => {
       /warn warning alpha\/crash\/global 2 gaps since .* 5 rounds are missing Next: backfill attempt 1 of 8/,
     );
     expect(problems.join("\n")).toMatch(/a round has two results/);
-    expect(problems.filter((text) => text.includes("house_offline"))).toEqual([]);
+    expect(problems.filter((text) => /house_offline|beta is due/.test(text))).toEqual([]);
     expect(problems.filter((text) => text.includes("gamma"))).toEqual([]);
   });
 

@@ -53,6 +53,28 @@ export async function findLatePolls(sql: Queryable): Promise<Lateness> {
   };
 }
 
+/** A house may request a wait of 15 minutes, and a probe of its circuit waits for less: only our own limits hold it for longer. */
+const HELD_MINUTES = 20;
+
+/** Lists the houses that our own limits hold, such as that of bytes per day, and why: for the alert "not_polled". */
+export async function listHeldHouses(sql: Queryable): Promise<{ subject: string; text: string }[]> {
+  const rows = await sql<{ house: string; until: string; reason: string | null }[]>`
+    select distinct on (h.id)
+      h.id as house,
+      to_char(l.next_allowed_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI') as until,
+      case when l.last_error_at = l.last_poll_at then l.last_error end as reason
+    from houses h
+    join poll_leases l on l.house_id = h.id
+    where ${isWanted(sql)}
+      and l.next_allowed_at > clock_timestamp()
+      and l.next_allowed_at > l.last_poll_at + ${HELD_MINUTES} * interval '1 minute'
+    order by h.id, l.next_allowed_at desc`;
+  return rows.map(({ house, until, reason }) => ({
+    subject: house,
+    text: `the house ${house} is not polled before ${until} UTC${reason === null ? "" : ` (${reason})`}`,
+  }));
+}
+
 /** A house whose next poll is late by so much has no run: its worker died, or Redis lost it. */
 const NO_RUN_SECONDS = 5;
 
@@ -101,11 +123,15 @@ export function spreadOf(sql: Queryable) {
 
 /** The condition that a shard `l` of a house `h` may be polled now. */
 function mayBePolled(sql: Queryable) {
+  return sql`${isWanted(sql)} and l.next_allowed_at <= clock_timestamp()`;
+}
+
+/** The condition that a shard `l` of a house `h` is polled unless a limit or its circuit holds it. */
+function isWanted(sql: Queryable) {
   return sql`
     h.enabled
     and h.paused_at is null
     and h.base_url is not null
-    and l.next_allowed_at <= clock_timestamp()
     and not exists (select from queue_controls where queue = 'poll-house')
     and ${hasEnabledTable(sql)}`;
 }

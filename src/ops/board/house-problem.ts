@@ -8,6 +8,8 @@ import type { Problem } from "./problems.ts";
 const FAILURES_SHOWN = 2;
 /** A house is not polled any more if three polls in a row, and at least these seconds, are missing. */
 const UNPOLLED_SECONDS = 30;
+/** Alerts that repeat the problem of a house. */
+export const HOUSE_ALERTS = new Set(["house_offline", "not_polled"]);
 /** A house that requests a wait of up to a minute is no problem. */
 const LONG_WAIT_MS = 60_000;
 
@@ -19,7 +21,7 @@ export function houseProblem(
   if (!house.enabled) return null;
   const found = pauseOf(house) ?? circuitOf(house, now) ?? silenceOf(house, liveWindowSeconds);
   if (found === null) return null;
-  const alert = alerts.find(({ kind, subject }) => kind === "house_offline" && subject === house.id);
+  const alert = alerts.find(({ kind, subject }) => HOUSE_ALERTS.has(kind) && subject === house.id);
   const doing = alert === undefined ? found.doing : `${found.doing}; alert open since ${timeText(alert.openedAt)}`;
   return { subject: house.id, href: `/ops/houses/${house.id}`, action: "Open house", ...found, doing };
 }

@@ -2,7 +2,7 @@ import type { Pause, ReportedWorker } from "../../queue/runs/inspect.ts";
 import { MOST_ATTEMPTS } from "../../backfill/gap-plan.ts";
 import { duration, type Tone, timeText } from "../../frame/text/format.ts";
 import type { HouseFacts } from "./house-facts-store.ts";
-import { houseProblem } from "./house-problem.ts";
+import { HOUSE_ALERTS, houseProblem } from "./house-problem.ts";
 import type { OpenAlert, OpenFacts, OpenNotice } from "./open-store.ts";
 import { tableName } from "./rows.ts";
 import type { TableFacts } from "./table-facts-store.ts";
@@ -68,7 +68,7 @@ export function findProblems(facts: ProblemFacts): Problem[] {
   const noticed = new Set(facts.notices.map(({ tableId, kind }) => `${tableId} ${kind}`));
   const idOf = new Map(facts.tables.map((table) => [tableName(table), table.id]));
   const rest = facts.alerts.filter(({ subject, kind }) => {
-    if (kind === "house_offline") return !wrong.has(subject);
+    if (HOUSE_ALERTS.has(kind)) return !wrong.has(subject);
     const notice = NOTICE_OF_ALERT[kind];
     if (notice !== undefined) return !noticed.has(`${idOf.get(subject)} ${notice}`);
     return !FOUND_BY_SYSTEM.has(kind);
@@ -258,6 +258,8 @@ const ALERTS: Record<string, { what: string; href: string; action: string }> = {
   log_behind: { what: "transparency log behind", href: "/ops/queues", action: "Open queues" },
   usage_behind: { what: "usage roll-up behind", href: "/ops/queues", action: "Open queues" },
   usage: { what: "usage counts differ", href: "/ops/callers", action: "Open callers" },
+  not_polled: { what: "not polled", href: "/ops/queues/poll-house", action: "Open queue" },
+  partitions: { what: "partition missing", href: "/ops/queues/housekeep", action: "Open queue" },
   redis_lost: { what: "Redis lost its data", href: "/ops/queues", action: "Open queues" },
 };
 

@@ -1,0 +1,102 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { listPeriodicTasks } from "../../jobs/periodic.ts";
+import { makePartitions } from "../../src/housekeeping/store.ts";
+import { applyHouses } from "../../src/houses-file/apply-store.ts";
+import { deletePause, insertPause } from "../../src/queue/store.ts";
+import { testContext } from "../support/context.ts";
+import { openTestDatabase } from "../support/database.ts";
+import { forgetHouses, houseEntry, pauseHouse } from "../support/houses.ts";
+
+const { sql } = await openTestDatabase();
+beforeEach(async () => {
+  vi.useFakeTimers({ toFake: ["performance"] });
+  await forgetHouses(sql);
+  await applyHouses(sql, [houseEntry({ id: "alpha" }), houseEntry({ id: "beta" })]);
+  await sql`update houses set updated_at = clock_timestamp() - interval '2 hours'`;
+  await polledAgo(1);
+});
+afterEach(async () => {
+  vi.useRealTimers();
+  await sql`truncate alerts`;
+});
+
+async function polledAgo(seconds: number): Promise<void> {
+  await sql`update poll_leases set last_poll_at = clock_timestamp() - ${seconds} * interval '1 second'`;
+}
+
+/** Returns a function that runs a periodic task and lists the open alerts, as "kind subject: text". */
+function runsOf(name: string) {
+  const task = listPeriodicTasks().find((listed) => listed.name === name);
+  return async (): Promise<string[]> => {
+    await task?.run(testContext(sql).context);
+    const open = await sql<{ text: string }[]>`
+      select kind || ' ' || subject || ': ' || text as text
+      from alerts
+      where closed_at is null
+      order by 1`;
+    return open.map(({ text }) => text);
+  };
+}
+
+describe("the alert not_polled", () => {
+  it("opens when a due poll has not started for a minute, and closes with the next poll", async () => {
+    const run = runsOf("alert-polls");
+    expect(await run()).toEqual([]);
+    await polledAgo(3_600);
+    expect(await run()).toEqual([]);
+    vi.advanceTimersByTime(60_000);
+    expect(await run()).toEqual([
+      expect.stringMatching(/^not_polled alpha: .*alpha is due and .* poll-house/),
+      expect.stringMatching(/^not_polled beta: /),
+    ]);
+    await sql`update poll_leases set last_poll_at = clock_timestamp() where house_id = 'alpha'`;
+    expect(await run()).toEqual([expect.stringMatching(/^not_polled beta: /)]);
+    await pauseHouse(sql, { house: "beta", by: "ana", reason: "maintenance" });
+    expect(await run()).toEqual([]);
+  });
+
+  it("stays closed while staff paused the queue", async () => {
+    await polledAgo(3_600);
+    await sql`
+      update poll_leases
+      set next_allowed_at = clock_timestamp() + interval '1 hour'
+      where house_id = 'alpha'`;
+    await insertPause(sql, { queue: "poll-house", by: "ana", reason: "maintenance", until: null });
+    const run = runsOf("alert-polls");
+    await run();
+    vi.advanceTimersByTime(60_000);
+    expect(await run()).toEqual([]);
+    await deletePause(sql, "poll-house", null);
+  });
+
+  it("opens while a house is held for longer than a house may request, until the hold is over", async () => {
+    const held = async (from: string, to: string) => sql`
+      update poll_leases
+      set
+        last_poll_at = now() + ${from}::interval,
+        next_allowed_at = now() + ${to}::interval,
+        last_error_at = now() + ${from}::interval,
+        last_error = 'too many bytes'
+      where house_id = 'alpha'`;
+    const run = runsOf("alert-polls");
+    await held("0", "15 minutes");
+    expect(await run()).toEqual([]);
+    await held("-2 hours", "1 minute");
+    expect(await run()).toEqual([
+      expect.stringMatching(/^not_polled alpha: the house alpha is not polled before .* UTC \(too many bytes\)$/),
+    ]);
+    await held("-2 hours", "-1 second");
+    expect(await run()).toEqual([]);
+  });
+});
+
+it("the alert partitions opens while a partition of today or tomorrow is missing", async () => {
+  const run = runsOf("alert-partitions");
+  expect(await run()).toEqual([]);
+  const [partition] = await sql<{ name: string }[]>`
+    select 'payloads_' || to_char((now() at time zone 'UTC')::date + 1, 'YYYYMMDD') as name`;
+  await sql`drop table ${sql(partition?.name ?? "")}`;
+  expect(await run()).toEqual([expect.stringMatching(/^partitions payloads_\d{8}: .*roundhouse migrate/)]);
+  await makePartitions(sql);
+  expect(await run()).toEqual([]);
+});
