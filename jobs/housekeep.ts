@@ -22,6 +22,7 @@ import { rollUpUptime } from "../src/housekeeping/uptime-store.ts";
 import { watchLedger } from "../src/ledger/watch.ts";
 import { listLateMails } from "../src/mail/outbox-store.ts";
 import { pruneMails } from "../src/mail/retention-store.ts";
+import { maySettle } from "../src/pass/stores/payload-store.ts";
 import { watchOverdueApprovals } from "../src/topups/bank/watch.ts";
 import { job, type Counts, type JobContext } from "../src/queue/job.ts";
 
@@ -137,9 +138,10 @@ async function runAll(signal: AbortSignal, steps: readonly (() => Promise<unknow
   if (failures.length > 1) throw new AggregateError(failures, failures.map(reasonOf).join("; "));
 }
 
-/** Raises an alert for each table whose ended forecasts have had no score for five minutes. */
+/** Raises an alert for each table whose ended forecasts have had no score for five minutes, unless staff paused the scoring. */
 async function watchScores({ sql, log }: JobContext): Promise<Counts> {
   const unscored = await listUnscored(sql);
+  if (!(await maySettle(sql))) return { unscored: unscored.length };
   const alerts = unscored.map(({ table, since }) => ({
     subject: table,
     text: `${table}: forecasts that ended since ${since} are not scored; see whether the queue score-accuracy is paused or fails`,

@@ -16,6 +16,13 @@ export interface ReportedAlert {
   isNew: boolean;
 }
 
+/** How many alerts of a kind a mail reports without naming them. */
+export interface UnnamedAlerts {
+  kind: string;
+  open: number;
+  over: number;
+}
+
 /** The longest text of one message; chat services cut or refuse longer ones. */
 const LONGEST_MESSAGE = 10_000;
 
@@ -48,31 +55,51 @@ function sorted(alerts: readonly ReportedAlert[]): { open: ReportedAlert[]; over
 }
 
 /**
- * The mail about alerts that opened or ended: those that are open first. `site` is our public address.
+ * The mail about alerts that opened or ended: those that are open first, then how many others there are. `site` is our
+ * public address.
  *
  * @example
  * const disk = { kind: "disk", subject: "a", text: "it is full", openedAt: "2026-11-21T04:00:12.000000Z", closedAt: null, isNew: true };
  * alertLetter([disk], null).subject; // => "Alert: disk (a)"
  * alertLetter([disk, { ...disk, isNew: false, closedAt: "2026-11-21T04:10:00.000000Z" }], null).subject; // => "1 new alert, 1 over"
  */
-export function alertLetter(alerts: readonly ReportedAlert[], site: string | null): Letter {
+export function alertLetter(
+  alerts: readonly ReportedAlert[],
+  site: string | null,
+  unnamed: readonly UnnamedAlerts[] = [],
+): Letter {
   const { open, over } = sorted(alerts);
-  return letter("alerts", subjectOf(open, over), [
+  return letter("alerts", subjectOf(open, over, unnamed), [
     ...[...open, ...over].map(paragraphOf),
+    ...unnamedText(unnamed),
     `What is open now: ${site === null ? "/ops on your installation" : `${site.replace(/\/$/, "")}/ops`}. One such mail is written in ten minutes at most; you get it since your address is in ALERT_EMAIL.`,
   ]);
 }
 
-function subjectOf(open: readonly ReportedAlert[], over: readonly ReportedAlert[]): string {
+function subjectOf(
+  open: readonly ReportedAlert[],
+  over: readonly ReportedAlert[],
+  unnamed: readonly UnnamedAlerts[] = [],
+): string {
+  const opened = unnamed.reduce((sum, rest) => sum + rest.open, open.length);
+  const ended = unnamed.reduce((sum, rest) => sum + rest.over, over.length);
   const [first] = [...open, ...over];
-  if (first !== undefined && open.length + over.length === 1) {
-    return `${open.length === 1 ? "Alert" : "Over"}: ${first.kind} (${first.subject})`;
+  if (first !== undefined && opened + ended === 1) {
+    return `${opened === 1 ? "Alert" : "Over"}: ${first.kind} (${first.subject})`;
   }
   const parts = [
-    ...(open.length === 0 ? [] : [`${open.length} new alert${open.length === 1 ? "" : "s"}`]),
-    ...(over.length === 0 ? [] : [`${over.length} over`]),
+    ...(opened === 0 ? [] : [`${opened} new alert${opened === 1 ? "" : "s"}`]),
+    ...(ended === 0 ? [] : [`${ended} over`]),
   ];
   return parts.join(", ");
+}
+
+function unnamedText(unnamed: readonly UnnamedAlerts[]): string[] {
+  if (unnamed.length === 0) return [];
+  const all = unnamed.reduce((sum, { open, over }) => sum + open + over, 0);
+  return [
+    `And ${all} more: ${unnamed.map(({ kind, open, over }) => `${open + over} of the kind ${kind}`).join(", ")}.`,
+  ];
 }
 
 function paragraphOf({ kind, subject, text, openedAt, closedAt, isNew }: ReportedAlert): string {

@@ -1,9 +1,9 @@
 import type { Queryable, Sql } from "../db/client.ts";
 import { queueMail } from "../mail/outbox-store.ts";
-import { alertLetter, type ReportedAlert } from "./letter.ts";
+import { alertLetter, type ReportedAlert, type UnnamedAlerts } from "./letter.ts";
 
-/** Alerts in one mail; the others follow in the next one. */
-const MOST_ALERTS = 50;
+/** Alerts that one mail names, of each kind as many as fit: more than there are kinds. */
+const MOST_NAMED = 50;
 /** At most six mails per hour, however many alerts there are. */
 const QUIET_MINUTES = 10;
 /** Recoveries older than this are not mailed, for example if ALERT_EMAIL was set only now. */
@@ -28,50 +28,82 @@ export async function hasAlertsToMail(sql: Queryable): Promise<boolean> {
 
 /**
  * Writes one mail to each recipient about all alerts that opened or closed since the last one, at most once in ten
- * minutes. An alert that opened and closed in between is in one mail. `site` is our public address. Returns the number of
- * alerts in the mail.
+ * minutes. An alert that opened and closed in between is in one mail. Of many alerts some of each kind are named, and the
+ * others are counted. `site` is our public address. Returns the number of alerts that the mail reports.
  */
 export async function queueAlertMail(sql: Sql, recipients: readonly string[], site: string | null): Promise<number> {
   return sql.begin(async (tx) => {
-    const alerts = await tx<ReportedAlert[]>`
+    // of two concurrent writers the constraint accepts one; the other waits here and then writes none
+    const named = await tx<NamedAlert[]>`
+      with pending as materialized (
+        select kind, subject, text, opened_at, closed_at, opening_mailed_at
+        from alerts
+        where ${pendingOf(tx)}
+        order by opened_at, kind, subject
+        for update
+      ),
+      written as (
+        insert into alert_mails (written_at, quiet, alerts)
+        select at, tstzrange(at, at + ${QUIET_MINUTES} * interval '1 minute'), n
+        from clock_timestamp() as at
+        cross join (select count(*)::integer as n from pending) counted
+        where n > 0
+        on conflict do nothing
+        returning written_at
+      ),
+      mailed as (
+        update alerts a
+        set
+          opening_mailed_at = coalesce(a.opening_mailed_at, clock_timestamp()),
+          recovery_mailed_at = case when p.closed_at is not null then clock_timestamp() end
+        from pending p
+        cross join written
+        where a.kind = p.kind
+          and a.subject = p.subject
+          and a.opened_at = p.opened_at
+      )
       select
         kind,
         subject,
         text,
         utc_text(opened_at) as "openedAt",
         utc_text(closed_at) as "closedAt",
-        opening_mailed_at is null as "isNew"
-      from alerts
-      where ${pendingOf(tx)}
-      order by opened_at, kind, subject
-      limit ${MOST_ALERTS}
-      for update`;
-    if (alerts.length === 0) return 0;
-    // of two concurrent writers the constraint accepts one; the other waits here and then writes none
-    const written = await tx`
-      insert into alert_mails (written_at, quiet, alerts)
-      select at, tstzrange(at, at + ${QUIET_MINUTES} * interval '1 minute'), ${alerts.length}
-      from clock_timestamp() as at
-      on conflict do nothing`;
-    if (written.count === 0) return 0;
-    const letter = alertLetter(alerts, site);
+        opening_mailed_at is null as "isNew",
+        "allOpen",
+        "allOver"
+      from (
+        select
+          *,
+          row_number() over (partition by kind order by closed_at is not null, opened_at, subject) as place,
+          (count(*) filter (where closed_at is null) over (partition by kind))::integer as "allOpen",
+          (count(*) filter (where closed_at is not null) over (partition by kind))::integer as "allOver"
+        from pending
+        cross join written
+      ) ranked
+      order by place, opened_at, kind, subject
+      limit ${MOST_NAMED}`;
+    if (named.length === 0) return 0;
+    const unnamed = unnamedOf(named);
+    const letter = alertLetter(named, site, unnamed);
     for (const recipient of recipients) {
       await queueMail(tx, { ...letter, recipient });
     }
-    await tx`
-      update alerts
-      set
-        opening_mailed_at = coalesce(opening_mailed_at, clock_timestamp()),
-        recovery_mailed_at = case when closed_at is not null then clock_timestamp() end
-      from unnest(
-        ${alerts.map(({ kind }) => kind)}::text[],
-        ${alerts.map(({ subject }) => subject)}::text[],
-        ${alerts.map(({ openedAt }) => openedAt)}::text[]
-      ) as mailed (kind, subject, opened_at)
-      where alerts.kind = mailed.kind
-        and alerts.subject = mailed.subject
-        and alerts.opened_at = mailed.opened_at::timestamptz`;
-    return alerts.length;
+    return unnamed.reduce((sum, { open, over }) => sum + open + over, named.length);
+  });
+}
+
+/** An alert with the numbers of all pending alerts of its kind. */
+interface NamedAlert extends ReportedAlert {
+  allOpen: number;
+  allOver: number;
+}
+
+function unnamedOf(named: readonly NamedAlert[]): UnnamedAlerts[] {
+  return [...Map.groupBy(named, ({ kind }) => kind)].flatMap(([kind, alerts]) => {
+    const open = alerts.filter(({ closedAt }) => closedAt === null).length;
+    const [{ allOpen, allOver } = { allOpen: 0, allOver: 0 }] = alerts;
+    const rest = { kind, open: allOpen - open, over: allOver - (alerts.length - open) };
+    return rest.open + rest.over > 0 ? [rest] : [];
   });
 }
 

@@ -25,7 +25,10 @@ export async function isAlertToPost(sql: Queryable): Promise<boolean> {
   return rows.length > 0;
 }
 
-/** Alerts that opened or ended since they were last posted, the oldest first; at most 50. */
+/**
+ * Alerts that opened or ended since they were last posted, at most 50: the oldest of each kind first, so that many of one
+ * kind delay no other.
+ */
 export async function listAlertsToPost(sql: Queryable): Promise<ReportedAlert[]> {
   return sql<ReportedAlert[]>`
     select
@@ -37,7 +40,7 @@ export async function listAlertsToPost(sql: Queryable): Promise<ReportedAlert[]>
       opening_posted_at is null as "isNew"
     from alerts
     where ${pendingOf(sql)}
-    order by opened_at, kind, subject
+    order by row_number() over (partition by kind order by opened_at, subject), opened_at, kind, subject
     limit ${MOST_ALERTS}`;
 }
 

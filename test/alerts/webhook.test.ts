@@ -5,7 +5,7 @@ import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import postAlerts from "../../jobs/post-alerts.ts";
 import { alertLetter, alertMessage } from "../../src/alerts/letter.ts";
-import { closeAlert, openAlert } from "../../src/alerts/store.ts";
+import { closeAlert, openAlert, syncAlerts } from "../../src/alerts/store.ts";
 import { postMessage } from "../../src/alerts/webhook.ts";
 import { loadSettings } from "../../src/config/environment.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
@@ -73,6 +73,14 @@ describe("the staff webhook", () => {
     expect((await post()).counts).toEqual({ posted: 1 });
     expect(received[1]?.body).toMatchObject({ text: expect.stringMatching(/^Over: disk/) as string });
     expect((await post()).isWork).toBe(false);
+  });
+
+  it("gets an alert of another kind in the first message, however many of one kind are older", async () => {
+    const tables = Array.from({ length: 120 }, (_, n) => ({ subject: `alpha/crash/m${n}`, text: "not scored" }));
+    await syncAlerts(sql, context.log, "unscored", tables);
+    await openAlert(sql, context.log, disk);
+    await post();
+    expect(received[0]?.body).toMatchObject({ text: expect.stringContaining("disk (host:/data)") as string });
   });
 
   it("gets every alert, in as many messages as they need", async () => {

@@ -1,10 +1,12 @@
 import { describe, expect, test } from "vitest";
+import housekeep from "../../jobs/housekeep.ts";
 import scoreAccuracy from "../../jobs/score-accuracy.ts";
 import { listPublished } from "../../src/forecasts/accuracy/published-store.ts";
 import { listUnscored } from "../../src/forecasts/score/unscored-store.ts";
 import { verify } from "../../src/verify/verify.ts";
 import { generatedRounds } from "../forecasts/streams.ts";
 import { createWorld, type World } from "../forecasts/world.ts";
+import { deletePause, insertPause } from "../../src/queue/store.ts";
 import { testContext } from "../support/context.ts";
 
 const NOTHING = { sets: 0, scores: 0, revisions: 0, calibrations: 0 };
@@ -94,6 +96,36 @@ describe("score-accuracy", () => {
     await scoreAccuracy.run({ house: world.house }, context);
     expect((await nextColors(world))?.pending).toBe(1n);
     expect(await verify(world.sql, { unscoredMinutes: 0 })).toMatchObject({ ok: true });
+  });
+
+  test("raises an alert five minutes after a forecast ended without a score, unless staff paused the queue", async () => {
+    const world = await createWorld();
+    const { context } = testContext(world.sql);
+    for (const hundredths of [150, 230, 140])
+      await world.play([hundredths], world.tableId, { at: { maySettle: false } });
+    await world.sql.begin(async (tx) => {
+      await tx`set local session_replication_role = replica`;
+      await tx`
+        update rounds
+        set
+          absent_at = absent_at - interval '1 hour',
+          requested_at = requested_at - interval '1 hour',
+          received_at = received_at - interval '1 hour'
+        where table_id = ${world.tableId}`;
+    });
+    const openAlerts = async () => {
+      await housekeep.run({ kind: "unscored" }, context);
+      return world.sql`
+        select subject
+        from alerts
+        where kind = 'unscored'
+          and subject = ${world.tableName}
+          and closed_at is null`;
+    };
+    await insertPause(world.sql, { queue: "score-accuracy", by: "ana", reason: "maintenance", until: null });
+    expect(await openAlerts()).toHaveLength(0);
+    await deletePause(world.sql, "score-accuracy", null);
+    expect(await openAlerts()).toHaveLength(1);
   });
 
   test("counts as pending in a period what was issued in it, while settling is paused", async () => {

@@ -3,7 +3,7 @@ import { createServer, type AddressInfo, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import housekeep from "../../jobs/housekeep.ts";
 import sendMail from "../../jobs/send-mail.ts";
-import { closeAlert, openAlert } from "../../src/alerts/store.ts";
+import { closeAlert, openAlert, syncAlerts } from "../../src/alerts/store.ts";
 import { checkMail } from "../../src/cli/doctor/mail.ts";
 import { printMails } from "../../src/cli/run/print-mails.ts";
 import { openMailServer } from "../../src/mail/deliver.ts";
@@ -458,6 +458,24 @@ describe("ALERT_EMAIL", () => {
       "1 new alert, 20 over",
     ]);
     expect(server.received[1]?.text).toContain("OPEN since");
+  });
+
+  it("gets all alerts of an event with many tables in one mail, which names the others of a kind by their number", async () => {
+    const { context } = testContext(sql);
+    const tables = Array.from({ length: 120 }, (_, n) => ({ subject: `alpha/crash/m${n}`, text: "not scored" }));
+    await syncAlerts(sql, context.log, "unscored", tables);
+    await openAlert(sql, context.log, disk);
+    const toOne = { ALERT_EMAIL: "ops@example.com" };
+    expect((await send(toOne)).counts).toMatchObject({ alerts: 121 });
+    expect(server.received[0]?.headers.get("subject")).toBe("121 new alerts");
+    expect(server.received[0]?.text).toContain("disk (host:/data)");
+    expect(server.received[0]?.text).toContain("And 71 more: 71 of the kind unscored.");
+    await later();
+    expect((await send(toOne)).isAsked).toBe(false);
+    await syncAlerts(sql, context.log, "unscored", tables.slice(0, 10));
+    await send(toOne);
+    expect(server.received[1]?.headers.get("subject")).toBe("110 over");
+    expect(server.received[1]?.text).toContain("And 60 more: 60 of the kind unscored.");
   });
 
   it("gets alerts however long they are, and they delay no other mail", async () => {
