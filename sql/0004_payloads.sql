@@ -47,6 +47,7 @@ comment on column payloads.served is
   'other tables of the response, which listed nothing new for them; they have no payload of their own';
 comment on column payloads.error is 'why a pass could not take it in; normalize-rounds tries again';
 create index payloads_unread on payloads (table_id, requested_at) where state = 'unread';
+create index payloads_pending on payloads (received_at) where state = 'unread' and error is null;
 
 create function payload_body(body bytea, body_of integer, received_at timestamptz) returns bytea
 language sql stable as $$

@@ -22,6 +22,7 @@ export async function findUnreadBacklog(sql: Queryable): Promise<{ subject: stri
       from payloads
       where state = 'unread'
         and error is null
+      order by received_at
       limit ${MOST_COUNTED}
     ) p
     join tables t on t.id = p.table_id

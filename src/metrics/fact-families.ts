@@ -102,7 +102,7 @@ function serverFamilies(facts: DatabaseFacts | null): Family[] {
   return [
     gauge(
       "roundhouse_payloads_unread",
-      "Payloads that normalize-rounds has not read, without those of damaged tables.",
+      "Payloads that normalize-rounds has not read, without those of damaged tables; at most 10,000 are counted.",
       one(server?.unreadPayloads),
     ),
     gauge(

@@ -32,7 +32,7 @@ export interface DatabaseFacts {
 
 /** What there is one of. */
 export interface ServerFacts {
-  /** Unread payloads, without those that damaged tables keep. */
+  /** Unread payloads, without those that damaged tables keep: at most 10,000. */
   unreadPayloads: number;
   /** Age of the oldest of them; 0 if all are read. */
   oldestUnread: number;
@@ -49,6 +49,9 @@ export interface ServerFacts {
   /** By how much the next try of one of them is late; 0 where none is. */
   lateMail: number;
 }
+
+/** Unread payloads that are counted: a larger number would change no decision. */
+const MOST_COUNTED = 10_000;
 
 /** The database gives up on its own after this, so that a look that no one waits for any more costs nothing. */
 const STATEMENT_TIMEOUT_MS = 2_000;
@@ -235,9 +238,14 @@ async function readServer(tx: Transaction): Promise<ServerFacts> {
       select
         count(*)::integer as payloads,
         coalesce(extract(epoch from clock_timestamp() - min(received_at)), 0)::float8 as oldest
-      from payloads
-      where state = 'unread'
-        and error is null
+      from (
+        select received_at
+        from payloads
+        where state = 'unread'
+          and error is null
+        order by received_at
+        limit ${MOST_COUNTED}
+      ) first
     ) unread
     cross join (
       select count(*)::integer as workers, count(clock_problem)::integer as wrong
