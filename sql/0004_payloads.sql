@@ -79,5 +79,5 @@ create table payloads_kept (
   primary key (table_id, received_at)
 );
 comment on table payloads_kept is
-  'payloads that were refused or have a quarantined item, copied here before their day is dropped; bounded per house';
+  'payloads that were refused, have a quarantined item or are named by an open alert, copied here before their day is dropped; bounded per house';
 create index payloads_kept_of_house on payloads_kept (house_id, received_at);

@@ -46,7 +46,7 @@ export const RETENTION: Readonly<Record<string, Retention>> = {
   request_budgets: bounded("one a house"),
   circuit_changes: pruned("30 days", "its writer"),
   payloads: pruned("PAYLOAD_RETENTION_HOURS after their day, by whole days, once every payload of the day was read"),
-  payloads_kept: pruned("2,000 payloads or 64 MiB of a house, the oldest first"),
+  payloads_kept: pruned("2,000 payloads or 64 MiB of a house, the oldest first, but none that an open alert names"),
   polls: pruned(`${POLLS_KEPT_DAYS} days, by whole days`),
   uptime_days: pruned(`${UPTIME_KEPT_DAYS} days`),
   uptime_minutes: pruned(`${UPTIME_MINUTES_KEPT_DAYS} days`),

@@ -71,7 +71,8 @@ export async function countUnread(sql: Queryable, { name }: DayPartition): Promi
 
 /**
  * Copies the payloads of a day that staff may still look into to `payloads_kept`: those refused, and those with a
- * quarantined item, of each house the newest up to its limit. Idempotent. Returns the number of rows copied.
+ * quarantined item, of each house the newest up to its limit, and those that an open alert names. Idempotent. Returns the
+ * number of rows copied.
  */
 export async function keepPayloads(sql: Sql, { name }: DayPartition, signal: AbortSignal): Promise<number> {
   const wanted = await sql<{ tableId: number; receivedAt: string }[]>`
@@ -81,7 +82,8 @@ export async function keepPayloads(sql: Sql, { name }: DayPartition, signal: Abo
         p.table_id as "tableId",
         utc_text(p.received_at) as "receivedAt",
         row_number() over newest as place,
-        sum(coalesce(length(p.body), p.bytes)) over newest as bytes
+        sum(coalesce(length(p.body), p.bytes)) over newest as bytes,
+        ${isNamed(sql)} as is_named
       from ${sql(name)} p
       join tables t on t.id = p.table_id
       where p.state = 'refused'
@@ -91,10 +93,11 @@ export async function keepPayloads(sql: Sql, { name }: DayPartition, signal: Abo
           from quarantine
           where state = 'open'
         )
+        or ${isNamed(sql)}
       window newest as (partition by t.house_id order by p.received_at desc, p.table_id desc)
     ) candidates
-    where place <= ${KEPT_PER_HOUSE.rows}
-      and bytes <= ${KEPT_PER_HOUSE.bytes}
+    where (place <= ${KEPT_PER_HOUSE.rows} and bytes <= ${KEPT_PER_HOUSE.bytes})
+      or is_named
     order by "receivedAt", "tableId"`;
   let kept = 0;
   for (let at = 0; at < wanted.length; at += BATCH) {
@@ -125,7 +128,19 @@ export async function keepPayloads(sql: Sql, { name }: DayPartition, signal: Abo
   return kept;
 }
 
-/** Deletes the oldest kept payloads of each house above its limits of rows and bytes; returns their number. */
+/** The condition that an open alert names a payload `p`, which is compared until the alert closes: one per house. */
+function isNamed(sql: Queryable) {
+  return sql`
+    (p.table_id, p.received_at) in (
+      select named.id, split_part(a.subject, ' ', 2)::timestamptz
+      from alerts a
+      join tables named on named.house_id || '/' || named.game || '/' || named.market = split_part(a.subject, ' ', 1)
+      where a.kind = 'payload_differs'
+        and a.closed_at is null
+    )`;
+}
+
+/** Deletes the oldest kept payloads of each house above its limits, unless an open alert names them; returns their number. */
 export async function trimKeptPayloads(sql: Sql, signal: AbortSignal): Promise<number> {
   const { rows } = await inBatches(sql, signal, async (tx) => {
     const { count } = await tx`
@@ -137,12 +152,13 @@ export async function trimKeptPayloads(sql: Sql, signal: AbortSignal): Promise<n
             table_id,
             received_at,
             row_number() over newest as place,
-            sum(length(body)) over newest as bytes
-          from payloads_kept
+            sum(length(body)) over newest as bytes,
+            ${isNamed(tx)} as is_named
+          from payloads_kept p
           window newest as (partition by house_id order by received_at desc, table_id desc)
         ) ranked
-        where place > ${KEPT_PER_HOUSE.rows}
-          or bytes > ${KEPT_PER_HOUSE.bytes}
+        where (place > ${KEPT_PER_HOUSE.rows} or bytes > ${KEPT_PER_HOUSE.bytes})
+          and not is_named
         order by received_at, table_id
         limit ${BATCH}
       )`;

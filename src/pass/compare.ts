@@ -12,7 +12,7 @@ const KIND = "payload_differs";
 /**
  * Reads a random payload of a table's last hour again and compares its rounds with the stored ones. A difference
  * raises an alert: the parser, a cached state or a row is wrong. While such an alert is open, its payload is compared
- * instead; the alert closes when it no longer differs, or when it was read again.
+ * instead, which is kept beyond its day; the alert closes when it no longer differs, or when it was read again.
  */
 export async function comparePayload(
   sql: Sql,

@@ -151,6 +151,27 @@ describe("retention", () => {
     expect((await run("retention")).counts).toMatchObject({ kept: 1 });
   });
 
+  test("keeps the payload that an open alert payload_differs names, also above the limits of its house", async () => {
+    await makeDay(6);
+    await payloads(6, { count: 3 });
+    await payloads(6, { state: "refused", count: 2_000 });
+    const named = sql`select received_at from payloads where state = 'read' order by received_at limit 1`;
+    const [differing] = await sql<{ at: string }[]>`
+      insert into alerts (kind, subject, text)
+      select 'payload_differs', 'alpha/crash/global ' || utc_text(received_at), 'x'
+      from (${named}) p
+      returning split_part(subject, ' ', 2) as at`;
+    await run("retention");
+    await makeDay(5);
+    await payloads(5, { state: "refused", count: 2_000 });
+    await run("retention");
+    const kept = async () => sql`select from payloads_kept where received_at = ${differing?.at ?? ""}::timestamptz`;
+    expect(await kept()).toHaveLength(1);
+    await sql`update alerts set closed_at = clock_timestamp() where kind = 'payload_differs'`;
+    await run("retention");
+    expect(await kept()).toHaveLength(0);
+  });
+
   test("never drops a day with an unread payload, and reports it", async () => {
     await makeDay(5);
     await payloads(5, { state: "unread" });

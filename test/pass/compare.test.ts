@@ -1,5 +1,6 @@
 import { beforeEach, expect, it } from "vitest";
 import normalizeRounds from "../../jobs/normalize-rounds.ts";
+import { keepPayloads } from "../../src/housekeeping/store.ts";
 import { createPasses } from "../../src/pass/passes.ts";
 import { testContext } from "../support/context.ts";
 import { openTestDatabase } from "../support/database.ts";
@@ -54,6 +55,20 @@ it("names a payload that differs from its rounds, and is closed only once that p
   expect(await openAlerts()).toEqual([{ subject }]);
   await setResult(row?.id ?? "", 150);
   expect(await compare()).toMatchObject({ differences: 0 });
+  expect(await openAlerts()).toEqual([]);
+});
+
+it("keeps the alert open when the day of its payload is dropped, until that payload is equal", async () => {
+  for (const id of ["1", "2"]) await setResult(id, 151);
+  await compare();
+  const days = await sql<{ name: string }[]>`select distinct tableoid::regclass::text as name from payloads`;
+  for (const { name } of days)
+    await keepPayloads(sql, { name, parent: "payloads", day: "" }, new AbortController().signal);
+  await sql`delete from payloads`;
+  expect(await compare()).toMatchObject({ compared: 1, differences: 1 });
+  expect(await openAlerts()).toHaveLength(1);
+  for (const id of ["1", "2"]) await setResult(id, 150);
+  expect(await compare()).toMatchObject({ compared: 1, differences: 0 });
   expect(await openAlerts()).toEqual([]);
 });
 

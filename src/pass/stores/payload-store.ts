@@ -141,20 +141,31 @@ export async function findReadPayload(sql: Queryable, house: string): Promise<Re
   );
 }
 
-/** The payload of a table with this time, null if it was pruned or read again since. */
+/** The payload of a table with this time, also if its day was dropped; null if it was deleted or read again since. */
 export async function findReadPayloadAt(
   sql: Queryable,
   table: string,
   receivedAt: string,
 ): Promise<ReadPayload | null> {
+  const wanted = sql`
+    where table_id = t.id
+      and received_at = ${receivedAt}::timestamptz
+      and ${isComparable(sql)}`;
   return readPayloadOf(
     await sql<ReadPayloadRow[]>`
-    select ${readPayloadColumns(sql)}
-    from payloads p
-    join tables t on t.id = p.table_id
-    where t.house_id || '/' || t.game || '/' || t.market = ${table}
-      and received_at = ${receivedAt}::timestamptz
-      and ${isComparable(sql)}`,
+    select p.*
+    from tables t
+    cross join lateral (
+      select ${readPayloadColumns(sql)}
+      from payloads p
+      ${wanted}
+      union all
+      select p.table_id, p.received_at::text, p.path, p.sha256, p.body
+      from payloads_kept p
+      ${wanted}
+      limit 1
+    ) p
+    where t.house_id || '/' || t.game || '/' || t.market = ${table}`,
   );
 }
 
