@@ -12,6 +12,8 @@ import { parseRetryAfter } from "./retry-after.ts";
 
 /** No house lists rounds in more: 50 rounds are 5 to 20 kB. Applies to compressed and decompressed sizes. */
 export const LARGEST_BODY = 4 << 20;
+/** The most connections of a process to one house; further requests wait for a free one. */
+export const CONNECTIONS_OF_HOUSE = 8;
 /** The most of an unwanted body that is read to keep its connection. */
 const WORTH_READING = 64 << 10;
 const CONNECT_TIMEOUT_MS = 2_000;
@@ -58,7 +60,7 @@ export function ownName(version: string): string {
 function createAgent(allowPrivate: boolean, resolve: Resolve): Agent {
   const lookup = allowPrivate ? guardedLookup(resolve, () => true) : guardedLookup(resolve);
   return new Agent({
-    connections: 8,
+    connections: CONNECTIONS_OF_HOUSE,
     pipelining: 1,
     allowH2: false, // so that the limits here, made for HTTP/1.1, hold
     keepAliveTimeout: 10_000,

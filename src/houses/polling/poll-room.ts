@@ -1,11 +1,13 @@
 import pLimit, { type LimitFunction } from "p-limit";
+import { CONNECTIONS_OF_HOUSE, LARGEST_BODY } from "./http.ts";
 
 /** Concurrent polls of one house: a slow house must leave capacity for the others. */
 const POLLS_OF_HOUSE = 16;
 /** Bytes of responses after which a poll sends no more requests; its other tables go first next time. */
 const BYTES_OF_POLL = 8 << 20;
-/** Bytes of responses held by a worker after which it starts no more polls, and those of one house: the rest is for others. */
+/** Bytes of responses held by a worker after which it starts no poll and sends no request. */
 const BYTES_OF_WORKER = 128 << 20;
+/** The most for one house, its requests without a response included: the rest is for others. */
 const BYTES_OF_HOUSE = BYTES_OF_WORKER / 2;
 
 /** The memory limit of the polls of one worker process: they mostly wait for houses, which costs only memory. */
@@ -18,50 +20,76 @@ export interface PollRoom {
 export interface PollBudget {
   /** Concurrent requests: the fewer, the larger the responses of the house are. */
   parallel: (most: number) => number;
-  /** Counts a response until the poll is over. */
-  add: (bytes: number) => void;
+  /**
+   * Sends a request when the house has a free connection, and counts the bytes of its response until the poll is over. Null
+   * if there is no memory for the response, which may be as large as the largest.
+   */
+  send: <Sent extends { bytes: number }>(request: () => Promise<Sent>) => Promise<Sent | null>;
   isSpent: () => boolean;
+}
+
+/** What a worker holds of one house. */
+interface HouseRoom {
+  polls: LimitFunction;
+  requests: LimitFunction;
+  /** Requests without a response. */
+  sent: number;
+  /** Bytes of the responses of polls that are not over. */
+  held: number;
+  /** Bytes of its largest recent response; 0 if unknown. */
+  largest: number;
 }
 
 /** Creates the capacity limits of a worker. */
 export function createPollRoom(): PollRoom {
-  const turns = new Map<string, LimitFunction>();
-  const largest = new Map<string, number>();
-  const heldOf = new Map<string, number>();
+  const houses = new Map<string, HouseRoom>();
   let held = 0;
-  const hold = (house: string, bytes: number) => {
+  const hold = (house: HouseRoom, bytes: number) => {
     held += bytes;
-    heldOf.set(house, (heldOf.get(house) ?? 0) + bytes);
+    house.held += bytes;
   };
-  const isFull = (house: string) => held >= BYTES_OF_WORKER || (heldOf.get(house) ?? 0) >= BYTES_OF_HOUSE;
+  const isFull = (house: HouseRoom) =>
+    held >= BYTES_OF_WORKER || house.held + (house.sent + 1) * LARGEST_BODY > BYTES_OF_HOUSE;
   return {
-    async enter(house, poll) {
-      const turn = turns.get(house) ?? pLimit(POLLS_OF_HOUSE);
-      turns.set(house, turn);
-      return turn(async () => {
+    async enter(name, poll) {
+      const house = houses.get(name) ?? newRoom();
+      houses.set(name, house);
+      return house.polls(async () => {
         if (isFull(house)) return null;
         let own = 0;
         let most: number | null = null; // the largest of this poll
-        const known = largest.get(house);
+        const known = house.largest;
+        const isSpent = () => own >= BYTES_OF_POLL || isFull(house);
         const budget: PollBudget = {
-          parallel: (wanted) => {
-            return Math.max(1, Math.min(wanted, Math.floor(BYTES_OF_POLL / Math.max(known ?? 0, most ?? 0))));
-          },
-          add: (bytes) => {
-            own += bytes;
-            hold(house, bytes);
-            most = Math.max(most ?? 0, bytes);
-          },
-          isSpent: () => own >= BYTES_OF_POLL || isFull(house),
+          parallel: (wanted) => Math.max(1, Math.min(wanted, Math.floor(BYTES_OF_POLL / Math.max(known, most ?? 0)))),
+          send: async (request) =>
+            house.requests(async () => {
+              if (isSpent()) return null;
+              house.sent += 1;
+              try {
+                const sent = await request();
+                own += sent.bytes;
+                hold(house, sent.bytes);
+                most = Math.max(most ?? 0, sent.bytes);
+                return sent;
+              } finally {
+                house.sent -= 1;
+              }
+            }),
+          isSpent,
         };
         try {
           return await poll(budget);
         } finally {
           hold(house, -own);
           // a repeat has no body, but the house may send as much as before
-          if (most !== null) largest.set(house, most === 0 ? (known ?? 0) : Math.max(most, (known ?? 0) / 2));
+          if (most !== null) house.largest = most === 0 ? known : Math.max(most, known / 2);
         }
       });
     },
   };
+}
+
+function newRoom(): HouseRoom {
+  return { polls: pLimit(POLLS_OF_HOUSE), requests: pLimit(CONNECTIONS_OF_HOUSE), sent: 0, held: 0, largest: 0 };
 }

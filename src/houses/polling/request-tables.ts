@@ -52,14 +52,19 @@ export async function requestTables(
   const mayContinue = () => !signal.aborted && !options.budget.isSpent() && hasTime();
 
   const requestOnce = async (tables: readonly LeasedTable[], ask: FeedRequest): Promise<RequestedTable[]> => {
-    isLeft = isLeft.then(async (before) => before && hasTime() && (await options.mayRequest?.()) !== false);
-    if (!(await isLeft) || !hasTime()) return []; // the house did not cause a wait for its budget
-    const leftMs = Math.ceil(endMs - options.elapsedMs());
-    const responses = await send(http, house, tables, ask, { ...options, timeoutMs: leftMs }, signal);
-    const response = responses[0]?.response;
-    options.budget.add(response?.kind === "response" ? response.body.length : 0);
-    if (response?.kind !== "failed") oneIsGood.resolve();
-    return responses;
+    const sent = await options.budget.send(async () => {
+      isLeft = isLeft.then(async (before) => before && hasTime() && (await options.mayRequest?.()) !== false);
+      if (!(await isLeft) || !hasTime()) return { responses: [], bytes: 0 }; // the house did not cause these waits
+      const leftMs = Math.ceil(endMs - options.elapsedMs());
+      const responses = await send(http, house, tables, ask, { ...options, timeoutMs: leftMs }, signal);
+      const response = responses[0]?.response;
+      return { responses, bytes: response?.kind === "response" ? response.body.length : 0 };
+    });
+    return sent?.responses ?? [];
+  };
+  const add = (responses: readonly RequestedTable[]) => {
+    requested.push(...responses);
+    if (responses.some(({ response }) => response.kind !== "failed")) oneIsGood.resolve();
   };
   const ask = async ({ tables, settings, request }: SharedRequest): Promise<void> => {
     const [table] = tables;
@@ -72,10 +77,10 @@ export async function requestTables(
         const may = pages === 1 || (pages <= most && mayContinue());
         return may ? ((await requestOnce(tables, one))[0] ?? null) : null;
       };
-      requested.push(...(await requestPages(adapter, settings.feed, table, page)));
+      add(await requestPages(adapter, settings.feed, table, page));
       return;
     }
-    requested.push(...(await requestOnce(tables, request)));
+    add(await requestOnce(tables, request));
   };
   const firsts = waiting.splice(0, options.budget.parallel(PARALLEL)).map(ask);
   const verdict = Promise.race([oneIsGood.promise, Promise.allSettled(firsts)]);

@@ -1,7 +1,10 @@
 import { expect, it } from "vitest";
+import { eventually } from "../../support/eventually.ts";
 import { createPollRoom, type PollBudget } from "../../../src/houses/polling/poll-room.ts";
 
 const MB = 1 << 20;
+
+const respond = (budget: PollBudget, bytes: number) => budget.send(() => Promise.resolve({ bytes }));
 
 it("lets sixteen polls of one house wait at the same time, and any other house next to them", async () => {
   const room = createPollRoom();
@@ -23,10 +26,10 @@ it("lets sixteen polls of one house wait at the same time, and any other house n
 it("requests fewer large responses at the same time, and none once a poll holds eight megabytes", async () => {
   const room = createPollRoom();
   const poll = (...bytes: number[]) =>
-    room.enter("large", (budget) => {
+    room.enter("large", async (budget) => {
       const before = budget.parallel(8);
-      for (const one of bytes) budget.add(one);
-      return Promise.resolve([before, budget.isSpent()]);
+      for (const one of bytes) await respond(budget, one);
+      return [before, budget.isSpent()];
     });
   expect(await poll(3 * MB, 3 * MB)).toEqual([8, false]);
   expect(await poll(4 * MB, 4 * MB)).toEqual([2, true]);
@@ -38,12 +41,15 @@ it("requests fewer large responses at the same time, and none once a poll holds 
 it("begins no poll while the worker holds too much, until polls that hold it are over", async () => {
   const room = createPollRoom();
   const saved = Promise.withResolvers<void>();
+  let responses = 0;
   const holding = Array.from({ length: 8 }, (_, n) =>
     room.enter(`house ${n}`, async (budget: PollBudget) => {
-      budget.add(16 * MB);
+      await respond(budget, 16 * MB);
+      responses += 1;
       await saved.promise;
     }),
   );
+  await eventually(() => responses === 8);
   expect(await room.enter("another", () => Promise.resolve("asked"))).toBeNull();
   saved.resolve();
   await Promise.all(holding);
@@ -53,11 +59,15 @@ it("begins no poll while the worker holds too much, until polls that hold it are
 it("leaves half of its memory to others where many polls of one house hold large responses", async () => {
   const room = createPollRoom();
   const saved = Promise.withResolvers<void>();
-  const begun: string[] = [];
-  const polls = Array.from({ length: 16 }, () =>
+  let over = 0;
+  let bytes = 0;
+  const polls = Array.from({ length: 15 }, () =>
     room.enter("large", async (budget: PollBudget) => {
-      while (!budget.isSpent()) budget.add(2 * MB);
-      begun.push("large");
+      while (!budget.isSpent()) {
+        const sent = await respond(budget, 2 * MB);
+        bytes += sent?.bytes ?? 0;
+      }
+      over += 1;
       await saved.promise;
     }),
   );
@@ -66,7 +76,9 @@ it("leaves half of its memory to others where many polls of one house hold large
     return Promise.resolve("asked");
   };
   expect(await room.enter("another", other)).toBe("asked");
-  expect(begun).toHaveLength(8);
+  await eventually(() => over === 15);
+  expect(bytes).toBeGreaterThan(32 * MB); // eight requests may bring as much
+  expect(bytes).toBeLessThanOrEqual(64 * MB);
   expect(await room.enter("large", other)).toBeNull();
   saved.resolve();
   await Promise.all(polls);

@@ -1,13 +1,14 @@
 import type { ServerResponse } from "node:http";
+import { gzipSync } from "node:zlib";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { requestTables } from "../../../src/houses/polling/request-tables.ts";
 import { NEW_CIRCUIT } from "../../../src/houses/polling/circuit.ts";
 import type { HouseClient } from "../../../src/houses/polling/client.ts";
 import type { House } from "../../../src/houses/house.ts";
-import { createHouseClient } from "../../../src/houses/polling/http.ts";
-import type { PollBudget } from "../../../src/houses/polling/poll-room.ts";
+import { createHouseClient, LARGEST_BODY } from "../../../src/houses/polling/http.ts";
+import { createPollRoom, type PollBudget } from "../../../src/houses/polling/poll-room.ts";
 import type { Lease } from "../../../src/houses/polling/lease-store.ts";
-import { page, startBadHouse, type BadHouse } from "../../support/bad-house.ts";
+import { page, respondWith, startBadHouse, type BadHouse } from "../../support/bad-house.ts";
 import { eventually } from "../../support/eventually.ts";
 import { feedEntry, houseEntry, tableEntry } from "../../support/houses.ts";
 
@@ -73,7 +74,7 @@ function world(tables: number): { house: House; lease: Lease; open: ServerRespon
 }
 
 /** Room for any response. */
-const AMPLE: PollBudget = { parallel: (most) => most, add: () => undefined, isSpent: () => false };
+const AMPLE: PollBudget = { parallel: (most) => most, send: async (request) => request(), isSpent: () => false };
 
 test("no request begins after half of the time, so that each has at least the other half", async () => {
   const { house, lease, open } = world(12);
@@ -148,4 +149,28 @@ test("each response is timed by the given clock", async () => {
   nowMs = 40.25;
   open[0]?.end(page(9));
   expect(await asked).toMatchObject([{ requestedMs: 12.5, receivedMs: 40.25, path: "/0", name: "crash/m0" }]);
+});
+
+test("many polls of a house whose responses are as large as they may be hold at most 64 MiB", async () => {
+  const { house, lease } = world(2);
+  const largest = gzipSync(Buffer.alloc(LARGEST_BODY, " "));
+  for (const path of ["/0", "/1"]) server.on(path, respondWith(largest, { "content-encoding": "gzip" }));
+  const room = createPollRoom();
+  const saved = Promise.withResolvers<void>();
+  let bytes = 0;
+  let over = 0;
+  const polls = Array.from({ length: 16 }, () =>
+    room.enter("alpha", async (budget) => {
+      const options = { allowPrivateHouses: true, elapsedMs: () => 0, budget };
+      const asked = await requestTables(http, house, lease, options, new AbortController().signal);
+      for (const { response } of asked) bytes += response.kind === "response" ? response.body.length : 0;
+      over += 1;
+      await saved.promise;
+    }),
+  );
+  await eventually(() => over === 16);
+  expect(bytes).toBeGreaterThan(8 * LARGEST_BODY);
+  expect(bytes).toBeLessThanOrEqual(64 << 20);
+  saved.resolve();
+  await Promise.all(polls);
 });
