@@ -26,6 +26,9 @@ import { maySettle } from "../src/pass/stores/payload-store.ts";
 import { watchOverdueApprovals } from "../src/topups/bank/watch.ts";
 import { job, type Counts, type JobContext } from "../src/queue/job.ts";
 
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+
 /**
  * Keep room: make the days ahead, drop the days that are over, bound what garbage may take, say when the disk is
  * nearly full, and recompute the ledger every night.
@@ -39,12 +42,12 @@ export default job({
   key: ({ kind }) => kind,
   schedule: () =>
     Promise.resolve([
-      { payload: { kind: "partitions" as const }, cron: "7 * * * *" },
-      { payload: { kind: "retention" as const }, cron: "23 * * * *" },
-      { payload: { kind: "disk" as const }, cron: "* * * * *" },
-      { payload: { kind: "unscored" as const }, cron: "* * * * *" },
-      { payload: { kind: "uptime" as const }, cron: "*/5 * * * *" },
-      { payload: { kind: "ledger" as const }, cron: "41 3 * * *" },
+      { payload: { kind: "partitions" as const }, everyMs: HOUR_MS, offsetMs: 7 * MINUTE_MS },
+      { payload: { kind: "retention" as const }, everyMs: HOUR_MS, offsetMs: 23 * MINUTE_MS },
+      { payload: { kind: "disk" as const }, everyMs: MINUTE_MS, offsetMs: 0 },
+      { payload: { kind: "unscored" as const }, everyMs: MINUTE_MS, offsetMs: 0 },
+      { payload: { kind: "uptime" as const }, everyMs: 5 * MINUTE_MS, offsetMs: 0 },
+      { payload: { kind: "ledger" as const }, everyMs: 24 * HOUR_MS, offsetMs: 3 * HOUR_MS + 41 * MINUTE_MS }, // 03:41 UTC
     ]),
   sweep: null,
   concurrency: 2, // a long retention must not keep the disk from being watched

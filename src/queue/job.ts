@@ -40,8 +40,12 @@ export interface SweepContext {
   settings: Settings;
 }
 
-/** One schedule of a job: an interval with an offset in milliseconds, or a cron pattern in UTC. */
-export type Schedule<Payload> = { payload: Payload } & ({ everyMs: number; offsetMs: number } | { cron: string });
+/** One schedule of a job: it starts at the multiples of an interval since 1970 in UTC, plus an offset. */
+export interface Schedule<Payload> {
+  payload: Payload;
+  everyMs: number;
+  offsetMs: number;
+}
 
 /** How a failed run is retried: `attempts` in all, after `firstMs`, doubled each time up to `maxMs`, with jitter. */
 export interface Retry {

@@ -275,7 +275,8 @@ describe("a check", () => {
     expect(await alerts()).toEqual([{ subject: "suspense" }]);
     await expect(housekeep.schedule?.(context)).resolves.toContainEqual({
       payload: { kind: "ledger" },
-      cron: "41 3 * * *",
+      everyMs: 86_400_000,
+      offsetMs: 13_260_000,
     });
   });
 });

@@ -1,4 +1,6 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import housekeep from "../../jobs/housekeep.ts";
+import { loadSettings } from "../../src/config/environment.ts";
 import type { Schedule } from "../../src/queue/job.ts";
 import type { Queues } from "../../src/queue/queues.ts";
 import { syncSchedulers } from "../../src/queue/schedules/schedulers.ts";
@@ -13,7 +15,7 @@ let world: World;
 let queues: Queues;
 beforeEach(async () => {
   world = await createWorld();
-  queues = await world.open([job]);
+  queues = await world.open([job, housekeep]);
 });
 afterEach(() => world.end());
 
@@ -24,7 +26,8 @@ const delayed = () => queues.get("poll").getDelayed();
 
 describe("schedules in Redis", () => {
   it("are those of the database, with their next start at the offset", async () => {
-    await sync([hourly("alpha"), { payload: { house: "beta" }, cron: "30 4 * * *" }]);
+    await queues.get("poll").upsertJobScheduler("beta", { pattern: "30 4 * * *", tz: "UTC" }); // of an earlier version
+    await sync([hourly("alpha"), { payload: { house: "beta" }, everyMs: 86_400_000, offsetMs: 3_600_000 }]);
     const [alpha, beta] = await schedulers();
     expect(alpha).toMatchObject({
       key: "alpha",
@@ -33,8 +36,9 @@ describe("schedules in Redis", () => {
       template: { data: { house: "alpha" } },
     });
     expect((alpha?.next ?? 0) % 3_600_000).toBe(1_000);
-    expect(beta).toMatchObject({ key: "beta", pattern: "30 4 * * *", tz: "UTC" });
-    expect(new Date(beta?.next ?? 0).toISOString()).toMatch(/T04:30:00.000Z$/);
+    expect(beta).toMatchObject({ key: "beta", every: 86_400_000 });
+    expect(beta).not.toHaveProperty("pattern");
+    expect(new Date(beta?.next ?? 0).toISOString()).toMatch(/T01:00:00.000Z$/);
   });
 
   it("keep nothing of a run, good or bad, since a kept one would halt the chain", async () => {
@@ -90,6 +94,19 @@ describe("schedules in Redis", () => {
     expect(await schedulers()).toMatchObject([{ key: "alpha", every: 2_000, offset: 100 }]);
     expect((await schedulers())[0]?.next).toBeLessThan(Date.now() + 3_000);
     expect(await delayed()).toHaveLength(1);
+  });
+
+  it("of housekeep that were set while the clock was a month ahead are brought back", async () => {
+    const schedules = (await housekeep.schedule?.({ sql: world.sql, settings: loadSettings({}) })) ?? [];
+    const set = () => syncSchedulers(queues.get("housekeep"), housekeep, schedules, Date.now());
+    const DAY_MS = 86_400_000;
+    const now = vi.spyOn(Date, "now").mockReturnValue(Date.now() + 30 * DAY_MS);
+    await set();
+    now.mockRestore();
+    await set();
+    const found = await queues.get("housekeep").getJobSchedulers();
+    expect(found).toHaveLength(schedules.length);
+    expect(found.filter(({ next }) => (next ?? 0) > Date.now() + DAY_MS)).toEqual([]);
   });
 
   it("may have keys with colons", async () => {

@@ -7,7 +7,6 @@ export interface ScheduleState {
   /** The key of its payload: `bustabit/0`. */
   key: string;
   everyMs: number | null;
-  cron: string | null;
   /** When it starts next; null if unknown. */
   next: Date | null;
   /** How long ago its next start was due, in milliseconds; 0 if it is in the future. */
@@ -19,12 +18,11 @@ export async function listSchedules(queues: Queues, now: number): Promise<Schedu
   const found: ScheduleState[] = [];
   await inBatches(queues.jobs, async ({ name, schedule }) => {
     if (schedule === null) return;
-    for (const { key, every, pattern, next } of await queues.get(name).getJobSchedulers()) {
+    for (const { key, every, next } of await queues.get(name).getJobSchedulers()) {
       found.push({
         queue: name,
         key: key.replaceAll("%3A", ":"),
         everyMs: every ?? null,
-        cron: pattern ?? null,
         next: next === undefined ? null : new Date(next),
         lateMs: next === undefined ? 0 : Math.max(0, now - next),
       });

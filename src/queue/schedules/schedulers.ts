@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { JobSchedulerJson, Queue, RepeatOptions } from "bullmq";
+import type { JobSchedulerJson, Queue } from "bullmq";
 import type { Job, Schedule } from "../job.ts";
 import { runOptions } from "../queues.ts";
 
@@ -11,7 +11,7 @@ const AHEAD_MS = 1_000;
 const BATCH = 100;
 
 interface Wanted {
-  repeat: Omit<RepeatOptions, "key">;
+  repeat: { every: number; offset: number };
   data: unknown;
   opts: ReturnType<typeof templateOptions>;
 }
@@ -38,7 +38,7 @@ export async function syncSchedulers(
     const set = (repeat: Wanted["repeat"]) =>
       queue.upsertJobScheduler(id, repeat, { name: job.name, data: one.data, opts: one.opts });
     const { every } = one.repeat;
-    const isAhead = every !== undefined && (found?.next ?? now) > now + every + AHEAD_MS;
+    const isAhead = (found?.next ?? now) > now + every + AHEAD_MS;
     // an overwritten scheduler with the same interval keeps its next start
     if (isAhead) await set({ ...one.repeat, every: every + 1 });
     const isRight = found !== undefined && isAsWanted(found, one) && !(await hasHalted(queue, found, now));
@@ -62,10 +62,7 @@ function wantedSchedulers(job: Job<unknown>, schedules: readonly Schedule<unknow
     // BullMQ mistakes an id with four colons for a key of an older version (taskforcesh/bullmq#3828)
     const id = key.replaceAll(":", "%3A");
     if (wanted.has(id)) throw new Error(`two schedules of ${job.name} have the key ${JSON.stringify(key)}`);
-    const repeat =
-      "cron" in schedule
-        ? { pattern: schedule.cron, tz: "UTC" }
-        : { every: schedule.everyMs, offset: schedule.offsetMs % schedule.everyMs };
+    const repeat = { every: schedule.everyMs, offset: schedule.offsetMs % schedule.everyMs };
     const data: unknown = JSON.parse(JSON.stringify(schedule.payload)); // as it will be read back
     wanted.set(id, { repeat, data, opts: templateOptions(job) });
   }
@@ -80,8 +77,6 @@ function templateOptions(job: Job<unknown>) {
 function isAsWanted(found: JobSchedulerJson, { repeat, data, opts }: Wanted): boolean {
   return (
     found.every === repeat.every &&
-    found.pattern === repeat.pattern &&
-    found.tz === repeat.tz &&
     // without an offset the first run is immediate, and BullMQ stores its time as the offset
     (!repeat.offset || found.offset === repeat.offset) &&
     isDeepStrictEqual(found.template?.data ?? {}, data) &&
