@@ -1,4 +1,5 @@
 import type { Sql } from "../db/client.ts";
+import { reasonOf } from "../errors.ts";
 import {
   beatRun,
   endRun,
@@ -37,7 +38,7 @@ export interface Calibrated {
  *
  * No locks: rounds are insert-only, so the replay up to the live state's seq sees the same rounds as the live path.
  * Returns null if the run is done, claimed by another worker or superseded by a promotion, or the table learned nothing
- * new. An aborted run is released and resumes from its last checkpoint.
+ * new. A run that is aborted or fails is released, with the reason, and resumes from its last checkpoint.
  */
 export async function runRollingCalibration(
   sql: Sql,
@@ -56,7 +57,7 @@ export async function runRollingCalibration(
     }
     return await replayToLive(sql, taken, live, replay, signal, steps);
   } catch (error) {
-    if (signal.aborted) await releaseRun(sql, taken);
+    await releaseRun(sql, taken, reasonOf(error));
     throw error;
   }
 }

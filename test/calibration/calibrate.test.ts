@@ -242,13 +242,13 @@ describe("a replay", () => {
     await world.sql`update calibration_runs set heartbeat_at = now() - interval '2 minutes' where id = ${run}`;
     const taken = await takeRun(world.sql, run);
     if (lost === null || taken === null) throw new Error("expected two attempts");
-    await releaseRun(world.sql, lost);
+    await releaseRun(world.sql, lost, "the worker stops");
     await endRun(world.sql, lost, "nothing was learned");
     expect(await beatRun(world.sql, lost)).toBe(false);
     expect(await runOf(world, run)).toEqual({ status: "running", reason: null });
     expect(await beatRun(world.sql, taken)).toBe(true);
-    await releaseRun(world.sql, taken);
-    expect(await runOf(world, run)).toMatchObject({ status: "queued" });
+    await releaseRun(world.sql, taken, "the worker stops");
+    expect(await runOf(world, run)).toEqual({ status: "queued", reason: "the worker stops" });
   });
 
   test("that two workers did keeps one result", async () => {

@@ -65,6 +65,29 @@ describe("calibrate-table", () => {
     expect(lines[1]?.msg).toMatch(/^recovered: calibration 1 of /);
   });
 
+  test("that fails is tried again, with the reason at its run, and is done when the cause is gone", async () => {
+    const world = await createWorld();
+    const { context } = testContext(world.sql);
+    await playSome(world);
+    const run = await ask(world);
+    const { sql, tableId } = world;
+    await flip(world);
+    const [before] = await sql<{ settings: unknown }[]>`select settings from tables where id = ${tableId}`;
+    await sql`update tables set settings = settings || '{"house_edge": 0.05}' where id = ${tableId}`;
+    for (let attempt = 0; attempt < 2; attempt += 1) {
+      await expect(calibrateTable.run({ run }, context)).rejects.toThrow("expected a sound state of");
+      expect(await sql`select status, reason from calibration_runs where id = ${run}`).toEqual([
+        { status: "queued", reason: expect.stringMatching(/^expected a sound state of /) as string },
+      ]);
+    }
+    await flip(world);
+    await sql`update tables set settings = ${sql.json(before?.settings as never)} where id = ${tableId}`;
+    expect(await calibrateTable.run({ run }, context)).toMatchObject({ met: 1 });
+    expect(await sql`select status, reason from calibration_runs where id = ${run}`).toEqual([
+      { status: "done", reason: null },
+    ]);
+  });
+
   test("refuses a payload that is no run, and skips one that is not there", async () => {
     const world = await createWorld();
     const { context } = testContext(world.sql);

@@ -115,7 +115,8 @@ export async function takeRun(sql: Sql, run: string): Promise<TakenRun | null> {
     set
       status = 'running',
       epoch = epoch + 1,
-      heartbeat_at = clock_timestamp()
+      heartbeat_at = clock_timestamp(),
+      reason = null
     where id = ${run}
       and kind = 'rolling'
       and status in ('queued', 'running')
@@ -183,11 +184,13 @@ function isOurs(sql: Queryable, { run, epoch }: Attempt) {
   return sql`id = ${run} and epoch = ${epoch} and status = 'running'`;
 }
 
-/** Releases a run to the next worker, unless another one has claimed it. */
-export async function releaseRun(sql: Sql, attempt: Attempt): Promise<void> {
+/** Releases a run to the next attempt, with the reason, unless another worker has claimed it. */
+export async function releaseRun(sql: Sql, attempt: Attempt, reason: string): Promise<void> {
   await sql`
     update calibration_runs
-    set status = 'queued'
+    set
+      status = 'queued',
+      reason = ${reason}
     where ${isOurs(sql, attempt)}`;
 }
 
