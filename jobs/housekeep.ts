@@ -55,7 +55,18 @@ export default job({
   retry: { attempts: 3, firstMs: 60_000, maxMs: 300_000 },
   pool: "long",
 
-  run: ({ kind }, context) => WORK[kind](context),
+  async run({ kind }, context) {
+    const counts = await WORK[kind](context);
+    await closeAlert(context.sql, context.log, { kind: "housekeep", subject: kind });
+    return counts;
+  },
+
+  gaveUp: ({ kind }, reason, { sql, log }) =>
+    openAlert(sql, log, {
+      kind: "housekeep",
+      subject: kind,
+      text: `housekeep ${kind} failed in each of its attempts, and is tried again by its schedule: ${reason}`,
+    }),
 });
 
 const WORK = {

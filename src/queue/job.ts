@@ -81,6 +81,8 @@ export interface Job<Payload> {
   /** Separate connections, for runs that must not wait for others or that would delay others; otherwise the shared ones. */
   pool?: keyof WorkerPools;
   run(payload: Payload, context: JobContext): Promise<Counts>;
+  /** Called when the last attempt of a run has failed. */
+  gaveUp?(payload: Payload, reason: string, context: Pick<JobContext, "sql" | "log">): Promise<void>;
 }
 
 /** Declares a job: gives the object its type. */

@@ -1,3 +1,4 @@
+import type { Job as QueuedRun } from "bullmq";
 import { hostname, tmpdir } from "node:os";
 import { resolve } from "node:path";
 import { beforeEach, describe, expect, it, test } from "vitest";
@@ -5,6 +6,7 @@ import housekeep from "../../jobs/housekeep.ts";
 import { PRUNED_BY_AGE } from "../../src/housekeeping/prune-store.ts";
 import { noteWorkUptime } from "../../src/housekeeping/uptime-store.ts";
 import { readWork } from "../../src/site/site-store.ts";
+import { createRunner } from "../../src/queue/runs/run.ts";
 import { noteApiUptime } from "../../src/serve/uptime-store.ts";
 import { RETENTION } from "../../src/housekeeping/retention.ts";
 import { applyHouses } from "../../src/houses-file/apply-store.ts";
@@ -615,5 +617,43 @@ describe("the minutes in which a component reports", () => {
     await sql`insert into uptime_minutes values ('api', now() - interval '4 days'), ('api', now() - interval '1 day')`;
     await run("uptime");
     expect(await sql`select component from uptime_minutes`).toHaveLength(1);
+  });
+});
+
+describe("housekeeping that fails", () => {
+  const { context } = testContext(sql);
+  const runner = createRunner({ job: housekeep, context, log: context.log, stop: new AbortController().signal });
+  const attempt = async (attemptsMade: number) => {
+    const queued = { name: "housekeep", data: { kind: "partitions" }, attemptsMade, repeatJobKey: "partitions" };
+    await runner.process({ ...queued, stalledCounter: 0 } as QueuedRun, undefined, {
+      signal: undefined,
+      ending: context.ending,
+    });
+  };
+  const alerts = () => sql`
+    select subject, text, closed_at is null as "isOpen"
+    from alerts
+    where kind = 'housekeep'`;
+
+  it("opens an alert after its last attempt, which the next run that succeeds closes", async () => {
+    await sql`alter function make_day_partitions (date, integer) rename to make_no_partitions`;
+    try {
+      for (const attemptsMade of [0, 1]) {
+        await expect(attempt(attemptsMade)).rejects.toThrow("make_day_partitions");
+        expect(await alerts()).toEqual([]);
+      }
+      await expect(attempt(2)).rejects.toThrow("make_day_partitions");
+      expect(await alerts()).toEqual([
+        {
+          subject: "partitions",
+          text: expect.stringMatching(/make_day_partitions.* does not exist/) as string,
+          isOpen: true,
+        },
+      ]);
+    } finally {
+      await sql`alter function make_no_partitions (date, integer) rename to make_day_partitions`;
+    }
+    await attempt(0);
+    expect(await alerts()).toMatchObject([{ subject: "partitions", isOpen: false }]);
   });
 });

@@ -252,6 +252,7 @@ const ALERTS: Record<string, { what: string; href: string; action: string }> = {
   staff_webhook: { what: "staff webhook", href: "/ops/workers", action: "Open workers" },
   bank_approval: { what: "bank transfers to approve", href: "/ops/bank", action: "Open bank transfers" },
   ledger: { what: "ledger does not add up", href: "/ops/ledger", action: "Open ledger" },
+  housekeep: { what: "housekeeping failed", href: "/ops/queues/housekeep", action: "Open queue" },
   disk: { what: "disk nearly full", href: "/ops/workers", action: "Open workers" },
   backlog: { what: "responses not read", href: "/ops/payloads?state=unread", action: "Open payloads" },
   log: { what: "transparency log not signed", href: "/ops/queues", action: "Open queues" },

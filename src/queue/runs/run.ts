@@ -116,6 +116,11 @@ export function createRunner(options: {
     const facts = factsOf(attempt, lines());
     if (outcome.kind === "done") return complete(attempt, facts, outcome.counts);
     if (outcome.kind === "stopped") return putBack(attempt, facts);
+    if (isGivenUp(attempt, outcome.error)) {
+      await job
+        .gaveUp?.(payload, reasonOf(outcome.error), { ...context, log: attempt.log })
+        .catch((error: unknown) => attempt.log.error({ err: error }, `its failure is only logged: ${reasonOf(error)}`));
+    }
     return fail(attempt, facts, outcome.error);
   }
 
@@ -198,6 +203,16 @@ async function putBack(attempt: Attempt, facts: Facts): Promise<never> {
   throw new WaitingError();
 }
 
+/** Whether the run is not tried again after this error. */
+function isGivenUp(attempt: Attempt, error: unknown): boolean {
+  if (error instanceof PermanentError) return true;
+  return waitOf(error) === null && isLastAttempt(attempt);
+}
+
+function isLastAttempt({ isTick, number, job }: Attempt): boolean {
+  return !isTick && number >= job.retry.attempts;
+}
+
 /** @throws the error by which BullMQ decides how to continue; returns if a later tick does the work. */
 async function fail(attempt: Attempt, facts: Facts, error: unknown): Promise<void> {
   if (error instanceof PermanentError) return failPermanently(attempt, facts, error);
@@ -229,9 +244,9 @@ function leaveToLaterTick(attempt: Attempt, facts: Facts, error: ThrottledError)
 }
 
 function retryOrGiveUp(attempt: Attempt, facts: Facts, error: unknown): never {
-  const { job, isTick, log } = attempt;
+  const { isTick, log } = attempt;
   const reason = reasonOf(error);
-  const isLast = !isTick && attempt.number >= job.retry.attempts;
+  const isLast = isLastAttempt(attempt);
   attempt.report(isLast ? "failed" : "retried");
   if (isTick) log.warn({ ...facts, err: error }, `failed, and the next tick tries again: ${reason}`);
   else if (isLast) log.error({ ...facts, err: error }, `failed, and was the last attempt: ${reason}`);
