@@ -5,6 +5,8 @@ import { hideSecrets, hideSecretsIn } from "./secrets.ts";
 
 export type Log = pino.Logger;
 
+const REPEATS_QUIET_MS = 60_000;
+
 /**
  * The logger of a process: JSON lines on stderr, or readable lines where stderr is a terminal.
  *
@@ -23,6 +25,21 @@ export function createLog(level: string, terminal: boolean, output?: Writable): 
   if (!terminal) return pino(options, output ?? pino.destination({ dest: 2, sync: true }));
   const destination = output ?? 2;
   return pino(options, pretty({ destination, sync: true, translateTime: "SYS:HH:MM:ss.l", singleLine: true }));
+}
+
+/**
+ * Returns the level for a text that is repeated while a server is unavailable: debug if it was logged as a warning within
+ * the last minute.
+ */
+export function createRepeatLevel(): (text: string) => "warn" | "debug" {
+  const loggedAt = new Map<string, number>();
+  return (text) => {
+    const now = performance.now();
+    for (const [one, at] of loggedAt) if (now - at > REPEATS_QUIET_MS) loggedAt.delete(one);
+    if (loggedAt.has(text)) return "debug";
+    loggedAt.set(text, now);
+    return "warn";
+  };
 }
 
 /** A server's URL with its passwords replaced, for logs and messages. */

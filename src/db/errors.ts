@@ -35,6 +35,11 @@ export function isConnectionError(error: unknown): boolean {
   return /^(57P0|08|53)/.test(code) || UNREACHABLE.has(code);
 }
 
+/** True for a connection error, and for any error that was caused by one. */
+export function isOutage(error: unknown): boolean {
+  return isConnectionError(error) || (error instanceof Error && error.cause !== undefined && isOutage(error.cause));
+}
+
 /** True when the server ended a statement, as it does after the statement timeout; the connection stays open. */
 export function isStatementEnded(error: unknown): boolean {
   return codeOf(error) === "57014";

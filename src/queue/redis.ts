@@ -1,7 +1,7 @@
 import { Cluster, type Redis, type RedisOptions } from "ioredis";
 import { isConnectionError } from "../db/errors.ts";
 import { reasonOf, UsageError } from "../errors.ts";
-import { withoutPassword, type Log } from "../log.ts";
+import { createRepeatLevel, withoutPassword, type Log } from "../log.ts";
 import { makeServerClient } from "../redis-client.ts";
 import { placeOfRedis } from "../redis-url.ts";
 import { type ClusterPlace, connectCluster, makeCluster, type ServerOptions, type Tries } from "./cluster.ts";
@@ -19,7 +19,6 @@ const OLDEST_VERSION = [6, 2] as const;
  */
 const SILENCE_MS = { producer: 4_000, consumer: 7_000, blocking: 12_000 } as const;
 const COMMAND_MS = 5_000;
-const REPEATS_QUIET_MS = 60_000;
 
 const always = {
   lazyConnect: true,
@@ -210,13 +209,9 @@ export function logQueueErrors(log: Log, what: string): (error: unknown) => void
  * every connection repeats it each second.
  */
 function logErrors(log: Log, what: string): (error: unknown) => void {
-  const loggedAt = new Map<string, number>();
+  const levelOf = createRepeatLevel();
   return (error) => {
     const reason = reasonOf(error);
-    const now = performance.now();
-    for (const [text, at] of loggedAt) if (now - at > REPEATS_QUIET_MS) loggedAt.delete(text);
-    const level = loggedAt.has(reason) ? "debug" : "warn";
-    if (level === "warn") loggedAt.set(reason, now);
-    log[level](`${what}: ${reason}`);
+    log[levelOf(reason)](`${what}: ${reason}`);
   };
 }

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } fro
 import pollHouse from "../../jobs/poll-house.ts";
 import { pollAt, pollsOf, timeOf, type Pace } from "../../src/houses/polling/pace.ts";
 import { deletePause, insertPause } from "../../src/queue/store.ts";
+import { openPipeline } from "../../src/db/client.ts";
 import type { HouseClient } from "../../src/houses/polling/client.ts";
 import { rollUpUptime } from "../../src/housekeeping/uptime-store.ts";
 import { listPollSuccess } from "../../src/site/site-store.ts";
@@ -250,6 +251,17 @@ describe("a run of polls", () => {
     const counts = await run;
     expect(counts["failed_polls"]).toBeGreaterThan(0);
     expect(counts["payloads"]).toBe(1);
+  });
+
+  test("warns once and without a stack while PostgreSQL is away", async () => {
+    const away = createPasses(openPipeline("postgres://nobody@127.0.0.1:1/none", { name: "test" }));
+    const { context, lines } = testContext(sql, { passes: away, http });
+    await expect(pollHouse.run({ house: "alpha", shard: 0, pace: paceFrom(50, 3) }, context)).rejects.toThrow();
+    expect(lines.map(({ level, err }) => [level, err])).toEqual([
+      [40, undefined],
+      [20, undefined],
+      [20, undefined],
+    ]);
   });
 
   test("without a poll that succeeds fails with the last error", async () => {

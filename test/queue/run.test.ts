@@ -353,6 +353,19 @@ describe("a run that lasts until the next tick", () => {
     expect(enqueued).toHaveLength(1);
   });
 
+  it("is logged once per minute and without a stack when it fails because PostgreSQL is away", async () => {
+    const { tick } = runnerOf(
+      lasting(() => Promise.reject(Object.assign(new Error("refused"), { code: "ECONNREFUSED" }))),
+    );
+    await expect(tick("first")).rejects.toThrow("refused");
+    await expect(tick("second")).rejects.toThrow("refused");
+    const lines = world.lines.filter(({ msg }) => msg === "failed, and the next tick tries again: refused");
+    expect(lines.map(({ level, err }) => [level, err])).toEqual([
+      [LEVEL.warn, undefined],
+      [LEVEL.debug, undefined],
+    ]);
+  });
+
   it("is not kept when it fails, nor logged as the last attempt", async () => {
     const job = lasting(() => Promise.reject(new Error("no database")));
     const queues = await world.open([job]);

@@ -1,7 +1,7 @@
 import { DelayedError, type Job as QueuedRun, UnrecoverableError, WaitingError } from "bullmq";
-import { isConnectionError } from "../../db/errors.ts";
+import { isOutage } from "../../db/errors.ts";
 import { PermanentError, reasonOf, stackOf, ThrottledError } from "../../errors.ts";
-import type { Log } from "../../log.ts";
+import { createRepeatLevel, type Log } from "../../log.ts";
 import { hideSecretsIn } from "../../secrets.ts";
 import { createAttempts } from "./attempt.ts";
 import type { Counts, Job, JobContext, Retry } from "../job.ts";
@@ -61,6 +61,9 @@ interface Facts {
   ms: number;
   traces?: string[];
 }
+
+/** While PostgreSQL is away, ticks of all houses fail with the same reason. */
+const outageLevel = createRepeatLevel();
 
 /** Errors whose failure has a log line. */
 const logged = new WeakSet<Error>();
@@ -248,7 +251,9 @@ function retryOrGiveUp(attempt: Attempt, facts: Facts, error: unknown): never {
   const reason = reasonOf(error);
   const isLast = isLastAttempt(attempt);
   attempt.report(isLast ? "failed" : "retried");
-  if (isTick) log.warn({ ...facts, err: error }, `failed, and the next tick tries again: ${reason}`);
+  const next = `failed, and the next tick tries again: ${reason}`;
+  if (isTick && isOutage(error)) log[outageLevel(reason)](facts, next);
+  else if (isTick) log.warn({ ...facts, err: error }, next);
   else if (isLast) log.error({ ...facts, err: error }, `failed, and was the last attempt: ${reason}`);
   else log.warn({ ...facts, err: error }, `failed, and is tried again: ${reason}`);
   throw withStack(markLogged(new Error(reason, { cause: error })), facts, error);
@@ -293,10 +298,6 @@ function waitOf(error: unknown): number | null {
   if (error instanceof ThrottledError) return error.waitMs;
   const { least, most } = OUTAGE_WAIT_MS;
   return isOutage(error) ? least + Math.random() * (most - least) : null;
-}
-
-function isOutage(error: unknown): boolean {
-  return isConnectionError(error) || (error instanceof Error && error.cause !== undefined && isOutage(error.cause));
 }
 
 async function delayRun({ queued, token }: Attempt, waitMs: number): Promise<DelayedError> {
