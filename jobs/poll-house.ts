@@ -3,14 +3,14 @@ import { adapterOf } from "../src/houses/adapters/index.ts";
 import { requestTables } from "../src/houses/polling/request-tables.ts";
 import { takeRequest } from "../src/houses/polling/budget-store.ts";
 import { holdHouse, type Lease, LeaseLostError, releaseLease } from "../src/houses/polling/lease-store.ts";
+import { logFailedPoll } from "../src/houses/polling/log-failure.ts";
 import { paceSchema, pollAt, pollsOf, timeOf, type Pace } from "../src/houses/polling/pace.ts";
 import { listMissingRuns } from "../src/houses/polling/polling-store.ts";
 import { listPollSchedules, loadHouse } from "../src/houses/store.ts";
 import { sleep } from "../src/abort.ts";
 import type { Sql } from "../src/db/client.ts";
-import { isOutage } from "../src/db/errors.ts";
 import { PermanentError, reasonOf } from "../src/errors.ts";
-import { createRepeatLevel, type Log } from "../src/log.ts";
+import type { Log } from "../src/log.ts";
 import { afterCommit, countPasses } from "../src/pass/after-commit.ts";
 import { raiseDamageAlerts } from "../src/pass/damage.ts";
 import { endUnsavedPoll, savePoll, type SavedPoll } from "../src/pass/poll.ts";
@@ -100,21 +100,11 @@ async function pollAtPace(
       if (signal.aborted || error instanceof PermanentError) throw error;
       failure = error;
       addTo(sum, { failed_polls: 1 });
-      logFailure(log, error);
+      logFailedPoll(log, error);
     }
   }
   if (failure !== undefined && succeeded === 0) throw failure;
   return sum;
-}
-
-/** While PostgreSQL is away, the polls of all houses fail with the same reason. */
-const outageLevel = createRepeatLevel();
-
-function logFailure(log: Log, error: unknown): void {
-  const reason = reasonOf(error);
-  const text = `a poll failed, and the next one tries again: ${reason}`;
-  if (isOutage(error)) log[outageLevel(reason)](text);
-  else log.warn({ err: error }, text);
 }
 
 function addTo(sum: Counts, counts: Counts): void {

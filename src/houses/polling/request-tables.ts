@@ -45,8 +45,7 @@ export async function requestTables(
   const endMs = options.elapsedMs() + timeoutMs;
   const requests = groupByRequest(house, lease.tables);
   const waiting = lease.circuit.state === "half_open" ? requests.slice(0, 1) : requests;
-  const requested: RequestedTable[] = [];
-  const oneIsGood = Promise.withResolvers<void>();
+  const { requested, add, oneIsGood } = createRequested();
   let isLeft = Promise.resolve(true); // in order, so that the longest waiting table gets the last request
   const hasTime = () => endMs - options.elapsedMs() > timeoutMs / 2;
   const mayContinue = () => !signal.aborted && !options.budget.isSpent() && hasTime();
@@ -61,10 +60,6 @@ export async function requestTables(
       return { responses, bytes: response?.kind === "response" ? response.body.length : 0 };
     });
     return sent?.responses ?? [];
-  };
-  const add = (responses: readonly RequestedTable[]) => {
-    requested.push(...responses);
-    if (responses.some(({ response }) => response.kind !== "failed")) oneIsGood.resolve();
   };
   const ask = async ({ tables, settings, request }: SharedRequest): Promise<void> => {
     const [table] = tables;
@@ -83,7 +78,7 @@ export async function requestTables(
     add(await requestOnce(tables, request));
   };
   const firsts = waiting.splice(0, options.budget.parallel(PARALLEL)).map(ask);
-  const verdict = Promise.race([oneIsGood.promise, Promise.allSettled(firsts)]);
+  const verdict = Promise.race([oneIsGood, Promise.allSettled(firsts)]);
   const continueWith = async (first: Promise<void>): Promise<void> => {
     await first;
     await verdict;
@@ -96,6 +91,17 @@ export async function requestTables(
   const ends = await Promise.allSettled(firsts.map(continueWith)); // all, since the caller may release the lease then
   for (const end of ends) if (end.status === "rejected") throw end.reason;
   return requested;
+}
+
+/** The responses of a poll; `oneIsGood` resolves when the first good one is among them. */
+function createRequested() {
+  const requested: RequestedTable[] = [];
+  const good = Promise.withResolvers<void>();
+  const add = (responses: readonly RequestedTable[]) => {
+    requested.push(...responses);
+    if (responses.some(({ response }) => response.kind !== "failed")) good.resolve();
+  };
+  return { requested, add, oneIsGood: good.promise };
 }
 
 /** A request and the ids of the tables that its response covers: the first one stores the response and has its validators. */

@@ -1,4 +1,5 @@
 import { DelayedError, type Job as QueuedRun, UnrecoverableError, WaitingError } from "bullmq";
+import type { Sql } from "../../db/client.ts";
 import { isOutage } from "../../db/errors.ts";
 import { PermanentError, reasonOf, stackOf, ThrottledError } from "../../errors.ts";
 import { createRepeatLevel, type Log } from "../../log.ts";
@@ -119,11 +120,7 @@ export function createRunner(options: {
     const facts = factsOf(attempt, lines());
     if (outcome.kind === "done") return complete(attempt, facts, outcome.counts);
     if (outcome.kind === "stopped") return putBack(attempt, facts);
-    if (isGivenUp(attempt, outcome.error)) {
-      await job
-        .gaveUp?.(payload, reasonOf(outcome.error), { ...context, log: attempt.log })
-        .catch((error: unknown) => attempt.log.error({ err: error }, `its failure is only logged: ${reasonOf(error)}`));
-    }
+    if (isGivenUp(attempt, outcome.error)) await giveUp(attempt, payload, context.sql, outcome.error);
     return fail(attempt, facts, outcome.error);
   }
 
@@ -210,6 +207,15 @@ async function putBack(attempt: Attempt, facts: Facts): Promise<never> {
 function isGivenUp(attempt: Attempt, error: unknown): boolean {
   if (error instanceof PermanentError) return true;
   return waitOf(error) === null && isLastAttempt(attempt);
+}
+
+/** Lets the job report its failure. Never throws: the failure is also logged. */
+async function giveUp({ job, log }: Attempt, payload: unknown, sql: Sql, error: unknown): Promise<void> {
+  try {
+    await job.gaveUp?.(payload, reasonOf(error), { sql, log });
+  } catch (failure) {
+    log.error({ err: failure }, `the failure of the run is only logged: ${reasonOf(failure)}`);
+  }
 }
 
 function isLastAttempt({ isTick, number, job }: Attempt): boolean {
