@@ -154,17 +154,29 @@ export function signInFromNewDevice({
   ]);
 }
 
-/** What gives another person control of a staff sign-in, or changes what it may do: `second-factor` is turning it off. */
-export type StaffChange = "created" | StaffReset | { role: string; before: string } | { factor: "on" };
+/** What gives another person control of a staff sign-in, or changes what it may do. */
+export type StaffChange = "created" | "disabled" | StaffReset | { role: string; before: string } | { factor: "on" };
 
-/** What another person resets for a member of staff. */
-export type StaffReset = "password" | "second-factor";
+/** What another person resets for a member of staff: `second-factor` is turning it off, `enabled` ends `disabled`. */
+export type StaffReset = "password" | "second-factor" | "enabled";
 
-/** To a member of staff whose password or second factor another person reset: an admin, or a user of the server. */
+/** To a member of staff whose sign-in another person disabled. */
+export function staffDisabled({ by }: { by: string }): Letter {
+  return letter("sign-in-disabled", "Your sign-in was disabled", [
+    `Your sign-in at Roundhouse was disabled by ${by}, and all your sign-ins have ended. An admin can enable it again.`,
+    `If you did not expect this, inform another admin than ${by} immediately, in another way than by mail.`,
+  ]);
+}
+
+/** To a member of staff whose sign-in another person reset or enabled: an admin, or a user of the server. */
 export function staffReset({ what, by }: { what: StaffReset; by: string }): Letter {
   const ended = `by ${by}, and all your sign-ins have ended.`;
   const wait = `For 24 hours you cannot approve anything, and never the work of ${by}.`;
   const advice = `If you did not ask for it, inform another admin than ${by} immediately, in another way than by mail.`;
+  if (what === "enabled") {
+    const text = `Your sign-in at Roundhouse, which was disabled, was enabled by ${by}. Your password is the one from before.`;
+    return letter("sign-in-enabled", "Your sign-in was enabled", [text, wait, advice]);
+  }
   if (what === "password") {
     const text = `The password of your sign-in at Roundhouse was reset ${ended} ${by} knows the new one: change it when you have signed in.`;
     return letter("password-changed", "Your password was reset", [text, wait, advice]);
@@ -173,7 +185,7 @@ export function staffReset({ what, by }: { what: StaffReset; by: string }): Lett
   return letter("second-factor-changed", "Your second factor was turned off", [text, wait, advice]);
 }
 
-/** To every admin: a member of staff was created or reset, has another role, or turned a second factor on. */
+/** To every admin: a member of staff was created, disabled, enabled or reset, has another role, or turned a second factor on. */
 export function operatorChanged({ email, what, by }: { email: string; what: StaffChange; by: string }): Letter {
   if (typeof what === "object" && "factor" in what) {
     return letter("operator-changed", "The sign-in of a member of staff was changed", [
@@ -187,8 +199,15 @@ export function operatorChanged({ email, what, by }: { email: string; what: Staf
       "If you did not agree on this, disable both sign-ins and read the audit log.",
     ]);
   }
+  if (what === "disabled") {
+    return letter("operator-changed", "The sign-in of a member of staff was changed", [
+      `The sign-in of ${email} was disabled by ${by}, and their sign-ins have ended.`,
+      `If you did not agree on this, ask both in another way than by mail, and read the audit log: someone else may act as ${by}.`,
+    ]);
+  }
   const change = {
     created: `${email} was added to the staff by ${by}.`,
+    enabled: `The sign-in of ${email} was enabled by ${by}.`,
     password: `The password of ${email} was reset by ${by}.`,
     "second-factor": `Two-factor authentication of ${email} was turned off by ${by}.`,
   }[what];

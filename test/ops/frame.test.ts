@@ -425,6 +425,40 @@ describe("people", () => {
     expect(await world.sql`select from auth.users where email = 'accomplice@example.com'`).toEqual([]);
   });
 
+  it("get a mail when their sign-in is disabled or enabled, as does every admin, the disabled one included", async () => {
+    const admin = await world.as("admin");
+    const ids = {
+      chief: await world.makeOperator("chief@example.com", "admin"),
+      clerk: await world.makeOperator("clerk@example.com", "viewer"),
+    };
+    const post = (id: string, what: string) => admin.post(`/ops/people/${id}/${what}`, { reason: "test" });
+    const mailsTo = async (recipient: string) => {
+      const mails = await world.sql<{ subject: string; body: string }[]>`
+        select subject, body from mails where recipient = ${recipient} order by id`;
+      return mails.map(({ subject, body }) => `${subject}: ${body}`.replaceAll(/\s+/g, " "));
+    };
+    const clerkIsDisabled = "The sign-in of clerk@example.com was disabled by admin@example.com";
+    const clerkIsEnabled = "The sign-in of clerk@example.com was enabled by admin@example.com. For 24 hours";
+    const chiefIsDisabled = "The sign-in of chief@example.com was disabled by admin@example.com";
+    const before = (await mailsTo("admin@example.com")).length;
+    for (const what of ["disable", "enable"]) expect((await post(ids.clerk, what)).status).toBe(303);
+    expect((await post(ids.chief, "disable")).status).toBe(303);
+    expect(await mailsTo("clerk@example.com")).toEqual([
+      expect.stringMatching(/^Your sign-in was disabled: .* by admin@example\.com/),
+      expect.stringMatching(/^Your sign-in was enabled: .* by admin@example\.com.*For 24 hours you cannot approve/),
+    ]);
+    expect(await mailsTo("chief@example.com")).toEqual([
+      expect.stringContaining(clerkIsDisabled),
+      expect.stringContaining(clerkIsEnabled),
+      expect.stringContaining(chiefIsDisabled),
+      expect.stringContaining("Your sign-in was disabled: "),
+    ]);
+    expect((await mailsTo("admin@example.com")).slice(before)).toHaveLength(3);
+    expect(await world.sql`select user_id, what, made_by from operator_changes where user_id = ${ids.clerk}`).toEqual([
+      { user_id: ids.clerk, what: "enabled", made_by: "admin@example.com" },
+    ]);
+  });
+
   it("lose their sign-ins with a new password, and their second factor if it is reset", async () => {
     const admin = await world.as("admin");
     await world.makeOperator("lost@example.com", "viewer");

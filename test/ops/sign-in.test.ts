@@ -108,7 +108,7 @@ describe("[API2][V6] signing in", () => {
 
   it("does not reveal who may sign in: unknown, wrong, disabled and a caller alone get the same response", async () => {
     await world.makeOperator("gone@example.com", "viewer");
-    await world.sql.begin((tx) => changeDisabled(tx, { email: "gone@example.com" }, true));
+    await world.sql.begin((tx) => changeDisabled(tx, { email: "gone@example.com" }, { isDisabled: true, by: "test" }));
     await world.makeOperator("caller@example.com", "viewer");
     await world.sql`delete from operators where user_id = (select id from auth.users where email = 'caller@example.com')`;
     const responses = await Promise.all(
@@ -240,7 +240,7 @@ describe("[V7] a sign-in", () => {
     await world.sql`update auth.sessions set expires_at = clock_timestamp() - interval '1 second' where id = ${long.id}`;
     await world.sql`update auth.sessions set seen_at = clock_timestamp() - interval '61 minutes' where id = ${idle.id}`;
     expect([await isIn(long.client), await isIn(idle.client), await isIn(gone.client)]).toEqual([false, false, true]);
-    await world.sql.begin((tx) => changeDisabled(tx, { email: "shift@example.com" }, true));
+    await world.sql.begin((tx) => changeDisabled(tx, { email: "shift@example.com" }, { isDisabled: true, by: "test" }));
     expect(await isIn(gone.client)).toBe(false);
   });
 

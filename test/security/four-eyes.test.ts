@@ -144,6 +144,7 @@ describe.each(Object.entries(WORK))("[FOUR-EYES] a %s", (_, work) => {
     ["was created", "created"],
     ["has a password that was reset", "password"],
     ["has no second factor since", "second-factor"],
+    ["was enabled again", "enabled"],
   ])("is not approved by who %s 23 hours ago, and is an hour and a half later", async (__, what) => {
     const [author, other] = [await person(), await person()];
     const done = await work(author);
@@ -168,6 +169,7 @@ describe.each(Object.entries(WORK))("[FOUR-EYES] a %s", (_, work) => {
     ["created", "created"],
     ["reset the password of", "password"],
     ["turned off the second factor of", "second-factor"],
+    ["enabled", "enabled"],
   ])("is not approved by who %s its author within a day before it or since", async (__, what) => {
     const [author, chief] = [await person(), await person()];
     await changed(author, what, chief.email, 23);

@@ -10,7 +10,7 @@ import {
   savePassword,
   saveRole,
 } from "./operator-store.ts";
-import { mailAdmins, noteOperatorChange, noteReset } from "./operator-change-store.ts";
+import { mailAdmins, mailDisabling, noteOperatorChange, noteReset } from "./operator-change-store.ts";
 import { withdrawLinks } from "./link-store.ts";
 import { hashPassword } from "../identity/password.ts";
 import type { OperatorRole } from "./roles.ts";
@@ -67,8 +67,15 @@ export async function changeRole(
   return { ok: true, email, before: { role: operator.role }, after: { role } };
 }
 
-/** Disables an operator and ends their sessions, or enables them again. Refused if no admin would be left. */
-export async function changeDisabled(tx: Transaction, who: Who, isDisabled: boolean): Promise<Change> {
+/**
+ * Disables an operator and ends their sessions, or enables them again; mails them and the admins. Refused if no admin would
+ * be left.
+ */
+export async function changeDisabled(
+  tx: Transaction,
+  who: Who,
+  { isDisabled, by }: { isDisabled: boolean; by: string },
+): Promise<Change> {
   const admins = await countAdmins(tx);
   const operator = await findOperator(tx, who);
   if (operator === null) return unknown(who);
@@ -76,10 +83,13 @@ export async function changeDisabled(tx: Transaction, who: Who, isDisabled: bool
     return { ok: false, reason: `${operator.email} is ${isDisabled ? "disabled" : "active"} already` };
   }
   if (isDisabled && isLastAdmin(operator, admins)) return lastAdmin(operator);
-  await saveDisabled(tx, operator.id, isDisabled);
-  const ended = isDisabled ? await signOut(tx, operator.id) : 0;
+  const { id: userId, email } = operator;
+  if (isDisabled) await mailDisabling(tx, { userId, email, by });
+  else await noteReset(tx, { userId, email, what: "enabled", by });
+  await saveDisabled(tx, userId, isDisabled);
+  const ended = isDisabled ? await signOut(tx, userId) : 0;
   const before = { disabled: !isDisabled };
-  return { ok: true, email: operator.email, before, after: { disabled: isDisabled, sessions_ended: ended } };
+  return { ok: true, email, before, after: { disabled: isDisabled, sessions_ended: ended } };
 }
 
 /** Ends all sessions of an operator. */

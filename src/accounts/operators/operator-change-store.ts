@@ -1,10 +1,11 @@
 import type { Queryable, Transaction } from "../../db/client.ts";
+import type { Letter } from "../../mail/letter.ts";
 import { queueMail } from "../../mail/outbox-store.ts";
-import { operatorChanged, type StaffChange, staffReset, type StaffReset } from "../letters.ts";
+import { operatorChanged, type StaffChange, staffDisabled, staffReset, type StaffReset } from "../letters.ts";
 import { isLocalAddress } from "./local-operator.ts";
 
 /** What gives another person control of an operator's sign-in for a while. */
-export type OperatorChange = Extract<StaffChange, string>;
+export type OperatorChange = "created" | StaffReset;
 
 /** The same change of the same person is mailed once in each of these windows, so that repeating it floods no one. */
 const WINDOW_MS = 120_000;
@@ -20,15 +21,33 @@ export async function noteOperatorChange(
   await mailAdmins(tx, { userId, email, what, by });
 }
 
-/** Stores that another person reset the password or second factor of an operator, and mails the operator and every admin. */
+/** Stores that another person reset or enabled the sign-in of an operator, and mails the operator and every admin. */
 export async function noteReset(
   tx: Transaction,
   { userId, email, what, by }: { userId: string; email: string; what: StaffReset; by: string },
 ): Promise<void> {
   await noteOperatorChange(tx, { userId, email, what, by });
+  await mailOperator(tx, { userId, email, what, by }, staffReset({ what, by }));
+}
+
+/** Mails an operator and every admin that the operator's sign-in is being disabled. An admin is still one of them. */
+export async function mailDisabling(
+  tx: Transaction,
+  { userId, email, by }: { userId: string; email: string; by: string },
+): Promise<void> {
+  const change = { userId, email, what: "disabled", by } as const;
+  await mailAdmins(tx, change);
+  await mailOperator(tx, change, staffDisabled({ by }));
+}
+
+async function mailOperator(
+  tx: Transaction,
+  { userId, email, what, by }: { userId: string; email: string; what: string; by: string },
+  letter: Letter,
+): Promise<void> {
   if (isLocalAddress(email)) return;
   const dedupKey = `staff ${userId} ${what} by ${by} to them ${windowNow()}`;
-  await queueMail(tx, { ...staffReset({ what, by }), recipient: email, dedupKey });
+  await queueMail(tx, { ...letter, recipient: email, dedupKey });
 }
 
 /** Mails every active admin about a change of a member of staff. */
@@ -83,18 +102,20 @@ export interface WorkToApprove {
 /** The words of {@link listOperatorChanges} for the person who was changed, and for the one who changed another. */
 const CHANGED = {
   created: "you were made an operator",
+  enabled: "your sign-in was enabled",
   password: "your password was reset",
   "second-factor": "your second factor was turned off",
 } as const;
 const CHANGES = {
   created: "you made an operator of",
+  enabled: "you enabled the sign-in of",
   password: "you reset the password of",
   "second-factor": "you turned off the second factor of",
 } as const;
 
 /**
  * Why an operator may not approve some work. Null if they may. Refused are
- * - who was created, or whose password or second factor was reset, within 24 hours, or ever by an author;
+ * - who was created or enabled, or whose password or second factor was reset, within 24 hours, or ever by an author;
  * - who did this to an author within 24 hours before the work or since: the author could be them.
  *
  * Not refused: two operators whom the same admin made. See "Limits of four eyes" in SECURITY.md.

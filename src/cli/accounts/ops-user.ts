@@ -56,14 +56,14 @@ const CHANGES: readonly PlainChange[] = [
     description: "sign a member of staff out and refuse new sign-ins",
     action: "operator.disable",
     doneText: "can sign in no longer",
-    work: (tx, who) => changeDisabled(tx, who, true),
+    work: (tx, who) => changeDisabled(tx, who, { isDisabled: true, by: operator() }),
   },
   {
     name: "enable",
     description: "allow a disabled member of staff to sign in again",
     action: "operator.enable",
     doneText: "can sign in again",
-    work: (tx, who) => changeDisabled(tx, who, false),
+    work: (tx, who) => changeDisabled(tx, who, { isDisabled: false, by: operator() }),
   },
   {
     name: "end-sessions",

@@ -78,11 +78,11 @@ const role = auditedAction({
 
 const disable = simple(
   { name: "operator.disable", title: "Disable sign-in", path: "disable", outcome: "cannot sign in any more" },
-  (tx, who) => changeDisabled(tx, who, true),
+  (tx, who, by) => changeDisabled(tx, who, { isDisabled: true, by }),
 );
 const enable = simple(
   { name: "operator.enable", title: "Enable sign-in", path: "enable", outcome: "can sign in again" },
-  (tx, who) => changeDisabled(tx, who, false),
+  (tx, who, by) => changeDisabled(tx, who, { isDisabled: false, by }),
 );
 const endThem = simple(
   { name: "operator.end-sessions", title: "End sign-ins", path: "end-sessions", outcome: "is signed out everywhere" },
