@@ -102,6 +102,17 @@ describe("the password", () => {
     expect(statuses).toEqual([422, 422, 422, 422, 422, 429]);
   });
 
+  it("is estimated a few times for a person, so that the forms of one keep nobody from a password", async () => {
+    const { email } = await world.makeHolder("flo@example.com");
+    const statuses: number[] = [];
+    for (let n = 0; n < 6; n += 1) {
+      const { client } = await world.signIn(email); // sessions share the limit
+      const form = { password: "wrong", next: "password123", again: "password123" };
+      statuses.push((await client.post(`${SECURITY}/password`, form)).status);
+    }
+    expect(statuses).toEqual([422, 422, 422, 422, 422, 429]);
+  });
+
   it("is changed by no page of another site", async () => {
     const { client } = await world.signIn((await world.makeHolder("crossed@example.com")).email);
     const headers = { origin: "https://evil.example", "sec-fetch-site": "cross-site" };

@@ -416,6 +416,19 @@ describe("one's own password", () => {
     },
   );
 
+  it.for([true, false])("is estimated a few times for a person (with a password: %s)", async (has) => {
+    const email = `flo-${has}@example.com`;
+    const id = await world.makeOperator(email, "viewer");
+    const { client } = await world.signIn(email);
+    if (!has) await world.sql`delete from auth.accounts where user_id = ${id}`; // signed in by a link
+    const statuses: number[] = [];
+    for (let n = 0; n < 6; n += 1) {
+      const form = { current: "wrong", next: "password123", again: "password123" };
+      statuses.push((await client.post("/ops/me/password", form)).status);
+    }
+    expect(statuses).toEqual([422, 422, 422, 422, 422, 429]);
+  });
+
   it("requires a code of the second factor, and its holder gets a mail", async () => {
     const email = "fay@example.com";
     await world.makeOperator(email, "viewer");

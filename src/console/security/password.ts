@@ -15,8 +15,9 @@ const form = z.object({
 
 /** Adds the form that changes the password. */
 export function addPasswordForm(addForm: AddAccountForm, { responder, parts }: RouteParts): void {
-  addForm("/password", form, async ({ reply, own, form: { next, again, ...proof }, refuse, isThem }) => {
+  addForm("/password", form, async ({ reply, own, form: { next, again, ...proof }, refuse, mayChoose, isThem }) => {
     if (next !== again) return refuse("the new password and its repetition are not the same");
+    if (!(await mayChoose())) return;
     const problem = await passwordProblem(next, own.email);
     if (problem !== null) return refuse(problem);
     const from = await findPasswordHash(parts.sql, own);

@@ -1,7 +1,7 @@
 import type { Express, Request, Response } from "express";
 import type { z } from "zod";
 import { prove } from "../../accounts/identity/prove.ts";
-import { noteFailure, takeTry, tooMany } from "../../accounts/identity/tries.ts";
+import { type Attempt, noteFailure, takeTry, tooMany } from "../../accounts/identity/tries.ts";
 import type { Responder } from "../responder.ts";
 import { readForm } from "../body.ts";
 import { requesterOf } from "../requester.ts";
@@ -22,6 +22,11 @@ export interface AccountForm<Form> {
   refuseProof: (problem: string) => Promise<void>;
   /** Counts an attempt against the limit for passwords. False, with a response sent, if none is left. */
   mayTry: () => Promise<boolean>;
+  /**
+   * Counts a new password before it is estimated, which takes up to 90 ms of a thread that all share. False, with a response
+   * sent, if the person chose too many.
+   */
+  mayChoose: () => Promise<boolean>;
   /**
    * Checks the password, and the code of accounts with two-factor authentication. False, with a response sent, if
    * wrong.
@@ -50,8 +55,11 @@ export interface AccountFormParts extends SignInParts {
 /** Makes the function that adds account forms to the pages of a surface. */
 export function accountForms(app: Express, parts: AccountFormParts): AddAccountForm {
   const { responder, buckets, page, surface } = parts;
-  const attemptOf = ({ address, email, sessionId }: CurrentAccount) => {
+  const attemptOf = ({ address, email, sessionId }: CurrentAccount): Attempt => {
     return { what: surface, address, who: email, device: sessionId };
+  };
+  const choiceOf = ({ address, userId }: CurrentAccount): Attempt => {
+    return { what: `${surface}-new-password`, address, who: userId, device: userId }; // of all sessions together
   };
   return (path, schema, run) => {
     app.post(page + path, async (request: Request, response: Response) => {
@@ -67,11 +75,13 @@ export function accountForms(app: Express, parts: AccountFormParts): AddAccountF
         reply.setHeader("Retry-After", waitSeconds);
         refuse(tooMany(waitSeconds), 429);
       };
-      const mayTry = async () => {
-        const wait = await takeTry(buckets, attemptOf(own));
+      const take = async (counted: Attempt) => {
+        const wait = await takeTry(buckets, counted);
         if (wait > 0) refuseUntil(wait);
         return wait === 0;
       };
+      const mayTry = () => take(attemptOf(own));
+      const mayChoose = () => take(choiceOf(own));
       const refuseProof = async (problem: string) => {
         await parts.noteRefusal(response, problem);
         refuse(problem);
@@ -87,7 +97,7 @@ export function accountForms(app: Express, parts: AccountFormParts): AddAccountF
         else await refuseProof(proof.problem);
         return false;
       };
-      await run({ request, reply, own, form: form.form, refuse, refuseProof: refuseTry, mayTry, isThem });
+      await run({ request, reply, own, form: form.form, refuse, refuseProof: refuseTry, mayTry, mayChoose, isThem });
     });
   };
 }

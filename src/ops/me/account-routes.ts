@@ -82,10 +82,11 @@ export function addAccountRoutes(app: Express, made: RouteParts, parts: StaffAcc
 
 /** Adds the form that changes the password, or sets one for staff who signed in by a link. It ends other sessions. */
 function addPasswordForm(addForm: AddAccountForm, { responder, guard }: RouteParts, { sql, site }: SignInParts): void {
-  addForm("/password", passwordForm, async ({ request, reply, form, refuse, isThem }) => {
+  addForm("/password", passwordForm, async ({ request, reply, form, refuse, mayChoose, isThem }) => {
     const who = requireSignedIn(reply);
     const { visitor, sessionId, isFresh, hasPassword } = who;
     if (form.next !== form.again) return refuse("the new password and its repetition are not the same");
+    if (!(await mayChoose())) return;
     const problem = await passwordProblem(form.next, visitor.email);
     if (problem !== null) return refuse(problem);
     const from = hasPassword ? await findPasswordHash(sql, { userId: visitor.operatorId }) : null;
