@@ -276,7 +276,9 @@ describe("[V6] a second factor", () => {
       await forgetUsedCodes(world.sql);
       return totp(secret);
     };
+    const { client: elsewhere } = await world.signIn(email);
     expect((await zoe.post(`${SECURITY}/two-factor/verify`, { code: await code() })).status).toBe(303);
+    expect([await isIn(elsewhere), await isIn(zoe)]).toEqual([false, true]); // the other began with the password alone
     expect(await lastMail(email)).toBe("second-factor-changed");
 
     const { client: later, response } = await world.signIn(email);

@@ -576,6 +576,14 @@ describe("[V6] a second factor", () => {
     expect(await audited("own.two-factor", email)).toBe(0);
   });
 
+  it("ends the other sign-ins when it is turned on, since they began with the password alone", async () => {
+    const { id, client, verify } = await enrolling("solo@example.com");
+    const { client: thief } = await world.signIn("solo@example.com");
+    expect((await verify()).status).toBe(303);
+    expect([await isIn(thief), await isIn(client)]).toEqual([false, true]);
+    expect(await world.sql`select from auth.sessions where user_id = ${id}`).toHaveLength(1);
+  });
+
   it("is mailed to its holder and every admin when it is on or off, and new backup codes to its holder", async () => {
     const [email, admin] = ["mailed@example.com", "reader@example.com"];
     const id = await world.makeOperator(email, "operator");

@@ -12,6 +12,11 @@ export interface SessionResponse extends IdentityResponse {
   isRevoked: boolean;
 }
 
+/** The Cookie header that a browser sends after a response. */
+export function cookieOf({ cookies }: IdentityResponse): string {
+  return cookies.map((one) => one.split(";", 1)[0]).join("; ");
+}
+
 /**
  * Asks the library for a session of a person. Ends it if sessions of theirs were ended meanwhile, for instance by a new
  * password: the old one may have been checked for it, and only sessions that are stored by then are deleted.
@@ -28,7 +33,6 @@ export async function askSession(
   const after = response.status === 200 ? await findRevocations(sql, by, { locks: true }) : before;
   const isRevoked = response.status === 200 && (after === null || after !== before);
   if (!isRevoked) return { ...response, isRevoked };
-  const cookie = response.cookies.map((one) => one.split(";", 1)[0]).join("; ");
-  await identity.ask("/sign-out", {}, { ...requester, cookie });
+  await identity.ask("/sign-out", {}, { ...requester, cookie: cookieOf(response) });
   return { ...response, cookies: [], isRevoked };
 }

@@ -1,9 +1,10 @@
 import QRCode from "qrcode";
 import { z } from "zod";
-import { askSession, SIGNED_OUT } from "../../accounts/identity/ask-session.ts";
+import { askSession, cookieOf, SIGNED_OUT } from "../../accounts/identity/ask-session.ts";
 import { askOwnCode, WRONG_CODE, WRONG_PASSWORD } from "../../accounts/identity/code.ts";
 import { dropReplacedFactor, dropTwoFactor, findFactorSecret } from "../../accounts/identity/code-store.ts";
 import type { Identity } from "../../accounts/identity/identity.ts";
+import { endSessions } from "../../accounts/identity/session-store.ts";
 import type { Sql } from "../../db/client.ts";
 import { type Responder, localPath } from "../responder.ts";
 import { requesterOf, passCookies } from "../requester.ts";
@@ -87,7 +88,10 @@ function addEnrollment(addForm: AddAccountForm, parts: TwoFactorParts): void {
   });
 }
 
-/** Adds the form that verifies a code of the new secret, and turns two-factor authentication on. */
+/**
+ * Adds the form that verifies a code of the new secret, and turns two-factor authentication on. It ends the other sessions,
+ * which began without a code.
+ */
 function addConfirmation(addForm: AddAccountForm, parts: TwoFactorParts): void {
   const { responder, page } = parts;
 
@@ -114,8 +118,10 @@ function addConfirmation(addForm: AddAccountForm, parts: TwoFactorParts): void {
     }
     passCookies(reply, response.cookies);
     if (isReplaced) return refuse(REPLACED, 409);
+    const session = await parts.identity.findSession(cookieOf(response));
+    await parts.sql.begin((tx) => endSessions(tx, own.userId, { except: session?.sessionId ?? null }));
     const { to } = queryOf(request, toQuery);
-    const message = "Two-factor authentication is on: sign-ins now require a code.";
+    const message = "Two-factor authentication is on: sign-ins now require a code, and your other sign-ins have ended.";
     responder.redirect(reply, to === "" ? page.href : localPath(responder.surface.base, to), message);
   });
 }
