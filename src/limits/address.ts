@@ -25,6 +25,24 @@ export function networkOf(given: string): string {
   return parsed.kind() === "ipv4" ? normalized : normalized.split(":").slice(0, 4).join(":");
 }
 
+/** How many times as much as one network the networks of an IPv6 site may have together. */
+const SITE_FACTOR = 4;
+
+/**
+ * The networks of an address that limits are counted by, each with the factor of its size: its own, and of IPv6 the first 48
+ * bits too, because a customer may have all the networks below them (RFC 6177).
+ *
+ * @example
+ * networksOf("203.0.113.9"); // => [{ network: "203.0.113.9", factor: 1 }]
+ * networksOf("2001:db8:0:7::1"); // => [{ network: "2001:db8:0:7", factor: 1 }, { network: "2001:db8:0", factor: 4 }]
+ */
+export function networksOf(given: string): { network: string; factor: number }[] {
+  const network = networkOf(given);
+  const own = { network, factor: 1 };
+  if (!network.includes(":")) return [own];
+  return [own, { network: network.split(":").slice(0, 3).join(":"), factor: SITE_FACTOR }];
+}
+
 /**
  * An address without its last part, for texts in which the whole would say too much: a quarter of IPv4, all but the first 48
  * bits of IPv6.

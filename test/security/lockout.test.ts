@@ -1,8 +1,9 @@
 import { Redis } from "ioredis";
 import pino from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { takeMail } from "../../src/accounts/holders/mail-limits.ts";
 import { noteFailure, takeTry } from "../../src/accounts/identity/tries.ts";
-import { openBuckets } from "../../src/limits/buckets.ts";
+import { type Buckets, openBuckets } from "../../src/limits/buckets.ts";
 import { type ConsoleWorld, openConsoleWorld } from "../console/world.ts";
 import { forgetUsedCodes, totp } from "../ops/totp.ts";
 import { openOpsWorld, type OpsWorld, PASSWORD } from "../ops/world.ts";
@@ -117,7 +118,70 @@ describe.each(SURFACES)("an account of $surface", ({ surface, own, world, make }
   });
 });
 
+const SITE = "2001:db8:7";
+
+/** Runs with limits in memory, as without Redis. */
+async function withBuckets(run: (buckets: Buckets) => Promise<void>): Promise<void> {
+  const buckets = openBuckets(undefined, pino({ level: "silent" }));
+  await run(buckets);
+  buckets.close();
+}
+
 describe("a lock", () => {
+  it("[LOCKOUT] is not earned for an account by one holder of IPv6 addresses, who has many networks", () =>
+    withBuckets(async (buckets) => {
+      const attempt = { what: "ops", who: "ann@example.com" };
+      let tries = 0;
+      for (let n = 1; n <= 20; n += 1) {
+        const own = { ...attempt, address: `${SITE}:${n}::1` };
+        while ((await takeTry(buckets, own)) === 0) {
+          await noteFailure(buckets, own);
+          tries += 1;
+        }
+      }
+      expect(tries).toBe(20);
+      expect(await takeTry(buckets, { ...attempt, address: `${SITE}:ffff::1` })).toBeGreaterThan(0);
+      expect(await takeTry(buckets, { ...attempt, address: "2001:db8:8::1" })).toBe(0);
+      expect(await takeTry(buckets, { ...attempt, address: "203.0.113.9" })).toBe(0);
+    }));
+
+  it("[LOCKOUT] of a list of accounts is for all networks of a holder of IPv6 addresses", () =>
+    withBuckets(async (buckets) => {
+      let tries = 0;
+      for (let n = 0; n < 200; n += 1) {
+        const attempt = { what: "ops", who: `user-${n}@example.com`, address: `${SITE}:${n}::1` };
+        if ((await takeTry(buckets, attempt)) === 0) tries += 1;
+      }
+      expect(tries).toBe(120);
+    }));
+
+  it("[LOCKOUT] of mails is for all networks of a holder of IPv6 addresses", () =>
+    withBuckets(async (buckets) => {
+      let mails = 0;
+      for (let n = 0; n < 60; n += 1) {
+        const mail = { purpose: "sign-up", recipient: `user-${n}@example.com` } as const;
+        if ((await takeMail(buckets, `${SITE}:${n}::1`, mail)) === 0) mails += 1;
+      }
+      expect(mails).toBe(40);
+      const mail = { purpose: "sign-up", recipient: "user-0@example.com" } as const;
+      expect(await takeMail(buckets, "203.0.113.9", mail)).toBe(0);
+    }));
+
+  it("[LOCKOUT] of an address stores nothing more about the accounts that it names", () =>
+    withBuckets(async (buckets) => {
+      const names: string[] = [];
+      const counted: Buckets = {
+        ...buckets,
+        draw: (name, size) => (names.push(name), buckets.draw(name, size)),
+        look: (name, size) => (names.push(name), buckets.look(name, size)),
+      };
+      const attempt = (n: number) => ({ what: "console", address: "203.0.113.9", who: `user-${n}@example.com` });
+      for (let n = 0; n < 30; n += 1) expect(await takeTry(counted, attempt(n))).toBe(0);
+      names.length = 0;
+      for (let n = 30; n < 40; n += 1) expect(await takeTry(counted, attempt(n))).toBeGreaterThan(0);
+      expect(new Set(names).size).toBe(1);
+    }));
+
   it("[LOCKOUT] grows when it is earned again", async () => {
     const { url } = await createRedis();
     const redis = new Redis(url);

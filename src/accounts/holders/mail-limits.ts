@@ -1,8 +1,8 @@
-import { networkOf } from "../../limits/address.ts";
+import { networksOf } from "../../limits/address.ts";
 import type { Buckets } from "../../limits/buckets.ts";
 import { shortHash } from "../identity/tries.ts";
 
-/** Mails that one network may cause, to all recipients together. */
+/** Mails that one network may cause, to all recipients together; those of an IPv6 site have four times as many. */
 const BY_NETWORK = { points: 10, seconds: 600 };
 /** Mails for one purpose to one recipient. */
 const BY_RECIPIENT = { points: 5, seconds: 3_600 };
@@ -25,10 +25,10 @@ export async function takeMail(
     .toLowerCase()
     .replace(/\+[^@]*(?=@)/, "");
   const who = shortHash(mailbox);
-  for (const [name, size] of [
-    [`network ${networkOf(address)}`, BY_NETWORK],
-    [`${purpose} to ${who}`, BY_RECIPIENT],
-  ] as const) {
+  const limits = networksOf(address).map(
+    ({ network, factor }) => [`network ${network}`, { ...BY_NETWORK, points: factor * BY_NETWORK.points }] as const,
+  );
+  for (const [name, size] of [...limits, [`${purpose} to ${who}`, BY_RECIPIENT] as const]) {
     const { isGranted, waitMs } = await buckets.draw(`mail-asked ${name}`, size);
     if (!isGranted) return Math.max(1, Math.ceil(waitMs / 1_000));
   }

@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
-import { networkOf } from "../../limits/address.ts";
+import { networksOf } from "../../limits/address.ts";
 import type { Buckets, Size } from "../../limits/buckets.ts";
 
 /**
  * Limits of password attempts. By address and account: enough for a person who mistypes, one a minute for a machine. By
  * address: against lists of accounts. By account: against many machines, and wide enough that they can hardly lock its holder
- * out.
+ * out. The networks of an IPv6 site have four times as much as an address.
  */
 const BY_BOTH = { points: 5, seconds: 300 };
 const BY_ADDRESS = { points: 30, seconds: 600 };
@@ -44,13 +44,16 @@ export interface Attempt {
 
 /**
  * Takes one attempt. Returns the whole seconds to wait if none is left, else 0. An address without attempts left takes none from
- * the account: otherwise a single machine could lock its holder out.
+ * the account: otherwise a single machine could lock its holder out. Nor is anything of the account looked up for it, which in
+ * memory stores a bucket for each account that it names.
  */
 export async function takeTry(buckets: Buckets, attempt: Attempt): Promise<number> {
-  const { tries, failures } = limitsOf(attempt);
-  const states = await Promise.all(failures.map(([name, size]) => buckets.look(name, size)));
-  const locks = states.filter(({ isGranted }) => !isGranted);
-  if (locks.length > 0) return wholeSeconds(Math.max(...locks.map(({ waitMs }) => waitMs)));
+  const { networks, tries, failures } = limitsOf(attempt);
+  for (const limits of [networks, failures]) {
+    const states = await Promise.all(limits.map(([name, size]) => buckets.look(name, size)));
+    const locks = states.filter(({ isGranted }) => !isGranted);
+    if (locks.length > 0) return wholeSeconds(Math.max(...locks.map(({ waitMs }) => waitMs)));
+  }
   for (const [name, size] of tries) {
     const { isGranted, waitMs } = await buckets.draw(name, size);
     if (!isGranted) return wholeSeconds(waitMs);
@@ -70,9 +73,13 @@ export function tooMany(waitSeconds: number): string {
 
 type Limits = [name: string, size: Size][];
 
-function limitsOf({ what, isCode = false, address, who, device = null }: Attempt): { tries: Limits; failures: Limits } {
+/** The limits of an attempt. `networks` are the ones of `tries` that no account is part of. */
+function limitsOf({ what, isCode = false, address, who, device = null }: Attempt): {
+  networks: Limits;
+  tries: Limits;
+  failures: Limits;
+} {
   const surface = isCode ? `${what}-code` : what;
-  const network = networkOf(address);
   const account = shortHash(who.trim().toLowerCase());
   const named = (name: string, sizes: readonly Size[]): Limits =>
     sizes.map((size) => [`${surface}-try ${name} ${size.points}/${size.seconds}`, size]);
@@ -80,17 +87,24 @@ function limitsOf({ what, isCode = false, address, who, device = null }: Attempt
     const own = `${account} device ${shortHash(device)}`;
     // a new password by mail makes another device known, which must not bring more codes
     const together = isCode ? named(`${account} devices`, CODES_BY_ACCOUNT) : [];
-    return { tries: [...named(own, [BY_BOTH]), ...together], failures: named(own, FAILURES_BY_BOTH) };
+    return { networks: [], tries: [...named(own, [BY_BOTH]), ...together], failures: named(own, FAILURES_BY_BOTH) };
   }
-  const both = `${network} ${account}`;
+  const inNetworks = (sizes: readonly Size[], suffix = ""): Limits =>
+    networksOf(address).flatMap(({ network, factor }) => named(network + suffix, times(factor, sizes)));
+  const networks = inNetworks([BY_ADDRESS]);
   return {
+    networks,
     tries: [
-      ...named(both, [BY_BOTH]),
-      ...named(network, [BY_ADDRESS]),
+      ...inNetworks([BY_BOTH], ` ${account}`),
+      ...networks,
       ...named(account, isCode ? CODES_BY_ACCOUNT : [BY_ACCOUNT]),
     ],
-    failures: [...named(both, FAILURES_BY_BOTH), ...named(account, isCode ? [] : FAILURES_BY_ACCOUNT)],
+    failures: [...inNetworks(FAILURES_BY_BOTH, ` ${account}`), ...named(account, isCode ? [] : FAILURES_BY_ACCOUNT)],
   };
+}
+
+function times(factor: number, sizes: readonly Size[]): Size[] {
+  return sizes.map(({ points, seconds }) => ({ points: factor * points, seconds }));
 }
 
 /** A name of limits for an address, an id or a token, which is not to be read in them. */
