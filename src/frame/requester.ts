@@ -18,6 +18,11 @@ export function userAgentOf(request: Request): string {
   return (request.headers["user-agent"] ?? "").slice(0, 300);
 }
 
+/** Whether a script of a page sent the request, not its reader: it takes no message, and is no use of a session. */
+export function isRefresh(request: Request): boolean {
+  return request.headers["x-refresh"] !== undefined;
+}
+
 /** Forwards the cookies that the library set. */
 export function passCookies(reply: PageReply, cookies: readonly string[]): void {
   for (const cookie of cookies) reply.append("Set-Cookie", cookie);

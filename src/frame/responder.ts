@@ -1,4 +1,4 @@
-import { cookieOf } from "./requester.ts";
+import { cookieOf, isRefresh } from "./requester.ts";
 import type { Request } from "express";
 import { FONT, SCRIPT, STYLE } from "./assets.ts";
 import type { NavEntry } from "./nav.ts";
@@ -35,7 +35,7 @@ export function createResponder({
   /** Returns the outcome of the last action. A refresh by script leaves it for the next page that is shown. */
   function takeFlash(request: Request, response: PageReply): string {
     const text = cookieOf(request, flashCookie);
-    if (text === "" || request.headers["x-refresh"] !== undefined) return "";
+    if (text === "" || isRefresh(request)) return "";
     response.append("Set-Cookie", `${flashCookie}=; Max-Age=0; ${attributes}`);
     return decode(text);
   }

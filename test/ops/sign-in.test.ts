@@ -253,6 +253,15 @@ describe("[V7] a sign-in", () => {
     expect(row.fresh).toBe(true);
   });
 
+  it("is not used by a page that refreshes itself: it ends after an idle hour all the same", async () => {
+    const { client, id } = await session("ann@example.com");
+    await world.sql`update auth.sessions set seen_at = clock_timestamp() - interval '59 minutes' where id = ${id}`;
+    expect((await client.get("/ops/me", { "x-refresh": "1" })).status).toBe(200);
+    const [row] = await world.sql<[{ idle: boolean }]>`
+      select seen_at < clock_timestamp() - interval '58 minutes' as idle from auth.sessions where id = ${id}`;
+    expect(row.idle).toBe(true);
+  });
+
   it("is of /ops alone: one of the console, or one whose cookie was made up, opens nothing", async () => {
     const { id } = await session("ann@example.com");
     await expect(world.sql`update auth.sessions set surface = 'console' where id = ${id}`).rejects.toThrow(

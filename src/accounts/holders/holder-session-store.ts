@@ -18,18 +18,19 @@ export interface HolderSession {
   hasCurrentTerms: boolean;
 }
 
-/** The session, marked as used; null if it expired, was idle for too long, or is not of a holder at the console. */
+/** The session, marked as used if `isUse`; null if it expired, was idle for too long, or is not of a holder at the console. */
 export async function useHolderSession(
   sql: Sql,
   sessionId: string,
-  { idleSeconds, freshSeconds }: { idleSeconds: number; freshSeconds: number },
+  { idleSeconds, freshSeconds, isUse }: { idleSeconds: number; freshSeconds: number; isUse: boolean },
 ): Promise<HolderSession | null> {
   const { version, sha256 } = legalText("terms");
   const [found] = await sql<HolderSession[]>`
     with used as (
       update auth.sessions
       set seen_at = clock_timestamp()
-      where id = ${sessionId}
+      where ${isUse}::boolean
+        and id = ${sessionId}
         and surface = 'console'
         and seen_at between clock_timestamp() - make_interval(secs => ${idleSeconds})
           and clock_timestamp() - make_interval(secs => ${NOTED_EVERY_SECONDS})

@@ -22,19 +22,20 @@ export interface OperatorSession {
 }
 
 /**
- * The session, marked as used; null if it expired, was idle for too long, its operator is disabled, or it is not of `/ops`.
+ * The session, marked as used if `isUse`; null if it expired, was idle for too long, its operator is disabled, or it is not of `/ops`.
  * A sign-in by link never counts as fresh for a person with a second factor.
  */
 export async function useOperatorSession(
   sql: Sql,
   sessionId: string,
-  { idleSeconds, freshSeconds }: { idleSeconds: number; freshSeconds: number },
+  { idleSeconds, freshSeconds, isUse }: { idleSeconds: number; freshSeconds: number; isUse: boolean },
 ): Promise<OperatorSession | null> {
   const [found] = await sql<OperatorSession[]>`
     with used as (
       update auth.sessions
       set seen_at = clock_timestamp()
-      where id = ${sessionId}
+      where ${isUse}::boolean
+        and id = ${sessionId}
         and surface = 'ops'
         and seen_at between clock_timestamp() - make_interval(secs => ${idleSeconds})
           and clock_timestamp() - make_interval(secs => ${NOTED_EVERY_SECONDS})

@@ -1,6 +1,6 @@
 import { useHolderSession } from "../../accounts/holders/holder-session-store.ts";
 import { type CurrentAccount, openGuard, type SignInParts } from "../../frame/sign-in/guard.ts";
-import { addressOf, userAgentOf } from "../../frame/requester.ts";
+import { addressOf, isRefresh, userAgentOf } from "../../frame/requester.ts";
 import type { Log } from "../../log.ts";
 import type { Guard, SignedInHolder } from "../signed-in.ts";
 import { FRESH_SECONDS, IDLE_SECONDS } from "./limits.ts";
@@ -9,7 +9,7 @@ import { FRESH_SECONDS, IDLE_SECONDS } from "./limits.ts";
 export function openConsoleGuard(parts: SignInParts): Guard {
   return openGuard(parts, {
     async find(id, request, requestId) {
-      const limits = { idleSeconds: IDLE_SECONDS, freshSeconds: FRESH_SECONDS };
+      const limits = { idleSeconds: IDLE_SECONDS, freshSeconds: FRESH_SECONDS, isUse: !isRefresh(request) };
       const session = await useHolderSession(parts.sql, id, limits);
       if (session === null) return null;
       const { userId, email, accountId, isSuspended, ...state } = session;

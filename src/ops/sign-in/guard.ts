@@ -1,7 +1,7 @@
 import { useOperatorSession } from "../../accounts/identity/session-store.ts";
 import { audited } from "../../audit/store.ts";
 import { type CurrentAccount, openGuard, type SignInParts } from "../../frame/sign-in/guard.ts";
-import { addressOf } from "../../frame/requester.ts";
+import { addressOf, isRefresh } from "../../frame/requester.ts";
 import { auditEntry } from "../audit-entry.ts";
 import type { Guard, SignedIn } from "../signed-in.ts";
 import { FRESH_SECONDS, IDLE_SECONDS } from "./limits.ts";
@@ -10,7 +10,7 @@ import { FRESH_SECONDS, IDLE_SECONDS } from "./limits.ts";
 export function openOpsGuard(parts: SignInParts): Guard {
   return openGuard(parts, {
     async find(id, request, requestId) {
-      const limits = { idleSeconds: IDLE_SECONDS, freshSeconds: FRESH_SECONDS };
+      const limits = { idleSeconds: IDLE_SECONDS, freshSeconds: FRESH_SECONDS, isUse: !isRefresh(request) };
       const session = await useOperatorSession(parts.sql, id, limits);
       if (session === null) return null;
       const { userId: operatorId, email, role, ...state } = session;
