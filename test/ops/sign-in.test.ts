@@ -253,6 +253,36 @@ describe("[V7] a sign-in", () => {
     expect(row.fresh).toBe(true);
   });
 
+  it("is not begun without an entry in the audit log, whether with a password, a code or a link", async () => {
+    const [alone, withCode] = ["full@example.com", "full-code@example.com"];
+    const ids = [await world.makeOperator(alone, "viewer"), await world.makeOperator(withCode, "viewer")];
+    const { client } = await world.signIn(withCode);
+    const enroll = await (await client.post("/ops/me/two-factor/enable", { password: PASSWORD })).text();
+    const secret = /secret: <code>([A-Z2-7]+)<\/code>/.exec(enroll)![1]!;
+    expect((await client.post("/ops/me/two-factor/verify", { code: totp(secret) })).status).toBe(303);
+    await client.post("/ops/sign-out");
+    await forgetUsedCodes(world.sql);
+    const token = await makeLocalLink(world.sql, 60);
+    await world.sql.unsafe(`
+      create function refuse_entry() returns trigger language plpgsql as $$ begin raise exception 'full'; end $$;
+      create trigger refuse_entry before insert on audit_log for each row execute function refuse_entry()`);
+    const byPassword = await world.signIn(alone);
+    const { client: byCode } = await world.signIn(withCode);
+    const byLink = world.stranger();
+    const statuses = [
+      byPassword.response.status,
+      (await byCode.post("/ops/sign-in/code", { code: totp(secret) })).status,
+      (await byLink.get(`/ops/link?token=${token}`)).status,
+    ];
+    await world.sql`drop function refuse_entry cascade`;
+    expect(statuses).toEqual([500, 500, 500]);
+    for (const one of [byPassword.client, byCode, byLink]) expect(one.cookies.has(SESSION_COOKIE)).toBe(false);
+    const left = await world.sql`
+      select from auth.sessions s join auth.users u on u.id = s.user_id
+      where u.id = any(${ids}) or u.email = ${LOCAL_OPERATOR}`;
+    expect(left).toHaveLength(0);
+  });
+
   it("is not used by a page that refreshes itself: it ends after an idle hour all the same", async () => {
     const { client, id } = await session("ann@example.com");
     await world.sql`update auth.sessions set seen_at = clock_timestamp() - interval '59 minutes' where id = ${id}`;

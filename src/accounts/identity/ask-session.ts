@@ -33,6 +33,30 @@ export async function askSession(
   const after = response.status === 200 ? await findRevocations(sql, by, { locks: true }) : before;
   const isRevoked = response.status === 200 && (after === null || after !== before);
   if (!isRevoked) return { ...response, isRevoked };
-  await identity.ask("/sign-out", {}, { ...requester, cookie: cookieOf(response) });
+  await endGiven(identity, requester, response);
   return { ...response, cookies: [], isRevoked };
+}
+
+/**
+ * Records a session before its cookies are passed on. One that cannot be recorded is ended, so that none is without a trace.
+ *
+ * @throws what `record` throws
+ */
+export async function recordOrEnd(
+  { identity }: { identity: Identity },
+  requester: Requester,
+  response: IdentityResponse,
+  record: () => Promise<void>,
+): Promise<void> {
+  try {
+    await record();
+  } catch (error) {
+    await endGiven(identity, requester, response);
+    throw error;
+  }
+}
+
+/** Ends the session that a response has. */
+async function endGiven(identity: Identity, requester: Requester, response: IdentityResponse): Promise<void> {
+  await identity.ask("/sign-out", {}, { ...requester, cookie: cookieOf(response) });
 }

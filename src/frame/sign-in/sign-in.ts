@@ -1,6 +1,6 @@
 import type { Express, Request } from "express";
 import { z } from "zod";
-import { askSession, REVOKED, SIGNED_OUT } from "../../accounts/identity/ask-session.ts";
+import { askSession, recordOrEnd, REVOKED, SIGNED_OUT } from "../../accounts/identity/ask-session.ts";
 import { askCode, WRONG_CODE } from "../../accounts/identity/code.ts";
 import { findEmail } from "../../accounts/identity/code-store.ts";
 import { noteWrongCode } from "../../accounts/identity/guessed-code.ts";
@@ -109,11 +109,11 @@ function passwordForm(context: Context, show: ShowSignIn): PublicForm {
           log.error(`a refused sign-in is not in the audit log: ${reasonOf(error)}`),
         );
       }
-      passCookies(reply, response.cookies);
       if (!needsCode(response)) {
         const { id } = begun.parse(response.body).user;
-        return begin(context, request, reply, { id, email, reason: null, to });
+        return begin(context, request, reply, { response, id, email, reason: null, to });
       }
+      passCookies(reply, response.cookies);
       responder.redirect(reply, `${base}/sign-in/code${to === "" ? "" : `?to=${encodeURIComponent(to)}`}`, "");
     },
   };
@@ -146,14 +146,14 @@ function codePage(context: Context, showSignIn: ShowSignIn): PublicForm {
         return show(request, reply, { problem: "No sign-in is waiting for a code. Start over.", to }, 401);
       const ask = async () => passed(await askCode(parts, requester, id, code));
       const response = await askSession(parts, { userId: id }, requester, ask);
-      passCookies(reply, response.cookies);
       if (response.isRevoked) {
         await noteRevoked(context, request, reply, { id });
         return showSignIn(request, reply, { problem: SIGNED_OUT, email, to }, 401);
       }
       if (response.status === 200) {
-        return begin(context, request, reply, { id, email, reason: "with a second factor", to });
+        return begin(context, request, reply, { response, id, email, reason: "with a second factor", to });
       }
+      passCookies(reply, response.cookies);
       await noteFailure(buckets, attempt);
       await noteWrongCode(parts, { userId: id, email });
       log.warn({ request_id: reply.locals.requestId, user: id }, `a code at ${base} was refused`);
@@ -174,19 +174,31 @@ async function noteRevoked(
   await record(request, reply, { action: "session.refused", who, reason: REVOKED });
 }
 
-/** Logs each sign-in, so that the use of a stolen password leaves a trace, and mails its holder if the browser is new. */
+/**
+ * Logs each sign-in, so that the use of a stolen password leaves a trace, and mails its holder if the browser is new. Only then
+ * the browser gets the session.
+ */
 async function begin(
   { responder, parts, base, record }: Context,
   request: Request,
   reply: PageReply,
-  { id, email, reason, to }: { id: string; email: string; reason: string | null; to: string },
+  {
+    response,
+    id,
+    email,
+    reason,
+    to,
+  }: { response: IdentityResponse; id: string; email: string; reason: string | null; to: string },
 ): Promise<void> {
-  const { cookie, address, userAgent } = requesterOf(request);
+  const requester = requesterOf(request);
+  const { cookie, address, userAgent } = requester;
   const isNewDevice = parts.devices.find(cookie, email) === null;
-  passCookies(reply, [parts.devices.remember(cookie, email)]);
   parts.log.info({ request_id: reply.locals.requestId, user: id }, `a sign-in at ${base} began`);
-  await record(request, reply, { action: "session.begin", who: { id }, reason });
-  if (isNewDevice) await mailNewDevice(parts, { userId: id, email, address, userAgent });
+  await recordOrEnd(parts, requester, response, async () => {
+    await record(request, reply, { action: "session.begin", who: { id }, reason });
+    if (isNewDevice) await mailNewDevice(parts, { userId: id, email, address, userAgent });
+  });
+  passCookies(reply, [...response.cookies, parts.devices.remember(cookie, email)]);
   responder.redirect(reply, localPath(base, to), "");
 }
 

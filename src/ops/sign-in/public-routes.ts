@@ -1,6 +1,6 @@
 import type { Express, Request } from "express";
 import { z } from "zod";
-import { askSession, REVOKED, SIGNED_OUT } from "../../accounts/identity/ask-session.ts";
+import { askSession, recordOrEnd, REVOKED, SIGNED_OUT } from "../../accounts/identity/ask-session.ts";
 import { LOCAL_OPERATOR } from "../../accounts/operators/local-operator.ts";
 import { findOperator } from "../../accounts/operators/operator-store.ts";
 import { takeTry, tooMany } from "../../accounts/identity/tries.ts";
@@ -55,9 +55,10 @@ export function addPublicRoutes(
       await recordEvent(sql, request, reply, event);
       return showSignIn(request, reply, { problem: SIGNED_OUT, to: "" }, 401);
     }
-    passCookies(reply, signIn.cookies);
     const reason = "with the link that was printed at the start";
-    await recordEvent(sql, request, reply, { action: "session.begin", who: { email: LOCAL_OPERATOR }, reason });
+    const event = { action: "session.begin", who: { email: LOCAL_OPERATOR }, reason } as const;
+    await recordOrEnd(parts, requester, signIn, () => recordEvent(sql, request, reply, event));
+    passCookies(reply, signIn.cookies);
     responder.redirect(reply, "/ops", "");
   });
   link.all(() => {
