@@ -78,3 +78,22 @@ end
 $$;
 create trigger closed_account_gets_no_key before insert on keys
   for each row execute function refuse_key_of_closed_account();
+
+create function refuse_revival_of_key() returns trigger language plpgsql as $$
+begin
+  if old.revoked_at <= clock_timestamp() and (new.revoked_at is null or new.revoked_at > clock_timestamp()) then
+    raise exception 'key % is revoked and stays so', old.id
+      using errcode = 'check_violation', constraint = 'revoked_key_stays_revoked';
+  end if;
+  if old.replaced_by is not null and (
+    new.replaced_by is distinct from old.replaced_by or new.expires_at is null or new.expires_at > old.expires_at
+  ) then
+    raise exception 'key % was rotated and ends no later', old.id
+      using errcode = 'check_violation', constraint = 'rotated_key_ends_no_later';
+  end if;
+  return new;
+end
+$$;
+comment on function refuse_revival_of_key is 'a stolen login of console or ops revives no key that its holder revoked or rotated';
+create trigger key_is_not_revived before update of revoked_at, expires_at, replaced_by on keys
+  for each row execute function refuse_revival_of_key();

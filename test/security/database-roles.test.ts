@@ -21,6 +21,11 @@ beforeAll(async () => {
     insert into operators (user_id, role, created_by) values ('boss', 'admin', 'test');
     insert into accounts (email, user_id, verified_at) values ('ann@example.com', 'ann', now());
     insert into accounts (email) values ('ben@example.com');
+    insert into keys (account_id, name, sha256, last4, expires_at, revoked_at)
+    select id, name, sha256(name::bytea), '0000', now() + interval '1 hour', case name when 'revoked' then now() end
+    from accounts, (values ('revoked'), ('rotated'), ('newer')) named (name)
+    where email = 'ben@example.com';
+    update keys set replaced_by = (select id from keys where name = 'newer') where name = 'rotated';
     insert into ledger_accounts (kind, owner_id) select 'wallet', id from accounts;
     insert into entitlements (account_id, plan, ends_at) select id, 'Starter', now() + interval '9 days' from accounts where email = 'ben@example.com';
     insert into quotas (account_id, period, used) select id, '2026-11', 500000 from accounts;
@@ -94,6 +99,19 @@ describe("[DATABASE-ROLES] one stolen login of the database", () => {
   it.each<Part>(["console", "ops", "worker"])("%s moves nothing from one wallet to another", async (part) => {
     const move = moving("purchase", wallet("ben@example.com"), wallet("ann@example.com"));
     expect(await attempt(part, move)).toBe("transaction_has_its_document");
+  });
+
+  it.each<Part>(["console", "ops"])("%s revives no revoked key and does not prolong a rotated one", async (part) => {
+    for (const until of ["null", "now() + interval '1 day'"]) {
+      const revive = `update keys set revoked_at = ${until} where name = 'revoked'`;
+      expect(await attempt(part, revive)).toBe("revoked_key_stays_revoked");
+      const prolong = `update keys set expires_at = ${until} where name = 'rotated'`;
+      expect(await attempt(part, prolong)).toBe(part === "console" ? "rotated_key_ends_no_later" : DENIED);
+    }
+    const unlink = "update keys set replaced_by = null where name = 'rotated'";
+    expect(await attempt(part, unlink)).toBe(part === "console" ? "rotated_key_ends_no_later" : DENIED);
+    expect(await attempt(part, "update keys set revoked_at = now() where name <> 'newer'")).toBe("2 rows");
+    expect(await attempt("console", "update keys set name = 'other'")).toBe(DENIED);
   });
 
   it("console gives itself no plan, none for nothing and none for longer", async () => {

@@ -121,8 +121,8 @@ export const GRANTS: Record<string, Grants> = {
   },
   keys: {
     api: "r w(last_used_at)",
-    console: "r a(account_id,name,sha256,last4,expires_at) w(name,expires_at,revoked_at,replaced_by)",
-    ops: "r w(revoked_at,expires_at)",
+    console: "r a(account_id,name,sha256,last4,expires_at) w(expires_at,revoked_at,replaced_by)",
+    ops: "r w(revoked_at)",
     worker: "r(id,account_id,name,last4,created_at,expires_at,revoked_at,last_used_at,replaced_by)",
   },
   plans: { api: "r", console: "r w(revision)", ops: "rw", worker: "r" },
