@@ -283,6 +283,20 @@ describe("[V7] a sign-in", () => {
     expect(left).toHaveLength(0);
   });
 
+  it("ends when another one begins in the same browser", async () => {
+    await world.makeOperator("anew@example.com", "viewer");
+    const { client, id } = await session("anew@example.com");
+    const before = new Map(client.cookies);
+    const form = { email: "anew@example.com", password: PASSWORD };
+    expect((await client.post("/ops/sign-in", form)).status).toBe(303);
+    expect(await isIn(client)).toBe(true);
+    const copy = world.stranger();
+    for (const [name, value] of before) copy.cookies.set(name, value);
+    expect(await isIn(copy)).toBe(false);
+    expect(await world.sql`select from auth.sessions where id = ${id}`).toHaveLength(0);
+    expect(await audited("session.end", "anew@example.com")).toBe(1);
+  });
+
   it("is not used by a page that refreshes itself: it ends after an idle hour all the same", async () => {
     const { client, id } = await session("ann@example.com");
     await world.sql`update auth.sessions set seen_at = clock_timestamp() - interval '59 minutes' where id = ${id}`;

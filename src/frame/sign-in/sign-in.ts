@@ -179,7 +179,7 @@ async function noteRevoked(
  * the browser gets the session.
  */
 async function begin(
-  { responder, parts, base, record }: Context,
+  context: Context,
   request: Request,
   reply: PageReply,
   {
@@ -190,6 +190,7 @@ async function begin(
     to,
   }: { response: IdentityResponse; id: string; email: string; reason: string | null; to: string },
 ): Promise<void> {
+  const { responder, parts, base, record } = context;
   const requester = requesterOf(request);
   const { cookie, address, userAgent } = requester;
   const isNewDevice = parts.devices.find(cookie, email) === null;
@@ -198,8 +199,18 @@ async function begin(
     await record(request, reply, { action: "session.begin", who: { id }, reason });
     if (isNewDevice) await mailNewDevice(parts, { userId: id, email, address, userAgent });
   });
+  await endFormer(context, request, reply);
   passCookies(reply, [...response.cookies, parts.devices.remember(cookie, email)]);
   responder.redirect(reply, localPath(base, to), "");
+}
+
+/** Ends the session whose cookie the new one replaces: its holder could not sign it out in this browser any more. */
+async function endFormer({ parts, record }: Context, request: Request, reply: PageReply): Promise<void> {
+  const requester = requesterOf(request);
+  const former = await parts.identity.findSession(requester.cookie);
+  if (former === null) return;
+  await parts.identity.ask("/sign-out", {}, requester);
+  await record(request, reply, { action: "session.end", who: { id: former.userId }, reason: "signed in again" });
 }
 
 async function signOut({ responder, parts, base, record }: Context, request: Request, reply: PageReply): Promise<void> {
