@@ -137,7 +137,7 @@ describe("a camt file", () => {
 });
 
 describe("a CSV statement", () => {
-  it("may have a byte order mark, semicolons, decimal commas, quotes, line ends in a field and stray spaces", async () => {
+  it("may have a byte order mark, semicolons, decimal commas, quotes and stray spaces", async () => {
     expect(await linesOf(fixture("semicolons.csv"))).toEqual([
       {
         ref: "2026-1",
@@ -149,12 +149,86 @@ describe("a CSV statement", () => {
       { ref: "2026-2", date: "2026-11-20", amount: "12.00 EUR", sender: "Ann Doe", text: '5" Rohr, RF924000H01' },
       { ref: "2026-3", date: "2026-11-21", amount: "7.50 EUR", sender: "Bob", text: "" },
     ]);
-    expect((await statementOf(fixture("semicolons.csv"))).lines.map(({ at }) => at)).toEqual([2, 4, 7]);
+    expect((await statementOf(fixture("semicolons.csv"))).lines.map(({ at }) => at)).toEqual([2, 3, 6]);
   });
 
-  it("is refused when a quote is never closed", async () => {
-    const text = 'bank_ref,value_date,amount,currency,sender\nA1,2026-11-20,5.00,EUR,"Ann\n';
+  const columns = "bank_ref;value_date;amount;currency;sender;text";
+  const resultOf = async (...rows: string[]) => {
+    const { lines, refused } = await statementOf(rows.join("\n"));
+    return { read: lines.map(({ at, line }) => [at, line.bankRef, line.amountMinor]), refused };
+  };
+
+  it("is refused when a quote in its header is not closed", async () => {
+    const text = 'bank_ref,value_date,amount,currency,"sender\nA1,2026-11-20,5.00,EUR,Ann\n';
     expect(await problemOf(text)).toContain("quote");
+  });
+
+  it("loses one row to a quote that is not closed", async () => {
+    const { read, refused } = await resultOf(columns, 'A1;2026-11-20;5;EUR;Ann;"gift', "A2;2026-11-20;6;EUR;Bob;x");
+    expect(read).toEqual([[3, "A2", 600n]]);
+    expect(refused).toEqual([{ at: 2, problem: expect.stringContaining("a quote is not closed in this line") }]);
+  });
+
+  it("loses one row to a quoted word", async () => {
+    const { read, refused } = await resultOf(
+      columns,
+      'A1;2026-11-20;5;EUR;Ann;"Miete" November',
+      "A2;2026-11-20;6;EUR;Bob;x",
+    );
+    expect(read).toEqual([[3, "A2", 600n]]);
+    expect(refused).toEqual([{ at: 2, problem: expect.stringContaining("quote") }]);
+  });
+
+  it("lists every row between two quotes of a payer as refused", async () => {
+    const { read, refused } = await resultOf(
+      columns,
+      'A1;2026-11-20;0,01;EUR;Mallory;"gift',
+      "A2;2026-11-20;500,00;EUR;Ann;RF924000H01",
+      'A3;2026-11-20;900,00;EUR;Bob;5"" pipe',
+      'A4;2026-11-20;0,01;EUR;Mallory;thanks"',
+      "A5;2026-11-20;70,00;EUR;Carl;x",
+    );
+    expect(read).toEqual([[6, "A5", 7_000n]]);
+    expect(refused.map(({ at }) => at)).toEqual([2, 3, 4, 5]);
+  });
+
+  it("takes a line of a quoted text for no row", async () => {
+    const { read, refused } = await resultOf(
+      columns,
+      '"A1";"2026-11-20";"0,01";"EUR";"Mallory";"a ""b',
+      'A8;2026-11-20;9000,00;EUR;Mallory;""x""',
+      'A9;2026-11-20;9000,00;EUR;Mallory;RF924000H01"',
+      '"A2";"2026-11-20";"5";"EUR";"Ann";"x"',
+    );
+    expect(read).toEqual([[5, "A2", 500n]]);
+    expect(refused.map(({ at }) => at)).toEqual([2, 3, 4]);
+  });
+
+  it.each([
+    ["semicolons", "date;ref;name;text;amount;currency", "2026-11-20;A1;Mallory;RF924000H01;9000,00;EUR;0,01;EUR"],
+    ["commas", "date,ref,name,text,amount,currency", "2026-11-20,A1,Mallory,RF924000H01,9000.00,EUR,0.01,EUR"],
+    ["an empty cell at the end", "date;ref;ccy;text;amount;name;x", "2026-11-20;A1;EUR;RF924000H01;9000;1;Mallory;"],
+  ])("refuses a row whose payer wrote %s into the text and so moved the amount", async (_, header, row) => {
+    const { read, refused } = await resultOf(header, row);
+    expect(read).toEqual([]);
+    const cells = header.split(/[;,]/).length;
+    const problem = expect.stringContaining(`expected at most ${cells} cells as in the header, got `);
+    expect(refused).toEqual([{ at: 2, problem }]);
+  });
+
+  it.each([
+    ["amount", "date;ref;name;amount;currency;text", '2026-11-20;A1;"M;0,01;EUR;y";9000,00;EUR;RF924000H01', "0,01"],
+    ["padded amount", "date,ref,name,amount,text,currency", '2026-11-20,A1,"M, 0.01 ,y",9000.00,x,EUR', "0.01"],
+    ["currency", "date;ref;amount;name;currency;text", '2026-11-20;A1;9000;"M;JPY;y";EUR;RF924000H01', "JPY"],
+  ])("refuses a row in which quotes of a payer hide the %s", async (_, header, row, hidden) => {
+    const { read, refused } = await resultOf(header, row);
+    expect(read).toEqual([]);
+    expect(refused).toEqual([{ at: 2, problem: expect.stringContaining(`"${hidden}" between separators`) }]);
+  });
+
+  it("takes separators that are followed by a space in a quoted text", async () => {
+    const { read } = await resultOf("date,ref,name,amount,currency,text", '2026-11-20,A1,"Doe,Ann",5,EUR,"a, b, c"');
+    expect(read).toEqual([[2, "A1", 500n]]);
   });
 
   describe("with a column for the direction", () => {

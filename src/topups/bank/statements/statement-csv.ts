@@ -1,5 +1,4 @@
 import { CsvError, parse } from "csv-parse/sync";
-import { z } from "zod";
 import type { Parsed } from "./amount.ts";
 
 /** A row of a statement before it is checked. */
@@ -28,23 +27,27 @@ const DIRECTION = "debitcredit creditdebit dc cd drcr crdr creditdebitindicator 
 const MAYBE_DIRECTION = "type";
 const CREDITS = ["credit", "c", "cr", "crdt", "h", "haben", "in", "incoming"];
 const DEBITS = ["debit", "d", "dr", "dbit", "s", "soll", "out", "outgoing"];
+const NOT_CLOSED = "a quote is not closed in this line; enter this line manually";
 const REQUIRED = ["bankRef", "valueDate", "amount", "currency", "sender"];
 
-/** A record that is not empty. */
+/** A line that is not empty. */
 interface CsvRecord {
+  /** Empty if the line cannot be read. */
   cells: string[];
-  /** The line on which it begins. */
+  /** Its number, counted from 1. */
   at: number;
+  /** Why it cannot be read. */
+  problem?: string;
 }
 
-/** What the parser returns with `info`: `lines` is the line on which a record ends. */
-const withInfo = z.array(z.object({ record: z.array(z.string()), info: z.object({ lines: z.int() }) }));
-
 /**
- * Reads the rows of a CSV statement, at most `mostRows` of them: the parser takes 50 µs for each row with another number
- * of columns than the header. The separator is a comma, semicolon or tab, whichever is most frequent in the
- * header. Columns may be in any order and have several names; unknown ones are ignored. If a column states the direction,
- * `skipped` counts the debits, and a row without a known direction has a problem.
+ * Reads the rows of a CSV statement, at most `mostRows` of them. Each line is a row. The separator is a comma, semicolon
+ * or tab, whichever is most frequent in the header. Columns may be in any order and have several names; unknown ones are
+ * ignored. If a column states the direction, `skipped` counts the debits, and a row without a known direction has a
+ * problem.
+ *
+ * Not every bank quotes or escapes the texts of payers. So a row has a problem if separators or quotes in a text may have
+ * moved its cells, or if it may be part of a text with line breaks.
  *
  * @example
  * readCsv("bank_ref;value_date;amount;currency;sender;text\nA1;2026-11-20;10,00;EUR;\"Doe; Ann\";hi", 500).value.rows[0].fields.sender; // => "Doe; Ann"
@@ -54,9 +57,8 @@ const withInfo = z.array(z.object({ record: z.array(z.string()), info: z.object(
  * readCsv("a,b\n1,2", 500).problem; // => "the header has no column for bank_ref, value_date, amount, currency, sender"
  */
 export function readCsv(text: string, mostRows: number): Parsed<{ rows: RawRow[]; skipped: number }> {
-  const parsed = recordsOf(text, mostRows + 1);
-  if (!parsed.ok) return parsed;
-  const [titles, ...records] = parsed.value;
+  const [titles, ...records] = recordsOf(text, mostRows + 1);
+  if (titles?.problem !== undefined) return { ok: false, problem: `expected CSV with a header: ${titles.problem}` };
   const columns = titles?.cells.map(columnOf) ?? [];
   const missing = REQUIRED.filter((name) => !columns.includes(name));
   if (missing.length > 0) {
@@ -72,7 +74,10 @@ export function readCsv(text: string, mostRows: number): Parsed<{ rows: RawRow[]
     const fields = columns.flatMap((name, place) =>
       name === null ? [] : [[name, record.cells[place] ?? ""] as const],
     );
-    const problem = column === null ? undefined : directionProblem(record, column);
+    const problem =
+      record.problem ??
+      surplusProblem(record, columns.length) ??
+      (column === null ? undefined : directionProblem(record, column));
     return { at: record.at, fields: Object.fromEntries(fields), ...(problem !== undefined && { problem }) };
   });
   return { ok: true, value: { rows, skipped: records.length - rows.length } };
@@ -131,32 +136,71 @@ function isDirection(word: string): boolean {
   return CREDITS.includes(word) || DEBITS.includes(word);
 }
 
-function recordsOf(text: string, most: number): Parsed<CsvRecord[]> {
-  const lines = text.replaceAll(/\r\n?/g, "\n"); // the parser counts \r\n inside quotes as two lines
-  const header = lines.split("\n", 1)[0] ?? "";
+/** A payer's separators in a text that the bank does not quote could put any amount into the row. */
+function surplusProblem({ cells }: CsvRecord, most: number): string | undefined {
+  if (cells.length <= most) return undefined;
+  return `expected at most ${most} cells as in the header, got ${cells.length}: a separator in a text may have moved them; enter this line manually`;
+}
+
+/** The first `most` lines that have a cell with text. */
+function recordsOf(text: string, most: number): CsvRecord[] {
+  const lines = text
+    .replace(/^\uFEFF/, "")
+    .replaceAll(/\r\n?/g, "\n")
+    .split("\n");
+  const header = lines.find((line) => line.trim() !== "") ?? "";
   const [delimiter = ","] = [",", ";", "\t"].toSorted((a, b) => header.split(b).length - header.split(a).length);
+  const records: CsvRecord[] = [];
+  let opened: { at: number; until: number } | null = null;
+  for (const [place, line] of lines.entries()) {
+    const at = place + 1;
+    const isInside = opened !== null && place <= opened.until;
+    const read: Omit<CsvRecord, "at"> = isInside
+      ? {
+          cells: [],
+          problem: `may belong to the text whose quote opens in line ${opened?.at}; enter this line manually`,
+        }
+      : cellsOf(line, delimiter);
+    if (read.problem === NOT_CLOSED) opened = { at, until: closingPlace(lines, place) };
+    const isEmpty = read.problem === undefined && read.cells.every((cell) => cell === "");
+    if (!isEmpty) records.push({ ...read, at });
+    if (records.length === most) break;
+  }
+  return records;
+}
+
+/**
+ * The place of the line that closes a quote which another line opens: the next with an odd number of quotes. If there is
+ * none, the quote is a stray one, and the place is that of its own line.
+ */
+function closingPlace(lines: readonly string[], from: number): number {
+  const place = lines.findIndex((line, at) => at > from && line.split('"').length % 2 === 0);
+  return place === -1 ? from : place;
+}
+
+function cellsOf(line: string, delimiter: string): Pick<CsvRecord, "cells" | "problem"> {
+  if (!line.includes('"')) return { cells: line.split(delimiter).map((cell) => cell.trim()) };
   try {
-    const records = parse(lines, {
-      bom: true,
+    const [cells = []] = parse(line, {
       delimiter,
       record_delimiter: "\n",
-      info: true,
       trim: true,
-      relax_column_count: true,
-      to: most,
-      relax_quotes: true, // a quote inside an unquoted field, as in 5" pipe
-      skip_empty_lines: true,
-      skip_records_with_empty_values: true, // such as ;;
+      relax_quotes: true, // a quote inside an unquoted cell, as in 5" pipe
     });
-    const value = withInfo.parse(records).map(({ record, info }) => {
-      const breaks = record.reduce((sum, cell) => sum + cell.split("\n").length - 1, 0);
-      return { cells: record, at: info.lines - breaks };
-    });
-    return { ok: true, value };
+    const hidden = cells.flatMap((cell) => cell.split(delimiter).slice(1, -1)).find(mayBeCell);
+    if (hidden === undefined) return { cells };
+    const problem = `quotes enclose "${hidden.trim().slice(0, 40)}" between separators, which may be a cell of its own; enter this line manually`;
+    return { cells: [], problem };
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
-    return { ok: false, problem: `expected CSV, got: ${error.message}` };
+    if (error.code === "CSV_QUOTE_NOT_CLOSED") return { cells: [], problem: NOT_CLOSED };
+    return { cells: [], problem: `a quote is followed by other text than a separator; enter this line manually` };
   }
+}
+
+/** Whether a text between two separators is a cell of the bank rather than of a sentence, which has a space after each. */
+function mayBeCell(between: string): boolean {
+  return !/^\s/.test(between) || /^[+-]?\d[\d\s.,']*$/.test(between.trim());
 }
 
 function columnOf(title: string): string | null {
