@@ -128,6 +128,25 @@ describe("a camt file", () => {
     expect(await problemOf(text)).toContain(problem);
   });
 
+  it("names a line by a reference of the bank, or by the number of an entry with the id of its statement", async () => {
+    const numbered = (n: string, refs: string) =>
+      entry("", { details: `<Refs>${refs}</Refs>` }).replace("<AcctSvcrRef></AcctSvcrRef>", `<NtryRef>${n}</NtryRef>`);
+    const refsOf = async (text: string) => (await linesOf(text)).map(({ ref }) => ref);
+    const own = (id: string) => `<AcctSvcrRef>${id}</AcctSvcrRef><EndToEndId>rent</EndToEndId>`;
+    expect(await refsOf(camt(numbered("1", own("X-100")) + numbered("2", own("X-101"))))).toEqual(["X-100", "X-101"]);
+    expect(await refsOf(camt(`<Id>S-7</Id>${numbered("1", "")}`))).toEqual(["S-7 1"]);
+    const chosenByPayer = numbered("1", "<EndToEndId>rent</EndToEndId>");
+    expect(await refsOf(camt(`<Id>S-8</Id>${chosenByPayer}`))).toEqual(["S-8 1 rent"]);
+    expect(await refsOf(camt(chosenByPayer))).toEqual(["rent"]);
+    expect((await statementOf(camt(numbered("1", "")))).refused).toHaveLength(1);
+  });
+
+  it.each(["NONREF", "NOTPROVIDED"])("takes %s for no reference of an entry or a transaction", async (none) => {
+    const details = (own: string) => `<Refs><AcctSvcrRef>${none}</AcctSvcrRef><EndToEndId>${own}</EndToEndId></Refs>`;
+    const text = camt(entry(none, { details: details("E-1") }) + entry("A2", { details: details(none) }));
+    expect((await linesOf(text)).map(({ ref }) => ref)).toEqual(["E-1", "A2"]);
+  });
+
   it("refuses a credit without a reference, since NOTPROVIDED names no line", async () => {
     const details = "<Refs><EndToEndId>NOTPROVIDED</EndToEndId></Refs>";
     const { lines, refused } = await statementOf(camt(entry("", { details }) + entry("A2")));

@@ -8,12 +8,15 @@ const MESSAGES = [
   ["BkToCstmrStmt", "Stmt"],
   ["BkToCstmrDbtCdtNtfctn", "Ntfctn"],
 ] as const;
-/** The text that banks use when the payer gave no reference. */
-const NO_REFERENCE = "NOTPROVIDED";
+/** What banks write if there is no reference. */
+const NO_REFERENCE = ["NOTPROVIDED", "NONREF"];
 
 /**
  * Reads the booked credits of an ISO 20022 message (camt.052, 053 or 054, any version and prefix). An entry with
  * several transactions gives one row for each. `skipped` counts debits, reversals and entries that are not booked.
+ *
+ * A row's bank reference is one that a bank gave to the entry or the transaction. Without one it is the number of the
+ * entry with the id of its statement, since many banks count the entries of each file from 1, and what the payer chose.
  *
  * @example
  * const entry = "<Ntry><Amt Ccy='EUR'>10.00</Amt><CdtDbtInd>CRDT</CdtDbtInd><Sts>BOOK</Sts><AcctSvcrRef>A1</AcctSvcrRef></Ntry>";
@@ -25,9 +28,13 @@ const NO_REFERENCE = "NOTPROVIDED";
 export function readCamt(text: string): Parsed<{ rows: RawRow[]; skipped: number }> {
   const xml = parseXml(text);
   if (!xml.ok) return xml;
-  const entries = documentsOf(xml.value).flatMap((document) =>
-    MESSAGES.flatMap((path) => elementsAt(document, ...path, "Ntry")),
+  const statements = documentsOf(xml.value).flatMap((document) =>
+    MESSAGES.flatMap((path) => elementsAt(document, ...path)),
   );
+  const entries = statements.flatMap((statement) => {
+    const id = referenceAt(statement, "Id");
+    return elementsAt(statement, "Ntry").map((entry) => ({ entry, number: numberOf(entry, id) }));
+  });
   if (entries.length === 0) {
     const problem = `expected a statement with entries (camt.052, camt.053 or camt.054), got <${xml.value.name.slice(0, 40)}>`;
     return { ok: false, problem };
@@ -35,13 +42,14 @@ export function readCamt(text: string): Parsed<{ rows: RawRow[]; skipped: number
   const rows: RawRow[] = [];
   let skipped = 0;
   let at = 0;
-  for (const entry of entries) {
+  for (const { entry, number } of entries) {
     const parts = elementsAt(entry, "NtryDtls", "TxDtls");
     const isBatch = parts.length > 1;
     for (const part of parts.length === 0 ? [null] : parts) {
       at += 1;
-      if (isBookedCredit(entry, isBatch ? part : null)) rows.push({ at, ...rowOf(entry, part, isBatch) });
-      else skipped += 1;
+      if (isBookedCredit(entry, isBatch ? part : null)) {
+        rows.push({ at, ...rowOf({ entry, number }, part, isBatch) });
+      } else skipped += 1;
     }
   }
   return { ok: true, value: { rows, skipped } };
@@ -60,21 +68,28 @@ function isBookedCredit(entry: XmlElement, part: XmlElement | null): boolean {
   return direction === "CRDT" && !isReversal && (status === "" || status === "BOOK");
 }
 
-function rowOf(entry: XmlElement, part: XmlElement | null, isBatch: boolean): Omit<RawRow, "at"> {
+/** An entry, and its number within its statement with the id of that; empty if either is missing. */
+interface Entry {
+  entry: XmlElement;
+  number: string;
+}
+
+function rowOf({ entry, number }: Entry, part: XmlElement | null, isBatch: boolean): Omit<RawRow, "at"> {
   const booked = elementsAt(entry, "Amt")[0];
   const currency = booked?.attributes["Ccy"] ?? "";
   // A batch is booked as one sum. For a single transaction the booked amount counts: its details also contain the
   // amount before charges and in the payer's currency.
   const amount = isBatch && part !== null ? amountOf(part, currency) : (booked?.text.trim() ?? "");
-  const ownRef = part === null ? "" : referenceOf(part);
-  const entryRef = textAt(entry, "AcctSvcrRef") || textAt(entry, "NtryRef");
+  const ownRef = part === null ? "" : referenceOf(part, ["AcctSvcrRef", "TxId", "EndToEndId", "UETR", "InstrId"]);
+  const ownBankRef = part === null ? "" : referenceOf(part, ["AcctSvcrRef", "TxId", "UETR"]);
+  const entryRef = referenceAt(entry, "AcctSvcrRef");
   const texts = [
     ...(part === null ? [] : elementsAt(part, "RmtInf", "Ustrd")),
     ...(part === null ? [] : elementsAt(part, "RmtInf", "Strd", "CdtrRefInf", "Ref")),
     ...elementsAt(entry, "AddtlNtryInf"),
   ];
   const fields = {
-    bankRef: isBatch ? [entryRef, ownRef].filter((ref) => ref !== "").join(" ") : entryRef || ownRef,
+    bankRef: (isBatch ? joined(entryRef, entryRef && ownRef) : entryRef) || ownBankRef || joined(number, ownRef),
     valueDate: (dateAt(entry, "ValDt") || dateAt(entry, "BookgDt")).slice(0, 10),
     amount: amount ?? "",
     currency,
@@ -97,10 +112,24 @@ function amountOf(part: XmlElement, currency: string): string | undefined {
     ?.text.trim();
 }
 
-function referenceOf(part: XmlElement): string {
-  const names = ["AcctSvcrRef", "TxId", "EndToEndId", "UETR", "InstrId"];
-  const given = names.map((name) => textAt(part, "Refs", name));
-  return given.find((ref) => ref !== "" && ref !== NO_REFERENCE) ?? "";
+function joined(...refs: readonly string[]): string {
+  return refs.filter((ref) => ref !== "").join(" ");
+}
+
+/** The first of these references that the transaction has. */
+function referenceOf(part: XmlElement, names: readonly string[]): string {
+  return names.map((name) => referenceAt(part, "Refs", name)).find((ref) => ref !== "") ?? "";
+}
+
+function numberOf(entry: XmlElement, statementId: string): string {
+  const number = referenceAt(entry, "NtryRef");
+  return number === "" || statementId === "" ? "" : joined(statementId, number);
+}
+
+/** A reference; empty if there is none, or a text that states so. */
+function referenceAt(element: XmlElement, ...path: string[]): string {
+  const ref = textAt(element, ...path);
+  return NO_REFERENCE.includes(ref) ? "" : ref;
 }
 
 function dateAt(entry: XmlElement, name: string): string {
