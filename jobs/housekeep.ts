@@ -23,7 +23,7 @@ import { watchLedger } from "../src/ledger/watch.ts";
 import { listLateMails } from "../src/mail/outbox-store.ts";
 import { pruneMails } from "../src/mail/retention-store.ts";
 import { maySettle } from "../src/pass/stores/payload-store.ts";
-import { watchOverdueApprovals } from "../src/topups/bank/watch.ts";
+import { watchOverdueApprovals, watchSuspense } from "../src/topups/bank/watch.ts";
 import { job, type Counts, type JobContext } from "../src/queue/job.ts";
 
 const MINUTE_MS = 60_000;
@@ -38,7 +38,7 @@ const HOUR_MS = 60 * MINUTE_MS;
  */
 export default job({
   name: "housekeep",
-  payload: z.object({ kind: z.enum(["partitions", "retention", "disk", "unscored", "uptime", "ledger"]) }),
+  payload: z.object({ kind: z.enum(["partitions", "retention", "disk", "unscored", "uptime", "suspense", "ledger"]) }),
   key: ({ kind }) => kind,
   schedule: () =>
     Promise.resolve([
@@ -47,6 +47,7 @@ export default job({
       { payload: { kind: "disk" as const }, everyMs: MINUTE_MS, offsetMs: 0 },
       { payload: { kind: "unscored" as const }, everyMs: MINUTE_MS, offsetMs: 0 },
       { payload: { kind: "uptime" as const }, everyMs: 5 * MINUTE_MS, offsetMs: 0 },
+      { payload: { kind: "suspense" as const }, everyMs: MINUTE_MS, offsetMs: 0 },
       { payload: { kind: "ledger" as const }, everyMs: 24 * HOUR_MS, offsetMs: 3 * HOUR_MS + 41 * MINUTE_MS }, // 03:41 UTC
     ]),
   sweep: null,
@@ -79,6 +80,9 @@ const WORK = {
   unscored: watchScores,
   async uptime({ sql }: JobContext): Promise<Counts> {
     return { written: await rollUpUptime(sql) };
+  },
+  async suspense({ sql, log }: JobContext): Promise<Counts> {
+    return { lines: await watchSuspense(sql, log) };
   },
   async ledger({ sql, log, signal }: JobContext): Promise<Counts> {
     return watchLedger(sql, log, signal);

@@ -7,15 +7,14 @@ import { checkLedger } from "./check.ts";
 const STATEMENT_MS = 300_000;
 
 /**
- * Checks the whole ledger. Keeps an alert open for each difference, and one while money is in suspense; closes alerts whose
- * cause is gone. Returns the number of differences and entries.
+ * Checks the whole ledger. Keeps an alert open for each difference, and closes alerts whose cause is gone. Returns the number of differences and entries.
  */
 export async function watchLedger(
   sql: Sql,
   log: Log,
   signal: AbortSignal,
 ): Promise<{ differences: number; entries: number }> {
-  const { checked, suspense, differences, unlisted } = await checkLedger(sql, { signal, timeoutMs: STATEMENT_MS });
+  const { checked, differences, unlisted } = await checkLedger(sql, { signal, timeoutMs: STATEMENT_MS });
   const alerts = differences.map(({ kind, subject, expected, found }) => ({
     subject: `${kind} ${subject}`,
     text: `the ledger is not as its entries say: ${subject} should be ${expected} and is ${found} (${kind}); stop selling and see \`roundhouse ledger check\``,
@@ -23,10 +22,6 @@ export async function watchLedger(
   if (unlisted > 0) {
     const text = `the ledger differs in ${unlisted} more places than are listed; restore it from a backup before anything is sold`;
     alerts.push({ subject: "more", text });
-  }
-  if (suspense !== "0.00") {
-    const text = `${suspense} USD came in and wait in suspense: someone paid and has no balance yet; place them at /ops/bank, or, if their placement was reversed, reverse what holds them too and enter the line again`;
-    alerts.push({ subject: "suspense", text });
   }
   await syncAlerts(sql, log, "ledger", alerts);
   return { differences: differences.length + unlisted, entries: checked.entries };

@@ -10,7 +10,8 @@ import { listOpenSubjects } from "../../src/alerts/store.ts";
 import { RATE_OF_USD } from "../../src/topups/bank/statements/amount.ts";
 import { saveLines } from "../../src/topups/bank/line-store.ts";
 import { approveMatch } from "../../src/topups/bank/match.ts";
-import { watchOverdueApprovals } from "../../src/topups/bank/watch.ts";
+import { findSuspense } from "../../src/topups/bank/suspense-store.ts";
+import { watchOverdueApprovals, watchSuspense } from "../../src/topups/bank/watch.ts";
 import { findTopup, lockTopup } from "../../src/topups/topup-store.ts";
 import { testContext } from "../support/context.ts";
 import { lockWaits } from "../support/lock-waits.ts";
@@ -594,6 +595,61 @@ describe("the mails about bank transfers", () => {
     await bank.ben.post(`${path}/approve`, { match });
     await watchOverdueApprovals(bank.sql, log);
     expect(await listOpenSubjects(bank.sql, "bank_approval")).toEqual([]);
+  });
+});
+
+describe("the alerts about money in suspense", () => {
+  const watch = () => watchSuspense(bank.sql, testContext(bank.sql).context.log);
+  const subjects = () => listOpenSubjects(bank.sql, "suspense");
+  const nameOf = (path: string) => `bank line ${/\d+$/.exec(path)?.[0]}`;
+
+  it("open and close with the money of each line", async () => {
+    const account = await bank.account("suspended-money@example.com");
+    const [first, second] = [await bank.enter({ remittance: "?" }), await bank.enter({ remittance: "??" })];
+    await bank.ann.post(`${first}/hold`, { reason: "unknown" });
+    await watch();
+    expect(await subjects()).toContain(nameOf(first));
+    await bank.ann.post(`${second}/hold`, { reason: "unknown" });
+    await watch();
+    expect(await subjects()).toEqual(expect.arrayContaining([nameOf(first), nameOf(second)]));
+    await bank.match(first, "suspended-money@example.com", account);
+    await bank.ben.post(`${first}/approve`, { match: await bank.matchId(first) });
+    await watch();
+    expect(await subjects()).not.toContain(nameOf(first));
+    expect(await subjects()).toContain(nameOf(second));
+    const [{ text } = { text: "" }] = await bank.sql<{ text: string }[]>`
+      select text from alerts where kind = 'suspense' and subject = ${nameOf(second)}`;
+    expect(text).toMatch(/^100\.00 USD of bank line \d+ \(main ref-\d+\) wait in suspense/);
+
+    const [line] = await bank.sql<{ credit: bigint }[]>`
+      select credit_transaction_id as credit from bank_lines where id = ${/\d+$/.exec(first)![0]}`;
+    await bank.ann.post(`/ops/ledger/transactions/${line!.credit}/reversal`, { reason: "wrong account" });
+    const [proposal] = await bank.sql`select id from reversal_proposals where transaction_id = ${line!.credit}`;
+    await bank.ben.post(`/ops/ledger/proposals/${proposal!["id"]}/approve`, { reason: "looked" });
+    await watch();
+    expect(await subjects()).toContain(`${nameOf(first)}, reversed`);
+    expect(await subjects()).not.toContainEqual(expect.stringContaining("without a bank line"));
+  });
+
+  it("count further lines after the hundred oldest, and money of no line", async () => {
+    const undone = new Error("undone");
+    const run = bank.sql.begin(async (tx) => {
+      await tx`set local session_replication_role = replica`;
+      await tx`
+        insert into bank_lines (
+          bank, bank_ref, value_date, currency, amount_minor, sender, remittance, entered_by, state, reason, rate_e8,
+          suspense_micros, suspense_transaction_id
+        )
+        select 'many', 'many-' || n, now(), 'USD', 100, '', '', entered_by, 'suspense', '?', 100000000, 1000000, -n
+        from (select entered_by from bank_lines limit 1) entered, generate_series(1, 120) n`;
+      const found = await findSuspense(tx);
+      expect(found.map(({ subject }) => subject)).toEqual(
+        expect.arrayContaining(["more lines", "-120.00 USD without a bank line"]),
+      );
+      expect(found).toHaveLength(102);
+      throw undone;
+    });
+    await expect(run).rejects.toBe(undone);
   });
 });
 

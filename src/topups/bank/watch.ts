@@ -2,6 +2,7 @@ import { syncAlerts } from "../../alerts/store.ts";
 import type { Sql } from "../../db/client.ts";
 import type { Log } from "../../log.ts";
 import { countOverdue } from "./overdue-store.ts";
+import { findSuspense } from "./suspense-store.ts";
 
 /**
  * Keeps an alert open while bank transfers wait for a second person for more than a day: the sender paid and cannot use
@@ -20,4 +21,11 @@ export async function watchOverdueApprovals(sql: Sql, log: Log): Promise<number>
         ];
   await syncAlerts(sql, log, "bank_approval", alerts);
   return count;
+}
+
+/** Keeps an alert open for each bank line whose money is in suspense: its sender paid and has no balance. */
+export async function watchSuspense(sql: Sql, log: Log): Promise<number> {
+  const alerts = await findSuspense(sql);
+  await syncAlerts(sql, log, "suspense", alerts);
+  return alerts.length;
 }
