@@ -1,5 +1,7 @@
 import type { Queryable, Transaction } from "../db/client.ts";
 import { whyNoApproval } from "../accounts/operators/operator-change-store.ts";
+import { queueMail } from "../mail/outbox-store.ts";
+import { reversedLetter } from "./letters.ts";
 import type { Leg, LedgerSide } from "./posting.ts";
 import { post } from "./store.ts";
 
@@ -77,7 +79,7 @@ export async function proposeReversal(
 
 /**
  * Decides a proposal. Another operator than the proposer, with two-factor authentication, must approve it; the reversal is posted in the same database
- * transaction. If a wallet holds too little, the approval is refused and the proposal stays open. Any operator may decline.
+ * transaction, which also writes a mail to each holder whose balance it changes. If a wallet holds too little, the approval is refused and the proposal stays open. Any operator may decline.
  */
 export async function decideReversal(
   tx: Transaction,
@@ -123,6 +125,7 @@ export async function decideReversal(
     });
     if (!posted.ok) return { ok: false, reason: posted.message };
     reversalId = posted.transactionId;
+    await queueLetters(tx, { transactionId, reversalId });
   }
   await tx`
     update reversal_proposals
@@ -134,6 +137,24 @@ export async function decideReversal(
       reversal_id = ${reversalId}
     where id = ${proposalId}`;
   return { ok: true, transactionId, reversalId };
+}
+
+async function queueLetters(
+  tx: Transaction,
+  { transactionId, reversalId }: { transactionId: bigint; reversalId: bigint },
+): Promise<void> {
+  const moved = await tx<{ email: string; micros: bigint }[]>`
+    select owners.email, e.amount as micros
+    from ledger_entries e
+    join ledger_accounts a on a.id = e.account_id
+    join accounts owners on owners.id = a.owner_id
+    where e.transaction_id = ${reversalId}
+      and a.kind = 'wallet'
+      and owners.closed_at is null
+    order by e.seq`;
+  for (const { email, micros } of moved) {
+    await queueMail(tx, { ...reversedLetter({ micros, transactionId }), recipient: email });
+  }
 }
 
 /** Locks the accounts of the wallets, as a purchase does, so that no purchase changes until the transaction ends. */

@@ -9,8 +9,8 @@ export const METHOD_IDS = ["bank", "usdt", "binance-pay", "demo"] as const;
 export type MethodId = (typeof METHOD_IDS)[number];
 
 /**
- * `expected`: announced, nothing has arrived. `seen`: arrived and in review, by people or by a chain. `credited`: in
- * the wallet, permanently. `rejected`: never credited. `cancelled`: the holder will not send it. `expired`: it did not
+ * `expected`: announced, nothing has arrived. `seen`: arrived and in review, by people or by a chain. `credited`: was
+ * added to the wallet, and is there unless it was reversed. `rejected`: never credited. `cancelled`: the holder will not send it. `expired`: it did not
  * arrive in time. Money that arrives after `cancelled` or `expired` is still accepted.
  */
 export type TopupState = "expected" | "seen" | "credited" | "rejected" | "cancelled" | "expired";
@@ -40,6 +40,8 @@ export interface Topup {
   expiresAt: Date | null;
   creditedAt: Date | null;
   transactionId: bigint | null;
+  /** When its credit was reversed; null if it was not. */
+  reversedAt: Date | null;
   /** Why it was rejected. */
   reason: string | null;
   /** The method's own data: texts by name. */

@@ -124,12 +124,13 @@ export async function saveTopupState(
     where id = ${id}`;
 }
 
-/** Returns the top-ups of an account, newest first. */
+/** Returns the top-ups of an account, newest first, without those of matches that were taken back. */
 export async function listTopups(sql: Queryable, accountId: bigint, limit: number): Promise<Topup[]> {
   return sql<Topup[]>`
     select ${topupColumns(sql)}
     from topups t
     where t.account_id = ${accountId}
+      and ${isShown(sql)}
     order by t.id desc
     limit ${limit}`;
 }
@@ -146,13 +147,14 @@ export async function listPendingTopups(sql: Queryable, accountId: bigint, limit
     limit ${limit}`;
 }
 
-/** Returns a top-up of an account; null if there is none with that id, or it belongs to another account. */
+/** Returns a top-up of an account; null if {@link listTopups} does not list it. */
 export async function findTopup(sql: Queryable, accountId: bigint, id: bigint): Promise<Topup | null> {
   const [found] = await sql<Topup[]>`
     select ${topupColumns(sql)}
     from topups t
     where t.id = ${id}
-      and t.account_id = ${accountId}`;
+      and t.account_id = ${accountId}
+      and ${isShown(sql)}`;
   return found ?? null;
 }
 
@@ -168,6 +170,11 @@ export async function countExpected(sql: Queryable, accountId: bigint, method: M
   return counted?.count ?? 0;
 }
 
+/** A bank line that names no announced transfer is matched with a new top-up; if that is taken back, no holder made it. */
+function isShown(sql: Queryable) {
+  return sql`(t.state <> 'cancelled' or t.details -> 'line' is null)`;
+}
+
 /** Columns of {@link Topup}. An announced top-up past its time is shown as expired without being updated. */
 export function topupColumns(sql: Queryable) {
   return sql`
@@ -181,6 +188,11 @@ export function topupColumns(sql: Queryable) {
     t.expires_at as "expiresAt",
     t.credited_at as "creditedAt",
     t.transaction_id as "transactionId",
+    (
+      select reversal.created_at
+      from ledger_transactions reversal
+      where reversal.reverses = t.transaction_id
+    ) as "reversedAt",
     t.reason,
     t.details`;
 }

@@ -328,6 +328,10 @@ describe("money that cannot be placed", () => {
       if (isHeld) expect(await problemOf(await propose(line!.held!))).toContain("reverse the placement first");
       const reversal = await reverse(line!.credit);
       expect(await bank.holds("wallet", wrong)).toBe(0n);
+      const mails = await bank.sql<{ subject: string; body: string }[]>`
+        select subject, body from mails where recipient = ${`wrong-${isHeld}@example.com`} and kind = 'balance-reversed'`;
+      expect(mails).toMatchObject([{ subject: "Taken back from your balance: 100.00 USD" }]);
+      expect(mails[0]?.body).toContain(`transaction ${line!.credit}`);
       if (isHeld) {
         expect(await bank.holds("suspense")).toBe(suspense + 100_000_000n);
         expect(await (await bank.ann.get(`/ops/ledger/transactions/${line!.held!}`)).text()).toContain(

@@ -111,6 +111,40 @@ describe("a holder who tops up by bank", () => {
     expect(await world.sql`select from topups where account_id = ${dora.accountId}`).toHaveLength(20);
   });
 
+  it("sees that a credit was reversed, and when", async () => {
+    const eve = await world.as("eve");
+    const made = await eve.post("/console/top-up/bank", { amount: "10", currency: "USD" });
+    const path = made.headers.get("location")!;
+    await world.sql.begin(async (tx) => {
+      await tx`set local session_replication_role = replica`;
+      const [credited] = await tx<{ id: bigint }[]>`
+        insert into ledger_transactions (kind, idempotency_key, request_hash)
+        values ('topup', 'credited for eve', repeat('0', 64))
+        returning id`;
+      await tx`
+        update topups
+        set state = 'credited', amount_micros = 10000000, credited_at = now(), transaction_id = ${credited!.id}
+        where account_id = ${eve.accountId}`;
+      await tx`
+        insert into ledger_transactions (kind, idempotency_key, request_hash, reverses)
+        values ('reversal', 'reversed for eve', repeat('0', 64), ${credited!.id})`;
+    });
+    const page = await (await eve.get(path)).text();
+    expect(page).toContain("It was credited and then taken back from your balance.");
+    expect(page).toContain(">Taken back<");
+    expect(page).not.toContain("It is in your balance.");
+    expect(await (await eve.get("/console/top-up")).text()).toMatch(/>reversed</);
+  });
+
+  it("does not see a transfer that was matched with the account by mistake", async () => {
+    const fay = await world.as("fay");
+    const details = { line: "1" };
+    const id = await saveTopup(world.sql, { accountId: fay.accountId, method: "bank", reference: "RF1", details });
+    await world.sql`update topups set state = 'cancelled' where id = ${id}`;
+    expect(await (await fay.get("/console/top-up")).text()).not.toContain("RF1");
+    expect((await fay.get(`/console/top-up/bank/${id}`)).status).toBe(404);
+  });
+
   it.each([
     ["-1", "USD"],
     ["0.001", "USD"],

@@ -11,7 +11,7 @@ import { type BankSettings, hasBank } from "../../topups/bank/method.ts";
 import { countExpected, findTopup, lockTopup, saveTopupState } from "../../topups/topup-store.ts";
 import { idOf } from "../../frame/path-id.ts";
 import { consoleAction, consolePage } from "../contract.ts";
-import { STATES } from "./states.ts";
+import { statusOf } from "./states.ts";
 
 const crumbs = [{ label: "Top up", href: "/console/top-up" }];
 
@@ -75,7 +75,7 @@ export const bankTransferPage = consolePage({
     if (topup?.method !== "bank") return null;
     const data = {
       topup,
-      status: STATES[topup.state],
+      status: statusOf(topup),
       announced: topup.details["announced"] ?? null,
       again: topup.details["again"] ?? null,
       credited:
@@ -102,7 +102,7 @@ export const cancelTransferAction = consoleAction({
       if (own?.method !== "bank") return { ok: false, missing: true } as const;
       const topup = await lockTopup(tx, id);
       if (topup.state !== "expected" && topup.state !== "expired") {
-        const problem = `This transfer is ${STATES[topup.state].word}, so it cannot be cancelled.`;
+        const problem = `This transfer is ${statusOf(topup).word}, so it cannot be cancelled.`;
         return { ok: false, problem } as const;
       }
       await saveTopupState(tx, id, "cancelled");

@@ -9,7 +9,7 @@ import { binancePay, ORDER_MICROS, ORDER_MINUTES } from "../../topups/binance-pa
 import { findOrder } from "../../topups/binance-pay/order-store.ts";
 import { findTopup, listTopups } from "../../topups/topup-store.ts";
 import { consoleAction, consolePage, type ConsoleParts } from "../contract.ts";
-import { STATES } from "./states.ts";
+import { statusOf } from "./states.ts";
 
 const MOST_LISTED = 50;
 const PATH = "/top-up/binance-pay";
@@ -22,12 +22,13 @@ export const binancePayPage = consolePage({
     if (!binancePay.isConfigured(settings)) return null;
     const topups = await listTopups(sql, accountId, MOST_LISTED);
     const data = {
-      orders: topups.filter(({ method }) => method === "binance-pay"),
+      orders: topups
+        .filter(({ method }) => method === "binance-pay")
+        .map((topup) => ({ ...topup, status: statusOf(topup) })),
       least: usdCents(ORDER_MICROS.least),
       most: usdCents(ORDER_MICROS.most),
       minutes: ORDER_MINUTES,
       about: binancePay.about(settings),
-      states: STATES,
     };
     return { template: "top-up/binance-pay", title: "Top up with Binance Pay", data, crumbs };
   },

@@ -1,8 +1,25 @@
 import type { Tone } from "../../frame/text/format.ts";
-import type { TopupState } from "../../topups/contract.ts";
+import type { Topup, TopupState } from "../../topups/contract.ts";
 
-/** Label and meaning of each state of a top-up. */
-export const STATES: Record<TopupState, { word: string; tone: Tone; meaning: string }> = {
+/** What a page states about a top-up. */
+interface Status {
+  word: string;
+  tone: Tone;
+  meaning: string;
+}
+
+/** The label and meaning of what happened to a top-up. */
+export function statusOf({ state, reversedAt }: Pick<Topup, "state" | "reversedAt">): Status {
+  return reversedAt === null ? STATES[state] : REVERSED;
+}
+
+const REVERSED: Status = {
+  word: "reversed",
+  tone: "bad",
+  meaning: "It was credited and then taken back from your balance.",
+};
+
+const STATES: Record<TopupState, Status> = {
   expected: { word: "pending", tone: "info", meaning: "Announced; nothing has arrived yet." },
   seen: { word: "in review", tone: "info", meaning: "It has arrived and is being checked." },
   credited: { word: "credited", tone: "good", meaning: "It is in your balance." },

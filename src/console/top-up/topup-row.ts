@@ -2,14 +2,14 @@ import { thousands, usd } from "../../money.ts";
 import { inFours } from "../../config/iban.ts";
 import type { Topup, TopupMethod } from "../../topups/contract.ts";
 import { methodLabel } from "../../topups/methods.ts";
-import { STATES } from "./states.ts";
+import { statusOf } from "./states.ts";
 
 /** A top-up as a row of a list. */
 export function topupRow(topup: Topup, offered: readonly TopupMethod[]) {
   return {
     ...topup,
     label: methodLabel(topup.method),
-    status: STATES[topup.state],
+    status: statusOf(topup),
     amount: amountOf(topup),
     shown: topup.method === "bank" ? inFours(topup.reference) : topup.reference,
     href: hrefOf(topup, offered),
