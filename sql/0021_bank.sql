@@ -27,7 +27,7 @@ create table bank_lines (
   remittance text not null constraint bank_remittance_is_bounded check (length(remittance) <= 1000),
   state text not null default 'new'
     constraint bank_line_state_is_known
-    check (state in ('new', 'matched', 'credited', 'suspense', 'rejected', 'returned')),
+    check (state in ('new', 'matched', 'credited', 'suspense', 'rejected', 'returned', 'reversed')),
   import_id bigint references bank_imports,
   entered_by text not null references operators,
   entered_at timestamptz not null default clock_timestamp(),
@@ -45,7 +45,7 @@ create table bank_lines (
     and (suspense_micros is null or rate_e8 is not null)
   ),
   constraint held_line_is_in_suspense check (
-    state not in ('suspense', 'rejected', 'returned') or (suspense_transaction_id is not null and reason is not null)
+    state not in ('suspense', 'rejected', 'returned', 'reversed') or (suspense_transaction_id is not null and reason is not null)
   ),
   constraint credited_line_was_posted check ((state = 'credited') = (credit_transaction_id is not null)),
   constraint returned_line_was_posted check ((state = 'returned') = (return_transaction_id is not null))
@@ -146,7 +146,7 @@ begin
   if tg_op = 'DELETE' then
     raise exception 'a line of a statement is never deleted';
   end if;
-  if old.state in ('credited', 'returned') then
+  if old.state in ('credited', 'returned', 'reversed') then
     raise exception 'line % is % and is not changed any more', old.id, old.state;
   end if;
   if new.state = 'credited' and not exists (
@@ -158,6 +158,12 @@ begin
     select from bank_returns where line_id = new.id and approved_by is not null
   ) then
     raise exception 'line % can be returned only after another person has confirmed it', new.id;
+  end if;
+  if new.state = 'reversed' and not (
+    old.state = 'suspense'
+    and exists (select from ledger_transactions where reverses = old.suspense_transaction_id)
+  ) then
+    raise exception 'line % is not in suspense, or what holds it was not reversed', new.id;
   end if;
   if old.state = 'rejected' and new.state not in ('rejected', 'returned') then
     raise exception 'line % was rejected: it never reaches a wallet', old.id;

@@ -55,12 +55,12 @@ export async function listProposals(sql: Queryable, of: bigint | "open"): Promis
 
 /**
  * Stores a proposal to reverse a transaction; no money moves until another operator approves it. Refused if the
- * transaction is reversed or proposed already, if it holds money in suspense (see `/ops/bank`), if it reverses what a bank
+ * transaction is reversed or proposed already, if it holds a line in suspense that is matched, rejected or being returned, if it reverses what a bank
  * line moved, or if it paid for a plan whose unused part was credited to another purchase: the same money would be
  * returned twice.
  *
  * A line credited to the wrong account is entered again under another bank reference after its credit was reversed, and if
- * it came out of suspense also what held it.
+ * it came out of suspense also what held it; so is a line that was held at a wrong rate.
  */
 export async function proposeReversal(
   tx: Transaction,
@@ -113,6 +113,7 @@ export async function decideReversal(
   if (notYet !== null) return { ok: false, reason: notYet, refused: transactionId };
   let reversalId: bigint | null = null;
   if (isApproved) {
+    await lockHeldLine(tx, transactionId);
     await lockOwners(tx, transactionId);
     const refusal = await whyNotReversible(tx, transactionId);
     if (refusal !== null) return { ok: false, reason: refusal };
@@ -125,6 +126,7 @@ export async function decideReversal(
     });
     if (!posted.ok) return { ok: false, reason: posted.message };
     reversalId = posted.transactionId;
+    await endHeldLine(tx, transactionId);
     await queueLetters(tx, { transactionId, reversalId });
   }
   await tx`
@@ -157,6 +159,24 @@ async function queueLetters(
   }
 }
 
+/** Locks the line that a transaction holds in suspense, as a decision on the line does first. */
+async function lockHeldLine(tx: Transaction, id: bigint): Promise<void> {
+  await tx`
+    select
+    from bank_lines
+    where suspense_transaction_id = ${id}
+    for no key update`;
+}
+
+/** A line whose money left suspense by a reversal is not decided on any more. */
+async function endHeldLine(tx: Transaction, id: bigint): Promise<void> {
+  await tx`
+    update bank_lines
+    set state = 'reversed'
+    where suspense_transaction_id = ${id}
+      and state = 'suspense'`;
+}
+
 /** Locks the accounts of the wallets, as a purchase does, so that no purchase changes until the transaction ends. */
 async function lockOwners(tx: Transaction, id: bigint): Promise<void> {
   await tx`
@@ -175,7 +195,7 @@ async function lockOwners(tx: Transaction, id: bigint): Promise<void> {
 /** Why a transaction cannot be reversed, and what to do; null if it can be. */
 export async function whyNotReversible(tx: Queryable, id: bigint): Promise<string | null> {
   const [found] = await tx<
-    { kind: string; reversedBy: bigint | null; isUnplaced: boolean; isOfLine: boolean; wentInto: bigint | null }[]
+    (HeldLine & { kind: string; reversedBy: bigint | null; isOfLine: boolean; wentInto: bigint | null })[]
   >`
     with recursive chain (id) as (
       select ${id}::bigint
@@ -194,6 +214,14 @@ export async function whyNotReversible(tx: Queryable, id: bigint): Promise<strin
         join ledger_transactions back on back.reverses = l.credit_transaction_id
         where l.suspense_transaction_id = t.id
       ) as "isUnplaced",
+      held.state as "heldState",
+      exists (
+        select
+        from bank_returns
+        where line_id = held.id
+          and ended_at is null
+          and approved_at is null
+      ) as "hasReturn",
       exists (
         select
         from bank_lines l
@@ -209,12 +237,12 @@ export async function whyNotReversible(tx: Queryable, id: bigint): Promise<strin
       ) as "wentInto"
     from ledger_transactions t
     left join ledger_transactions r on r.reverses = t.id
+    left join bank_lines held on held.suspense_transaction_id = t.id
     where t.id = ${id}`;
   if (found === undefined) return `there is no transaction ${id}`;
   if (found.reversedBy !== null) return `transaction ${id} was taken back by ${found.reversedBy} already`;
-  if (found.kind === "suspense" && !found.isUnplaced) {
-    return "money in suspense is placed or sent back at /ops/bank; if it is in the wrong wallet, reverse the placement first";
-  }
+  const whyHeld = found.kind === "suspense" ? whyLineIsHeld(found) : null;
+  if (whyHeld !== null) return whyHeld;
   if (found.isOfLine) {
     return `transaction ${id} took back money of a bank line, which is final; if the line was in suspense, reverse what held it too, then enter it again at /ops/bank under another bank reference`;
   }
@@ -222,6 +250,23 @@ export async function whyNotReversible(tx: Queryable, id: bigint): Promise<strin
     return `what was left of this purchase was taken off the price of purchase ${found.wentInto} and would count twice; look at what paid that one`;
   }
   return null;
+}
+
+/** The line that a transaction holds in suspense. */
+interface HeldLine {
+  heldState: string | null;
+  /** Its placement was reversed. */
+  isUnplaced: boolean;
+  hasReturn: boolean;
+}
+
+function whyLineIsHeld({ heldState, isUnplaced, hasReturn }: HeldLine): string | null {
+  if (isUnplaced) return null;
+  if (heldState === "matched") return "the bank line is matched: take its match back at /ops/bank first";
+  if (heldState !== "suspense") {
+    return "money in suspense is placed or sent back at /ops/bank; if it is in the wrong wallet, reverse the placement first";
+  }
+  return hasReturn ? "the bank line is being returned: stop its pending return at /ops/bank first" : null;
 }
 
 async function mirrorOf(tx: Transaction, id: bigint): Promise<Leg[]> {

@@ -359,6 +359,51 @@ describe("money that cannot be placed", () => {
     },
   );
 
+  it("that went to suspense at a wrong rate leaves it by a reversal, and is entered again", async () => {
+    const account = await bank.account("rate@example.com");
+    const [suspense, cash] = [await bank.holds("suspense"), await bank.holds("cash_bank")];
+    const typed = { amount: "1000.00", currency: "EUR" };
+    const path = await bank.enter({ ...typed, bank_ref: "wrong-rate" });
+    await bank.ann.post(`${path}/hold`, { rate: "0.10823", reason: "unknown reference" });
+    const [line] = await bank.sql<{ id: bigint; held: bigint }[]>`
+      select id, suspense_transaction_id as held from bank_lines where bank_ref = 'wrong-rate'`;
+    const propose = () =>
+      bank.ann.post(`/ops/ledger/transactions/${line!.held}/reversal`, { reason: "a typo in the rate" });
+    const approve = async () => {
+      const [proposal] = await bank.sql<{ id: bigint }[]>`
+        select id from reversal_proposals where transaction_id = ${line!.held} and state = 'proposed'`;
+      return bank.ben.post(`/ops/ledger/proposals/${proposal!.id}/approve`, { reason: "looked" });
+    };
+
+    await bank.ann.post(`${path}/return`, { reason: "sent back" });
+    expect(await problemOf(await propose())).toContain("stop its pending return");
+    const [asked] = await bank.sql<{ id: string }[]>`select id::text from bank_returns order by id desc limit 1`;
+    await bank.ann.post(`${path}/return/stop`, { return: asked!.id, reason: "it was not sent" });
+    expect((await propose()).status).toBe(303);
+    await bank.match(path, "rate@example.com", account);
+    expect(await problemOf(await approve())).toContain("take its match back");
+    await bank.ann.post(`${path}/unmatch`, { match: await bank.matchId(path), reason: "the rate is wrong" });
+    await expect(bank.sql`update bank_lines set state = 'reversed' where id = ${line!.id}`).rejects.toThrow(
+      "was not reversed",
+    );
+    expect((await approve()).status).toBe(303);
+
+    expect(await bank.stateOf(path)).toBe("reversed");
+    expect([await bank.holds("suspense"), await bank.holds("cash_bank")]).toEqual([suspense, cash]);
+    expect(await problemOf(await bank.match(path, "rate@example.com", account))).toContain("is reversed");
+    expect(await problemOf(await bank.ann.post(`${path}/return`, { reason: "again" }))).toContain("is reversed");
+    await expect(bank.sql`update bank_lines set state = 'suspense' where id = ${line!.id}`).rejects.toThrow(
+      "is not changed any more",
+    );
+    expect(await (await bank.ann.get("/ops/bank?state=reversed")).text()).toContain("wrong-rate");
+
+    const again = await bank.enter({ ...typed, bank_ref: "wrong-rate again" });
+    await bank.match(again, "rate@example.com", account, "1.0823");
+    await bank.ben.post(`${again}/approve`, { match: await bank.matchId(again) });
+    expect(await bank.holds("wallet", account)).toBe(1_082_300_000n);
+    expect(await checkLedger(bank.sql)).toMatchObject({ ok: true });
+  });
+
   it("of a closed account is not matched; what was matched before is not credited", async () => {
     const { account, topup, path, match } = await makeMatch("gone@example.com");
     await bank.sql`update accounts set closed_at = now(), email = 'closed-1@example.invalid' where id = ${account}`;

@@ -13,7 +13,9 @@ import { PER_PAGE } from "../payloads/listing.ts";
 const MOST_EXPECTED_SHOWN = 50;
 
 const querySchema = z.object({
-  state: z.enum(["", "new", "matched", "suspense", "rejected", "return", "credited", "returned"]).default(""),
+  state: z
+    .enum(["", "new", "matched", "suspense", "rejected", "return", "credited", "returned", "reversed"])
+    .default(""),
   q: z.string().trim().max(200).default(""),
   /** A statement: its transfers alone. */
   import: z.string().max(18).regex(/^\d*$/, "expected the number of a statement").default(""),

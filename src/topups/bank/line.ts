@@ -7,10 +7,13 @@
  *      │ taken    │                        ▲
  *      ▼ back     ▼                        │
  *     suspense ◀──┘ ───────────────────────┘
+ *      │
+ *      └────▶ reversed
  *
  * What is matched or to be returned waits for another person. A line that was rejected never reaches a wallet.
+ * A line that was held at a wrong rate is reversed, and entered again under another bank reference.
  */
-export type LineState = "new" | "matched" | "credited" | "suspense" | "rejected" | "returned";
+export type LineState = "new" | "matched" | "credited" | "suspense" | "rejected" | "returned" | "reversed";
 
 /** A credit on a bank statement. */
 export interface StatementLine {
