@@ -11,7 +11,7 @@ const LONGEST_PAUSE_MS = 3_600_000;
 
 /** Computes a forecast set again and compares it. */
 export function checkSet(walk: Walk, round: RoundRow, set: ForecastSetRow): WalkFailure | null {
-  const { table, facts, model, memories, forecastSeq, forecastHash } = walk;
+  const { table, forecastSeq } = walk;
   const fail = (expected: string, found: string, place = 0): WalkFailure => ({
     kind: "forecast",
     id: forecastIdOf(table.id, forecastSeq + 1n + BigInt(place)),
@@ -23,22 +23,16 @@ export function checkSet(walk: Walk, round: RoundRow, set: ForecastSetRow): Walk
   const sinceAbsent = elapsedMs(round.absentAt, set.issuedAt);
   if (set.pauseMs > LONGEST_PAUSE_MS || sinceAbsent < 0 || sinceAbsent >= set.pauseMs)
     return fail(`an issue within ${set.pauseMs} ms after the cutoff was absent`, `${sinceAbsent} ms`);
-  const last = walk.set?.issuedAt ?? round.receivedAt;
-  if (set.issuedAt < last || set.issuedAt < round.receivedAt)
-    return fail(`issued at ${last} or later`, `issued at ${set.issuedAt}`);
+  // not compared with the set before: the clock of the database may have been set back since
+  if (set.issuedAt < round.receivedAt)
+    return fail(`issued at ${round.receivedAt} or later`, `issued at ${set.issuedAt}`);
   walk.lateSettled = walk.lateSettled.filter(({ scoredAt }) => scoredAt > set.issuedAt);
-  const open = [...walk.open, ...walk.lateSettled.map(({ forecast }) => forecast)];
-  const expected = issueSet(
-    { table: facts, model, k7: memories.k7, references: memories.references },
-    round,
-    {
-      head: { ...walk.stored.head, model: model.name, forecastSeq, forecastHash, pauseMs: set.pauseMs },
-      open,
-      previousEnds: walk.set?.model === model.name ? walk.set.ends : table.bands.flatMap(() => [0n, 0n, 0n]),
-    },
-    set.issuedAt,
-  );
-  const wrong = difference(expected, set);
+  let wrong = difference(issueAgain(walk, round, set), set);
+  if (wrong !== null && walk.lateSettled.length > 0) {
+    // perhaps they were scored before this set, by a clock that was set back since: then they are not open
+    walk.lateSettled = [];
+    if (difference(issueAgain(walk, round, set), set) === null) wrong = null;
+  }
   if (wrong !== null) return fail(wrong.expected, wrong.found, wrong.place);
   walk.set = set;
   walk.firstSet ??= set;
@@ -46,6 +40,21 @@ export function checkSet(walk: Walk, round: RoundRow, set: ForecastSetRow): Walk
   walk.forecastSeq += BigInt(set.features.length);
   walk.forecastHash = set.hashes.slice(-HASH);
   return null;
+}
+
+/** The set that the rounds give, at the time of the stored one. */
+function issueAgain(walk: Walk, round: RoundRow, { issuedAt, pauseMs }: ForecastSetRow): ForecastSetRow {
+  const { table, facts, model, memories, forecastSeq, forecastHash } = walk;
+  return issueSet(
+    { table: facts, model, k7: memories.k7, references: memories.references },
+    round,
+    {
+      head: { ...walk.stored.head, model: model.name, forecastSeq, forecastHash, pauseMs },
+      open: [...walk.open, ...walk.lateSettled.map(({ forecast }) => forecast)],
+      previousEnds: walk.set?.model === model.name ? walk.set.ends : table.bands.flatMap(() => [0n, 0n, 0n]),
+    },
+    issuedAt,
+  );
 }
 
 /** The first part in which two sets differ, and the forecast it belongs to. */

@@ -25,7 +25,9 @@ export async function repairTable(
 ): Promise<RepairOutcome> {
   const [locked] = await lockHeads(tx, [tableId]);
   const [table] = await listTablesToVerify(tx, tableId);
-  if (locked === undefined || table === undefined) return { ok: false, problem: "the table has no rounds yet" };
+  if (locked === undefined) return { ok: false, problem: "the table has no rounds yet" };
+  if (table === undefined)
+    return { ok: false, problem: "the palette of the table's head is not stored; restore it from a backup" };
   const total = Number(table.lastSeq + table.forecastSeq);
   let rebuilt: Awaited<ReturnType<typeof rebuildTable>>;
   try {

@@ -103,17 +103,35 @@ export async function findNow(tx: Transaction): Promise<string> {
   return row.now;
 }
 
-/** Of all tables, or of one, the first with rounds and no head, which is not among the tables to verify; null if none. */
-export async function findHeadless(tx: Transaction, tableId: number | undefined): Promise<string | null> {
-  const [first] = await tx<{ name: string }[]>`
-    select t.house_id || '/' || t.game || '/' || t.market as name
+/** A table that cannot be verified, because what describes it is missing. */
+export interface Undescribed {
+  name: string;
+  expected: string;
+  found: string;
+}
+
+/**
+ * The first table that has no head or whose head names a palette that is not stored; null if there is none. It is not
+ * among the tables to verify. Of all tables, one without a head counts only if it has rounds.
+ */
+export async function findUndescribed(tx: Transaction, tableId: number | undefined): Promise<Undescribed | null> {
+  const [first] = await tx<Undescribed[]>`
+    select
+      t.house_id || '/' || t.game || '/' || t.market as name,
+      case when h.table_id is null then 'a head' else 'a palette with the id ' || h.palette end as expected,
+      'none' as found
     from tables t
-    where not exists (select from table_heads h where h.table_id = t.id)
-      and exists (select from rounds r where r.table_id = t.id)
-      ${tableId === undefined ? tx`` : tx`and t.id = ${tableId}`}
+    left join table_heads h on h.table_id = t.id
+    left join palettes p on p.id = h.palette
+    where p.id is null
+      ${
+        tableId === undefined
+          ? tx`and (h.table_id is not null or exists (select from rounds r where r.table_id = t.id))`
+          : tx`and t.id = ${tableId}`
+      }
     order by t.id
     limit 1`;
-  return first?.name ?? null;
+  return first ?? null;
 }
 
 /** Rounds of a table after a seq, in order. */

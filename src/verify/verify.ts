@@ -2,7 +2,7 @@ import type { Witness } from "../config/witnesses.ts";
 import type { Sql } from "../db/client.ts";
 import { verifyKeptCheckpoint, verifyLogs } from "../record/log/verify-log.ts";
 import { findForgedModel } from "../forecasts/model/models-store.ts";
-import { findHeadless, findNow, listTablesToVerify, withSnapshot } from "./verify-store.ts";
+import { findNow, findUndescribed, listTablesToVerify, withSnapshot } from "./verify-store.ts";
 import { type Checked, type Failure, NOTHING } from "./verify-table.ts";
 import { verifyPayloads } from "./verify-payloads.ts";
 import { type Threads, verifyTables } from "./verify-tables.ts";
@@ -65,8 +65,11 @@ export async function verify(
       const { name: id, found } = forged;
       return failed({ kind: "model", id, expected: "bands, edge and constants of this name", found });
     }
-    const headless = await findHeadless(tx, tableId);
-    if (headless !== null) return failed({ kind: "table", id: headless, expected: "a head", found: "none" });
+    const undescribed = await findUndescribed(tx, tableId);
+    if (undescribed !== null) {
+      const { name: id, ...wrong } = undescribed;
+      return failed({ kind: "table", id, ...wrong });
+    }
     const tables = await listTablesToVerify(tx, tableId);
     // of this snapshot: threads begin theirs later
     const grace = { asOf: asOf ?? (await findNow(tx)), minutes: unscoredMinutes };

@@ -121,6 +121,11 @@ describe("the row is named", () => {
     ["table_heads", "now_ppm[1] = 7 where true", { kind: "table", id: "TABLE" }],
     ["table_heads", "open_sets = '{}' where true", { kind: "table", id: "TABLE" }],
     [
+      "table_heads",
+      "palette = 999 where true",
+      { kind: "table", id: "TABLE", expected: "a palette with the id 999", found: "none" },
+    ],
+    [
       "published_readings",
       "reading = jsonb_set(reading, '{rounds}', '7') where true",
       { kind: "published_reading", id: "TABLE", found: "rounds 7" },

@@ -3,6 +3,7 @@ import { verify } from "../../src/verify/verify.ts";
 import { fullWorld } from "../forecasts/full-world.ts";
 import { generatedRounds } from "../forecasts/streams.ts";
 import { createWorld } from "../forecasts/world.ts";
+import { timesFrom } from "../support/passes.ts";
 
 describe("verify", () => {
   test("reports what it checked when all is well", async () => {
@@ -118,5 +119,57 @@ describe("verify", () => {
       ok: false,
       first_failure: { expected: "5730 hundredths from 57.3" },
     });
+  });
+
+  test("fails for a table whose head names no stored palette, and for a chosen one without a head", async () => {
+    const world = await createWorld({ ownDatabase: true, tables: [{}, {}] });
+    const [first = 0, empty = 0] = world.tableIds;
+    await world.play([150, 160]);
+    const tamper = (statement: string) =>
+      world.sql.begin(async (tx) => {
+        await tx`set local session_replication_role = replica`;
+        await tx.unsafe(statement);
+      });
+    await tamper(`delete from table_heads where table_id = ${empty}`);
+    expect(await verify(world.sql)).toMatchObject({ ok: true });
+    expect(await verify(world.sql, { tableId: empty })).toMatchObject({
+      ok: false,
+      first_failure: { kind: "table", expected: "a head", found: "none" },
+    });
+    await tamper(`update table_heads set palette = 999 where table_id = ${first}`);
+    for (const tableId of [undefined, first])
+      expect(await verify(world.sql, { tableId })).toMatchObject({
+        ok: false,
+        first_failure: { kind: "table", id: world.tableName, expected: "a palette with the id 999", found: "none" },
+      });
+  });
+
+  test.each([
+    ["with a set after each round", 0],
+    ["after a gap that no set followed", 2],
+  ])("accepts rounds and sets after the clock of the database was set back, %s", async (_, unissued) => {
+    const world = await createWorld();
+    const rounds = generatedRounds(40).map(({ hundredths }, at) => ({ hundredths, afterGap: at === 19 }));
+    const start = Date.now() - 3_600_000;
+    const play = (from: number, to: number, clockMs: number, mayIssue = true) =>
+      world.play(rounds.slice(from, to), world.tableId, {
+        atOnce: 1,
+        times: timesFrom(clockMs, 15_000),
+        at: { mayIssue },
+      });
+    const before = 20 - unissued;
+    await play(0, before, start);
+    if (unissued > 0) await play(before, 20, start + before * 15_000, false);
+    await play(20, 40, start + 20 * 15_000 - 600_000);
+    const steps = await world.sql`
+      select
+      from (
+        select issued_at < lag(issued_at) over (order by cutoff_seq) as is_back
+        from forecast_sets
+        where table_id = ${world.tableId}
+      ) s
+      where is_back`;
+    expect(steps).toHaveLength(1);
+    expect(await verify(world.sql, { tableId: world.tableId })).toMatchObject({ ok: true });
   });
 });
