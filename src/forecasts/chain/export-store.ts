@@ -154,12 +154,13 @@ const FIRST_PLACE: ScorePlace = { set: "0", revision: "0", hash: "0".repeat(64) 
 /**
  * The scores of a table in the order of its chain, in pages with the start of the next page. Score sets are ordered by
  * `settled_seq` and revisions by their number; `prev_hash` decides between the two. If neither has the expected
- * `prev_hash` because a row was changed, the older one by `scored_at` is next.
+ * `prev_hash` because a row was changed, the older one by `scored_at` is next. Ends before the first score set with a
+ * `settled_seq` above `upTo`.
  */
 export async function* readScorePages(
   read: Reader,
   tableId: number,
-  from: ScorePlace = FIRST_PLACE,
+  { from = FIRST_PLACE, upTo = MOST }: { from?: ScorePlace | undefined; upTo?: string } = {},
 ): AsyncGenerator<{ rows: ExportedScore[]; next: ScorePlace }> {
   const sets = readAll(from.set, (after) => listSetScores(read, tableId, after));
   const revisions = readAll(from.revision, (after) => listRevisions(read, tableId, after));
@@ -173,7 +174,7 @@ export async function* readScorePages(
         revision.value.prev_hash === place.hash ||
         (set.value.prev_hash !== place.hash && revision.value.scored_at < set.value.scored_at));
     const next = isRevision ? revision.value : set.value;
-    if (next === undefined) break;
+    if (next === undefined || (!isRevision && BigInt(next.place) > BigInt(upTo))) break;
     rows.push(next);
     place = { ...place, [isRevision ? "revision" : "set"]: next.place, hash: next.hash };
     if (isRevision) revision = await revisions.next();

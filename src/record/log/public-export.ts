@@ -23,7 +23,8 @@ type ReadPage = (tx: Transaction, tableId: number, after: string) => Promise<Exp
 
 /**
  * The public data of a table for checking the log and the accuracy: rounds, forecasts and scores, up to the oldest set
- * with an open forecast. Open forecasts, which callers pay for, are not included.
+ * with an open forecast. Open forecasts and newer scores, which callers pay for, are not included, nor is a revision that
+ * follows such a score in the chain.
  */
 export const PUBLIC_EXPORTS: Readonly<Record<string, ReadPage>> = {
   async rounds(tx, tableId, after) {
@@ -41,7 +42,9 @@ export const PUBLIC_EXPORTS: Readonly<Record<string, ReadPage>> = {
   async scores(tx, tableId, after) {
     const place = after === "0" ? undefined : scorePlace(after);
     if (place === null) return null;
-    const { rows, next } = (await readScorePages(tx, tableId, place).next()).value ?? { rows: [], next: null };
+    const upTo = await findPublicEnd(tx, tableId);
+    const pages = readScorePages(tx, tableId, { from: place, upTo });
+    const { rows, next } = (await pages.next()).value ?? { rows: [], next: null };
     return pageOf(SCORE_COLUMNS, rows, next === null ? undefined : `${next.set}-${next.revision}-${next.hash}`);
   },
 };

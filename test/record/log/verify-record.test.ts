@@ -450,9 +450,9 @@ describe("exports that end before what the log states", () => {
 });
 
 describe("a public export", () => {
-  const pages = async (kind: string) => {
+  const pages = async (kind: string, table = TABLE) => {
     const rows: string[] = [];
-    let path: string | undefined = `/log/export/${kind}/${TABLE}`;
+    let path: string | undefined = `/log/export/${kind}/${table}`;
     for (let page = 0; path !== undefined; page++) {
       expect(page).toBeLessThan(10);
       const response: Response = await fetch(world.api.url + path);
@@ -470,7 +470,33 @@ describe("a public export", () => {
     const forecasts = await pages("forecasts");
     expect(forecasts.length).toBeGreaterThan(100);
     expect(forecasts.filter((row) => row.includes(",open,"))).toEqual([]);
-    expect((await pages("scores")).length).toBeGreaterThan(100);
+    const scores = await pages("scores");
+    expect(scores.length).toBeGreaterThan(100);
+    const settled = scores.map((row) => Number(row.split(",")[5]));
+    expect(Math.max(...settled)).toBeLessThanOrEqual(head?.end ?? 0);
+  });
+
+  test("has no revision that follows a score which is not public yet, and has both later", async () => {
+    const table = "epsilon/crash/eu";
+    await applyHouses(world.sql, [houseEntry({ id: "epsilon", tables: [tableEntry({ market: "eu" })] })]);
+    await allowSlowness(world);
+    const tableId = await tableIdOf(world, table);
+    const read = async () => (await pages("scores", table)).map((row) => row.split(",").slice(-2));
+    for (let at = 0; at < 30; at++) await play(world, table, [at % 3 === 0 ? 300 : 150]);
+    const before = await read();
+    await world.sql`
+      insert into conflicts (table_id, round_id, kept_hundredths, other_hundredths, other_raw)
+      select table_id, round_id, hundredths, hundredths + 1, 'x' from rounds where table_id = ${tableId} and seq = 5`;
+    await world.sql.begin((tx) => reviseScores(tx, tableId));
+    const [revision] = await world.sql<{ hash: string }[]>`
+      select encode(hash, 'hex') as hash from score_revisions where table_id = ${tableId} order by revision`;
+    expect(before.length).toBeGreaterThan(1);
+    expect(await read()).toEqual(before);
+    for (let at = 0; at < 80; at++) await play(world, table, [at % 3 === 0 ? 300 : 150]);
+    const after = await read();
+    expect(after.slice(0, before.length)).toEqual(before);
+    expect(after.map(([, hash]) => hash)).toContain(revision?.hash);
+    expect(after.map(([previous]) => previous)).toEqual(["0".repeat(64), ...after.map(([, hash]) => hash).slice(0, -1)]);
   });
 
   test.each([
