@@ -1,6 +1,6 @@
 import type { Witness } from "../config/witnesses.ts";
 import type { Sql } from "../db/client.ts";
-import { verifyKeptCheckpoint, verifyLogs } from "../record/log/verify-log.ts";
+import { type Unstated, verifyKeptCheckpoint, verifyLogs, verifyStated } from "../record/log/verify-log.ts";
 import { findForgedModel } from "../forecasts/model/models-store.ts";
 import { findNow, findUndescribed, listTablesToVerify, withSnapshot } from "./verify-store.ts";
 import { type Checked, type Failure, NOTHING } from "./verify-table.ts";
@@ -17,6 +17,8 @@ export interface Verification {
     payloads?: number;
   };
   first_failure: Failure | null;
+  /** Forecasts that the transparency log does not state, if it is not signed yet or paused. */
+  unstated?: Unstated;
 }
 
 /** Called with the table, or "log" for the entries of the log, the number checked so far, and the total. */
@@ -83,9 +85,13 @@ export async function verify(
       if (bodies.failure !== null) return failed(bodies.failure);
     }
     // a checkpoint proves only hashes: that they are those of the entries, and these those of the rows, is checked here
-    if (tableId !== undefined && checkpoint === undefined) return { ok: true, checked, first_failure: null };
-    const logs = await verifyLogs(tx, { witnesses, progress: (done, total) => progress("log", done, total) });
-    checked.log_entries = logs.entries;
-    return logs.failure === null ? { ok: true, checked, first_failure: null } : failed(logs.failure);
+    if (tableId === undefined || checkpoint !== undefined) {
+      const logs = await verifyLogs(tx, { witnesses, progress: (done, total) => progress("log", done, total) });
+      checked.log_entries = logs.entries;
+      if (logs.failure !== null) return failed(logs.failure);
+    }
+    const { failure, unstated } = await verifyStated(tx, tableId);
+    if (failure !== null) return failed(failure);
+    return { ok: true, checked, first_failure: null, ...(unstated === null ? {} : { unstated }) };
   });
 }

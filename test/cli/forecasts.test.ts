@@ -117,11 +117,15 @@ describe("verify", () => {
         log_entries: expect.any(Number),
       },
       first_failure: null,
+      unstated: { since: expect.any(String), reason: "no log" },
     });
     const people = await run(world, "verify", "--table", world.tableName);
     expect(people).toMatchObject({ code: 0, stderr: "" });
     expect(people.stdout).toMatch(
       /^all is as it should be: \d+ rounds, \d+ forecasts, \d+ scores and \d+ accuracy rows/,
+    );
+    expect(people.stdout).toMatch(
+      /\nthe transparency log does not prove forecasts issued since .*: the newest log is not signed yet\n$/,
     );
   });
 

@@ -19,6 +19,7 @@ describe("verify", () => {
       ok: true,
       checked: { ...counts, calibrations: 0, replayed_rounds: 0, log_entries: 0 },
       first_failure: null,
+      unstated: { since: expect.any(String) as string, reason: "no log" },
     });
     const kinds = await world.sql<{ reason: string }[]>`select distinct reason from scores order by reason`;
     expect(kinds.map(({ reason }) => reason)).toEqual(["", "conflict", "gap"]);

@@ -59,27 +59,37 @@ interface Checked {
   ok: boolean;
   checked: Verification["checked"] & { audit_entries?: number };
   first_failure: Verification["first_failure"] | ({ kind: "audit_log" } & AuditFailure);
+  unstated?: Verification["unstated"];
 }
 
 function withAudit(figures: Verification, { entries, failure }: Awaited<ReturnType<typeof verifyAudit>>): Checked {
   return {
+    ...figures,
     ok: figures.ok && failure === null,
     checked: { ...figures.checked, audit_entries: entries },
     first_failure: figures.first_failure ?? (failure && { kind: "audit_log", ...failure }),
   };
 }
 
-function sentence({ checked, first_failure: failure }: Checked): string {
+function sentence({ checked, first_failure: failure, unstated }: Checked): string {
   const { rounds, forecasts, scores, accuracy_rows, payloads, audit_entries } = checked;
   const log = audit_entries === undefined ? "" : `, and ${audit_entries} entries of the audit log`;
   const stored = payloads === undefined ? "" : `, ${payloads} payloads`;
   const counted = `${rounds} rounds, ${forecasts} forecasts, ${scores} scores and ${accuracy_rows} accuracy rows${stored}${log}`;
-  if (failure === null) return `all is as it should be: ${counted} are what their facts give, and all chains hold`;
+  if (failure === null) {
+    const missing = unstated === undefined ? "" : `\n${unstatedSentence(unstated)}`;
+    return `all is as it should be: ${counted} are what their facts give, and all chains hold${missing}`;
+  }
   const { kind, id, expected, found } = failure;
   return (
     `the ${NAMES[kind]} ${id} is not what its facts give\n  expected ${expected}\n  found    ${found}\n` +
     `${counted} before it are right; what comes after it was not looked at`
   );
+}
+
+function unstatedSentence({ since, reason }: NonNullable<Verification["unstated"]>): string {
+  const why = reason === "paused" ? "the queue publish-log is paused" : "the newest log is not signed yet";
+  return `the transparency log does not prove forecasts issued since ${since}: ${why}`;
 }
 
 const NAMES = {

@@ -231,3 +231,65 @@ export async function listCheckpoints(
     order by size
     limit ${limit}`;
 }
+
+/** The oldest forecasts that no signed checkpoint of the newest log covers, by table. */
+export interface UnstatedForecasts {
+  table: string;
+  since: string;
+  /** When the newest log was signed last; null if it was not. */
+  signedAt: string | null;
+  isPaused: boolean;
+  /** Whether the log was signed, or other forecasts were issued, more than the grace later. */
+  isSignedLater: boolean;
+  isIssuedLater: boolean;
+}
+
+/**
+ * Finds the oldest forecast set of all tables, or of one, that no signed statement of the newest log covers. Times are
+ * compared with those of the log and of other forecasts, not with now: no process may have run since.
+ */
+export async function findUnstated(
+  tx: Transaction,
+  { tableId, graceMinutes }: { tableId: number | undefined; graceMinutes: number },
+): Promise<UnstatedForecasts | null> {
+  const [row] = await tx<UnstatedForecasts[]>`
+    with signed as (
+      select c.log_id, c.size, c.signed_at
+      from log_checkpoints c
+      where c.log_id = (select max(id) from logs)
+      order by c.size desc
+      limit 1
+    ),
+    newest as (
+      select max(s.issued_at) as issued_at
+      from table_heads h
+      join forecast_sets s on s.table_id = h.table_id and s.cutoff_seq = h.set_seq
+    )
+    select
+      t.house_id || '/' || t.game || '/' || t.market as "table",
+      utc_text(s.issued_at) as since,
+      utc_text(signed.signed_at) as "signedAt",
+      exists (select from queue_controls where queue = 'publish-log') as "isPaused",
+      coalesce(s.issued_at + g.grace < signed.signed_at, false) as "isSignedLater",
+      coalesce(s.issued_at + g.grace < newest.issued_at, false) as "isIssuedLater"
+    from tables t
+    cross join newest
+    cross join (select ${graceMinutes} * interval '1 minute' as grace) g
+    left join signed on true
+    left join lateral (
+      select e.forecast_seq
+      from log_entries e
+      where e.table_id = t.id
+        and e.log_id = signed.log_id
+        and e.index < signed.size
+        and e.forecast_seq is not null
+      order by e.forecast_seq desc
+      limit 1
+    ) stated on true
+    join forecast_sets s
+      on s.table_id = t.id and s.cutoff_seq = cutoff_of_forecast(t.id, coalesce(stated.forecast_seq, 0) + 1)
+    ${tableId === undefined ? tx`` : tx`where t.id = ${tableId}`}
+    order by s.issued_at, t.id
+    limit 1`;
+  return row ?? null;
+}

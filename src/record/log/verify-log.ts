@@ -18,6 +18,7 @@ import {
   findContradictedAudit,
   findContradictedTable,
   findMisfiledEntry,
+  findUnstated,
   listCheckpoints,
 } from "./verify-log-store.ts";
 
@@ -31,6 +32,8 @@ export interface LogFailure {
 
 const TILES_PER_READ = 40;
 const CHECKPOINTS_PER_READ = 1_000;
+/** The log is signed every ten seconds. */
+const UNSTATED_MINUTES = 5;
 
 /**
  * Compares a table's rows with every statement about its chains and the newest about its accuracy. Expects chains and
@@ -64,6 +67,35 @@ export async function verifyLogs(
     statementFailure(await findMisfiledEntry(tx), "the table that its columns name") ??
     statementFailure(await findContradictedAudit(tx), "audit log");
   return { entries, failure };
+}
+
+/** Forecasts that no signed checkpoint of the newest log covers, and why that is no failure. */
+export interface Unstated {
+  since: string;
+  reason: "no log" | "paused";
+}
+
+/**
+ * Checks that the newest log states the forecasts of all tables, or of one. It fails if forecasts are missing for more
+ * than five minutes in which the log was signed, or in which others were issued. Without a signed log, and while the
+ * queue that signs it is paused, the forecasts are returned and are no failure.
+ */
+export async function verifyStated(
+  tx: Transaction,
+  tableId: number | undefined,
+): Promise<{ failure: LogFailure | null; unstated: Unstated | null }> {
+  const found = await findUnstated(tx, { tableId, graceMinutes: UNSTATED_MINUTES });
+  const { table, since, signedAt, isPaused, isSignedLater, isIssuedLater } = found ?? {};
+  if (since === undefined || (!isSignedLater && !isIssuedLater)) return { failure: null, unstated: null };
+  if (signedAt === null) return { failure: null, unstated: { since, reason: "no log" } };
+  if (!isSignedLater && isPaused) return { failure: null, unstated: { since, reason: "paused" } };
+  const failure: LogFailure = {
+    kind: "log_statement",
+    id: `about ${table}`,
+    expected: `a signed statement soon after ${since}, when forecasts were issued`,
+    found: `none; the log was last signed at ${signedAt}`,
+  };
+  return { failure, unstated: null };
 }
 
 /** Proves that everything that an older checkpoint covers is still in the log, unchanged. */

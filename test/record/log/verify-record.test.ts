@@ -496,7 +496,10 @@ describe("a public export", () => {
     const after = await read();
     expect(after.slice(0, before.length)).toEqual(before);
     expect(after.map(([, hash]) => hash)).toContain(revision?.hash);
-    expect(after.map(([previous]) => previous)).toEqual(["0".repeat(64), ...after.map(([, hash]) => hash).slice(0, -1)]);
+    expect(after.map(([previous]) => previous)).toEqual([
+      "0".repeat(64),
+      ...after.map(([, hash]) => hash).slice(0, -1),
+    ]);
   });
 
   test.each([
