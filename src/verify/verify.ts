@@ -17,6 +17,11 @@ export interface Verification {
     payloads?: number;
   };
   first_failure: Failure | null;
+  /**
+   * Checkpoints whose time of cosigning is by a key that is not configured, if there are any: it cannot be checked, and
+   * `sealed` counts it.
+   */
+  unknown_cosignatures?: number;
   /** Forecasts that the transparency log does not state, if it is not signed yet or paused. */
   unstated?: Unstated;
 }
@@ -85,13 +90,21 @@ export async function verify(
       if (bodies.failure !== null) return failed(bodies.failure);
     }
     // a checkpoint proves only hashes: that they are those of the entries, and these those of the rows, is checked here
+    let unknownCosignatures = 0;
     if (tableId === undefined || checkpoint !== undefined) {
       const logs = await verifyLogs(tx, { witnesses, progress: (done, total) => progress("log", done, total) });
       checked.log_entries = logs.entries;
+      ({ unknownCosignatures } = logs);
       if (logs.failure !== null) return failed(logs.failure);
     }
     const { failure, unstated } = await verifyStated(tx, tableId);
     if (failure !== null) return failed(failure);
-    return { ok: true, checked, first_failure: null, ...(unstated === null ? {} : { unstated }) };
+    return {
+      ok: true,
+      checked,
+      first_failure: null,
+      ...(unknownCosignatures === 0 ? {} : { unknown_cosignatures: unknownCosignatures }),
+      ...(unstated === null ? {} : { unstated }),
+    };
   });
 }

@@ -59,6 +59,7 @@ interface Checked {
   ok: boolean;
   checked: Verification["checked"] & { audit_entries?: number };
   first_failure: Verification["first_failure"] | ({ kind: "audit_log" } & AuditFailure);
+  unknown_cosignatures?: number;
   unstated?: Verification["unstated"];
 }
 
@@ -71,14 +72,15 @@ function withAudit(figures: Verification, { entries, failure }: Awaited<ReturnTy
   };
 }
 
-function sentence({ checked, first_failure: failure, unstated }: Checked): string {
+function sentence(result: Checked): string {
+  const { checked, first_failure: failure } = result;
   const { rounds, forecasts, scores, accuracy_rows, payloads, audit_entries } = checked;
   const log = audit_entries === undefined ? "" : `, and ${audit_entries} entries of the audit log`;
   const stored = payloads === undefined ? "" : `, ${payloads} payloads`;
   const counted = `${rounds} rounds, ${forecasts} forecasts, ${scores} scores and ${accuracy_rows} accuracy rows${stored}${log}`;
   if (failure === null) {
-    const missing = unstated === undefined ? "" : `\n${unstatedSentence(unstated)}`;
-    return `all is as it should be: ${counted} are what their facts give, and all chains hold${missing}`;
+    const found = `all is as it should be: ${counted} are what their facts give, and all chains hold`;
+    return [found, ...uncheckedSentences(result)].join("\n");
   }
   const { kind, id, expected, found } = failure;
   return (
@@ -87,9 +89,19 @@ function sentence({ checked, first_failure: failure, unstated }: Checked): strin
   );
 }
 
-function unstatedSentence({ since, reason }: NonNullable<Verification["unstated"]>): string {
+/** What could not be checked. */
+function uncheckedSentences({ unknown_cosignatures: unknown, unstated }: Checked): string[] {
+  const cosigned =
+    unknown === undefined
+      ? []
+      : [
+          `${unknown} checkpoints are cosigned by a key that is not configured: their times cannot be checked, and sealed counts ` +
+            "them; run verify with that key in LOG_WITNESSES to check them",
+        ];
+  if (unstated === undefined) return cosigned;
+  const { since, reason } = unstated;
   const why = reason === "paused" ? "the queue publish-log is paused" : "the newest log is not signed yet";
-  return `the transparency log does not prove forecasts issued since ${since}: ${why}`;
+  return [...cosigned, `the transparency log does not prove forecasts issued since ${since}: ${why}`];
 }
 
 const NAMES = {

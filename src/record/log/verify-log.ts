@@ -50,23 +50,26 @@ export async function verifyTableStatements(
 /**
  * Recomputes every log: each tile from its entries, and the root of each checkpoint, which the log's key must have
  * signed. Checks cosignatures of the given witnesses, and that every entry is filed under the table that it names.
- * Returns the number of entries.
+ * Returns the numbers of entries, and of checkpoints whose time of cosigning is by a key that is not given.
  */
 export async function verifyLogs(
   tx: Transaction,
   { witnesses, progress }: { witnesses: readonly Witness[]; progress: (done: number, total: number) => void },
-): Promise<{ entries: number; failure: LogFailure | null }> {
+): Promise<{ entries: number; unknownCosignatures: number; failure: LogFailure | null }> {
   let entries = 0;
+  let unknownCosignatures = 0;
   for (const log of await listLogs(tx)) {
+    const noteUnknown = () => (unknownCosignatures += 1);
     const failure =
-      (await verifyTiles(tx, log, (done) => progress(done, log.size))) ?? (await verifyCheckpoints(tx, log, witnesses));
-    if (failure !== null) return { entries, failure };
+      (await verifyTiles(tx, log, (done) => progress(done, log.size))) ??
+      (await verifyCheckpoints(tx, log, { witnesses, noteUnknown }));
+    if (failure !== null) return { entries, unknownCosignatures, failure };
     entries += log.size;
   }
   const failure =
     statementFailure(await findMisfiledEntry(tx), "the table that its columns name") ??
     statementFailure(await findContradictedAudit(tx), "audit log");
-  return { entries, failure };
+  return { entries, unknownCosignatures, failure };
 }
 
 /** Forecasts that no signed checkpoint of the newest log covers, and why that is no failure. */
@@ -173,7 +176,11 @@ async function verifyTiles(tx: Transaction, log: Log, progress: (done: number) =
   return size === log.size ? null : fail(log.origin, `${log.size} entries`, String(size));
 }
 
-async function verifyCheckpoints(tx: Transaction, log: Log, witnesses: readonly Witness[]): Promise<LogFailure | null> {
+async function verifyCheckpoints(
+  tx: Transaction,
+  log: Log,
+  { witnesses, noteUnknown }: { witnesses: readonly Witness[]; noteUnknown: () => void },
+): Promise<LogFailure | null> {
   const readTile = tileReader(tx, log.id);
   for (let after = -1; ;) {
     const page = await listCheckpoints(tx, { logId: log.id, after, limit: CHECKPOINTS_PER_READ });
@@ -197,10 +204,11 @@ async function verifyCheckpoints(tx: Transaction, log: Log, witnesses: readonly 
       const keys = witnesses.map(({ key }) => key);
       const times = keys.map((key) => cosignedAt(note, key)).filter((seconds) => seconds !== null);
       const earliest = times.length === 0 ? null : Math.min(...times);
-      // the earliest may be that of a witness that was removed from the configuration
-      const isEarlier = cosignedSeconds !== null && (earliest === null || cosignedSeconds < earliest);
-      if (isEarlier && !hasOtherCosignature(note, [keyOf(log), ...keys], cosignedSeconds))
+      if (cosignedSeconds === null || (earliest !== null && cosignedSeconds >= earliest)) continue;
+      // of a witness that was removed from the configuration, or invented: which of both is unknown
+      if (!hasOtherCosignature(note, [keyOf(log), ...keys], cosignedSeconds))
         return fail(earliest === null ? "no cosignature" : `cosigned at ${earliest}`, `cosigned at ${cosignedSeconds}`);
+      noteUnknown();
     }
     const last = page.at(-1);
     if (last === undefined) return null;

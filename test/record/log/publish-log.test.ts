@@ -492,7 +492,7 @@ describe("witnesses", () => {
 });
 
 describe("verify", () => {
-  test("accepts the time of a witness that is not configured any more, and no time earlier than all cosignatures", async () => {
+  test("counts checkpoints with the time of a witness that is not configured, and fails for a time before all cosignatures", async () => {
     const { world, publish } = await logged();
     await publish();
     const { witness } = await serveWitness(await logKey(world));
@@ -502,8 +502,13 @@ describe("verify", () => {
     const next = { key: signerOf("next.example", "witness", pem), url: "http://next.example" };
     const added = cosign(first, next.key, (cosignedAt(first, witness.key) ?? 0) + 60);
     await world.sql`update log_checkpoints set note = ${first + added}`;
-    for (const witnesses of [[witness, next], [next], [witness], []])
-      expect(await verify(world.sql, { witnesses })).toMatchObject({ ok: true });
+    for (const witnesses of [[witness, next], [witness]]) {
+      const found = await verify(world.sql, { witnesses });
+      expect(found).toMatchObject({ ok: true });
+      expect(found).not.toHaveProperty("unknown_cosignatures");
+    }
+    for (const witnesses of [[next], []])
+      expect(await verify(world.sql, { witnesses })).toMatchObject({ ok: true, unknown_cosignatures: 1 });
 
     const unsigned = first.slice(0, first.lastIndexOf("— witness.example"));
     await world.sql`update log_checkpoints set note = ${unsigned + added}`;
@@ -511,6 +516,18 @@ describe("verify", () => {
       ok: false,
       first_failure: { kind: "checkpoint", expected: expect.stringMatching(/^cosigned at \d+$/) as string },
     });
+  });
+
+  test("counts a checkpoint with a line that no one signed", async () => {
+    const { world, publish } = await logged();
+    await publish();
+    const bytes = Buffer.alloc(4 + 8 + 64);
+    bytes.writeBigUInt64BE(1_700_000_000n, 4);
+    const line = `— witness.example ${bytes.toString("base64")}\n`;
+    await world.sql`update log_checkpoints set note = note || ${line}, cosigned_at = to_timestamp(1700000000)`;
+    expect(await verify(world.sql)).toMatchObject({ unknown_cosignatures: 1 });
+    const { witness } = await serveWitness(await logKey(world));
+    expect(await verify(world.sql, { witnesses: [witness] })).toMatchObject({ unknown_cosignatures: 1 });
   });
 
   test.each([
