@@ -104,7 +104,7 @@ export async function findNow(tx: Transaction): Promise<string> {
 }
 
 /** A table that cannot be verified, because what describes it is missing. */
-export interface Undescribed {
+export interface IncompleteTable {
   name: string;
   expected: string;
   found: string;
@@ -114,8 +114,8 @@ export interface Undescribed {
  * The first table that has no head or whose head names a palette that is not stored; null if there is none. It is not
  * among the tables to verify. Of all tables, one without a head counts only if it has rounds.
  */
-export async function findUndescribed(tx: Transaction, tableId: number | undefined): Promise<Undescribed | null> {
-  const [first] = await tx<Undescribed[]>`
+export async function findIncomplete(tx: Transaction, tableId: number | undefined): Promise<IncompleteTable | null> {
+  const [first] = await tx<IncompleteTable[]>`
     select
       t.house_id || '/' || t.game || '/' || t.market as name,
       case when h.table_id is null then 'a head' else 'a palette with the id ' || h.palette end as expected,

@@ -1,8 +1,8 @@
 import type { Witness } from "../config/witnesses.ts";
-import type { Sql } from "../db/client.ts";
+import type { Sql, Transaction } from "../db/client.ts";
 import { type Unstated, verifyKeptCheckpoint, verifyLogs, verifyStated } from "../record/log/verify-log.ts";
 import { findForgedModel } from "../forecasts/model/models-store.ts";
-import { findNow, findUndescribed, listTablesToVerify, withSnapshot } from "./verify-store.ts";
+import { findIncomplete, findNow, listTablesToVerify, withSnapshot } from "./verify-store.ts";
 import { type Checked, type Failure, NOTHING } from "./verify-table.ts";
 import { verifyPayloads } from "./verify-payloads.ts";
 import { type Threads, verifyTables } from "./verify-tables.ts";
@@ -65,18 +65,8 @@ export async function verify(
   return withSnapshot(sql, async (tx) => {
     const checked: Verification["checked"] = { ...NOTHING, log_entries: 0 };
     const failed = (first_failure: Failure): Verification => ({ ok: false, checked, first_failure });
-    const wrongCheckpoint = checkpoint === undefined ? null : await verifyKeptCheckpoint(tx, checkpoint);
-    if (wrongCheckpoint !== null) return failed(wrongCheckpoint);
-    const forged = await findForgedModel(tx);
-    if (forged !== null) {
-      const { name: id, found } = forged;
-      return failed({ kind: "model", id, expected: "bands, edge and constants of this name", found });
-    }
-    const undescribed = await findUndescribed(tx, tableId);
-    if (undescribed !== null) {
-      const { name: id, ...wrong } = undescribed;
-      return failed({ kind: "table", id, ...wrong });
-    }
+    const early = await findEarlyFailure(tx, { tableId, checkpoint });
+    if (early !== null) return failed(early);
     const tables = await listTablesToVerify(tx, tableId);
     // of this snapshot: threads begin theirs later
     const grace = { asOf: asOf ?? (await findNow(tx)), minutes: unscoredMinutes };
@@ -89,22 +79,58 @@ export async function verify(
       checked.payloads = bodies.payloads;
       if (bodies.failure !== null) return failed(bodies.failure);
     }
-    // a checkpoint proves only hashes: that they are those of the entries, and these those of the rows, is checked here
-    let unknownCosignatures = 0;
-    if (tableId === undefined || checkpoint !== undefined) {
-      const logs = await verifyLogs(tx, { witnesses, progress: (done, total) => progress("log", done, total) });
-      checked.log_entries = logs.entries;
-      ({ unknownCosignatures } = logs);
-      if (logs.failure !== null) return failed(logs.failure);
-    }
-    const { failure, unstated } = await verifyStated(tx, tableId);
-    if (failure !== null) return failed(failure);
-    return {
-      ok: true,
-      checked,
-      first_failure: null,
-      ...(unknownCosignatures === 0 ? {} : { unknown_cosignatures: unknownCosignatures }),
-      ...(unstated === null ? {} : { unstated }),
-    };
+    const log = await verifyLog(tx, {
+      tableId,
+      isWhole: tableId === undefined || checkpoint !== undefined,
+      witnesses,
+      progress,
+    });
+    checked.log_entries = log.entries;
+    return log.failure === null ? { ok: true, checked, first_failure: null, ...log.reported } : failed(log.failure);
   });
+}
+
+/** What is checked before the rows of the tables: a kept checkpoint, the models, and that no table is left out. */
+async function findEarlyFailure(
+  tx: Transaction,
+  { tableId, checkpoint }: { tableId: number | undefined; checkpoint: string | undefined },
+): Promise<Failure | null> {
+  const wrongCheckpoint = checkpoint === undefined ? null : await verifyKeptCheckpoint(tx, checkpoint);
+  if (wrongCheckpoint !== null) return wrongCheckpoint;
+  const forged = await findForgedModel(tx);
+  if (forged !== null)
+    return { kind: "model", id: forged.name, expected: "bands, edge and constants of this name", found: forged.found };
+  const incomplete = await findIncomplete(tx, tableId);
+  if (incomplete === null) return null;
+  const { name: id, expected, found } = incomplete;
+  return { kind: "table", id, expected, found };
+}
+
+/**
+ * Checks the logs if `isWhole`, and that the newest one states the forecasts. A checkpoint proves only hashes: that they
+ * are those of the entries, and these those of the rows, is checked here.
+ */
+async function verifyLog(
+  tx: Transaction,
+  {
+    tableId,
+    isWhole,
+    witnesses,
+    progress,
+  }: { tableId: number | undefined; isWhole: boolean; witnesses: readonly Witness[]; progress: Progress },
+): Promise<{
+  entries: number;
+  failure: Failure | null;
+  reported: Pick<Verification, "unknown_cosignatures" | "unstated">;
+}> {
+  const { entries, unknownCosignatures, failure } = isWhole
+    ? await verifyLogs(tx, { witnesses, progress: (done, total) => progress("log", done, total) })
+    : { entries: 0, unknownCosignatures: 0, failure: null };
+  if (failure !== null) return { entries, failure, reported: {} };
+  const stated = await verifyStated(tx, tableId);
+  const reported = {
+    ...(unknownCosignatures === 0 ? {} : { unknown_cosignatures: unknownCosignatures }),
+    ...(stated.unstated === null ? {} : { unstated: stated.unstated }),
+  };
+  return { entries, failure: stated.failure, reported };
 }
