@@ -114,3 +114,13 @@ comment on table credited_deposits is 'credited deposits that are looked up agai
 comment on column credited_deposits.missing_since is 'since when no endpoint has it on the chain: a reorganization took it away after the credit';
 create index credited_deposits_by_check on credited_deposits (checked_at nulls first);
 create index credited_deposits_missing on credited_deposits (missing_since) where missing_since is not null;
+
+create table chain_left_out (
+  chain_id bigint not null,
+  token text not null,
+  block_number bigint not null,
+  account_id bigint not null references deposit_addresses,
+  seen_at timestamptz not null default clock_timestamp(),
+  primary key (chain_id, token, block_number, account_id)
+);
+comment on table chain_left_out is 'blocks with more transfers to the address of an account than an endpoint can list: its deposits in them are checked manually';

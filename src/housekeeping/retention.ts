@@ -133,6 +133,7 @@ export const RETENTION: Readonly<Record<string, Retention>> = {
   deposit_addresses: forever(MONEY),
   chain_endpoints: bounded("two a chain and token"),
   chain_deposits: forever(MONEY),
+  chain_left_out: forever(MONEY),
   credited_deposits: pruned("the block of its deposit is final, or a day", "its writer"),
   payment_app_orders: forever(MONEY),
   payment_app_nonces: pruned("their time is too old to be believed", "its writer"),

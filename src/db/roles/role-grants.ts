@@ -167,6 +167,7 @@ export const GRANTS: Record<string, Grants> = {
   deposit_addresses: { console: "ra", ops: "r", worker: "r" },
   chain_endpoints: { api: "r", console: "r", ops: "r w(settled_to)", worker: "raw" },
   chain_deposits: { api: "r(chain_id,state,seen_at)", console: "r", ops: "r", worker: "raw" },
+  chain_left_out: { ops: "r", worker: "raw" },
   credited_deposits: { console: "r", ops: "r", worker: "rawd" },
   payment_app_orders: {
     console: "r a(topup_id,trade_no,amount_micros,ask_at) w(ask_at)",

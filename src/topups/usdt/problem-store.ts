@@ -1,8 +1,16 @@
 import type { Queryable } from "../../db/client.ts";
 import { usd } from "../../money.ts";
 import { listEndpoints } from "./endpoints/endpoint-store.ts";
+import { listLeftOut } from "./endpoints/left-out-store.ts";
 import { listReorganized } from "./credited-store.ts";
-import { endpointProblem, disputeProblem, reorganizedProblem, strandedProblem, type Problem } from "./problems.ts";
+import {
+  endpointProblem,
+  disputeProblem,
+  leftOutProblem,
+  reorganizedProblem,
+  strandedProblem,
+  type Problem,
+} from "./problems.ts";
 import { type Usdt } from "../../config/usdt.ts";
 
 /** Reorganizations and lagging nodes make endpoints differ for seconds; a longer difference needs a person. */
@@ -14,9 +22,10 @@ const DISPUTED_SECONDS = 30;
  */
 export async function findUsdtProblems(sql: Queryable, usdt: Usdt | null): Promise<Problem[]> {
   if (usdt === null) return [];
-  const [endpoints, disputed, reorganized, stranded, now] = await Promise.all([
+  const [endpoints, disputed, leftOut, reorganized, stranded, now] = await Promise.all([
     listEndpoints(sql, usdt),
     listDisputed(sql, usdt),
+    listLeftOut(sql),
     listReorganized(sql, usdt),
     sumStranded(sql, usdt),
     readClock(sql),
@@ -24,6 +33,7 @@ export async function findUsdtProblems(sql: Queryable, usdt: Usdt | null): Promi
   return [
     ...endpoints.flatMap((endpoint) => endpointProblem(usdt.chain.name, endpoint, now) ?? []),
     ...disputed.map(disputeProblem),
+    ...leftOut.map(leftOutProblem),
     ...reorganized.map((deposit) => reorganizedProblem({ ...deposit, amount: usd(deposit.micros) })),
     ...stranded.map((sum) => strandedProblem(usdt.chain, { ...sum, amount: usd(sum.micros) })),
   ];

@@ -1,5 +1,6 @@
 import { type Chain, chainOfId } from "../../config/usdt-chains.ts";
 import type { EndpointState } from "./endpoints/endpoint-store.ts";
+import type { LeftOut } from "./endpoints/left-out-store.ts";
 
 /** A problem for people to check, as an alert shows it. */
 export interface Problem {
@@ -72,6 +73,16 @@ export function strandedProblem(
   return {
     subject: `chain ${chainId} ${token}`,
     text: `${what} on ${chainOfId(chainId).name} (token ${token}) cannot be credited while ${now.name} (token ${now.token}) is configured: set USDT_CHAIN and USDT_RPC_URLS back until they are credited or found to be below the minimum`,
+  };
+}
+
+/** The problem of blocks that were left out for an account's address; another block opens another alert. */
+export function leftOutProblem({ chainId, accountId, address, blocks, n, since }: LeftOut): Problem {
+  const { name } = chainOfId(chainId);
+  const more = n > blocks.length ? ` and ${n - blocks.length} more` : "";
+  return {
+    subject: `left out of account ${accountId}, chain ${chainId}, newest block ${blocks[0]}`,
+    text: `${name} has more transfers to ${address} of account ${accountId} (/ops/callers/${accountId}) in one block than an endpoint can list, last seen at ${time(since)}: ${n === 1 ? "block" : "blocks"} ${blocks.join(", ")}${more}; other deposits are credited; look the address up at an explorer, and enter a deposit in these blocks at /ops/bank if it is not listed at /ops/deposits`,
   };
 }
 

@@ -28,6 +28,9 @@ const LONGEST_REASON = 300;
 /** A shorter text in a URL is no key. */
 const SHORTEST_KEY = 12;
 const TOO_MANY = 429;
+/** Refusals for too many logs, as common nodes state them. */
+const TOO_MANY_LOGS =
+  /more than \d+ results|exceeds (?:max results|limit of \d+)|too many logs|response (?:size exceeded|(?:is )?too large)/i;
 
 /** A node of a chain. Its responses are checked against the request, and nothing is trusted on its word alone. */
 export interface Endpoint {
@@ -61,7 +64,7 @@ interface Question<Result> {
 /** An endpoint did not respond, or responded with an error. The message has its host and never its URL. */
 export class EndpointError extends Error {
   override name = "EndpointError";
-  /** `busy`: rate limited (HTTP 429). `large`: the response is too long. */
+  /** `busy`: rate limited (HTTP 429). `large`: the response is too long, or would be. */
   readonly why: "timeout" | "busy" | "large" | "other";
 
   constructor(message: string, why: EndpointError["why"]) {
@@ -231,5 +234,6 @@ function whyOf(error: unknown): EndpointError["why"] {
   // the library's TimeoutError, or that of a signal
   if (error.walk((one) => one instanceof Error && one.name === "TimeoutError") !== null) return "timeout";
   if (error.walk((one) => one instanceof ResponseSizeError) !== null) return "large";
-  return error.walk((one) => one instanceof HttpRequestError && one.status === TOO_MANY) === null ? "other" : "busy";
+  if (error.walk((one) => one instanceof HttpRequestError && one.status === TOO_MANY) !== null) return "busy";
+  return TOO_MANY_LOGS.test(reasonOf(error)) ? "large" : "other";
 }

@@ -5,6 +5,8 @@ import type { Log } from "../../../log.ts";
 import { amountOf } from "../amount.ts";
 import { type FoundDeposit, listUnknown, listWatched, saveDeposits } from "../deposit-store.ts";
 import { type Endpoint, EndpointError } from "./endpoint.ts";
+import { listLeftOutBlocks, saveLeftOut } from "./left-out-store.ts";
+import { listTransfers } from "./list-transfers.ts";
 import { isVerified, releaseHeld, saveHead, savePolled, saveSettled, saveVerified } from "./endpoint-store.ts";
 import type { Head, Receipt, TransferLog } from "./on-chain.ts";
 import { type BlockRange, batches, nextRange, settledTo } from "./ranges.ts";
@@ -105,22 +107,27 @@ async function readBlocks(
 ): Promise<{ isAtHead: boolean; incomplete: Incomplete | null }> {
   const { sql, usdt, signal } = watch;
   const begun = Math.min(MOST_BLOCKS, poll.rangeBlocks ?? MOST_BLOCKS);
+  const leftOut = await listLeftOutBlocks(sql, usdt, from);
   let size = BigInt(begun);
   let next = from;
   let isLimit = false;
   const incomplete: Incomplete[] = [];
   for (let ranges = held.length; ranges < MOST_RANGES; ranges += 1) {
-    const range = nextRange(next, head.number, size);
+    const range = nextRange(next, head.number, size, leftOut);
     if (range === null) break;
     signal.throwIfAborted();
     try {
       const read = await readRange(watch, poll.endpoint, range, addresses);
       poll.found += read.found;
       incomplete.push(...read.incomplete);
+      if (read.isSplit) {
+        poll.rangeBlocks = begun; // the range was refused because of this block alone
+        size = BigInt(begun);
+      }
     } catch (error) {
       // mostly too many blocks or too long a response: each node has its own limit and its own message
       if (!(error instanceof EndpointError)) throw error;
-      if (size === 1n || error.why === "busy") {
+      if (range.from === range.to || error.why === "busy") {
         poll.rangeBlocks = begun; // it was not for the number of blocks, and more questions would make it worse
         throw error;
       }
@@ -171,12 +178,16 @@ async function readRange(
   endpoint: Endpoint,
   range: BlockRange,
   addresses: readonly Address[],
-): Promise<{ found: number; incomplete: Incomplete[] }> {
+): Promise<{ found: number; incomplete: Incomplete[]; isSplit: boolean }> {
   const { sql, usdt } = watch;
   let found = 0;
+  let isSplit = false;
   const incomplete: Incomplete[] = [];
   for (const some of batches(addresses, ADDRESSES_AT_ONCE)) {
-    const unknown = await listUnknown(sql, usdt, await endpoint.transfers(range, some));
+    const listed = await listTransfers(endpoint, range, some);
+    isSplit ||= listed.isSplit;
+    await saveLeftOut(sql, usdt, range.from, listed.leftOut);
+    const unknown = await listUnknown(sql, usdt, listed.logs);
     const byTransaction = [...Map.groupBy(unknown, ({ txHash }) => txHash)];
     for (const few of batches(byTransaction, RECEIPTS_AT_ONCE)) {
       const completed = await Promise.all(few.map(([txHash, logs]) => complete(watch, endpoint, txHash, logs)));
@@ -188,7 +199,7 @@ async function readRange(
       incomplete.push(...completed.flatMap((one) => one.incomplete));
     }
   }
-  return { found, incomplete: incomplete.toSorted((a, b) => Number(a.block - b.block)) };
+  return { found, incomplete: incomplete.toSorted((a, b) => Number(a.block - b.block)), isSplit };
 }
 
 /**

@@ -5,17 +5,23 @@ export interface BlockRange {
 }
 
 /**
- * Returns the next range, small enough for one response; null if nothing is left.
+ * Returns the next range, small enough for one response; null if nothing is left. Each block of `alone`, lowest first,
+ * has a range of its own.
  *
  * @example
  * nextRange(1n, 1_500n, 1_000n); // => { from: 1n, to: 1_000n }
  * nextRange(1_001n, 1_500n, 1_000n); // => { from: 1_001n, to: 1_500n }
  * nextRange(1_501n, 1_500n, 1_000n); // => null
+ * nextRange(1n, 1_500n, 1_000n, [7n]); // => { from: 1n, to: 6n }
+ * nextRange(7n, 1_500n, 1_000n, [7n]); // => { from: 7n, to: 7n }
  */
-export function nextRange(from: bigint, head: bigint, size: bigint): BlockRange | null {
+export function nextRange(from: bigint, head: bigint, size: bigint, alone: readonly bigint[] = []): BlockRange | null {
   if (from > head) return null;
+  if (alone.includes(from)) return { from, to: from };
   const end = from + size - 1n;
-  return { from, to: end < head ? end : head };
+  const before = alone.find((block) => block > from);
+  const last = before === undefined || before > head ? head : before - 1n;
+  return { from, to: end < last ? end : last };
 }
 
 /**
