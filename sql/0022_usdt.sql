@@ -78,7 +78,7 @@ comment on table chain_deposits is 'transfers of the token to our addresses: pen
 comment on column chain_deposits.position is 'its position among the logs of its transaction; log_index is its position in the block, which changes with the block';
 comment on column chain_deposits.rest_units is 'what is left of units below one micro-unit; not credited';
 comment on column chain_deposits.dispute is 'why it is not credited though it is deep enough: endpoints differ, or return no receipt';
-create index deposits_to_check on chain_deposits (chain_id, token, checked_at nulls first) where state = 'pending';
+create index deposits_to_check on chain_deposits (chain_id, token) where state = 'pending';
 create index deposits_of_account on chain_deposits (account_id, id desc);
 create index deposits_of_topup on chain_deposits (topup_id) where topup_id is not null;
 create index deposits_by_state on chain_deposits (state, id desc);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { findUsdtProblems } from "../../src/topups/usdt/problem-store.ts";
 import { NodeRefusal, type Proxy } from "../support/chain.ts";
 import { CONFIRMATIONS, openUsdtWorld, type UsdtWorld } from "./usdt-world.ts";
@@ -123,5 +123,70 @@ describe("a block with more transfers to one address than an endpoint can list",
     for (const proxy of [world.first, world.second]) proxy.say = null;
     await world.turn();
     expect(await world.wallet(own.id)).toBe(8_000_000n);
+  });
+});
+
+describe("a flood of new deposits", () => {
+  /** Stores as many new pending deposits as a poll decides on, in a block that no endpoint has yet. */
+  async function flood(accountId: bigint, micros: bigint): Promise<void> {
+    const { sql, usdt } = world;
+    const block = (await world.chain.head()) + 10_000n;
+    await sql`
+      insert into chain_deposits (
+        chain_id, token, tx_hash, position, account_id, sender, units, micros, rest_units, block_number, block_hash,
+        log_index
+      )
+      select
+        ${usdt.chain.id}, ${usdt.chain.token.toLowerCase()}, '0x' || encode(sha256(gen_random_uuid()::text::bytea), 'hex'),
+        0, ${accountId}, ${`0x${"1".repeat(40)}`}, ${String(micros)}::numeric, ${micros}, 0, ${block}, ${word(block)}, n
+      from generate_series(1, 200) as n`;
+  }
+
+  afterEach(async () => {
+    await world.sql`update chain_deposits set state = 'orphaned' where state = 'pending'`;
+  });
+
+  it("does not delay a deposit that reaches the minimum if its own do not", async () => {
+    const { chain } = world;
+    const [flooder, own] = [await world.account(), await world.account()];
+    await flood(flooder.id, 1n);
+    await chain.transfer(own.address, 8_000_000n);
+    await chain.mine(CONFIRMATIONS);
+    await world.turn();
+    expect(await world.wallet(own.id)).toBe(8_000_000n);
+  });
+
+  it("delays other deposits by no more than those that were there before them", async () => {
+    const { chain } = world;
+    const [flooder, own] = [await world.account(), await world.account()];
+    await chain.transfer(own.address, 8_000_000n);
+    await world.turn(); // checked, and not deep enough
+    await chain.mine(CONFIRMATIONS);
+    await flood(flooder.id, 8_000_000n);
+    await world.turn();
+    expect(await world.wallet(own.id)).toBe(8_000_000n);
+  });
+
+  it("is reported if a deposit has been deep enough for minutes and is not decided on", async () => {
+    const { chain, sql, usdt } = world;
+    const own = await world.account();
+    await chain.transfer(own.address, 2_000_000n);
+    await chain.transfer(own.address, 8_000_000n);
+    await world.turn();
+    const waiting = async () => {
+      const problems = await findUsdtProblems(sql, usdt);
+      return problems.find(({ subject }) => subject === "deposits not decided");
+    };
+    const age = () =>
+      sql`update chain_deposits set changed_at = changed_at - interval '6 minutes' where state = 'pending'`;
+    await age();
+    expect(await waiting()).toBeUndefined(); // not deep enough
+    await chain.mine(CONFIRMATIONS + 300);
+    const before = await sql`select id, checked_at from chain_deposits where state = 'pending'`;
+    expect(before).toHaveLength(2);
+    await sql`update chain_endpoints set head = ${await chain.head()}`; // as read by a poll that does not reach them
+    expect((await waiting())!.text).toMatch(/2 deposits, together 10\.00 USD, 1 of them .*minimum/);
+    await world.turn();
+    expect(await waiting()).toBeUndefined();
   });
 });

@@ -17,14 +17,21 @@ export interface PendingDeposit {
   blockNumber: bigint;
 }
 
-/** Returns pending deposits, the least recently checked first. */
-export async function listPending(sql: Queryable, { chain }: Usdt, limit: number): Promise<PendingDeposit[]> {
+/**
+ * Returns pending deposits, the least recently checked first; those that reach the minimum before all others, which cost
+ * their sender next to nothing.
+ */
+export async function listPending(
+  sql: Queryable,
+  { chain, minMicros }: Usdt,
+  limit: number,
+): Promise<PendingDeposit[]> {
   return readDeposits(sql`
     ${selectDeposits(sql)}
     where d.chain_id = ${chain.id}
       and d.token = ${chain.token.toLowerCase()}
       and d.state = 'pending'
-    order by d.checked_at nulls first, d.id
+    order by d.micros < ${minMicros}, coalesce(d.checked_at, d.seen_at), d.id
     limit ${limit}`);
 }
 

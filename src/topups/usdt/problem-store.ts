@@ -9,12 +9,15 @@ import {
   leftOutProblem,
   reorganizedProblem,
   strandedProblem,
+  undecidedProblem,
   type Problem,
 } from "./problems.ts";
 import { type Usdt } from "../../config/usdt.ts";
 
 /** Reorganizations and lagging nodes make endpoints differ for seconds; a longer difference needs a person. */
 const DISPUTED_SECONDS = 30;
+/** A deposit that is deep enough is decided on by the next poll, ten seconds later. */
+const UNDECIDED_MINUTES = 5;
 
 /**
  * Returns the problems that people should check: endpoints that are not read, deposits on which they differ, and those
@@ -22,9 +25,10 @@ const DISPUTED_SECONDS = 30;
  */
 export async function findUsdtProblems(sql: Queryable, usdt: Usdt | null): Promise<Problem[]> {
   if (usdt === null) return [];
-  const [endpoints, disputed, leftOut, reorganized, stranded, now] = await Promise.all([
+  const [endpoints, disputed, undecided, leftOut, reorganized, stranded, now] = await Promise.all([
     listEndpoints(sql, usdt),
     listDisputed(sql, usdt),
+    sumUndecided(sql, usdt),
     listLeftOut(sql),
     listReorganized(sql, usdt),
     sumStranded(sql, usdt),
@@ -33,6 +37,7 @@ export async function findUsdtProblems(sql: Queryable, usdt: Usdt | null): Promi
   return [
     ...endpoints.flatMap((endpoint) => endpointProblem(usdt.chain.name, endpoint, now) ?? []),
     ...disputed.map(disputeProblem),
+    ...undecided.map((sum) => undecidedProblem({ ...sum, amount: usd(sum.micros) })),
     ...leftOut.map(leftOutProblem),
     ...reorganized.map((deposit) => reorganizedProblem({ ...deposit, amount: usd(deposit.micros) })),
     ...stranded.map((sum) => strandedProblem(usdt.chain, { ...sum, amount: usd(sum.micros) })),
@@ -54,6 +59,31 @@ function listDisputed(sql: Queryable, { chain }: Usdt) {
       and disputed_since < clock_timestamp() - make_interval(secs => ${DISPUTED_SECONDS})
     order by disputed_since
     limit 20`;
+}
+
+/** Returns the number and total of deposits that were deep enough minutes ago and are still pending; none if there are none. */
+function sumUndecided(sql: Queryable, { chain, minMicros, rpcUrls }: Usdt) {
+  const blocks = chain.confirmations + Math.ceil((UNDECIDED_MINUTES * 60_000) / chain.blockMs);
+  return sql<{ n: number; reached: number; micros: bigint; since: Date }[]>`
+    select
+      count(*)::integer as n,
+      (count(*) filter (where micros >= ${minMicros}))::integer as reached,
+      sum(micros)::bigint as micros,
+      min(changed_at) as since
+    from chain_deposits
+    where chain_id = ${chain.id}
+      and token = ${chain.token.toLowerCase()}
+      and state = 'pending'
+      and disputed_since is null
+      and changed_at < clock_timestamp() - make_interval(mins => ${UNDECIDED_MINUTES})
+      and block_number <= (
+        select min(head)
+        from chain_endpoints
+        where chain_id = ${chain.id}
+          and token = ${chain.token.toLowerCase()}
+          and place <= ${rpcUrls.length}
+      ) - ${blocks}
+    having count(*) > 0`;
 }
 
 /**

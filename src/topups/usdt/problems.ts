@@ -49,6 +49,25 @@ export function disputeProblem(deposit: { txHash: string; position: number; sinc
   };
 }
 
+/** The problem of deposits that are deep enough and on which no poll decides. */
+export function undecidedProblem({
+  n,
+  reached,
+  amount,
+  since,
+}: {
+  n: number;
+  /** How many of them reach the minimum. */
+  reached: number;
+  amount: string;
+  since: Date;
+}): Problem {
+  return {
+    subject: "deposits not decided",
+    text: `${n} deposits, together ${amount} USD, ${reached} of them of at least the minimum, have been deep enough for minutes and are not decided on, the first since ${time(since)}: more arrive than a poll decides on, or the endpoints are not read; see /ops/deposits; none is lost, and those of at least the minimum are decided on first`,
+  };
+}
+
 /** The problem of a credited deposit that no endpoint has on the chain any more. */
 export function reorganizedProblem(deposit: {
   txHash: string;

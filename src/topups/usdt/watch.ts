@@ -12,7 +12,7 @@ import { listPending, type PendingDeposit, saveChecked, saveOrphaned } from "./p
 import { batches, confirmationsOf } from "./endpoints/ranges.ts";
 import type { Usdt } from "../../config/usdt.ts";
 
-/** Deposits that are decided on in one poll, the longest pending first, so that a flood starves none. */
+/** Deposits that are decided on in one poll: see {@link listPending} for their order. */
 const MOST_PENDING = 200;
 
 /** Credited deposits that are checked again in one poll. */
