@@ -18,6 +18,7 @@ create table payment_app_orders (
   provider_status text constraint provider_status_is_short check (length(provider_status) <= 40),
   ask_at timestamptz,
   asked_at timestamptz,
+  refund_reported_at timestamptz,
   last_error text constraint order_error_is_short check (length(last_error) <= 300),
   created_at timestamptz not null default clock_timestamp(),
   constraint order_that_is_shown_was_made check (
@@ -31,6 +32,8 @@ comment on table payment_app_orders is
   'new = to be created at the payment app, open = can be paid, paid = credited, strange = paid otherwise than ordered, closed = not paid';
 comment on column payment_app_orders.trade_no is 'our id of it at the payment app; another with each attempt to create it, so that a lost response leaves no order that could be paid';
 comment on column payment_app_orders.ask_at is 'when its status is requested next; a notification of the payment app sets this to now';
+comment on column payment_app_orders.refund_reported_at is 'when the payment app first reported that it refunded the credited payment';
+create index payment_app_orders_refunded on payment_app_orders (refund_reported_at) where refund_reported_at is not null;
 create index payment_app_orders_by_turn on payment_app_orders (ask_at) where ask_at is not null;
 create index payment_app_orders_not_made on payment_app_orders (asked_at) where prepay_id is null;
 

@@ -32,7 +32,10 @@ export interface Provider {
   /** Runs once, after the next call was carried out and before its response is sent. */
   beforeResponse: (() => Promise<void>) | null;
   /** A notice as it is sent, signed; what is changed is changed before it is signed. */
-  notice(order: ProviderOrder, changed?: { timestamp?: string; nonce?: string; bizStatus?: string }): SentNotice;
+  notice(
+    order: ProviderOrder,
+    changed?: { timestamp?: string; nonce?: string; bizType?: string; bizStatus?: string },
+  ): SentNotice;
   serial: string;
   close(): Promise<void>;
 }
@@ -149,11 +152,12 @@ export async function startProvider(): Promise<Provider> {
       const {
         timestamp = String(Date.now()),
         nonce = randomBytes(16).toString("hex"),
+        bizType = "PAY",
         bizStatus = "PAY_SUCCESS",
       } = changed;
       const { merchantTradeNo, currency, prepayId } = order;
       const data = JSON.stringify({ merchantTradeNo, totalFee: Number(order.orderAmount), currency, tradeType: "WEB" });
-      const body = `{"bizType":"PAY","data":${JSON.stringify(data)},"bizIdStr":"${prepayId}","bizId":${prepayId},"bizStatus":"${bizStatus}"}`;
+      const body = `{"bizType":"${bizType}","data":${JSON.stringify(data)},"bizIdStr":"${prepayId}","bizId":${prepayId},"bizStatus":"${bizStatus}"}`;
       const signature = createSign("sha256")
         .update(`${timestamp}\n${nonce}\n${body}\n`)
         .sign(pair.privateKey, "base64");

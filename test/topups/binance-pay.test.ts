@@ -1,10 +1,12 @@
 import path from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { insertOperator } from "../../src/accounts/operators/operator-store.ts";
 import { loadSettings } from "../../src/config/environment.ts";
 import { binancePayOrderPage, binancePayPage } from "../../src/console/top-up/binance-pay.ts";
 import { notifySurface } from "../../src/console/top-up/notify.ts";
 import { checkLedger } from "../../src/ledger/check.ts";
+import { post } from "../../src/ledger/store.ts";
 import * as answers from "../../src/topups/binance-pay/responses.ts";
 import { mayBeOurs } from "../../src/topups/binance-pay/notice.ts";
 import { findPaymentAppProblems } from "../../src/topups/binance-pay/problem-store.ts";
@@ -53,6 +55,33 @@ const troubles = async () =>
   (await findPaymentAppProblems(world.sql, true)).map(({ text: told }) => told.replace(/:.*$/, ""));
 const creditsOf = (id: string) => world.sql`
   select idempotency_key as key from ledger_transactions where meta ->> 'topup' = ${id}`;
+
+/** Reverses a credit of the payment app, as two people of the staff do. */
+async function reverse(transactionId: bigint, { owner, micros }: { owner: bigint; micros: bigint }): Promise<void> {
+  await world.sql.begin(async (tx) => {
+    const people: string[] = [];
+    for (const email of ["ann.operator@example.com", "ben.operator@example.com"]) {
+      people.push((await insertOperator(tx, { email, role: "operator", passwordHash: null, by: "test" }))!.id);
+    }
+    const posted = await post(tx, {
+      kind: "reversal",
+      key: `reversal:${transactionId}`,
+      reverses: transactionId,
+      legs: [
+        { side: { kind: "wallet", owner }, micros: -micros },
+        { side: { kind: "cash_payapp" }, micros },
+      ],
+    });
+    if (!posted.ok) throw new Error(posted.message);
+    await tx`
+      insert into reversal_proposals (
+        transaction_id, reason, proposed_by, state, decided_by, decided_at, decided_why, reversal_id
+      )
+      values (
+        ${transactionId}, 'a test', ${people[0]!}, 'approved', ${people[1]!}, now(), 'a test', ${posted.transactionId}
+      )`;
+  });
+}
 
 describe("an order", () => {
   it("is requested at the console, made by the worker, paid in the app, notified, looked up, and credited once", async () => {
@@ -340,6 +369,29 @@ describe("[WEBHOOK] a notice", () => {
     };
     expect(await world.work()).toEqual({ waiting: 1 });
     expect(await world.work()).toEqual({ credited: 1 });
+  });
+
+  it("that a credited payment was refunded raises an alert until the credit is reversed", async () => {
+    const fay = await world.as("fay");
+    const { id, order: paid } = await made(fay);
+    paid.status = "PAID";
+    await world.send(world.provider.notice(paid));
+    expect(await world.work()).toEqual({ credited: 1 });
+    paid.status = "FULL_REFUNDED";
+    const refund = (bizStatus: string) => world.provider.notice(paid, { bizType: "PAY_REFUND", bizStatus });
+    expect((await world.send(refund("REFUND_REJECTED")))[0]).toBe(200);
+    expect(await findPaymentAppProblems(world.sql, true)).toEqual([]);
+    for (let n = 0; n < 2; n += 1) expect((await world.send(refund("REFUND_SUCCESS")))[0]).toBe(200);
+    const [{ transaction } = { transaction: 0n }] = await world.sql<{ transaction: bigint }[]>`
+      select transaction_id as transaction from topups where id = ${id}`;
+    expect(await findPaymentAppProblems(world.sql, true)).toEqual([
+      {
+        subject: `refund of top-up ${id}`,
+        text: expect.stringMatching(`25\\.17 USD .* reversal of transaction ${transaction}`),
+      },
+    ]);
+    await reverse(transaction, { owner: fay.accountId, micros: 25_170_000n });
+    expect(await findPaymentAppProblems(world.sql, true)).toEqual([]);
   });
 
   it("of an unknown order is accepted, credits nothing, and raises an alert if the order was paid", async () => {

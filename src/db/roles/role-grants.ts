@@ -170,7 +170,7 @@ export const GRANTS: Record<string, Grants> = {
   chain_left_out: { ops: "r", worker: "raw" },
   credited_deposits: { console: "r", ops: "r", worker: "rawd" },
   payment_app_orders: {
-    console: "r a(topup_id,trade_no,amount_micros,ask_at) w(ask_at)",
+    console: "r a(topup_id,trade_no,amount_micros,ask_at) w(ask_at,refund_reported_at)",
     ops: "r w(ask_at)",
     worker: "raw",
   },

@@ -79,16 +79,16 @@ export async function saveCertificates(sql: Sql, keys: readonly Certificate[]): 
 }
 
 /** The outcome of a notification with a valid signature. */
-export type TakenNotice = "taken" | "already-paid" | "unknown-order" | "too-old" | "seen";
+export type TakenNotice = "taken" | "already-paid" | "refunded" | "unknown-order" | "too-old" | "seen";
 
 /**
  * Accepts a notification if it is at most `windowSeconds` older or newer than the database clock and its nonce is new,
  * and schedules an immediate query of its order. The nonce and the schedule are written together. A payment of an
- * unknown order that we may have made is stored for an alert.
+ * unknown order that we may have made is stored for an alert, and so is the refund of one that is credited.
  */
 export async function takeNotice(
   sql: Sql,
-  notice: { timestampMs: number; nonce: string; prepayId: string; isOurPayment: boolean },
+  notice: { timestampMs: number; nonce: string; prepayId: string; isOurPayment: boolean; isRefund: boolean },
   windowSeconds: number,
 ): Promise<TakenNotice> {
   return sql.begin(async (tx) => {
@@ -107,6 +107,13 @@ export async function takeNotice(
       where prepay_id = ${notice.prepayId}
         and state <> 'paid'`;
     if (named.count > 0) return "taken";
+    if (notice.isRefund) {
+      const refunded = await tx`
+        update payment_app_orders
+        set refund_reported_at = coalesce(refund_reported_at, clock_timestamp())
+        where prepay_id = ${notice.prepayId}`;
+      if (refunded.count > 0) return "refunded";
+    }
     const known = await tx`
       select
       from payment_app_orders

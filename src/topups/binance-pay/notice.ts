@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Sql } from "../../db/client.ts";
 import type { Log } from "../../log.ts";
-import { findPublicKey, takeNotice } from "./notice-store.ts";
+import { findPublicKey, takeNotice, type TakenNotice } from "./notice-store.ts";
 import { isSignedWith } from "./sign.ts";
 import { isOurTradeNo } from "./trade-no.ts";
 
@@ -64,15 +64,12 @@ export async function acceptNotice(sql: Sql, log: Log, { headers, body }: RawNot
   if (notice === null) return refuse(log, 400, "expected JSON with bizType, bizIdStr and bizStatus");
   const { bizType, bizIdStr: prepayId, bizStatus, data } = notice;
   const isOurPayment = bizStatus === "PAY_SUCCESS" && mayBeOurs(data);
-  const hint = { timestampMs: Number(timestamp), nonce, prepayId, isOurPayment };
+  const isRefund = bizType === "PAY_REFUND" && bizStatus !== "REFUND_REJECTED";
+  const hint = { timestampMs: Number(timestamp), nonce, prepayId, isOurPayment, isRefund };
   const taken = await takeNotice(sql, hint, WINDOW_SECONDS);
   if (taken === "too-old") return refuse(log, 401, `the time is more than ${WINDOW_SECONDS / 60} minutes from ours`);
   if (taken === "seen") return refuse(log, 409, "the nonce came before");
-  const text =
-    taken === "taken"
-      ? "Binance Pay sent a notice of an order; it is queried next"
-      : "Binance Pay sent a notice of an order that is not open here";
-  log.info({ bizType, bizStatus, prepayId, taken }, text);
+  log.info({ bizType, bizStatus, prepayId, taken }, `Binance Pay sent a notice of ${orderOf(taken)}`);
   return { status: 200, body: { returnCode: "SUCCESS", returnMessage: null } };
 }
 
@@ -92,6 +89,11 @@ export function readNotice(body: Uint8Array): z.infer<typeof content> | null {
   } catch {
     return null; // it was signed, and is still nothing that we know
   }
+}
+
+function orderOf(taken: TakenNotice): string {
+  if (taken === "taken") return "an order; it is queried next";
+  return taken === "refunded" ? "the refund of a credited order" : "an order that is not open here";
 }
 
 function refuse(log: Log, status: number, returnMessage: string): NoticeResponse {

@@ -1,4 +1,5 @@
 import type { Queryable } from "../../db/client.ts";
+import { usd } from "../../money.ts";
 
 /**
  * The second failure to create an order comes ten seconds after the first: an alert within a minute, and none for one
@@ -23,11 +24,11 @@ interface Problem {
 
 /**
  * Returns the problems with the payment app: orders that it does not create or report on, notification keys that it
- * does not return, and payments of orders that are unknown here. Empty if it is not configured.
+ * does not return, payments of orders that are unknown here, and refunds of credited payments. Empty if it is not configured.
  */
 export async function findPaymentAppProblems(sql: Queryable, isConfigured: boolean): Promise<Problem[]> {
   if (!isConfigured) return [];
-  const [[silent], [refused], [keys], unknown] = await Promise.all([
+  const [[silent], [refused], [keys], unknown, refunds] = await Promise.all([
     sql<{ n: number; why: string | null }[]>`
       select count(*)::integer as n, max(last_error) as why
       from payment_app_orders
@@ -46,6 +47,7 @@ export async function findPaymentAppProblems(sql: Queryable, isConfigured: boole
       where certificates_failing_since < clock_timestamp() - make_interval(mins => ${KEYS_FAILING_MINUTES})
         and (certificates_at is null or certificates_at < clock_timestamp() - make_interval(days => ${KEYS_DAYS}))`,
     findUnknownOrders(sql),
+    findRefunds(sql),
   ]);
   const problems: Problem[] = [];
   if (silent !== undefined && silent.n > 0) {
@@ -61,7 +63,35 @@ export async function findPaymentAppProblems(sql: Queryable, isConfigured: boole
     const text = `the keys of Binance Pay's notices were ${last}: orders are asked for every 5 minutes meanwhile`;
     problems.push({ subject: "keys", text });
   }
-  return [...problems, ...unknown];
+  return [...problems, ...unknown, ...refunds];
+}
+
+/** Credited payments that were refunded since, the oldest first, until the credit is reversed. */
+async function findRefunds(sql: Queryable): Promise<Problem[]> {
+  const refunds = await sql<
+    { topupId: bigint; accountId: bigint; micros: bigint; transactionId: bigint; at: string }[]
+  >`
+    select
+      o.topup_id as "topupId",
+      t.account_id as "accountId",
+      o.amount_micros as micros,
+      t.transaction_id as "transactionId",
+      utc_text(o.refund_reported_at) as at
+    from payment_app_orders o
+    join topups t on t.id = o.topup_id
+    where o.refund_reported_at is not null
+      and t.transaction_id is not null
+      and not exists (
+        select
+        from ledger_transactions r
+        where r.reverses = t.transaction_id
+      )
+    order by o.refund_reported_at, o.topup_id
+    limit 20`;
+  return refunds.map(({ topupId, accountId, micros, transactionId, at }) => ({
+    subject: `refund of top-up ${topupId}`,
+    text: `Binance Pay reported at ${at} that a payment of ${usd(micros)} USD was refunded, which is still credited to account ${accountId} (/ops/top-ups/${topupId}): look at it in the merchant's portal, and propose the reversal of transaction ${transactionId} at /ops/ledger/transactions/${transactionId}; if only a part was refunded, enter the rest at /ops/bank after that`,
+  }));
 }
 
 async function findUnknownOrders(sql: Queryable): Promise<Problem[]> {
