@@ -371,6 +371,22 @@ describe("[WEBHOOK] a notice", () => {
     expect(await world.work()).toEqual({ credited: 1 });
   });
 
+  it("is not needed to report orders that may be paid while Binance Pay is not configured", async () => {
+    const gil = await world.as("gil");
+    const before = await waiting();
+    const { id, order: open } = await made(gil);
+    expect(await waiting()).toBe(before + 1);
+    open.status = "PAID";
+    await world.wait(id);
+    expect(await world.work()).toEqual({ credited: 1 });
+    expect(await waiting()).toBe(before);
+    async function waiting(): Promise<number> {
+      const problems = await findPaymentAppProblems(world.sql, false);
+      const unsettled = problems.find(({ subject }) => subject === "orders not settled");
+      return Number(/^\d+/.exec(unsettled?.text ?? "0")?.[0]);
+    }
+  });
+
   it("that a credited payment was refunded raises an alert until the credit is reversed", async () => {
     const fay = await world.as("fay");
     const { id, order: paid } = await made(fay);
@@ -390,6 +406,8 @@ describe("[WEBHOOK] a notice", () => {
         text: expect.stringMatching(`25\\.17 USD .* reversal of transaction ${transaction}`),
       },
     ]);
+    const off = async () => (await findPaymentAppProblems(world.sql, false)).map(({ subject }) => subject);
+    expect(await off()).toContain(`refund of top-up ${id}`);
     await reverse(transaction, { owner: fay.accountId, micros: 25_170_000n });
     expect(await findPaymentAppProblems(world.sql, true)).toEqual([]);
   });

@@ -216,9 +216,14 @@ describe("a deposit on a chain that is not configured any more", () => {
       const where = `on chain ${usdt.chain.id} (token ${usdt.chain.token.toLowerCase()})`;
       expect(await reported(usdt.minMicros)).toEqual([`1 deposit of 12.50 USD ${where}`]);
       expect(await reported(2_000_000n)).toEqual([`2 deposits, together 14.50 USD ${where}`]);
+      const withoutUsdt = (await findUsdtProblems(sql, null)).map(({ text }) => text);
+      expect(withoutUsdt).toEqual([
+        expect.stringMatching(/^1 deposit of 12\.50 USD on chain .* while USDT is not configured: set USDT_XPUB/),
+      ]);
       expect(await findUsdtProblems(sql, usdt)).toEqual([]);
       expect(await settle()).toMatchObject({ credited: 1 });
       expect(await reported(usdt.minMicros)).toEqual([]);
+      expect(await findUsdtProblems(sql, null)).toEqual([]);
       expect(await world.turn({ USDT_MIN: "1" })).toMatchObject({ credited: 1 });
       expect(await reported(1_000_000n)).toEqual([]);
     },
@@ -327,6 +332,12 @@ describe("a reorganisation after the credit", () => {
     expect(during.problems.join()).toContain(
       `credited to account ${id} (/ops/callers/${id}) with 18.00 USD, is no longer on the chain`,
     );
+    for (const configured of [null, { ...usdt, chain: { ...usdt.chain, id: 56n } }]) {
+      const texts = (await findUsdtProblems(sql, configured)).map(({ text }) => text).join();
+      expect(texts, "an alert stays open whatever is configured").toContain(
+        "with 18.00 USD, is no longer on the chain",
+      );
+    }
     expect(during.problems.join()).not.toContain("@"); // alerts are sent on, to STAFF_WEBHOOK_URL
     await chain.ask("eth_sendRawTransaction", raw);
     await chain.mine(1);
@@ -423,6 +434,11 @@ describe("endpoints", () => {
     expect((await findUsdtProblems(sql, usdt)).map(({ text }) => text)).toEqual([
       expect.stringContaining("the endpoints differ: endpoint 1 has 11000000 units in block") as string,
     ]);
+    const elsewhere = { ...usdt, chain: { ...usdt.chain, id: 56n } };
+    for (const configured of [null, elsewhere]) {
+      const texts = (await findUsdtProblems(sql, configured)).map(({ text }) => text).join("\n");
+      expect(texts, "an alert stays open whatever is configured").toContain("the endpoints differ: endpoint 1");
+    }
     second.say = null;
     expect(await world.turn()).toMatchObject({ disputed: 0, credited: 1 });
     expect(await findUsdtProblems(sql, usdt)).toEqual([]);

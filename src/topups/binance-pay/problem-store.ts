@@ -24,11 +24,34 @@ interface Problem {
 
 /**
  * Returns the problems with the payment app: orders that it does not create or report on, notification keys that it
- * does not return, payments of orders that are unknown here, and refunds of credited payments. Empty if it is not configured.
+ * does not return, payments of orders that are unknown here, and refunds of credited payments. If it is not configured,
+ * orders that may be paid are a problem too, since an alert that is not reported ends.
  */
 export async function findPaymentAppProblems(sql: Queryable, isConfigured: boolean): Promise<Problem[]> {
-  if (!isConfigured) return [];
-  const [[silent], [refused], [keys], unknown, refunds] = await Promise.all([
+  const found = await Promise.all([
+    isConfigured ? findServiceProblems(sql) : findUnsettledOrders(sql),
+    findUnknownOrders(sql),
+    findRefunds(sql),
+  ]);
+  return found.flat();
+}
+
+/** Returns the problem of orders that no worker settles; none if there are none. */
+async function findUnsettledOrders(sql: Queryable): Promise<Problem[]> {
+  const [unsettled] = await sql<{ n: number; since: string | null }[]>`
+    select count(*)::integer as n, utc_text(min(created_at)) as since
+    from payment_app_orders
+    where ask_at is not null
+      and state in ('new', 'open', 'strange')`;
+  if (unsettled === undefined || unsettled.n === 0) return [];
+  const { n, since } = unsettled;
+  const text = `${n} ${n === 1 ? "order" : "orders"} at Binance Pay, the first of ${since}, can be paid and ${n === 1 ? "is" : "are"} neither credited nor closed while it is not configured: set BINANCE_PAY_KEY and BINANCE_PAY_SECRET again until each is, see /ops/payment-app`;
+  return [{ subject: "orders not settled", text }];
+}
+
+/** Returns the problems with requests to the payment app. */
+async function findServiceProblems(sql: Queryable): Promise<Problem[]> {
+  const [[silent], [refused], [keys]] = await Promise.all([
     sql<{ n: number; why: string | null }[]>`
       select count(*)::integer as n, max(last_error) as why
       from payment_app_orders
@@ -46,8 +69,6 @@ export async function findPaymentAppProblems(sql: Queryable, isConfigured: boole
       from payment_app_state
       where certificates_failing_since < clock_timestamp() - make_interval(mins => ${KEYS_FAILING_MINUTES})
         and (certificates_at is null or certificates_at < clock_timestamp() - make_interval(days => ${KEYS_DAYS}))`,
-    findUnknownOrders(sql),
-    findRefunds(sql),
   ]);
   const problems: Problem[] = [];
   if (silent !== undefined && silent.n > 0) {
@@ -63,7 +84,7 @@ export async function findPaymentAppProblems(sql: Queryable, isConfigured: boole
     const text = `the keys of Binance Pay's notices were ${last}: orders are asked for every 5 minutes meanwhile`;
     problems.push({ subject: "keys", text });
   }
-  return [...problems, ...unknown, ...refunds];
+  return problems;
 }
 
 /** Credited payments that were refunded since, the oldest first, until the credit is reversed. */

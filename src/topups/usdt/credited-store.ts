@@ -51,8 +51,8 @@ export async function saveCreditedStates(sql: Queryable, states: ReadonlyMap<big
       )`;
 }
 
-/** Returns credited deposits that are no longer on the chain, oldest first, until their top-up is reversed. */
-export async function listReorganized(sql: Queryable, { chain }: Usdt) {
+/** Returns credited deposits of any chain that are no longer on it, oldest first, until their top-up is reversed. */
+export async function listReorganized(sql: Queryable) {
   return sql<{ txHash: string; position: number; micros: bigint; accountId: bigint; since: Date }[]>`
     select
       d.tx_hash as "txHash",
@@ -63,9 +63,7 @@ export async function listReorganized(sql: Queryable, { chain }: Usdt) {
     from credited_deposits c
     join chain_deposits d on d.id = c.deposit_id
     join topups t on t.id = d.topup_id
-    where d.chain_id = ${chain.id}
-      and d.token = ${chain.token.toLowerCase()}
-      and c.missing_since is not null
+    where c.missing_since is not null
       and not exists (
         select
         from ledger_transactions r

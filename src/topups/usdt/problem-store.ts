@@ -18,34 +18,45 @@ import { type Usdt } from "../../config/usdt.ts";
 const DISPUTED_SECONDS = 30;
 /** A deposit that is deep enough is decided on by the next poll, ten seconds later. */
 const UNDECIDED_MINUTES = 5;
+/** That of USDT_MIN. */
+const DEFAULT_MIN_MICROS = 5_000_000n;
 
 /**
  * Returns the problems that people should check: endpoints that are not read, deposits on which they differ, and those
- * that nothing credits. Empty if USDT is not configured.
+ * that nothing credits. Deposits are reported whatever is configured, since an alert that is not reported ends.
  */
 export async function findUsdtProblems(sql: Queryable, usdt: Usdt | null): Promise<Problem[]> {
-  if (usdt === null) return [];
-  const [endpoints, disputed, undecided, leftOut, reorganized, stranded, now] = await Promise.all([
-    listEndpoints(sql, usdt),
-    listDisputed(sql, usdt),
-    sumUndecided(sql, usdt),
+  const [configured, disputed, leftOut, reorganized, stranded] = await Promise.all([
+    usdt === null ? [] : findWatchProblems(sql, usdt),
+    listDisputed(sql),
     listLeftOut(sql),
-    listReorganized(sql, usdt),
+    listReorganized(sql),
     sumStranded(sql, usdt),
+  ]);
+  return [
+    ...configured,
+    ...disputed.map(disputeProblem),
+    ...leftOut.map(leftOutProblem),
+    ...reorganized.map((deposit) => reorganizedProblem({ ...deposit, amount: usd(deposit.micros) })),
+    ...stranded.map((sum) => strandedProblem(usdt?.chain ?? null, { ...sum, amount: usd(sum.micros) })),
+  ];
+}
+
+/** Returns the problems of reading and deciding on the configured chain. */
+async function findWatchProblems(sql: Queryable, usdt: Usdt): Promise<Problem[]> {
+  const [endpoints, undecided, now] = await Promise.all([
+    listEndpoints(sql, usdt),
+    sumUndecided(sql, usdt),
     readClock(sql),
   ]);
   return [
     ...endpoints.flatMap((endpoint) => endpointProblem(usdt.chain.name, endpoint, now) ?? []),
-    ...disputed.map(disputeProblem),
     ...undecided.map((sum) => undecidedProblem({ ...sum, amount: usd(sum.micros) })),
-    ...leftOut.map(leftOutProblem),
-    ...reorganized.map((deposit) => reorganizedProblem({ ...deposit, amount: usd(deposit.micros) })),
-    ...stranded.map((sum) => strandedProblem(usdt.chain, { ...sum, amount: usd(sum.micros) })),
   ];
 }
 
-/** Returns deposits that have been disputed for longer than a reorganization, oldest first. */
-function listDisputed(sql: Queryable, { chain }: Usdt) {
+/** Returns deposits of any chain that have been disputed for longer than a reorganization, oldest first. */
+function listDisputed(sql: Queryable) {
   return sql<{ txHash: string; position: number; since: Date; text: string }[]>`
     select
       tx_hash as "txHash",
@@ -53,9 +64,7 @@ function listDisputed(sql: Queryable, { chain }: Usdt) {
       disputed_since as since,
       dispute as text
     from chain_deposits
-    where chain_id = ${chain.id}
-      and token = ${chain.token.toLowerCase()}
-      and state = 'pending'
+    where state = 'pending'
       and disputed_since < clock_timestamp() - make_interval(secs => ${DISPUTED_SECONDS})
     order by disputed_since
     limit 20`;
@@ -87,10 +96,14 @@ function sumUndecided(sql: Queryable, { chain, minMicros, rpcUrls }: Usdt) {
 }
 
 /**
- * Returns the number and total of deposits that are not credited, for each chain and token that were configured before.
+ * Returns the number and total of deposits that are not credited, for each chain and token that is not configured.
  * Small ones count once those of an address reach the minimum: anybody can send dust, which nothing would ever credit.
  */
-function sumStranded(sql: Queryable, { chain, minMicros }: Usdt) {
+function sumStranded(sql: Queryable, usdt: Usdt | null) {
+  const isOther =
+    usdt === null
+      ? sql`true`
+      : sql`(chain_id, token) <> (${usdt.chain.id}::bigint, ${usdt.chain.token.toLowerCase()}::text)`;
   return sql<{ chainId: bigint; token: string; n: number; micros: bigint }[]>`
     with waiting as (
       select
@@ -101,9 +114,9 @@ function sumStranded(sql: Queryable, { chain, minMicros }: Usdt) {
       from chain_deposits
       where state in ('pending', 'below_min')
         and micros > 0
-        and (chain_id, token) <> (${chain.id}::bigint, ${chain.token.toLowerCase()}::text)
+        and ${isOther}
       group by chain_id, token, account_id, state
-      having state = 'pending' or sum(micros) >= ${minMicros}
+      having state = 'pending' or sum(micros) >= ${usdt?.minMicros ?? DEFAULT_MIN_MICROS}
     )
     select
       chain_id as "chainId",

@@ -83,15 +83,19 @@ export function reorganizedProblem(deposit: {
   };
 }
 
-/** The problem of deposits that were seen before another chain or token was configured. */
+/** The problem of deposits that were seen before another chain or token was configured, or none (null). */
 export function strandedProblem(
-  now: Chain,
+  now: Chain | null,
   { chainId, token, n, amount }: { chainId: bigint; token: string; n: number; amount: string },
 ): Problem {
+  const [state, variables] =
+    now === null
+      ? ["USDT is not configured", "USDT_XPUB, USDT_CHAIN and USDT_RPC_URLS"]
+      : [`${now.name} (token ${now.token}) is configured`, "USDT_CHAIN and USDT_RPC_URLS"];
   const what = n === 1 ? `1 deposit of ${amount} USD` : `${n} deposits, together ${amount} USD`;
   return {
     subject: `chain ${chainId} ${token}`,
-    text: `${what} on ${chainOfId(chainId).name} (token ${token}) cannot be credited while ${now.name} (token ${now.token}) is configured: set USDT_CHAIN and USDT_RPC_URLS back until they are credited or found to be below the minimum`,
+    text: `${what} on ${chainOfId(chainId).name} (token ${token}) cannot be credited while ${state}: set ${variables} back until they are credited or found to be below the minimum`,
   };
 }
 
