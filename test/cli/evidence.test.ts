@@ -105,3 +105,18 @@ describe("reading payloads again", () => {
     });
   });
 });
+
+describe("repairing a table", () => {
+  it("has the time limits of long work, which a large table needs", async () => {
+    await sql.unsafe(`
+      create function show_limit() returns trigger language plpgsql as $$
+      begin
+        raise exception 'a statement may take %', current_setting('statement_timeout');
+      end
+      $$;
+      create trigger show_limit before insert on audit_log for each row execute function show_limit()`);
+    const repaired = await roundhouse(["table", "repair", "alpha/crash/global", "--reason", "damaged"], { env });
+    await sql.unsafe("drop trigger show_limit on audit_log");
+    expect(repaired.stderr).toContain("a statement may take 6h");
+  });
+});

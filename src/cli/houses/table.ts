@@ -117,19 +117,22 @@ async function showTable(table: ListedTable & TableFacts & { coverage: number | 
 }
 
 async function repair(name: string, { reason, json }: { reason: string; json: boolean }): Promise<void> {
-  await withDatabase(async ({ sql, settings }) => {
-    const { id } = await findTableByName(sql, name);
-    const bar = progressBar();
-    const { table, rounds, forecasts, isAccuracyRebuilt } = await auditedOrThrow(
-      sql,
-      (tx) => repairTable(tx, id, (done, total) => bar.show(name, done, total)),
-      () => ({ action: "table.repair", target: `table ${name}`, reason }),
-    ).finally(() => bar.end());
-    await closeDamageAlert(sql, createLog(settings.LOG_LEVEL, process.stderr.isTTY), name);
-    if (json) return printJson({ table, rounds, forecasts, accuracy_rebuilt: isAccuracyRebuilt });
-    await print(`${table} is rebuilt from ${rounds} rounds and ${forecasts} forecasts`);
-    if (isAccuracyRebuilt) await print("its accuracy was wrong and is recomputed");
-  });
+  await withDatabase(
+    async ({ sql, settings }) => {
+      const { id } = await findTableByName(sql, name);
+      const bar = progressBar();
+      const { table, rounds, forecasts, isAccuracyRebuilt } = await auditedOrThrow(
+        sql,
+        (tx) => repairTable(tx, id, (done, total) => bar.show(name, done, total)),
+        () => ({ action: "table.repair", target: `table ${name}`, reason }),
+      ).finally(() => bar.end());
+      await closeDamageAlert(sql, createLog(settings.LOG_LEVEL, process.stderr.isTTY), name);
+      if (json) return printJson({ table, rounds, forecasts, accuracy_rebuilt: isAccuracyRebuilt });
+      await print(`${table} is rebuilt from ${rounds} rounds and ${forecasts} forecasts`);
+      if (isAccuracyRebuilt) await print("its accuracy was wrong and is recomputed");
+    },
+    { patient: true },
+  );
 }
 
 function numberText(text: string): bigint {
