@@ -22,6 +22,31 @@ function offenders(allowed: (file: string, imported: string) => boolean): string
   );
 }
 
+/**
+ * Columns that a query returns as text under their own name and sorts by that name: PostgreSQL then sorts the text, in which
+ * 10 is before 9. A name with its table, such as `rounds.seq`, is the stored column.
+ */
+function sortedAsText(query: string): string[] {
+  const texts = [...query.matchAll(/::text as "?(\w+)"?/g)].map(({ 1: name, index }) => ({ name, index }));
+  return [...query.matchAll(/\border by ((?:(?!--)[^\n])*)/g)].flatMap(({ 1: order = "", index }) =>
+    [...order.matchAll(/(?<![\w.])\w+/g)]
+      .map(([name]) => name)
+      .filter((name) =>
+        texts.some((text) => text.name === name && groupOf(query, text.index) === groupOf(query, index)),
+      ),
+  );
+}
+
+/** Where the innermost parentheses around a place begin; -1 if there are none. */
+function groupOf(query: string, place: number): number {
+  const open = [-1];
+  for (const { 0: sign, index } of query.slice(0, place).matchAll(/[()]/g)) {
+    if (sign === "(") open.push(index);
+    else open.pop();
+  }
+  return open.at(-1) ?? -1;
+}
+
 /** The functions with more than 60 lines, each with its reason. Take one out when it is shorter. */
 const LONG_FUNCTIONS: Readonly<Record<string, string>> = {
   "src/api/known-callers.ts knowCallers": "one cache: every step reads or changes the same five variables",
@@ -171,6 +196,15 @@ describe("who may import whom", () => {
     const speakers = files.filter((file) => /\bsql`|\btx`/.test(readFileSync(path.join(ROOT, file), "utf8")));
     const allowed = (file: string) => file.endsWith("store.ts") || within("src/db")(file) || within("src/queue")(file);
     expect(speakers.filter((file) => !allowed(file))).toEqual([]);
+  });
+
+  it("no query sorts by a number that it returns as text", () => {
+    const sorted = files.flatMap((file) =>
+      [...readFileSync(path.join(ROOT, file), "utf8").matchAll(/`[^`]*`/g)].flatMap(([query]) =>
+        sortedAsText(query).map((name) => `${file}: ${name}`),
+      ),
+    );
+    expect(sorted).toEqual([]);
   });
 
   it("no dependency is patched while it is installed or loaded", () => {

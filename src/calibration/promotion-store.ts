@@ -46,7 +46,7 @@ export async function findNewestPromotion(sql: Queryable, tableId: number): Prom
     from calibrations
     where table_id = ${tableId}
       and kind = 'promoted'
-    order by id desc
+    order by calibrations.id desc
     limit 1`;
   return row ?? null;
 }

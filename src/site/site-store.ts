@@ -208,7 +208,7 @@ export async function listUptime(tx: Transaction, components: readonly string[],
     from uptime_days
     where component = any(${[...components]}::text[])
       and day > (now() at time zone 'UTC')::date - ${days}::integer
-    order by component, day`;
+    order by component, uptime_days.day`;
 }
 
 /** A notice to callers, and when it was closed. */

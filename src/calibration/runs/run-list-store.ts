@@ -112,7 +112,7 @@ export async function listChildRuns(sql: Queryable, id: string): Promise<{ id: s
     select id::text as id, status
     from calibration_runs
     where parent_run_id = ${id}
-    order by id
+    order by calibration_runs.id
     limit 100`;
 }
 

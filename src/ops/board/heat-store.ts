@@ -33,6 +33,6 @@ export async function listGapMarks(sql: Queryable, tableIds: readonly number[]):
     from gaps
     where table_id = any(${[...tableIds]}::integer[])
       and opened_at >= now() - interval '25 hours'
-    order by id desc
+    order by gaps.id desc
     limit 2000`;
 }
