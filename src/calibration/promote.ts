@@ -2,7 +2,7 @@ import type { Sql, Transaction } from "../db/client.ts";
 import { UsageError } from "../errors.ts";
 import { findCalibration, recordHash, type NewCalibration, type WholeCalibration } from "./calibration-store.ts";
 import { lockState } from "../pass/add.ts";
-import { readTable, switchTo } from "./promotion-store.ts";
+import { findNewestPromotion, readTable, switchTo, type NewestPromotion } from "./promotion-store.ts";
 import { replayUpTo, resumeReplay, snapshotOf, type Replay } from "./backtest/replay.ts";
 
 /** Rounds that may remain when the table is locked: 10 ms in which no round is stored. */
@@ -42,6 +42,32 @@ export interface PromotionSteps {
   check?: ((tx: Transaction) => Promise<void>) | undefined;
   /** Runs last in the same transaction, such as an entry in the audit log. */
   also?: ((tx: Transaction, promoted: Promoted) => Promise<void>) | undefined;
+}
+
+/** Another calibration of the table was promoted after the decision. */
+export class PromotedMeanwhile extends Error {
+  override name = "PromotedMeanwhile";
+}
+
+/**
+ * A check of {@link PromotionSteps} that refuses a promotion if another one was made since the decision.
+ *
+ * @param known the id of the table's newest promotion at the decision; null if it had none
+ */
+export function refuseLaterPromotion(
+  { id, name }: { id: number; name: string },
+  known: string | null,
+): (tx: Transaction) => Promise<void> {
+  return async (tx) => {
+    const newest = await findNewestPromotion(tx, id);
+    if ((newest?.id ?? null) !== known) throw new PromotedMeanwhile(meanwhile(name, newest));
+  };
+}
+
+function meanwhile(table: string, newest: NewestPromotion | null): string {
+  if (newest === null) return `the promotions of ${table} have changed since this form was loaded; reload it`;
+  const { by, at, from, reason: why } = newest;
+  return `${by} promoted calibration ${from} of ${table} at ${at} meanwhile (${why}); nothing was changed. Check that calibration, then promote yours if it is still needed`;
 }
 
 /**

@@ -4,7 +4,9 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { generatedRounds } from "../forecasts/streams.ts";
 import { createWorld, type World } from "../forecasts/world.ts";
 import { eventually } from "../support/eventually.ts";
+import { lockWaits } from "../support/lock-waits.ts";
 import { makeFile, makeFolder, roundhouse, startRoundhouse } from "./world.ts";
+import { promoteCalibration } from "../../src/calibration/promote.ts";
 import { connect } from "../../src/db/client.ts";
 
 const COUNT = 400;
@@ -122,6 +124,41 @@ describe("calibrate", () => {
       "--json",
     );
     expect(JSON.parse(promoted.stdout)).toMatchObject({ promoted_from: made.calibration_id, by: "ann", rounds: COUNT });
+  });
+
+  it("does not replace the promotion of another person that was made meanwhile", async () => {
+    const ids: string[] = [];
+    for (const to of ["50", "60"]) {
+      const { calibration_id: id } = JSON.parse((await calibrate("--to", to, "--json")).stdout) as {
+        calibration_id: string;
+      };
+      ids.push(id);
+    }
+    const [mine = "", theirs = ""] = ids;
+    const bea = { by: "bea", reason: "the right one" };
+    const refusal = new RegExp(`bea promoted calibration ${theirs} of ${world.tableName} at .* meanwhile`);
+
+    const holder = connect(world.url, { name: "holder", max: 1 });
+    await holder`begin`;
+    await holder`select from table_heads where table_id = ${world.tableId} for update`;
+    const first = promoteCalibration(world.sql, theirs, bea);
+    await lockWaits(world.sql, 1);
+    const second = run("calibration", "promote", mine, "--reason", "mine");
+    await lockWaits(world.sql, 2);
+    await holder`commit`;
+    await first;
+    expect(await second).toMatchObject({ code: 1, stderr: expect.stringMatching(refusal) as string });
+
+    await holder`begin`;
+    await holder`lock table backtest_checkpoints`;
+    const replayed = calibrate("--to", "70", "--promote", "--reason", "mine");
+    await lockWaits(world.sql, 1);
+    await promoteCalibration(world.sql, theirs, bea);
+    await holder`commit`;
+    await holder.end();
+    const { code, stderr } = await replayed;
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(refusal) as string });
+    expect(stderr).toMatch(/resume with: roundhouse calibrate .* --promote --reason "mine"/);
   });
 
   it("includes history by round id, reports which rounds were late, and runs several tables", async () => {

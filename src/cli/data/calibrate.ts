@@ -16,7 +16,8 @@ import {
 import type { RequestedModel } from "../../forecasts/model/parameter-file.ts";
 import { parameterSetOf } from "../../forecasts/model/model-name.ts";
 import { K7_1 } from "../../forecasts/model/parameters.ts";
-import { promoteCalibration } from "../../calibration/promote.ts";
+import { promoteCalibration, refuseLaterPromotion } from "../../calibration/promote.ts";
+import { findNewestPromotion } from "../../calibration/promotion-store.ts";
 import { announce } from "../announce.ts";
 import { appendCommandAudit } from "../audited.ts";
 import { examples, readableFile, someText, tableName } from "../arguments.ts";
@@ -42,6 +43,11 @@ interface CalibrateArguments {
   resume?: string;
   json: boolean;
 }
+
+type Check = ReturnType<typeof refuseLaterPromotion>;
+
+/** A run whose promotion is refused if another one was made since the command started. */
+type CheckedRun = RequestedRun & { check: Check | undefined };
 
 /** `roundhouse calibrate`: a manual replay, in this process alone. */
 export function calibrateCommand(): Command {
@@ -105,10 +111,17 @@ function runId(text: string): string {
 
 async function calibrate({ sql, settings }: Session, given: CalibrateArguments): Promise<void> {
   const found: NamedTable[] = [];
-  for (const name of given.table) found.push(await findTableByName(sql, name));
-  const runs = await (given.resume === undefined
+  const checks = new Map<string, Check>();
+  for (const name of given.table) {
+    const table = await findTableByName(sql, name);
+    const newest = await findNewestPromotion(sql, table.id);
+    found.push(table);
+    checks.set(table.name, refuseLaterPromotion(table, newest?.id ?? null));
+  }
+  const requested = await (given.resume === undefined
     ? request(sql, found, given)
     : queueAgain(sql, given.resume, found[0], given));
+  const runs = requested.map((run) => ({ ...run, check: checks.get(run.table) }));
   for (const [at] of runs.entries()) await replay(sql, settings.LOG_LEVEL, runs.slice(at), given);
 }
 
@@ -127,13 +140,8 @@ async function queueAgain(
 }
 
 /** Executes the runs in order; if one stops, prints the command that resumes each of the rest. */
-async function replay(
-  sql: Sql,
-  level: string,
-  left: readonly RequestedRun[],
-  given: CalibrateArguments,
-): Promise<void> {
-  const run = left[0]?.run ?? "";
+async function replay(sql: Sql, level: string, left: readonly CheckedRun[], given: CalibrateArguments): Promise<void> {
+  const { run = "", check } = left[0] ?? {};
   const interruption = listenForInterruption("interrupted");
   const progress = runProgress(`run ${run}`);
   try {
@@ -144,7 +152,7 @@ async function replay(
     });
     progress.end();
     await (given.json ? printJson(result) : print(sentence(result)));
-    if (given.promote) await promote(sql, level, result, given.reason, interruption.signal);
+    if (given.promote) await promote(sql, level, result, { reason: given.reason, check, signal: interruption.signal });
   } catch (error) {
     progress.end();
     if (error instanceof UsageError) throw error;
@@ -159,15 +167,14 @@ async function promote(
   sql: Sql,
   level: string,
   result: ManualResult,
-  reason: string,
-  signal: AbortSignal,
+  { reason, check, signal }: { reason: string; check: Check | undefined; signal: AbortSignal },
 ): Promise<void> {
   signal.throwIfAborted(); // a run that is stopped at its end must not publish its result
   const promoted = await promoteCalibration(
     sql,
     result.calibration_id,
     { by: operator(), reason },
-    { signal, also: (tx, done) => appendCommandAudit(tx, promotionReport(done)) },
+    { signal, check, also: (tx, done) => appendCommandAudit(tx, promotionReport(done)) },
   );
   say(`calibration ${promoted.calibration_id} is live on ${promoted.table}, up to seq ${promoted.to_seq}`);
   await announce(sql, level);

@@ -2,7 +2,9 @@ import { Command, InvalidArgumentError } from "commander";
 import { UsageError } from "../../errors.ts";
 import { findCalibration, listCalibrations } from "../../calibration/calibration-store.ts";
 import { compareCalibrations } from "../../calibration/compare.ts";
-import { promoteCalibration } from "../../calibration/promote.ts";
+import { promoteCalibration, refuseLaterPromotion } from "../../calibration/promote.ts";
+import { findNewestPromotion } from "../../calibration/promotion-store.ts";
+import type { Sql } from "../../db/client.ts";
 import { examples, someText, tableName, wholeNumber } from "../arguments.ts";
 import { announce } from "../announce.ts";
 import { appendCommandAudit } from "../audited.ts";
@@ -45,7 +47,7 @@ export function calibrationCommand(): Command {
     .action((id: string, { json }: { json: boolean }) =>
       withDatabase(async ({ sql }) => {
         const row = await findCalibration(sql, id);
-        if (row === null) throw new UsageError(`there is no calibration ${id}; \`calibration list\` shows them`);
+        if (row === null) throw missing(id);
         const detail = detailOf(row);
         await (json ? printJson(detail) : showDetail(detail));
       }),
@@ -88,14 +90,27 @@ async function compare(a: string, b: string, { json }: { json: boolean }): Promi
   );
 }
 
+async function refusingLaterPromotion(sql: Sql, id: string) {
+  const row = await findCalibration(sql, id);
+  if (row === null) throw missing(id);
+  const newest = await findNewestPromotion(sql, row.tableId);
+  return refuseLaterPromotion({ id: row.tableId, name: row.table }, newest?.id ?? null);
+}
+
+function missing(id: string): UsageError {
+  return new UsageError(`there is no calibration ${id}; \`calibration list\` shows them`);
+}
+
 async function promote(id: string, given: { reason: string; by?: string; json: boolean }): Promise<void> {
   await withDatabase(
     async ({ sql, settings }) => {
       const decision = { by: given.by ?? operator(), reason: given.reason };
+      const check = await refusingLaterPromotion(sql, id);
       const texts = { title: "rolling forward", interrupted: "interrupted before anything was switched" };
       const promoted = await withProgress(texts, async (steps) => {
         const done = await promoteCalibration(sql, id, decision, {
           ...steps,
+          check,
           also: (tx, switched) => appendCommandAudit(tx, promotionReport(switched)),
         });
         await announce(sql, settings.LOG_LEVEL);

@@ -4,8 +4,8 @@ import { UsageError } from "../../errors.ts";
 import { findCalibration, type WholeCalibration } from "../../calibration/calibration-store.ts";
 import { summaryOf } from "../../calibration/calibration-view.ts";
 import { findLiveRecord } from "../../calibration/runs/live-record-store.ts";
-import { notLive, promoteCalibration } from "../../calibration/promote.ts";
-import { findNewestPromotion, readTable, type NewestPromotion } from "../../calibration/promotion-store.ts";
+import { notLive, promoteCalibration, PromotedMeanwhile, refuseLaterPromotion } from "../../calibration/promote.ts";
+import { findNewestPromotion, readTable } from "../../calibration/promotion-store.ts";
 import { promotionReport } from "../../calibration/promotion-report.ts";
 import { auditEntry } from "../audit-entry.ts";
 import { opsAction, opsPage } from "../contract.ts";
@@ -65,11 +65,6 @@ const form = z.object({
   expected: z.string().regex(/^\d{1,18}$/, "expected the value of the form; reload it"),
 });
 
-/** Another calibration was promoted after the form was loaded. */
-class PromotedMeanwhile extends Error {
-  override name = "PromotedMeanwhile";
-}
-
 /** Makes a calibration the live state of its table. */
 export const promoteCalibrationAction = opsAction({
   name: "calibration.promote",
@@ -93,10 +88,10 @@ export const promoteCalibrationAction = opsAction({
         { by: visitor.email, reason: given.reason },
         {
           roundsPerChunk: ROUNDS_PER_CHUNK,
-          async check(tx) {
-            const newest = await findNewestPromotion(tx, row.tableId);
-            if ((newest?.id ?? "0") !== given.expected) throw new PromotedMeanwhile(meanwhile(row.table, newest));
-          },
+          check: refuseLaterPromotion(
+            { id: row.tableId, name: row.table },
+            given.expected === "0" ? null : given.expected,
+          ),
           also: async (tx, done) => {
             await appendAudit(tx, auditEntry(visitor, promotionReport(done)));
           },
@@ -113,9 +108,3 @@ export const promoteCalibrationAction = opsAction({
     }
   },
 });
-
-function meanwhile(table: string, newest: NewestPromotion | null): string {
-  if (newest === null) return `the promotions of ${table} have changed since this form was loaded; reload it`;
-  const { by, at, from, reason: why } = newest;
-  return `${by} promoted calibration ${from} of ${table} at ${at} meanwhile (${why}); nothing was changed. Check that calibration, then promote yours if it is still needed`;
-}
