@@ -42,8 +42,8 @@ const MOMENT = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?)?Z
 
 /**
  * Stores a manual run and returns its id. Without `replayOrder` the order is by id if ids are consecutive, else the order
- * taken. Both are equal for a range without late rounds: then the order taken is stored unless the other is requested,
- * since only such a run can be promoted.
+ * taken. Both are equal for a range without late rounds if the newest number was never reset: then the order taken is
+ * stored unless the other is requested, since only such a run can be promoted.
  *
  * @throws UsageError if the table does not have the range or the order
  */
@@ -56,11 +56,11 @@ export async function requestManualRun(sql: Sql, request: ManualRequest): Promis
 
 async function rangeOf(sql: Sql, request: ManualRequest): Promise<ReplayRange> {
   const { tableId, table, replayOrder, words = WORDS } = request;
-  const { newestSeq, isConsecutive } = await readOrder(sql, tableId);
+  const { newestSeq, isConsecutive, wasReset } = await readOrder(sql, tableId);
   if (replayOrder === "round" && !isConsecutive)
     throw new UsageError(`${words.order}: the round ids of ${table} are not consecutive numbers; use taken`);
   const order = replayOrder ?? (isConsecutive ? "round" : "taken");
-  const ends = await findEnds(sql, tableId, order);
+  const ends = await findEnds(sql, tableId, order, { wasReset });
   if (ends === null) throw new UsageError(`${table} has no rounds to replay yet; import some, or wait for its first`);
   const from = await placeOf(sql, request, "from", order, ends);
   const to = await placeOf(sql, request, "to", order, ends);
@@ -70,7 +70,7 @@ async function rangeOf(sql: Sql, request: ManualRequest): Promise<ReplayRange> {
     throw new UsageError(`${words.from}: round ${from.roundId} of ${table} ${after} round ${to.roundId}`);
   }
   const range = { fromSeq: fromAt, toSeq: toAt, seenSeq: order === "taken" ? null : newestSeq };
-  if (replayOrder !== undefined || order === "taken") return range;
+  if (replayOrder !== undefined || order === "taken" || wasReset) return range;
   const { rounds } = await findLateRounds(sql, tableId, range);
   return rounds > 0 ? range : { fromSeq: from.seq, toSeq: to.seq, seenSeq: null };
 }

@@ -9,6 +9,7 @@ import { K7_1 } from "../../src/forecasts/model/parameters.ts";
 import { encodeState, stateHash } from "../../src/forecasts/model/state.ts";
 import type { ExportedForecast } from "../../src/forecasts/chain/export-store.ts";
 import { verify } from "../../src/verify/verify.ts";
+import { resetNewestNumber } from "../../src/corrections/reset-newest.ts";
 import { reviseRound } from "../../src/corrections/revision.ts";
 import { plainLearn, plainProbabilities, plainTable, plainWindows } from "../bench/pipeline/straightforward-k7.ts";
 import { generatedRounds, stateAfter, type Outcome } from "../forecasts/streams.ts";
@@ -193,6 +194,24 @@ describe("a replay of history that was imported into a live table", () => {
     );
     await promoteCalibration(world.sql, taken.calibration_id, decision);
     expect(await verify(world.sql, { tableId: world.tableId })).toMatchObject({ ok: true });
+  });
+
+  test("ends at the newest round if a wrong newest number was reset, and can begin after it", async () => {
+    const world = await createWorld();
+    const named = ROUNDS.slice(0, 50).map(({ hundredths }, index) => ({ hundredths, roundId: idOf(index) }));
+    await world.play(named.slice(0, 10));
+    await world.play([{ hundredths: 150, roundId: idOf(200) }]);
+    await world.play([{ hundredths: 150, roundId: idOf(201) }]);
+    const to = BigInt(idOf(9));
+    await world.sql.begin((tx) => resetNewestNumber(tx, world.tableId, { to, by: "ann", reason: "wrong" }));
+    for (const round of named.slice(10)) await world.play([round]);
+    const all = { from: idOf(0), to: idOf(49), order: "round", rounds: 50 };
+    expect(await run(world, await ask(world))).toMatchObject(all);
+    expect(await run(world, await ask(world, { from: idOf(20) }))).toMatchObject({
+      ...all,
+      from: idOf(20),
+      rounds: 30,
+    });
   });
 
   test("is refused in an order that the table does not have", async () => {

@@ -56,14 +56,19 @@ export async function findRoundAt(
   return row ?? null;
 }
 
-/** The first and last rounds of a table in an order; null if it has none. `round` scans the whole table. */
+/**
+ * The first and last rounds of a table in an order; null if it has none. `round` scans the whole table. If the newest number
+ * was reset, the highest one may be wrong, so that the last round is the newest on-time one in both orders.
+ */
 export async function findEnds(
   sql: Queryable,
   tableId: number,
   order: ReplayOrder,
+  { wasReset }: { wasReset: boolean },
 ): Promise<{ first: RoundPlace; last: RoundPlace } | null> {
   const place = order === "taken" ? sql`seq` : sql`round_id::bigint`;
   const isSeen = order === "taken" ? sql`not late` : sql`true`;
+  const [lastPlace, isLastSeen] = wasReset ? [sql`seq`, sql`not late`] : [place, isSeen];
   const rows = await sql<RoundPlace[]>`
     (
       select seq, round_id as "roundId", late
@@ -78,23 +83,31 @@ export async function findEnds(
       select seq, round_id, late
       from rounds
       where table_id = ${tableId}
-        and ${isSeen}
-      order by ${place} desc
+        and ${isLastSeen}
+      order by ${lastPlace} desc
       limit 1
     )`;
   const [first, last] = rows;
   return first === undefined || last === undefined ? null : { first, last };
 }
 
-/** The newest seq of a table, 0 for none, and whether the ids of its rounds are consecutive numbers. */
-export async function readOrder(
-  sql: Queryable,
-  tableId: number,
-): Promise<{ newestSeq: bigint; isConsecutive: boolean }> {
-  const [row] = await sql<{ newestSeq: bigint; isConsecutive: boolean }[]>`
+/** What the orders of a table's rounds depend on. */
+export interface TableOrder {
+  /** 0 for none. */
+  newestSeq: bigint;
+  /** The ids of its rounds are consecutive numbers. */
+  isConsecutive: boolean;
+  /** Its newest number was reset at some time. */
+  wasReset: boolean;
+}
+
+/** The facts of a table that an order of its rounds depends on. */
+export async function readOrder(sql: Queryable, tableId: number): Promise<TableOrder> {
+  const [row] = await sql<TableOrder[]>`
     select
       coalesce((select max(seq) from rounds where table_id = t.id), 0) as "newestSeq",
-      round_ids = 'consecutive' as "isConsecutive"
+      round_ids = 'consecutive' as "isConsecutive",
+      exists (select from number_resets where table_id = t.id) as "wasReset"
     from tables t
     where id = ${tableId}`;
   if (row === undefined) throw new Error(`expected a table with id ${tableId}, found none`);
