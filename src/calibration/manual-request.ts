@@ -1,6 +1,7 @@
 import type { Sql } from "../db/client.ts";
 import { UsageError } from "../errors.ts";
 import { createModel, type Model } from "../forecasts/model/model.ts";
+import { parameterSetOf } from "../forecasts/model/model-name.ts";
 import type { Parameters } from "../forecasts/model/parameters.ts";
 import { modelOf } from "../forecasts/model/table-model.ts";
 import {
@@ -15,6 +16,7 @@ import {
   type RoundPlace,
 } from "./backtest/range-store.ts";
 import { createManualRun, type ManualRun, type RunOrder } from "./runs/manual-run-store.ts";
+import { findParameters } from "./runs/parameter-set-store.ts";
 
 /** PostgreSQL has no year 0. */
 const FIRST_MOMENT = new Date("0001-01-01T00:00Z");
@@ -25,6 +27,8 @@ export interface ManualRequest {
   table: string;
   from: string | undefined;
   to: string | undefined;
+  /** The requested name, which may have the hash of one model; `parameters` are those of its set with what was changed. */
+  model?: string | undefined;
   parameters: Parameters;
   thresholds: readonly number[] | null;
   outFile: string | null;
@@ -35,7 +39,7 @@ export interface ManualRequest {
   words?: typeof WORDS;
 }
 
-const WORDS = { from: "--from", to: "--to", order: "--order" };
+const WORDS = { from: "--from", to: "--to", order: "--order", model: "--model" };
 
 /** A day or a time of UTC; no house has such round ids. */
 const MOMENT = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?)?Z?$/;
@@ -45,13 +49,30 @@ const MOMENT = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?)?Z
  * taken. Both are equal for a range without late rounds if the newest number was never reset: then the order taken is
  * stored unless the other is requested, since only such a run can be promoted.
  *
- * @throws UsageError if the table does not have the range or the order
+ * @throws UsageError if the table does not have the range, the order or the model
  */
 export async function requestManualRun(sql: Sql, request: ManualRequest): Promise<string> {
   const { tableId, parameters, thresholds, outFile, order } = request;
   const range = await rangeOf(sql, request);
-  const { name: model } = modelOfRun({ ...(await readSettings(sql, tableId)), thresholds, parameters });
+  const settings = await readSettings(sql, tableId);
+  await requireModel(sql, request, settings);
+  const { name: model } = modelOfRun({ ...settings, thresholds, parameters });
   return createManualRun(sql, { tableId, model, parameters, thresholds, range, outFile, order });
+}
+
+/** Refuses the name of a model that has other bands or another edge than the table has now. */
+async function requireModel(
+  sql: Sql,
+  { table, model, words = WORDS }: ManualRequest,
+  { bands, edge }: Pick<ManualRun, "bands" | "edge">,
+): Promise<void> {
+  if (model === undefined || parameterSetOf(model) === model) return;
+  const parameters = await findParameters(sql, model);
+  const found = parameters === null ? "none" : modelOf(bands, edge, parameters).name;
+  if (found === model) return;
+  throw new UsageError(
+    `${words.model}: expected ${model}, found ${found} for the bands and edge of ${table}; request ${parameterSetOf(model)} instead`,
+  );
 }
 
 async function rangeOf(sql: Sql, request: ManualRequest): Promise<ReplayRange> {

@@ -76,6 +76,10 @@ describe("calibrate", () => {
     const resumed = await calibrate("--resume", id, "--json");
     const { run_id: _, calibration_id: _id, ...expected } = first;
     expect(JSON.parse(resumed.stdout)).toMatchObject({ run_id: id, ...expected });
+    expect(await calibrate("--resume", id, "--model", "k7@1-000000000000")).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("--model: expected k7@1-7262526239ae, got k7@1-000000000000") as string,
+    });
     expect(await calibrate("--resume", id, "--to", "299")).toMatchObject({
       code: 2,
       stderr: expect.stringContaining("--to: expected 300, got 299") as string,
@@ -200,6 +204,10 @@ describe("calibrate", () => {
     for (const [args, message] of [
       [["--from", "0"], "there is no round 0"],
       [["--model", "k8@1"], "there is no model k8@1; known are k7@1"],
+      [
+        ["--model", "k7@1-000000000000"],
+        `--model: expected k7@1-000000000000, found k7@1-7262526239ae for the bands and edge of ${world.tableName}`,
+      ],
       [["--params", "/nowhere.yaml"], "'/nowhere.yaml' is invalid. there is no such file."],
       [["--params", await makeFile("bad.yaml", "half_life: 3\nshare: 2\n")], "half_life: there is no such parameter"],
       [["--resume", "999999"], "there is no manual run 999999"],

@@ -189,7 +189,7 @@ async function request(
   const outFile = out === undefined ? null : resolvePath(out);
   const replayOrder = order ?? (isPromoted ? "taken" : undefined);
   return sql.begin(async (tx) => {
-    const runs = await requestRuns(tx, chosen, { from, to, replayOrder, parameters, thresholds, outFile });
+    const runs = await requestRuns(tx, chosen, { from, to, replayOrder, model, parameters, thresholds, outFile });
     for (const { run, table } of runs) {
       await appendCommandAudit(tx, {
         action: "calibration.start",
@@ -221,10 +221,11 @@ async function requireSame(
   const run = await findManualRun(sql, id);
   if (run === null) throw new UsageError(`--resume: there is no manual run ${id}`);
   const asked = given.params === undefined ? null : await requestedModel(sql, given.model ?? K7_1.name, given.params);
-  const model = asked?.parameters.name ?? given.model ?? parameterSetOf(run.model);
+  const model = asked?.parameters.name ?? given.model ?? run.model;
+  const hasHash = parameterSetOf(model) !== model;
   const differing: [path: string, now: string | null, then: string | null][] = [
     ["--table", table.name, run.table],
-    ["--model", parameterSetOf(model), parameterSetOf(run.model)],
+    ["--model", model, hasHash ? run.model : parameterSetOf(run.model)],
     ["--from", given.from ?? run.fromRoundId, run.fromRoundId],
     ["--to", given.to ?? run.toRoundId, run.toRoundId],
     ["--order", given.order ?? orderOf(run), orderOf(run)],

@@ -107,11 +107,12 @@ export const startRunAction = opsAction({
           from,
           to,
           replayOrder: order,
+          model: given.model,
           parameters,
           thresholds,
           outFile: null,
           order: { by: visitor.email, why: given.reason, parent },
-          words: { from: "from", to: "to", order: "order" },
+          words: { from: "from", to: "to", order: "order", model: "model" },
           tags,
         });
         const after = { model: parameters.name, from, to, order, thresholds, parent, tags };
