@@ -36,14 +36,21 @@ export interface BacktestFile {
   close(): Promise<void>;
 }
 
+/** How far the output file of a run is complete at a checkpoint. */
+export interface FileMark {
+  bytes: number;
+  /** Hash of the last line; null if there is only the header. */
+  lastHash: string | null;
+}
+
 /** Dependencies of a run. */
 export interface ManualWork {
   signal: AbortSignal;
   steps?: ReplaySteps;
   /** Called with the progress of the run, in seqs of its range. */
   progress?: (done: number, of: number) => void;
-  /** Opens the output file of a run, truncated to this size; null for a new file. */
-  openFile?: (path: string, run: string, bytes: number | null) => Promise<BacktestFile>;
+  /** Opens the output file of a run, truncated to a mark; null for a new file. */
+  openFile?: (path: string, run: string, mark: FileMark | null) => Promise<BacktestFile>;
 }
 
 /**
@@ -185,7 +192,7 @@ async function openRows(
   const before = mark === null ? null : fileMark.parse(mark);
   const of = { table, model: backtest.model.name, consecutive, colors, features: backtest.features };
   const rows = backtestRows(of, before?.rows ?? null);
-  const file = await work.openFile(outFile, id, before?.bytes ?? null);
+  const file = await work.openFile(outFile, id, before && { bytes: before.bytes, lastHash: rows.writtenHash() });
   return {
     listener: rows.listener,
     write: () => file.write(rows.take()),

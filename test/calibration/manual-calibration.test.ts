@@ -73,6 +73,12 @@ const STEPS = { roundsPerChunk: 100, roundsPerCheckpoint: 300 };
 const run = (id: string, work: Partial<ManualWork> = {}) =>
   runManualCalibration(world.sql, id, { signal: never, steps: STEPS, openFile: openBacktestFile, ...work });
 
+/** Runs the first chunk, keeps a checkpoint and stops. */
+function stopped(id: string) {
+  const stop = new AbortController();
+  return run(id, { signal: stop.signal, progress: () => stop.abort(new Error("stop")) });
+}
+
 /** Everything of a record that must be the same however it was made. */
 async function essence(calibrationId: string) {
   const row = await findCalibration(world.sql, calibrationId);
@@ -241,12 +247,42 @@ describe("a run that is stopped", () => {
   test("without its file is not resumed", async () => {
     const file = join(await folder(), "a.csv");
     const id = await ask({ outFile: file });
-    const stop = new AbortController();
-    await expect(run(id, { signal: stop.signal, progress: () => stop.abort(new Error("stop")) })).rejects.toThrow(
-      "stop",
-    );
+    await expect(stopped(id)).rejects.toThrow("stop");
     await rm(`${file}.run-${id}.partial`);
     await expect(run(id)).rejects.toThrow(`a.csv.run-${id}.partial with at least`);
+  });
+
+  test("does not take the finished file of another run for its own", async () => {
+    const file = join(await folder(), "a.csv");
+    const id = await ask({ outFile: file });
+    await expect(stopped(id)).rejects.toThrow("stop");
+    await rm(`${file}.run-${id}.partial`);
+    await run(await ask({ outFile: file, thresholds: [150, 300] }));
+    const theirs = await readFile(file, "utf8");
+    await expect(run(id)).rejects.toThrow(`a.csv.run-${id}.partial with at least`);
+    expect(await readFile(file, "utf8")).toBe(theirs);
+  });
+
+  test("continues its own finished file if it was killed before the run was finished", async () => {
+    const file = join(await folder(), "a.csv");
+    const alone = join(await folder(), "b.csv");
+    await run(await ask({ outFile: alone }));
+    const id = await ask({ outFile: file });
+    const killed = run(id, {
+      async openFile(...args) {
+        const opened = await openBacktestFile(...args);
+        return {
+          ...opened,
+          async finish() {
+            await opened.finish();
+            throw new Error("killed");
+          },
+        };
+      },
+    });
+    await expect(killed).rejects.toThrow("killed");
+    await run(id);
+    expect(await readFile(file, "utf8")).toBe(await readFile(alone, "utf8"));
   });
 
   test("keeps its lines if another run writes to the same name meanwhile", async () => {
@@ -254,10 +290,7 @@ describe("a run that is stopped", () => {
     const alone = join(await folder(), "b.csv");
     await run(await ask({ outFile: alone }));
     const id = await ask({ outFile: file });
-    const stop = new AbortController();
-    await expect(run(id, { signal: stop.signal, progress: () => stop.abort(new Error("stop")) })).rejects.toThrow(
-      "stop",
-    );
+    await expect(stopped(id)).rejects.toThrow("stop");
     const rival = await ask({ outFile: file, thresholds: [150, 300] });
     await run(rival);
     await run(id);

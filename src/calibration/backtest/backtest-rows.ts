@@ -20,6 +20,8 @@ export interface BacktestRows {
   /** Returns scored lines, each once and in order; at the end all remaining ones, open ones included. */
   take(options?: { isEnd?: boolean }): ExportedForecast[];
   mark(): RowsMark;
+  /** Hash of the last line that was taken; null before the first. */
+  writtenHash(): string | null;
 }
 
 const rowSchema = z.strictObject({
@@ -123,6 +125,10 @@ export function backtestRows(
     take({ isEnd = false } = {}) {
       const end = isEnd ? waiting.length : waiting.findIndex(({ status }) => status === "open");
       return waiting.splice(0, end === -1 ? waiting.length : end);
+    },
+    writtenHash() {
+      const hash = waiting[0]?.prev_hash ?? prevHash;
+      return hash === FIRST_PREVIOUS_HASH ? null : hash;
     },
     mark: () => ({
       seq: String(seq),

@@ -1,6 +1,6 @@
-import { open, rename, stat, type FileHandle } from "node:fs/promises";
+import { open, rename, type FileHandle } from "node:fs/promises";
 import { codeOf } from "../../errors.ts";
-import type { BacktestFile } from "../../calibration/manual-calibration.ts";
+import type { BacktestFile, FileMark } from "../../calibration/manual-calibration.ts";
 import { FORECAST_COLUMNS } from "../../forecasts/chain/export-store.ts";
 import { spreadsheetField } from "../../csv.ts";
 
@@ -9,14 +9,14 @@ import { spreadsheetField } from "../../csv.ts";
  * with the same output file do not mix; the last one to finish replaces the file.
  *
  * @param run the number of the run
- * @param bytes null for a new file; else the checkpoint, to which the file is truncated
- * @throws Error if the file cannot be written or is shorter than the checkpoint
+ * @param mark null for a new file; else the checkpoint, to which the file is truncated
+ * @throws Error if the file cannot be written, is shorter than the checkpoint, or has other lines
  */
-export async function openBacktestFile(path: string, run: string, bytes: number | null): Promise<BacktestFile> {
+export async function openBacktestFile(path: string, run: string, mark: FileMark | null): Promise<BacktestFile> {
   const partial = `${path}.run-${run}.partial`;
-  let handle: FileHandle | null = bytes === null ? await open(partial, "w") : await reopen(path, partial, bytes);
+  let handle: FileHandle | null = mark === null ? await open(partial, "w") : await reopen(path, partial, mark);
   const file = handle;
-  let written = bytes ?? 0;
+  let written = mark?.bytes ?? 0;
 
   async function append(text: string): Promise<void> {
     const data = Buffer.from(text, "utf8");
@@ -31,7 +31,7 @@ export async function openBacktestFile(path: string, run: string, bytes: number 
     handle = null;
   }
 
-  if (bytes === null) await append(`${FORECAST_COLUMNS.join(",")}\n`);
+  if (mark === null) await append(`${FORECAST_COLUMNS.join(",")}\n`);
   return {
     write: (rows) =>
       append(
@@ -50,23 +50,36 @@ export async function openBacktestFile(path: string, run: string, bytes: number 
   };
 }
 
-async function reopen(path: string, partial: string, bytes: number): Promise<FileHandle> {
-  if (!(await has(partial, bytes)) && (await has(path, bytes))) {
+async function reopen(path: string, partial: string, mark: FileMark): Promise<FileHandle> {
+  // with a header alone it may be the file of any run
+  if (mark.lastHash !== null && !(await holds(partial, mark)) && (await holds(path, mark))) {
     await rename(path, partial); // a process that was killed after the rename but before the end of the run
   }
-  if (!(await has(partial, bytes))) {
-    throw new Error(`expected ${partial} with at least ${bytes} bytes of the run, found less; start a new run`);
+  if (!(await holds(partial, mark))) {
+    throw new Error(
+      `expected ${partial} with at least ${mark.bytes} bytes of the run, found fewer or others; start a new run`,
+    );
   }
   const handle = await open(partial, "r+");
-  await handle.truncate(bytes);
+  await handle.truncate(mark.bytes);
   return handle;
 }
 
-async function has(path: string, bytes: number): Promise<boolean> {
+/** True if the file has the lines of a mark: each hash depends on all lines before it. */
+async function holds(path: string, { bytes, lastHash }: FileMark): Promise<boolean> {
+  const expected = Buffer.from(`,${lastHash ?? FORECAST_COLUMNS.at(-1)}\n`, "utf8");
+  let handle: FileHandle;
   try {
-    return (await stat(path)).size >= bytes;
+    handle = await open(path, "r");
   } catch (error) {
     if (codeOf(error) === "ENOENT") return false;
     throw error;
+  }
+  try {
+    const found = Buffer.alloc(expected.length);
+    const { bytesRead } = await handle.read(found, 0, found.length, Math.max(0, bytes - found.length));
+    return bytesRead === found.length && found.equals(expected);
+  } finally {
+    await handle.close();
   }
 }
