@@ -23,6 +23,8 @@ import type { CheckedItem, KnownRound } from "../rounds/round.ts";
 
 /** The result of an import. */
 export interface Imported extends RefusedLines {
+  /** The table had rounds before, so that those of the file are late. */
+  late: boolean;
   read: number;
   inserted: number;
   /** Identical repeats, of stored rounds or of earlier lines. */
@@ -64,6 +66,7 @@ export async function importRounds(
   const failed = [...proofs.failed].toSorted(([a], [b]) => a - b);
   for (const [line, reason] of failed) plan.refusals.add(line, reason);
   const result: Imported = {
+    late: false,
     read: plan.read,
     inserted: 0,
     skipped: 0,
@@ -95,7 +98,8 @@ async function store(sql: Sql, work: ImportWork): Promise<void> {
     if (state.head.lastSeq === 0n) await fillTable(tx, state, work, { earlier, importedAt: time });
     return { lastSeq: state.head.lastSeq, importedAt: time };
   });
-  const left = storedSeq === 0n ? 0 : lines.length;
+  work.result.late = storedSeq !== 0n;
+  const left = work.result.late ? lines.length : 0;
   for (let from = 0; from < left; from += ROWS_AT_ONCE) {
     options.signal.throwIfAborted();
     await sql.begin(async (tx) => {
@@ -179,6 +183,7 @@ async function tryOut(sql: Sql, work: ImportWork): Promise<void> {
   const importedAt = fromDatabase((await findTime(sql)).now);
   const storedSeq = state.head.lastSeq;
   const manner = storedSeq === 0n ? "first" : "late";
+  work.result.late = manner === "late";
   const earlier = rememberEarlier(plan.mayRepeat);
   for (let from = 0; from < lines.length; from += ROWS_AT_ONCE) {
     options.signal.throwIfAborted();

@@ -283,6 +283,7 @@ describe("refused lines", () => {
 
 describe("a report", () => {
   const imported = (changed: object = {}) => ({
+    late: false,
     read: 3,
     inserted: 1,
     skipped: 0,

@@ -68,10 +68,10 @@ describe("import", () => {
     const content = manyRounds(12_000);
     const first = await importFile(content, "--json");
     const counts = { read: 12_000, conflicts: 0, refused: [], refused_count: 0 };
-    expect(JSON.parse(first.stdout)).toEqual({ ...counts, inserted: 12_000, skipped: 0 });
+    expect(JSON.parse(first.stdout)).toEqual({ ...counts, late: false, inserted: 12_000, skipped: 0 });
     expect(first.code).toBe(0);
     const again = await importFile(gzipSync(content), "--json");
-    expect(JSON.parse(again.stdout)).toEqual({ ...counts, inserted: 0, skipped: 12_000 });
+    expect(JSON.parse(again.stdout)).toEqual({ ...counts, late: true, inserted: 0, skipped: 12_000 });
 
     const [header, ...rows] = await exportRounds();
     expect(header?.join(",")).toBe(
@@ -98,6 +98,7 @@ describe("import", () => {
     const { code, stdout, stderr } = await importFile(content, "--json");
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toEqual({
+      late: false,
       read: 2,
       inserted: 2,
       skipped: 0,
@@ -138,6 +139,20 @@ describe("import", () => {
     expect(stdout).toContain("read 2, inserted 1, skipped 0 that were there, 0 conflicts, refused 1 (dry run");
     expect(stdout).toContain("line 3: expected 1.00 or more");
     await expectNothingStored();
+  });
+
+  it.each(["--dry-run", "--json"])("states whether its rounds are late or on time (%s)", async (option) => {
+    const states = async () => (await importFile("round_id,multiplier\n1,1.5\n", option)).stdout;
+    const [onTime, late] =
+      option === "--json"
+        ? ['"late":false', '"late":true']
+        : [
+            "on time: the table was empty, and its live model learns them",
+            "late: the table had rounds; these are shown, and never used for the live model, a forecast or a score",
+          ];
+    expect(await states()).toContain(onTime);
+    await importFile("round_id,multiplier\n2,1.5\n");
+    expect(await states()).toContain(late);
   });
 
   it("reads times without a zone as UTC, or in the zone that is given", async () => {
@@ -207,6 +222,7 @@ describe("import", () => {
 
     const done = await importFile(content, "--map", map, "--json");
     expect(Object.keys(JSON.parse(done.stdout) as object)).toEqual([
+      "late",
       "read",
       "inserted",
       "skipped",

@@ -140,15 +140,21 @@ function firstId(text: string, { round_ids: roundIds }: TableSettings): RowNumbe
   throw new UsageError(`--row-numbers: expected ${expected}, found ${JSON.stringify(text)}`);
 }
 
+function lateText(isLate: boolean): string {
+  return isLate
+    ? "late: the table had rounds; these are shown, and never used for the live model, a forecast or a score"
+    : "on time: the table was empty, and its live model learns them";
+}
+
 async function report(
   imported: Imported,
   { file, table, dryRun, json }: ImportArguments,
   { rowNumbers, zone }: FileFormat,
 ): Promise<void> {
-  const { read, inserted, skipped, conflicts, refused, refusedCount } = imported;
+  const { late, read, inserted, skipped, conflicts, refused, refusedCount } = imported;
   for (const note of notesOf(imported, { numbered: rowNumbers !== null, zone })) say(note);
   if (json) {
-    const counts = { read, inserted, skipped, conflicts, refused, refused_count: refusedCount };
+    const counts = { late, read, inserted, skipped, conflicts, refused, refused_count: refusedCount };
     return printJson(dryRun ? { ...counts, summary: summaryOf(imported) } : counts);
   }
   const would = dryRun ? " (dry run: nothing was stored)" : "";
@@ -156,6 +162,7 @@ async function report(
     `${file} into ${table}: read ${read}, inserted ${inserted}, skipped ${skipped} that were there, ` +
       `${conflicts} conflicts, refused ${refusedCount}${would}`,
   );
+  await print(lateText(late));
   if (dryRun) for (const line of summaryLines(imported)) await print(line);
   for (const { line, reason } of refused.slice(0, SHOWN_REFUSALS)) await print(`  line ${line}: ${reason}`);
   const more = refusedCount - SHOWN_REFUSALS;
