@@ -6,7 +6,7 @@ import { type RoundsCopy, startRoundsCopy } from "../pass/stores/copy-rounds-sto
 /** Passes whose rounds go into one COPY, a hundred thousand rounds: what else they change waits in memory. */
 const PASSES_OF_COPY = 20;
 
-/** Writes passes of one table, in order. Its table was empty, so no score depends on a round that has two results. */
+/** Writes passes of one table, in order. */
 export interface FillWriter {
   /** Sends the rounds of a pass; call it again, or `end`, when it has resolved. */
   add(result: PassResult): Promise<void>;

@@ -1,6 +1,6 @@
 import type { Sql, Transaction } from "../db/client.ts";
 import type { Prover } from "../houses/fairness/prove.ts";
-import { clockOfAdditions, loadState, lockState, timeOfAddition, writeAddition } from "../pass/add.ts";
+import { clockOfAdditions, loadState, lockState, timeOfAddition, writePass } from "../pass/add.ts";
 import { pass } from "../pass/compute/pass.ts";
 import { findTime } from "../pass/stores/payload-store.ts";
 import type { AddedRounds } from "../pass/compute/response.ts";
@@ -13,7 +13,7 @@ import { type LineProofs, proveLines } from "./proofs.ts";
 import type { RefusedLines } from "./refusals.ts";
 import { ROWS_AT_ONCE } from "./repeats.ts";
 import type { StagedRound } from "./staged-rounds.ts";
-import { countRepeats, type Survey } from "./survey.ts";
+import { findContradictions, type Survey } from "./survey.ts";
 import { giveUpGaps } from "../rounds/gaps/gaps-store.ts";
 import { listStored } from "../pass/stores/known-store.ts";
 import { refreshNoticesWithin } from "../rounds/notices/notices-store.ts";
@@ -29,7 +29,6 @@ export interface Imported extends RefusedLines {
   inserted: number;
   /** Identical repeats, of stored rounds or of earlier lines. */
   skipped: number;
-  conflicts: number;
   survey: Survey;
 }
 
@@ -65,18 +64,10 @@ export async function importRounds(
   const lines = plan.lines.filter((line) => !proofs.failed.has(line));
   const failed = [...proofs.failed].toSorted(([a], [b]) => a - b);
   for (const [line, reason] of failed) plan.refusals.add(line, reason);
-  const result: Imported = {
-    late: false,
-    read: plan.read,
-    inserted: 0,
-    skipped: 0,
-    conflicts: 0,
-    ...plan.refusals.list(),
-    survey: plan.survey,
-  };
+  const result = { late: false, read: plan.read, inserted: 0, skipped: 0, survey: plan.survey };
   const work = { tableId, lines, plan, proofs, options, result };
   await (options.dryRun ? tryOut(sql, work) : store(sql, work));
-  return result;
+  return { ...result, ...plan.refusals.list() };
 }
 
 interface ImportWork {
@@ -86,7 +77,7 @@ interface ImportWork {
   plan: ImportPlan;
   proofs: LineProofs;
   options: ImportOptions;
-  result: Imported;
+  result: Omit<Imported, keyof RefusedLines>;
 }
 
 async function store(sql: Sql, work: ImportWork): Promise<void> {
@@ -132,17 +123,18 @@ async function fillTable(
   try {
     for (let from = 0; from < lines.length; from += ROWS_AT_ONCE) {
       options.signal.throwIfAborted();
-      const items = listItems(work, lines.subarray(from, from + ROWS_AT_ONCE));
-      const about = { manner: "first", known: earlier.known(items, new Map()), storedSeq: 0n, importedAt } as const;
+      const listed = listItems(work, lines.subarray(from, from + ROWS_AT_ONCE));
+      const about = { manner: "first", known: earlier.known(listed, new Map()), storedSeq: 0n, importedAt } as const;
+      const items = withoutContradictions(listed, work, about);
       const result = pass(state, additionOf(items, work, about), timeNow());
-      count(items, result, work.result, about);
+      count(items, result, work.result);
       earlier.add(result.rows.rounds, importedAt);
       ({ state } = result);
       await written;
       if (done > 0) options.progress?.(done, lines.length);
       written = writer.add(result);
       written.catch(() => undefined); // the next `await` gets the error
-      done += items.length;
+      done += listed.length;
     }
     await written;
     await writer.end();
@@ -159,17 +151,18 @@ async function fillTable(
 async function storeItems(
   tx: Transaction,
   state: PassState,
-  items: readonly LineItem[],
+  listed: readonly LineItem[],
   work: ImportWork,
   about: Taking,
 ): Promise<void> {
+  const items = withoutContradictions(listed, work, about);
   const result = pass(state, additionOf(items, work, about), await timeOfAddition(tx));
-  count(items, result, work.result, about);
+  count(items, result, work.result);
   await writeItems(tx, work, result);
 }
 
 async function writeItems(tx: Transaction, { tableId, options }: ImportWork, result: PassResult): Promise<void> {
-  await writeAddition(tx, result);
+  await writePass(tx, result.rows);
   if (options.settings.fairness === undefined) {
     const beforeRoundIds = result.rows.gaps.map(({ beforeRoundId }) => beforeRoundId);
     await giveUpGaps(tx, tableId, beforeRoundIds, "the imported file does not have them");
@@ -187,12 +180,13 @@ async function tryOut(sql: Sql, work: ImportWork): Promise<void> {
   const earlier = rememberEarlier(plan.mayRepeat);
   for (let from = 0; from < lines.length; from += ROWS_AT_ONCE) {
     options.signal.throwIfAborted();
-    const items = listItems(work, lines.subarray(from, from + ROWS_AT_ONCE));
-    const known = earlier.known(items, (await listStored(sql, tableId, idsOf(items))).known);
+    const listed = listItems(work, lines.subarray(from, from + ROWS_AT_ONCE));
+    const known = earlier.known(listed, (await listStored(sql, tableId, idsOf(listed))).known);
     const about = { manner, known, storedSeq, importedAt } as const;
+    const items = withoutContradictions(listed, work, about);
     const at = { issuedAt: importedAt, tables: 1, maySettle: true, mayIssue: false } as const;
     const result = pass(state, additionOf(items, work, about), at);
-    count(items, result, work.result, about);
+    count(items, result, work.result);
     earlier.add(result.rows.rounds, importedAt);
     ({ state } = result);
     options.progress?.(Math.min(from + ROWS_AT_ONCE, lines.length), lines.length);
@@ -240,18 +234,25 @@ function additionOf(
   };
 }
 
+/**
+ * Refuses lines with another result than a known round or an earlier line. A file is no evidence that the house gave two
+ * results, which would void the forecasts that depend on the round.
+ */
+function withoutContradictions(
+  items: readonly LineItem[],
+  { plan, result }: ImportWork,
+  about: Taking,
+): readonly LineItem[] {
+  const rows = items.map(({ round }) => round);
+  const refused = findContradictions(result.survey, rows, about);
+  for (const [line, reason] of refused) plan.refusals.add(line, reason);
+  return refused.size === 0 ? items : items.filter(({ round }) => !refused.has(round.line));
+}
+
 /** Counts the results of lines. Each line was validated before, so none is refused now. */
-function count(items: readonly LineItem[], { rows }: PassResult, result: Imported, about: Taking): void {
-  if (rows.rounds.length < items.length) {
-    countRepeats(
-      result.survey,
-      items.map(({ round }) => round),
-      about,
-    );
-  }
+function count(items: readonly LineItem[], { rows }: PassResult, result: ImportWork["result"]): void {
   result.inserted += rows.rounds.length;
-  result.conflicts += rows.conflicts.length;
-  result.skipped += items.length - rows.rounds.length - rows.conflicts.length;
+  result.skipped += items.length - rows.rounds.length;
 }
 
 function idsOf(items: readonly LineItem[]): string[] {

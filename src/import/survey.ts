@@ -1,14 +1,5 @@
 import type { RowOrder } from "./order.ts";
-import type { KnownRound } from "../rounds/round.ts";
-
-/** A line whose round is already known with another result. */
-export interface ImportConflict {
-  line: number;
-  round_id: string;
-  /** The kept result and that of this line, in hundredths. */
-  kept: number;
-  found: number;
-}
+import { type KnownRound, multiplierText } from "../rounds/round.ts";
 
 /** A count, and the first line that was counted. */
 export interface Counted {
@@ -25,15 +16,11 @@ export interface Survey {
   order: Omit<RowOrder, "lines">;
   /** Identical repeats of other lines, and of rounds stored before. */
   repeats: { inFile: number; stored: number };
-  /** Other results for rounds of other lines, and of rounds stored before; the first ones as examples. */
-  conflicts: { inFile: number; stored: number; examples: ImportConflict[] };
   /** Local times that the clock showed twice, or never. */
   clock: { twice: Counted; never: Counted };
   /** Multipliers with one comma and three digits after it, read as thousands. */
   thousands: Counted;
 }
-
-const MOST_EXAMPLES = 20;
 
 /** A survey before the first row. */
 export function emptySurvey(): Survey {
@@ -44,7 +31,6 @@ export function emptySurvey(): Survey {
     withoutTime: 0,
     order: { listed: "unknown", decidedBy: "nothing", takenBy: "file", isReversed: false, missing: null },
     repeats: { inFile: 0, stored: 0 },
-    conflicts: { inFile: 0, stored: 0, examples: [] },
     clock: { twice: none(), never: none() },
     thousands: none(),
   };
@@ -70,14 +56,16 @@ export function countTime(survey: Survey, iso: string | null): void {
 }
 
 /**
- * Counts the lines of known rounds: `known` are those from before these lines. A round with a seq up to `storedSeq`, or
- * one that this import did not receive, was stored before.
+ * Counts the lines that repeat known rounds, and returns those with another result than a known round or an earlier line, each
+ * with the reason to refuse it. `known` are the rounds from before these lines. A round with a seq up to `storedSeq`, or one
+ * that this import did not receive, was stored before.
  */
-export function countRepeats(
+export function findContradictions(
   survey: Survey,
   rows: readonly { line: number; roundId: string; hundredths: number }[],
   { known, storedSeq, importedAt }: { known: ReadonlyMap<string, KnownRound>; storedSeq: bigint; importedAt: string },
-): void {
+): Map<number, string> {
+  const contradictions = new Map<number, string>();
   const firsts = new Map<string, number>();
   for (const { line, roundId, hundredths } of rows) {
     const stored = known.get(roundId);
@@ -87,12 +75,16 @@ export function countRepeats(
       continue;
     }
     const isStored = stored !== undefined && (stored.seq <= storedSeq || stored.receivedAt !== importedAt);
-    const kind = isStored ? "stored" : "inFile";
-    if (kept === hundredths) survey.repeats[kind] += 1;
-    else {
-      survey.conflicts[kind] += 1;
-      const { examples } = survey.conflicts;
-      if (examples.length < MOST_EXAMPLES) examples.push({ line, round_id: roundId, kept, found: hundredths });
+    if (kept === hundredths) {
+      survey.repeats[isStored ? "stored" : "inFile"] += 1;
+      continue;
     }
+    const expected = isStored ? "the stored result of the round" : "one result per round";
+    const other = `${isStored ? "is stored" : "another line has"} with ${multiplierText(kept)}`;
+    contradictions.set(
+      line,
+      `expected ${expected}, found ${multiplierText(hundredths)} for round ${roundId}, which ${other}`,
+    );
   }
+  return contradictions;
 }

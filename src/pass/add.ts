@@ -72,23 +72,17 @@ export async function addRounds(
   change: (rows: CompletePassRows) => Promise<CompletePassRows> = (rows) => Promise.resolve(rows),
 ): Promise<PassResult> {
   const result = pass(state, response, await timeOfAddition(tx));
-  return writeAddition(tx, { ...result, rows: await change(result.rows) });
+  const rows = await change(result.rows);
+  await writePass(tx, rows);
+  if (rows.conflicts.length === 0) return { ...result, rows };
+  const { head } = await reviseScores(tx, rows.tableId);
+  const { state: before } = result;
+  const revised = { ...before, version: head.version, head: { ...before.head, scoreHash: head.scoreHash } };
+  return { ...result, rows, state: revised };
 }
 
 /** From this many rounds on they are copied. */
 const COPIED_FROM = 500;
-
-/**
- * Writes a pass that added rounds, in a transaction that has the table's head locked, and revises scores of rounds that
- * now have two results; the returned state has the revised head.
- */
-export async function writeAddition(tx: Transaction, result: PassResult): Promise<PassResult> {
-  const { rows, state } = result;
-  await writePass(tx, rows);
-  if (rows.conflicts.length === 0) return result;
-  const { head } = await reviseScores(tx, rows.tableId);
-  return { ...result, state: { ...state, version: head.version, head: { ...state.head, scoreHash: head.scoreHash } } };
-}
 
 /** Writes a pass in its own transaction: locks the head and checks its version first. Many rounds are copied. */
 export async function writePass(tx: Transaction, rows: PassResult["rows"]): Promise<void> {

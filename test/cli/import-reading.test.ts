@@ -287,7 +287,6 @@ describe("a report", () => {
     read: 3,
     inserted: 1,
     skipped: 0,
-    conflicts: 0,
     ...listOf([]),
     survey: emptySurvey(),
     ...changed,

@@ -67,7 +67,7 @@ describe("import", () => {
   it("takes 12,000 rounds in their order, and none of them a second time", async () => {
     const content = manyRounds(12_000);
     const first = await importFile(content, "--json");
-    const counts = { read: 12_000, conflicts: 0, refused: [], refused_count: 0 };
+    const counts = { read: 12_000, refused: [], refused_count: 0 };
     expect(JSON.parse(first.stdout)).toEqual({ ...counts, late: false, inserted: 12_000, skipped: 0 });
     expect(first.code).toBe(0);
     const again = await importFile(gzipSync(content), "--json");
@@ -102,7 +102,6 @@ describe("import", () => {
       read: 2,
       inserted: 2,
       skipped: 0,
-      conflicts: 0,
       refused: [],
       refused_count: 0,
     });
@@ -119,24 +118,24 @@ describe("import", () => {
     const { code, stdout } = await importFile(lines.join("\n"), "--json");
     expect(code).toBe(0);
     const result = JSON.parse(stdout) as { refused: { line: number; reason: string }[] };
-    expect(result).toMatchObject({ read: 9, inserted: 2, skipped: 0, conflicts: 0 });
+    expect(result).toMatchObject({ read: 9, inserted: 2, skipped: 0 });
     expect(result.refused.map(({ line }) => line)).toEqual([3, 4, 5, 6, 7, 8, 9]);
     expect(result.refused[0]?.reason).toContain("expected 1.00 or more, found");
     expect(result.refused[1]?.reason).toBe("expected 2 fields as in the header, found 1");
     expect((await exportRounds()).slice(1).map(([, id]) => id)).toEqual(["1", "9"]);
   });
 
-  it("keeps the first result of a round and counts the other as a conflict", async () => {
+  it("keeps the first result of a round and refuses a line with another one", async () => {
     await importFile("round_id,multiplier\n1,1.5\n2,2.5\n");
     const { stdout } = await importFile("round_id,multiplier\n1,1.6\n2,2.5\n", "--json");
-    expect(JSON.parse(stdout)).toMatchObject({ read: 2, inserted: 0, skipped: 1, conflicts: 1 });
+    expect(JSON.parse(stdout)).toMatchObject({ read: 2, inserted: 0, skipped: 1, refused: [{ line: 2 }] });
     expect((await exportRounds())[1]?.[2]).toBe("1.50");
   });
 
   it("stores nothing in a dry run, and counts as if it had", async () => {
     const { stdout, code } = await importFile("round_id,multiplier\n1,1.5\n2,0.1\n", "--dry-run");
     expect(code).toBe(0);
-    expect(stdout).toContain("read 2, inserted 1, skipped 0 that were there, 0 conflicts, refused 1 (dry run");
+    expect(stdout).toContain("read 2, inserted 1, skipped 0 that were there, refused 1 (dry run");
     expect(stdout).toContain("line 3: expected 1.00 or more");
     await expectNothingStored();
   });
@@ -190,11 +189,12 @@ describe("import", () => {
     const content = gzipSync(`\u{feff}${rows.join("\r\n")}\r\n`);
     const tried = await importFile(content, "--map", map, "--dry-run", "--json");
     expect(tried.code).toBe(0);
-    const expected = { read: 8, inserted: 4, skipped: 1, conflicts: 1 };
+    const expected = { read: 8, inserted: 4, skipped: 1, refused_count: 3 };
     expect(JSON.parse(tried.stdout)).toMatchObject({
       ...expected,
       refused: [
         { line: 7, reason: expect.stringContaining('found "yesterday"') },
+        { line: 8, reason: expect.stringContaining("found 3.10 for round 10, which another line has with 2.00") },
         { line: 9, reason: expect.stringContaining('found "2.29\\u20281.29"') },
       ],
       summary: {
@@ -204,16 +204,15 @@ describe("import", () => {
         times: { from: "2024-03-31T01:30:00Z", to: "2024-04-11T11:21:43Z", without: 0 },
         order: { listed: "newest_first", decided_by: "ids", taken_by: "number", reversed: false },
         duplicates: { in_file: 1, stored: 0 },
-        conflicts: { in_file: 1, stored: 0, examples: [{ line: 8, round_id: "10", kept: "2.00", found: "3.10" }] },
         refused: [
           { count: 1, lines: [7] },
           { count: 1, lines: [9] },
+          { count: 1, lines: [8] },
         ],
         clock: { twice: { count: 0, line: null }, never: { count: 2, line: 6 } },
       },
     });
-    expect(tried.stderr).toContain("refused 2 lines, the others are not held up by them: line 7, 9");
-    expect(tried.stderr).toContain("line 8: round 10 is 2.00, found 3.10");
+    expect(tried.stderr).toContain("refused 3 lines, the others are not held up by them: line 7, 8, 9");
     expect(tried.stderr).toContain("2 times never come in Europe/Berlin, when the clock is put forward (line 6)");
     const shown = await importFile(content, "--map", map, "--dry-run");
     expect(shown.stdout).toContain("the file lists the newest first (from its ids); rounds are taken by number");
@@ -226,7 +225,6 @@ describe("import", () => {
       "read",
       "inserted",
       "skipped",
-      "conflicts",
       "refused",
       "refused_count",
     ]);

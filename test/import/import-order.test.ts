@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { createRowKeys, type OrderOptions } from "../../src/import/order.ts";
-import { countRepeats, countTime, emptySurvey } from "../../src/import/survey.ts";
+import { findContradictions, countTime, emptySurvey } from "../../src/import/survey.ts";
 import type { KnownRound } from "../../src/rounds/round.ts";
 
 /** Orders rows of lines 2, 3 …, given as [number, ms]. */
@@ -100,7 +100,7 @@ describe("the survey of a file", () => {
     receivedAt,
   });
 
-  it("separates repeats and conflicts of other lines from those of stored rounds", () => {
+  it("separates repeats and contradictions of other lines from those of stored rounds", () => {
     const survey = emptySurvey();
     const rows = [
       ["a", 150],
@@ -120,17 +120,13 @@ describe("the survey of a file", () => {
       ["earlier", known(6n, 310)],
       ["polled", known(7n, 400, "12")],
     ]);
-    countRepeats(survey, rows, { known: there, storedSeq: 5n, importedAt: IMPORTED });
+    const refused = findContradictions(survey, rows, { known: there, storedSeq: 5n, importedAt: IMPORTED });
     expect(survey.repeats).toEqual({ inFile: 1, stored: 2 });
-    expect(survey.conflicts).toEqual({
-      inFile: 2,
-      stored: 1,
-      examples: [
-        { line: 4, round_id: "a", kept: 150, found: 160 },
-        { line: 6, round_id: "stored", kept: 200, found: 210 },
-        { line: 7, round_id: "earlier", kept: 310, found: 300 },
-      ],
-    });
+    expect([...refused]).toEqual([
+      [4, "expected one result per round, found 1.60 for round a, which another line has with 1.50"],
+      [6, "expected the stored result of the round, found 2.10 for round stored, which is stored with 2.00"],
+      [7, "expected one result per round, found 3.00 for round earlier, which another line has with 3.10"],
+    ]);
   });
 
   it("spans its times and counts rows without one", () => {

@@ -7,6 +7,8 @@ import { MOST_LISTED } from "../../src/import/refusals.ts";
 import { createPasses } from "../../src/pass/passes.ts";
 import { repairTable } from "../../src/verify/repair.ts";
 import { verify } from "../../src/verify/verify.ts";
+import { generatedRounds } from "../forecasts/streams.ts";
+import { createWorld } from "../forecasts/world.ts";
 import { testContext } from "../support/context.ts";
 import { openTestDatabase } from "../support/database.ts";
 import { lockWaits } from "../support/lock-waits.ts";
@@ -55,7 +57,7 @@ describe("an import into an empty table", () => {
   it("takes the rounds by number, whatever their order in the file, and none is late", async () => {
     const table = await makeTable(sql);
     const imported = await importRows(table, rowsOf(3, 1, 2));
-    expect(imported).toMatchObject({ read: 3, inserted: 3, skipped: 0, conflicts: 0, refused: [] });
+    expect(imported).toMatchObject({ read: 3, inserted: 3, skipped: 0, refused: [] });
     expect(await storedRounds(sql, table)).toEqual(
       [1, 2, 3].map((id) => ({
         id: String(id),
@@ -142,11 +144,14 @@ describe("an import into an empty table", () => {
     expect(await storedRounds(sql, table)).toEqual([]);
   });
 
-  it("stores more rounds than one COPY has, also if the last pass of a COPY has a conflict", async () => {
+  it("stores more rounds than one COPY has, also if a line of its last pass is refused", async () => {
     const table = await makeTable(sql, { round_ids: "opaque" });
     const rows = rowsOf(...Array.from({ length: 105_000 }, (_, n) => n + 1));
     rows.splice(99_000, 1, ["5", "77.77"]);
-    expect(await importRows(table, rows, { order: "newest_last" })).toMatchObject({ inserted: 104_999, conflicts: 1 });
+    expect(await importRows(table, rows, { order: "newest_last" })).toMatchObject({
+      inserted: 104_999,
+      refusedCount: 1,
+    });
     expect(await followChain(sql, table)).toBe(104_999);
   });
 });
@@ -156,8 +161,8 @@ describe("an id that many rows have", () => {
     const table = await makeTable(sql, { round_ids });
     const same = Array.from({ length: 10_500 }, () => 2);
     const rows: Row[] = [...rowsOf(1, ...same, 3), ["2", "9.99"], ...rowsOf(4, 1)];
-    const expected = { read: 10_505, inserted: 4, skipped: 10_500, conflicts: 1, refused: [] };
-    const survey = { repeats: { inFile: 10_500, stored: 0 }, conflicts: { inFile: 1, stored: 0 } };
+    const expected = { read: 10_505, inserted: 4, skipped: 10_500, refusedCount: 1 };
+    const survey = { repeats: { inFile: 10_500, stored: 0 } };
     expect(await importRows(table, rows, { dryRun: true })).toMatchObject({ ...expected, survey });
     expect(await importRows(table, rows)).toMatchObject({ ...expected, survey });
     expect((await storedRounds(sql, table)).map(({ id }) => id)).toEqual(["1", "2", "3", "4"]);
@@ -166,6 +171,26 @@ describe("an id that many rows have", () => {
 });
 
 describe("an import into a table with rounds", () => {
+  it("refuses lines that contradict stored rounds, and leaves the scores of the table's forecasts as they are", async () => {
+    const world = await createWorld();
+    for (const { hundredths } of generatedRounds(30)) await world.play([hundredths]);
+    const table = { id: world.tableId, name: world.tableName, house: world.house };
+    const stored = await world.sql<{ id: string; x: string }[]>`
+      select round_id as id, hundredths::text as x
+      from rounds
+      where table_id = ${table.id}`;
+    const wrong = stored.map(({ id, x }): Row => [id, x]); // hundredths, without the scale of the file
+    const facts = () => world.sql`
+      select
+        (select count(*)::integer from score_revisions where table_id = ${table.id}) as revisions,
+        (select count(*)::integer from conflicts where table_id = ${table.id}) as conflicts`;
+    for (const dryRun of [true, false]) {
+      const imported = await importFile(world.sql, table, wrong, { dryRun });
+      expect(imported).toMatchObject({ inserted: 0, skipped: 0, refusedCount: 30 });
+    }
+    expect(await facts()).toEqual([{ revisions: 0, conflicts: 0 }]);
+  });
+
   it("stores late rounds only, fills gaps, and leaves the live rounds as they are", async () => {
     const table = await makeTable(sql);
     await poll(table, 0, 6, 2);
@@ -264,16 +289,17 @@ describe("a line of an import", () => {
     ]);
   });
 
-  it("that repeats another is skipped, and with another result is a conflict; the first line is kept", async () => {
+  it("that repeats another is skipped, and with another result is refused; the first line is kept", async () => {
     const table = await makeTable(sql);
     const imported = await importRows(table, [
       ["1", "1.50"],
       ["1", "1.5x"],
       ["1", "2.00"],
     ]);
-    expect(imported).toMatchObject({ read: 3, inserted: 1, skipped: 1, conflicts: 1, refused: [] });
+    const reason = "expected one result per round, found 2.00 for round 1, which another line has with 1.50";
+    expect(imported).toMatchObject({ read: 3, inserted: 1, skipped: 1, refused: [{ line: 4, reason }] });
     expect(await storedRounds(sql, table)).toMatchObject([{ id: "1", x: 1.5 }]);
-    expect(await openNotices(sql, table)).toHaveProperty("conflict");
+    expect(await openNotices(sql, table)).not.toHaveProperty("conflict");
   });
 
   it("with times in another zone is read with the given zone", async () => {
@@ -305,7 +331,7 @@ describe("a file that lists the newest first", () => {
       withoutTime: 1,
       order: { listed: "newest_first", takenBy: "file", isReversed: true },
     });
-    expect(reversed.survey.conflicts.examples).toEqual([{ line: 8, round_id: "e", kept: 150, found: 155 }]);
+    expect(reversed.refused.at(-1)).toMatchObject({ line: 8, reason: expect.stringContaining("found 1.55") as string });
     expect((await storedRounds(sql, other)).map(({ id, x }) => [id, x])).toEqual([
       ["a", 1.1],
       ["b", 1.2],
@@ -313,7 +339,7 @@ describe("a file that lists the newest first", () => {
       ["d", 1.4],
       ["e", 1.5],
     ]);
-    expect(await importRows(other, rows)).toMatchObject({ inserted: 0, skipped: 5, conflicts: 1 });
+    expect(await importRows(other, rows)).toMatchObject({ inserted: 0, skipped: 5, refusedCount: 2 });
   });
 });
 
@@ -355,7 +381,7 @@ describe("a file without ids", () => {
       ["4", "1.10"],
     ];
     const again = await importRows(table, grown, { rowNumbers, order });
-    expect(again).toMatchObject({ inserted: 2, skipped: 2, conflicts: 0 });
+    expect(again).toMatchObject({ inserted: 2, skipped: 2, refusedCount: 0 });
   });
 
   it("keeps a block that was entered twice, because it cannot be distinguished from new rounds", async () => {
@@ -425,7 +451,7 @@ describe("an import with its own units, marks and instant crashes", () => {
 });
 
 describe("a dry run", () => {
-  it("reports repeats and conflicts that are far apart in the file", async () => {
+  it("reports repeats and contradictions that are far apart in the file", async () => {
     const table = await makeTable(sql, { round_ids: "opaque" });
     await importRows(table, [
       ["stored", "1.50"],
@@ -433,20 +459,24 @@ describe("a dry run", () => {
     ]);
     const many = Array.from({ length: 6_000 }, (_, n): Row => [`id-${n}`, "2.00"]);
     const rows: Row[] = [["stored", "1.50"], ...many, ["id-0", "2.00"], ["id-1", "2.50"], ["other", "1.60"]];
-    const counts = { read: 6_004, inserted: 6_000, skipped: 2, conflicts: 2 };
-    const survey = {
-      repeats: { inFile: 1, stored: 1 },
-      conflicts: {
-        inFile: 1,
-        stored: 1,
-        examples: [
-          { line: 6004, round_id: "id-1", kept: 200, found: 250 },
-          { line: 6005, round_id: "other", kept: 150, found: 160 },
-        ],
-      },
+    const expected = {
+      read: 6_004,
+      inserted: 6_000,
+      skipped: 2,
+      survey: { repeats: { inFile: 1, stored: 1 } },
+      refused: [
+        {
+          line: 6004,
+          reason: "expected one result per round, found 2.50 for round id-1, which another line has with 2.00",
+        },
+        {
+          line: 6005,
+          reason: "expected the stored result of the round, found 1.60 for round other, which is stored with 1.50",
+        },
+      ],
     };
-    expect(await importRows(table, rows, { dryRun: true })).toMatchObject({ ...counts, survey });
-    expect(await importRows(table, rows)).toMatchObject({ ...counts, survey });
+    expect(await importRows(table, rows, { dryRun: true })).toMatchObject(expected);
+    expect(await importRows(table, rows)).toMatchObject(expected);
   });
 
   it("waits for no other writer of the table, and delays none", async () => {

@@ -106,8 +106,8 @@ async function importFile({ sql, settings }: Session, given: ImportArguments, fo
     });
     progress.end();
     if (!given.dryRun) {
-      const { inserted, skipped, conflicts } = imported;
-      const after = { file: given.file, inserted, skipped, conflicts, refused: imported.refusedCount };
+      const { inserted, skipped } = imported;
+      const after = { file: given.file, inserted, skipped, refused: imported.refusedCount };
       await sql.begin((tx) => appendCommandAudit(tx, { ...entry, action: "import.end", after }));
     }
     if (imported.inserted > 0 && !given.dryRun) await announce(sql, settings.LOG_LEVEL);
@@ -151,16 +151,16 @@ async function report(
   { file, table, dryRun, json }: ImportArguments,
   { rowNumbers, zone }: FileFormat,
 ): Promise<void> {
-  const { late, read, inserted, skipped, conflicts, refused, refusedCount } = imported;
+  const { late, read, inserted, skipped, refused, refusedCount } = imported;
   for (const note of notesOf(imported, { numbered: rowNumbers !== null, zone })) say(note);
   if (json) {
-    const counts = { late, read, inserted, skipped, conflicts, refused, refused_count: refusedCount };
+    const counts = { late, read, inserted, skipped, refused, refused_count: refusedCount };
     return printJson(dryRun ? { ...counts, summary: summaryOf(imported) } : counts);
   }
   const would = dryRun ? " (dry run: nothing was stored)" : "";
   await print(
     `${file} into ${table}: read ${read}, inserted ${inserted}, skipped ${skipped} that were there, ` +
-      `${conflicts} conflicts, refused ${refusedCount}${would}`,
+      `refused ${refusedCount}${would}`,
   );
   await print(lateText(late));
   if (dryRun) for (const line of summaryLines(imported)) await print(line);

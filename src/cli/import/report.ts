@@ -1,11 +1,8 @@
-import { multiplierText } from "../../rounds/round.ts";
 import type { Imported } from "../../import/import.ts";
 import type { Survey } from "../../import/survey.ts";
 
-/** Refused lines, conflicts and kinds of refusals in the text output. */
+/** Refused lines and kinds of refusals in the text output. */
 const MOST_SHOWN = 20;
-/** Examples of conflicts. */
-const MOST_LINES = 3;
 
 /** Why a row without an id is refused. */
 const WITHOUT_ID = "expected a round_id, found nothing";
@@ -13,7 +10,7 @@ const WITHOUT_ID = "expected a round_id, found nothing";
 /** The result of a dry run in addition to the counts, as JSON; multipliers are strings, times ISO 8601 in UTC. */
 export function summaryOf(imported: Imported) {
   const { read, inserted, refusedKinds, survey } = imported;
-  const { ids, times, withoutTime, order, repeats, conflicts, clock, thousands } = survey;
+  const { ids, times, withoutTime, order, repeats, clock, thousands } = survey;
   return {
     rows: read,
     would_insert: inserted,
@@ -21,24 +18,15 @@ export function summaryOf(imported: Imported) {
     times: { from: times?.from ?? null, to: times?.to ?? null, without: withoutTime },
     order: { listed: order.listed, decided_by: order.decidedBy, taken_by: order.takenBy, reversed: order.isReversed },
     duplicates: { in_file: repeats.inFile, stored: repeats.stored },
-    conflicts: { in_file: conflicts.inFile, stored: conflicts.stored, examples: examplesOf(survey) },
     refused: refusedKinds,
     clock,
     read_as_thousands: thousands,
   };
 }
 
-function examplesOf({ conflicts }: Survey) {
-  return conflicts.examples.map(({ kept, found, ...rest }) => ({
-    ...rest,
-    kept: multiplierText(kept),
-    found: multiplierText(found),
-  }));
-}
-
 /** Prints the result of a dry run in addition to the counts. */
 export function summaryLines(imported: Imported): string[] {
-  const { ids, times, withoutTime, order, repeats, conflicts } = imported.survey;
+  const { ids, times, withoutTime, order, repeats } = imported.survey;
   const missing = ids?.missing ?? 0n;
   const rows = (count: number) => `${count} row${count === 1 ? "" : "s"}`;
   return [
@@ -51,7 +39,6 @@ export function summaryLines(imported: Imported): string[] {
       : `times    ${times.from} to ${times.to}${withoutTime > 0 ? `; ${rows(withoutTime)} without one` : ""}`,
     `order    ${orderSentence(order)}`,
     `repeats  ${repeats.inFile} of other lines, ${repeats.stored} of stored rounds`,
-    `conflict ${conflicts.inFile} with other lines, ${conflicts.stored} with stored rounds; what came first is kept`,
     ...imported.refusedKinds
       .slice(0, MOST_SHOWN)
       .map(
@@ -77,7 +64,7 @@ function orderSentence({ listed, decidedBy, takenBy, isReversed }: Survey["order
 
 /** Notes on an import or a dry run for the operator. */
 export function notesOf(
-  { read, survey, refused, refusedCount, conflicts }: Imported,
+  { read, survey, refused, refusedCount }: Imported,
   { numbered, zone }: { numbered: boolean; zone: string | null },
 ): string[] {
   const { order, clock, thousands } = survey;
@@ -89,15 +76,6 @@ export function notesOf(
   }
   if (refusedCount > 0 && refusedCount === read && refused.every(({ reason }) => reason === WITHOUT_ID)) {
     notes.push("no row has an id: name their column with --round-id, or number the rows with --row-numbers");
-  }
-  if (conflicts > 0) {
-    const shown = examplesOf(survey).slice(0, MOST_LINES);
-    const some = shown.map(
-      ({ line, round_id: id, kept, found }) => `line ${line}: round ${id} is ${kept}, found ${found}`,
-    );
-    notes.push(
-      `${conflicts} conflicts, what came first is kept: ${some.join("; ")}${conflicts > shown.length ? "; …" : ""}`,
-    );
   }
   if (numbered) {
     notes.push(
