@@ -74,7 +74,7 @@ const run = (id: string, work: Partial<ManualWork> = {}) =>
   runManualCalibration(world.sql, id, { signal: never, steps: STEPS, openFile: openBacktestFile, ...work });
 
 /** Runs the first chunk, keeps a checkpoint and stops. */
-function stopped(id: string) {
+function stopEarly(id: string) {
   const stop = new AbortController();
   return run(id, { signal: stop.signal, progress: () => stop.abort(new Error("stop")) });
 }
@@ -247,7 +247,7 @@ describe("a run that is stopped", () => {
   test("without its file is not resumed", async () => {
     const file = join(await folder(), "a.csv");
     const id = await ask({ outFile: file });
-    await expect(stopped(id)).rejects.toThrow("stop");
+    await expect(stopEarly(id)).rejects.toThrow("stop");
     await rm(`${file}.run-${id}.partial`);
     await expect(run(id)).rejects.toThrow(`a.csv.run-${id}.partial with at least`);
   });
@@ -255,7 +255,7 @@ describe("a run that is stopped", () => {
   test("does not take the finished file of another run for its own", async () => {
     const file = join(await folder(), "a.csv");
     const id = await ask({ outFile: file });
-    await expect(stopped(id)).rejects.toThrow("stop");
+    await expect(stopEarly(id)).rejects.toThrow("stop");
     await rm(`${file}.run-${id}.partial`);
     await run(await ask({ outFile: file, thresholds: [150, 300] }));
     const theirs = await readFile(file, "utf8");
@@ -290,7 +290,7 @@ describe("a run that is stopped", () => {
     const alone = join(await folder(), "b.csv");
     await run(await ask({ outFile: alone }));
     const id = await ask({ outFile: file });
-    await expect(stopped(id)).rejects.toThrow("stop");
+    await expect(stopEarly(id)).rejects.toThrow("stop");
     const rival = await ask({ outFile: file, thresholds: [150, 300] });
     await run(rival);
     await run(id);
