@@ -214,6 +214,14 @@ describe("a replay of history that was imported into a live table", () => {
     });
   });
 
+  test("passes over a stretch of missing numbers of any length", async () => {
+    const world = await createWorld();
+    await world.play(ROUNDS.slice(0, 20).map(({ hundredths }, index) => ({ hundredths, roundId: idOf(index) })));
+    await world.addLate("import", [{ hundredths: 150, roundId: "1732723200000" }]);
+    const found = await run(world, await ask(world));
+    expect(found).toMatchObject({ from: idOf(0), to: "1732723200000", rounds: 21, late_rounds: 1 });
+  });
+
   test("is refused in an order that the table does not have", async () => {
     const world = await liveWorld();
     await expect(ask(world, { replayOrder: "taken", from: idOf(3) })).rejects.toThrow(

@@ -78,8 +78,26 @@ export async function readPackedRounds(
     ) r`;
   const rounds = Buffer.from(row?.letters ?? "", "latin1");
   for (let i = 0; i < rounds.length; i++) rounds[i]! -= FIRST_LETTER;
-  const readTo = idsTo ?? (rounds.length < limit ? upToSeq : (row?.last ?? upToSeq));
+  const isEmpty = idsTo !== null && idsTo < upToSeq && rounds.length === 0;
+  const readTo = isEmpty
+    ? await findLastMissing(sql, view, { afterSeq: idsTo, upToSeq })
+    : (idsTo ?? (rounds.length < limit ? upToSeq : (row?.last ?? upToSeq)));
   return { rounds, readTo, late: row?.late ?? 0n, roundIds: row?.ids ?? [], historyHashes: row?.hashes ?? [] };
+}
+
+/** The last number before the next stored round, at most `upToSeq`: without it a far id is reached number by number. */
+async function findLastMissing(
+  sql: Queryable,
+  { tableId, seen }: RoundView,
+  { afterSeq, upToSeq }: Range,
+): Promise<bigint> {
+  const [row] = await sql<{ next: bigint | null }[]>`
+    select min(round_id::bigint) as next
+    from rounds
+    where table_id = ${tableId}
+      and seq <= ${seen.seenSeq}
+      and round_id::bigint > ${afterSeq}`;
+  return minOf(upToSeq, (row?.next ?? upToSeq + 1n) - 1n);
 }
 
 /** The rounds that a replay reads as staff revised them, by seq: their hundredths, or null if it leaves them out as void. */
