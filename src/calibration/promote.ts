@@ -65,7 +65,7 @@ export function refuseLaterPromotion(
 }
 
 function meanwhile(table: string, newest: NewestPromotion | null): string {
-  if (newest === null) return `the promotions of ${table} have changed since this form was loaded; reload it`;
+  if (newest === null) return `the promotions of ${table} have changed meanwhile; nothing was changed`;
   const { by, at, from, reason: why } = newest;
   return `${by} promoted calibration ${from} of ${table} at ${at} meanwhile (${why}); nothing was changed. Check that calibration, then promote yours if it is still needed`;
 }

@@ -162,7 +162,8 @@ describe("calibrate", () => {
     await holder.end();
     const { code, stderr } = await replayed;
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(refusal) as string });
-    expect(stderr).toMatch(/resume with: roundhouse calibrate .* --promote --reason "mine"/);
+    expect(stderr).toMatch(/run \d+ is stored/);
+    expect(stderr).not.toContain("resume with");
   });
 
   it("includes history by round id, reports which rounds were late, and runs several tables", async () => {

@@ -29,8 +29,8 @@ function tilesOf(entries: readonly Buffer[]): ReadonlyMap<string, Buffer> {
   return new Map(growTiles([], entries.map(leafHash)).map(({ level, n, hashes }) => [`${level}/${n}`, hashes]));
 }
 
-function noteOf({ size, root }: Checkpoint): Response {
-  return new Response(noteText("log", { size, root }));
+function noteOf({ size, root, origin = "log" }: Checkpoint): Response {
+  return new Response(noteText(origin, { size, root }));
 }
 
 function noteText(origin: string, { size, root }: Checkpoint): string {
@@ -362,6 +362,19 @@ describe("a check of a public log that another one has replaced", () => {
         newest: checkpointOf(entries),
       });
     }
+  });
+
+  it("knows the name of the log from a stored checkpoint, though a response showed a newer one since its check", async () => {
+    const served = { ...checkpointOf(old.slice(0, 100)), origin: "log/1" };
+    const shown = [checkpointOf(old.slice(0, 90)), checkpointOf(old.slice(0, 110))];
+    const first = await clientOfLog({ entries: old, shown, served: [served] });
+    await first.api.games();
+    await first.api.checkLog();
+    await first.api.games({ house: ["beta"] });
+    const checkpoint = first.api.checkpoint!;
+    expect(checkpoint).toMatchObject({ size: 110, origin: "log/1" });
+    const { api } = await clientOfLog({ entries: logAfter(whole), options: { checkpoint } });
+    await expect(api.checkLog()).rejects.toThrow(DeclaredLogError);
   });
 
   it.each([

@@ -25,6 +25,17 @@ let pages = 0;
 
 /** A window of somebody who has signed in to a page; `faults` are what the browser's console reports. */
 async function openAt(url: string, email: string, javaScriptEnabled: boolean) {
+  const { page, faults } = await openWindow(javaScriptEnabled);
+  await page.goto(url);
+  await page.getByLabel("E-mail").fill(email);
+  await page.getByLabel("Password").fill(PASSWORD);
+  const signIn = page.getByRole("button", { name: "Sign in" });
+  await signIn.click();
+  await signIn.waitFor({ state: "detached" }); // a session that starts later would be newer than the tests want it
+  return { page, faults };
+}
+
+async function openWindow(javaScriptEnabled: boolean) {
   pages += 1;
   const context = await browser.newContext({
     javaScriptEnabled,
@@ -34,12 +45,6 @@ async function openAt(url: string, email: string, javaScriptEnabled: boolean) {
   const faults: string[] = [];
   page.on("console", (message) => message.type() === "error" && faults.push(message.text()));
   page.on("pageerror", (error) => faults.push(String(error)));
-  await page.goto(url);
-  await page.getByLabel("E-mail").fill(email);
-  await page.getByLabel("Password").fill(PASSWORD);
-  const signIn = page.getByRole("button", { name: "Sign in" });
-  await signIn.click();
-  await signIn.waitFor({ state: "detached" }); // a session that starts later would be newer than the tests want it
   return { page, faults };
 }
 
@@ -111,8 +116,11 @@ describe.each(BOTH)("$name, an action that requires the password again", ({ hasS
     const holder = await holders.as(name);
     const enroll = await holder.post("/console/security/two-factor/enable", { password: PASSWORD });
     const secret = /secret: <code>([A-Z2-7]+)</.exec(await enroll.text())?.[1] ?? "";
-    const { page, faults } = await openAt(`${holders.url}/console/keys`, holder.email, hasScript);
     await holder.post("/console/security/two-factor/verify", { code: totp(secret) });
+    const { page, faults } = await openWindow(hasScript);
+    const cookies = [...holder.cookies].map(([cookie, value]) => ({ name: cookie, value, url: holders.url }));
+    await page.context().addCookies(cookies);
+    await page.goto(`${holders.url}/console/keys`);
     await forgetUsedCodes(holders.sql);
     await ageSessions(holders.sql, holder.email);
     await page.getByLabel("Name of the new key").fill("laptop of mine");

@@ -40,9 +40,11 @@ export class PublicLog {
     this.#options = options;
   }
 
-  /** The newest checkpoint that was seen. */
+  /** The newest checkpoint that was seen, with the name of the log if that was seen in any. */
   get latest(): Checkpoint | null {
-    return this.#latest;
+    if (this.#latest === null) return null;
+    const origin = this.#latest.origin ?? this.#base?.origin;
+    return { ...this.#latest, ...(origin !== undefined && { origin }) };
   }
 
   /** Keeps a checkpoint for the next check. Beyond the limit the oldest unchecked one is dropped. */

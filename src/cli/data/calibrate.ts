@@ -16,7 +16,7 @@ import {
 import type { RequestedModel } from "../../forecasts/model/parameter-file.ts";
 import { parameterSetOf } from "../../forecasts/model/model-name.ts";
 import { K7_1 } from "../../forecasts/model/parameters.ts";
-import { promoteCalibration, refuseLaterPromotion } from "../../calibration/promote.ts";
+import { promoteCalibration, refuseLaterPromotion, PromotedMeanwhile } from "../../calibration/promote.ts";
 import { findNewestPromotion } from "../../calibration/promotion-store.ts";
 import { announce } from "../announce.ts";
 import { appendCommandAudit } from "../audited.ts";
@@ -156,8 +156,11 @@ async function replay(sql: Sql, level: string, left: readonly CheckedRun[], give
   } catch (error) {
     progress.end();
     if (error instanceof UsageError) throw error;
-    const commands = left.map((one) => resumeText(one, given)).join("; ");
-    throw new Error(`run ${run} stopped (${reasonOf(error)}); resume with: ${commands}`, { cause: error });
+    const isStored = error instanceof PromotedMeanwhile; // with the same command it would be promoted after all
+    const commands = left.slice(isStored ? 1 : 0).map((one) => resumeText(one, given));
+    const resumption = commands.length === 0 ? "" : `; resume with: ${commands.join("; ")}`;
+    const reason = isStored ? `run ${run} is stored: ${error.message}` : `run ${run} stopped (${reasonOf(error)})`;
+    throw new Error(`${reason}${resumption}`, { cause: error });
   } finally {
     interruption.end();
   }
