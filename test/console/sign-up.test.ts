@@ -179,6 +179,19 @@ describe("signing up", () => {
     expect(await response.text()).not.toContain("token=");
   });
 
+  it("ends the session that the browser had", async () => {
+    const { userId } = await world.makeHolder("former@example.com");
+    const { client } = await world.signIn("former@example.com");
+    await client.post("/console/sign-up", { email: "present@example.com", password: PASSWORD, ...BOTH });
+    const token = tokenOf(await linkTo(world.sql, "present@example.com", "confirm"));
+    const sessions = () => world.sql`select from auth.sessions where user_id = ${userId}`;
+    expect(await sessions()).toHaveLength(1);
+    const done = await client.post("/console/confirm", { token, password: PASSWORD });
+    expect([done.status, done.headers.get("location")]).toEqual([303, "/console"]);
+    expect(await sessions()).toHaveLength(0);
+    expect((await client.get("/console/security")).status).toBe(200);
+  });
+
   it("has a link that works once, for a day, and for nothing else", async () => {
     await signUp("late@example.com");
     const token = tokenOf(await linkTo(world.sql, "late@example.com", "confirm"));

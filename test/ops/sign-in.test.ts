@@ -283,18 +283,48 @@ describe("[V7] a sign-in", () => {
     expect(left).toHaveLength(0);
   });
 
-  it("ends when another one begins in the same browser", async () => {
-    await world.makeOperator("anew@example.com", "viewer");
-    const { client, id } = await session("anew@example.com");
-    const before = new Map(client.cookies);
-    const form = { email: "anew@example.com", password: PASSWORD };
-    expect((await client.post("/ops/sign-in", form)).status).toBe(303);
-    expect(await isIn(client)).toBe(true);
+  /** Another client with the same cookies, which keeps them. */
+  function copyOf(client: CookieClient): CookieClient {
     const copy = world.stranger();
-    for (const [name, value] of before) copy.cookies.set(name, value);
-    expect(await isIn(copy)).toBe(false);
-    expect(await world.sql`select from auth.sessions where id = ${id}`).toHaveLength(0);
-    expect(await audited("session.end", "anew@example.com")).toBe(1);
+    for (const [name, value] of client.cookies) copy.cookies.set(name, value);
+    return copy;
+  }
+
+  it("ends when another one begins in the same browser, with a password or a printed link", async () => {
+    await world.makeOperator("anew@example.com", "viewer");
+    const form = { email: "anew@example.com", password: PASSWORD };
+    const token = await makeLocalLink(world.sql, 60);
+    const begins = [
+      (client: CookieClient) => client.post("/ops/sign-in", form),
+      (client: CookieClient) => client.get(`/ops/link?token=${token}`),
+    ];
+    for (const [index, begin] of begins.entries()) {
+      const { client, id } = await session("anew@example.com");
+      const copy = copyOf(client);
+      expect((await begin(client)).status).toBe(303);
+      expect([await isIn(client), await isIn(copy)]).toEqual([true, false]);
+      expect(await world.sql`select from auth.sessions where id = ${id}`).toHaveLength(0);
+      expect(await audited("session.end", "anew@example.com")).toBe(index + 1);
+    }
+  });
+
+  it("ends when the password of another one with a second factor was right, which takes its cookie off", async () => {
+    const email = "anew-code@example.com";
+    const userId = await world.makeOperator(email, "viewer");
+    const { client } = await world.signIn(email);
+    const enroll = await (await client.post("/ops/me/two-factor/enable", { password: PASSWORD })).text();
+    const secret = /secret: <code>([A-Z2-7]+)<\/code>/.exec(enroll)![1]!;
+    expect((await client.post("/ops/me/two-factor/verify", { code: totp(secret) })).status).toBe(303);
+    await forgetUsedCodes(world.sql);
+    const copy = copyOf(client);
+    expect((await client.post("/ops/sign-in", { email, password: "not the password" })).status).toBe(401);
+    expect([await isIn(client), await isIn(copy)]).toEqual([true, true]);
+    expect((await client.post("/ops/sign-in", { email, password: PASSWORD })).status).toBe(303);
+    expect([await isIn(client), await isIn(copy)]).toEqual([false, false]);
+    expect(await audited("session.end", email)).toBe(1);
+    expect((await client.post("/ops/sign-in/code", { code: totp(secret) })).status).toBe(303);
+    expect(await isIn(client)).toBe(true);
+    expect(await world.sql`select from auth.sessions where user_id = ${userId}`).toHaveLength(1);
   });
 
   it("is not used by a page that refreshes itself: it ends after an idle hour all the same", async () => {

@@ -21,6 +21,7 @@ import {
   typedToken,
 } from "../../frame/sign-in/public-forms.ts";
 import type { SignInParts } from "../../frame/sign-in/guard.ts";
+import { endFormer } from "../../frame/sign-in/sign-in.ts";
 
 const signUpFields = z.object({ email: typedEmail, password: typedPassword, terms: box, adult: box });
 const confirmFields = z.object({ token: typedToken, password: typedPassword });
@@ -160,6 +161,7 @@ function confirmPage({ responder, parts, signIn }: Context): PublicForm {
       log.info({ request_id: requestId, account: String(done.accountId) }, "an account was opened at /console");
       const { status, cookies } = await identity.ask("/sign-in/link", { token: done.signInToken }, requester);
       if (status !== 200) throw new Error(`better-auth returned ${status} for the first sign-in`);
+      await endFormer({ parts: signIn }, request, reply);
       passCookies(reply, [...cookies, devices.remember(requester.cookie, done.email)]);
       responder.redirect(reply, "/console", "Your address is confirmed. Welcome to Roundhouse.");
     },

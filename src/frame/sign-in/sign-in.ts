@@ -113,6 +113,7 @@ function passwordForm(context: Context, show: ShowSignIn): PublicForm {
         const { id } = begun.parse(response.body).user;
         return begin(context, request, reply, { response, id, email, reason: null, to });
       }
+      await endFormer(context, request, reply); // the response takes the cookie off, so the code step finds no session
       passCookies(reply, response.cookies);
       responder.redirect(reply, `${base}/sign-in/code${to === "" ? "" : `?to=${encodeURIComponent(to)}`}`, "");
     },
@@ -204,13 +205,18 @@ async function begin(
   responder.redirect(reply, localPath(base, to), "");
 }
 
-/** Ends the session whose cookie the new one replaces: its holder could not sign it out in this browser any more. */
-async function endFormer({ parts, record }: Context, request: Request, reply: PageReply): Promise<void> {
+/** Ends the session whose cookie the response replaces: its holder could not sign it out in this browser any more. */
+export async function endFormer(
+  { parts, record }: { parts: SignInParts; record?: SignInPages["record"] },
+  request: Request,
+  reply: PageReply,
+): Promise<void> {
   const requester = requesterOf(request);
   const former = await parts.identity.findSession(requester.cookie);
   if (former === null) return;
   await parts.identity.ask("/sign-out", {}, requester);
-  await record(request, reply, { action: "session.end", who: { id: former.userId }, reason: "signed in again" });
+  const reason = "another sign-in began in the same browser";
+  await record?.(request, reply, { action: "session.end", who: { id: former.userId }, reason });
 }
 
 async function signOut({ responder, parts, base, record }: Context, request: Request, reply: PageReply): Promise<void> {

@@ -9,11 +9,17 @@ import { PageError } from "../../frame/errors.ts";
 import { addressOf, passCookies, requesterOf } from "../../frame/requester.ts";
 import type { SignInParts } from "../../frame/sign-in/guard.ts";
 import { queryOf, typedToken } from "../../frame/sign-in/public-forms.ts";
-import { addSignIn, type SignInEvent } from "../../frame/sign-in/sign-in.ts";
+import { addSignIn, endFormer, type SignInEvent } from "../../frame/sign-in/sign-in.ts";
 import type { PageReply } from "../../frame/view.ts";
 import type { RouteParts } from "../routes.ts";
 
 const TITLE = "Sign in to operations";
+const LINK_PRINTED = {
+  template: "sign-in/link-printed",
+  title: "A new link was printed",
+  width: "reading",
+  data: {},
+} as const;
 const linkQuery = z.object({ token: typedToken });
 
 /** Prints a new one-time link in the terminal of the service; null if it is reachable from other machines. */
@@ -58,6 +64,7 @@ export function addPublicRoutes(
     const reason = "with the link that was printed at the start";
     const event = { action: "session.begin", who: { email: LOCAL_OPERATOR }, reason } as const;
     await recordOrEnd(parts, requester, signIn, () => recordEvent(sql, request, reply, event));
+    await endFormer({ parts, record: pages.record }, request, reply);
     passCookies(reply, signIn.cookies);
     responder.redirect(reply, "/ops", "");
   });
@@ -71,13 +78,7 @@ export function addPublicRoutes(
     const wait = await takeTry(buckets, { what: "ops", address: addressOf(request), who: LOCAL_OPERATOR });
     if (wait > 0) throw new PageError(429, tooMany(wait), { "Retry-After": String(wait) });
     await printLink();
-    const view = {
-      template: "sign-in/link-printed",
-      title: "A new link was printed",
-      width: "reading",
-      data: {},
-    } as const;
-    responder.show(request, reply, view);
+    responder.show(request, reply, LINK_PRINTED);
   });
 }
 
