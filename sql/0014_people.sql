@@ -131,7 +131,7 @@ create table operator_changes (
   made_at timestamptz not null default clock_timestamp()
 );
 comment on table operator_changes is
-  'who created or enabled an operator, or reset their password or second factor: that person could sign in as them, so for a day the operator approves nothing, and never that person''s work';
+  'who created or enabled an operator, or reset their password or second factor: for a day the operator approves nothing, and who was created or reset never that person''s work, because that person could sign in as them';
 create index operator_changes_of_user on operator_changes (user_id, made_at desc);
 create trigger operator_change_is_never_changed before update or delete on operator_changes
   for each row execute function refuse_change_of_record();

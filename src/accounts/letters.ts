@@ -171,7 +171,7 @@ export function staffDisabled({ by }: { by: string }): Letter {
 /** To a member of staff whose sign-in another person reset or enabled: an admin, or a user of the server. */
 export function staffReset({ what, by }: { what: StaffReset; by: string }): Letter {
   const ended = `by ${by}, and all your sign-ins have ended.`;
-  const wait = `For 24 hours you cannot approve anything, and never the work of ${by}.`;
+  const wait = `For 24 hours you cannot approve anything${what === "enabled" ? "" : `, and never the work of ${by}`}.`;
   const advice = `If you did not ask for it, inform another admin than ${by} immediately, in another way than by mail.`;
   if (what === "enabled") {
     const text = `Your sign-in at Roundhouse, which was disabled, was enabled by ${by}. Your password is the one from before.`;
@@ -212,7 +212,7 @@ export function operatorChanged({ email, what, by }: { email: string; what: Staf
     "second-factor": `Two-factor authentication of ${email} was turned off by ${by}.`,
   }[what];
   return letter("operator-changed", "The sign-in of a member of staff was changed", [
-    `${change} For 24 hours they cannot approve anything, and never the work of ${by}.`,
+    `${change} For 24 hours they cannot approve anything${what === "enabled" ? "" : `, and never the work of ${by}`}.`,
     "If you did not agree on this, disable both sign-ins and read the audit log.",
   ]);
 }

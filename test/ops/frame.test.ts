@@ -438,14 +438,17 @@ describe("people", () => {
       return mails.map(({ subject, body }) => `${subject}: ${body}`.replaceAll(/\s+/g, " "));
     };
     const clerkIsDisabled = "The sign-in of clerk@example.com was disabled by admin@example.com";
-    const clerkIsEnabled = "The sign-in of clerk@example.com was enabled by admin@example.com. For 24 hours";
+    const waits = "For 24 hours they cannot approve anything. If";
+    const clerkIsEnabled = `The sign-in of clerk@example.com was enabled by admin@example.com. ${waits}`;
     const chiefIsDisabled = "The sign-in of chief@example.com was disabled by admin@example.com";
     const before = (await mailsTo("admin@example.com")).length;
     for (const what of ["disable", "enable"]) expect((await post(ids.clerk, what)).status).toBe(303);
     expect((await post(ids.chief, "disable")).status).toBe(303);
     expect(await mailsTo("clerk@example.com")).toEqual([
       expect.stringMatching(/^Your sign-in was disabled: .* by admin@example\.com/),
-      expect.stringMatching(/^Your sign-in was enabled: .* by admin@example\.com.*For 24 hours you cannot approve/),
+      expect.stringMatching(
+        /^Your sign-in was enabled: .* by admin@example\.com.*For 24 hours you cannot approve anything\. If/,
+      ),
     ]);
     expect(await mailsTo("chief@example.com")).toEqual([
       expect.stringContaining(clerkIsDisabled),

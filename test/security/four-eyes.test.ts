@@ -37,6 +37,13 @@ async function changed(of: Person, what: OperatorChange, by: string, hours: numb
   await sql`alter table operator_changes enable trigger operator_change_is_never_changed`;
 }
 
+/** Moves the changes of a person's sign-in back by 90 minutes. */
+async function passTime(of: Person): Promise<void> {
+  await bank.sql`alter table operator_changes disable trigger operator_change_is_never_changed`;
+  await bank.sql`update operator_changes set made_at = made_at - interval '90 minutes' where user_id = ${of.id}`;
+  await bank.sql`alter table operator_changes enable trigger operator_change_is_never_changed`;
+}
+
 /** Work that needs a second person: its author, and how another approves it. */
 interface Work {
   approve(as: CookieClient): Promise<Response>;
@@ -153,16 +160,29 @@ describe.each(Object.entries(WORK))("[FOUR-EYES] a %s", (_, work) => {
     const [{ n }] = await bank.sql<[{ n: bigint }]>`
       select count(*) as n from audit_log where actor = ${other.email} and action like '%.refused'`;
     expect(n).toBe(1n);
-    await bank.sql`alter table operator_changes disable trigger operator_change_is_never_changed`;
-    await bank.sql`update operator_changes set made_at = made_at - interval '90 minutes' where user_id = ${other.id}`;
-    await bank.sql`alter table operator_changes enable trigger operator_change_is_never_changed`;
+    await passTime(other);
     expect((await done.approve(other)).status).toBe(303);
   });
 
-  it("is never approved by who was created or reset by its author", async () => {
+  it.each<OperatorChange>(["created", "password", "second-factor"])(
+    "is never approved by who was created or reset by its author (%s), enabled since or not",
+    async (what) => {
+      const [author, other] = [await person(), await person()];
+      await changed(other, what, author.email, 24 * 365);
+      const done = await work(author);
+      await expectRefusal(done, other, /whose work this is: another person has to approve it/);
+      await changed(other, "enabled", author.email, 1);
+      await expectRefusal(done, other, /whose work this is: another person has to approve it/);
+    },
+  );
+
+  it("is not approved for 24 hours by who was enabled by its author, and is then", async () => {
     const [author, other] = [await person(), await person()];
-    await changed(other, "password", author.email, 24 * 365);
-    await expectRefusal(await work(author), other, /whose work this is: another person has to approve it/);
+    await changed(other, "enabled", author.email, 23);
+    const done = await work(author);
+    await expectRefusal(done, other, new RegExp(`your sign-in was enabled by ${author.email}; you can approve from`));
+    await passTime(other);
+    expect((await done.approve(other)).status).toBe(303);
   });
 
   it.each<[string, OperatorChange]>([

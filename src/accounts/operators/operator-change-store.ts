@@ -115,7 +115,8 @@ const CHANGES = {
 
 /**
  * Why an operator may not approve some work. Null if they may. Refused are
- * - who was created or enabled, or whose password or second factor was reset, within 24 hours, or ever by an author;
+ * - who was created or enabled, or whose password or second factor was reset, within 24 hours;
+ * - who was created or reset by an author, permanently: the author knew how to sign in as them. Enabling reveals no password;
  * - who did this to an author within 24 hours before the work or since: the author could be them.
  *
  * Not refused: two operators whom the same admin made. See "Limits of four eyes" in SECURITY.md.
@@ -135,7 +136,8 @@ export async function whyNoApproval(
     join auth.users u on u.id = c.user_id
     cross join lateral (
       select exists (
-        select from auth.users a where a.id = any(${[...authors]}::text[]) and a.id <> ${userId} and a.email = c.made_by
+        select from auth.users a
+        where c.what <> 'enabled' and a.id = any(${[...authors]}::text[]) and a.id <> ${userId} and a.email = c.made_by
       ) as is_by_author
     ) t
     where c.user_id = ${userId}
