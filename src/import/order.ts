@@ -9,6 +9,8 @@ export type FileOrder = "newest_first" | "newest_last";
 export interface RowOrder {
   /** Lines of the file, the oldest round first. */
   lines: Int32Array;
+  /** Left out: numbers too far above all others of the file and of the table, the highest of which is `above`. */
+  far: { lines: Int32Array; above: bigint } | null;
   /** How the file lists its rounds; `mixed` if steps have both directions, `unknown` if there are too few steps. */
   listed: FileOrder | "mixed" | "unknown";
   decidedBy: "option" | "ids" | "times" | "nothing";
@@ -27,6 +29,8 @@ export interface OrderOptions {
   order: FileOrder | "auto";
   /** Times may order the rows: false if ids are row numbers, or if a local clock showed some times twice. */
   byTime: boolean;
+  /** The newest number of the table; null if it has no rounds. */
+  newest: bigint | null;
 }
 
 /** Keys of rows, added in the order of the file. */
@@ -40,6 +44,8 @@ const FEWEST_STEPS = 3;
 /** A clock or a feed may step back now and then. */
 const CLEAR_SHARE = 0.9;
 const NO_NUMBER = -1n;
+/** A number further above the ones before it is no round's, such as a time: a round per second makes it in four months. */
+const FARTHEST = 10_000_000n;
 
 /** Creates an empty collection of the keys of a file's rows. */
 export function createRowKeys(): RowKeys {
@@ -65,7 +71,7 @@ export function createRowKeys(): RowKeys {
       withTime += ms === null ? 0 : 1;
       count += 1;
     },
-    order({ roundIds, order, byTime: mayUseTime }) {
+    order({ roundIds, order, byTime: mayUseTime, newest }) {
       const evidence: [RowOrder["decidedBy"], RowOrder["listed"]][] = [
         ["ids", byNumber.direction()],
         ["times", byTime.direction()],
@@ -75,17 +81,22 @@ export function createRowKeys(): RowKeys {
       const [decidedBy, listed] = order === "auto" ? [foundBy, found] : ["option" as const, order];
       const inFile = lines.subarray(0, count);
       if (roundIds === "consecutive") {
-        const places = sorted(count, (a, b) => compare(numbers[a] ?? 0n, numbers[b] ?? 0n) || a - b);
+        const all = sorted(count, (a, b) => compare(numbers[a] ?? 0n, numbers[b] ?? 0n) || a - b);
+        const { near, above } = nearPlaces(all, numbers, newest);
+        const [places, rest] = [all.subarray(0, near), all.subarray(near)];
+        const far = rest.length === 0 ? null : { lines: linesAt(rest, inFile), above };
         const missing = missingOf(places, numbers);
-        return { lines: linesAt(places, inFile), listed, decidedBy, takenBy: "number", isReversed: false, missing };
+        const lines = linesAt(places, inFile);
+        return { lines, far, listed, decidedBy, takenBy: "number", isReversed: false, missing };
       }
       const isReversed = listed === "newest_first";
       if (order === "auto" && mayUseTime && withTime === count) {
         const places = sorted(count, (a, b) => (times[a] ?? 0) - (times[b] ?? 0) || (isReversed ? b - a : a - b));
-        return { lines: linesAt(places, inFile), listed, decidedBy, takenBy: "time", isReversed, missing: null };
+        const lines = linesAt(places, inFile);
+        return { lines, far: null, listed, decidedBy, takenBy: "time", isReversed, missing: null };
       }
       const asListed = isReversed ? inFile.toReversed() : inFile.slice();
-      return { lines: asListed, listed, decidedBy, takenBy: "file", isReversed, missing: null };
+      return { lines: asListed, far: null, listed, decidedBy, takenBy: "file", isReversed, missing: null };
     },
   };
 }
@@ -134,6 +145,22 @@ function sorted(count: number, compareAt: (a: number, b: number) => number): Uin
 
 function linesAt(places: Uint32Array, lines: Int32Array): Int32Array {
   return new Int32Array(places.length).map((_, at) => lines[places[at] ?? 0] ?? 0);
+}
+
+/** How many places, by rising number, precede the first far one. Without rounds in the table, half of the rows are near. */
+function nearPlaces(
+  places: Uint32Array,
+  numbers: BigInt64Array,
+  newest: bigint | null,
+): { near: number; above: bigint } {
+  const numberAt = (at: number) => numbers[places[at] ?? 0] ?? 0n;
+  let above = newest ?? numberAt(Math.floor((places.length - 1) / 2));
+  for (let at = 0; at < places.length; at += 1) {
+    const number = numberAt(at);
+    if (number > above + FARTHEST) return { near: at, above };
+    if (number > above) above = number;
+  }
+  return { near: places.length, above };
 }
 
 function missingOf(places: Uint32Array, numbers: BigInt64Array): bigint | null {

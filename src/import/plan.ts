@@ -13,6 +13,8 @@ export type MultiplierShape = "clear" | "comma_decimals" | "comma_and_three" | "
 export interface PlanOptions extends RowOptions {
   /** How the file lists its rounds; if it is left out, ids and times decide. */
   order?: FileOrder | "auto";
+  /** The newest number of the table, if its ids are numbers and it has rounds. */
+  newest?: bigint | null;
   /** If no option names the decimal mark: what a multiplier proves about it. */
   multiplierShape?: (text: string) => MultiplierShape;
 }
@@ -46,7 +48,7 @@ export function createPlanner(
   staged: StagedRounds,
   refusals: Refusals = createRefusals(),
 ): Planner {
-  const { settings, rowNumbers, order = "auto", multiplierShape } = options;
+  const { settings, rowNumbers, order = "auto", newest = null, multiplierShape } = options;
   const survey = emptySurvey();
   const keys = createRowKeys();
   /** Lines whose comma or point has two possible meanings. */
@@ -76,7 +78,8 @@ export function createPlanner(
       await nextTurn(signal);
       const roundIds = rowNumbers === undefined ? settings.round_ids : "opaque";
       const byTime = rowNumbers === undefined && survey.clock.twice.count === 0;
-      const { lines: ordered, ...found } = keys.order({ roundIds, order, byTime });
+      const { lines: ordered, far, ...found } = keys.order({ roundIds, order, byTime, newest });
+      for (const line of far?.lines ?? []) refusals.add(line, farReason(far?.above ?? 0n));
       let lines = ordered;
       if (commaDecimals !== null && unclear.length > 0) {
         lines = without(lines, unclear);
@@ -117,6 +120,10 @@ async function refuseUnclear(
       refusals.add(line, unclearReason(rawValue, commaDecimals));
     }
   }
+}
+
+function farReason(above: bigint): string {
+  return `expected an id near the others, found one more than 10,000,000 above the highest before it, ${above}`;
 }
 
 function unclearReason(text: string, commaDecimals: number): string {

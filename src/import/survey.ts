@@ -13,7 +13,7 @@ export interface Survey {
   ids: { from: string; to: string; missing: bigint | null } | null;
   times: { from: string; to: string } | null;
   withoutTime: number;
-  order: Omit<RowOrder, "lines">;
+  order: Omit<RowOrder, "lines" | "far">;
   /** Identical repeats of other lines, and of rounds stored before. */
   repeats: { inFile: number; stored: number };
   /** Local times that the clock showed twice, or never. */

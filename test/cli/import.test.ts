@@ -132,6 +132,13 @@ describe("import", () => {
     expect((await exportRounds())[1]?.[2]).toBe("1.50");
   });
 
+  it("refuses an id that is a time, also as the only one of a file", async () => {
+    await importFile("round_id,multiplier\n1,1.5\n2,2.5\n");
+    const { stdout } = await importFile("round_id,multiplier\n1732723200000,1.6\n", "--json");
+    const reason = "expected an id near the others, found one more than 10,000,000 above the highest before it, 2";
+    expect(JSON.parse(stdout)).toMatchObject({ read: 1, inserted: 0, refused: [{ line: 2, reason }] });
+  });
+
   it("stores nothing in a dry run, and counts as if it had", async () => {
     const { stdout, code } = await importFile("round_id,multiplier\n1,1.5\n2,0.1\n", "--dry-run");
     expect(code).toBe(0);

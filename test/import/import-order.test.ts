@@ -7,8 +7,8 @@ import type { KnownRound } from "../../src/rounds/round.ts";
 function order(rows: readonly (readonly [number | null, number | null])[], options: Partial<OrderOptions> = {}) {
   const keys = createRowKeys();
   rows.forEach(([number, ms], place) => keys.add(place + 2, number === null ? null : BigInt(number), ms));
-  const found = keys.order({ roundIds: "opaque", order: "auto", byTime: true, ...options });
-  return { ...found, lines: [...found.lines] };
+  const found = keys.order({ roundIds: "opaque", order: "auto", byTime: true, newest: null, ...options });
+  return { ...found, lines: [...found.lines], far: found.far && { ...found.far, lines: [...found.far.lines] } };
 }
 
 const numbers = (...ids: number[]) => ids.map((id) => [id, null] as const);
@@ -18,6 +18,7 @@ describe("the order of a file", () => {
   it("is by number if ids are consecutive, the first line of a number first", () => {
     expect(order(numbers(9, 8, 8, 6, 5), { roundIds: "consecutive" })).toEqual({
       lines: [6, 5, 3, 4, 2],
+      far: null,
       listed: "newest_first",
       decidedBy: "ids",
       takenBy: "number",
@@ -29,6 +30,24 @@ describe("the order of a file", () => {
       listed: "newest_last",
       missing: 4n,
     });
+  });
+
+  it("leaves out numbers more than ten million above those before them and the table's newest", () => {
+    const found = (ids: number[], newest: bigint | null = null) => {
+      const { lines, far, missing } = order(numbers(...ids), { roundIds: "consecutive", newest });
+      return { lines, far, missing };
+    };
+    const time = 1_732_723_200_000;
+    expect(found([1, time, 2])).toEqual({ lines: [2, 4], far: { lines: [3], above: 2n }, missing: 0n });
+    expect(found([1, time])).toEqual({ lines: [2], far: { lines: [3], above: 1n }, missing: 0n });
+    expect(found([time, time + 1, 5], 9n)).toEqual({ lines: [4], far: { lines: [2, 3], above: 9n }, missing: 0n });
+    expect(found([time], 9n)).toEqual({ lines: [], far: { lines: [2], above: 9n }, missing: 0n });
+    // a table of such numbers; holes that are smaller; rounds from before a hole
+    expect(found([time, time + 1])).toMatchObject({ lines: [2, 3], far: null });
+    expect(found([10_000_001, 20_000_001], 1n)).toMatchObject({ lines: [2, 3], far: null });
+    expect(found([10_000_002], 1n)).toMatchObject({ lines: [], far: { lines: [2] } });
+    expect(found([1, 2, time - 1, time, time + 1], BigInt(time))).toMatchObject({ lines: [2, 3, 4, 5, 6], far: null });
+    expect(found([1, time, time + 1])).toMatchObject({ lines: [2, 3, 4], far: null });
   });
 
   it("is by time if ids are opaque, equal times in the order of the file", () => {

@@ -7,7 +7,7 @@ import { createPlanner } from "../../import/plan.ts";
 import { createRefusals, MOST_LISTED } from "../../import/refusals.ts";
 import type { RowNumbers } from "../../import/row.ts";
 import { openStagedRounds } from "../../import/staged-rounds.ts";
-import { hasHouseRounds } from "../../import/store.ts";
+import { findNewestNumber, hasHouseRounds } from "../../import/store.ts";
 import { type Imported, importRounds } from "../../import/import.ts";
 import { announce } from "../announce.ts";
 import { examples, readableFile, tableName } from "../arguments.ts";
@@ -79,6 +79,7 @@ async function importFile({ sql, settings }: Session, given: ImportArguments, fo
     readTime: timesOf(format),
     readMultiplier: multipliersOf({ ...format, instant: [...tableSettings.feed.instant, ...format.instant] }),
     order: format.order,
+    newest: await findNewestNumber(sql, table.id),
     ...(format.decimal === "auto" ? { multiplierShape } : {}),
     ...(numbers === null ? {} : { rowNumbers: numbers }),
   };
