@@ -41,6 +41,26 @@ describe("schedules in Redis", () => {
     expect(new Date(beta?.next ?? 0).toISOString()).toMatch(/T01:00:00.000Z$/);
   });
 
+  it("start at the multiples of their interval if their offset is 0", async () => {
+    await sync([hourly("alpha", 0), { payload: { house: "beta" }, everyMs: 7_000, offsetMs: 7_000 }]);
+    const [alpha, beta] = await schedulers();
+    expect((alpha?.next ?? 1) % 3_600_000).toBe(0);
+    expect((beta?.next ?? 1) % 7_000).toBe(0);
+    const waiting = await queues.get("poll").getJobs(["waiting", "delayed"]);
+    const ids = new Set(waiting.map(({ id }) => id));
+    expect(ids).toEqual(new Set([`repeat:alpha:${alpha?.next}`, `repeat:beta:${beta?.next}`]));
+  });
+
+  it("that start at other times than their offset are moved to it", async () => {
+    await queues.get("poll").upsertJobScheduler("alpha", { every: 3_600_000 }, { name: "poll" }); // of an earlier version
+    await queues.get("poll").upsertJobScheduler("beta", { every: 3_600_000, offset: 2_000 }, { name: "poll" });
+    await sync([hourly("alpha", 0), hourly("beta")]);
+    const found = await schedulers();
+    expect(found.map(({ next }) => (next ?? 0) % 3_600_000)).toEqual([0, 1_000]);
+    expect(found.every(({ next }) => (next ?? 0) < Date.now() + 3_601_000)).toBe(true);
+    expect(await delayed()).toHaveLength(2);
+  });
+
   it("keep nothing of a run, good or bad, since a kept one would halt the chain", async () => {
     await sync([hourly("alpha")]);
     const [run] = await delayed();

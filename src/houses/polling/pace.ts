@@ -14,10 +14,7 @@ export type Pace = z.infer<typeof paceSchema>;
 
 /** Polls of one run: as many as fit in this time. (With a run per poll, 1,000 houses take 1.3 cores instead of 1.1.) */
 export const RUN_MS = 10_000;
-/**
- * A run starts so long before its first poll, since a busy queue starts it late. It is the same for all intervals: BullMQ
- * keeps the next start of a schedule whose offset alone changes.
- */
+/** A run starts so long before its first poll, since a busy queue starts it late. */
 const LEAD_MS = 1_000;
 
 /** The pace of polls every `everyMs`, each at random within `spreadMs`; the name of the shard decides its offset. */

@@ -17,8 +17,8 @@ interface Wanted {
 }
 
 /**
- * Makes the schedulers of a queue in Redis equal to `schedules`, and restarts those whose chain of starts has stopped or was
- * moved into the future by a worker whose clock was wrong.
+ * Makes the schedulers of a queue in Redis equal to `schedules`, and restarts those whose chain of starts has stopped, is not
+ * at the offset or was moved into the future by a worker whose clock was wrong.
  *
  * A scheduler that is right is not written: that is safe, but moves its waiting run to the end of the queue, where a busy
  * queue would starve it. One that changed is overwritten, never removed and added again, after which BullMQ may add no run
@@ -37,12 +37,11 @@ export async function syncSchedulers(
     const found = present.get(id);
     const set = (repeat: Wanted["repeat"]) =>
       queue.upsertJobScheduler(id, repeat, { name: job.name, data: one.data, opts: one.opts });
-    const { every } = one.repeat;
-    const isAhead = (found?.next ?? now) > now + every + AHEAD_MS;
+    const isMisplaced = found?.next !== undefined && isNoStartOf(one.repeat, found.next, now);
     // an overwritten scheduler with the same interval keeps its next start
-    if (isAhead) await set({ ...one.repeat, every: every + 1 });
+    if (isMisplaced) await set({ ...one.repeat, every: one.repeat.every + 1 });
     const isRight = found !== undefined && isAsWanted(found, one) && !(await hasHalted(queue, found, now));
-    if (isAhead || !isRight) await set(one.repeat);
+    if (isMisplaced || !isRight) await set(one.repeat);
   });
   await inBatches(
     [...present.keys()].filter((id) => !wanted.has(id)),
@@ -62,7 +61,9 @@ function wantedSchedulers(job: Job<unknown>, schedules: readonly Schedule<unknow
     // BullMQ mistakes an id with four colons for a key of an older version (taskforcesh/bullmq#3828)
     const id = key.replaceAll(":", "%3A");
     if (wanted.has(id)) throw new Error(`two schedules of ${job.name} have the key ${JSON.stringify(key)}`);
-    const repeat = { every: schedule.everyMs, offset: schedule.offsetMs % schedule.everyMs };
+    const every = schedule.everyMs;
+    // BullMQ 6.7 ignores an offset of 0 and starts the first run immediately; a whole interval is the same offset
+    const repeat = { every, offset: schedule.offsetMs % every || every };
     const data: unknown = JSON.parse(JSON.stringify(schedule.payload)); // as it will be read back
     wanted.set(id, { repeat, data, opts: templateOptions(job) });
   }
@@ -74,11 +75,15 @@ function templateOptions(job: Job<unknown>) {
   return { ...runOptions(job), removeOnFail: true };
 }
 
+/** Whether a schedule does not start at `next`: it is too far in the future, or not at the offset. */
+function isNoStartOf({ every, offset }: Wanted["repeat"], next: number, now: number): boolean {
+  return next > now + every + AHEAD_MS || next % every !== offset % every;
+}
+
 function isAsWanted(found: JobSchedulerJson, { repeat, data, opts }: Wanted): boolean {
   return (
     found.every === repeat.every &&
-    // without an offset the first run is immediate, and BullMQ stores its time as the offset
-    (!repeat.offset || found.offset === repeat.offset) &&
+    found.offset === repeat.offset &&
     isDeepStrictEqual(found.template?.data ?? {}, data) &&
     isDeepStrictEqual(found.template?.opts, opts)
   );
