@@ -623,9 +623,9 @@ describe("the minutes in which a component reports", () => {
 describe("housekeeping that fails", () => {
   const { context } = testContext(sql);
   const runner = createRunner({ job: housekeep, context, log: context.log, stop: new AbortController().signal });
-  const attempt = async (attemptsMade: number) => {
+  const attempt = async (attemptsMade: number, stalledCounter = 0) => {
     const queued = { name: "housekeep", data: { kind: "partitions" }, attemptsMade, repeatJobKey: "partitions" };
-    await runner.process({ ...queued, stalledCounter: 0 } as QueuedRun, undefined, {
+    await runner.process({ ...queued, stalledCounter } as QueuedRun, undefined, {
       signal: undefined,
       ending: context.ending,
     });
@@ -653,6 +653,20 @@ describe("housekeeping that fails", () => {
     } finally {
       await sql`alter function make_no_partitions (date, integer) rename to make_day_partitions`;
     }
+    await attempt(0);
+    expect(await alerts()).toMatchObject([{ subject: "partitions", isOpen: false }]);
+  });
+
+  it("opens an alert when its process died too often while it ran", async () => {
+    await sql`truncate alerts`;
+    await expect(attempt(0, 3)).rejects.toThrow("its process died 3 times while it ran");
+    expect(await alerts()).toEqual([
+      {
+        subject: "partitions",
+        text: expect.stringContaining("its process died 3 times while it ran") as string,
+        isOpen: true,
+      },
+    ]);
     await attempt(0);
     expect(await alerts()).toMatchObject([{ subject: "partitions", isOpen: false }]);
   });

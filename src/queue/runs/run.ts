@@ -98,8 +98,8 @@ export function createRunner(options: {
 
   async function run(queued: QueuedRun, token: string | undefined, signals: Signals): Promise<void> {
     const begun = beginAttempt(queued, token, options);
-    requireFewCrashes(begun);
     const payload = parsePayload(begun);
+    await requireFewCrashes(begun, payload, context.sql);
     const key = job.key(payload);
     const attempt = { ...begun, log: begun.log.child({ key }) };
     if (!attempts.isBusy(key)) {
@@ -161,12 +161,14 @@ function beginAttempt(
   };
 }
 
-/** @throws UnrecoverableError if the run killed its worker process too often. */
-function requireFewCrashes(attempt: Attempt): void {
+/** @throws UnrecoverableError if the run killed its worker process too often; the job reports it first. */
+async function requireFewCrashes(attempt: Attempt, payload: unknown, sql: Sql): Promise<void> {
   const { queued } = attempt;
   if (queued.repeatJobKey === undefined || queued.stalledCounter < MAX_CRASHES) return;
+  const reason = `its process died ${queued.stalledCounter} times while it ran`;
+  await giveUp(attempt, payload, sql, new Error(reason));
   attempt.report("failed");
-  throw permanentFailure(attempt.log, `its process died ${queued.stalledCounter} times while it ran`);
+  throw permanentFailure(attempt.log, reason);
 }
 
 /** @throws UnrecoverableError if the payload is not valid. */
