@@ -1,8 +1,11 @@
 import { z } from "zod";
 import { closeAlert, openAlert } from "../src/alerts/store.ts";
 import { runRollingCalibration } from "../src/calibration/calibrate.ts";
-import { listWaitingRuns } from "../src/calibration/runs/rolling-run-store.ts";
+import { findTableOfRun, listWaitingRuns } from "../src/calibration/runs/rolling-run-store.ts";
 import { job } from "../src/queue/job.ts";
+
+/** The kind of the alert about a table whose rounds cannot be replayed. */
+const FAILED = "calibration_failed";
 
 /**
  * Replays what the live model learned, and checks that its state is right.
@@ -24,8 +27,13 @@ export default job({
 
   async run({ run }, { sql, log, signal, published }) {
     const result = await runRollingCalibration(sql, run, signal);
-    if (result === null) return { skipped: 1 };
+    if (result === null) {
+      const ended = await findTableOfRun(sql, run);
+      if (ended?.isOpen === false) await closeAlert(sql, log, { kind: FAILED, subject: ended.table });
+      return { skipped: 1 };
+    }
     const { table, version, rounds, isMet, replayed, live, stored } = result;
+    await closeAlert(sql, log, { kind: FAILED, subject: table });
     const alert = { kind: "calibration", subject: table };
     if (isMet) await closeAlert(sql, log, alert);
     else {
@@ -36,5 +44,13 @@ export default job({
     }
     published();
     return { rounds, met: isMet ? 1 : 0, different: isMet ? 0 : 1 };
+  },
+
+  async gaveUp({ run }, reason, { sql, log }) {
+    const failed = await findTableOfRun(sql, run);
+    if (failed?.isOpen !== true) return; // it was cancelled
+    const { table } = failed;
+    const text = `the calibration of ${table} failed in each of its attempts, and is tried again after 15 minutes: ${reason}`;
+    await openAlert(sql, log, { kind: FAILED, subject: table, text });
   },
 });

@@ -13,7 +13,7 @@ export async function closeEndedAlerts(sql: Sql, log: Log, unusedKinds: readonly
     where a.closed_at is null
       and (
         a.kind = any(${unusedKinds}::text[])
-        or a.kind in ('calibration', 'payload_differs')
+        or a.kind in ('calibration', 'calibration_failed', 'payload_differs')
           and not exists (
             select
             from tables t

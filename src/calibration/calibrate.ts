@@ -57,7 +57,8 @@ export async function runRollingCalibration(
     }
     return await replayToLive(sql, taken, live, replay, signal, steps);
   } catch (error) {
-    await releaseRun(sql, taken, reasonOf(error));
+    // a run that cannot be released is claimed when its heartbeat is a minute old; `error` matters more
+    await releaseRun(sql, taken, reasonOf(error)).catch(() => undefined);
     throw error;
   }
 }

@@ -16,6 +16,7 @@ beforeEach(async () => {
     insert into alerts (kind, subject, text)
     values
       ('staff_webhook', 'webhook', 'x'), ('mail_server', 'smtp', 'x'), ('mail_refused', 'smtp', 'x'), ('disk', 'a:/', 'x'),
+      ('calibration_failed', 'alpha/crash/other', 'x'), ('calibration_failed', 'alpha/crash/global', 'x'),
       ('calibration', 'alpha/crash/global', 'x'), ('calibration', 'alpha/crash/other', 'x'), ('calibration', 'beta/crash/global', 'x'),
       ('payload_differs', 'alpha/crash/other 2026-11-25T00:00:00Z', 'x'),
       ('payload_differs', 'beta/crash/global 2026-11-25T00:00:00Z', 'x')`;
@@ -33,7 +34,12 @@ async function closeEnded(env: Record<string, string>): Promise<string[]> {
   return open.map(({ name }) => name);
 }
 
-const OTHERS = ["calibration alpha/crash/global", "disk a:/", "payload_differs alpha/crash/other 2026-11-25T00:00:00Z"];
+const OTHERS = [
+  "calibration alpha/crash/global",
+  "calibration_failed alpha/crash/global",
+  "disk a:/",
+  "payload_differs alpha/crash/other 2026-11-25T00:00:00Z",
+];
 
 it("closes alerts of a service that is not configured any more, and of disabled tables and houses", async () => {
   expect(await closeEnded({})).toEqual(OTHERS);

@@ -206,7 +206,7 @@ describe("a replay", () => {
     const left = await calibrationsOf(world);
     expect(left.length).toBeLessThan(4);
     expect(await runOf(world, run)).toMatchObject({ status: "queued" });
-    expect(await isWaiting(world, run)).toBe(true);
+    expect(await isWaiting(world, run)).toBe(false); // its queue has it
     const result = await runRollingCalibration(world.sql, run, never, steps);
     expect(result).toMatchObject({ isMet: true, rounds: 1000 - Number(left[0]?.toSeq) });
     expect((await calibrationsOf(world))[0]?.sums).toEqual(fromScratch(1000).sums);
@@ -249,6 +249,45 @@ describe("a replay", () => {
     expect(await beatRun(world.sql, taken)).toBe(true);
     await releaseRun(world.sql, taken, "the worker stops");
     expect(await runOf(world, run)).toEqual({ status: "queued", reason: "the worker stops" });
+  });
+
+  test("that failed is listed again after 15 minutes, since its queue retries it before", async () => {
+    const world = await createWorld();
+    const run = await askNow(world);
+    expect(await isWaiting(world, run)).toBe(true);
+    const taken = await takeRun(world.sql, run);
+    if (taken === null) throw new Error("expected an attempt");
+    await world.sql`update calibration_runs set heartbeat_at = now() - interval '1 hour' where id = ${run}`;
+    await releaseRun(world.sql, taken, "its state is damaged");
+    expect(await isWaiting(world, run)).toBe(false);
+    const age = (minutes: number) => world.sql`
+      update calibration_runs
+      set heartbeat_at = clock_timestamp() - ${minutes} * interval '1 minute'
+      where id = ${run}`;
+    await age(14);
+    expect(await isWaiting(world, run)).toBe(false);
+    await age(16);
+    expect(await isWaiting(world, run)).toBe(true);
+  });
+
+  test("that fails reports why, also if it cannot be released", async () => {
+    const world = await createWorld();
+    const { sql } = world;
+    await playTo(world, 0, 100);
+    const run = await askNow(world);
+    await sql.unsafe(`
+      create function refuse_release () returns trigger language plpgsql as
+        $$ begin raise 'the release is refused'; end $$;
+      create trigger refuse_release before update on calibration_runs
+        for each row when (new.id = ${run} and new.status = 'queued') execute function refuse_release ()`);
+    try {
+      const steps = { roundsPerChunk: 10, roundsPerCheckpoint: 100_000 };
+      const stopped = AbortSignal.abort(new Error("the worker stops"));
+      await expect(runRollingCalibration(sql, run, stopped, steps)).rejects.toThrow("the worker stops");
+      expect(await runOf(world, run)).toMatchObject({ status: "running" });
+    } finally {
+      await sql.unsafe("drop trigger refuse_release on calibration_runs; drop function refuse_release");
+    }
   });
 
   test("that two workers did keeps one result", async () => {

@@ -1,5 +1,7 @@
+import type { Job as QueuedRun } from "bullmq";
 import { describe, expect, test } from "vitest";
 import calibrateTable from "../../jobs/calibrate-table.ts";
+import { createRunner } from "../../src/queue/runs/run.ts";
 import { generatedRounds } from "../forecasts/streams.ts";
 import { createWorld, type World } from "../forecasts/world.ts";
 import { testContext } from "../support/context.ts";
@@ -12,11 +14,11 @@ async function ask({ sql, tableId }: World): Promise<string> {
   return row?.run ?? "";
 }
 
-function alertsOf({ sql, tableName }: World): Promise<{ open: boolean }[]> {
-  return sql<{ open: boolean }[]>`
-    select closed_at is null as open
+function alertsOf({ sql, tableName }: World, kind = "calibration"): Promise<{ open: boolean; text: string }[]> {
+  return sql<{ open: boolean; text: string }[]>`
+    select closed_at is null as open, text
     from alerts
-    where kind = 'calibration'
+    where kind = ${kind}
       and subject = ${tableName}
     order by opened_at`;
 }
@@ -53,7 +55,7 @@ describe("calibrate-table", () => {
     await playSome(world);
     await flip(world);
     expect(await calibrateTable.run({ run: await ask(world) }, context)).toEqual({ rounds: 70, met: 0, different: 1 });
-    expect(await alertsOf(world)).toEqual([{ open: true }]);
+    expect(await alertsOf(world)).toMatchObject([{ open: true }]);
     expect(lines).toHaveLength(1);
     expect(lines[0]?.msg).toContain(`calibration 1 of ${world.tableName} replayed its rounds to the state `);
     expect(lines[0]?.msg).toContain("(and is stored as ");
@@ -61,7 +63,7 @@ describe("calibrate-table", () => {
     await flip(world);
     await playSome(world);
     expect(await calibrateTable.run({ run: await ask(world) }, context)).toEqual({ rounds: 70, met: 1, different: 0 });
-    expect(await alertsOf(world)).toEqual([{ open: false }]);
+    expect(await alertsOf(world)).toMatchObject([{ open: false }]);
     expect(lines[1]?.msg).toMatch(/^recovered: calibration 1 of /);
   });
 
@@ -86,6 +88,54 @@ describe("calibrate-table", () => {
     expect(await sql`select status, reason from calibration_runs where id = ${run}`).toEqual([
       { status: "done", reason: null },
     ]);
+  });
+
+  test("opens an alert for its table when its last attempt failed, which the next result closes", async () => {
+    const world = await createWorld();
+    const { sql, tableId, tableName } = world;
+    const { context } = testContext(sql);
+    const { signal } = context;
+    const runner = createRunner({ job: calibrateTable, context, log: context.log, stop: signal });
+    const attempt = (run: string, attemptsMade: number) =>
+      runner.process({ name: "calibrate-table", data: { run }, attemptsMade } as QueuedRun, undefined, {
+        signal: undefined,
+        ending: context.ending,
+      });
+    await playSome(world);
+    await flip(world);
+    const [before] = await sql<{ settings: unknown }[]>`select settings from tables where id = ${tableId}`;
+    await sql`update tables set settings = settings || '{"house_edge": 0.05}' where id = ${tableId}`;
+    const run = await ask(world);
+    await expect(attempt(run, 3)).rejects.toThrow("expected a sound state of");
+    expect(await alertsOf(world, "calibration_failed")).toEqual([]);
+    await expect(attempt(run, 4)).rejects.toThrow("expected a sound state of");
+    await expect(attempt(run, 4)).rejects.toThrow("expected a sound state of");
+    expect(await alertsOf(world, "calibration_failed")).toEqual([
+      {
+        open: true,
+        text: expect.stringMatching(`^the calibration of ${tableName} .*expected a sound state of`) as string,
+      },
+    ]);
+    await sql`update tables set settings = ${sql.json(before?.settings as never)} where id = ${tableId}`;
+    await attempt(run, 0);
+    expect(await alertsOf(world, "calibration_failed")).toMatchObject([{ open: false }]);
+    expect(await alertsOf(world)).toMatchObject([{ open: true }]); // the states differ
+  });
+
+  test("closes the alert when its run ended without a result, and opens none for a run that was cancelled", async () => {
+    const world = await createWorld();
+    const { sql } = world;
+    const { context } = testContext(sql);
+    await playSome(world);
+    const alert = { open: true, text: expect.stringContaining("no memory") as string };
+    await calibrateTable.run({ run: await ask(world) }, context);
+    const run = await ask(world);
+    await calibrateTable.gaveUp?.({ run }, "no memory", context);
+    expect(await alertsOf(world, "calibration_failed")).toEqual([alert]);
+    expect(await calibrateTable.run({ run }, context)).toEqual({ skipped: 1 });
+    expect(await alertsOf(world, "calibration_failed")).toEqual([{ ...alert, open: false }]);
+    await calibrateTable.gaveUp?.({ run }, "no memory", context);
+    expect(await alertsOf(world, "calibration_failed")).toHaveLength(1);
   });
 
   test("refuses a payload that is no run, and skips one that is not there", async () => {

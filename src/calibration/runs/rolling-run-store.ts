@@ -11,6 +11,9 @@ const ROLLING_MINUTES = 15;
 /** A run without a heartbeat for longer is claimed by another worker. */
 const SILENT_SECONDS = 60;
 
+/** A released run is retried by its queue; when its attempts there are spent, it is queued again after this time. */
+const RELEASED_MINUTES = 15;
+
 /**
  * Requests a rolling run for every due table of a house: its snapshot is 1,000 rounds, or any round for 15 minutes, ahead
  * of its newest calibration. At most one rolling run per table is open. Returns the new runs.
@@ -73,14 +76,20 @@ function isDue(sql: Queryable) {
       )`;
 }
 
-/** Rolling runs without a worker: queued, or without a heartbeat for a minute. */
+/** Rolling runs without a worker: never claimed, released 15 minutes ago, or without a heartbeat for a minute. */
 export async function listWaitingRuns(sql: Queryable): Promise<{ run: string }[]> {
   return sql<{ run: string }[]>`
     select id::text as run
     from calibration_runs
     where kind = 'rolling'
       and status in ('queued', 'running')
-      and (status = 'queued' or heartbeat_at < clock_timestamp() - ${SILENT_SECONDS} * interval '1 second')
+      and (
+        (status = 'queued' and reason is null)
+        or heartbeat_at < clock_timestamp() - case status
+          when 'queued' then ${RELEASED_MINUTES} * interval '1 minute'
+          else ${SILENT_SECONDS} * interval '1 second'
+        end
+      )
     order by requested_at
     limit 1000`;
 }
@@ -190,8 +199,21 @@ export async function releaseRun(sql: Sql, attempt: Attempt, reason: string): Pr
     update calibration_runs
     set
       status = 'queued',
-      reason = ${reason}
+      reason = ${reason},
+      heartbeat_at = clock_timestamp()
     where ${isOurs(sql, attempt)}`;
+}
+
+/** Returns the name of a run's table, and whether the run is open; null if there is no such run. */
+export async function findTableOfRun(sql: Queryable, run: string): Promise<{ table: string; isOpen: boolean } | null> {
+  const [found] = await sql<{ table: string; isOpen: boolean }[]>`
+    select
+      t.house_id || '/' || t.game || '/' || t.market as "table",
+      r.status in ('queued', 'running') as "isOpen"
+    from calibration_runs r
+    join tables t on t.id = r.table_id
+    where r.id = ${run}`;
+  return found ?? null;
 }
 
 /** Ends a run that had nothing to replay, with the reason, unless another worker has claimed it. */

@@ -254,6 +254,7 @@ const ALERTS: Record<string, { what: string; href: string; action: string }> = {
   suspense: { what: "money in suspense", href: "/ops/bank?state=suspense", action: "Open bank transfers" },
   ledger: { what: "ledger does not add up", href: "/ops/ledger", action: "Open ledger" },
   housekeep: { what: "housekeeping failed", href: "/ops/queues/housekeep", action: "Open queue" },
+  calibration_failed: { what: "calibration failed", href: "/ops/queues/calibrate-table", action: "Open queue" },
   disk: { what: "disk nearly full", href: "/ops/workers", action: "Open workers" },
   backlog: { what: "responses not read", href: "/ops/payloads?state=unread", action: "Open payloads" },
   log: { what: "transparency log not signed", href: "/ops/queues", action: "Open queues" },
