@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { listPeriodicTasks } from "../../jobs/periodic.ts";
 import { makePartitions } from "../../src/housekeeping/store.ts";
 import { applyHouses } from "../../src/houses-file/apply-store.ts";
+import { holdHouse } from "../../src/houses/polling/lease-store.ts";
 import { deletePause, insertPause } from "../../src/queue/store.ts";
 import { testContext } from "../support/context.ts";
 import { openTestDatabase } from "../support/database.ts";
@@ -23,6 +24,19 @@ afterEach(async () => {
 async function polledAgo(seconds: number): Promise<void> {
   await sql`update poll_leases set last_poll_at = clock_timestamp() - ${seconds} * interval '1 second'`;
 }
+
+const GIB = 2 ** 30;
+/** Holds alpha until a time relative to the next 00:00 UTC, after it stored some bytes on a day relative to today. */
+const heldUntil = async (to: string, { bytes = 2 * GIB, day = 0 } = {}) => sql`
+  update poll_leases
+  set
+    last_poll_at = now() - interval '2 hours',
+    next_allowed_at = (date_trunc('day', now(), 'UTC') + interval '1 day') + ${to}::interval,
+    bytes_on = (now() at time zone 'UTC')::date + ${day}::integer,
+    bytes_today = ${bytes},
+    last_error_at = now() - interval '2 hours',
+    last_error = 'too many bytes'
+  where house_id = 'alpha'`;
 
 /** Returns a function that runs a periodic task and lists the open alerts, as "kind subject: text". */
 function runsOf(name: string) {
@@ -57,10 +71,7 @@ describe("the alert not_polled", () => {
 
   it("stays closed while staff paused the queue", async () => {
     await polledAgo(3_600);
-    await sql`
-      update poll_leases
-      set next_allowed_at = clock_timestamp() + interval '1 hour'
-      where house_id = 'alpha'`;
+    await heldUntil("2 seconds");
     await insertPause(sql, { queue: "poll-house", by: "ana", reason: "maintenance", until: null });
     const run = runsOf("alert-polls");
     await run();
@@ -69,24 +80,29 @@ describe("the alert not_polled", () => {
     await deletePause(sql, "poll-house", null);
   });
 
-  it("opens while a house is held for longer than a house may request, until the hold is over", async () => {
-    const held = async (from: string, to: string) => sql`
-      update poll_leases
-      set
-        last_poll_at = now() + ${from}::interval,
-        next_allowed_at = now() + ${to}::interval,
-        last_error_at = now() + ${from}::interval,
-        last_error = 'too many bytes'
-      where house_id = 'alpha'`;
-    const run = runsOf("alert-polls");
-    await held("0", "15 minutes");
-    expect(await run()).toEqual([]);
-    await held("-2 hours", "1 minute");
-    expect(await run()).toEqual([
-      expect.stringMatching(/^not_polled alpha: the house alpha is not polled before .* UTC \(too many bytes\)$/),
-    ]);
-    await held("-2 hours", "-1 second");
-    expect(await run()).toEqual([]);
+  describe("about a house that is held", () => {
+    it("opens when its bytes of the day are spent, until 00:00 UTC", async () => {
+      const run = runsOf("alert-polls");
+      await heldUntil("2 seconds");
+      expect(await run()).toEqual([
+        expect.stringMatching(
+          /^not_polled alpha: the house alpha is not polled before .* 00:00 UTC \(too many bytes\)$/,
+        ),
+      ]);
+      await heldUntil("2 seconds", { day: -1 });
+      expect(await run()).toEqual([]);
+    });
+
+    it("stays closed during a Retry-After, however long ago the last poll was", async () => {
+      const run = runsOf("alert-polls");
+      await sql`update poll_leases set last_poll_at = now() - interval '2 hours'`;
+      await holdHouse(sql, "alpha", 900_000);
+      expect(await run()).toEqual([]);
+      await heldUntil("10 minutes", { bytes: GIB });
+      expect(await run()).toEqual([]);
+      await heldUntil("-1 second");
+      expect(await run()).toEqual([]);
+    });
   });
 });
 

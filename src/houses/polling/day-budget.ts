@@ -1,7 +1,7 @@
 import type { Lease } from "./lease-store.ts";
 
 /** Stored bytes of responses per table and UTC day, decompressed: nine times a new list of 20 kB every 15 s. */
-const BYTES_OF_TABLE = 1 << 30;
+export const BYTES_OF_TABLE = 1 << 30;
 /** Of these, pages of history may be stored while fewer are spent: the other half is for polls alone. */
 export const HISTORY_BYTES_OF_TABLE = BYTES_OF_TABLE / 2;
 const DAY_MS = 86_400_000;

@@ -1,5 +1,6 @@
 import type { Queryable } from "../../db/client.ts";
 import { DEFAULT_TIMEOUT_MS } from "../settings/settings.ts";
+import { BYTES_OF_TABLE } from "./day-budget.ts";
 import { paceOf, RUN_MS, type Pace } from "./pace.ts";
 
 /** A poll is late after three intervals, three requests of its house's budget, or 25 s, whichever is longest, plus its timeout. */
@@ -53,10 +54,11 @@ export async function findLatePolls(sql: Queryable): Promise<Lateness> {
   };
 }
 
-/** A house may request a wait of 15 minutes, and a probe of its circuit waits for less: only our own limits hold it for longer. */
-const HELD_MINUTES = 20;
-
-/** Lists the houses that our own limits hold, such as that of bytes per day, and why: for the alert "not_polled". */
+/**
+ * Lists the houses that are held until 00:00 UTC because of their bytes of the day: for the alert "not_polled". A
+ * Retry-After that ends after midnight is of a house with fewer bytes. More than the limit of one table are enough, since
+ * tables may be added during the hold.
+ */
 export async function listHeldHouses(sql: Queryable): Promise<{ subject: string; text: string }[]> {
   const rows = await sql<{ house: string; until: string; reason: string | null }[]>`
     select distinct on (h.id)
@@ -67,7 +69,9 @@ export async function listHeldHouses(sql: Queryable): Promise<{ subject: string;
     join poll_leases l on l.house_id = h.id
     where ${isWanted(sql)}
       and l.next_allowed_at > clock_timestamp()
-      and l.next_allowed_at > l.last_poll_at + ${HELD_MINUTES} * interval '1 minute'
+      and l.next_allowed_at >= date_trunc('day', clock_timestamp(), 'UTC') + interval '1 day'
+      and l.bytes_on = (clock_timestamp() at time zone 'UTC')::date
+      and l.bytes_today > ${BYTES_OF_TABLE}::bigint
     order by h.id, l.next_allowed_at desc`;
   return rows.map(({ house, until, reason }) => ({
     subject: house,
