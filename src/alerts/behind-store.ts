@@ -4,31 +4,63 @@ import type { Queryable } from "../db/client.ts";
 const UNREAD_SECONDS = 20;
 /** The log is signed every ten seconds. */
 const UNSIGNED_SECONDS = 20;
-/** Unread responses that are counted: a larger number would change no decision. */
-const MOST_COUNTED = 10_000;
+/** Unread responses that are counted per house: a larger number would change no decision. */
+const MOST_COUNTED = 1_000;
 
 /**
  * Lists houses whose responses are stored but not read, the oldest first: for the alert "backlog". Payloads with an error
  * are left out: most are of damaged tables, which have an alert of their own, and a failed pass is tried again.
+ *
+ * Each table is searched by its own index, so that many payloads of one house hide no other; none is if the oldest payload
+ * of all is new.
  */
 export async function findUnreadBacklog(sql: Queryable): Promise<{ subject: string; text: string }[]> {
   const rows = await sql<{ house: string; n: number; since: string }[]>`
+    with late as materialized (
+      select t.house_id, min(first.received_at) as since, array_agg(t.id) as tables
+      from tables t
+      cross join lateral (
+        select p.received_at
+        from payloads p
+        where p.table_id = t.id
+          and p.state = 'unread'
+          and p.error is null
+        order by p.requested_at
+        limit 1
+      ) first
+      where (
+          -- no exists: it would be planned as a scan of all payloads
+          select min(received_at)
+          from payloads
+          where state = 'unread'
+            and error is null
+        ) < clock_timestamp() - ${UNREAD_SECONDS} * interval '1 second'
+      group by t.house_id
+      having min(first.received_at) < clock_timestamp() - ${UNREAD_SECONDS} * interval '1 second'
+    )
     select
-      t.house_id as house,
-      count(*)::integer as n,
-      to_char(min(p.received_at) at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS') as since
-    from (
-      select table_id, received_at
-      from payloads
-      where state = 'unread'
-        and error is null
-      order by received_at
-      limit ${MOST_COUNTED}
-    ) p
-    join tables t on t.id = p.table_id
-    group by t.house_id
-    having min(p.received_at) < clock_timestamp() - ${UNREAD_SECONDS} * interval '1 second'
-    order by min(p.received_at), t.house_id`;
+      late.house_id as house,
+      counted.n,
+      to_char(late.since at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS') as since
+    from late
+    cross join lateral (
+      select count(*)::integer as n
+      from (
+        select
+        from unnest(late.tables) t (id)
+        cross join lateral (
+          select
+          from payloads p
+          where p.table_id = t.id
+            and p.state = 'unread'
+            and p.error is null
+          order by p.requested_at
+          limit ${MOST_COUNTED}
+        ) unread
+        limit ${MOST_COUNTED}
+      ) unread
+    ) counted
+    order by late.since, late.house_id`;
   return rows.map(({ house, n, since }) => ({
     subject: house,
     text: `${n === MOST_COUNTED ? "at least " : ""}${n} responses of ${house} are not read since ${since} UTC; see whether the queue normalize-rounds is paused or fails`,
