@@ -24,8 +24,22 @@ export interface PollBudget {
    * Sends a request when the house has a free connection, and counts the bytes of its response until the poll is over. Null
    * if there is no memory for the response, which may be as large as the largest.
    */
-  send: <Sent extends { bytes: number }>(request: () => Promise<Sent>) => Promise<Sent | null>;
+  send: <Sent extends SentRequest>(request: (wait: ConnectionWait) => Promise<Sent>) => Promise<Sent | null>;
   isSpent: () => boolean;
+}
+
+/** What the house did with a request. */
+interface SentRequest {
+  /** Of the response. */
+  bytes: number;
+  /** Whether the house responded; absent if nothing was sent. */
+  hasResponse?: boolean;
+}
+
+/** What happened while a request waited for a connection. */
+interface ConnectionWait {
+  /** Other requests to the house ended, and all of them without a response. */
+  isSilent: boolean;
 }
 
 /** What a worker holds of one house. */
@@ -38,6 +52,9 @@ interface HouseRoom {
   held: number;
   /** Bytes of its largest recent response; 0 if unknown. */
   largest: number;
+  /** Requests that ended with a response, and without one. */
+  responses: number;
+  silences: number;
 }
 
 /** Creates the capacity limits of a worker. */
@@ -62,12 +79,16 @@ export function createPollRoom(): PollRoom {
         const isSpent = () => own >= BYTES_OF_POLL || isFull(house);
         const budget: PollBudget = {
           parallel: (wanted) => Math.max(1, Math.min(wanted, Math.floor(BYTES_OF_POLL / Math.max(known, most ?? 0)))),
-          send: async (request) =>
-            house.requests(async () => {
+          send: async (request) => {
+            const { responses, silences } = house;
+            return house.requests(async () => {
               if (isSpent()) return null;
               house.sent += 1;
               try {
-                const sent = await request();
+                const isSilent = house.responses === responses && house.silences > silences;
+                const sent = await request({ isSilent });
+                if (sent.hasResponse === true) house.responses += 1;
+                if (sent.hasResponse === false) house.silences += 1;
                 own += sent.bytes;
                 hold(house, sent.bytes);
                 most = Math.max(most ?? 0, sent.bytes);
@@ -75,7 +96,8 @@ export function createPollRoom(): PollRoom {
               } finally {
                 house.sent -= 1;
               }
-            }),
+            });
+          },
           isSpent,
         };
         try {
@@ -91,5 +113,6 @@ export function createPollRoom(): PollRoom {
 }
 
 function newRoom(): HouseRoom {
-  return { polls: pLimit(POLLS_OF_HOUSE), requests: pLimit(CONNECTIONS_OF_HOUSE), sent: 0, held: 0, largest: 0 };
+  const [polls, requests] = [pLimit(POLLS_OF_HOUSE), pLimit(CONNECTIONS_OF_HOUSE)];
+  return { polls, requests, sent: 0, held: 0, largest: 0, responses: 0, silences: 0 };
 }

@@ -1,7 +1,7 @@
 import { adapterOf } from "../adapters/index.ts";
 import { requestPages } from "./request-pages.ts";
 import { cut, LONGEST_REASON } from "../../text.ts";
-import type { HouseClient } from "./client.ts";
+import type { HouseClient, HouseResponse } from "./client.ts";
 import type { FeedRequest } from "../contract.ts";
 import { houseRequest, settingsOf, storedPath, type House } from "../house.ts";
 import type { Lease, LeasedTable } from "./lease-store.ts";
@@ -32,7 +32,8 @@ export interface AskOptions {
  * All requests end within the house's timeout, since the lease expires soon after: they start in the first half, so that
  * each has at least the other half; the rest goes first next time. After a 429 or Retry-After, or if the first eight
  * fail, no more requests are sent; a house on probe gets one request; one whose budget is spent waits until it has some
- * again. If the responses grow too large, the rest goes first next time.
+ * again. If the responses grow too large, the rest goes first next time. If requests wait for the connections of other
+ * polls until half of the time is over, one counts as timed out, unless the house responded to any request meanwhile.
  */
 export async function requestTables(
   http: HouseClient,
@@ -43,24 +44,13 @@ export async function requestTables(
 ): Promise<RequestedTable[]> {
   const timeoutMs = house.settings.timeout_ms;
   const endMs = options.elapsedMs() + timeoutMs;
+  const hasTime = () => endMs - options.elapsedMs() > timeoutMs / 2;
+  const requestOnce = createRequester(http, house, { ...options, endMs, hasTime }, signal);
   const requests = groupByRequest(house, lease.tables);
   const waiting = lease.circuit.state === "half_open" ? requests.slice(0, 1) : requests;
   const { requested, add, oneIsGood } = createRequested();
-  let isLeft = Promise.resolve(true); // in order, so that the longest waiting table gets the last request
-  const hasTime = () => endMs - options.elapsedMs() > timeoutMs / 2;
   const mayContinue = () => !signal.aborted && !options.budget.isSpent() && hasTime();
 
-  const requestOnce = async (tables: readonly LeasedTable[], ask: FeedRequest): Promise<RequestedTable[]> => {
-    const sent = await options.budget.send(async () => {
-      isLeft = isLeft.then(async (before) => before && hasTime() && (await options.mayRequest?.()) !== false);
-      if (!(await isLeft) || !hasTime()) return { responses: [], bytes: 0 }; // the house did not cause these waits
-      const leftMs = Math.ceil(endMs - options.elapsedMs());
-      const responses = await send(http, house, tables, ask, { ...options, timeoutMs: leftMs }, signal);
-      const response = responses[0]?.response;
-      return { responses, bytes: response?.kind === "response" ? response.body.length : 0 };
-    });
-    return sent?.responses ?? [];
-  };
   const ask = async ({ tables, settings, request }: SharedRequest): Promise<void> => {
     const [table] = tables;
     const adapter = adapterOf(settings);
@@ -91,6 +81,31 @@ export async function requestTables(
   const ends = await Promise.allSettled(firsts.map(continueWith)); // all, since the caller may release the lease then
   for (const end of ends) if (end.status === "rejected") throw end.reason;
   return requested;
+}
+
+/** Sends the requests of a poll when they have a connection and are within the budget of the house. */
+function createRequester(
+  http: HouseClient,
+  house: House,
+  options: AskOptions & { endMs: number; hasTime: () => boolean },
+  signal: AbortSignal,
+) {
+  let isLeft = Promise.resolve(true); // in order, so that the longest waiting table gets the last request
+  let isSilenceNoted = false;
+  return async (tables: readonly LeasedTable[], ask: FeedRequest): Promise<RequestedTable[]> => {
+    const sent = await options.budget.send(async ({ isSilent }) => {
+      if (isSilent && !options.hasTime() && !isSilenceNoted && !signal.aborted) {
+        isSilenceNoted = true; // one failure is enough: these requests were not sent
+        return { responses: unsent(house, tables, ask, options.elapsedMs()), bytes: 0 };
+      }
+      isLeft = isLeft.then(async (before) => before && options.hasTime() && (await options.mayRequest?.()) !== false);
+      if (!(await isLeft) || !options.hasTime()) return { responses: [], bytes: 0 }; // the house did not cause these waits
+      const leftMs = Math.ceil(options.endMs - options.elapsedMs());
+      const responses = await send(http, house, tables, ask, { ...options, timeoutMs: leftMs }, signal);
+      return { responses, ...sizeOf(responses[0]?.response) };
+    });
+    return sent?.responses ?? [];
+  };
 }
 
 /** The responses of a poll; `oneIsGood` resolves when the first good one is among them. */
@@ -149,10 +164,37 @@ async function send(
   const request = houseRequest(house, ask, { allowPrivateHouses, timeoutMs, headers });
   const requestedMs = options.elapsedMs();
   const response = await http.fetch(request, signal);
+  return forTables(house, tables, ask, { requestedMs, receivedMs: options.elapsedMs(), response });
+}
+
+/** The failure of a request that found no free connection, because the house did not respond to others. */
+function unsent(house: House, tables: readonly LeasedTable[], ask: FeedRequest, nowMs: number): RequestedTable[] {
+  const timeoutMs = house.settings.timeout_ms;
+  const detail = `no free connection within half of ${timeoutMs} ms: the house responds to no request`;
+  const failed = { kind: "failed", status: null, reason: "timeout", detail, retryAfterMs: null } as const;
+  const response = { ...failed, elapsedMs: timeoutMs / 2 };
+  return forTables(house, tables, ask, { requestedMs: nowMs, receivedMs: nowMs, response });
+}
+
+/** The bytes of a response for the memory limit, and whether it is one; unknown after a stop of this process. */
+function sizeOf(response: HouseResponse | undefined): { bytes: number; hasResponse?: boolean } {
+  if (response === undefined) return { bytes: 0 };
+  if (response.kind === "response") return { bytes: response.body.length, hasResponse: true };
+  if (response.kind !== "failed") return { bytes: 0, hasResponse: true };
+  if (response.reason === "aborted") return { bytes: 0 };
+  return { bytes: 0, hasResponse: response.status !== null && response.reason !== "timeout" };
+}
+
+/** The result of a request for each of its tables. */
+function forTables(
+  house: House,
+  tables: readonly LeasedTable[],
+  ask: FeedRequest,
+  { response, ...times }: Pick<RequestedTable, "requestedMs" | "receivedMs" | "response">,
+): RequestedTable[] {
   const common = {
     path: storedPath(house, ask),
-    requestedMs,
-    receivedMs: options.elapsedMs(),
+    ...times,
     response:
       response.kind === "failed" ? { ...response, detail: cut(house.hide(response.detail), LONGEST_REASON) } : response,
     ...(ask.roundId === undefined ? {} : { roundId: ask.roundId }),

@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { gzipSync } from "node:zlib";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { requestTables } from "../../../src/houses/polling/request-tables.ts";
 import { NEW_CIRCUIT } from "../../../src/houses/polling/circuit.ts";
 import type { HouseClient } from "../../../src/houses/polling/client.ts";
@@ -8,6 +8,7 @@ import type { House } from "../../../src/houses/house.ts";
 import { createHouseClient, LARGEST_BODY } from "../../../src/houses/polling/http.ts";
 import { createPollRoom, type PollBudget } from "../../../src/houses/polling/poll-room.ts";
 import type { Lease } from "../../../src/houses/polling/lease-store.ts";
+import { summarizePoll } from "../../../src/houses/polling/poll-summary.ts";
 import { page, respondWith, startBadHouse, type BadHouse } from "../../support/bad-house.ts";
 import { eventually } from "../../support/eventually.ts";
 import { feedEntry, houseEntry, tableEntry } from "../../support/houses.ts";
@@ -74,7 +75,11 @@ function world(tables: number): { house: House; lease: Lease; open: ServerRespon
 }
 
 /** Room for any response. */
-const AMPLE: PollBudget = { parallel: (most) => most, send: async (request) => request(), isSpent: () => false };
+const AMPLE: PollBudget = {
+  parallel: (most) => most,
+  send: async (request) => request({ isSilent: false }),
+  isSpent: () => false,
+};
 
 test("no request begins after half of the time, so that each has at least the other half", async () => {
   const { house, lease, open } = world(12);
@@ -173,4 +178,65 @@ test("many polls of a house whose responses are as large as they may be hold at 
   expect(bytes).toBeLessThanOrEqual(64 << 20);
   saved.resolve();
   await Promise.all(polls);
+});
+
+describe("a poll whose requests wait for the connections that another poll of its house holds", () => {
+  /** Begins two polls of a house in one room, the second one when the first eight requests have all connections. */
+  async function pollTwice({ house, lease }: ReturnType<typeof world>, elapsedMs: () => number, extra = {}) {
+    const room = createPollRoom();
+    const poll = async () => {
+      const begun = Promise.withResolvers<void>();
+      const over = room.enter("alpha", async (budget) => {
+        const options = { allowPrivateHouses: true, elapsedMs, budget, ...extra };
+        const requested = requestTables(http, house, lease, options, new AbortController().signal);
+        begun.resolve();
+        return requested;
+      });
+      await begun.promise;
+      return { over };
+    };
+    return { first: await poll(), second: await poll() };
+  }
+
+  test("fails once with a timeout if the house did not respond", async () => {
+    const silent = world(12);
+    let nowMs = 0;
+    const { first, second } = await pollTwice(silent, () => nowMs);
+    await eventually(() => silent.open.length === 8);
+    nowMs = TIMEOUT_MS / 2;
+    for (const response of silent.open) response.destroy();
+    expect(await first.over).toHaveLength(8);
+    const failures = await second.over;
+    expect(failures).toMatchObject([
+      {
+        path: "/0",
+        name: "crash/m0",
+        response: { kind: "failed", reason: "timeout", status: null, retryAfterMs: null },
+      },
+    ]);
+    expect(silent.open).toHaveLength(8);
+    expect(summarizePoll(failures ?? [])).toMatchObject({ requests: 1, outcome: { kind: "failed" } });
+  });
+
+  test("has no failure if the house responded meanwhile", async () => {
+    const slow = world(8);
+    let nowMs = 0;
+    const { first, second } = await pollTwice(slow, () => nowMs);
+    await eventually(() => slow.open.length === 8);
+    nowMs = TIMEOUT_MS / 2;
+    slow.open[0]?.end(page(9));
+    for (const response of slow.open.slice(1)) response.destroy();
+    expect(await second.over).toEqual([]);
+    expect(await first.over).toHaveLength(8);
+  });
+
+  test("has no failure if the other poll waited for the budget of the house", async () => {
+    let nowMs = 0;
+    const left = Promise.withResolvers<boolean>();
+    const { first, second } = await pollTwice(world(8), () => nowMs, { mayRequest: async () => left.promise });
+    nowMs = TIMEOUT_MS / 2;
+    left.resolve(true);
+    expect(await first.over).toEqual([]);
+    expect(await second.over).toEqual([]);
+  });
 });
