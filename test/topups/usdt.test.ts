@@ -193,6 +193,19 @@ describe("a deposit", () => {
   });
 });
 
+describe("deposits below a minimum that was above the default", () => {
+  it("are not reported when USDT is switched off, since nothing was to credit them", async () => {
+    const { sql, chain } = world;
+    const { id, address } = await world.account();
+    await chain.transfer(address, 7_000_000n);
+    await chain.mine(CONFIRMATIONS);
+    await world.turn({ USDT_MIN: "20" });
+    expect(await states(id)).toEqual(["below_min"]);
+    expect(await findUsdtProblems(sql, null)).toEqual([]);
+    expect(await world.turn()).toMatchObject({ credited: 1 });
+  });
+});
+
 describe("a deposit on a chain that is not configured any more", () => {
   it.each<[string, Partial<UsdtWorld["usdt"]["chain"]>]>([
     ["another chain", { id: 56n }],

@@ -18,8 +18,6 @@ import { type Usdt } from "../../config/usdt.ts";
 const DISPUTED_SECONDS = 30;
 /** A deposit that is deep enough is decided on by the next poll, ten seconds later. */
 const UNDECIDED_MINUTES = 5;
-/** That of USDT_MIN. */
-const DEFAULT_MIN_MICROS = 5_000_000n;
 
 /**
  * Returns the problems that people should check: endpoints that are not read, deposits on which they differ, and those
@@ -98,12 +96,14 @@ function sumUndecided(sql: Queryable, { chain, minMicros, rpcUrls }: Usdt) {
 /**
  * Returns the number and total of deposits that are not credited, for each chain and token that is not configured.
  * Small ones count once those of an address reach the minimum: anybody can send dust, which nothing would ever credit.
+ * Without USDT the minimum is unknown, so small ones do not count: such an alert could never end.
  */
 function sumStranded(sql: Queryable, usdt: Usdt | null) {
   const isOther =
     usdt === null
       ? sql`true`
       : sql`(chain_id, token) <> (${usdt.chain.id}::bigint, ${usdt.chain.token.toLowerCase()}::text)`;
+  const isEnough = usdt === null ? sql`false` : sql`sum(micros) >= ${usdt.minMicros}`;
   return sql<{ chainId: bigint; token: string; n: number; micros: bigint }[]>`
     with waiting as (
       select
@@ -116,7 +116,7 @@ function sumStranded(sql: Queryable, usdt: Usdt | null) {
         and micros > 0
         and ${isOther}
       group by chain_id, token, account_id, state
-      having state = 'pending' or sum(micros) >= ${usdt?.minMicros ?? DEFAULT_MIN_MICROS}
+      having state = 'pending' or ${isEnough}
     )
     select
       chain_id as "chainId",
