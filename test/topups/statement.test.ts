@@ -235,6 +235,41 @@ describe("a CSV statement", () => {
     expect(refused).toEqual([{ at: 2, problem }]);
   });
 
+  it("refuses a text below no title, which a payer's separator may have moved there", async () => {
+    const { read, refused } = await resultOf(
+      "date;ref;ccy;name;text;amount;",
+      "2026-11-20;A1;EUR;Mallory;RF924000H01;9000;0,01",
+      "2026-11-20;A2;EUR;Ann;RF924000H01;10,00",
+    );
+    expect(read).toEqual([[3, "A2", 1_000n]]);
+    const problem = expect.stringContaining("expected at most 6 cells as in the header, got 7");
+    expect(refused).toEqual([{ at: 2, problem }]);
+  });
+
+  it("takes rows that end with a separator as the header does", async () => {
+    const row = "2026-11-20;A1;EUR;Ann;RF924000H01;10,00;";
+    expect((await resultOf("date;ref;ccy;name;text;amount;", row)).read).toEqual([[2, "A1", 1_000n]]);
+  });
+
+  it.each(["note", "note;"])("refuses rows of different lengths if %s and the amount follow a text", async (end) => {
+    const moved = `2026-11-20;A1;EUR;Mallory;RF924000H01;9000;0,01${end === "note" ? "" : ";"}`;
+    const { read, refused } = await resultOf(
+      `date;ref;ccy;name;text;amount;${end}`,
+      moved,
+      `2026-11-20;A2;EUR;Ann;RF924000H01;10,00${end === "note" ? "" : ";"}`,
+    );
+    expect(read.map(([at]) => at)).toEqual(end === "note" ? [] : [3]);
+    expect(refused[0]).toEqual({ at: 2, problem: expect.stringContaining("cells as in the shortest row, got ") });
+  });
+
+  it("takes rows without their empty last cells if only texts are at the end", async () => {
+    const { read } = await resultOf(columns, "A1;2026-11-20;5;EUR;Ann", "A2;2026-11-20;6;EUR;Bob;x");
+    expect(read).toEqual([
+      [2, "A1", 500n],
+      [3, "A2", 600n],
+    ]);
+  });
+
   it.each([
     ["amount", "date;ref;name;amount;currency;text", '2026-11-20;A1;"M;0,01;EUR;y";9000,00;EUR;RF924000H01', "0,01"],
     ["padded amount", "date,ref,name,amount,text,currency", '2026-11-20,A1,"M, 0.01 ,y",9000.00,x,EUR', "0.01"],
@@ -244,6 +279,31 @@ describe("a CSV statement", () => {
     expect(read).toEqual([]);
     expect(refused).toEqual([{ at: 2, problem: expect.stringContaining(`"${hidden}" between separators`) }]);
   });
+
+  it.each([
+    ["direction", "date ; ref ; name ; D/C ; text ; amount ; ccy", "D"],
+    ["reference", "date ; ref ; name ; e2e ; text ; amount ; ccy", "A77"],
+    ["direction next to a header without spaces", "date;ref;name;D/C;text;amount;ccy", "D"],
+  ])(
+    "refuses a row with spaces around its separators in which quotes of a payer hide the %s",
+    async (_, header, cell) => {
+      const row = `2026-11-20 ; A9 ; "Mallory ; ${cell} ; x" ; C ; RF924000H01 ; 9000,00 ; EUR`;
+      const other = "2026-11-20 ; B1 ; Ann ; C ; x ; 10,00 ; EUR";
+      const { read, refused } = await resultOf(header, row, other);
+      expect(read).toEqual([[3, "B1", 1_000n]]);
+      expect(refused).toEqual([{ at: 2, problem: expect.stringContaining(`"${cell}" between separators`) }]);
+    },
+  );
+
+  it.each(["D", "dr", "EUR", "2026-11-20", "20.11.2026", "-5.00", "(5.00)", ""])(
+    "refuses a row in which quotes of a payer hide the cell '%s' after a space",
+    async (cell) => {
+      const row = `2026-11-20,A1,"M, ${cell}, y",9000.00,x,EUR`;
+      const { read, refused } = await resultOf("date,ref,name,amount,text,currency", row);
+      expect(read).toEqual([]);
+      expect(refused).toEqual([{ at: 2, problem: expect.stringContaining(`"${cell}" between separators`) }]);
+    },
+  );
 
   it("takes separators that are followed by a space in a quoted text", async () => {
     const { read } = await resultOf("date,ref,name,amount,currency,text", '2026-11-20,A1,"Doe,Ann",5,EUR,"a, b, c"');

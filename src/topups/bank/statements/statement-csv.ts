@@ -69,6 +69,8 @@ export function readCsv(text: string, mostRows: number): Parsed<{ rows: RawRow[]
   const found = directionColumn(titles?.cells ?? [], records);
   if (!found.ok) return found;
   const column = found.value;
+  const layout = layoutOf(titles?.cells ?? [], columns, column?.place ?? null);
+  const shortest = Math.min(...records.filter((one) => isWhole(one, layout)).map(({ cells }) => cells.length));
   const listed = column === null ? records : records.filter((one) => !DEBITS.includes(wordAt(one, column.place)));
   const rows = listed.map((record) => {
     const fields = columns.flatMap((name, place) =>
@@ -76,7 +78,7 @@ export function readCsv(text: string, mostRows: number): Parsed<{ rows: RawRow[]
     );
     const problem =
       record.problem ??
-      surplusProblem(record, columns.length) ??
+      countProblem(record, layout, shortest) ??
       (column === null ? undefined : directionProblem(record, column));
     return { at: record.at, fields: Object.fromEntries(fields), ...(problem !== undefined && { problem }) };
   });
@@ -136,10 +138,51 @@ function isDirection(word: string): boolean {
   return CREDITS.includes(word) || DEBITS.includes(word);
 }
 
-/** A payer's separators in a text that the bank does not quote could put any amount into the row. */
-function surplusProblem({ cells }: CsvRecord, most: number): string | undefined {
-  if (cells.length <= most) return undefined;
-  return `expected at most ${most} cells as in the header, got ${cells.length}: a separator in a text may have moved them; enter this line manually`;
+/** How many cells a row may have. */
+interface Layout {
+  /** The number of cells of the header. */
+  all: number;
+  /** That number without empty titles at the end. */
+  titled: number;
+  /** The places of the cells without which a row is refused. */
+  required: number[];
+  /** Whether separators in a text may move an amount or another fact: one of these follows a text. */
+  isMovable: boolean;
+}
+
+function layoutOf(titles: readonly string[], columns: readonly (string | null)[], direction: number | null): Layout {
+  const places = REQUIRED.map((name) => columns.indexOf(name));
+  const facts = places.filter((place) => columns[place] !== "sender").concat(direction ?? []);
+  const firstText = columns.findIndex((_, place) => !facts.includes(place));
+  return {
+    all: titles.length,
+    titled: titles.findLastIndex((title) => title !== "") + 1,
+    required: places.concat(direction ?? []),
+    isMovable: firstText !== -1 && facts.some((place) => place > firstText),
+  };
+}
+
+/** Whether a row has all required cells, as no footer has. */
+function isWhole({ cells }: CsvRecord, { required }: Layout): boolean {
+  return required.every((place) => (cells[place] ?? "") !== "");
+}
+
+/**
+ * A payer's separators in a text that the bank does not quote could put any amount into the row. If the bank leaves out
+ * empty last cells, the row is not longer than the header then, but longer than others.
+ */
+function countProblem(record: CsvRecord, layout: Layout, shortest: number): string | undefined {
+  const { all, titled, isMovable } = layout;
+  const { length } = record.cells;
+  const isBeyond = record.cells.slice(titled).some((cell) => cell !== "");
+  const moved = "a separator in a text may have moved them; enter this line manually";
+  if (length > all || isBeyond) {
+    return `expected at most ${isBeyond ? titled : all} cells as in the header, got ${length}: ${moved}`;
+  }
+  if (!isMovable || !isWhole(record, layout)) return undefined;
+  if (length > shortest) return `expected ${shortest} cells as in the shortest row, got ${length}: ${moved}`;
+  if (length < titled) return `expected ${titled} cells as in the header, got ${length}: ${moved}`;
+  return undefined;
 }
 
 /** The first `most` lines that have a cell with text. */
@@ -187,7 +230,9 @@ function cellsOf(line: string, delimiter: string): Pick<CsvRecord, "cells" | "pr
       trim: true,
       relax_quotes: true, // a quote inside an unquoted cell, as in 5" pipe
     });
-    const hidden = cells.flatMap((cell) => cell.split(delimiter).slice(1, -1)).find(mayBeCell);
+    const hidden = cells
+      .flatMap((cell) => cell.split(delimiter).slice(1, -1))
+      .find((between) => isPadded(line, delimiter) || mayBeCell(between));
     if (hidden === undefined) return { cells };
     const problem = `quotes enclose "${hidden.trim().slice(0, 40)}" between separators, which may be a cell of its own; enter this line manually`;
     return { cells: [], problem };
@@ -198,9 +243,19 @@ function cellsOf(line: string, delimiter: string): Pick<CsvRecord, "cells" | "pr
   }
 }
 
-/** Whether a text between two separators is a cell of the bank rather than of a sentence, which has a space after each. */
+/**
+ * Whether a text between two separators is a cell of the bank rather than of a sentence, which has a space after each.
+ * A direction, a currency, a number, a date and an empty text may be cells in spite of a space.
+ */
 function mayBeCell(between: string): boolean {
-  return !/^\s/.test(between) || /^[+-]?\d[\d\s.,']*$/.test(between.trim());
+  const bare = between.trim();
+  if (!/^\s/.test(between) || bare === "" || isDirection(bare.toLowerCase())) return true;
+  return /^[A-Z]{3}$/.test(bare) || /^[+\-\u2212(]?\s*\d[\d\s.,'\u2019:/-]*\)?$/u.test(bare);
+}
+
+/** Whether a line has a space before a separator, as banks that align cells write and sentences do not. */
+function isPadded(line: string, delimiter: string): boolean {
+  return line.includes(` ${delimiter}`);
 }
 
 function columnOf(title: string): string | null {
