@@ -305,6 +305,34 @@ describe("a CSV statement", () => {
     },
   );
 
+  describe("with a quoted number that has several separators of thousands", () => {
+    const header = "date,ref,name,amount,text,currency,balance";
+    const honest = '2026-11-20,A1,Ann,"1,234,567.89",RF924000H01,EUR,"9,234,567.89"';
+    const forged = '2026-11-20,A2,M,"1,234,567.89",x,EUR,10.00'; // the payer M,"1 sent 234 with the text 567.89",x
+
+    it("takes the row", async () => {
+      const { read } = await resultOf(header, honest, '2026-11-20,A3,Bob,"1,500.00",x,EUR,"9,500.00"');
+      expect(read).toEqual([
+        [2, "A1", 123_456_789n],
+        [3, "A3", 150_000n],
+      ]);
+    });
+
+    it.each(["234", "9000.00"])(
+      "refuses the row if another amount is %s, as no bank that groups writes",
+      async (other) => {
+        const { read, refused } = await resultOf(header, forged, `2026-11-20,A4,Bob,${other},x,EUR,10.00`);
+        expect(read.map(([at]) => at)).toEqual([3]);
+        expect(refused).toEqual([{ at: 2, problem: expect.stringContaining('"234" between separators') }]);
+      },
+    );
+
+    it("refuses the row if another cell of it may hide a cell", async () => {
+      const { read } = await resultOf(header, honest.replace("Ann", '"M,x,y"'));
+      expect(read).toEqual([]);
+    });
+  });
+
   it("takes separators that are followed by a space in a quoted text", async () => {
     const { read } = await resultOf("date,ref,name,amount,currency,text", '2026-11-20,A1,"Doe,Ann",5,EUR,"a, b, c"');
     expect(read).toEqual([[2, "A1", 500n]]);

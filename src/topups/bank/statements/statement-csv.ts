@@ -27,6 +27,8 @@ const DIRECTION = "debitcredit creditdebit dc cd drcr crdr creditdebitindicator 
 const MAYBE_DIRECTION = "type";
 const CREDITS = ["credit", "c", "cr", "crdt", "h", "haben", "in", "incoming"];
 const DEBITS = ["debit", "d", "dr", "dbit", "s", "soll", "out", "outgoing"];
+/** An amount of a bank that separates thousands by commas. */
+const GROUPED = /^[+-]?\d{1,3}(?:,\d{3})*\.\d\d$/;
 const NOT_CLOSED = "a quote is not closed in this line; enter this line manually";
 const REQUIRED = ["bankRef", "valueDate", "amount", "currency", "sender"];
 
@@ -38,6 +40,8 @@ interface CsvRecord {
   at: number;
   /** Why it cannot be read. */
   problem?: string;
+  /** Why it cannot be read unless the bank writes separators of thousands. */
+  unclear?: string;
 }
 
 /**
@@ -57,7 +61,7 @@ interface CsvRecord {
  * readCsv("a,b\n1,2", 500).problem; // => "the header has no column for bank_ref, value_date, amount, currency, sender"
  */
 export function readCsv(text: string, mostRows: number): Parsed<{ rows: RawRow[]; skipped: number }> {
-  const [titles, ...records] = recordsOf(text, mostRows + 1);
+  const [titles, ...found] = recordsOf(text, mostRows + 1);
   if (titles?.problem !== undefined) return { ok: false, problem: `expected CSV with a header: ${titles.problem}` };
   const columns = titles?.cells.map(columnOf) ?? [];
   const missing = REQUIRED.filter((name) => !columns.includes(name));
@@ -66,9 +70,10 @@ export function readCsv(text: string, mostRows: number): Parsed<{ rows: RawRow[]
   }
   const twice = columns.find((name, place) => name !== null && columns.indexOf(name) !== place);
   if (twice != null) return { ok: false, problem: `the header has two columns for ${snake(twice)}` };
-  const found = directionColumn(titles?.cells ?? [], records);
-  if (!found.ok) return found;
-  const column = found.value;
+  const records = withoutUnclear(found, columns.indexOf("amount"));
+  const direction = directionColumn(titles?.cells ?? [], records);
+  if (!direction.ok) return direction;
+  const column = direction.value;
   const layout = layoutOf(titles?.cells ?? [], columns, column?.place ?? null);
   const shortest = Math.min(...records.filter((one) => isWhole(one, layout)).map(({ cells }) => cells.length));
   const listed = column === null ? records : records.filter((one) => !DEBITS.includes(wordAt(one, column.place)));
@@ -136,6 +141,16 @@ function wordAt({ cells }: CsvRecord, place: number): string {
 
 function isDirection(word: string): boolean {
   return CREDITS.includes(word) || DEBITS.includes(word);
+}
+
+/**
+ * Refuses quoted numbers such as "1,234,567.89" unless each amount of the file has decimals and separators of thousands:
+ * otherwise the quotes may be a payer's, and 234 the amount.
+ */
+function withoutUnclear(records: readonly CsvRecord[], amount: number): CsvRecord[] {
+  const amounts = records.map(({ cells }) => (cells[amount] ?? "").trim()).filter((cell) => cell !== "");
+  if (amounts.every((cell) => GROUPED.test(cell))) return [...records];
+  return records.map((one) => (one.unclear === undefined ? one : { at: one.at, cells: [], problem: one.unclear }));
 }
 
 /** How many cells a row may have. */
@@ -221,7 +236,7 @@ function closingPlace(lines: readonly string[], from: number): number {
   return place === -1 ? from : place;
 }
 
-function cellsOf(line: string, delimiter: string): Pick<CsvRecord, "cells" | "problem"> {
+function cellsOf(line: string, delimiter: string): Omit<CsvRecord, "at"> {
   if (!line.includes('"')) return { cells: line.split(delimiter).map((cell) => cell.trim()) };
   try {
     const [cells = []] = parse(line, {
@@ -230,12 +245,15 @@ function cellsOf(line: string, delimiter: string): Pick<CsvRecord, "cells" | "pr
       trim: true,
       relax_quotes: true, // a quote inside an unquoted cell, as in 5" pipe
     });
-    const hidden = cells
-      .flatMap((cell) => cell.split(delimiter).slice(1, -1))
-      .find((between) => isPadded(line, delimiter) || mayBeCell(between));
-    if (hidden === undefined) return { cells };
-    const problem = `quotes enclose "${hidden.trim().slice(0, 40)}" between separators, which may be a cell of its own; enter this line manually`;
-    return { cells: [], problem };
+    const hidden = (texts: readonly string[]) =>
+      texts
+        .flatMap((cell) => cell.split(delimiter).slice(1, -1))
+        .find((between) => isPadded(line, delimiter) || mayBeCell(between));
+    const first = hidden(cells);
+    if (first === undefined) return { cells };
+    const problem = `quotes enclose "${first.trim().slice(0, 40)}" between separators, which may be a cell of its own; enter this line manually`;
+    const isUnclear = delimiter === "," && hidden(cells.filter((cell) => !GROUPED.test(cell))) === undefined;
+    return isUnclear ? { cells, unclear: problem } : { cells: [], problem };
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
     if (error.code === "CSV_QUOTE_NOT_CLOSED") return { cells: [], problem: NOT_CLOSED };
