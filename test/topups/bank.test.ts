@@ -549,6 +549,21 @@ describe("a statement that is pasted", () => {
     expect(await count()).toBe(before + 3);
   });
 
+  it("shows lines of the same day, amount and sender in its preview, as camt files without references give twice", async () => {
+    const camtOf = (message: string, part: string, id: string) =>
+      `<Document><${message}><${part}><Id>${id}</Id><Ntry><NtryRef>1</NtryRef><Amt Ccy="EUR">31.00</Amt><CdtDbtInd>CRDT</CdtDbtInd><Sts>BOOK</Sts><ValDt><Dt>2026-11-17</Dt></ValDt><NtryDtls><TxDtls><RltdPties><Dbtr><Nm>Twin ${id === "S1" ? "TOM" : "Tom"}</Nm></Dbtr></RltdPties></TxDtls></NtryDtls></Ntry></${part}></${message}></Document>`;
+    const report = await look(camtOf("BkToCstmrAcctRpt", "Rpt", "R1"));
+    expect(await (await bank.ann.get(report)).text()).not.toContain("possible duplicate");
+    await bank.ann.post(`${report}/import`);
+    const [line] = await bank.sql<{ id: string }[]>`select id::text from bank_lines where bank_ref = 'R1 1'`;
+    const page = await (await bank.ann.get(await look(camtOf("BkToCstmrStmt", "Stmt", "S1")))).text();
+    expect(page).toContain("1 possible duplicate among them");
+    expect(page).toContain(`<a href="/ops/bank/lines/${line!.id}">main R1 1</a>`);
+    expect(page).toContain("Import 1 transfer<");
+    const again = await (await bank.ann.get(report)).text();
+    expect(again).not.toContain("possible duplicate"); // it is that line
+  });
+
   it("is listed in its order, the last line first", async () => {
     const path = await look(csv(["d-2;2026-11-19;1.00;USD;Cy;", "d-1;2026-11-19;2.00;USD;Cy;"]));
     const done = await bank.ann.post(`${path}/import`);

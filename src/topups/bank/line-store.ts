@@ -129,8 +129,8 @@ export async function listLines(
 /**
  * Returns lines of the same day and amount and of the same sender or reference (ignoring case): possible duplicates.
  */
-export async function listTwins(sql: Queryable, line: BankLine): Promise<Pick<BankLine, "id" | "bank" | "bankRef">[]> {
-  return sql<Pick<BankLine, "id" | "bank" | "bankRef">[]>`
+export async function listTwins(sql: Queryable, line: BankLine): Promise<Twin[]> {
+  return sql<Twin[]>`
     select id, bank, bank_ref as "bankRef"
     from bank_lines
     where value_date = ${line.valueDate}::text::date
@@ -140,6 +140,40 @@ export async function listTwins(sql: Queryable, line: BankLine): Promise<Pick<Ba
       and id <> ${line.id}
     order by id
     limit 5`;
+}
+
+/** A stored line that may be the same transfer as another one. */
+export type Twin = Pick<BankLine, "id" | "bank" | "bankRef">;
+
+/**
+ * Returns for each line the stored ones of the same day, amount and sender (ignoring case) with another bank reference,
+ * at most five.
+ */
+export async function listTwinsOfEach(sql: Queryable, lines: readonly StatementLine[]): Promise<Twin[][]> {
+  const found = await sql<(Twin & { place: number })[]>`
+    select g.place::integer as place, t.id, t.bank, t.bank_ref as "bankRef"
+    from unnest(
+      ${lines.map(({ bank }) => bank)}::text[],
+      ${lines.map(({ bankRef }) => bankRef)}::text[],
+      ${lines.map(({ valueDate }) => valueDate)}::text[],
+      ${lines.map(({ currency }) => currency)}::text[],
+      ${lines.map(({ amountMinor }) => String(amountMinor))}::bigint[],
+      ${lines.map(({ sender }) => sender)}::text[]
+    ) with ordinality as g (bank, bank_ref, value_date, currency, amount_minor, sender, place)
+    cross join lateral (
+      select l.id, l.bank, l.bank_ref
+      from bank_lines l
+      where l.value_date = g.value_date::date
+        and l.currency = g.currency
+        and l.amount_minor = g.amount_minor
+        and lower(l.sender) = lower(g.sender)
+        and (l.bank, l.bank_ref) <> (g.bank, g.bank_ref)
+      order by l.id
+      limit 5
+    ) t
+    order by g.place, t.id`;
+  const byPlace = Map.groupBy(found, ({ place }) => place - 1);
+  return lines.map((_, place) => (byPlace.get(place) ?? []).map(({ id, bank, bankRef }) => ({ id, bank, bankRef })));
 }
 
 /** The number of pending lines by what they need next. */

@@ -1,6 +1,6 @@
 import type { Queryable } from "../../../db/client.ts";
 import { type ExpectedTransfer, findTransfers } from "../expected-store.ts";
-import { compareLines } from "../line-store.ts";
+import { compareLines, listTwinsOfEach, type Twin } from "../line-store.ts";
 import type { StatementLine } from "../line.ts";
 import type { Statement } from "./parse-statement.ts";
 
@@ -26,6 +26,8 @@ export interface PreviewRow {
   at: number;
   line: StatementLine | null;
   verdict: Verdict;
+  /** Stored lines of the same day, amount and sender, if importing the row stores its line. */
+  twins: Twin[];
 }
 
 /** The numbers of rows by what importing does with them. */
@@ -38,6 +40,8 @@ export interface PreviewCounts {
   unmatched: number;
   /** They name a transfer of a closed account, which cannot be credited. */
   notCreditable: number;
+  /** Imported rows that may be stored already under another bank reference. */
+  possibleDuplicates: number;
   duplicates: number;
   conflicts: number;
   refused: number;
@@ -46,30 +50,31 @@ export interface PreviewCounts {
 /** Returns every row of a statement in the order of the file, with what importing it would do. Writes nothing. */
 export async function previewStatement(sql: Queryable, statement: Statement): Promise<PreviewRow[]> {
   const { lines, refused } = statement;
-  const compared = await compareLines(
-    sql,
-    lines.map(({ line }) => line),
-  );
+  const read = lines.map(({ line }) => line);
+  const [compared, twins] = await Promise.all([compareLines(sql, read), listTwinsOfEach(sql, read)]);
   const names = lines.flatMap(({ references: { exact, close } }) => [...exact, ...close]);
   const transfers = new Map((await findTransfers(sql, names)).map((transfer) => [transfer.reference, transfer]));
   const found = (references: readonly string[]) => references.flatMap((name) => transfers.get(name) ?? []);
-  const rows = lines.map(({ at, line, references: { exact, close } }, place): PreviewRow => {
+  const verdictOf = ({ references: { exact, close } }: Statement["lines"][number], place: number): Verdict => {
     const stored = compared[place];
-    if (stored?.is === "same") return { at, line, verdict: { is: "duplicate", id: stored.id } };
-    if (stored?.is === "other") {
-      return { at, line, verdict: { is: "conflict", id: stored.id, differs: stored.differs } };
-    }
+    if (stored?.is === "same") return { is: "duplicate", id: stored.id };
+    if (stored?.is === "other") return { is: "conflict", id: stored.id, differs: stored.differs };
     const [first, ...more] = found(exact.length > 0 ? exact : close);
-    if (first !== undefined && more.length > 0) {
-      return { at, line, verdict: { is: "ambiguous", transfers: [first, ...more] } };
-    }
-    if (first !== undefined) {
-      return { at, line, verdict: { is: "matched", transfer: first, isTypo: exact.length === 0 } };
-    }
+    if (first !== undefined && more.length > 0) return { is: "ambiguous", transfers: [first, ...more] };
+    if (first !== undefined) return { is: "matched", transfer: first, isTypo: exact.length === 0 };
     const [reference] = exact;
-    return { at, line, verdict: reference === undefined ? { is: "no-reference" } : { is: "unknown", reference } };
+    return reference === undefined ? { is: "no-reference" } : { is: "unknown", reference };
+  };
+  const rows = lines.map((row, place): PreviewRow => {
+    const isNew = compared[place]?.is === "new";
+    return { at: row.at, line: row.line, verdict: verdictOf(row, place), twins: isNew ? (twins[place] ?? []) : [] };
   });
-  const left = refused.map(({ at, problem }): PreviewRow => ({ at, line: null, verdict: { is: "refused", problem } }));
+  const left = refused.map(({ at, problem }): PreviewRow => ({
+    at,
+    line: null,
+    verdict: { is: "refused", problem },
+    twins: [],
+  }));
   return [...rows, ...left].toSorted((a, b) => a.at - b.at);
 }
 
@@ -88,6 +93,7 @@ export function countRows(rows: readonly PreviewRow[]): PreviewCounts {
     imported,
     matched,
     notCreditable,
+    possibleDuplicates: rows.filter(({ twins }) => twins.length > 0).length,
     unmatched: imported - matched - notCreditable,
     duplicates: count("duplicate"),
     conflicts: count("conflict"),
