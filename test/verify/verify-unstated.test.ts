@@ -114,6 +114,18 @@ describe("forecasts that the log does not state", () => {
     expect(await verify(world.sql)).not.toHaveProperty("unstated");
   });
 
+  test("are no failure if others were issued or signed at a time that has not come yet", async () => {
+    const world = await logged();
+    await world.playFrom(world.first, 60 + 1440, 1); // while the clock was a day ahead
+    await world.publish();
+    await world.playFrom(world.second, 59);
+    expect(await verify(world.sql)).toMatchObject({ ok: true });
+    expect(await verify(world.sql, { tableId: world.second })).toMatchObject({ ok: true });
+    await world.signedAt(60 + 1440);
+    expect(await verify(world.sql)).toMatchObject({ ok: true });
+    expect(await verify(world.sql)).not.toHaveProperty("unstated");
+  });
+
   test("are no failure after an import, a stop of all processes, and while a table has only rounds", async () => {
     const world = await logged();
     await world.playFrom(world.first, 0, 1); // a first response has no forecasts

@@ -246,7 +246,8 @@ export interface UnstatedForecasts {
 
 /**
  * Finds the oldest forecast set of all tables, or of one, that no signed statement of the newest log covers. Times are
- * compared with those of the log and of other forecasts, not with now: no process may have run since.
+ * compared with those of the log and of other forecasts, not with now: no process may have run since. One that has not
+ * come yet, since the clock was ahead and was set back, shows no later run.
  */
 export async function findUnstated(
   tx: Transaction,
@@ -264,13 +265,14 @@ export async function findUnstated(
       select max(s.issued_at) as issued_at
       from table_heads h
       join forecast_sets s on s.table_id = h.table_id and s.cutoff_seq = h.set_seq
+      where s.issued_at <= now()
     )
     select
       t.house_id || '/' || t.game || '/' || t.market as "table",
       utc_text(s.issued_at) as since,
       utc_text(signed.signed_at) as "signedAt",
       exists (select from queue_controls where queue = 'publish-log') as "isPaused",
-      coalesce(s.issued_at + g.grace < signed.signed_at, false) as "isSignedLater",
+      coalesce(s.issued_at + g.grace < signed.signed_at and signed.signed_at <= now(), false) as "isSignedLater",
       coalesce(s.issued_at + g.grace < newest.issued_at, false) as "isIssuedLater"
     from tables t
     cross join newest
