@@ -327,6 +327,7 @@ FIRST_HASH = "0" * 64
 REMOVED = "rows were removed, or one process is behind another one; try again"
 LONGEST_WINDOW = 400  # on-time rounds: exports end before the oldest set with an open forecast
 LONGEST_UNSTATED_SECONDS = 3600  # the log states what changed every ten seconds, unless it is paused
+START_SECONDS = 300  # in which a process that was off for long states what it received before
 
 
 def make_file():
@@ -394,11 +395,16 @@ class Chain:
             fail(f"expected {self.kind} {number} of {table} with hash {expected}, as the log states")
 
 
+def read_clocks():
+    """The wall clock may be set, the other one may stop while the machine sleeps: only a time between two reads is used."""
+    return time.time(), time.monotonic()
+
+
 class Log:
     """The entries of the log about a table, and what they state at most."""
 
     def __init__(self, table):
-        self.table, self.file, self.first, self.read_at = table, make_file(), b"", time.time()
+        self.table, self.file, self.first, self.clocks = table, make_file(), b"", read_clocks()
         self.count, self.newest, self.revisions = 0, None, set()
 
     def keep(self, entry, index):
@@ -412,6 +418,10 @@ class Log:
             self.count, self.newest = self.count + 1, statement
         else:
             self.revisions.add(statement["score_revision_hash"])
+
+    def age(self):
+        """The most seconds that may have passed since its checkpoint was read."""
+        return max(0, *(now - then for now, then in zip(read_clocks(), self.clocks)))
 
     def read(self, kind):
         """Each statement of a kind, with the number of statements about the table before it."""
@@ -433,6 +443,28 @@ class Reach:
         self.rounds = self.on_time = self.forecasts = self.statements = self.stated_round = 0
         self.first_stated = self.longest = self.longest_at = 0
         self.revisions = set()
+
+
+class Unstated:
+    """
+    Rounds after the newest statement. Only polled rounds show that time passed in which a process ran: the clock of the
+    reader may be wrong, and while no process runs the log is not paused.
+    """
+
+    def __init__(self, table, log_age):
+        self.table, self.log_age, self.first, self.hour_later = table, log_age, None, None
+
+    def see(self, row):
+        at = seconds_of(row["received_at"])
+        self.first = self.first or (row["seq"], at)
+        seq, first_at = self.first
+        if row["source"] != "poll" or at - first_at <= LONGEST_UNSTATED_SECONDS:
+            return
+        self.hour_later = self.hour_later or at
+        if at - self.hour_later > START_SECONDS + self.log_age:
+            fail(f"expected a statement about round {seq} of {self.table}, found none, though round {row['seq']} was received "
+                 f"{(at - first_at) / 60:.0f} minutes later: no process has stated it, the log is paused or its worker is off, "
+                 "and until then anything about it may be changed")
 
 
 def check_statements(log, files):
@@ -460,13 +492,12 @@ def check_statements(log, files):
         if first and before:  # when a round was received is fixed only by the statement that follows
             span = seconds_of(last["received_at"]) - seconds_of(first["received_at"])
             reach.longest, reach.longest_at = max((reach.longest, reach.longest_at), (span, number))
+    unstated = Unstated(table, log.age())
     is_stated = reach.statements < log.count
     while row := rounds.step():
         reach.on_time += row["late"] == "false"
-        age = log.read_at - seconds_of(row["received_at"])
-        if not is_stated and age > LONGEST_UNSTATED_SECONDS:
-            fail(f"expected a statement about round {row['seq']} of {table}, received {age / 60:.0f} minutes ago, found none: "
-                 "the log is paused, and until it states the round anything about it may be changed")
+        if not is_stated:
+            unstated.see(row)
     for chain in (forecasts, scores):
         while chain.step():
             pass
