@@ -405,7 +405,7 @@ class Log:
 
     def __init__(self, table):
         self.table, self.file, self.first, self.clocks = table, make_file(), b"", read_clocks()
-        self.count, self.newest, self.revisions = 0, None, set()
+        self.count, self.newest, self.revisions, self.warning = 0, None, set(), ""
 
     def keep(self, entry, index):
         if index == 0:
@@ -441,7 +441,7 @@ class Reach:
 
     def __init__(self):
         self.rounds = self.on_time = self.forecasts = self.statements = self.stated_round = 0
-        self.first_stated = self.longest = self.longest_at = 0
+        self.first_stated = self.longest = self.longest_at = self.resets = 0
         self.revisions = set()
 
 
@@ -613,12 +613,45 @@ def chances_of(forecast):
     return p
 
 
+class Numbers:
+    """
+    The numbers of on-time rounds. With consecutive ids a forecast names the number of its round, and only a missing number
+    is a gap. A reset of a wrong newest number is an exception, which exports do not show.
+    """
+
+    def __init__(self, table):
+        self.table, self.newest, self.is_consecutive, self.resets = table, None, None, 0
+
+    def see(self, round):
+        number = number_of(round["round_id"])
+        if round["late"] == "false":
+            if self.is_consecutive and number is None:
+                fail(f"expected a number as round_id of round {round['seq']} of {self.table}, found {round['round_id']}")
+            if self.is_consecutive:
+                is_next = number == self.newest + 1
+                self.resets += number <= self.newest or (is_next and round["after_gap"] == "true")
+            self.newest = number
+        elif self.is_consecutive and round["source"] == "poll" and number is not None and number > self.newest:
+            fail(f"expected an on-time round {number}, which is above the newest number {self.newest}, found a late one")
+
+    def check_target(self, forecast):
+        """The target after the newest round, which all forecasts of a table have or none."""
+        target, found = "" if self.newest is None else str(self.newest + 1), forecast["target_round_id"]
+        if self.is_consecutive is None:
+            self.is_consecutive = found != ""
+        if not self.is_consecutive:
+            target = ""
+        if found != target:
+            fail(f"expected target_round_id {target or 'none'} of {forecast['forecast_id']}, as other forecasts have "
+                 f"{'one' if target else 'none'}, found {found or 'none'}")
+
+
 class Replay:
     """Goes through the rounds of a table in order, derives each score, and sums what an accuracy statement covers."""
 
-    def __init__(self, files, stated):
+    def __init__(self, table, files, stated):
         self.cutoff, self.settled = (int(stated[name]) if stated else 0 for name in ("cutoff_seq", "settled_seq"))
-        self.open, self.sums, self.colors, self.issued = {}, {}, {}, 0
+        self.open, self.sums, self.colors, self.issued, self.numbers = {}, {}, {}, 0, Numbers(table)
         self.rows = {kind: csv.DictReader(read_lines(files[kind])) for kind in ("rounds", "forecasts")}
         self.revised, self.voided = {}, set()  # forecasts with a later score, and those that the statement counts as void
         counts = stated is not None and stated["score_revision_hash"] != FIRST_HASH
@@ -636,6 +669,7 @@ class Replay:
             least, most = self.colors.get(round["color"], (math.inf, 0))
             hundredths = int(round["hundredths"])
             self.colors[round["color"]] = min(least, hundredths), max(most, hundredths)
+            self.numbers.see(round)
             if round["late"] != "false":
                 continue
             for span in self.open.values():
@@ -653,10 +687,7 @@ class Replay:
 
     def issue(self, forecast, round):
         """Adds a forecast after its cutoff."""
-        number = number_of(round["round_id"])
-        targets = {"", "" if number is None else str(number + 1)}
-        if forecast["target_round_id"] not in targets:
-            fail(f"expected target_round_id {max(targets)} of {forecast['forecast_id']}, found {forecast['target_round_id']}")
+        self.numbers.check_target(forecast)
         compare(forecast, {"history_hash": round["history_hash"]}, forecast["forecast_id"], "as its cutoff has")
         if forecast["feature"] == "next_color":
             compare(forecast, {"horizon": "1"}, forecast["forecast_id"], "as a forecast of the next color")
@@ -718,8 +749,9 @@ def order_of(colors, table):
 def check_accuracy(log, reach, files):
     """Derives all scores, and recomputes the newest accuracy statement about the table; what was compared."""
     stated = choose_accuracy(log, reach)
-    replay = Replay(files, stated)
+    replay = Replay(log.table, files, stated)
     replay.run()
+    reach.resets = replay.numbers.resets
     if replay.issued < reach.forecasts:
         fail(f"expected forecasts up to {reach.forecasts} after rounds of {log.table}, found the cutoffs of {replay.issued}")
     order = order_of(replay.colors, log.table)
@@ -764,6 +796,9 @@ def check_table(url, log):
     if reach.statements:
         text += f"; the first statement covers {reach.first_stated} rounds, and the longest time without one after it was "
         text += f"{datetime.timedelta(seconds=reach.longest)}" + (f", up to round {reach.longest_at}" if reach.longest else "")
+    if reach.resets:
+        log.warning = (f"{reach.resets} rounds of {log.table} have a number that is not above the newest one, or follow a gap although "
+                       "no number is missing: only a reset of its newest number explains that, which exports do not show")
     return text
 
 
@@ -799,6 +834,8 @@ def main():
     if declaration and not declared:
         report += f"; {declaration[1]}"
     show(f"ok: {report}")
+    if log.warning:
+        show(f"warning: {log.warning}")
     if declared:
         stop(4, f"DECLARED: {declared}")
 

@@ -30,6 +30,24 @@ function voidAt(facts: Facts, seq: number, reason: HashedScore["reason"]) {
   facts.scores.sort((a, b) => Number(a.settledSeq - b.settledSeq));
 }
 
+/** Leaves out a number before a round, which voids the forecasts that it ends. */
+function leaveOut(facts: Facts, seq: number) {
+  voidAt(facts, seq, "gap");
+  const shift = (id: string, least: number) => (Number(id) < least ? id : String(Number(id) + 1));
+  for (const round of facts.rounds) round.roundId = shift(round.roundId, seq);
+  for (const forecast of facts.forecasts) {
+    forecast.targetRoundId = shift(forecast.targetRoundId ?? "", seq + 1);
+    forecast.cutoffRoundId = shift(forecast.cutoffRoundId, seq);
+  }
+  roundOf(facts, seq).afterGap = true;
+}
+
+/** Adds a late round, which moves no other one. */
+function addLate({ rounds }: Facts, round: Partial<HashedRound>) {
+  const late = { ...madeRound(12, 12, "high"), seq: 13n, roundId: "0", late: true, absentAt: null };
+  rounds.push({ ...late, ...round });
+}
+
 /** Adds a void after a score. */
 function revise(facts: Facts, seq: number, changes: Partial<HashedScore> = {}) {
   const score = scoreOf(facts, seq);
@@ -48,13 +66,7 @@ describe("a record whose chains, log and accuracy agree", () => {
   });
 
   test.each<{ claim: string; change: (facts: Facts) => void }>([
-    {
-      claim: "a void of a round that follows a gap",
-      change(facts) {
-        roundOf(facts, 6).afterGap = true;
-        voidAt(facts, 6, "gap");
-      },
-    },
+    { claim: "a void of a round before which a number is missing", change: (facts) => leaveOut(facts, 6) },
     {
       claim: "a void of a round that was requested when the forecast was issued",
       change(facts) {
@@ -74,14 +86,45 @@ describe("a record whose chains, log and accuracy agree", () => {
     { claim: "a void after a score", change: (facts) => revise(facts, 4) },
     {
       claim: "a late round, which is in no span",
-      change({ rounds }) {
-        const late = { ...madeRound(12, 12, "high"), roundId: "0", late: true, requestedAt: null, absentAt: null };
-        rounds.push({ ...late, seq: 13n });
-      },
+      change: (facts) => addLate(facts, { requestedAt: null }),
     },
   ])("passes with $claim", async ({ change }) => {
     const found = await check(change);
     expect(found ?? { code: 0 }).toMatchObject({ code: 0 });
+  });
+});
+
+describe("rounds that only a reset of the newest number explains", () => {
+  test.each<{ claim: string; change: (facts: Facts) => void }>([
+    {
+      claim: "a gap although no number is missing",
+      change(facts) {
+        roundOf(facts, 6).afterGap = true;
+        voidAt(facts, 6, "gap");
+      },
+    },
+    {
+      claim: "a number below the newest one",
+      change(facts) {
+        roundOf(facts, 12).roundId = "4000";
+        roundOf(facts, 12).afterGap = true;
+        voidAt(facts, 12, "gap");
+        const after = { ...madeRound(12, 12, "high"), seq: 13n, roundId: "13", afterGap: false };
+        facts.rounds.push(after);
+      },
+    },
+  ])("are counted in a warning: $claim", async ({ change }) => {
+    const found = await check(change);
+    if (found === null) return;
+    expect(found).toMatchObject({ code: 0, stderr: "" });
+    expect(found.stdout).toMatch(
+      /^ok: .*\nwarning: 1 rounds of alpha\/crash\/global have .*: only a reset of its newest number explains that/,
+    );
+  });
+
+  test("are none in a table with a gap", async () => {
+    const found = await check((facts) => leaveOut(facts, 6));
+    expect(found?.stdout ?? "").not.toContain("warning");
   });
 });
 
@@ -176,6 +219,25 @@ describe("a record whose chains, log and accuracy agree on a false score", () =>
       change: ({ forecasts }) => Object.assign(forecasts[3]!, { targetRoundId: "99" }),
     },
     {
+      claim: "no target for a chosen forecast",
+      text: /expected target_round_id 3 of f1-3, as other forecasts have one, found none/,
+      change: ({ forecasts }) => Object.assign(forecasts[2]!, { targetRoundId: null }),
+    },
+    {
+      claim: "a polled round that is late although its number is above the newest one",
+      text: /expected an on-time round 13, which is above the newest number 12, found a late one/,
+      change: (facts) => addLate(facts, { roundId: "13" }),
+    },
+    {
+      claim: "a round whose id is not a number, for a void by choice",
+      text: /expected a number as round_id of round 6 of/,
+      change(facts) {
+        voidAt(facts, 6, "gap");
+        for (const forecast of facts.forecasts) if (forecast.cutoffRoundId === "6") forecast.cutoffRoundId = "x";
+        roundOf(facts, 6).roundId = "x";
+      },
+    },
+    {
       claim: "probabilities whose sum is above one",
       text: /expected probabilities of f1-4 with the sum 1000000, found/,
       change: ({ forecasts }) => Object.assign(forecasts[3]!, { pPpm: [600_000, 600_000, 600_000] }),
@@ -184,8 +246,7 @@ describe("a record whose chains, log and accuracy agree on a false score", () =>
       claim: "one color too many, without which hits and log loss are compared",
       text: /expected 3 colors of .*, found 4/,
       change(facts) {
-        const late = { ...madeRound(12, 12, "low"), roundId: "0", late: true, requestedAt: null, absentAt: null };
-        facts.rounds.push({ ...late, seq: 13n, hundredths: 900_000, color: "top" });
+        addLate(facts, { requestedAt: null, hundredths: 900_000, color: "top" });
       },
     },
     {
