@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { declareLog } from "../../src/record/log/declare.ts";
 import { publishLog } from "../../src/record/log/publish-log.ts";
+import { verifyStated } from "../../src/record/log/verify-log.ts";
 import { verify } from "../../src/verify/verify.ts";
 import { generatedRounds } from "../forecasts/streams.ts";
 import { createWorld } from "../forecasts/world.ts";
@@ -97,6 +98,24 @@ describe("forecasts that the log does not state", () => {
     await world.publish();
     await world.sql`delete from log_checkpoints where size = (select max(size) from log_checkpoints)`;
     expect(await verify(world.sql)).toMatchObject({ ok: false, first_failure: { kind: "log_statement" } });
+  });
+
+  test("fail if only a column of an entry states them", async () => {
+    const world = await logged();
+    await world.playFrom(world.first, 0);
+    await world.publish();
+    await world.playFrom(world.first, 2);
+    await world.playFrom(world.first, 9);
+    await world.sql.begin(async (tx) => {
+      await tx`set local session_replication_role = replica`;
+      await tx`
+        update log_entries
+        set forecast_seq = (select forecast_seq from table_heads where table_id = ${world.first})
+        where table_id = ${world.first} and forecast_seq is not null`;
+    });
+    await world.signedAt(9);
+    const found = await world.sql.begin((tx) => verifyStated(tx, world.first));
+    expect(found.failure).toMatchObject({ expected: expect.stringContaining(world.timeAt(2)) as string });
   });
 
   test("are reported if no checkpoint of the newest log was signed yet", async () => {

@@ -279,7 +279,7 @@ export async function findUnstated(
     cross join (select ${graceMinutes} * interval '1 minute' as grace) g
     left join signed on true
     left join lateral (
-      select e.forecast_seq
+      select (e.entry::jsonb ->> 'forecast_seq')::bigint as forecast_seq -- the text is signed, the column is not
       from log_entries e
       where e.table_id = t.id
         and e.log_id = signed.log_id
