@@ -86,14 +86,14 @@ export function createRowKeys(): RowKeys {
         const [places, rest] = [all.subarray(0, near), all.subarray(near)];
         const far = rest.length === 0 ? null : { lines: linesAt(rest, inFile), above };
         const missing = missingOf(places, numbers);
-        const lines = linesAt(places, inFile);
-        return { lines, far, listed, decidedBy, takenBy: "number", isReversed: false, missing };
+        const inOrder = linesAt(places, inFile);
+        return { lines: inOrder, far, listed, decidedBy, takenBy: "number", isReversed: false, missing };
       }
       const isReversed = listed === "newest_first";
       if (order === "auto" && mayUseTime && withTime === count) {
         const places = sorted(count, (a, b) => (times[a] ?? 0) - (times[b] ?? 0) || (isReversed ? b - a : a - b));
-        const lines = linesAt(places, inFile);
-        return { lines, far: null, listed, decidedBy, takenBy: "time", isReversed, missing: null };
+        const inOrder = linesAt(places, inFile);
+        return { lines: inOrder, far: null, listed, decidedBy, takenBy: "time", isReversed, missing: null };
       }
       const asListed = isReversed ? inFile.toReversed() : inFile.slice();
       return { lines: asListed, far: null, listed, decidedBy, takenBy: "file", isReversed, missing: null };

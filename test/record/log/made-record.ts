@@ -56,7 +56,7 @@ export interface Facts {
   log: { previous: string; reason: string };
 }
 
-export const COLORS = ["low", "mid", "high"];
+const COLORS = ["low", "mid", "high"];
 const hundredthsOf = (color: string) => ({ low: 150, mid: 250, high: 1_200 })[color] ?? 150;
 
 const timeAt = (milliseconds: number) => new Date(milliseconds).toISOString().replace("Z", "0000Z");
