@@ -464,7 +464,7 @@ class Unstated:
         if at - self.hour_later > START_SECONDS + self.log_age:
             fail(f"expected a statement about round {seq} of {self.table}, found none, though round {row['seq']} was received "
                  f"{(at - first_at) / 60:.0f} minutes later: no process has stated it, the log is paused or its worker is off, "
-                 "and until then anything about it may be changed")
+                 "and until then anything about it may be changed. If a backlog was read just now, this is over in a minute: try again")
 
 
 def check_statements(log, files):

@@ -79,11 +79,16 @@ export function createPlanner(
       const roundIds = rowNumbers === undefined ? settings.round_ids : "opaque";
       const byTime = rowNumbers === undefined && survey.clock.twice.count === 0;
       const { lines: ordered, far, ...found } = keys.order({ roundIds, order, byTime, newest });
-      for (const line of far?.lines ?? []) refusals.add(line, farReason(far?.above ?? 0n));
+      const isFar = new Set(far?.lines);
+      for (const line of isFar) refusals.add(line, farReason(far?.above ?? 0n));
       let lines = ordered;
       if (commaDecimals !== null && unclear.length > 0) {
         lines = without(lines, unclear);
-        await refuseUnclear(staged, { unclear, commaDecimals, refusals }, signal);
+        await refuseUnclear(
+          staged,
+          { unclear: unclear.filter((line) => !isFar.has(line)), commaDecimals, refusals },
+          signal,
+        );
         survey.thousands = { count: 0, line: null };
       }
       survey.order = found;

@@ -137,6 +137,8 @@ describe("import", () => {
     const { stdout } = await importFile("round_id,multiplier\n1732723200000,1.6\n", "--json");
     const reason = "expected an id near the others, found one more than 10,000,000 above the highest before it, 2";
     expect(JSON.parse(stdout)).toMatchObject({ read: 1, inserted: 0, refused: [{ line: 2, reason }] });
+    const unclear = await importFile("round_id;multiplier\n3;1,5\n1732723200000;1,234\n4;2,5\n", "--json");
+    expect(JSON.parse(unclear.stdout)).toMatchObject({ read: 3, inserted: 2, refused_count: 1 });
   });
 
   it("stores nothing in a dry run, and counts as if it had", async () => {

@@ -41,7 +41,11 @@ describe("calibrate-table", () => {
     const { context, lines } = testContext(world.sql);
     await playSome(world);
     const run = await ask(world);
-    expect((await calibrateTable.sweep?.(context))?.map((one) => one.run)).toContain(run);
+    const swept = async () => (await calibrateTable.sweep?.(context))?.map((one) => one.run);
+    expect(await swept()).toContain(run);
+    await world.sql`update tables set enabled = false where id = ${world.tableId}`;
+    expect(await swept()).not.toContain(run);
+    await world.sql`update tables set enabled = true where id = ${world.tableId}`;
     expect(await calibrateTable.run({ run }, context)).toEqual({ rounds: 70, met: 1, different: 0 });
     expect(await calibrateTable.run({ run }, context)).toEqual({ skipped: 1 });
     expect((await calibrateTable.sweep?.(context))?.map((one) => one.run)).not.toContain(run);

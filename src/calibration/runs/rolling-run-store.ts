@@ -76,21 +76,25 @@ function isDue(sql: Queryable) {
       )`;
 }
 
-/** Rolling runs without a worker: never claimed, released 15 minutes ago, or without a heartbeat for a minute. */
+/** Rolling runs of enabled tables without a worker: never claimed, released 15 minutes ago, or without a heartbeat for a minute. */
 export async function listWaitingRuns(sql: Queryable): Promise<{ run: string }[]> {
   return sql<{ run: string }[]>`
-    select id::text as run
-    from calibration_runs
-    where kind = 'rolling'
-      and status in ('queued', 'running')
+    select r.id::text as run
+    from calibration_runs r
+    join tables t on t.id = r.table_id
+    join houses h on h.id = t.house_id
+    where r.kind = 'rolling'
+      and t.enabled
+      and h.enabled
+      and r.status in ('queued', 'running')
       and (
-        (status = 'queued' and reason is null)
-        or heartbeat_at < clock_timestamp() - case status
+        (r.status = 'queued' and r.reason is null)
+        or r.heartbeat_at < clock_timestamp() - case r.status
           when 'queued' then ${RELEASED_MINUTES} * interval '1 minute'
           else ${SILENT_SECONDS} * interval '1 second'
         end
       )
-    order by requested_at
+    order by r.requested_at
     limit 1000`;
 }
 

@@ -17,6 +17,8 @@ export interface RequestedTable {
   isAhead?: boolean;
   /** Another table is listed first with the same response, which counts there. */
   isShared?: boolean;
+  /** False for a failure without a request: all connections waited for the house. */
+  isSent?: boolean;
   /** A response with status 200 from a feed whose format changed, or the repeat of an unreadable one. */
   isUnreadable?: boolean;
 }
@@ -56,7 +58,7 @@ export function summarizePoll(asked: readonly RequestedTable[]): PollSummary {
   const statuses = new Map<number | "absent", number>();
   const retryAfterMs = longestWait(asked);
   const summary: PollSummary = {
-    requests: asked.filter((one) => one.isShared !== true).length,
+    requests: asked.filter((one) => one.isShared !== true && one.isSent !== false).length,
     statuses,
     bytes: 0,
     latency: Array.from({ length: LATENCY_BOUNDS_MS.length + 1 }, () => 0),
@@ -65,11 +67,11 @@ export function summarizePoll(asked: readonly RequestedTable[]): PollSummary {
     status: 0,
     error: null,
   };
-  for (const { name, response, isShared } of asked) {
+  for (const { name, response, isShared, isSent } of asked) {
     if (isShared === true) continue;
     const status = response.status ?? 0;
     const code = response.kind === "absent" ? response.kind : status;
-    statuses.set(code, (statuses.get(code) ?? 0) + 1);
+    if (isSent !== false) statuses.set(code, (statuses.get(code) ?? 0) + 1);
     if (response.kind === "response") summary.bytes += response.body.length;
     if (status > 0) {
       const bucket = LATENCY_BOUNDS_MS.findIndex((bound) => response.elapsedMs <= bound);

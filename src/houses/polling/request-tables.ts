@@ -173,7 +173,8 @@ function unsent(house: House, tables: readonly LeasedTable[], ask: FeedRequest, 
   const detail = `no free connection within half of ${timeoutMs} ms: the house responds to no request`;
   const failed = { kind: "failed", status: null, reason: "timeout", detail, retryAfterMs: null } as const;
   const response = { ...failed, elapsedMs: timeoutMs / 2 };
-  return forTables(house, tables, ask, { requestedMs: nowMs, receivedMs: nowMs, response });
+  const all = forTables(house, tables, ask, { requestedMs: nowMs, receivedMs: nowMs, response });
+  return all.map((one) => ({ ...one, isSent: false }));
 }
 
 /** The bytes of a response for the memory limit, and whether it is one; unknown after a stop of this process. */
