@@ -153,6 +153,11 @@ describe("a check of the public log", () => {
     expect(read).toContain("tile/0/003");
   });
 
+  it("names a key that is none, such as the error of a log that has not begun", async () => {
+    const { api } = await clientOfLog({ entries: entriesOf("own"), options: { logKey: '{"error":{}}' } });
+    await expect(api.checkLog()).rejects.toThrow(/^expected the text of \/log\/key as logKey, got /);
+  });
+
   it("is not deceived by a proxy's page in place of the checkpoint or a tile", async () => {
     const own = entriesOf("own", 600);
     const { api, instead } = await clientOfLog({ entries: own, shown: [checkpointOf(own.slice(0, 300))] });

@@ -21,6 +21,7 @@ export interface Tile {
 export type ReadLog = (tile: Tile) => Promise<Buffer>;
 
 const HASH_BYTES = 32;
+const KEY_BYTES = 32;
 const TILE_HEIGHT = 8;
 const TILE_WIDTH = 2 ** TILE_HEIGHT;
 /** DER of an Ed25519 public key, before its 32 bytes. */
@@ -35,7 +36,8 @@ export function checkpointIn(header: string | null): Checkpoint | null {
 /**
  * The checkpoint in a signed note (C2SP tlog-checkpoint).
  * @param logKey the log's verifier key; without it the signature is not checked
- * @throws ConnectionError if it is none, such as a proxy's page; InconsistentLogError if the key did not sign it
+ * @throws ConnectionError if it is none, such as a proxy's page; InconsistentLogError if the key did not sign it;
+ * TypeError if the key is none
  */
 export function openNote(note: string, logKey?: string): Checkpoint {
   const [text = "", signatures = ""] = note.split("\n\n");
@@ -50,13 +52,16 @@ export function openNote(note: string, logKey?: string): Checkpoint {
 
 function isSigned(text: string, signatures: string, logKey: string): boolean {
   const [name = "", id = "", ...key] = logKey.trim().split("+"); // Base64 may contain a plus
-  const der = Buffer.concat([ED25519_PREFIX, Buffer.from(key.join("+"), "base64").subarray(1)]);
+  const bytes = Buffer.from(key.join("+"), "base64").subarray(1);
+  if (bytes.length !== KEY_BYTES)
+    throw new TypeError(`expected the text of /log/key as logKey, got ${JSON.stringify(logKey.slice(0, 100))}`);
+  const der = Buffer.concat([ED25519_PREFIX, bytes]);
   const publicKey = createPublicKey({ key: der, format: "der", type: "spki" });
   return signatures.split("\n").some((line) => {
     const [, signer, data = ""] = line.split(" ");
-    const bytes = Buffer.from(data, "base64");
-    const isOfKey = signer === name && bytes.subarray(0, 4).toString("hex") === id;
-    return isOfKey && verify(null, Buffer.from(text), publicKey, bytes.subarray(4));
+    const signature = Buffer.from(data, "base64");
+    const isOfKey = signer === name && signature.subarray(0, 4).toString("hex") === id;
+    return isOfKey && verify(null, Buffer.from(text), publicKey, signature.subarray(4));
   });
 }
 

@@ -46,7 +46,11 @@ describe("the client against a running instance", () => {
   });
 
   it("checks that the public log grows, with the log's signature, and reports a root that it never had", async () => {
-    const logKey = await (await fetch(`${instance.url}/log/key`)).text();
+    const logKey = await eventually(async () => {
+      const response = await fetch(`${instance.url}/log/key`);
+      assert.equal(response.status, 200); // the log begins up to ten seconds after the instance
+      return response.text();
+    });
     const api = new Roundhouse({ ...instance, logKey });
     const first = await eventually(async () => {
       await api.games();
