@@ -1,4 +1,4 @@
-import { createRowKeys, type FileOrder } from "./order.ts";
+import { createRowKeys, type FileOrder, type RowOrder } from "./order.ts";
 import { createRefusals, type Refusals } from "./refusals.ts";
 import { findRepeats, nextTurn, ROWS_AT_ONCE } from "./repeats.ts";
 import { type FileRow, numberedId, readRow, type RowNumbers, type RowOptions } from "./row.ts";
@@ -52,7 +52,7 @@ export function createPlanner(
   const survey = emptySurvey();
   const keys = createRowKeys();
   /** Lines whose comma or point has two possible meanings. */
-  const unclear: number[] = [];
+  let unclear: number[] = [];
   let commaDecimals: number | null = null;
   let read = 0;
   return {
@@ -79,16 +79,11 @@ export function createPlanner(
       const roundIds = rowNumbers === undefined ? settings.round_ids : "opaque";
       const byTime = rowNumbers === undefined && survey.clock.twice.count === 0;
       const { lines: ordered, far, ...found } = keys.order({ roundIds, order, byTime, newest });
-      const isFar = new Set(far?.lines);
-      for (const line of isFar) refusals.add(line, farReason(far?.above ?? 0n));
+      unclear = refuseFar(far, unclear, refusals);
       let lines = ordered;
       if (commaDecimals !== null && unclear.length > 0) {
         lines = without(lines, unclear);
-        await refuseUnclear(
-          staged,
-          { unclear: unclear.filter((line) => !isFar.has(line)), commaDecimals, refusals },
-          signal,
-        );
+        await refuseUnclear(staged, { unclear, commaDecimals, refusals }, signal);
         survey.thousands = { count: 0, line: null };
       }
       survey.order = found;
@@ -127,8 +122,13 @@ async function refuseUnclear(
   }
 }
 
-function farReason(above: bigint): string {
-  return `expected an id near the others, found one more than 10,000,000 above the highest before it, ${above}`;
+/** Refuses far rows, and returns the lines with an unclear multiplier that are not among them. */
+function refuseFar(far: RowOrder["far"], unclear: number[], refusals: Refusals): number[] {
+  if (far === null) return unclear;
+  const reason = `expected an id near the others, found one more than 10,000,000 above the highest before it, ${far.above}`;
+  const lines = new Set(far.lines);
+  for (const line of lines) refusals.add(line, reason);
+  return unclear.filter((line) => !lines.has(line));
 }
 
 function unclearReason(text: string, commaDecimals: number): string {
