@@ -156,8 +156,8 @@ describe("a page that is live", () => {
         "afterbegin", "<div class='toast' data-toast><span role='status'>done</span></div>"
       );
       document.body.insertAdjacentHTML("beforeend", "<span data-refresh-note></span>");`);
-    const before = await page.locator("main p").first().textContent();
-    await eventually(async () => (await page.locator("main p").first().textContent()) !== before);
+    const before = await page.locator("main .notice").textContent();
+    await eventually(async () => (await page.locator("main .notice").textContent()) !== before);
     expect(await page.getByRole("status").allTextContents()).toEqual(["done"]);
 
     for (const [control, edit] of [
@@ -188,8 +188,8 @@ describe("a page that is live", () => {
     const { page, errors } = await openPage({ address: "203.0.113.4" });
     await page.goto(`${world.url}/ops/counter`);
     await signIn(page, "eva@example.com");
-    const first = await page.locator("main p").first().textContent();
-    const isNew = async () => (await page.locator("main p").first().textContent()) !== first;
+    const first = await page.locator("main .notice").textContent();
+    const isNew = async () => (await page.locator("main .notice").textContent()) !== first;
     await eventually(isNew);
     await page.evaluate("document.getSelection().selectAllChildren(document.querySelector('main h1'))");
     await page.evaluate("new Promise((resolve) => setTimeout(resolve, 50))"); // one that was under way is over

@@ -291,20 +291,20 @@ describe("[V7] a sign-in", () => {
   }
 
   it("ends when another one begins in the same browser, with a password or a printed link", async () => {
-    await world.makeOperator("anew@example.com", "viewer");
-    const form = { email: "anew@example.com", password: PASSWORD };
+    await world.makeOperator("first@example.com", "viewer");
+    const form = { email: "first@example.com", password: PASSWORD };
     const token = await makeLocalLink(world.sql, 60);
     const begins = [
       (client: CookieClient) => client.post("/ops/sign-in", form),
       (client: CookieClient) => client.get(`/ops/link?token=${token}`),
     ];
     for (const [index, begin] of begins.entries()) {
-      const { client, id } = await session("anew@example.com");
+      const { client, id } = await session("first@example.com");
       const copy = copyOf(client);
       expect((await begin(client)).status).toBe(303);
       expect([await isIn(client), await isIn(copy)]).toEqual([true, false]);
       expect(await world.sql`select from auth.sessions where id = ${id}`).toHaveLength(0);
-      expect(await audited("session.end", "anew@example.com")).toBe(index + 1);
+      expect(await audited("session.end", "first@example.com")).toBe(index + 1);
     }
   });
 

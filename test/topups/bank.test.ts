@@ -9,7 +9,7 @@ import { post } from "../../src/ledger/store.ts";
 import { listOpenSubjects } from "../../src/alerts/store.ts";
 import { RATE_OF_USD } from "../../src/topups/bank/statements/amount.ts";
 import { saveLines } from "../../src/topups/bank/line-store.ts";
-import { approveMatch } from "../../src/topups/bank/match.ts";
+import { approveMatch, matchLine } from "../../src/topups/bank/match.ts";
 import { findSuspense } from "../../src/topups/bank/suspense-store.ts";
 import { watchOverdueApprovals, watchSuspense } from "../../src/topups/bank/watch.ts";
 import { findTopup, lockTopup } from "../../src/topups/topup-store.ts";
@@ -404,6 +404,26 @@ describe("money that cannot be placed", () => {
     expect(await checkLedger(bank.sql)).toMatchObject({ ok: true });
   });
 
+  it("that is matched while the reversal of what holds it is approved stays in suspense", async () => {
+    const account = await bank.account("both@example.com");
+    const path = await bank.enter({ bank_ref: "both" });
+    await bank.ann.post(`${path}/hold`, { reason: "unknown reference" });
+    const [line] = await bank.sql<{ id: bigint; held: bigint; ann: string }[]>`
+      select id, suspense_transaction_id as held, entered_by as ann from bank_lines where bank_ref = 'both'`;
+    await bank.ann.post(`/ops/ledger/transactions/${line!.held}/reversal`, { reason: "entered twice" });
+    const [proposal] = await bank.sql`select id from reversal_proposals where transaction_id = ${line!.held}`;
+    const { sent } = await bank.sql.begin(async (tx) => {
+      const by = { id: line!.ann, email: "ann@example.com", hasTwoFactor: true };
+      const match = { lineId: line!.id, to: "both@example.com", accountId: account, rateE8: RATE_OF_USD, note: "" };
+      expect(await matchLine(tx, by, match)).toMatchObject({ ok: true });
+      const sending = bank.ben.post(`/ops/ledger/proposals/${proposal!["id"]}/approve`, { reason: "looked" });
+      await lockWaits(bank.sql, 1);
+      return { sent: sending };
+    });
+    expect(await problemOf(await sent)).toContain("take its match back");
+    expect(await bank.stateOf(path)).toBe("matched");
+  });
+
   it("of a closed account is not matched; what was matched before is not credited", async () => {
     const { account, topup, path, match } = await makeMatch("gone@example.com");
     await bank.sql`update accounts set closed_at = now(), email = 'closed-1@example.invalid' where id = ${account}`;
@@ -677,6 +697,8 @@ describe("the alerts about money in suspense", () => {
     await watch();
     expect(await subjects()).toEqual(expect.arrayContaining([nameOf(first), nameOf(second)]));
     await bank.match(first, "suspended-money@example.com", account);
+    await watch();
+    expect(await subjects()).not.toContain(nameOf(first));
     await bank.ben.post(`${first}/approve`, { match: await bank.matchId(first) });
     await watch();
     expect(await subjects()).not.toContain(nameOf(first));

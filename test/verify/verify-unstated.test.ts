@@ -135,7 +135,7 @@ describe("forecasts that the log does not state", () => {
 
   test("are no failure if others were issued or signed at a time that has not come yet", async () => {
     const world = await logged();
-    await world.playFrom(world.first, 60 + 1440, 1); // while the clock was a day ahead
+    await world.playFrom(world.first, 60 + 1440, 2); // while the clock was a day ahead
     await world.publish();
     await world.playFrom(world.second, 59);
     expect(await verify(world.sql)).toMatchObject({ ok: true });

@@ -1,5 +1,5 @@
 import type { HouseItem } from "../../houses/contract.ts";
-import { numberOf, type CheckedItem, type KnownRound } from "../../rounds/round.ts";
+import type { CheckedItem, KnownRound } from "../../rounds/round.ts";
 import { HELD_ROUNDS, KNOWN_ROUNDS, type KnownRounds, type PassState } from "./state.ts";
 
 /** The known rounds of a state, from its newest rounds in any order. */
@@ -140,8 +140,7 @@ export function idsToLookUp(state: PassState, items: readonly HouseItem[]): stri
   if (head.lastSeq <= BigInt(KNOWN_ROUNDS)) return [];
   const highest = highestStored(state);
   if (highest !== null) {
-    const isNew = (roundId: string) => isAbove(roundId, highest) && numberOf(roundId) !== null;
-    return ids.filter((roundId) => !isNew(roundId) && isUnknown(roundId));
+    return ids.filter((roundId) => !isAbove(roundId, highest) && isUnknown(roundId));
   }
   const unknown = ids.filter(isUnknown);
   if (state.table.resets.length > 0) return unknown; // numbers above the newest may be stored

@@ -84,3 +84,30 @@ it("leaves half of its memory to others where many polls of one house hold large
   await Promise.all(polls);
   expect(await room.enter("large", other)).toBe("asked");
 });
+
+it("calls a house silent only if none of the requests that ended meanwhile had a response", async () => {
+  const room = createPollRoom();
+  await room.enter("mixed", async (budget) => {
+    const seen: boolean[] = [];
+    const begin = () => {
+      const { promise, resolve } = Promise.withResolvers<boolean>();
+      const sent = budget.send(async ({ isSilent }) => {
+        seen.push(isSilent);
+        return { bytes: 0, hasResponse: await promise };
+      });
+      return async (hasResponse: boolean) => {
+        resolve(hasResponse);
+        await sent;
+      };
+    };
+    const requests = Array.from({ length: 11 }, begin); // eight are sent, three wait
+    await requests[0]!(false);
+    await eventually(() => seen.length === 9);
+    await requests[1]!(true);
+    await eventually(() => seen.length === 10);
+    await requests[2]!(false);
+    await eventually(() => seen.length === 11);
+    expect(seen.slice(8)).toEqual([true, false, false]);
+    await Promise.all(requests.map((end) => end(true)));
+  });
+});
