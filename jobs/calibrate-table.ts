@@ -50,7 +50,7 @@ export default job({
     const failed = await findTableOfRun(sql, run);
     if (failed?.isOpen !== true) return; // it was cancelled
     const { table } = failed;
-    const text = `the calibration of ${table} failed in each of its attempts, and is tried again after 15 minutes: ${reason}`;
+    const text = `the calibration of ${table} failed, and is tried again after 15 minutes: ${reason}`;
     await openAlert(sql, log, { kind: FAILED, subject: table, text });
   },
 });

@@ -125,7 +125,7 @@ comment on column calibration_runs.attempt_from_seq is
   'the seq after which the present attempt began; its rate is counted from there and from attempt_started_at';
 comment on column calibration_runs.at_seq is 'the last seq that the run reported';
 comment on column calibration_runs.lost_attempts is
-  'attempts of workers at a manual run that fell silent since its last checkpoint; too many end the run';
+  'attempts of workers that fell silent since the last checkpoint; too many end a manual run, and a rolling one waits then';
 comment on column calibration_runs.batch_id is
   'the first of the runs that were requested together, one a table; null for a run that was requested alone';
 comment on column calibration_runs.note is 'what staff wrote about the run; it changes nothing that the run computes';

@@ -1,5 +1,6 @@
 import type { Sql } from "../db/client.ts";
-import { reasonOf } from "../errors.ts";
+import { PermanentError, reasonOf } from "../errors.ts";
+import { releaseLostRun } from "./runs/lost-attempts-store.ts";
 import {
   beatRun,
   endRun,
@@ -39,6 +40,8 @@ export interface Calibrated {
  * No locks: rounds are insert-only, so the replay up to the live state's seq sees the same rounds as the live path.
  * Returns null if the run is done, claimed by another worker or superseded by a promotion, or the table learned nothing
  * new. A run that is aborted or fails is released, with the reason, and resumes from its last checkpoint.
+ *
+ * @throws PermanentError if too many workers in a row died during the run; it waits 15 minutes then
  */
 export async function runRollingCalibration(
   sql: Sql,
@@ -46,6 +49,8 @@ export async function runRollingCalibration(
   signal: AbortSignal,
   steps: ReplaySteps = STEPS,
 ): Promise<Calibrated | null> {
+  const lost = await releaseLostRun(sql, run);
+  if (lost !== null) throw new PermanentError(lost);
   const taken = await takeRun(sql, run);
   if (taken === null) return null;
   const { live } = taken;

@@ -1,6 +1,7 @@
 import type { Job as QueuedRun } from "bullmq";
 import { describe, expect, test } from "vitest";
 import calibrateTable from "../../jobs/calibrate-table.ts";
+import { takeRun } from "../../src/calibration/runs/rolling-run-store.ts";
 import { createRunner } from "../../src/queue/runs/run.ts";
 import { generatedRounds } from "../forecasts/streams.ts";
 import { createWorld, type World } from "../forecasts/world.ts";
@@ -124,6 +125,46 @@ describe("calibrate-table", () => {
     await attempt(run, 0);
     expect(await alertsOf(world, "calibration_failed")).toMatchObject([{ open: false }]);
     expect(await alertsOf(world)).toMatchObject([{ open: true }]); // the states differ
+  });
+
+  test("waits 15 minutes with an alert once five workers in a row died during its run", async () => {
+    const world = await createWorld();
+    const { sql, tableName } = world;
+    const { context } = testContext(sql);
+    const { signal } = context;
+    const runner = createRunner({ job: calibrateTable, context, log: context.log, stop: signal });
+    await playSome(world);
+    const run = await ask(world);
+    const attempt = () =>
+      runner.process({ name: "calibrate-table", data: { run }, attemptsMade: 0 } as QueuedRun, undefined, {
+        signal: undefined,
+        ending: context.ending,
+      });
+    const silentFor = (time: string) =>
+      sql`update calibration_runs set heartbeat_at = now() - ${time}::interval where id = ${run}`;
+    const swept = async () => (await calibrateTable.sweep?.(context))?.some((one) => one.run === run);
+    for (let died = 0; died < 5; died += 1) {
+      expect(await takeRun(sql, run)).not.toBeNull();
+      await silentFor("61 s");
+      expect(await swept()).toBe(true);
+    }
+    await expect(attempt()).rejects.toThrow("5 workers in a row died during this");
+    expect(await alertsOf(world, "calibration_failed")).toEqual([
+      {
+        open: true,
+        text: expect.stringMatching(`^the calibration of ${tableName} .*5 workers in a row died`) as string,
+      },
+    ]);
+    expect(await swept()).toBe(false);
+    await silentFor("16 min");
+    expect(await swept()).toBe(true);
+    expect(await takeRun(sql, run)).not.toBeNull();
+    await silentFor("61 s");
+    await attempt();
+    expect(await alertsOf(world, "calibration_failed")).toMatchObject([{ open: false }]);
+    expect(await sql`select status, lost_attempts as lost from calibration_runs where id = ${run}`).toEqual([
+      { status: "done", lost: 1 },
+    ]);
   });
 
   test("closes the alert when its run ended without a result, and opens none for a run that was cancelled", async () => {

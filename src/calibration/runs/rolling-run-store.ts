@@ -9,7 +9,7 @@ const ROLLING_ROUNDS = 1000;
 const ROLLING_MINUTES = 15;
 
 /** A run without a heartbeat for longer is claimed by another worker. */
-const SILENT_SECONDS = 60;
+export const ROLLING_SILENT_SECONDS = 60;
 
 /** A released run is retried by its queue; when its attempts there are spent, it is queued again after this time. */
 const RELEASED_MINUTES = 15;
@@ -91,7 +91,7 @@ export async function listWaitingRuns(sql: Queryable): Promise<{ run: string }[]
         (r.status = 'queued' and r.reason is null)
         or r.heartbeat_at < clock_timestamp() - case r.status
           when 'queued' then ${RELEASED_MINUTES} * interval '1 minute'
-          else ${SILENT_SECONDS} * interval '1 second'
+          else ${ROLLING_SILENT_SECONDS} * interval '1 second'
         end
       )
     order by r.requested_at
@@ -123,18 +123,7 @@ const CHECKPOINTS = 5;
 
 /** Claims a rolling run, or null if it is done, cancelled or worked on elsewhere. */
 export async function takeRun(sql: Sql, run: string): Promise<TakenRun | null> {
-  const [claimed] = await sql<{ epoch: number }[]>`
-    update calibration_runs
-    set
-      status = 'running',
-      epoch = epoch + 1,
-      heartbeat_at = clock_timestamp(),
-      reason = null
-    where id = ${run}
-      and kind = 'rolling'
-      and status in ('queued', 'running')
-      and (status = 'queued' or heartbeat_at < clock_timestamp() - ${SILENT_SECONDS} * interval '1 second')
-    returning epoch`;
+  const claimed = await claim(sql, run);
   if (claimed === undefined) return null;
   const [taken] = await sql<
     (Omit<TakenRun, "epoch" | "checkpoints" | "live"> & {
@@ -183,6 +172,24 @@ export async function takeRun(sql: Sql, run: string): Promise<TakenRun | null> {
   };
 }
 
+/** Starts the next attempt at a run; undefined if it is not pending. */
+async function claim(sql: Sql, run: string): Promise<{ epoch: number } | undefined> {
+  const [claimed] = await sql<{ epoch: number }[]>`
+    update calibration_runs
+    set
+      lost_attempts = lost_attempts + case status when 'running' then 1 else 0 end,
+      status = 'running',
+      epoch = epoch + 1,
+      heartbeat_at = clock_timestamp(),
+      reason = null
+    where id = ${run}
+      and kind = 'rolling'
+      and status in ('queued', 'running')
+      and (status = 'queued' or heartbeat_at < clock_timestamp() - ${ROLLING_SILENT_SECONDS} * interval '1 second')
+    returning epoch`;
+  return claimed;
+}
+
 /** Stores a heartbeat of a run. Returns false if another worker has claimed it or it was cancelled. */
 export async function beatRun(sql: Queryable, attempt: Attempt): Promise<boolean> {
   const ours = await sql`
@@ -203,6 +210,7 @@ export async function releaseRun(sql: Sql, attempt: Attempt, reason: string): Pr
     update calibration_runs
     set
       status = 'queued',
+      lost_attempts = 0,
       reason = ${reason},
       heartbeat_at = clock_timestamp()
     where ${isOurs(sql, attempt)}`;
@@ -247,6 +255,7 @@ export async function saveRollingCalibration(
     if (!(await beatRun(tx, attempt))) return null;
     const { id, version } = await insertCalibration(tx, calibration);
     if (isMet !== null) await finishRun(tx, attempt.run, id);
+    else await tx`update calibration_runs set lost_attempts = 0 where id = ${attempt.run}`;
     if (isMet === true) await touchHeads(tx, [calibration.tableId]); // callers see it next to the forecasts
     return version;
   });
