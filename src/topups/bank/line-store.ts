@@ -16,10 +16,7 @@ export async function compareLines(sql: Queryable, lines: readonly StatementLine
     select
       l.id, l.bank, l.bank_ref as "bankRef", l.value_date::text as "valueDate", l.currency,
       l.amount_minor as "amountMinor", l.sender, l.remittance
-    from unnest(
-      ${lines.map(({ bank }) => bank)}::text[],
-      ${lines.map(({ bankRef }) => bankRef)}::text[]
-    ) as given (bank, bank_ref)
+    from ${rowsOf(sql, lines)}
     join bank_lines l using (bank, bank_ref)`;
   const byName = new Map(kept.map((line) => [nameOf(line), line]));
   return lines.map((line): Compared => {
@@ -42,16 +39,8 @@ export async function saveLines(
     insert into bank_lines (
       bank, bank_ref, value_date, currency, amount_minor, sender, remittance, import_id, entered_by
     )
-    select bank, bank_ref, value_date::date, currency, amount_minor, sender, remittance, ${importId}, ${by}
-    from unnest(
-      ${lines.map(({ bank }) => bank)}::text[],
-      ${lines.map(({ bankRef }) => bankRef)}::text[],
-      ${lines.map(({ valueDate }) => valueDate)}::text[],
-      ${lines.map(({ currency }) => currency)}::text[],
-      ${lines.map(({ amountMinor }) => String(amountMinor))}::bigint[],
-      ${lines.map(({ sender }) => sender)}::text[],
-      ${lines.map(({ remittance }) => remittance)}::text[]
-    ) with ordinality as given (bank, bank_ref, value_date, currency, amount_minor, sender, remittance, place)
+    select bank, bank_ref, value_date, currency, amount_minor, sender, remittance, ${importId}, ${by}
+    from ${rowsOf(tx, lines)}
     order by place
     on conflict (bank, bank_ref) do nothing
     returning id, bank, bank_ref as "bankRef"`;
@@ -151,27 +140,20 @@ export type Twin = Pick<BankLine, "id" | "bank" | "bankRef">;
  */
 export async function listTwinsOfEach(sql: Queryable, lines: readonly StatementLine[]): Promise<Twin[][]> {
   const found = await sql<(Twin & { place: number })[]>`
-    select g.place::integer as place, t.id, t.bank, t.bank_ref as "bankRef"
-    from unnest(
-      ${lines.map(({ bank }) => bank)}::text[],
-      ${lines.map(({ bankRef }) => bankRef)}::text[],
-      ${lines.map(({ valueDate }) => valueDate)}::text[],
-      ${lines.map(({ currency }) => currency)}::text[],
-      ${lines.map(({ amountMinor }) => String(amountMinor))}::bigint[],
-      ${lines.map(({ sender }) => sender)}::text[]
-    ) with ordinality as g (bank, bank_ref, value_date, currency, amount_minor, sender, place)
+    select given.place::integer as place, t.id, t.bank, t.bank_ref as "bankRef"
+    from ${rowsOf(sql, lines)}
     cross join lateral (
       select l.id, l.bank, l.bank_ref
       from bank_lines l
-      where l.value_date = g.value_date::date
-        and l.currency = g.currency
-        and l.amount_minor = g.amount_minor
-        and lower(l.sender) = lower(g.sender)
-        and (l.bank, l.bank_ref) <> (g.bank, g.bank_ref)
+      where l.value_date = given.value_date
+        and l.currency = given.currency
+        and l.amount_minor = given.amount_minor
+        and lower(l.sender) = lower(given.sender)
+        and (l.bank, l.bank_ref) <> (given.bank, given.bank_ref)
       order by l.id
       limit 5
     ) t
-    order by g.place, t.id`;
+    order by given.place, t.id`;
   const byPlace = Map.groupBy(found, ({ place }) => place - 1);
   return lines.map((_, place) => (byPlace.get(place) ?? []).map(({ id, bank, bankRef }) => ({ id, bank, bankRef })));
 }
@@ -249,6 +231,20 @@ const WORDS: Record<(typeof FACTS)[number], string> = {
 
 function nameOf({ bank, bankRef }: Pick<StatementLine, "bank" | "bankRef">): string {
   return JSON.stringify([bank, bankRef]);
+}
+
+/** The lines as rows of `given`, with their `place` in the list, from 1. */
+function rowsOf(sql: Queryable, lines: readonly StatementLine[]) {
+  return sql`
+    unnest(
+      ${lines.map(({ bank }) => bank)}::text[],
+      ${lines.map(({ bankRef }) => bankRef)}::text[],
+      ${lines.map(({ valueDate }) => valueDate)}::text[]::date[],
+      ${lines.map(({ currency }) => currency)}::text[],
+      ${lines.map(({ amountMinor }) => String(amountMinor))}::bigint[],
+      ${lines.map(({ sender }) => sender)}::text[],
+      ${lines.map(({ remittance }) => remittance)}::text[]
+    ) with ordinality as given (bank, bank_ref, value_date, currency, amount_minor, sender, remittance, place)`;
 }
 
 function columns(sql: Queryable) {
