@@ -4,7 +4,8 @@ import type { Log } from "../log.ts";
 import type { Job } from "./job.ts";
 import { BACKOFF, prefixOf } from "./queues.ts";
 import { logQueueErrors, type RedisConnection } from "./redis.ts";
-import { retryDelayMs, type Runner } from "./runs/run.ts";
+import { retryDelayMs } from "./runs/failure.ts";
+import type { Runner } from "./runs/run.ts";
 import { endsWithin } from "./wait.ts";
 
 /**

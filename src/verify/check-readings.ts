@@ -6,7 +6,7 @@ import { listStoredAudits, type StoredAudit } from "../forecasts/readings/audit-
 import type { AuditRow } from "../forecasts/readings/house-audit.ts";
 import { EVIDENCE_PER_TABLE, factsOf, type Fact } from "../forecasts/readings/reading-facts.ts";
 import type { Wrong } from "./check-round.ts";
-import type { VerifiedTable } from "./verify-store.ts";
+import type { VerifiedTable } from "./verified-table-store.ts";
 
 /** An audit row that differs from what the rounds give. */
 export interface WrongAudit extends Wrong {

@@ -5,7 +5,8 @@ import { parseMultiplier } from "../houses/reading/multiplier.ts";
 import { SOURCES, type RoundRow } from "../pass/compute/rows.ts";
 import { bandOf } from "../pass/compute/settle.ts";
 import { FIRST_PREVIOUS_HASH, historyHash, historyStrings } from "../record/hashes.ts";
-import { sourceOf, type VerifiedTable } from "./verify-store.ts";
+import type { VerifiedTable } from "./verified-table-store.ts";
+import { sourceOf } from "./verify-store.ts";
 
 /** 1.00, as which an instant crash is stored, in hundredths. */
 const INSTANT = 100;

@@ -4,7 +4,8 @@ import type { OpenForecast } from "../pass/compute/state.ts";
 import { FIRST_PREVIOUS_HASH, REASONS, scoreHash, scoreStrings } from "../record/hashes.ts";
 import { forecastIdOf } from "../forecasts/chain/forecast-id.ts";
 import type { Wrong } from "./check-round.ts";
-import type { Dispute, StoredScoreRevision, VerifiedTable } from "./verify-store.ts";
+import type { VerifiedTable } from "./verified-table-store.ts";
+import type { Dispute, StoredScoreRevision } from "./verify-store.ts";
 
 /** A score that differs from what its forecast and rounds give. */
 export type WrongScore = Wrong & { kind: "score"; id: string };

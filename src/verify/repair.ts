@@ -1,7 +1,7 @@
 import type { Transaction } from "../db/client.ts";
 import { reasonOf } from "../errors.ts";
 import { rebuildAccuracy } from "../forecasts/accuracy/rebuild-accuracy.ts";
-import { listTablesToVerify } from "./verify-store.ts";
+import { listTablesToVerify } from "./verified-table-store.ts";
 import { rebuildTable } from "./walk.ts";
 import { lockHeads } from "../tables/heads-store.ts";
 import { saveRebuiltHead } from "./rebuilt-head-store.ts";

@@ -3,7 +3,8 @@ import { connect, type Sql } from "../db/client.ts";
 import type { Grace } from "../forecasts/score/unscored-store.ts";
 import { runTasks } from "../thread.ts";
 import { type TableVerification, verifyTable } from "./verify-table.ts";
-import { joinSnapshot, type VerifiedTable } from "./verify-store.ts";
+import type { VerifiedTable } from "./verified-table-store.ts";
+import { joinSnapshot } from "./verify-store.ts";
 
 /** A table to verify, and the snapshot to read. */
 export interface VerifyTableTask {

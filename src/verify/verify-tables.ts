@@ -3,7 +3,8 @@ import { availableParallelism } from "node:os";
 import type { Transaction } from "../db/client.ts";
 import type { Grace } from "../forecasts/score/unscored-store.ts";
 import { createThread } from "../thread.ts";
-import { exportSnapshot, type VerifiedTable } from "./verify-store.ts";
+import type { VerifiedTable } from "./verified-table-store.ts";
+import { exportSnapshot } from "./verify-store.ts";
 import type { TableProgress, VerifyTableTask } from "./verify-table-thread.ts";
 import { type TableVerification, verifyTable } from "./verify-table.ts";
 

@@ -11,7 +11,7 @@ import {
   type NumberedRound,
   type NumberRange,
 } from "./verify-unproven-store.ts";
-import type { VerifiedTable } from "./verify-store.ts";
+import type { VerifiedTable } from "./verified-table-store.ts";
 
 /** A round that contradicts the proven rounds after it. */
 export type WrongUnproven = Wrong & { kind: "round"; id: string };

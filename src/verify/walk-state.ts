@@ -14,7 +14,8 @@ import { emptyReading } from "../forecasts/readings/reading-memory.ts";
 import { FIRST_PREVIOUS_HASH } from "../record/hashes.ts";
 import { FIRST_ROUND, type RoundBefore, type Wrong } from "./check-round.ts";
 import { beginScores, type ScoreWalk } from "./check-scores.ts";
-import { listDisputes, readPromotions, listScoreRevisions, type VerifiedTable } from "./verify-store.ts";
+import type { VerifiedTable } from "./verified-table-store.ts";
+import { listDisputes, readPromotions, listScoreRevisions } from "./verify-store.ts";
 import { beginProofNumbers, type ProofNumbers } from "./verify-unproven.ts";
 
 /** The first of a table's rounds, forecasts and scores that differs from what its rounds give. */

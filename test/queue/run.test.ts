@@ -4,7 +4,8 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 
 import { PermanentError, ThrottledError } from "../../src/errors.ts";
 import { listFailed } from "../../src/queue/runs/inspect.ts";
 import type { Job } from "../../src/queue/job.ts";
-import * as run from "../../src/queue/runs/run.ts";
+import * as failure from "../../src/queue/runs/failure.ts";
+import { createRunner } from "../../src/queue/runs/run.ts";
 import { testContext } from "../support/context.ts";
 import { eventually } from "../support/eventually.ts";
 import { listExamples, runExample } from "../support/examples.ts";
@@ -320,7 +321,7 @@ describe("a run that lasts until the next tick", () => {
   /** A runner of the job, with a function that delivers a tick. */
   function runnerOf(job: Job<Task>) {
     const { context, enqueued } = testContext(world.sql);
-    const runner = run.createRunner({ job, context, log: world.log, stop: new AbortController().signal });
+    const runner = createRunner({ job, context, log: world.log, stop: new AbortController().signal });
     const tick = async (note: string) => {
       const data = { house: "alpha", note };
       const queued = { name: "lasting", data, attemptsMade: 0, repeatJobKey: "a", stalledCounter: 0 };
@@ -468,8 +469,8 @@ describe("a run that lasts until the next tick", () => {
 });
 
 describe("the examples", () => {
-  const path = new URL("../../src/queue/runs/run.ts", import.meta.url).pathname;
+  const path = new URL("../../src/queue/runs/failure.ts", import.meta.url).pathname;
   it.each(listExamples(path))("of $title hold", (example) => {
-    for (const { actual, expected } of runExample(example, run)) expect(actual).toEqual(expected);
+    for (const { actual, expected } of runExample(example, failure)) expect(actual).toEqual(expected);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { reviseRound } from "../../src/corrections/revision.ts";
 import { multiplierText } from "../../src/rounds/round.ts";
-import { listTablesToVerify } from "../../src/verify/verify-store.ts";
+import { listTablesToVerify } from "../../src/verify/verified-table-store.ts";
 import { readAroundUnproven } from "../../src/verify/verify-unproven-store.ts";
 import { verify } from "../../src/verify/verify.ts";
 import { walkTable } from "../../src/verify/walk.ts";
