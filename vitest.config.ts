@@ -12,6 +12,8 @@ export default defineConfig({
     // A worker loads the modules once for all of its files, a sixth less processor time for the suite; no test replaces
     // modules.
     isolate: false,
+    // Node reads the modules itself, as in production: a sixth less processor time than through Vite.
+    experimental: { viteModuleRunner: false, nodeLoader: false },
     // Processes of their own: the kernel ends a test's private servers with the process whose main thread started them.
     pool: "forks",
     // New objects of six processes: with V8's 16 MB a tenth of the processor time goes to their collection.

@@ -114,7 +114,7 @@ describe("/usage", () => {
       expect(await call("games")).toBe(200);
       expect(await call("rounds", other)).toBe(200);
       expect((await other.get("/api/v1/games", { headers: { "X-Api-Key": second.key } })).status).toBe(200);
-      for (const of of [world, other]) expect((await usage("", of)).day.requests).toBe(3);
+      for (const one of [world, other]) expect((await usage("", one)).day.requests).toBe(3);
       const asSecond = await world.get(PATH, { headers: { "X-Api-Key": second.key } });
       expect(body.parse(await asSecond.json())).toMatchObject({
         key: { name: "second", last4: second.key.slice(-4) },
