@@ -288,7 +288,7 @@ describe("while calls cannot be counted", () => {
           from quotas
           where account_id = (select id from accounts where email = ${email})
           for update`;
-        expect(await refused(PATH, one)).toMatchObject({ status: 503, code: "temporarily_unavailable" });
+        expect(await refused(PATH, of)).toMatchObject({ status: 503, code: "temporarily_unavailable" });
         // its batch is still in the database, and does not block other calls
         await eventually(async () => expect(await otherStatus(PATH, { of })).toBe(200));
         expect(await Promise.all([status(PATH, { of }), status(PATH, { of })])).toEqual([503, 503]);

@@ -129,7 +129,11 @@ describe("a promotion", () => {
   test("of another model lets open windows end as issued, and opens its own next to them", async () => {
     const world = await createWorld();
     await world.play(rounds.slice(0, 100));
-    for (const { hundredths } of rounds.slice(100, 110)) await world.play([hundredths]);
+    await world.play(
+      rounds.slice(100, 110).map(({ hundredths }) => hundredths),
+      world.tableId,
+      { atOnce: 1 },
+    );
     const id = await calibrate(world, { parameters: other });
     await promoteCalibration(world.sql, id, DECISION);
     const underWay = await openWindows(world, K7);
@@ -142,7 +146,11 @@ describe("a promotion", () => {
     const [table] = await world.sql<{ colors: Color[] }[]>`select colors from tables where id = ${world.tableId}`;
     const colors = table?.colors ?? [];
     const longest = Math.max(...underWay.map(({ cutoff, horizon }) => cutoff + horizon));
-    for (const { hundredths } of rounds.slice(111, longest)) await world.play([hundredths]);
+    await world.play(
+      rounds.slice(111, longest).map(({ hundredths }) => hundredths),
+      world.tableId,
+      { atOnce: 1 },
+    );
     const ended = await world.sql<{ feature: string; status: string; settled: number; hit: boolean }[]>`
       select f.feature, s.status, s.settled_seq::integer as settled, s.outcome = 1 as hit
       from scores s
@@ -167,12 +175,20 @@ describe("a promotion", () => {
   test("of another model issues under its name from then on, and both records stay visible", async () => {
     const world = await createWorld();
     await world.play(rounds.slice(0, 100));
-    for (const { hundredths } of rounds.slice(100, 110)) await world.play([hundredths]);
+    await world.play(
+      rounds.slice(100, 110).map(({ hundredths }) => hundredths),
+      world.tableId,
+      { atOnce: 1 },
+    );
     const id = await calibrate(world, { parameters: other });
     const promoted = await promoteCalibration(world.sql, id, DECISION);
     expect(promoted).toMatchObject({ model: OTHER, previous_model: K7, version: 2 });
     expect(await liveOf(world)).toMatchObject({ model: OTHER, stateHash: hashOf(other, 0, 110) });
-    for (const { hundredths } of rounds.slice(110, 174)) await world.play([hundredths]);
+    await world.play(
+      rounds.slice(110, 174).map(({ hundredths }) => hundredths),
+      world.tableId,
+      { atOnce: 1 },
+    );
     const models = await world.sql`
       select model, count(*)::integer as n, min(cutoff_seq)::integer as first
       from forecasts
@@ -212,12 +228,20 @@ describe("a promotion", () => {
       set settings = settings || jsonb_build_object('house_edge', ${edge}::float8)
       where id = ${world.tableId}`;
     await world.play(rounds.slice(0, 100));
-    for (const { hundredths } of rounds.slice(100, 110)) await world.play([hundredths]);
+    await world.play(
+      rounds.slice(100, 110).map(({ hundredths }) => hundredths),
+      world.tableId,
+      { atOnce: 1 },
+    );
     const { name: HALF } = createModel({ thresholds: [200, 1000], edge: 0.5 });
     await declare(0.5);
     await promoteCalibration(world.sql, await calibrate(world), DECISION);
     await declare(0.01);
-    for (const { hundredths } of rounds.slice(110, 150)) await world.play([hundredths]);
+    await world.play(
+      rounds.slice(110, 150).map(({ hundredths }) => hundredths),
+      world.tableId,
+      { atOnce: 1 },
+    );
     await world.add();
     const { rows: shown } = await listPublished(world.sql, {
       tableIds: [world.tableId],

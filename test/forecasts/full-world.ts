@@ -46,9 +46,8 @@ export async function fullWorld(options: WorldOptions = {}): Promise<World> {
   }
   await world.play([1, 2, 3].map((n) => ({ hundredths: 160, roundId: String(2094 + n) })));
   const other = world.tableIds[1] ?? 0;
-  for (const [at, { hundredths }] of generatedRounds(70).entries()) {
-    await world.play([{ hundredths, roundId: `r${at}` }], other);
-  }
+  const opaque = generatedRounds(70).map(({ hundredths }, at) => ({ hundredths, roundId: `r${at}` }));
+  await world.play(opaque, other, { atOnce: 1 });
   await world.add();
   return world;
 }

@@ -173,7 +173,11 @@ describe("an id that many rows have", () => {
 describe("an import into a table with rounds", () => {
   it("refuses lines that contradict stored rounds, and leaves the scores of the table's forecasts as they are", async () => {
     const world = await createWorld();
-    for (const { hundredths } of generatedRounds(30)) await world.play([hundredths]);
+    await world.play(
+      generatedRounds(30).map(({ hundredths }) => hundredths),
+      world.tableId,
+      { atOnce: 1 },
+    );
     const table = { id: world.tableId, name: world.tableName, house: world.house };
     const stored = await world.sql<{ id: string; x: string }[]>`
       select round_id as id, hundredths::text as x

@@ -35,7 +35,7 @@ export async function calibrateRolling(sql: Sql, tableId: number): Promise<strin
 
 /** Rounds one after another, each with forecasts that are issued before it and settled by it; then all is summed. */
 export async function playTurns(sql: Sql, { id }: MadeTable, multipliers: readonly number[]): Promise<void> {
-  for (const hundredths of multipliers) await playRounds(sql, id, [hundredths]);
+  await playRounds(sql, id, multipliers, { atOnce: 1 });
   await addAccuracy(sql, [id], signal);
 }
 

@@ -29,7 +29,11 @@ const revise = (world: World, roundId: string, to: bigint | null, tableId = worl
 /** A table on which every round had its forecasts. */
 async function playedWorld(rounds = 12, options: WorldOptions = {}): Promise<World> {
   const world = await createWorld(options);
-  for (const { hundredths } of generatedRounds(rounds)) await world.play([hundredths]);
+  await world.play(
+    generatedRounds(rounds).map(({ hundredths }) => hundredths),
+    world.tableId,
+    { atOnce: 1 },
+  );
   return world;
 }
 
@@ -173,7 +177,11 @@ describe("a round that a person corrects", () => {
     const times = timesFrom(Date.now() - 30 * 3_600_000, 20_000);
     const old = generatedRounds(6).map(({ hundredths }) => hundredths);
     await world.play(old, world.tableId, { atOnce: 1, times });
-    for (const { hundredths } of generatedRounds(4)) await world.play([hundredths]);
+    await world.play(
+      generatedRounds(4).map(({ hundredths }) => hundredths),
+      world.tableId,
+      { atOnce: 1 },
+    );
     const published = async () => {
       await world.add();
       const { rows } = await listPublished(world.sql, { tableIds: [world.tableId], feature: "next_color" });

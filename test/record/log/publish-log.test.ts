@@ -51,7 +51,7 @@ async function folder(): Promise<string> {
 async function logged(options: WorldOptions = {}) {
   const world = await createWorld({ ownDatabase: true, ...options });
   const path = await folder();
-  for (const hundredths of ROUNDS) await world.play([hundredths]);
+  await world.play(ROUNDS, world.tableId, { atOnce: 1 });
   await world.add();
   const publish = async (witnesses: Witness[] = []) => {
     const publication = { folder: path, publicUrl: "https://crash.example", witnesses };
@@ -212,7 +212,7 @@ describe("the transparency log", () => {
   test("states nothing about the accuracy of a table with a damaged row, and still states the others", async () => {
     const { world, publish } = await logged({ tables: [{}, {}] });
     const [damaged = 0, whole = 0] = world.tableIds;
-    for (const hundredths of ROUNDS) await world.play([hundredths], whole);
+    await world.play(ROUNDS, whole, { atOnce: 1 });
     await world.add();
     await world.sql`update accuracy_hours set sums = '\\xff' where table_id = ${damaged}`;
     expect(await publish()).toEqual({ added: 4, cosigned: 0, damaged: [world.tableName] });

@@ -211,6 +211,7 @@ describe("a declared log", () => {
   test("whose first entry has commands of a terminal is shown with escapes", async () => {
     const facts = { ...honestFacts(), log: { previous: first.checkpoint, reason: "\u001b[2Jrestored" } };
     const found = await checkRecord(makeRecord(facts, { pem, number: 2 }));
+    expect(found?.stdout ?? "\\u001b[2Jrestored").toContain("\\u001b[2Jrestored");
     expect(found?.stdout ?? "").not.toContain("\u001b");
   });
 });

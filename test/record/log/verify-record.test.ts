@@ -46,7 +46,7 @@ async function publish(): Promise<void> {
 }
 
 async function playAll(rounds: readonly number[], table = TABLE): Promise<void> {
-  for (const hundredths of rounds) await play(world, table, [hundredths]);
+  await play(world, table, rounds, { atOnce: 1 });
   await score(world, table.split("/")[0] ?? "");
   await publish();
 }
@@ -109,7 +109,7 @@ describe("the independent verifier in Python", () => {
     } finally {
       await tamper(`update ${table} set ${column} = (select ${column} from kept) ${where}; drop table kept`);
     }
-    expect(await check(...CHECKED)).not.toMatchObject({ code: 1 });
+    expect((await check(...CHECKED))?.code ?? 0).toBe(0);
   });
 
   test("counts the revisions of scores that a statement counted, and no later one", async (context) => {
@@ -386,14 +386,14 @@ describe("exports that end before what the log states", () => {
     } finally {
       await tamper("insert into forecast_sets select * from kept; drop table kept");
     }
-    expect(await check(...CHECKED)).not.toMatchObject({ code: 1 });
+    expect((await check(...CHECKED))?.code ?? 0).toBe(0);
   });
 
   test("are refused while scoring is paused for more rounds than the longest window has", async () => {
     await playTogether("paused", 20);
     await playTogether("paused", 1);
     await playTogether("paused", 399, { at: { maySettle: false } });
-    expect(await check("--table", "delta/crash/paused")).not.toMatchObject({ code: 1 });
+    expect((await check("--table", "delta/crash/paused"))?.code ?? 0).toBe(0);
     await playTogether("paused", 1, { at: { maySettle: false } });
     const found = await check("--table", "delta/crash/paused");
     expect(found ?? { code: 1 }).toMatchObject({ code: 1 });
@@ -482,7 +482,12 @@ describe("a public export", () => {
     await allowSlowness(world);
     const tableId = await tableIdOf(world, table);
     const read = async () => (await pages("scores", table)).map((row) => row.split(",").slice(-2));
-    for (let at = 0; at < 30; at++) await play(world, table, [at % 3 === 0 ? 300 : 150]);
+    await play(
+      world,
+      table,
+      Array.from({ length: 30 }, (_, at) => (at % 3 === 0 ? 300 : 150)),
+      { atOnce: 1 },
+    );
     const before = await read();
     await world.sql`
       insert into conflicts (table_id, round_id, kept_hundredths, other_hundredths, other_raw)
@@ -492,7 +497,12 @@ describe("a public export", () => {
       select encode(hash, 'hex') as hash from score_revisions where table_id = ${tableId} order by revision`;
     expect(before.length).toBeGreaterThan(1);
     expect(await read()).toEqual(before);
-    for (let at = 0; at < 80; at++) await play(world, table, [at % 3 === 0 ? 300 : 150]);
+    await play(
+      world,
+      table,
+      Array.from({ length: 80 }, (_, at) => (at % 3 === 0 ? 300 : 150)),
+      { atOnce: 1 },
+    );
     const after = await read();
     expect(after.slice(0, before.length)).toEqual(before);
     expect(after.map(([, hash]) => hash)).toContain(revision?.hash);
