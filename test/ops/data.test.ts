@@ -549,8 +549,8 @@ describe("accuracy", () => {
   });
 
   it("of one feature shows reliability, CORP, rates, waits and the references, and gives exactly them as a file", async () => {
-    for (const of of [table.name, table.house]) {
-      const path = `of=${encodeURIComponent(of)}&feature=next_color&period=24h`;
+    for (const name of [table.name, table.house]) {
+      const path = `of=${encodeURIComponent(name)}&feature=next_color&period=24h`;
       const shown = await page(`/ops/accuracy/detail?${path}`);
       for (const label of ["Hit rate by hour", "Reliability", "CORP reliability curve"])
         expect(shown).toContain(`<svg role="img" aria-label="${label}"`);
@@ -588,8 +588,8 @@ describe("accuracy", () => {
       const { stdout } = await roundhouse(["accuracy", "--json", ...asked], { env });
       expect(new Set(verdicts(stdout))).toEqual(new Set(["on target"]));
     }
-    for (const of of [other.name, other.house]) {
-      const detail = await page(`/ops/accuracy/detail?of=${of}&feature=next_color&period=all`);
+    for (const name of [other.name, other.house]) {
+      const detail = await page(`/ops/accuracy/detail?of=${name}&feature=next_color&period=all`);
       expect(verdicts(detail)).toEqual(["on target", "on target"]);
     }
   });

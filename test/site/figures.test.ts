@@ -330,11 +330,11 @@ describe("/accuracy", () => {
     }
     try {
       const pages = accuracyPages({ memory, sql: world.sql, log: pino({ level: "silent" }) });
-      for (const of of [CRASH, "alpha"]) {
+      for (const name of [CRASH, "alpha"]) {
         for (const feature of ["next_color", "all"]) {
-          const text = await render(await pages(new URLSearchParams({ of, feature, period: "all" })));
+          const text = await render(await pages(new URLSearchParams({ of: name, feature, period: "all" })));
           const verdicts = [...text.matchAll(/<span class="badge \w+">(o\w+ target)<\/span>/g)].map(([, one]) => one);
-          expect([of, feature, new Set(verdicts)]).toEqual([of, feature, new Set(["on target"])]);
+          expect([name, feature, new Set(verdicts)]).toEqual([name, feature, new Set(["on target"])]);
           expect(verdicts.length).toBeGreaterThan(1);
         }
       }
