@@ -154,7 +154,8 @@ begin
     select
       k.id as key_id,
       k.account_id,
-      p.day_limit, p.month_limit, p.day_ceiling,
+      p.day_limit, p.month_limit,
+      case when p.day_limit is null then p.day_ceiling end as day_ceiling,
       case
         when k.revoked_at is not null and k.revoked_at <= at then 'revoked_api_key'
         when k.expires_at is not null and k.expires_at <= at then 'expired_api_key'
@@ -279,7 +280,8 @@ begin
   end if;
 
   select
-    p.day_limit, p.month_limit, p.day_ceiling,
+    p.day_limit, p.month_limit,
+    case when p.day_limit is null then p.day_ceiling end,
     case
       when k.revoked_at is not null and k.revoked_at <= at then 'revoked_api_key'
       when k.expires_at is not null and k.expires_at <= at then 'expired_api_key'

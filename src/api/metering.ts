@@ -129,7 +129,7 @@ function lookedUp(plan: Allowance): { outcome: ErrorCode | null; quota: Quota } 
 /** The limit that refuses the next call, by the rules of `consume_calls`; null if none does. */
 function outcomeOf({ dayCeiling }: Allowance, { dayUsed, monthUsed, dayLimit, monthLimit }: Quota): ErrorCode | null {
   if (monthLimit !== null && monthUsed >= monthLimit) return "month_quota_exceeded";
-  if (dayLimit !== null && dayUsed >= dayLimit) return "day_quota_exceeded";
+  if (dayLimit !== null) return dayUsed >= dayLimit ? "day_quota_exceeded" : null;
   return dayCeiling !== null && dayUsed >= dayCeiling ? "service_ceiling_reached" : null;
 }
 

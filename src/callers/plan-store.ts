@@ -64,7 +64,7 @@ export interface PlanChanges {
   day?: number | null | undefined;
   /** Calls a UTC month; null = no limit. */
   month?: number | null | undefined;
-  /** The hidden ceiling, calls a UTC day; null = none. */
+  /** The hidden ceiling, calls a UTC day, which counts only without a daily limit; null = none. */
   ceiling?: number | null | undefined;
   /** Calls a second that are sustained. */
   rps?: number | undefined;

@@ -168,6 +168,13 @@ describe("an account whose quota is gone", () => {
   });
 });
 
+it("is refused by the ceiling of its plan only if the plan has no daily limit", () => {
+  const { isRefusedAtOnce } = world("2026-11-21T12:00:00Z", "ok");
+  const used = { day: 5n, month: 5n, atMs: Date.parse("2026-11-21T12:00:00Z") };
+  expect(isRefusedAtOnce({ ...planOf(), dayCeiling: 5n, used })).toBe(null);
+  expect(isRefusedAtOnce({ ...planOf(), dayLimit: null, dayCeiling: 5n, used })).toBe("service_ceiling_reached");
+});
+
 it("what is refused for another reason than its quota is asked about each time", async () => {
   const { state, count } = world("2026-11-21T12:00:00Z", "revoked_api_key");
   const plan = planOf();

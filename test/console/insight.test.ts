@@ -62,6 +62,25 @@ describe("the dashboard", () => {
     );
   });
 
+  it("states the ceiling of a plan without a daily limit, and that it refused calls today", async () => {
+    const udo = await world.as("udo");
+    await world.givePlan(udo.accountId, "Max", 30);
+    const { key } = await world.giveKey(udo.accountId, "server");
+    await call(key);
+    const before = await textOf(udo, "/console");
+    expect(before).toContain("no fixed number");
+    expect(before).toContain("A technical ceiling per day, far above fair use");
+    expect(before).not.toContain("without a limit");
+    expect(before).not.toContain("the technical ceiling was reached");
+    await world.sql`update plans set day_ceiling = 1 where name = 'Max'`;
+    await eventually(async () => {
+      await call(key);
+      return expect(await textOf(udo, "/console")).toMatch(
+        /Calls today: the technical ceiling was reached\. .* refused with service_ceiling_reached \(429\) until \d/,
+      );
+    });
+  });
+
   it("shows the last use of a key within seconds, and top-ups that are pending", async () => {
     const ute = await world.as("ute");
     await world.givePlan(ute.accountId, "Pro", 30);

@@ -134,12 +134,12 @@ async function checkQuotas(sql: Sql): Promise<void> {
       a.email,
       q.used,
       q.period,
-      case length(q.period) when 10 then least(p.day_limit, p.day_ceiling) else p.month_limit end as allowed
+      case length(q.period) when 10 then coalesce(p.day_limit, p.day_ceiling) else p.month_limit end as allowed
     from quotas q
     join accounts a on a.id = q.account_id
     join entitlements e on e.account_id = a.id
     join plans p on p.name = e.plan
-    where q.used > case length(q.period) when 10 then least(p.day_limit, p.day_ceiling) else p.month_limit end
+    where q.used > case length(q.period) when 10 then coalesce(p.day_limit, p.day_ceiling) else p.month_limit end
     limit 1`;
   if (over !== undefined)
     throw new InvariantViolation(`${over.email} used ${over.used} calls of ${over.allowed} in ${over.period}`);

@@ -7,7 +7,7 @@ import { walletMicros } from "../../ledger/store.ts";
 import type { TopupMethod } from "../../topups/contract.ts";
 import { configuredMethods } from "../../topups/methods.ts";
 import { listPendingTopups } from "../../topups/topup-store.ts";
-import { listRefusals } from "../../usage/call-minute-store.ts";
+import { listRefusals, type Refusal } from "../../usage/call-minute-store.ts";
 import { readUsage, type UsageFacts } from "../../usage/store.ts";
 import { consolePage } from "../contract.ts";
 import { outcomeOf } from "../outcomes.ts";
@@ -18,6 +18,7 @@ import { nextSteps, planState, type PlanState, timeLeft } from "./state.ts";
 const DAYS_SHOWN = 31;
 const REFRESH_SECONDS = 10;
 const MOST_PENDING = 10;
+const CEILING = "service_ceiling_reached";
 
 /** The state of an account: plan, calls, balance, keys, and the next steps of a newcomer. */
 export const dashboardPage = consolePage({
@@ -46,7 +47,11 @@ export const dashboardPage = consolePage({
       state,
       limits,
       bars,
-      banners: [...limitBanners(bars), ...planBanners(state)],
+      banners: [
+        ...limitBanners(bars),
+        ...(limits?.day_limit === null ? ceilingBanners(refusals, usage.dayResetsAt) : []),
+        ...planBanners(state),
+      ],
       stats: statsOf({
         account,
         state,
@@ -125,6 +130,15 @@ function limitBanners(bars: readonly LimitBar[]) {
         : `${counts}. At 100 %, calls are refused with ${code} (429) until ${until}.`;
     return [{ tone, title, text, action: { label: "Upgrade plan", href: "/console/plans" } }];
   });
+}
+
+/** A banner if the ceiling that protects the service refused calls since the UTC day began. */
+function ceilingBanners(refusals: readonly Refusal[], resetsAt: string) {
+  const dayBegan = Date.parse(resetsAt) - 86_400_000;
+  const isToday = ({ outcome, lastAt }: Refusal) => outcome === CEILING && Date.parse(lastAt) >= dayBegan;
+  if (!refusals.some(isToday)) return [];
+  const text = `It is far above fair use and protects the service. Calls above it are refused with ${CEILING} (429) until ${timeText(new Date(resetsAt))}. Ask the operator of this service if you need more.`;
+  return [{ tone: "bad", title: "Calls today: the technical ceiling was reached.", text }];
 }
 
 function planBanners({ kind, plan, endsAt }: PlanState) {
