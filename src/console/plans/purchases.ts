@@ -47,8 +47,8 @@ function purchaseView({ listedMicros, discountMicros, paidMicros, ...made }: Pur
     ...made,
     what: KIND_WORDS[made.kind],
     listed: thousands(usd(listedMicros)),
-    discount: discountMicros === 0n ? null : { money: discountMicros },
-    paid: { money: paidMicros },
+    discount: discountMicros === 0n ? null : { money: discountMicros, isExact: true },
+    paid: { money: paidMicros, isExact: true },
     isLonger: discountMicros > listedMicros,
   };
 }

@@ -145,6 +145,7 @@ export function helpersFor({ now, url }: { now: Date; url: string }) {
     timeText,
     attributes,
     money,
+    exactMoney,
     badge,
     orDash,
     minus,
@@ -187,7 +188,12 @@ function attributes(values: Readonly<Record<string, string | number | undefined>
 function money(micros: bigint): string {
   const isExact = micros % 10_000n === 0n;
   const cents = minus(usdCents(micros));
-  return isExact ? cents : `<span title="${minus(thousands(usd(micros)))} USD">${cents}</span>`;
+  return isExact ? cents : `<span title="${exactMoney(micros)} USD">${cents}</span>`;
+}
+
+/** An amount of 1e-6 USD with all its digits: what is charged is stated exactly. */
+function exactMoney(micros: bigint): string {
+  return minus(thousands(usd(micros)));
 }
 
 /**
