@@ -1,6 +1,7 @@
 import type { Queryable } from "../db/client.ts";
 import { type ListPage, type PageWanted, readListPage } from "../db/list-page.ts";
 import type { PurchaseKind } from "./offer.ts";
+import { givenBack } from "./reversal-store.ts";
 
 /** A purchase. Amounts are micro-units; times are in the format of all JSON. */
 export interface Purchase {
@@ -26,6 +27,8 @@ export interface Purchase {
   startNow: AgreedText;
   noWithdrawal: AgreedText;
   transactionId: bigint | null;
+  /** When its payment was reversed; null if it was not, or if that reversal was reversed. */
+  reversedAt: string | null;
 }
 
 /** An accepted text. */
@@ -43,8 +46,10 @@ export async function listPurchases(
   return readListPage<Purchase>(
     wanted,
     ({ limit, offset }) => sql<(Purchase & { total: number })[]>`
+    with recursive ${givenBack(sql, accountId)}
     select ${columnsOf(sql)}, count(*) over ()::integer as total
     from purchases p
+    left join given_back on given_back.paid_by = p.transaction_id
     where p.account_id = ${accountId}
     order by p.id desc
     limit ${limit}
@@ -55,8 +60,10 @@ export async function listPurchases(
 /** Returns a purchase of an account; null if this account has none with that id. */
 export async function findPurchase(sql: Queryable, accountId: bigint, id: bigint): Promise<Purchase | null> {
   const [row] = await sql<Purchase[]>`
+    with recursive ${givenBack(sql, accountId)}
     select ${columnsOf(sql)}
     from purchases p
+    left join given_back on given_back.paid_by = p.transaction_id
     where p.account_id = ${accountId}
       and p.id = ${id}`;
   return row ?? null;
@@ -78,7 +85,8 @@ function columnsOf(sql: Queryable) {
     array(select of_purchase from purchase_credits where purchase_id = p.id order by 1) as replaces,
     ${agreedText(sql, "start-now")} as "startNow",
     ${agreedText(sql, "no-withdrawal")} as "noWithdrawal",
-    p.transaction_id as "transactionId"`;
+    p.transaction_id as "transactionId",
+    utc_text(given_back.at) as "reversedAt"`;
 }
 
 function agreedText(sql: Queryable, kind: "start-now" | "no-withdrawal") {

@@ -3,6 +3,7 @@ import type { Queryable, Transaction } from "../db/client.ts";
 import { walletMicros } from "../ledger/store.ts";
 import type { Buyer } from "./check-order.ts";
 import type { HeldPlan, PlanForSale } from "./offer.ts";
+import { givenBack } from "./reversal-store.ts";
 
 /** Reads the state that decides what an account may buy; null if there is no such account. */
 export async function readBuyer(sql: Queryable, accountId: bigint): Promise<Buyer | null> {
@@ -44,22 +45,7 @@ export async function lockBuyer(
 /** Reversed payments have no value towards another plan; credits from replaced purchases still have. */
 async function listHeld(sql: Queryable, accountId: bigint, now: bigint): Promise<HeldPlan[]> {
   const rows = await sql<(Omit<HeldPlan, "purchase"> & { purchaseId: bigint | null; valueMicros: bigint | null })[]>`
-    with recursive reversals (paid_by, id, times) as (
-      select p.transaction_id, t.id, 1
-      from purchases p
-      join ledger_transactions t on t.reverses = p.transaction_id
-      where p.account_id = ${accountId}
-      union all
-      select r.paid_by, t.id, r.times + 1
-      from reversals r
-      join ledger_transactions t on t.reverses = r.id
-    ),
-    given_back as (
-      select paid_by
-      from reversals
-      group by paid_by
-      having max(times) % 2 = 1 -- a reversal that was reversed gives nothing back
-    )
+    with recursive ${givenBack(sql, accountId)}
     select
       e.id as "entitlementId",
       e.plan,

@@ -3,6 +3,7 @@ import { setPlan } from "../../src/callers/plan-store.ts";
 import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import { type ConsoleWorld, openConsoleWorld } from "../console/world.ts";
 import { parseUsd } from "../../src/money.ts";
+import { takeBack } from "../support/take-back.ts";
 import { houseEntry } from "../support/houses.ts";
 
 const USD = 1_000_000n;
@@ -117,6 +118,22 @@ describe("a plan at the console", () => {
     const statement = await page(ivy, "/console/statement");
     expect(amountOf(statement, /data-name="Amount, USD">−(2[\d.]+)</)).toBe(pays);
     expect(amountOf(statement, /data-name="Balance after, USD">([\d.]+)</)).toBe(left);
+  });
+
+  it("is shown as reversed once its payment was reversed", async () => {
+    const lea = await richPerson("lea", 99n);
+    const done = await send(lea, "Pro", await formOf(lea, "Pro"));
+    const path = done.headers.get("location") ?? "";
+    expect(await page(lea, path)).not.toContain("Reversed");
+    const [paid] = await world.sql<{ transactionId: bigint }[]>`
+      select transaction_id as "transactionId" from purchases where account_id = ${lea.accountId}`;
+    await takeBack(world.sql, { transactionId: paid!.transactionId, accountId: lea.accountId, micros: 99n * USD });
+    const shown = await page(lea, path);
+    expect(shown).toContain("<dt>Reversed</dt>");
+    expect(shown).toContain("99.00 USD were returned to your balance");
+    expect(await page(lea, "/console/purchases")).toContain("plan bought, payment reversed");
+    const offered = await page(lea, "/console/plans/Max/buy");
+    expect(offered).toContain("what you paid for it and was not returned");
   });
 
   it("that was granted without an end explains why nothing can be bought next to it", async () => {

@@ -1,4 +1,3 @@
-import { insertOperator } from "../../src/accounts/operators/operator-store.ts";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { findCaller } from "../../src/callers/caller-store.ts";
@@ -10,12 +9,12 @@ import { closeRows } from "../../src/accounts/holders/close-store.ts";
 import { legalText } from "../../src/accounts/legal.ts";
 import { checkLedger } from "../../src/ledger/check.ts";
 import { proposeReversal } from "../../src/ledger/reversal-store.ts";
-import { post } from "../../src/ledger/store.ts";
 import { findPurchase, listPurchases } from "../../src/purchases/history-store.ts";
 import type { Order } from "../../src/purchases/check-order.ts";
 import { purchase } from "../../src/purchases/purchase-store.ts";
 import remindHolders from "../../jobs/remind-holders.ts";
 import { testContext } from "../support/context.ts";
+import { takeBack } from "../support/take-back.ts";
 import { lockWaits } from "../support/lock-waits.ts";
 import { makeVictims, stopAt } from "../support/victims.ts";
 import { makeKeyOnly, openPurchaseWorld, type PurchaseWorld } from "./world.ts";
@@ -178,44 +177,23 @@ describe("a plan that is had already", () => {
     const id = await world.makeHolder(299n);
     const made = await findPurchase(world.sql, id, await world.bought(id, "Pro"));
     const paidBy = made?.transactionId ?? 0n;
-    const [ann = "", ben = ""] = await world.sql.begin((tx) =>
-      Promise.all(
-        ["ann.operator@example.com", "ben.operator@example.com"].map(
-          async (email) => (await insertOperator(tx, { email, role: "operator", passwordHash: null, by: "test" }))!.id,
-        ),
-      ),
-    );
-    const takeBack = (reverses: bigint, sign: bigint) =>
-      world.sql.begin(async (tx) => {
-        const posted = await post(tx, {
-          kind: "reversal",
-          key: `reversal:${reverses}`,
-          reverses,
-          legs: [
-            { side: { kind: "wallet", owner: id }, micros: sign * 99n * USD },
-            { side: { kind: "revenue" }, micros: sign * -99n * USD },
-          ],
-        });
-        if (!posted.ok) throw new Error(posted.message);
-        await tx`
-          insert into reversal_proposals (
-            transaction_id, reason, proposed_by, state, decided_by, decided_at, decided_why, reversal_id
-          )
-          values (${reverses}, 'a test', ${ann}, 'approved', ${ben}, now(), 'a test', ${posted.transactionId})`;
-        return posted;
-      });
     const discount = async () => {
       const { offer } = await world.offer(id, "Max");
       return "discountMicros" in offer ? Number(offer.discountMicros) : null;
     };
-    const first = await takeBack(paidBy, 1n);
+    const reversedAt = async () => (await findPurchase(world.sql, id, made?.id ?? 0n))?.reversedAt;
+    expect(await reversedAt()).toBeNull();
+    const price = { accountId: id, micros: 99n * USD };
+    const first = await takeBack(world.sql, { ...price, transactionId: paidBy });
     expect([await world.balance(id), await discount()]).toEqual([299n * USD, 0]);
-    await takeBack(first.ok ? first.transactionId : 0n, -1n); // taken back itself: Pro is paid again
-    expect(await discount()).toBeCloseTo(99_000_000, -4);
+    expect(await reversedAt()).toMatch(/^\d{4}-\d\d-\d\dT/);
+    const second = await takeBack(world.sql, { ...price, transactionId: first, micros: -99n * USD });
+    expect(await discount()).toBeCloseTo(99_000_000, -4); // the reversal was reversed: Pro is paid again
+    expect(await reversedAt()).toBeNull();
     await world.topUp(id, 100n);
     const max = await world.bought(id, "Max");
     const refused = await world.sql.begin((tx) =>
-      proposeReversal(tx, { transactionId: first.ok ? first.transactionId + 1n : 0n, reason: "a test", by: "nobody" }),
+      proposeReversal(tx, { transactionId: second, reason: "a test", by: "nobody" }),
     );
     expect(refused).toMatchObject({ ok: false, reason: expect.stringContaining(`the price of purchase ${max}`) });
   });

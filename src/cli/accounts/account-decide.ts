@@ -144,13 +144,14 @@ async function show(sql: Sql, which: string, json: boolean): Promise<void> {
       shortTime(one.madeAt),
       shortTime(one.startsAt),
       shortTime(one.endsAt),
-      usd(one.paidMicros),
+      usd(one.paidMicros) + (one.reversedAt === null ? "" : " (reversed)"),
     ]),
   );
 }
 
 /** A purchase with amounts in USD. */
-function plain({ id, kind, plan, madeAt, startsAt, endsAt, listedMicros, discountMicros, paidMicros }: Purchase) {
+function plain(made: Purchase) {
+  const { id, kind, plan, madeAt, startsAt, endsAt, reversedAt, listedMicros, discountMicros, paidMicros } = made;
   const amounts = { listed: usd(listedMicros), discount: usd(discountMicros), paid: usd(paidMicros) };
-  return { ...snakeKeys({ id, kind, plan, madeAt, startsAt, endsAt }), ...amounts };
+  return { ...snakeKeys({ id, kind, plan, madeAt, startsAt, endsAt, reversedAt }), ...amounts };
 }

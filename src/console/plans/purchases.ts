@@ -45,7 +45,7 @@ export const purchasePage = consolePage({
 function purchaseView({ listedMicros, discountMicros, paidMicros, ...made }: Purchase) {
   return {
     ...made,
-    what: KIND_WORDS[made.kind],
+    what: KIND_WORDS[made.kind] + (made.reversedAt === null ? "" : ", payment reversed"),
     listed: thousands(usd(listedMicros)),
     discount: discountMicros === 0n ? null : { money: discountMicros, isExact: true },
     paid: { money: paidMicros, isExact: true },
