@@ -10,6 +10,8 @@ import { checkOrder, refuse, type Buyer, type Order, type Purchased, type Refuse
 import type { Offer } from "./offer.ts";
 import { receipt } from "./receipt.ts";
 import { atMicros, lockBuyer } from "./state-store.ts";
+import { readUsedLimit } from "./used-limit-store.ts";
+import { usedLimitText } from "./used-limit.ts";
 
 /**
  * Buys, renews or changes a plan from the balance: money, access, both consents, the receipt e-mail and the audit entry
@@ -34,7 +36,7 @@ export async function purchase(sql: Sql, order: Order): Promise<Purchased> {
     const origin = { accountId: buyer.id, address: order.address, userAgent: order.userAgent };
     await saveConsent(tx, { ...origin, kind: "start-now" });
     await saveConsent(tx, { ...origin, kind: "no-withdrawal" });
-    await notify(tx, { buyer, order, purchaseId });
+    await notify(tx, { buyer, order, offer, purchaseId });
     return { ok: true, purchaseId, isReplay: false };
   });
 }
@@ -144,11 +146,16 @@ async function giveAccess(
 
 async function notify(
   tx: Transaction,
-  { buyer, order, purchaseId }: { buyer: Buyer; order: Order; purchaseId: bigint },
+  { buyer, order, offer, purchaseId }: { buyer: Buyer; order: Order; offer: Offer; purchaseId: bigint },
 ): Promise<void> {
   const made = await findPurchase(tx, buyer.id, purchaseId);
   if (made === null) throw new Error(`purchase ${purchaseId} was made and is gone`);
-  await queueMail(tx, { ...receipt(made), recipient: buyer.email, dedupKey: `purchase ${purchaseId}` });
+  const usedLimit = await readUsedLimit(tx, { accountId: buyer.id, plan: made.plan, startsAt: offer.startsAt });
+  await queueMail(tx, {
+    ...receipt(made, usedLimit && usedLimitText(usedLimit)),
+    recipient: buyer.email,
+    dedupKey: `purchase ${purchaseId}`,
+  });
   await announce(tx);
   const who = `account ${buyer.id}`;
   await appendAudit(tx, {

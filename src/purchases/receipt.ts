@@ -13,8 +13,9 @@ export const KIND_WORDS = {
 /**
  * The e-mail that confirms a purchase: the plan, the payment, and both accepted texts, on a durable medium (Directive
  * 2011/83/EU, Art. 8(7) and 16(m)).
+ * @param usedLimit what to state about a limit of the plan that earlier calls already reach; null if there is none
  */
-export function receipt(made: Purchase): Letter {
+export function receipt(made: Purchase, usedLimit: string | null): Letter {
   const { id, kind, plan, startsAt, endsAt, listedMicros, discountMicros, paidMicros, startNow, noWithdrawal } = made;
   const amounts = [
     `Price of ${plan}: ${usd(listedMicros)} USD`,
@@ -25,6 +26,7 @@ export function receipt(made: Purchase): Letter {
     "Thank you for your purchase.",
     [`Receipt ${id}, ${timeOf(made.madeAt)}`, `What: ${KIND_WORDS[kind]}: ${plan}`, ...amounts].join("\n"),
     `${plan} ${kind === "buy" || kind === "upgrade" ? "began" : "begins"} on ${timeOf(startsAt)} and ends on ${timeOf(endsAt)}. It does not renew by itself.`,
+    ...(usedLimit === null ? [] : [usedLimit]),
     ...(discountMicros > listedMicros
       ? [
           `What was left was worth more than ${plan} costs, so nothing was paid and ${plan} lasts longer than its ${made.days} days.`,

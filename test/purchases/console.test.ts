@@ -120,6 +120,40 @@ describe("a plan at the console", () => {
     expect(amountOf(statement, /data-name="Balance after, USD">([\d.]+)</)).toBe(left);
   });
 
+  it("states before payment and in the receipt that calls of the running month already reach its limit", async () => {
+    const mia = await richPerson("mia", 600n);
+    const use = (period: string, used: number) =>
+      world.sql`
+        insert into quotas (account_id, period, used)
+        values (${mia.accountId}, to_char(now() at time zone 'UTC', ${period}), ${used})
+        on conflict (account_id, period) do update set used = excluded.used`;
+    await use("YYYY-MM", 499_999);
+    expect(await page(mia, "/console/plans/Starter/buy")).not.toContain("_quota_exceeded");
+    await use("YYYY-MM", 600_000);
+    await use("YYYY-MM-DD", 20_000);
+    const month =
+      /600,000 of 500,000 calls of this month are used\. With Starter, calls are refused with month_quota_exceeded \(429\) until \d{4}-\d\d-01 00:00 UTC/;
+    const offered = await page(mia, "/console/plans/Starter/buy");
+    expect(offered).toMatch(month);
+    expect(await page(mia, "/console/plans/Pro/buy")).not.toContain("_quota_exceeded");
+    expect(await page(mia, "/console/plans/Max/buy")).not.toContain("_quota_exceeded");
+    await send(mia, "Starter", fieldsOf(offered));
+    const [mail] = await world.sql<{ body: string }[]>`
+      select body from mails where recipient = 'mia@example.com' and kind = 'receipt'`;
+    expect(mail?.body.replaceAll(/\s+/g, " ")).toMatch(month);
+    await world.sql`
+      update entitlements set ends_at = now() + interval '40 days' where account_id = ${mia.accountId}`;
+    // the renewal starts in another month
+    expect(await page(mia, "/console/plans/Starter/buy")).not.toContain("_quota_exceeded");
+    const nia = await richPerson("nia", 29n);
+    await world.sql`
+      insert into quotas (account_id, period, used)
+      values (${nia.accountId}, to_char(now() at time zone 'UTC', 'YYYY-MM-DD'), 20000)`;
+    expect(await page(nia, "/console/plans/Starter/buy")).toMatch(
+      /20,000 of 20,000 calls of today are used\. With Starter, calls are refused with day_quota_exceeded/,
+    );
+  });
+
   it("is shown as reversed once its payment was reversed", async () => {
     const lea = await richPerson("lea", 99n);
     const done = await send(lea, "Pro", await formOf(lea, "Pro"));

@@ -4,6 +4,7 @@ import { isOffer, offerOf, type HeldPlan, type Offer, type PlanForSale } from ".
 import * as quotes from "../../src/purchases/quote.ts";
 import * as receipts from "../../src/purchases/receipt.ts";
 import * as unused from "../../src/purchases/unused.ts";
+import * as usedLimits from "../../src/purchases/used-limit.ts";
 import { listExamples, runExample } from "../support/examples.ts";
 
 const DAY = 86_400_000_000n;
@@ -194,6 +195,7 @@ it.each(
     { file: "quote", exports: quotes },
     { file: "unused", exports: unused },
     { file: "receipt", exports: receipts },
+    { file: "used-limit", exports: usedLimits },
   ].flatMap(({ file, exports }) =>
     listExamples(`src/purchases/${file}.ts`).map((example) => ({ title: example.title, example, exports })),
   ),

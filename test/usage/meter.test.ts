@@ -127,13 +127,7 @@ describe("one batch of the meter", () => {
     expect(await outcomes(times(2, call))).toEqual(["ok", "day_quota_exceeded"]);
     const other = await makeCaller({ day: 3, ceiling: 1 });
     const among = times(4, { keyId: other.keyId, endpoint: "games" });
-    expect(await outcomes([call, ...among])).toEqual([
-      "day_quota_exceeded",
-      "ok",
-      "ok",
-      "ok",
-      "day_quota_exceeded",
-    ]);
+    expect(await outcomes([call, ...among])).toEqual(["day_quota_exceeded", "ok", "ok", "ok", "day_quota_exceeded"]);
   });
 
   it("re-checks key, account and plan", async () => {
@@ -183,7 +177,15 @@ describe("one batch of the meter", () => {
   });
 
   it("judges a batch of one run as it judges the same run among others, whatever is wrong or used up", async () => {
-    const limits = [{ day: 3 }, { day: 9, month: 3 }, { ceiling: 3 }, { day: 9, ceiling: 3 }, { day: 3, month: 3 }, { day: 100 }, {}];
+    const limits = [
+      { day: 3 },
+      { day: 9, month: 3 },
+      { ceiling: 3 },
+      { day: 9, ceiling: 3 },
+      { day: 3, month: 3 },
+      { day: 100 },
+      {},
+    ];
     const states = [
       sql`select`,
       sql`update plans set day_limit = 1 where name like 'plan-%' and day_limit = 3`,

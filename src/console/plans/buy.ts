@@ -3,6 +3,8 @@ import { legalText } from "../../accounts/legal.ts";
 import { purchase } from "../../purchases/purchase-store.ts";
 import { quoteOf, quoteText, readQuote } from "../../purchases/quote.ts";
 import { readBuyer } from "../../purchases/state-store.ts";
+import { readUsedLimit } from "../../purchases/used-limit-store.ts";
+import { usedLimitText } from "../../purchases/used-limit.ts";
 import type { Shown } from "../../frame/view.ts";
 import { consoleAction, consolePage, type ConsoleParts, type Holder } from "../contract.ts";
 import { planView } from "./plan-view.ts";
@@ -65,9 +67,14 @@ async function showOrder(
   const buyer = await readBuyer(sql, holder.accountId);
   const view = buyer === null ? null : planView(buyer, name);
   if (buyer === null || view === null) return null;
+  const usedLimit =
+    view.offer === null
+      ? null
+      : await readUsedLimit(sql, { accountId: holder.accountId, plan: name, startsAt: view.made.startsAt });
   const data = {
     name,
     problem,
+    usedLimit: usedLimit === null ? null : usedLimitText(usedLimit),
     plan: view,
     balance: buyer.balanceMicros,
     isSuspended: holder.isSuspended,
