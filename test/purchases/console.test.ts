@@ -84,6 +84,7 @@ describe("a plan at the console", () => {
     expect(await page(ben, "/console/plans/Pro/buy")).toContain("It continues when your Pro ends");
     const max = await page(ben, "/console/plans/Max/buy");
     expect(max).toContain("Replaced plans");
+    expect(max).toContain("the amounts here hold for half an hour unless the plan is changed");
     expect((await send(ben, "Starter", await formOf(ben, "Starter"))).status).toBe(303);
     expect(await page(ben, "/console/plans/Pro/buy")).toContain("only one change can wait");
     const done = await send(ben, "Max", fieldsOf(await page(ben, "/console/plans/Max/buy")));
