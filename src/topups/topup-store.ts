@@ -124,12 +124,19 @@ export async function saveTopupState(
     where id = ${id}`;
 }
 
-/** Returns the top-ups of an account, newest first, without those of matches that were taken back. */
-export async function listTopups(sql: Queryable, accountId: bigint, limit: number): Promise<Topup[]> {
+/**
+ * Returns the top-ups of an account, newest first, by all methods or one, without those of matches that were taken back.
+ */
+export async function listTopups(
+  sql: Queryable,
+  accountId: bigint,
+  { limit, method = null }: { limit: number; method?: MethodId | null },
+): Promise<Topup[]> {
   return sql<Topup[]>`
     select ${topupColumns(sql)}
     from topups t
     where t.account_id = ${accountId}
+      and (${method}::text is null or t.method = ${method})
       and ${isShown(sql)}
     order by t.id desc
     limit ${limit}`;
@@ -141,10 +148,19 @@ export async function listPendingTopups(sql: Queryable, accountId: bigint, limit
     select ${topupColumns(sql)}
     from topups t
     where t.account_id = ${accountId}
-      and t.state in ('expected', 'seen')
-      and (t.state = 'seen' or t.expires_at is null or t.expires_at > clock_timestamp())
+      and ${isPending(sql)}
     order by t.id desc
     limit ${limit}`;
+}
+
+/** Returns how many top-ups of an account {@link listPendingTopups} lists without a limit. */
+export async function countPendingTopups(sql: Queryable, accountId: bigint): Promise<number> {
+  const [counted] = await sql<{ count: number }[]>`
+    select count(*)::integer as count
+    from topups t
+    where t.account_id = ${accountId}
+      and ${isPending(sql)}`;
+  return counted?.count ?? 0;
 }
 
 /** Returns a top-up of an account; null if {@link listTopups} does not list it. */
@@ -168,6 +184,11 @@ export async function countExpected(sql: Queryable, accountId: bigint, method: M
       and state = 'expected'
       and (expires_at is null or expires_at > clock_timestamp())`;
   return counted?.count ?? 0;
+}
+
+function isPending(sql: Queryable) {
+  return sql`t.state in ('expected', 'seen')
+      and (t.state = 'seen' or t.expires_at is null or t.expires_at > clock_timestamp())`;
 }
 
 /** A bank line that names no announced transfer is matched with a new top-up; if that is taken back, no holder made it. */

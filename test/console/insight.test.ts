@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import * as sums from "../../src/console/requests/sums.ts";
 import { sparkline } from "../../src/frame/text/sparkline.ts";
@@ -231,6 +232,74 @@ describe("payment methods", () => {
     expect(places).toEqual(places.toSorted((a, b) => a - b));
   });
 });
+
+/** Deposits of an account on a chain that is configured or not: all of one state. */
+async function addDeposits(accountId: bigint, { n, micros, state }: { n: number; micros: bigint; state: string }) {
+  await world.sql`
+    insert into deposit_addresses (account_id, address_index, address, xpub_fingerprint)
+    values (${accountId}, ${1_000 + Number(accountId)}, ${`0x${String(accountId).padStart(40, "0")}`}, 'f')
+    on conflict do nothing`;
+  const hashes = Array.from({ length: n }, () => `0x${randomBytes(32).toString("hex")}`);
+  await world.sql`
+    insert into chain_deposits (
+      chain_id, tx_hash, position, account_id, token, sender, units, micros, rest_units, block_number, block_hash,
+      log_index, state
+    )
+    select 1, hash, 0, ${accountId}, 't', ${`0x${"5e".repeat(20)}`}, 1, ${micros}, 0, 1, hash, 0, ${state}
+    from unnest(${hashes}::text[]) as hash`;
+}
+
+describe("money that is pending", () => {
+  it("is listed with what becomes of it before an account is closed", async () => {
+    const yan = await world.as("yan");
+    const none = await textOf(yan, "/console/account");
+    expect(none).toContain("no balance is lost, since there is none");
+    await yan.post("/console/top-up/bank", { amount: "100.00", currency: "USD" });
+    await yan.post("/console/top-up/binance-pay", { amount: "25" });
+    await addDeposits(yan.accountId, { n: 2, micros: 6_000_000n, state: "pending" });
+    await addDeposits(yan.accountId, { n: 1, micros: 500_001n, state: "below_min" });
+    await addDeposits(yan.accountId, { n: 1, micros: 9_000_000n, state: "orphaned" });
+    const text = await textOf(yan, "/console/account");
+    expect(text).not.toContain("no balance is lost");
+    expect(text).toMatch(
+      /your bank transfer RF[\w ]+ of 100\.00 USD is not credited any more: money that arrives is held until our staff return it/,
+    );
+    expect(text).toMatch(/your Binance Pay order \w+ of 25\.00 USD: what is paid for it is lost/);
+    expect(text).toContain("2 USDT deposits of 12.00 USDT together, which are not credited yet, are lost");
+    expect(text).toContain("1 USDT deposit of 0.500001 USDT, which is below the minimum, is lost");
+    expect(text).not.toContain("9.00 USDT");
+  });
+
+  it("is counted on the dashboard beyond the ten that are listed", async () => {
+    const yui = await world.as("yui");
+    await addTopups(yui.accountId, 12, "bank");
+    expect(await textOf(yui, "/console")).toContain("12 top-ups pending");
+  });
+
+  it("of one method is listed whatever there is of others, with a note if there is more", async () => {
+    const zoe = await world.as("zoe");
+    await addTopups(zoe.accountId, 1, "binance-pay");
+    await addTopups(zoe.accountId, 50, "bank");
+    const one = await (await zoe.get("/console/top-up/binance-pay")).text();
+    expect(one.match(/<th scope="row">/g)).toHaveLength(1);
+    expect(one).not.toContain("The newest 50.");
+    await addTopups(zoe.accountId, 50, "binance-pay");
+    const many = await (await zoe.get("/console/top-up/binance-pay")).text();
+    expect(many.match(/<th scope="row">/g)).toHaveLength(50);
+    expect(many).toContain('The newest 50. <a href="/console/statement">The statement</a> has every credit.');
+    await addDeposits(zoe.accountId, { n: 50, micros: 6_000_000n, state: "pending" });
+    expect(await textOf(zoe, "/console/top-up/usdt")).not.toContain("The newest 50.");
+    await addDeposits(zoe.accountId, { n: 1, micros: 6_000_000n, state: "pending" });
+    expect(await textOf(zoe, "/console/top-up/usdt")).toContain("The newest 50. The statement has every credit.");
+  });
+});
+
+async function addTopups(accountId: bigint, n: number, method: string): Promise<void> {
+  await world.sql`
+    insert into topups (account_id, method, reference)
+    select ${accountId}, ${method}, ${`TEST ${accountId} ${method}`} || ' ' || gen_random_uuid()
+    from generate_series(1, ${n})`;
+}
 
 it("functions have examples that hold", () => {
   for (const [file, scope] of [

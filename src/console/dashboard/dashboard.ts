@@ -6,7 +6,7 @@ import { number, timeText } from "../../frame/text/format.ts";
 import { walletMicros } from "../../ledger/store.ts";
 import type { TopupMethod } from "../../topups/contract.ts";
 import { configuredMethods } from "../../topups/methods.ts";
-import { listPendingTopups } from "../../topups/topup-store.ts";
+import { countPendingTopups, listPendingTopups } from "../../topups/topup-store.ts";
 import { listRefusals, type Refusal } from "../../usage/call-minute-store.ts";
 import { readUsage, type UsageFacts } from "../../usage/store.ts";
 import { consolePage } from "../contract.ts";
@@ -27,7 +27,7 @@ export const dashboardPage = consolePage({
   async show({ sql, settings }, { holder: { accountId } }) {
     const account = await findAccount(sql, { id: accountId });
     if (account === null) return null;
-    const [held, plans, usage, balance, keys, refusals, pending] = await Promise.all([
+    const [held, plans, usage, balance, keys, refusals, pending, pendingCount] = await Promise.all([
       listHeldPlans(sql, accountId),
       listPlans(sql),
       readUsage(sql, accountId, DAYS_SHOWN),
@@ -35,6 +35,7 @@ export const dashboardPage = consolePage({
       listOwnKeys(sql, accountId, 0),
       listRefusals(sql, accountId),
       listPendingTopups(sql, accountId, MOST_PENDING),
+      countPendingTopups(sql, accountId),
     ]);
     const state = planState(held, usage.readAtMs);
     const holds = state.kind === "running" || state.kind === "ending";
@@ -58,7 +59,7 @@ export const dashboardPage = consolePage({
         usage,
         balance,
         keys: keys.working.filter(({ replacedBy }) => replacedBy === null).length,
-        pending: pending.length,
+        pending: pendingCount,
       }),
       quotaMails: account.quotaMails,
       keys: keys.working,

@@ -20,11 +20,10 @@ export const binancePayPage = consolePage({
   path: PATH,
   async show({ sql, settings }, { holder: { accountId } }) {
     if (!binancePay.isConfigured(settings)) return null;
-    const topups = await listTopups(sql, accountId, MOST_LISTED);
+    const topups = await listTopups(sql, accountId, { limit: MOST_LISTED + 1, method: "binance-pay" });
     const data = {
-      orders: topups
-        .filter(({ method }) => method === "binance-pay")
-        .map((topup) => ({ ...topup, status: statusOf(topup) })),
+      orders: topups.slice(0, MOST_LISTED).map((topup) => ({ ...topup, status: statusOf(topup) })),
+      isCut: topups.length > MOST_LISTED,
       least: usdCents(ORDER_MICROS.least),
       most: usdCents(ORDER_MICROS.most),
       minutes: ORDER_MINUTES,

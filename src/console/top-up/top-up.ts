@@ -15,7 +15,7 @@ export const topUpPage = consolePage({
   nav: { label: "Top up", order: 30, group: "Billing" },
   async show({ sql, settings, isDemo }, { holder }) {
     const [topups, balance] = await Promise.all([
-      listTopups(sql, holder.accountId, MOST_TOPUPS),
+      listTopups(sql, holder.accountId, { limit: MOST_TOPUPS + 1 }),
       walletMicros(sql, holder.accountId),
     ]);
     const offered = configuredMethods(settings);
@@ -24,8 +24,8 @@ export const topUpPage = consolePage({
       methods: offered.map((method) => ({ ...method, about: method.about(settings) })),
       balance,
       isPending: topups.some(({ state }) => state === "expected" || state === "seen"),
-      topups: topups.map((topup) => topupRow(topup, offered)),
-      isCut: topups.length === MOST_TOPUPS,
+      topups: topups.slice(0, MOST_TOPUPS).map((topup) => topupRow(topup, offered)),
+      isCut: topups.length > MOST_TOPUPS,
     };
     return {
       template: "top-up/top-up",

@@ -31,7 +31,7 @@ export const usdtPage = consolePage({
     }
     const [endpoints, deposits, small] = await Promise.all([
       listEndpoints(sql, usdt),
-      listDeposits(sql, { accountId, state: null, before: null, limit: MOST_DEPOSITS }),
+      listDeposits(sql, { accountId, state: null, before: null, limit: MOST_DEPOSITS + 1 }),
       smallMicros(sql, usdt, accountId),
     ]);
     const data = {
@@ -40,7 +40,8 @@ export const usdtPage = consolePage({
       chain: usdt.chain,
       least: thousands(usd(usdt.minMicros)),
       small: small === 0n ? null : thousands(usd(small)),
-      deposits: deposits.map((deposit) => shownDeposit(usdt, endpoints, deposit)),
+      isCut: deposits.length > MOST_DEPOSITS,
+      deposits: deposits.slice(0, MOST_DEPOSITS).map((deposit) => shownDeposit(usdt, endpoints, deposit)),
       awaySince: awaySince(endpoints, new Date()),
     };
     return { template: "top-up/usdt", title: "USDT on-chain", data, crumbs, refreshSeconds: REFRESH_SECONDS };
