@@ -8,14 +8,18 @@ import { findAccount, listHeldPlans, saveQuotaMails } from "../../callers/accoun
 import { listStatement } from "../../ledger/statement-store.ts";
 import { walletMicros } from "../../ledger/store.ts";
 import { listPurchases } from "../../purchases/history-store.ts";
-import { listTopups } from "../../topups/topup-store.ts";
+import { countPendingTopups, listPendingTopups, listTopups } from "../../topups/topup-store.ts";
+import { sumUncredited } from "../../topups/usdt/deposit-list-store.ts";
 import { listEndpointDays } from "../../usage/daily-store.ts";
 import type { Read } from "../../db/reads.ts";
 import { jsonParts } from "../../json-parts.ts";
 import { consoleAction, consolePage, type Holder } from "../contract.ts";
+import { pendingMoney } from "./pending-money.ts";
 
 /** Purchases and top-ups in the file: above what any account has. One with more has `is_whole: false`. */
 const MOST = 50_000;
+/** Pending top-ups that the page names one by one before an account is closed. */
+const MOST_PENDING = 100;
 /** Longer than daily usage is kept. */
 const DAYS = 3_660;
 const LABELS: Readonly<Record<string, string>> = {
@@ -29,12 +33,15 @@ export const accountPage = consolePage({
   path: "/account",
   nav: { label: "Account", order: 40, group: "Settings" },
   async show({ sql }, { holder: { accountId, userId, email } }) {
-    const [account, agreed, balance, plans, person] = await Promise.all([
+    const [account, agreed, balance, plans, person, topups, count, deposits] = await Promise.all([
       findAccount(sql, { id: accountId }),
       listConsents(sql, accountId),
       walletMicros(sql, accountId),
       listHeldPlans(sql, accountId),
       findPerson(sql, { userId }),
+      listPendingTopups(sql, accountId, MOST_PENDING),
+      countPendingTopups(sql, accountId),
+      sumUncredited(sql, accountId),
     ]);
     if (account === null) return null;
     const data = {
@@ -43,6 +50,7 @@ export const accountPage = consolePage({
       agreed: agreed.map((one) => ({ ...one, label: LABELS[one.kind] ?? one.kind })),
       balance,
       hasBalance: balance > 0n,
+      pending: pendingMoney(topups, count, deposits),
       plans: plans.filter(({ state }) => state !== "past"),
       hasTwoFactor: person?.hasTwoFactor === true,
     };
@@ -66,7 +74,7 @@ async function* dataParts(read: Read, { accountId, userId }: Holder): AsyncGener
     Promise.all([
       listEndpointDays(sql, accountId, DAYS),
       listPurchases(sql, accountId, { page: 1, perPage: MOST }),
-      listTopups(sql, accountId, MOST),
+      listTopups(sql, accountId, { limit: MOST }),
     ]),
   );
   yield* jsonParts({

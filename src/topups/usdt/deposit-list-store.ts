@@ -71,6 +71,24 @@ export async function smallMicros(sql: Queryable, { chain }: Usdt, accountId: bi
   return row?.micros ?? 0n;
 }
 
+/** Deposits of an account in one state that are not credited: their number and their total in 1e-6 USD. */
+export interface UncreditedDeposits {
+  state: "pending" | "below_min";
+  n: number;
+  micros: bigint;
+}
+
+/** Returns the deposits of an account that are pending or kept below the minimum, on any chain. */
+export async function sumUncredited(sql: Queryable, accountId: bigint): Promise<UncreditedDeposits[]> {
+  return sql<UncreditedDeposits[]>`
+    select state, count(*)::integer as n, sum(micros)::bigint as micros
+    from chain_deposits
+    where account_id = ${accountId}
+      and state in ('pending', 'below_min')
+    group by state
+    order by state desc`;
+}
+
 /** Returns the number and total of deposits per state, in 1e-6 USD. */
 export async function sumDeposits(sql: Queryable): Promise<{ state: DepositState; n: bigint; micros: bigint }[]> {
   return sql<{ state: DepositState; n: bigint; micros: bigint }[]>`
