@@ -1,11 +1,19 @@
 import type { Queryable, Sql, Transaction } from "../db/client.ts";
 import { queueMail } from "../mail/outbox-store.ts";
-import { endsSoon, hasEnded, REMIND_DAYS, type Ending } from "./reminder.ts";
+import { BANK_REMIND_DAYS, endsSoon, hasEnded, REMIND_DAYS, type Ending, type EndingSoon } from "./reminder.ts";
 
 /** A holder to notify that a plan ends, or has ended. */
-interface Recipient extends Ending {
+interface Recipient {
   entitlementId: bigint;
   email: string;
+}
+
+/** What the notifications depend on. */
+interface Site {
+  /** The public address without a trailing slash; null if unknown. */
+  site: string | null;
+  /** Whether bank transfers are offered: then holders are reminded earlier. */
+  hasBank: boolean;
 }
 
 /** E-mails per transaction. */
@@ -14,10 +22,10 @@ const BATCH = 100;
 const NEWS_DAYS = 14;
 
 /** Whether a notification about the end of a plan is due. */
-export async function hasHoldersToNotify(sql: Queryable): Promise<boolean> {
+export async function hasHoldersToNotify(sql: Queryable, { hasBank }: Pick<Site, "hasBank">): Promise<boolean> {
   const [row] = await sql<{ isSo: boolean }[]>`
     select
-      exists (${endsToRemind(sql)})
+      exists (${endsToRemind(sql, hasBank)})
       or exists (${endsToNotify(sql)}) as "isSo"`;
   return row?.isSo === true;
 }
@@ -26,11 +34,10 @@ export async function hasHoldersToNotify(sql: Queryable): Promise<boolean> {
  * Notifies holders by e-mail, once each: some days before their plan ends, and when it has ended. Not notified: holders
  * with a following plan, suspended or closed accounts, and plans that last hardly longer than the notice. The record of
  * the notification and the e-mail are one transaction.
- * @param site the public address without a trailing slash; null if unknown
  */
 export async function notifyHolders(
   sql: Sql,
-  { site, signal }: { site: string | null; signal: AbortSignal },
+  { signal, ...site }: Site & { signal: AbortSignal },
 ): Promise<{ reminded: number; ended: number }> {
   const counts = { reminded: 0, ended: 0 };
   for (let notified = BATCH; notified === BATCH;) {
@@ -40,20 +47,25 @@ export async function notifyHolders(
   }
   for (let notified = BATCH; notified === BATCH;) {
     signal.throwIfAborted();
-    notified = await sql.begin((tx) => notifyOfEnd(tx, site));
+    notified = await sql.begin((tx) => notifyOfEnd(tx, site.site));
     counts.ended += notified;
   }
   return counts;
 }
 
-async function remind(tx: Transaction, site: string | null): Promise<number> {
-  const notified = await tx<Recipient[]>`
+async function remind(tx: Transaction, site: Site): Promise<number> {
+  const notified = await tx<(Recipient & EndingSoon)[]>`
     update entitlements e
     set reminded_at = clock_timestamp()
     from accounts a
     where a.id = e.account_id
-      and e.id in (${endsToRemind(tx)} limit ${BATCH} for no key update of e skip locked)
-    returning e.id as "entitlementId", e.plan, utc_text(e.ends_at) as "endsAt", a.email`;
+      and e.id in (${endsToRemind(tx, site.hasBank)} limit ${BATCH} for no key update of e skip locked)
+    returning
+      e.id as "entitlementId",
+      e.plan,
+      utc_text(e.ends_at) as "endsAt",
+      a.email,
+      (select on_sale from plans where name = e.plan) as "isOnSale"`;
   for (const { entitlementId, email, ...ending } of notified) {
     const dedupKey = `plan ends ${entitlementId}`;
     await queueMail(tx, { ...endsSoon(ending, site), recipient: email, dedupKey });
@@ -62,7 +74,7 @@ async function remind(tx: Transaction, site: string | null): Promise<number> {
 }
 
 async function notifyOfEnd(tx: Transaction, site: string | null): Promise<number> {
-  const notified = await tx<Recipient[]>`
+  const notified = await tx<(Recipient & Ending)[]>`
     update entitlements e
     set end_notified_at = clock_timestamp()
     from accounts a
@@ -76,7 +88,12 @@ async function notifyOfEnd(tx: Transaction, site: string | null): Promise<number
   return notified.length;
 }
 
-function endsToRemind(sql: Queryable) {
+function endsToRemind(sql: Queryable, hasBank: boolean) {
+  // a plan of less than twice the longer time gets the shorter one
+  const days = sql`case
+        when ${hasBank} and e.ends_at >= e.starts_at + ${2 * BANK_REMIND_DAYS} * interval '1 day' then ${BANK_REMIND_DAYS}::integer
+        else ${REMIND_DAYS}::integer
+      end`;
   return sql`
     select e.id
     from entitlements e
@@ -84,7 +101,7 @@ function endsToRemind(sql: Queryable) {
     where e.end_notified_at is null
       and e.reminded_at is null
       and e.ends_at > now()
-      and e.ends_at <= now() + ${REMIND_DAYS} * interval '1 day'
+      and e.ends_at <= now() + (${days}) * interval '1 day'
       and e.starts_at <= now()
       and e.ends_at > e.starts_at + ${REMIND_DAYS} * interval '1 day'
       and ${isTheLast(sql)}`;

@@ -54,6 +54,13 @@ function nearLimit(sql: Queryable) {
       case when length(q.period) = 10 then 'day' else 'month' end as period,
       q.used,
       allowed.calls as "limit",
+      current.ends_at is not null and exists (
+        select
+        from plans larger
+        where larger.on_sale
+          and larger.position > p.position
+          and coalesce(case when length(q.period) = 10 then larger.day_limit else larger.month_limit end > allowed.calls, true)
+      ) as "canUpgrade",
       mail.dedup_key as "dedupKey"
     from quotas q
     join accounts a on a.id = q.account_id

@@ -63,6 +63,25 @@ describe("the dashboard", () => {
     );
   });
 
+  it("advises to renew or upgrade only what can be bought", async () => {
+    const uli = await world.as("uli");
+    await world.givePlan(uli.accountId, "Starter", 3);
+    const { key } = await world.giveKey(uli.accountId, "server");
+    await call(key, 5);
+    const bought = await textOf(uli, "/console");
+    expect(bought).toContain("A larger plan takes effect immediately. Upgrade plan");
+    expect(bought).toContain("Nothing renews by itself. Renew plan");
+    await world.sql`update plans set on_sale = false`;
+    const offSale = await textOf(uli, "/console");
+    await world.sql`update plans set on_sale = true`;
+    expect(offSale).not.toMatch(/larger plan|Upgrade plan|Renew plan/);
+    expect(offSale).toContain("Starter is no longer on sale, so it cannot be renewed. See plans");
+    await world.sql`update entitlements set ends_at = null where account_id = ${uli.accountId}`;
+    const endless = await textOf(uli, "/console");
+    expect(endless).toContain("Calls today: all used.");
+    expect(endless).not.toMatch(/larger plan|Upgrade plan/);
+  });
+
   it("states the ceiling of a plan without a daily limit, and that it refused calls today", async () => {
     const udo = await world.as("udo");
     await world.givePlan(udo.accountId, "Max", 30);

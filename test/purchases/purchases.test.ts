@@ -338,7 +338,10 @@ describe("an order", () => {
 });
 
 describe("the holder of a plan", () => {
-  const context = () => testContext(world.sql, { env: { PUBLIC_URL: "https://roundhouse.example/" } }).context;
+  const BANK = { BANK_BENEFICIARY: "Roundhouse Test", BANK_IBAN: "DE89370400440532013000" };
+  let variables: Record<string, string> = {};
+  const context = () =>
+    testContext(world.sql, { env: { PUBLIC_URL: "https://roundhouse.example/", ...variables } }).context;
   const remind = async () => remindHolders.run({}, context());
   const isAsked = async () => (await remindHolders.sweep?.(context()))?.length;
   const mailsOf = async (id: bigint) => {
@@ -373,6 +376,40 @@ describe("the holder of a plan", () => {
       ["Your plan Pro ends", expect.stringContaining("https://roundhouse.example/console/plans")],
       ["Your plan Pro has ended", expect.stringContaining("Your keys and your balance stay as they are")],
     ]);
+  });
+
+  it("is notified ten days before its end if bank transfers are offered, which take days, and three if the plan is short", async () => {
+    await remind();
+    const id = await world.makeHolder(99n);
+    await world.bought(id, "Pro");
+    await world.age(id, 20.5);
+    expect([await isAsked(), await remind()]).toEqual([0, { reminded: 0, ended: 0, quotas: 0 }]);
+    const short = await world.makeHolder(29n);
+    await world.sql`update plans set days = 14 where name = 'Starter'`;
+    await world.bought(short, "Starter");
+    await world.sql`update plans set days = 30 where name = 'Starter'`;
+    await world.age(short, 5);
+    variables = BANK;
+    expect([await isAsked(), await remind()]).toEqual([1, { reminded: 1, ended: 0, quotas: 0 }]);
+    expect(await mailsOf(short)).toEqual([]);
+    expect(await mailsOf(id)).toEqual([
+      ["Your plan Pro ends", expect.stringContaining("A bank transfer takes one to five working days")],
+    ]);
+    await world.age(short, 6.5);
+    expect([await isAsked(), await remind()]).toEqual([1, { reminded: 1, ended: 0, quotas: 0 }]);
+    variables = {};
+  });
+
+  it("is not advised to renew a plan that is not on sale", async () => {
+    const id = await world.makeHolder(99n);
+    await world.bought(id, "Pro");
+    await world.age(id, 28);
+    await setPlan(world.sql, "Pro", { onSale: false });
+    await remind();
+    await setPlan(world.sql, "Pro", { onSale: true });
+    const [[, body] = ["", ""]] = await mailsOf(id);
+    expect(body).not.toContain("If you renew it");
+    expect(body).toContain("Pro is no longer on sale, so it cannot be renewed");
   });
 
   it("is notified by one of two concurrent workers", async () => {

@@ -44,7 +44,8 @@ async function sweep(): Promise<void> {
 
 describe("mails about used calls", () => {
   it("are written at 80 % and at 100 % of a day, once each, with the counts, the reset and the setting to disable them", async () => {
-    const { call, subjects, mails } = await makeCaller("Starter");
+    const { accountId, call, subjects, mails } = await makeCaller("Starter");
+    await sql`update entitlements set ends_at = now() + interval '9 days' where account_id = ${accountId}`;
     await call(7);
     await sweep();
     expect(await subjects()).toEqual([]);
@@ -63,6 +64,26 @@ describe("mails about used calls", () => {
     expect(full).toContain("00:00 UTC");
     expect(full).toContain("https://example.com/console/plans");
     expect(full).toContain("https://example.com/console/account");
+  });
+
+  it("advise a larger plan only if the holder can change to one that is on sale", async () => {
+    const advised = async (caller: Awaited<ReturnType<typeof makeCaller>>) => {
+      await caller.call(10);
+      await sweep();
+      return (await caller.mails())[0]?.body.includes("A larger plan takes effect immediately");
+    };
+    const withEnd = async () => {
+      const caller = await makeCaller("Starter");
+      await sql`update entitlements set ends_at = now() + interval '9 days' where account_id = ${caller.accountId}`;
+      return caller;
+    };
+    const endless = await makeCaller("Starter");
+    expect(await advised(endless)).toBe(false);
+    expect((await endless.mails())[0]?.body).toContain("Ask the operator of this service");
+    expect(await advised(await withEnd())).toBe(true);
+    await sql`update plans set on_sale = false where name <> 'Starter'`;
+    expect(await advised(await withEnd())).toBe(false);
+    await sql`update plans set on_sale = true`;
   });
 
   it("leave out 80 % for an account that is at 100 % already, and distinguish the month from the day", async () => {

@@ -1,9 +1,11 @@
 import { type Account, findAccount, listHeldPlans } from "../../callers/account-store.ts";
 import { listOwnKeys } from "../../callers/holder-key-store.ts";
-import { listPlans } from "../../callers/plan-store.ts";
+import { type ListedPlan, listPlans } from "../../callers/plan-store.ts";
 import { ACTIVE_KEYS } from "../../callers/store.ts";
 import { number, timeText } from "../../frame/text/format.ts";
 import { walletMicros } from "../../ledger/store.ts";
+import { BANK_REMIND_DAYS, REMIND_DAYS } from "../../purchases/reminder.ts";
+import { hasBank } from "../../topups/bank/method.ts";
 import type { TopupMethod } from "../../topups/contract.ts";
 import { configuredMethods } from "../../topups/methods.ts";
 import { countPendingTopups, listPendingTopups } from "../../topups/topup-store.ts";
@@ -37,7 +39,8 @@ export const dashboardPage = consolePage({
       listPendingTopups(sql, accountId, MOST_PENDING),
       countPendingTopups(sql, accountId),
     ]);
-    const state = planState(held, usage.readAtMs);
+    const reminded = hasBank(settings) ? BANK_REMIND_DAYS : REMIND_DAYS;
+    const state = planState(held, { nowMs: usage.readAtMs, soonDays: reminded + 4 });
     const holds = state.kind === "running" || state.kind === "ending";
     const limits = plans.find(({ name }) => holds && name === state.plan) ?? null;
     const bars = limitBars(usage, limits);
@@ -49,9 +52,9 @@ export const dashboardPage = consolePage({
       limits,
       bars,
       banners: [
-        ...limitBanners(bars),
+        ...limitBanners(bars, state.endsAt === null ? [] : plans.slice(plans.findIndex((one) => one === limits) + 1)),
         ...(limits?.day_limit === null ? ceilingBanners(refusals, usage.dayResetsAt) : []),
-        ...planBanners(state),
+        ...planBanners(state, plans),
       ],
       stats: statsOf({
         account,
@@ -118,18 +121,24 @@ function statsOf({ state, usage, balance, keys, pending }: Facts) {
   ];
 }
 
-/** Banners from 80 % of a limit. If both limits are at 100 %, the month comes first, because it lasts longer. */
-function limitBanners(bars: readonly LimitBar[]) {
-  return bars.toReversed().flatMap(({ name, used, limit, percent, tone, resetsAt, code }) => {
+/**
+ * Banners from 80 % of a limit. If both limits are at 100 %, the month comes first, because it lasts longer. They advise
+ * one of the `larger` plans if it is on sale and raises the limit.
+ */
+function limitBanners(bars: readonly LimitBar[], larger: readonly ListedPlan[]) {
+  return bars.toReversed().flatMap(({ name, used, limit, percent, tone, resetsAt, code, limitOf }) => {
     if (tone === "" || limit === null) return [];
     const counts = `${number(used)} of ${number(limit)}`;
     const until = timeText(new Date(resetsAt));
     const title = tone === "bad" ? `${name}: all used.` : `${name}: ${percent} % used.`;
-    const text =
+    const canUpgrade = larger.some((plan) => plan.on_sale && (limitOf(plan) ?? limit + 1n) > limit);
+    const refusal =
       tone === "bad"
-        ? `${counts}. Calls are refused with ${code} (429) until ${until}. A larger plan takes effect immediately.`
-        : `${counts}. At 100 %, calls are refused with ${code} (429) until ${until}.`;
-    return [{ tone, title, text, action: { label: "Upgrade plan", href: "/console/plans" } }];
+        ? `Calls are refused with ${code} (429) until ${until}.`
+        : `At 100 %, calls are refused with ${code} (429) until ${until}.`;
+    const advice = canUpgrade && tone === "bad" ? " A larger plan takes effect immediately." : "";
+    const action = { label: "Upgrade plan", href: "/console/plans" };
+    return [{ tone, title, text: `${counts}. ${refusal}${advice}`, ...(canUpgrade && { action }) }];
   });
 }
 
@@ -142,24 +151,27 @@ function ceilingBanners(refusals: readonly Refusal[], resetsAt: string) {
   return [{ tone: "bad", title: "Calls today: the technical ceiling was reached.", text }];
 }
 
-function planBanners({ kind, plan, endsAt }: PlanState) {
+function planBanners({ kind, plan, endsAt }: PlanState, plans: readonly ListedPlan[]) {
   if ((kind !== "ending" && kind !== "over") || endsAt === null) return [];
   const at = timeText(new Date(endsAt));
-  return kind === "over"
-    ? [
-        {
-          tone: "bad",
-          title: `Your plan ${plan} ended at ${at}.`,
-          text: "Calls are refused with plan_expired (402) until you buy a plan.",
-          action: { label: "Buy plan", href: "/console/plans" },
-        },
-      ]
-    : [
-        {
-          tone: "warn",
-          title: `Your plan ${plan} ends at ${at}.`,
-          text: "From then on calls are refused with plan_expired (402). Nothing renews by itself.",
-          action: { label: "Renew plan", href: "/console/plans" },
-        },
-      ];
+  if (kind === "over") {
+    return [
+      {
+        tone: "bad",
+        title: `Your plan ${plan} ended at ${at}.`,
+        text: "Calls are refused with plan_expired (402) until you buy a plan.",
+        action: { label: "Buy plan", href: "/console/plans" },
+      },
+    ];
+  }
+  const isOnSale = plans.some((one) => one.name === plan && one.on_sale);
+  const renewal = isOnSale ? "Nothing renews by itself." : `${plan} is no longer on sale, so it cannot be renewed.`;
+  return [
+    {
+      tone: "warn",
+      title: `Your plan ${plan} ends at ${at}.`,
+      text: `From then on calls are refused with plan_expired (402). ${renewal}`,
+      action: { label: isOnSale ? "Renew plan" : "See plans", href: "/console/plans" },
+    },
+  ];
 }

@@ -13,23 +13,40 @@ export interface LimitBar {
   resetsAt: string;
   /** The error that refuses further calls. */
   code: string;
+  /** This limit of another plan. */
+  limitOf: (plan: Limits) => bigint | null;
 }
+
+type Limits = Pick<ListedPlan, "day_limit" | "month_limit">;
 
 /** Used calls of the day and the month against the limits of the plan. */
 export function limitBars(
   usage: Pick<UsageFacts, "dayUsed" | "monthUsed" | "dayResetsAt" | "monthResetsAt">,
-  limits: Pick<ListedPlan, "day_limit" | "month_limit"> | null,
+  limits: Limits | null,
 ): LimitBar[] {
   return [
-    bar("Calls today", usage.dayUsed, limits?.day_limit ?? null, usage.dayResetsAt, "day_quota_exceeded"),
-    bar("Calls this month", usage.monthUsed, limits?.month_limit ?? null, usage.monthResetsAt, "month_quota_exceeded"),
+    bar(limits, {
+      name: "Calls today",
+      used: usage.dayUsed,
+      resetsAt: usage.dayResetsAt,
+      code: "day_quota_exceeded",
+      limitOf: (plan) => plan.day_limit,
+    }),
+    bar(limits, {
+      name: "Calls this month",
+      used: usage.monthUsed,
+      resetsAt: usage.monthResetsAt,
+      code: "month_quota_exceeded",
+      limitOf: (plan) => plan.month_limit,
+    }),
   ];
 }
 
-function bar(name: string, used: bigint, limit: bigint | null, resetsAt: string, code: string): LimitBar {
-  const percent = percentOf(used, limit);
+function bar(limits: Limits | null, facts: Omit<LimitBar, "limit" | "percent" | "tone">): LimitBar {
+  const limit = limits === null ? null : facts.limitOf(limits);
+  const percent = percentOf(facts.used, limit);
   const tone = percent === null || percent < 80 ? "" : percent < 100 ? "warn" : "bad";
-  return { name, used, limit, percent, tone, resetsAt, code };
+  return { ...facts, limit, percent, tone };
 }
 
 /** Whole percent of a limit that is used, rounded down: 100 only if nothing is left. */

@@ -2,8 +2,6 @@ import type { HeldPlan } from "../../callers/account-store.ts";
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
-/** A plan with fewer days left ends soon: the lead time of the reminder mail and a few days more. */
-const SOON_DAYS = 7;
 
 /** The plan of an account, and what follows it. */
 export interface PlanState {
@@ -18,13 +16,17 @@ export interface PlanState {
 }
 
 /**
- * The plan state of an account at a time, from the plans that it holds, newest first.
+ * The plan state of an account at a time, from the plans that it holds, newest first. A plan with fewer than `soonDays`
+ * left ends soon.
  *
  * @example
- * planState([], 0).kind; // => "none"
- * planState([{ plan: "Pro", startsAt: "1970-01-01T00:00:00Z", endsAt: "1970-01-04T12:00:00Z", state: "current" }], 0).daysLeft; // => 3
+ * planState([], { nowMs: 0, soonDays: 7 }).kind; // => "none"
+ * planState([{ plan: "Pro", startsAt: "1970-01-01T00:00:00Z", endsAt: "1970-01-04T12:00:00Z", state: "current" }], { nowMs: 0, soonDays: 7 }).daysLeft; // => 3
  */
-export function planState(held: readonly HeldPlan[], nowMs: number): PlanState {
+export function planState(
+  held: readonly HeldPlan[],
+  { nowMs, soonDays }: { nowMs: number; soonDays: number },
+): PlanState {
   const current = held.find(({ state }) => state === "current");
   const future = held.findLast(({ state }) => state === "future");
   const next = future === undefined ? null : { plan: future.plan, startsAt: future.startsAt };
@@ -38,7 +40,7 @@ export function planState(held: readonly HeldPlan[], nowMs: number): PlanState {
   const end = endOf(held, plan, endsAt);
   if (end === null) return { kind: "running", plan, endsAt: null, daysLeft: null, next };
   const daysLeft = Math.max(0, Math.floor((Date.parse(end) - nowMs) / DAY_MS));
-  const kind = daysLeft < SOON_DAYS && (next === null || next.plan === plan) ? "ending" : "running";
+  const kind = daysLeft < soonDays && (next === null || next.plan === plan) ? "ending" : "running";
   return { kind, plan, endsAt: end, daysLeft, next: next?.plan === plan ? null : next };
 }
 
