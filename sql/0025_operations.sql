@@ -187,6 +187,25 @@ alter table audit_log enable row level security;
 create index audit_action on audit_log (action, seq desc);
 create index audit_actor on audit_log (actor, seq desc);
 create index audit_request on audit_log (request_id);
+create index audit_target on audit_log (target, seq desc);
+
+-- The console reads only entries of its own surface.
+create function changes_by_staff(of_account bigint, before_seq bigint, most integer)
+returns table (seq bigint, at timestamptz, action text, before jsonb, after jsonb)
+language sql stable security definer
+set search_path = pg_catalog, pg_temp
+as $$
+  select l.seq, l.at, l.action, l.before, l.after
+  from public.audit_log l
+  where l.target = 'account ' || of_account
+    and l.surface <> 'console'
+    and (before_seq is null or l.seq < before_seq)
+  order by l.seq desc
+  limit most
+$$;
+comment on function changes_by_staff is
+  'what others than its holder changed of an account, newest first, for its holder: without who it was and from where';
+revoke execute on function changes_by_staff(bigint, bigint, integer) from public;
 
 -- One row: the lock under which entries are added, and the newest entry, so that a deleted end of the log shows.
 create table audit_head (

@@ -10,6 +10,7 @@ import { openIdentity } from "../../src/accounts/identity/identity.ts";
 import { hashPassword } from "../../src/accounts/identity/password.ts";
 import { endHolderSessions } from "../../src/accounts/identity/session-store.ts";
 import { insertOperator, savePassword } from "../../src/accounts/operators/operator-store.ts";
+import { appendAudit } from "../../src/audit/store.ts";
 import { verifyAudit } from "../../src/audit/verify.ts";
 import { createOwnKey } from "../../src/callers/holder-key-store.ts";
 import { walletMicros } from "../../src/ledger/store.ts";
@@ -528,6 +529,35 @@ describe("an account", () => {
         ${line!.id}, ${keeper!.id}, ${topup!.id}, ${ida.accountId}, 'expected', 100000000, 29000000, ${keeper!.id},
         ${checker!.id}, now()
       )`;
+    const changed = {
+      surface: "ops",
+      role: "admin",
+      reason: "a test",
+      requestId: "1",
+      address: "203.0.113.99",
+    } as const;
+    const target = `account ${ida.accountId}`;
+    await sql.begin(async (tx) => {
+      const after = { suspended: true, reason: "a test" };
+      await appendAudit(tx, {
+        ...changed,
+        actor: "keeper@example.com",
+        action: "account.suspend",
+        target,
+        before: null,
+        after,
+      });
+      const other = `${target}0`;
+      await appendAudit(tx, {
+        ...changed,
+        actor: "keeper@example.com",
+        action: "other",
+        target: other,
+        before: null,
+        after,
+      });
+    });
+    expect(await (await ida.get("/console/account")).text()).not.toContain("Everything that is stored");
     const response = await ida.get("/console/account/data.json");
     expect(response.headers.get("content-disposition")).toContain(`roundhouse-account-${ida.accountId}.json`);
     const text = await response.text();
@@ -538,6 +568,7 @@ describe("an account", () => {
       keys: [{ name: "laptop", last4: key.slice(-4) }],
       balance_entries: [{ micros: "5000000" }],
       changes: [{ action: "own.end-session" }],
+      changes_by_staff: [{ action: "account.suspend", after: { suspended: true, reason: "a test" } }],
       bank_transfers: [{ sender: "IDA KETTLE", remittance: "RF00TEST", amount_minor: "2900" }],
       chain: { address: `0x${"1d".repeat(20)}`, deposits: [{ sender: `0x${"5e".repeat(20)}`, micros: "2500000" }] },
       is_whole: true,
@@ -545,7 +576,15 @@ describe("an account", () => {
     expect(data["sign_ins"]).toHaveLength(1);
     const session = ida.cookies.get("rh_console.session_token")!;
     const hash = createHash("sha256").update(key).digest("hex");
-    for (const secret of [key, hash, decodeURIComponent(session).split(".")[0]!, "argon2", "eve@", "keeper@"]) {
+    for (const secret of [
+      key,
+      hash,
+      decodeURIComponent(session).split(".")[0]!,
+      "argon2",
+      "eve@",
+      "keeper@",
+      "203.0.113.99",
+    ]) {
       expect(text).not.toContain(secret);
     }
     expect((await world.stranger().get("/console/account/data.json")).status).toBe(302);

@@ -11,7 +11,7 @@ import { openApiDocument } from "../../src/api/openapi/document.ts";
 import { OPERATIONS } from "../../src/api/operations.ts";
 import { setPlan } from "../../src/callers/plan-store.ts";
 import { SESSION_SECONDS as CONSOLE_SECONDS } from "../../src/console/sign-in/limits.ts";
-import { USAGE_FACTS_KEPT_DAYS } from "../../src/housekeeping/limits.ts";
+import { USAGE_DAYS_KEPT_DAYS, USAGE_FACTS_KEPT_DAYS } from "../../src/housekeeping/limits.ts";
 import { ENDED_KEPT_DAYS } from "../../src/mail/limits.ts";
 import { SESSION_SECONDS as OPS_SECONDS } from "../../src/ops/sign-in/limits.ts";
 import { FONTS, SCRIPT, STYLE } from "../../src/frame/assets.ts";
@@ -425,7 +425,10 @@ describe("terms, privacy and help", () => {
 
   it("states how long data are kept in the numbers that the service uses", async () => {
     const shown = await page("/privacy");
-    expect(shown).toContain(`${USAGE_FACTS_KEPT_DAYS} days; the sums by hour, day and month stay`);
+    expect(shown).toContain(
+      `By minute ${USAGE_FACTS_KEPT_DAYS} days, by day ${USAGE_DAYS_KEPT_DAYS} days; the sum of a month permanently`,
+    );
+    expect(shown).toContain("Until the end of the next day");
     expect(shown).toContain("for 48 hours after the end of their day");
     const signInDays = Math.max(CONSOLE_SECONDS, OPS_SECONDS) / 86_400 + 1; // they are swept a day after their end
     expect(shown).toContain(`Until you sign out or end them, and ${signInDays} days at most`);

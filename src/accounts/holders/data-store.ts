@@ -8,7 +8,7 @@ export const ROWS_AT_ONCE = 1_000;
 
 /**
  * Stored data of an account and its holder for the download: consents, keys without secrets, plans, sessions, mails,
- * changes (the newest first), and the senders of payments. What an account can have much of is read in pages while the file
+ * changes by the holder and by staff (the newest first), and the senders of payments. What an account can have much of is read in pages while the file
  * is written. Only approved bank transfers: the name on another one may be a stranger's.
  */
 export async function readOwnData(read: Read, { accountId, userId }: { accountId: bigint; userId: string }) {
@@ -21,6 +21,7 @@ export async function readOwnData(read: Read, { accountId, userId }: { accountId
     sign_ins: inPages(read, (sql, after: SessionPlace | null) => listSignIns(sql, userId, after)),
     mails: inPages(read, (sql, after: bigint | null) => listMails(sql, userId, after)),
     changes: inPages(read, (sql, after: bigint | null) => listChanges(sql, accountId, after)),
+    changes_by_staff: inPages(read, (sql, after: bigint | null) => listStaffChanges(sql, accountId, after)),
     bank_transfers: transfers,
     chain: { address, deposits: inPages(read, (sql, after: bigint | null) => listDeposits(sql, accountId, after)) },
   };
@@ -123,6 +124,12 @@ function listChanges(sql: Queryable, accountId: bigint, before: bigint | null) {
       ${before === null ? sql`` : sql`and seq < ${before}`}
     order by seq desc
     limit ${ROWS_AT_ONCE}`;
+}
+
+function listStaffChanges(sql: Queryable, accountId: bigint, before: bigint | null) {
+  return sql<Placed<bigint>>`
+    select utc_text(at) as at, action, before, after, seq as place
+    from changes_by_staff(${accountId}::bigint, ${before}::bigint, ${ROWS_AT_ONCE}::integer)`;
 }
 
 function listDeposits(sql: Queryable, accountId: bigint, after: bigint | null) {

@@ -1,4 +1,4 @@
-import { USAGE_FACTS_KEPT_DAYS } from "../../housekeeping/limits.ts";
+import { USAGE_DAYS_KEPT_DAYS, USAGE_FACTS_KEPT_DAYS } from "../../housekeeping/limits.ts";
 import { ENDED_KEPT_DAYS } from "../../mail/limits.ts";
 import type { SitePage } from "../send-page.ts";
 
@@ -24,6 +24,7 @@ export function privacyPage({
       operator,
       payloadHours,
       usageDays: USAGE_FACTS_KEPT_DAYS,
+      usageSumDays: USAGE_DAYS_KEPT_DAYS,
       mailDays: ENDED_KEPT_DAYS,
       signInDays: SIGN_IN_DAYS,
     },
