@@ -17,6 +17,11 @@ create table purchases (
     constraint paid_is_listed_less_discount check (paid_micros = greatest(listed_micros - discount_micros, 0)),
   days integer not null
     constraint purchase_lasts_a_day check (days > 0),
+  day_limit bigint,
+  month_limit bigint,
+  burst_per_second integer not null,
+  burst integer not null,
+  houses text[],
   starts_at timestamptz not null,
   ends_at timestamptz not null,
   start_now_version text not null,
@@ -31,6 +36,8 @@ create table purchases (
 );
 comment on table purchases is 'what was bought, at which price and for which time, as offered then; append-only';
 comment on column purchases.days is 'days that the plan was sold for; an upgrade from a plan with more value left lasts longer';
+comment on column purchases.day_limit is 'calls per day of the plan then, as its other limits; null is no limit';
+comment on column purchases.houses is 'ids of the houses of the plan then; null is all';
 comment on column purchases.start_now_version is 'version of the text by which its holder asked for it to begin immediately, stored in consents';
 create index purchases_of_account on purchases (account_id, id desc);
 
@@ -84,13 +91,17 @@ begin
   end if;
   if not exists (
     select
-    from plans
-    where name = new.plan
-      and revision = new.plan_revision
-      and price_micros = new.listed_micros
-      and days = new.days
+    from plans p
+    where p.name = new.plan
+      and p.revision = new.plan_revision
+      and p.price_micros = new.listed_micros
+      and (p.days, p.day_limit, p.month_limit, p.burst_per_second, p.burst)
+        is not distinct from (new.days, new.day_limit, new.month_limit, new.burst_per_second, new.burst)
+      and new.houses is not distinct from case
+        when not p.all_houses then array(select house_id from plan_houses where plan = p.name order by house_id)
+      end
   ) or new.ends_at - new.starts_at > longest then
-    raise exception 'a purchase has the price and the days of its plan: % for % days at revision % is not what % is', new.listed_micros, new.days, new.plan_revision, new.plan
+    raise exception 'a purchase has the price, days, limits and houses of its plan: % for % days at revision % is not what % is', new.listed_micros, new.days, new.plan_revision, new.plan
       using errcode = 'check_violation', constraint = 'purchase_is_as_its_plan_was_listed';
   end if;
   return new;

@@ -15,6 +15,13 @@ export interface Purchase {
   paidMicros: bigint;
   /** The duration of the plan at that time, in days. */
   days: number;
+  /** What the plan included at that time; null is no limit. */
+  dayLimit: bigint | null;
+  monthLimit: bigint | null;
+  perSecond: number;
+  burst: number;
+  /** Names of its houses; null for all. */
+  houses: string[] | null;
   madeAt: string;
   /** The purchased period. */
   startsAt: string;
@@ -78,6 +85,13 @@ function columnsOf(sql: Queryable) {
     p.discount_micros as "discountMicros",
     p.paid_micros as "paidMicros",
     p.days,
+    p.day_limit as "dayLimit",
+    p.month_limit as "monthLimit",
+    p.burst_per_second as "perSecond",
+    p.burst,
+    case
+      when p.houses is not null then array(select name from houses where id = any(p.houses) order by lower(name))
+    end as houses,
     utc_text(p.made_at) as "madeAt",
     utc_text(p.starts_at) as "startsAt",
     utc_text(p.ends_at) as "endsAt",

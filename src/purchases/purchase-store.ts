@@ -90,13 +90,19 @@ async function savePurchase(
   const [saved] = await tx<{ id: bigint }[]>`
     insert into purchases (
       account_id, idempotency_key, kind, plan, plan_revision, listed_micros, discount_micros, paid_micros, days,
-      starts_at, ends_at, start_now_version, no_withdrawal_version, transaction_id
+      day_limit, month_limit, burst_per_second, burst, houses, starts_at, ends_at, start_now_version,
+      no_withdrawal_version, transaction_id
     )
-    values (
+    select
       ${buyer.id}, ${order.key}, ${kind}, ${plan.name}, ${plan.revision}, ${plan.priceMicros}, ${discountMicros},
-      ${paidMicros}, ${plan.days}, ${atMicros(tx, startsAt)}, ${atMicros(tx, startsAt + offer.lastsMicroseconds)},
-      ${order.agreed.startNow}, ${order.agreed.noWithdrawal}, ${transactionId}
-    )
+      ${paidMicros}, ${plan.days}, p.day_limit, p.month_limit, p.burst_per_second, p.burst,
+      case
+        when not p.all_houses then array(select house_id from plan_houses where plan = p.name order by house_id)
+      end,
+      ${atMicros(tx, startsAt)}, ${atMicros(tx, startsAt + offer.lastsMicroseconds)}, ${order.agreed.startNow},
+      ${order.agreed.noWithdrawal}, ${transactionId}
+    from plans p
+    where p.name = ${plan.name}
     returning id`;
   if (saved === undefined) throw new Error("expected the new purchase's id, got nothing");
   if (credits.length > 0) {

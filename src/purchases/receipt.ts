@@ -24,7 +24,12 @@ export function receipt(made: Purchase, usedLimit: string | null): Letter {
   ];
   return letter("receipt", `Receipt ${id}: ${plan}, ${usd(paidMicros)} USD`, [
     "Thank you for your purchase.",
-    [`Receipt ${id}, ${timeOf(made.madeAt)}`, `What: ${KIND_WORDS[kind]}: ${plan}`, ...amounts].join("\n"),
+    [
+      `Receipt ${id}, ${timeOf(made.madeAt)}`,
+      `What: ${KIND_WORDS[kind]}: ${plan}`,
+      ...amounts,
+      `Included: ${includedText(made)}`,
+    ].join("\n"),
     `${plan} ${kind === "buy" || kind === "upgrade" ? "began" : "begins"} on ${timeOf(startsAt)} and ends on ${timeOf(endsAt)}. It does not renew by itself.`,
     ...(usedLimit === null ? [] : [usedLimit]),
     ...(discountMicros > listedMicros
@@ -37,6 +42,26 @@ export function receipt(made: Purchase, usedLimit: string | null): Letter {
     `(2) ${noWithdrawal.text} (version ${noWithdrawal.version})`,
     "Keep this mail: it is your copy of both.",
   ]);
+}
+
+/**
+ * What a plan included when it was bought.
+ *
+ * @example
+ * includedText({ dayLimit: 20000n, monthLimit: null, perSecond: 2, burst: 5, houses: null }); // => "20,000 calls per day, no fixed number of calls per month, 2 calls per second, in bursts of up to 5; all houses"
+ * includedText({ dayLimit: null, monthLimit: 9n, perSecond: 2, burst: 5, houses: ["Alpha", "Beta"] }); // => "no fixed number of calls per day, 9 calls per month, 2 calls per second, in bursts of up to 5; Alpha, Beta"
+ */
+export function includedText({
+  dayLimit,
+  monthLimit,
+  perSecond,
+  burst,
+  houses,
+}: Pick<Purchase, "dayLimit" | "monthLimit" | "perSecond" | "burst" | "houses">): string {
+  const calls = (limit: bigint | null, period: string) =>
+    `${limit === null ? "no fixed number of" : limit.toLocaleString("en-US")} calls per ${period}`;
+  const rate = `${perSecond} calls per second, in bursts of up to ${burst}`;
+  return `${calls(dayLimit, "day")}, ${calls(monthLimit, "month")}, ${rate}; ${houses?.join(", ") ?? "all houses"}`;
 }
 
 /**

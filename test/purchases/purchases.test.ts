@@ -9,6 +9,7 @@ import { closeRows } from "../../src/accounts/holders/close-store.ts";
 import { legalText } from "../../src/accounts/legal.ts";
 import { checkLedger } from "../../src/ledger/check.ts";
 import { proposeReversal } from "../../src/ledger/reversal-store.ts";
+import { includedText } from "../../src/purchases/receipt.ts";
 import { findPurchase, listPurchases } from "../../src/purchases/history-store.ts";
 import type { Order } from "../../src/purchases/check-order.ts";
 import { purchase } from "../../src/purchases/purchase-store.ts";
@@ -67,6 +68,9 @@ describe("a purchase", () => {
     const body = mail?.body.replaceAll(/\s+/g, " ");
     for (const kind of ["start-now", "no-withdrawal"] as const) expect(body).toContain(legalText(kind).text);
     expect(body).toContain("Paid from your balance: 99.00 USD");
+    const included =
+      "100,000 calls per day, 2,500,000 calls per month, 10 calls per second, in bursts of up to 20; all houses";
+    expect(body).toContain(`Included: ${included}`);
     const [audit] = await world.sql`
       select surface, actor, action, before, after, request_id from audit_log where target = ${`account ${id}`}`;
     expect(audit).toMatchObject({
@@ -96,10 +100,10 @@ describe("a purchase", () => {
     await expect(world.sql`truncate purchases cascade`).rejects.toThrow("only ever added to");
     const copied = (changed: string) => `
       insert into purchases (
-        account_id, idempotency_key, kind, plan, plan_revision, listed_micros, discount_micros, paid_micros, days, starts_at,
-        ends_at, start_now_version, no_withdrawal_version, transaction_id
+        account_id, idempotency_key, kind, day_limit, month_limit, burst_per_second, burst, plan, plan_revision, listed_micros,
+        discount_micros, paid_micros, days, starts_at, ends_at, start_now_version, no_withdrawal_version, transaction_id
       )
-      select account_id, 'copy', 'upgrade', plan, plan_revision, listed_micros, ${changed}, days, now(), now() + interval '1 day', 'a', 'b', `;
+      select account_id, 'copy', 'upgrade', day_limit, month_limit, burst_per_second, burst, plan, plan_revision, listed_micros, ${changed}, days, now(), now() + interval '1 day', 'a', 'b', `;
     const [topUp] = await world.sql<
       { id: bigint }[]
     >`select min(id) as id from ledger_transactions where kind = 'topup'`;
@@ -110,6 +114,15 @@ describe("a purchase", () => {
       world.sql.unsafe(`${copied("listed_micros, 0")} null from purchases where paid_micros > 0 limit 1`),
     ).rejects.toThrow("a discount is what was left of purchases of the same account");
   });
+});
+
+it("a purchase keeps what its plan included, whatever the plan becomes", async () => {
+  const id = await world.makeHolder(299n);
+  const purchaseId = await world.bought(id, "Max");
+  await setPlan(world.sql, "Max", { day: 5 });
+  const made = await findPurchase(world.sql, id, purchaseId);
+  expect(made === null ? null : includedText(made)).toMatch(/^no fixed number of calls per day, no fixed number/);
+  await setPlan(world.sql, "Max", { day: null });
 });
 
 describe("a plan that is had already", () => {

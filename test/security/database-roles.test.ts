@@ -118,11 +118,11 @@ describe("[DATABASE-ROLES] one stolen login of the database", () => {
     const ann = "select id from accounts where email = 'ann@example.com'";
     const granted = `insert into entitlements (account_id, plan, starts_at, ends_at) select id, 'Max', now(), null from (${ann}) a`;
     expect(await attempt("console", granted)).toBe(DENIED);
-    const bought = (price: number, days: number, ends: number) => `
+    const bought = (price: number, days: number, ends: number, perDay = "day_limit") => `
       with made as (
         insert into purchases (account_id, idempotency_key, kind, plan, plan_revision, listed_micros, paid_micros, days,
-          starts_at, ends_at, start_now_version, no_withdrawal_version)
-        select a.id, 'k', 'buy', p.name, p.revision, ${price}, ${price}, ${days}, now(), now() + ${ends} * interval '1 day', '1', '1'
+          day_limit, month_limit, burst_per_second, burst, starts_at, ends_at, start_now_version, no_withdrawal_version)
+        select a.id, 'k', 'buy', p.name, p.revision, ${price}, ${price}, ${days}, ${perDay}, month_limit, burst_per_second, burst, now(), now() + ${ends} * interval '1 day', '1', '1'
         from (${ann}) a, plans p where p.name = 'Max'
         returning id, account_id, plan, starts_at, ends_at
       )
@@ -133,6 +133,7 @@ describe("[DATABASE-ROLES] one stolen login of the database", () => {
     try {
       expect(await attempt("console", bought(0, 30, 30))).toBe("1 rows");
       expect(await attempt("console", bought(0, 30, 300))).toBe("purchase_is_as_its_plan_was_listed");
+      expect(await attempt("console", bought(0, 30, 30, "7"))).toBe("purchase_is_as_its_plan_was_listed");
       const longer = bought(0, 30, 30).replace(
         "starts_at, ends_at, id from made",
         "starts_at, ends_at + interval '1 year', id from made",

@@ -3,7 +3,7 @@ import { thousands, usd } from "../../money.ts";
 import { listOwnKeys } from "../../callers/holder-key-store.ts";
 import { walletMicros } from "../../ledger/store.ts";
 import { findPurchase, listPurchases, type Purchase } from "../../purchases/history-store.ts";
-import { KIND_WORDS } from "../../purchases/receipt.ts";
+import { includedText, KIND_WORDS } from "../../purchases/receipt.ts";
 import { idOf } from "../../frame/path-id.ts";
 import { consolePage } from "../contract.ts";
 
@@ -45,6 +45,7 @@ export const purchasePage = consolePage({
 function purchaseView({ listedMicros, discountMicros, paidMicros, ...made }: Purchase) {
   return {
     ...made,
+    included: includedText(made),
     what: KIND_WORDS[made.kind] + (made.reversedAt === null ? "" : ", payment reversed"),
     listed: thousands(usd(listedMicros)),
     discount: discountMicros === 0n ? null : { money: discountMicros, isExact: true },
