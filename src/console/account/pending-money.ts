@@ -5,7 +5,7 @@ import { topupRow } from "../top-up/topup-row.ts";
 
 /**
  * What becomes of money that is not credited yet if the account is closed now, one clause each: a closed account is
- * still credited with USDT and Binance Pay, and nobody can use that balance; a bank transfer goes into suspense.
+ * still credited with USDT and Binance Pay, but its balance cannot be used; a bank transfer goes into suspense.
  */
 export function pendingMoney(
   topups: readonly Topup[],
