@@ -92,30 +92,37 @@ async function saveHouses(sql: Transaction, houses: ReturnType<typeof changesOf>
 }
 
 async function saveTables(sql: Transaction, tables: ReturnType<typeof changesOf>["tables"]): Promise<void> {
+  // not on conflict: it would take an id of the sequence for each stored table
   await sql`
-    insert into tables as t (
-      house_id, game, market, position, shard, enabled, settings, round_ids, pause_ms, colors
+    with entry as (
+      select *
+      from jsonb_to_recordset(${JSON.stringify(tables)}::text::jsonb) as e (
+        house_id text, game text, market text, position integer, shard integer, enabled boolean, settings jsonb,
+        round_ids text, pause_ms integer, colors jsonb
+      )
+    ),
+    updated as (
+      update tables t
+      set
+        position = e.position,
+        shard = e.shard,
+        enabled = e.enabled,
+        settings = e.settings,
+        round_ids = e.round_ids,
+        pause_ms = e.pause_ms,
+        colors = e.colors
+      from entry e
+      where (t.house_id, t.game, t.market) = (e.house_id, e.game, e.market)
+        and (t.position, t.shard, t.enabled, t.settings, t.round_ids, t.pause_ms, t.colors)
+          is distinct from (e.position, e.shard, e.enabled, e.settings, e.round_ids, e.pause_ms, e.colors)
     )
+    insert into tables (house_id, game, market, position, shard, enabled, settings, round_ids, pause_ms, colors)
     select house_id, game, market, position, shard, enabled, settings, round_ids, pause_ms, colors
-    from jsonb_to_recordset(${JSON.stringify(tables)}::text::jsonb) as entry (
-      house_id text, game text, market text, position integer, shard integer, enabled boolean, settings jsonb,
-      round_ids text, pause_ms integer, colors jsonb
+    from entry e
+    where not exists (
+      select from tables t where (t.house_id, t.game, t.market) = (e.house_id, e.game, e.market)
     )
-    order by house_id, position
-    on conflict (house_id, game, market) do update
-    set
-      position = excluded.position,
-      shard = excluded.shard,
-      enabled = excluded.enabled,
-      settings = excluded.settings,
-      round_ids = excluded.round_ids,
-      pause_ms = excluded.pause_ms,
-      colors = excluded.colors
-    where (t.position, t.shard, t.enabled, t.settings, t.round_ids, t.pause_ms, t.colors)
-      is distinct from (
-        excluded.position, excluded.shard, excluded.enabled, excluded.settings, excluded.round_ids, excluded.pause_ms,
-        excluded.colors
-      )`;
+    order by house_id, position`;
   const houses = [...new Set(tables.map(({ house_id }) => house_id))];
   const names = tables.map(({ house_id, game, market }) => `${house_id}/${game}/${market}`);
   await sql`

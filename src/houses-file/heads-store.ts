@@ -17,9 +17,10 @@ export async function saveHeads(sql: Transaction): Promise<void> {
     palette as (
       insert into palettes (bands)
       select distinct colors
-      from tables
+      from tables t
+      -- on conflict would take an id of the smallint sequence for each stored palette
+      where not exists (select from palettes p where p.bands = t.colors)
       order by colors
-      on conflict do nothing
       returning id, bands
     ),
     own as (

@@ -106,6 +106,25 @@ describe("applying a houses file", () => {
     expect(await facts()).toEqual(before);
   });
 
+  test("takes ids for new tables and palettes only", async () => {
+    const taken = () => sql<{ sequencename: string; taken: number }[]>`
+      select sequencename, last_value::integer as taken
+      from pg_sequences
+      where schemaname = 'public'
+        and sequencename in ('tables_id_seq', 'palettes_id_seq')
+      order by sequencename`;
+    const file = (pause_ms: number) => [
+      houseEntry({ tables: [tableEntry({ pause_ms }), tableEntry({ market: "euro", colors: TWO_COLORS })] }),
+    ];
+    await applyHouses(sql, file(5_000));
+    const before = await taken();
+    await applyHouses(sql, file(5_000));
+    await applyHouses(sql, file(6_000));
+    expect(await taken()).toEqual(before);
+    await applyHouses(sql, [...file(6_000), houseEntry({ id: "beta" })]);
+    expect((await taken()).map((sequence, at) => sequence.taken - before[at]!.taken)).toEqual([0, 1]);
+  });
+
   test("in several processes concurrently is applied once, whatever the order of their files", async () => {
     const file = Array.from({ length: 40 }, (_, n) => houseEntry({ id: `h${n}` }));
     await Promise.all([file, file.toReversed(), file, file.toReversed()].map((entries) => applyHouses(sql, entries)));
