@@ -9,7 +9,7 @@ import { decideConflict, reviseRound } from "../../src/corrections/revision.ts";
 import { openTestDatabase } from "../support/database.ts";
 import { feedEntry } from "../support/houses.ts";
 import { atSecond, makeTable, type MadeTable } from "../support/make.ts";
-import { givePasses } from "../support/passes.ts";
+import { givePasses, timesFrom } from "../support/passes.ts";
 
 const MULTIPLIERS = [187, 340, 101, 1250, 222, 100, 5000, 150, 1001];
 const ANN = { by: "ann", reason: "the house confirmed it" };
@@ -123,6 +123,62 @@ describe("a round that a person revises", () => {
     const first = await revisedScores();
     await sql.begin((tx) => reviseRound(tx, which, { ...ANN, to: 300n }));
     expect(await revisedScores()).toEqual(first);
+  });
+});
+
+describe("several disputed rounds", () => {
+  it("void each forecast across them once, by the first of them and its first cause", async () => {
+    await givePasses(sql, table, rounds(90));
+    await sql`
+      insert into conflicts (table_id, round_id, kept_hundredths, other_hundredths, other_raw)
+      select ${table.id}::integer, (n * 7 % 60 + 20)::text, 1, n + 1, ''
+      from generate_series(1, 30) n`;
+    await sql`
+      insert into round_revision (table_id, seq, round_id, from_hundredths, reason, decided_by, prev_hash, hash)
+      select ${table.id}::integer, n, n::text, 100, 'test', 'ann', '', ''
+      from unnest(array[27, 41, 85]) n`;
+    const expected = await sql`
+      select distinct on (s.forecast_seq) s.forecast_seq, d.reason, d.cause
+      from scores s
+      join (
+        select round_id::bigint as seq, 3 as reason, id as cause from conflicts where table_id = ${table.id}
+        union all
+        select seq, 5, id from round_revision where table_id = ${table.id}
+      ) d on d.seq > s.cutoff_seq and d.seq <= s.settled_seq
+      where s.table_id = ${table.id}
+        and s.status = 'scored'
+      order by s.forecast_seq, d.seq, d.reason, d.cause`;
+    expect(new Set(expected.map(({ reason }) => reason as unknown))).toEqual(new Set([3, 5]));
+    await revise();
+    expect(
+      await sql`
+        select forecast_seq, reason, cause
+        from score_revisions
+        where table_id = ${table.id}
+        order by forecast_seq`,
+    ).toEqual([...expected]);
+    await expectOneChain();
+  });
+
+  it("with thousands of results each are read once, so that the statement ends", async () => {
+    await givePasses(sql, table, rounds(250), { times: timesFrom(Date.now() - 3_600_000, 4_000) });
+    const [expected] = await sql<{ n: number }[]>`
+      select count(*)::integer as n
+      from scores
+      where table_id = ${table.id}
+        and status = 'scored'
+        and 25 > cutoff_seq
+        and 25 <= settled_seq`;
+    await sql`
+      insert into conflicts (table_id, round_id, kept_hundredths, other_hundredths, other_raw)
+      select ${table.id}::integer, '25', 1, n + 1, ''
+      from generate_series(1, 10000) n`;
+    const { voided } = await sql.begin(async (tx) => {
+      await tx`set local statement_timeout = '3s'`;
+      return reviseScores(tx, table.id);
+    });
+    expect(voided).toBe(expected?.n);
+    expect(voided).toBeGreaterThan(0);
   });
 });
 

@@ -95,42 +95,56 @@ interface Touched {
   cause: bigint;
 }
 
-/** Scored forecasts whose span has a disputed round, each with the first such round; a late round is in no span. */
+/**
+ * Scored forecasts whose span has a disputed round, each with the first such round; a late round is in no span. A round
+ * counts once, however many results it has, and a score set is read once: from the last disputed round before it.
+ */
 function listTouched(tx: Transaction, tableId: number): Promise<Touched[]> {
   return tx<Touched[]>`
-    select distinct on (u.forecast_seq)
-      u.forecast_seq as "forecastSeq",
-      u.cutoff_seq as "cutoffSeq",
-      u.feature,
-      s.settled_seq as "settledSeq",
-      s.target_requested_at::text as "targetRequestedAt",
-      d.reason,
-      d.cause
-    from (
-      select r.seq, 3 as reason, c.id as cause
+    with causes as (
+      select r.seq, 3 as reason, min(c.id) as cause
       from conflicts c
       join rounds r on r.table_id = c.table_id and r.round_id = c.round_id
       where c.table_id = ${tableId}
         and c.scores_voided_at is null
         and not r.late
+      group by r.seq
       union all
-      select r.seq, 5, v.id
+      select r.seq, 5, min(v.id)
       from round_revision v
       join rounds r on r.table_id = v.table_id and r.seq = v.seq
       where v.table_id = ${tableId}
         and v.scores_voided_at is null
         and not r.late
-    ) d
+      group by r.seq
+    ),
+    disputed as (
+      select c.*, lead(seq) over (order by seq) as next_seq
+      from (select distinct on (seq) * from causes order by seq, reason) c
+    )
+    select
+      u.forecast_seq as "forecastSeq",
+      u.cutoff_seq as "cutoffSeq",
+      u.feature,
+      s.settled_seq as "settledSeq",
+      s.target_requested_at::text as "targetRequestedAt",
+      first.reason,
+      first.cause
+    from disputed d
+    cross join (select array_agg(seq order by seq) as seqs from disputed) every
     cross join lateral (
       select *
       from score_sets
       where table_id = ${tableId}
         and settled_seq >= d.seq
+        and settled_seq < coalesce(d.next_seq, 9223372036854775807)
       order by settled_seq
       limit ${WINDOW_ROUNDS_MAX}
     ) s
     cross join lateral unnest(s.forecast_seqs, s.cutoff_seqs, s.features, s.statuses)
       as u (forecast_seq, cutoff_seq, feature, status)
+    -- the first disputed round after the cutoff, found by halving
+    join disputed first on first.seq = every.seqs[width_bucket(u.cutoff_seq, every.seqs) + 1]
     where u.status = 0
       and u.cutoff_seq < d.seq
       and not exists (
@@ -139,7 +153,7 @@ function listTouched(tx: Transaction, tableId: number): Promise<Touched[]> {
         where v.table_id = ${tableId}
           and v.forecast_seq = u.forecast_seq
       )
-    order by u.forecast_seq, d.seq, d.reason, d.cause`;
+    order by u.forecast_seq`;
 }
 
 async function insertRevisions(
