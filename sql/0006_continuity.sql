@@ -92,6 +92,7 @@ create table conflicts (
   first_seen_at timestamptz not null default clock_timestamp(),
   last_seen_at timestamptz not null default clock_timestamp(),
   times integer not null default 1,
+  further integer not null default 0,
   decided_at timestamptz,
   scores_voided_at timestamptz,
   constraint conflict_is_listed_once unique (table_id, round_id, other_hundredths),
@@ -99,6 +100,8 @@ create table conflicts (
 );
 comment on table conflicts is 'a round that was received again with another result: the first is kept, the other is listed here';
 comment on column conflicts.payload_received_at is 'with table_id the key of the payload with the other result';
+comment on column conflicts.further is
+  'how often other results of the round were received that are not listed: src/rounds/conflict-limits.ts bounds those that are';
 comment on column conflicts.scores_voided_at is 'when the forecasts that this conflict touches were voided';
 create index conflicts_by_sight on conflicts (table_id, last_seen_at desc);
 create index conflicts_of_payload on conflicts (table_id, payload_received_at);

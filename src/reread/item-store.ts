@@ -1,21 +1,32 @@
 import type { Queryable, Transaction } from "../db/client.ts";
-import type { ConflictRow, QuarantineRow } from "../pass/compute/rows.ts";
+import { UNDECIDED_LISTED } from "../rounds/conflict-limits.ts";
+import type { QuarantineRow } from "../pass/compute/rows.ts";
 
-/** Which of these conflicts of a table are listed already, as `round|other`. */
+/** What is listed of the rounds of these conflicts. */
+export interface KnownConflicts {
+  results: { roundId: string; other: string }[];
+  /** Undecided conflicts of the table, counted up to the limit from which a round gets only one. */
+  undecided: number;
+}
+
+/** Returns the conflicts of these rounds of a table, and how many of the table are undecided. */
 export async function listKnownConflicts(
   sql: Queryable,
   tableId: number,
-  asked: readonly Pick<ConflictRow, "roundId" | "otherHundredths">[],
-): Promise<string[]> {
-  if (asked.length === 0) return [];
-  const rows = await sql<{ key: string }[]>`
-    select c.round_id || '|' || c.other_hundredths as key
-    from unnest(
-      ${asked.map(({ roundId }) => roundId)}::text[],
-      ${asked.map(({ otherHundredths }) => String(otherHundredths))}::bigint[]
-    ) as a (round_id, other)
-    join conflicts c on c.table_id = ${tableId} and c.round_id = a.round_id and c.other_hundredths = a.other`;
-  return rows.map(({ key }) => key);
+  roundIds: readonly string[],
+): Promise<KnownConflicts> {
+  if (roundIds.length === 0) return { results: [], undecided: 0 };
+  const results = await sql<KnownConflicts["results"]>`
+    select c.round_id as "roundId", c.other_hundredths::text as other
+    from conflicts c
+    where c.table_id = ${tableId}
+      and c.round_id = any(${[...roundIds]}::text[])`;
+  const [open] = await sql<{ undecided: number }[]>`
+    select count(*)::integer as undecided
+    from (
+      select from conflicts where table_id = ${tableId} and decided_at is null limit ${UNDECIDED_LISTED}
+    ) first`;
+  return { results: [...results], undecided: open?.undecided ?? 0 };
 }
 
 /** Which of these items of a table are in quarantine already, in any state, as `hash|code`. */

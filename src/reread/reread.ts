@@ -21,6 +21,7 @@ import {
   type RereadRange,
   type StoredPayload,
 } from "./reread-store.ts";
+import { RESULTS_LISTED, UNDECIDED_LISTED } from "../rounds/conflict-limits.ts";
 import type { KnownRound } from "../rounds/round.ts";
 
 /** How a range is read again. */
@@ -59,7 +60,7 @@ export async function rereadRange(
 ): Promise<Reread> {
   const report = emptyReread();
   const imagined: Imagined | null = dryRun
-    ? { at: await sql.begin(timeOfAddition), tables: new Map(), known: new Map(), seen: new Set() }
+    ? { at: await sql.begin(timeOfAddition), tables: new Map(), known: new Map(), seen: nothingSeen() }
     : null;
   let place = after;
   for (;;) {
@@ -126,7 +127,7 @@ interface Imagined {
   at: PassTime;
   tables: Map<number, PassState>;
   known: Map<number, Map<string, KnownRound>>;
-  seen: Set<string>;
+  seen: Seen;
 }
 
 interface Storing {
@@ -173,7 +174,7 @@ async function storeReadings(sql: Sql, readings: readonly Reading[], report: Rer
       const response = await withStored(tx, state, responseOf(state, payload, read));
       const result = await addRounds(tx, state, response, async (rows) => {
         const readable = readableItems(payload, response.read, rows);
-        const kept = await onlyNews(tx, tableId, totalOf(payload, rows), new Set());
+        const kept = await onlyNews(tx, tableId, totalOf(payload, rows), nothingSeen());
         const releasable = await listReleasable(tx, readable);
         await releaseItems(tx, releasable, by);
         count(counted, payload, response.read, { rows, kept, released: releasable.length });
@@ -207,9 +208,9 @@ async function tryOut(reader: Reader, payload: StoredPayload, report: Reread, im
   imagined.tables.set(tableId, after);
   for (const round of rows.rounds) known.set(round.roundId, { ...round, receivedAt: payload.receivedAt });
   const items = (await listReleasable(sql, readableItems(payload, given, rows))).filter(
-    (id) => !imagined.seen.has(`item ${id}`),
+    (id) => !imagined.seen.keys.has(`item ${id}`),
   );
-  for (const id of items) imagined.seen.add(`item ${id}`);
+  for (const id of items) imagined.seen.keys.add(`item ${id}`);
   const kept = await onlyNews(sql, tableId, rows, imagined.seen);
   count(report, payload, read, { rows, kept, released: items.length });
 }
@@ -259,23 +260,62 @@ function count(
   report.released += released;
 }
 
-/** Leaves out conflicts and quarantined items that are listed already: a re-read must not count them again. */
+/** What is listed already, or would be after a dry run. */
+interface Seen {
+  /** Of quarantined items. */
+  keys: Set<string>;
+  /** Other results by table and round. */
+  results: Map<string, Set<string>>;
+  /** Conflicts that a dry run would add, by table. */
+  added: Map<number, number>;
+}
+
+function nothingSeen(): Seen {
+  return { keys: new Set(), results: new Map(), added: new Map() };
+}
+
+/**
+ * Leaves out conflicts and quarantined items that are listed already, and results beyond the limits of their round: a re-read
+ * must not count them again.
+ */
 async function onlyNews(
   sql: Sql | Transaction,
   tableId: number,
   rows: CompletePassRows,
-  seen: Set<string>,
+  seen: Seen,
 ): Promise<CompletePassRows> {
-  for (const key of await listKnownConflicts(sql, tableId, rows.conflicts)) seen.add(`conflict ${tableId}|${key}`);
-  for (const key of await listKnownItems(sql, tableId, rows.quarantine)) seen.add(`item ${tableId}|${key}`);
-  const isNew = (key: string) => !seen.has(key) && seen.add(key).has(key);
+  const { keys } = seen;
+  for (const key of await listKnownItems(sql, tableId, rows.quarantine)) keys.add(`item ${tableId}|${key}`);
+  const isNew = (key: string) => !keys.has(key) && keys.add(key).has(key);
   return {
     ...rows,
-    conflicts: rows.conflicts.filter(({ roundId, otherHundredths: other }) =>
-      isNew(`conflict ${tableId}|${roundId}|${other}`),
-    ),
+    conflicts: await newConflicts(sql, tableId, rows.conflicts, seen),
     quarantine: rows.quarantine.filter(({ itemSha256, code }) => isNew(`item ${tableId}|${itemSha256}|${code}`)),
   };
+}
+
+/** The conflicts that `saveConflicts` would list. */
+async function newConflicts(
+  sql: Sql | Transaction,
+  tableId: number,
+  conflicts: CompletePassRows["conflicts"],
+  { results, added }: Seen,
+): Promise<CompletePassRows["conflicts"]> {
+  const resultsOf = (roundId: string) => {
+    const found = results.get(`${tableId}|${roundId}`) ?? new Set();
+    results.set(`${tableId}|${roundId}`, found);
+    return found;
+  };
+  const known = await listKnownConflicts(sql, tableId, [...new Set(conflicts.map(({ roundId }) => roundId))]);
+  for (const { roundId, other } of known.results) resultsOf(roundId).add(other);
+  const undecided = known.undecided + (added.get(tableId) ?? 0);
+  const most = undecided < UNDECIDED_LISTED ? RESULTS_LISTED : 1;
+  const kept = conflicts.filter(({ roundId, otherHundredths }) => {
+    const listed = resultsOf(roundId);
+    return listed.size < most && !listed.has(String(otherHundredths)) && listed.add(String(otherHundredths));
+  });
+  added.set(tableId, (added.get(tableId) ?? 0) + kept.length);
+  return kept;
 }
 
 /** The items of a payload that are rounds, new or known. Not all that are refused are in `quarantine`. */

@@ -181,6 +181,8 @@ describe("conflicts", () => {
     const shown = await page(`/ops/conflicts/${id}`, operator);
     for (const part of ["Stored: 1.50", "Other: 1.75", ...paths.slice(0, 2)]) expect(shown).toContain(part);
     expect(await page(`/ops/conflicts/${id}`)).not.toContain("Which one is right?");
+    await world.sql`update conflicts set further = 4980 where id = ${id}`;
+    expect(await page(`/ops/conflicts/${id}`)).toContain("Further results of it, received 4,980 times,");
     const decision = { take: "other", reason: "the house corrected it" };
     const [one, two] = await Promise.all([
       operator.post(`/ops/conflicts/${id}/decide`, decision),

@@ -109,6 +109,25 @@ describe("payloads that could not be read", () => {
 });
 
 describe("payloads that were read", () => {
+  it("with many results of one round give at most 20 conflicts of it, as the preview states", async () => {
+    const table = await makeTable(sql);
+    const rising = (from: number) => Array.from({ length: 15 }, (_, n) => ({ id: 2, multiplier: from + n / 100 }));
+    await makePayload(sql, table, { second: 0, items: items(3, 1) });
+    await makePayload(sql, table, { second: 1, items: rising(2) });
+    await makePayload(sql, table, { second: 2, items: rising(3) });
+    await normalize();
+    const counted = () => sql`select count(*)::integer as listed, sum(further)::integer as further from conflicts`;
+    expect(await counted()).toEqual([{ listed: 20, further: 10 }]);
+    expect(await reread({ dryRun: true })).toMatchObject({ conflicts: 0 });
+    expect(await reread()).toMatchObject({ conflicts: 0 });
+    expect(await counted()).toEqual([{ listed: 20, further: 10 }]);
+    await sql`delete from conflicts`;
+    expect(await reread({ dryRun: true })).toMatchObject({ conflicts: 20 });
+    expect(await reread()).toMatchObject({ conflicts: 20 });
+    expect(await reread()).toMatchObject({ conflicts: 0 });
+    expect(await counted()).toEqual([{ listed: 20, further: 0 }]);
+  });
+
   it("give conflicts if the fixed adapter reads other results, each counted once however often", async () => {
     const table = await makeTable(sql);
     await makePayload(sql, table, { second: 0, items: [makeItem(2, 150), makeItem(1, 250)] });

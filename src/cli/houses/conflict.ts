@@ -106,6 +106,7 @@ function forPrograms(row: ListedConflict): object {
     other: multiplierOf(row.other),
     other_raw: row.otherRaw,
     times: row.times,
+    further: row.further,
     first_seen_at: row.firstSeenAt,
     last_seen_at: row.lastSeenAt,
     kept_received_at: row.keptReceivedAt,

@@ -1,8 +1,12 @@
 import type { Queryable } from "../../db/client.ts";
 import { closeUnknownGapsStatement, fillGapsStatement } from "../../rounds/gaps/gaps-store.ts";
 import type { CompletePassRows as PassRows } from "../compute/state.ts";
+import { RESULTS_LISTED, UNDECIDED_LISTED } from "../../rounds/conflict-limits.ts";
 import { plainArray } from "./arrays.ts";
 import type { Statement, TableRows } from "./table-rows.ts";
+
+/** The largest integer: a response may repeat an item 5,000 times, so counts reach it. */
+const MOST_TIMES = 2_147_483_647;
 
 /** Stores rounds. */
 export function insertRounds(sql: Queryable, r: TableRows<PassRows["rounds"][number]>): Statement | null {
@@ -76,15 +80,72 @@ export function closeUnknownGaps(sql: Queryable, shown: TableRows<PassRows["show
   );
 }
 
-/** Stores other results of stored rounds, and counts how often each was received. */
+/**
+ * Stores other results of stored rounds, and counts how often each was received. Results beyond the limits of a round are
+ * only counted, in its first conflict.
+ */
 export function saveConflicts(sql: Queryable, c: TableRows<PassRows["conflicts"][number]>): Statement | null {
   if (c.rows.length === 0) return null;
-  // a response may repeat a conflict; both count, but a statement may change a row only once
   return sql`
-    insert into conflicts as c (
-      table_id, round_id, kept_hundredths, other_hundredths, other_raw, payload_received_at, times
+    with received as (${receivedConflicts(sql, c)}),
+    limits as (
+      select d.table_id, case when open.n < ${UNDECIDED_LISTED} then ${RESULTS_LISTED}::integer else 1 end as most
+      from (select distinct table_id from received) d
+      cross join lateral (
+        select count(*) as n
+        from (
+          select from conflicts o where o.table_id = d.table_id and o.decided_at is null limit ${UNDECIDED_LISTED}
+        ) first
+      ) open
+    ),
+    placed as (
+      select
+        r.*,
+        stored.is_known
+          or row_number() over (partition by r.table_id, r.round_id, stored.is_known order by r.place) + stored.n <= l.most
+          as is_listed,
+        coalesce(stored.first, first_value(r.other) over (partition by r.table_id, r.round_id order by r.place)) as first
+      from received r
+      join limits l on l.table_id = r.table_id
+      cross join lateral (
+        select
+          count(*) as n,
+          coalesce(bool_or(s.other_hundredths = r.other), false) as is_known,
+          (array_agg(s.other_hundredths order by s.id))[1] as first
+        from conflicts s
+        where s.table_id = r.table_id
+          and s.round_id = r.round_id
+      ) stored
     )
-    select table_id, round_id, min(kept), other, min(other_raw), min(payload_received_at), count(*)
+    insert into conflicts as c (
+      table_id, round_id, kept_hundredths, other_hundredths, other_raw, payload_received_at, times, further
+    )
+    select
+      table_id, round_id, min(kept), other, max(other_raw), min(payload_received_at), sum(times), sum(further)
+    from (
+      select table_id, round_id, kept, other, other_raw, payload_received_at, times, 0 as further
+      from placed
+      where is_listed
+      union all
+      select table_id, round_id, kept, first, '', null, 0, times
+      from placed
+      where not is_listed
+    ) counted
+    group by table_id, round_id, other
+    order by table_id, round_id, other
+    on conflict on constraint conflict_is_listed_once do update
+    set
+      times = least(c.times::bigint + excluded.times, ${MOST_TIMES}),
+      further = least(c.further::bigint + excluded.further, ${MOST_TIMES}),
+      last_seen_at = clock_timestamp()`;
+}
+
+/** Conflicts, each once: a response may repeat one; both count, but a statement may change a row only once. */
+function receivedConflicts(sql: Queryable, c: TableRows<PassRows["conflicts"][number]>) {
+  return sql`
+    select
+      table_id, round_id, min(kept) as kept, other, min(other_raw) as other_raw,
+      min(payload_received_at) as payload_received_at, count(*) as times, min(place) as place
     from unnest(
       ${c.tableIds}::integer[],
       ${c.text(({ roundId }) => roundId)}::text[],
@@ -92,13 +153,8 @@ export function saveConflicts(sql: Queryable, c: TableRows<PassRows["conflicts"]
       ${c.plain(({ otherHundredths }) => otherHundredths)}::bigint[],
       ${c.text(({ otherRaw }) => otherRaw)}::text[],
       ${c.plain((row) => row.payloadReceivedAt)}::timestamptz[]
-    ) as r (table_id, round_id, kept, other, other_raw, payload_received_at)
-    group by table_id, round_id, other
-    order by table_id, round_id, other
-    on conflict on constraint conflict_is_listed_once do update
-    set
-      times = c.times + excluded.times,
-      last_seen_at = clock_timestamp()`;
+    ) with ordinality as r (table_id, round_id, kept, other, other_raw, payload_received_at, place)
+    group by table_id, round_id, other`;
 }
 
 /** Stores refused items, and counts how often each was received. */
@@ -122,7 +178,7 @@ export function saveQuarantine(sql: Queryable, q: TableRows<PassRows["quarantine
     order by table_id, item_sha256, code
     on conflict on constraint quarantined_item_is_listed_once do update
     set
-      times = q.times + excluded.times,
+      times = least(q.times::bigint + excluded.times, ${MOST_TIMES}),
       reason = excluded.reason,
       last_seen_at = clock_timestamp()`;
 }

@@ -19,6 +19,8 @@ export interface ListedConflict {
   firstSeenAt: string;
   lastSeenAt: string;
   times: number;
+  /** How often results of the round that are not listed were received; counted in its first conflict. */
+  further: number;
   /** When the payloads with the first result and with the other were received; null if no payload is known. */
   keptReceivedAt: string | null;
   otherReceivedAt: string | null;
@@ -130,6 +132,7 @@ function columnsOf(sql: Queryable) {
     utc_text(c.first_seen_at) as "firstSeenAt",
     utc_text(c.last_seen_at) as "lastSeenAt",
     c.times,
+    c.further,
     case when r.source in ('poll', 'history') then utc_text(r.received_at) end as "keptReceivedAt",
     utc_text(c.payload_received_at) as "otherReceivedAt",
     r.seq,
