@@ -87,7 +87,11 @@ function openItemFamilies(facts: DatabaseFacts | null): Family[] {
     gauge("roundhouse_gaps_open", "Open gaps of a house.", openItems(facts, "gaps")),
     gauge("roundhouse_gap_rounds_missing", "Missing rounds in the open gaps of a house.", openItems(facts, "missing")),
     gauge("roundhouse_quarantine_open", "Undecided quarantined items of a house.", openItems(facts, "quarantine")),
-    gauge("roundhouse_conflicts_open", "Undecided rounds of a house with two results.", openItems(facts, "conflicts")),
+    gauge(
+      "roundhouse_conflicts_open",
+      "Undecided conflicts of a house, at most 10,000.",
+      openItems(facts, "conflicts"),
+    ),
     gauge(
       "roundhouse_notices_open",
       "Open continuity notices of a house by kind.",

@@ -14,7 +14,7 @@ export interface DatabaseFacts {
   houses: HouseFacts[];
   /** Shards of each enabled house by the state of their circuit; only those with enabled tables. */
   circuits: Count[];
-  /** Of each house: open gaps, rounds missing in them, open quarantined items, undecided conflicts. */
+  /** Of each house: open gaps, rounds missing in them, open quarantined items, undecided conflicts (at most 10,000). */
   openItems: Count[];
   /** Open notices of each house by kind. */
   notices: Count[];
@@ -50,7 +50,7 @@ export interface ServerFacts {
   lateMail: number;
 }
 
-/** Unread payloads that are counted: a larger number would change no decision. */
+/** Unread payloads, and undecided conflicts of a house, that are counted: a larger number would change no decision. */
 const MOST_COUNTED = 10_000;
 
 /** The database gives up on its own after this, so that a look that no one waits for any more costs nothing. */
@@ -134,16 +134,28 @@ function countOpenItems(tx: Transaction): Promise<Count[]> {
       from quarantine
       where state = 'open'
       group by 1
-      union all
-      select table_id, 'conflicts', count(*)
-      from conflicts
-      where decided_at is null
-      group by 1
     )
     select t.house_id as house, f.kind, sum(f.n)::float8 as n
     from found f
     join tables t on t.id = f.table_id
     group by 1, 2
+    union all
+    select h.id, 'conflicts', open.n::float8
+    from houses h
+    cross join lateral (
+      select count(*) as n
+      from (
+        select
+        from tables t
+        -- a limit of its own: a loop over the index of undecided conflicts
+        cross join lateral (
+          select from conflicts c where c.table_id = t.id and c.decided_at is null limit ${MOST_COUNTED}
+        ) c
+        where t.house_id = h.id
+        limit ${MOST_COUNTED}
+      ) first
+    ) open
+    where open.n > 0
     order by 1, 2`;
 }
 
