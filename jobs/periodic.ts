@@ -6,6 +6,7 @@ import { clearPostFailure } from "../src/alerts/webhook-store.ts";
 import { binancePayOf } from "../src/config/binance-pay.ts";
 import { usdtOf } from "../src/config/usdt.ts";
 import { listMissingPartitions } from "../src/housekeeping/health-store.ts";
+import { bringBackTimes } from "../src/housekeeping/times-store.ts";
 import { noteWorkUptime } from "../src/housekeeping/uptime-store.ts";
 import { findOfflineHouses, findUnreadableTables } from "../src/houses-file/watch-store.ts";
 import { findLatePolls, listHeldHouses } from "../src/houses/polling/polling-store.ts";
@@ -166,6 +167,16 @@ function pollTasks(): PeriodicTask[] {
         const { late } = await findLatePolls(sql);
         const unpolled = lastingLate(late.map((house) => ({ subject: house, text: unpolledText(house) })));
         await syncAlerts(sql, log, "not_polled", [...unpolled, ...(await listHeldHouses(sql))]);
+      },
+    },
+    {
+      name: "bring-back-times",
+      purpose: "ends waits and leases that a clock that was ahead left too far in the future",
+      intervalSeconds: 20,
+      timeoutSeconds: TIMEOUT_SECONDS,
+      run: async ({ sql, log }) => {
+        const changed = await bringBackTimes(sql);
+        if (changed > 0) log.warn({ changed }, "times that are too far ahead were set to now");
       },
     },
     {

@@ -51,7 +51,8 @@ function isDue(sql: Queryable) {
       m.table_id is null
       or m.hour < date_trunc('hour', now(), 'UTC')
       or (
-        m.updated_at <= now() - ${LEAST_SECONDS} * interval '1 second'
+        -- later than now: the clock was set back
+        (m.updated_at <= now() - ${LEAST_SECONDS} * interval '1 second' or m.updated_at > now())
         and (
           h.last_seq > m.round_seq
           or exists (select from score_sets s where s.table_id = m.table_id and s.settled_seq > m.settled_seq)

@@ -9,7 +9,8 @@ const BURST_SECONDS = 10;
  * are taken.
  *
  * Each request advances the row's time by its share of a minute; a request is allowed while that time is at most ten
- * seconds ahead (the generic cell rate algorithm, ITU-T I.371).
+ * seconds ahead (the generic cell rate algorithm, ITU-T I.371). A time that no request can have left, since the clock was
+ * set back, is brought back to the latest possible one.
  */
 export async function takeRequest(sql: Sql, house: string, perMinute: number): Promise<number> {
   const share = 60 / perMinute;
@@ -23,10 +24,20 @@ export async function takeRequest(sql: Sql, house: string, perMinute: number): P
     returning house_id`;
   if (taken.length > 0) return 0;
   const [row] = await sql<{ wait_ms: number }[]>`
+    with brought_back as (
+      update request_budgets
+      set spent_until = clock_timestamp() + ${burst + share} * interval '1 second'
+      where house_id = ${house}
+        and spent_until > clock_timestamp() + ${burst + share} * interval '1 second'
+      returning spent_until
+    )
     select
       greatest(1, extract(epoch from spent_until - clock_timestamp() - ${burst} * interval '1 second') * 1000)::float8
         as wait_ms
-    from request_budgets
-    where house_id = ${house}`;
+    from (
+      select coalesce((select spent_until from brought_back), spent_until) as spent_until
+      from request_budgets
+      where house_id = ${house}
+    ) b`;
   return Math.ceil(row?.wait_ms ?? 1);
 }

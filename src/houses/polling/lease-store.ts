@@ -221,7 +221,8 @@ function listLeasedTables(sql: Queryable, requests: readonly LeaseRequest[]) {
           and p.state = 'unread'
       ) as "hasUnread",
       f.last_full_at is null
-        or f.last_full_at < clock_timestamp() - ${FULL_REQUEST_EVERY_MINUTES} * interval '1 minute' as "fullIsDue"
+        or f.last_full_at < clock_timestamp() - ${FULL_REQUEST_EVERY_MINUTES} * interval '1 minute'
+        or f.last_full_at > clock_timestamp() as "fullIsDue"
     from (
       select distinct on (house, shard) *
       from unnest(

@@ -241,6 +241,7 @@ describe("adding the accuracy of tables", () => {
     await storeEvents(sql, tableId, events.slice(-5));
     expect(await listAfter("9.999 seconds")).toEqual([]);
     expect(await listAfter("10 seconds")).toEqual([tableId]);
+    expect(await listAfter("-2 hours")).toEqual([tableId]);
     await addAccuracy(sql, [tableId], signal);
     expect(await listAfter("1 hour")).toEqual([]);
     await rewindHour(tableId, 1);

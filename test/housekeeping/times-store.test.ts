@@ -1,0 +1,60 @@
+import { expect, it } from "vitest";
+import { applyHouses } from "../../src/houses-file/apply-store.ts";
+import { bringBackTimes } from "../../src/housekeeping/times-store.ts";
+import { queueMail } from "../../src/mail/outbox-store.ts";
+import { openTestDatabase } from "../support/database.ts";
+import { houseEntry } from "../support/houses.ts";
+
+const { sql } = await openTestDatabase();
+
+it("waits and leases that end years ahead end now, and those that are possible stay", async () => {
+  await applyHouses(
+    sql,
+    ["alpha", "beta"].map((id) => houseEntry({ id })),
+  );
+  await sql`
+    update poll_leases
+    set
+      next_allowed_at = now() + case house_id when 'alpha' then interval '1 year' else interval '23 hours' end,
+      lease_until = now() + case house_id when 'alpha' then interval '1 year' else interval '1 minute' end`;
+  await sql`
+    insert into gaps (table_id, after_round_id, before_round_id, next_attempt_at, lease_until)
+    select t.id, '1', '3', l.next_allowed_at, l.lease_until
+    from tables t
+    join poll_leases l on l.house_id = t.house_id`;
+  for (const kind of ["alpha", "beta"]) {
+    await queueMail(sql, { kind, recipient: `${kind}@example.com`, subject: "test", body: "test" });
+  }
+  await sql`
+    update mails
+    set next_try_at = l.next_allowed_at
+    from poll_leases l
+    where l.house_id = mails.kind`;
+  await sql`insert into mail_failures (next_try_at, reason) values (now() + interval '1 year', 'test')`;
+  await sql`insert into staff_webhook_failure (next_try_at, reason) values (now() + interval '1 year', 'test')`;
+  expect(await bringBackTimes(sql)).toBe(5);
+  const isOver = async () => sql`
+    select
+      l.house_id as house,
+      l.next_allowed_at <= clock_timestamp() as poll,
+      l.lease_until <= clock_timestamp() as lease,
+      g.next_attempt_at <= clock_timestamp() as gap,
+      g.lease_until <= clock_timestamp() as "gapLease",
+      m.next_try_at <= clock_timestamp() as mail
+    from poll_leases l
+    join tables t on t.house_id = l.house_id
+    join gaps g on g.table_id = t.id
+    join mails m on m.kind = l.house_id
+    order by l.house_id`;
+  const all = (is: boolean) => ({ poll: is, lease: is, gap: is, gapLease: is, mail: is });
+  expect(await isOver()).toEqual([
+    { house: "alpha", ...all(true) },
+    { house: "beta", ...all(false) },
+  ]);
+  const [server] = await sql`
+    select
+      (select next_try_at <= clock_timestamp() from mail_failures) as mail,
+      (select next_try_at <= clock_timestamp() from staff_webhook_failure) as webhook`;
+  expect(server).toEqual({ mail: true, webhook: true });
+  expect(await bringBackTimes(sql)).toBe(0);
+});
