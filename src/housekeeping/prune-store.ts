@@ -35,8 +35,9 @@ const BY_AGE: readonly (readonly [table: string, prune: Prune])[] = [
       where id in (
         select id
         from notices
-        where closed_at < clock_timestamp() - ${SETTLED_KEPT_DAYS} * interval '1 day'
-        order by id
+        -- now(): an index cannot search by clock_timestamp()
+        where closed_at < now() - ${SETTLED_KEPT_DAYS} * interval '1 day'
+        order by closed_at
         limit ${BATCH}
       )`,
   ],

@@ -1,4 +1,5 @@
 import type { Sql, Transaction } from "../db/client.ts";
+import type { Fragment } from "../db/statement.ts";
 import { NOTICE_ORDER } from "../rounds/notices/notices.ts";
 import { PART_TIMEOUT_MS } from "./loader.ts";
 
@@ -236,6 +237,24 @@ export async function listIncidents(
   tx: Transaction,
   { limit, house, tableId, isClosed = false }: WantedIncidents,
 ): Promise<Incident[]> {
+  const newestFirst = tx`order by opened_at desc, id desc limit ${limit}`;
+  const newest = (of: Fragment) => tx`
+    select *
+    from notices
+    where opened_at > now() - interval '90 days'
+      ${of}
+      and (not ${isClosed}::boolean or closed_at is not null)
+    ${newestFirst}`;
+  const listed =
+    house === undefined
+      ? newest(tableId === undefined ? tx`` : tx`and table_id = ${tableId}`)
+      : // of each table by its index: the newest of all may be of other houses
+        tx`
+          select own.*
+          from tables t
+          cross join lateral (${newest(tx`and table_id = t.id`)}) own
+          where t.house_id = ${house}
+          ${newestFirst}`;
   return tx<Incident[]>`
     select
       n.id::text as id,
@@ -246,13 +265,9 @@ export async function listIncidents(
       n.opened_at as "openedAt",
       n.updated_at as "updatedAt",
       n.closed_at as "closedAt"
-    from notices n
+    from (${listed}) n
     join tables t on t.id = n.table_id
     join houses h on h.id = t.house_id
-    where n.opened_at > now() - interval '90 days'
-      and (${house ?? null}::text is null or t.house_id = ${house ?? null})
-      and (${tableId ?? null}::integer is null or n.table_id = ${tableId ?? null})
-      and (not ${isClosed}::boolean or n.closed_at is not null)
     order by n.opened_at desc, n.id desc
     limit ${limit}`;
 }
