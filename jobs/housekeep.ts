@@ -34,7 +34,7 @@ const HOUR_MS = 60 * MINUTE_MS;
  * nearly full, and recompute the ledger every night.
  *
  * A day of payloads is dropped only when all of it was read and what was refused or quarantined is kept elsewhere. It
- * is removed in small steps that block no other session, and any step may be repeated.
+ * is removed in small steps, for none of which others wait longer than 200 ms, and any step may be repeated.
  */
 export default job({
   name: "housekeep",

@@ -16,32 +16,9 @@ end
 $$;
 comment on function refuse_change_of_record is 'the trigger of append-only tables';
 
--- A new owner needs the right to create in the schema of the table unless a superuser makes the change. It is granted for
--- this statement only: a role that may create functions there could shadow ours.
-create function give_table(which regclass, new_owner name) returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  must_be_let_in boolean := not (select rolsuper from pg_roles where rolname = current_user)
-    and not has_schema_privilege(new_owner, 'public', 'create');
-begin
-  if new_owner = (select pg_get_userbyid(relowner) from pg_class where oid = which) then
-    return;
-  end if;
-  if must_be_let_in then
-    execute format('grant create on schema public to %I', new_owner);
-  end if;
-  execute format('alter table %s owner to %I', which, new_owner);
-  if must_be_let_in then
-    execute format('revoke create on schema public from %I', new_owner);
-  end if;
-end $$;
-comment on function give_table is 'changes the owner of a table to a role that may not create tables';
-
 -- Each partition is created as a table and then attached: `create table … partition of` locks the parent exclusively,
--- attaching does not. It gets the parent's owner, the role of the workers, since only an owner can detach it. Runs as the
--- owner of the schema, so its search path is fixed and only the roles of role-grants.ts may call it.
+-- attaching does not. Runs as the owner of the schema, and so would the defaults, expressions, rules and triggers of a
+-- table that it touches: it refuses one of another owner.
 create function make_day_partitions(from_day date, days integer) returns void
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
@@ -55,9 +32,14 @@ begin
   for parent in
     select
       c.relname as name,
-      pg_get_userbyid(c.relowner) as owner,
       nullif(p.partdefid, 0)::regclass as default_part,
-      a.attname as time
+      a.attname as time,
+      (
+        select string_agg(format('%s of %s', t.relname, t.relowner::regrole), ', ')
+        from pg_class t
+        where t.oid in (c.oid, p.partdefid)
+          and pg_get_userbyid(t.relowner) <> current_user
+      ) as of_others
     from pg_partitioned_table p
     join pg_class c on c.oid = p.partrelid
     join pg_attribute a on a.attrelid = c.oid and a.attnum = p.partattrs[0]
@@ -65,6 +47,9 @@ begin
       and c.relnamespace = 'public'::regnamespace
     order by c.relname
   loop
+    if parent.of_others is not null then
+      raise exception 'expected tables that are made of days to belong to %, found %; give them to it with alter table', current_user, parent.of_others;
+    end if;
     for day in select from_day + n from generate_series(0, days - 1) n loop
       part := parent.name || '_' || to_char(day, 'YYYYMMDD');
       continue when to_regclass(format('public.%I', part)) is not null;
@@ -82,12 +67,43 @@ begin
         'alter table public.%I attach partition public.%I for values from (%L) to (%L)',
         parent.name, part, day::timestamp at time zone 'UTC', (day + 1)::timestamp at time zone 'UTC'
       );
-      perform public.give_table(format('public.%I', part)::regclass, parent.owner);
     end loop;
   end loop;
 end $$;
 comment on function make_day_partitions is
   'creates the partitions for whole UTC days of every partitioned table, and moves rows of these days out of a default partition; all of them are partitioned by time';
+
+-- No role owns a table. Called once it detaches a day, called again it drops it, so that the table is locked for a moment.
+-- Detaching concurrently would not lock it, but is possible in no function and next to no default partition.
+create function drop_day(of_table text, of_day date) returns void
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '200ms'
+as $$
+declare
+  part text := of_table || '_' || to_char(of_day, 'YYYYMMDD');
+  kept interval := case of_table
+    when 'usage_facts' then '60 days'
+    when 'polls' then '15 days'
+    when 'poll_failures' then '15 days'
+    when 'call_minutes' then '2 days'
+    when 'payloads' then '25 hours' -- at least; PAYLOAD_RETENTION_HOURS
+  end;
+begin
+  if kept is null then
+    raise exception 'expected a table that is made of days, found %', of_table;
+  end if;
+  if of_day::timestamp at time zone 'UTC' + kept > clock_timestamp() then
+    raise exception 'a day of % is kept for %: % stays', of_table, kept, of_day;
+  end if;
+  if exists (select from pg_inherits where inhrelid = to_regclass('public.' || part)) then
+    execute format('alter table public.%I detach partition public.%I', of_table, part);
+  else
+    execute format('drop table if exists public.%I', part);
+  end if;
+end $$;
+comment on function drop_day is
+  'detaches, then drops, a UTC day of a table that is made of days, once the time for which it is kept is over';
 
 create function sessions() returns table (pid integer, application_name text, state text, xact_start timestamptz)
 language sql stable security definer
@@ -101,5 +117,5 @@ comment on function sessions is
   'connections to this database and the start of their transactions; a role sees only the names of other sessions otherwise';
 
 revoke execute on function make_day_partitions(date, integer) from public;
-revoke execute on function give_table(regclass, name) from public;
+revoke execute on function drop_day(text, date) from public;
 revoke execute on function sessions() from public;

@@ -332,24 +332,3 @@ comment on function consume_calls is
 -- Both run as the owner of the schema: a process that counts calls can neither reset a quota nor write a count directly.
 revoke execute on function consume_runs(bigint[], text[], integer[], timestamptz) from public;
 revoke execute on function consume_calls(bigint[], text[], integer[], timestamptz) from public;
-
--- No role owns the facts. Called once it detaches a day, called again it drops it, so that the table is locked for a moment.
-create function drop_usage_day(of_day date) returns void
-language plpgsql security definer
-set search_path = pg_catalog, pg_temp
-set lock_timeout = '200ms'
-as $$
-declare
-  part text := 'usage_facts_' || to_char(of_day, 'YYYYMMDD');
-begin
-  if (of_day + 60)::timestamp at time zone 'UTC' > clock_timestamp() then
-    raise exception 'the calls of a day are kept for 60 days: those of % stay', of_day;
-  end if;
-  if exists (select from pg_inherits where inhrelid = to_regclass('public.' || part)) then
-    execute format('alter table public.usage_facts detach partition public.%I', part);
-  else
-    execute format('drop table if exists public.%I', part);
-  end if;
-end $$;
-comment on function drop_usage_day is 'detaches, then drops, the facts of a UTC day that ended 60 days ago or earlier';
-revoke execute on function drop_usage_day(date) from public;

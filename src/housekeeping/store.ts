@@ -1,10 +1,13 @@
+import { setTimeout as delay } from "node:timers/promises";
 import type { Queryable, Sql } from "../db/client.ts";
+import { isLockError } from "../db/errors.ts";
 import { inBatches } from "./batch-store.ts";
 import {
   BATCH,
   CALL_MINUTES_KEPT_DAYS,
   DAYS_AHEAD,
   DETACH_PATIENCE_MS,
+  DETACH_PAUSE_MS,
   KEPT_PER_HOUSE,
   LOCK_TIMEOUT_MS,
   POLLS_KEPT_DAYS,
@@ -31,7 +34,8 @@ export async function makePartitions(sql: Sql): Promise<void> {
 
 /**
  * Day partitions whose time is over, oldest first: payloads this many hours after the end of their day, sums and
- * failures of polls after 14 days, the facts of the meter after 62, calls by minute after 1. Half-detached ones of an interrupted run are among them.
+ * failures of polls after 14 days, the facts of the meter after 62, calls by minute after 1. Detached ones of an interrupted
+ * run are among them.
  */
 export async function listOldPartitions(sql: Queryable, payloadHours: number): Promise<DayPartition[]> {
   return sql<DayPartition[]>`
@@ -61,11 +65,12 @@ export async function listOldPartitions(sql: Queryable, payloadHours: number): P
 }
 
 /** Unread payloads of a day; its partition must stay while there are any. */
-export async function countUnread(sql: Queryable, { name }: DayPartition): Promise<number> {
+export async function countUnread(sql: Queryable, { day }: DayPartition): Promise<number> {
   const [row] = await sql<{ unread: number }[]>`
     select count(*)::integer as unread
-    from ${sql(name)}
-    where state = 'unread'`;
+    from payloads p
+    where ${isOfDay(sql, day)}
+      and state = 'unread'`;
   return row?.unread ?? 0;
 }
 
@@ -74,7 +79,7 @@ export async function countUnread(sql: Queryable, { name }: DayPartition): Promi
  * quarantined item, of each house the newest up to its limit, and those that an open alert names. Idempotent. Returns the
  * number of rows copied.
  */
-export async function keepPayloads(sql: Sql, { name }: DayPartition, signal: AbortSignal): Promise<number> {
+export async function keepPayloads(sql: Sql, { day }: DayPartition, signal: AbortSignal): Promise<number> {
   const wanted = await sql<{ tableId: number; receivedAt: string }[]>`
     select "tableId", "receivedAt"
     from (
@@ -84,16 +89,19 @@ export async function keepPayloads(sql: Sql, { name }: DayPartition, signal: Abo
         row_number() over newest as place,
         sum(coalesce(length(p.body), p.bytes)) over newest as bytes,
         ${isNamed(sql)} as is_named
-      from ${sql(name)} p
+      from payloads p
       join tables t on t.id = p.table_id
-      where p.state = 'refused'
-        or p.quarantined > 0
-        or (p.table_id, p.received_at) in (
-          select table_id, payload_received_at
-          from quarantine
-          where state = 'open'
+      where ${isOfDay(sql, day)}
+        and (
+          p.state = 'refused'
+          or p.quarantined > 0
+          or (p.table_id, p.received_at) in (
+            select table_id, payload_received_at
+            from quarantine
+            where state = 'open'
+          )
+          or ${isNamed(sql)}
         )
-        or ${isNamed(sql)}
       window newest as (partition by t.house_id order by p.received_at desc, p.table_id desc)
     ) candidates
     where (place <= ${KEPT_PER_HOUSE.rows} and bytes <= ${KEPT_PER_HOUSE.bytes})
@@ -116,9 +124,10 @@ export async function keepPayloads(sql: Sql, { name }: DayPartition, signal: Abo
         ${batch.map(({ tableId }) => tableId)}::integer[],
         ${batch.map(({ receivedAt }) => receivedAt)}::text[]::timestamptz[]
       ) as wanted (table_id, received_at)
-      join ${sql(name)} p using (table_id, received_at)
+      join payloads p using (table_id, received_at)
       join tables t on t.id = p.table_id
-      left join ${sql(name)} shared on shared.table_id = p.body_of and shared.received_at = p.received_at
+      left join payloads shared on shared.table_id = p.body_of and shared.received_at = p.received_at
+      where ${isOfDay(sql, day)}
       order by p.requested_at, p.table_id -- as a reread locks them
       for share of p -- a reread either finds the copy or has stored its result before
       on conflict (table_id, received_at) do nothing
@@ -126,6 +135,13 @@ export async function keepPayloads(sql: Sql, { name }: DayPartition, signal: Abo
     kept += rows.length;
   }
   return kept;
+}
+
+/** The condition that a payload `p` arrived on a UTC day. */
+function isOfDay(sql: Queryable, day: string) {
+  return sql`
+    p.received_at >= ${day}::date::timestamp at time zone 'UTC'
+      and p.received_at < (${day}::date + 1)::timestamp at time zone 'UTC'`;
 }
 
 /** The condition that an open alert names a payload `p`, which is compared until the alert closes: one per house. */
@@ -168,35 +184,20 @@ export async function trimKeptPayloads(sql: Sql, signal: AbortSignal): Promise<n
 }
 
 /**
- * Detaches a partition and drops it: concurrently, since dropping it in place would lock the whole table against readers.
- * One that an interrupted run left half detached is finished. PostgreSQL cannot do that next to a default partition, as
- * the facts of usage have, which no role owns: a function locks their table for the moment of the detachment, and new
- * calls wait at most 200 ms for it.
- * @throws when a transaction that began before uses the table for longer than that, or five seconds: the next hour retries.
+ * Detaches a partition and drops it. The function that does so locks the whole table for the moment of the detachment:
+ * others wait at most 200 ms for it, and it is tried again in between.
+ * @throws when transactions use the table for longer than that, for five seconds: the next hour retries.
  */
-export async function dropPartition(sql: Sql, { name, parent, day }: DayPartition): Promise<void> {
-  if (parent === "usage_facts") {
-    await sql`select drop_usage_day(${day})`; // detaches
-    await sql`select drop_usage_day(${day})`; // drops
-    return;
+export async function dropPartition(sql: Sql, { parent, day }: DayPartition): Promise<void> {
+  const until = performance.now() + DETACH_PATIENCE_MS;
+  for (;;) {
+    try {
+      await sql`select drop_day(${parent}, ${day})`; // detaches
+      await sql`select drop_day(${parent}, ${day})`; // drops
+      return;
+    } catch (error) {
+      if (!isLockError(error) || performance.now() > until) throw error;
+      await delay(DETACH_PAUSE_MS);
+    }
   }
-  const [attached] = await sql<{ pending: boolean }[]>`
-    select inhdetachpending as pending
-    from pg_inherits
-    where inhrelid = ${name}::regclass`;
-  if (attached !== undefined) {
-    const how = attached.pending ? "finalize" : "concurrently";
-    // a timeout of the session would outlive it behind a pooler, and it runs in no transaction
-    const patient = sql.until(AbortSignal.timeout(DETACH_PATIENCE_MS));
-    await patient.unsafe(`alter table ${quoted(parent)} detach partition ${quoted(name)} ${how}`);
-  }
-  await sql.begin(async (tx) => {
-    await tx`select set_config('lock_timeout', ${`${LOCK_TIMEOUT_MS}ms`}, true)`;
-    await tx`drop table ${tx(name)}`;
-  });
-}
-
-/** Names come from the catalog and match a fixed pattern; quoted all the same, since they become part of a statement. */
-function quoted(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`;
 }

@@ -5,12 +5,12 @@ import pg from "pg";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { connect } from "../../src/db/client.ts";
 import { migrate } from "../../src/db/migrate.ts";
-import { GRANTS, OWNED_BY_WORKERS, type Part, ROLES, SECRETS } from "../../src/db/roles/role-grants.ts";
+import { GRANTS, type Part, ROLES, SECRETS } from "../../src/db/roles/role-grants.ts";
 import { applyRoles, listUnlisted, readRolesState } from "../../src/db/roles/roles.ts";
 import { listLogins, withRole, withRoleOf } from "../../src/db/roles/take-role.ts";
 import { createDatabase } from "../support/database.ts";
 
-const AS_LISTED = { missing: [], lacking: [], beyond: [], rowRules: [], notOwned: [] };
+const AS_LISTED = { missing: [], lacking: [], beyond: [], rowRules: [], creatable: [] };
 const DENIED = "42501";
 /** Tables that only a worker may insert into, and no role may change. */
 const FACTS = ["rounds", "forecast_sets", "score_sets", "score_revisions", "log_entries"];
@@ -97,10 +97,22 @@ describe("the list of grants", () => {
     await owner.query(
       `grant update on rounds to ${ROLES.api}; grant select (password) on auth.accounts to ${ROLES.worker}`,
     );
-    await owner.query(`revoke select on rounds from ${ROLES.api}; alter table polls owner to current_user`);
+    const { rows } = await owner.query<{ name: string }>("select quote_ident(current_database()) as name");
+    await owner.query(`
+      revoke select on rounds from ${ROLES.api};
+      grant temporary on database ${rows[0]?.name} to public, ${ROLES.worker};
+      grant create on schema public to ${ROLES.console}`);
     await owner.query(`grant select on keys to ${ROLES.worker}`); // taking it back takes the columns that it has, too
-    const { lacking, beyond, notOwned } = await readRolesState(owner);
-    expect([lacking.length, beyond.length, notOwned]).toEqual([1, 3, ["polls"]]);
+    const { lacking, beyond, creatable } = await readRolesState(owner);
+    expect([lacking.length, beyond.length, creatable]).toEqual([
+      1,
+      3,
+      [
+        `revoke create on schema public from ${ROLES.console}`,
+        `revoke temporary on database ${rows[0]?.name} from public`,
+        `revoke temporary on database ${rows[0]?.name} from ${ROLES.worker}`,
+      ],
+    ]);
     await applyRoles(owner, expect.fail);
     expect(await readRolesState(owner)).toEqual(AS_LISTED);
   });
@@ -125,8 +137,7 @@ describe("the list of grants", () => {
         /\b(insert into|update|delete from) ((?:auth\.)?[a-z_]+)\b/g,
       )) {
         const letter = { "insert into": "a", update: "w", "delete from": "d" }[verb] ?? "";
-        const isOwn = OWNED_BY_WORKERS.some((own) => own === table);
-        if (table in GRANTS && !isOwn) found.add(`${table} ${letter}`);
+        if (table in GRANTS) found.add(`${table} ${letter}`);
       }
       for (const [, specifier = ""] of text.matchAll(/(?:from|import\() ?"(\.[^"]+\.ts)"/g))
         look(path.join(path.dirname(file), specifier));
@@ -171,12 +182,22 @@ describe("a role", () => {
     }
   });
 
-  test("makes no tables, and only workers make days, which become theirs", async () => {
+  test("makes no tables, and only workers make days", async () => {
     const statements = ["create table public.mine (a integer)", "select make_day_partitions(current_date + 20, 1)"];
     for (const part of ["api", "console", "ops", "read"] as const) {
       expect(await asRole(part, statements)).toEqual(every(statements, DENIED));
     }
     expect(Object.values(await asRole("worker", statements))).toEqual([DENIED, "done"]);
+  });
+
+  test("that owns a table of days gets no code run with the rights of the owner", async () => {
+    await owner.query(`begin; alter table polls owner to ${ROLES.worker}`);
+    try {
+      const made = owner.query("select make_day_partitions(current_date + 20, 1)");
+      await expect(made).rejects.toThrow(`found polls of ${ROLES.worker}`);
+    } finally {
+      await owner.query("rollback");
+    }
   });
 
   test("is taken by every connection of a URL, from its first statement on", async () => {
@@ -228,13 +249,16 @@ describe("a server on which the schema's owner may not make roles", () => {
       const worker = connect(withRole(url.href, ROLES.worker), { name: "worker", max: 1 });
       await worker`select make_day_partitions(current_date + 30, 1)`;
       await worker.end();
-      expect((await readRolesState(mine)).notOwned).toEqual([]);
-      // a role that was admitted to take a table over is not admitted any more
-      const { rows } = await mine.query("select has_schema_privilege($1, 'public', 'create') as may", [ROLES.worker]);
-      expect(rows).toEqual([{ may: false }]);
     } finally {
       await mine.end();
     }
+  });
+
+  test("prints what the owner of the database has to run where another user owns it", async () => {
+    await owner.query(`alter database ${name} owner to current_user; grant temporary on database ${name} to public`);
+    const printed: string[] = [];
+    await migrate(url.href, (line) => printed.push(line));
+    expect(printed).toEqual([`let the owner of the database run: revoke temporary on database ${name} from public`]);
   });
 
   test("uses a separate login for each part, which holds nothing but its part", async () => {

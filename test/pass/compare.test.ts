@@ -61,9 +61,10 @@ it("names a payload that differs from its rounds, and is closed only once that p
 it("keeps the alert open when the day of its payload is dropped, until that payload is equal", async () => {
   for (const id of ["1", "2"]) await setResult(id, 151);
   await compare();
-  const days = await sql<{ name: string }[]>`select distinct tableoid::regclass::text as name from payloads`;
-  for (const { name } of days)
-    await keepPayloads(sql, { name, parent: "payloads", day: "" }, new AbortController().signal);
+  const days = await sql<{ name: string; day: string }[]>`
+    select distinct tableoid::regclass::text as name, (received_at at time zone 'UTC')::date::text as day
+    from payloads`;
+  for (const day of days) await keepPayloads(sql, { ...day, parent: "payloads" }, new AbortController().signal);
   await sql`delete from payloads`;
   expect(await compare()).toMatchObject({ compared: 1, differences: 1 });
   expect(await openAlerts()).toHaveLength(1);

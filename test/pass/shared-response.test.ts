@@ -475,13 +475,16 @@ describe("a shared response", () => {
 
   it("is shown and kept beyond its day with its body for a table that does not hold it", async () => {
     await poll([3, null, 23]);
-    const [row] = await sql<{ id: number; at: string; name: string }[]>`
-      select table_id as id, utc_text(received_at) as at, tableoid::regclass::text as name from payloads
+    const [row] = await sql<{ id: number; at: string; name: string; day: string }[]>`
+      select
+        table_id as id, utc_text(received_at) as at, tableoid::regclass::text as name,
+        (received_at at time zone 'UTC')::date::text as day
+      from payloads
       where state = 'refused'`;
     if (row === undefined) throw new Error("expected a refused payload");
     const shown = await findPayload(sql, { tableId: row.id, receivedAt: row.at });
     expect(gunzipSync(shown?.body ?? "").toString()).toBe(listOf([3, null, 23]));
-    const part = { name: row.name, parent: "payloads", day: "" };
+    const part = { name: row.name, parent: "payloads", day: row.day };
     expect(await keepPayloads(sql, part, new AbortController().signal)).toBe(1);
     const [kept] = await sql<{ body: Buffer }[]>`select body from payloads_kept`;
     expect(gunzipSync(kept?.body ?? "").toString()).toBe(listOf([3, null, 23]));

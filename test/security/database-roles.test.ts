@@ -191,7 +191,7 @@ describe("[DATABASE-ROLES] one stolen login of the database", () => {
     expect(await attempt("worker", "truncate usage_facts")).toBe(DENIED);
     expect(await attempt("worker", "delete from usage_facts")).toBe(DENIED);
     expect(await attempt("worker", "alter table usage_facts disable trigger all")).toBe(DENIED);
-    expect(await attempt("worker", "select drop_usage_day((now() at time zone 'UTC')::date)")).toBe("P0001");
+    expect(await attempt("worker", "select drop_day('usage_facts', (now() at time zone 'UTC')::date)")).toBe("P0001");
     expect(await attempt("worker", "delete from quotas where period = '2026-11'")).toBe("0 rows");
     expect(await attempt("api", "update quotas set used = 0")).toBe(DENIED);
     expect(await attempt("api", "insert into usage_facts select from usage_facts where false")).toBe(DENIED);
@@ -202,6 +202,44 @@ describe("[DATABASE-ROLES] one stolen login of the database", () => {
     for (const part of ["console", "ops", "worker", "read"] as const) {
       const calls = "select * from consume_calls(array[1]::bigint[], array['/x'], array[1])";
       expect(await attempt(part, calls)).toBe(DENIED);
+    }
+  });
+
+  it("worker owns no table on which the owner of the schema would run its code", async () => {
+    for (const table of ["payloads", "polls", "poll_failures", "call_minutes", "usage_facts"]) {
+      expect(await attempt("worker", `alter table ${table} add constraint stolen check (current_user <> '')`)).toBe(
+        DENIED,
+      );
+      expect(await attempt("worker", `alter table ${table} detach partition ${table}_default`)).not.toBe("0 rows");
+      expect(await attempt("worker", `create rule stolen as on insert to ${table} do also select 1`)).toBe(DENIED);
+      expect(await attempt("worker", `truncate ${table}`)).toBe(DENIED);
+    }
+    const { rows } = await owner.query(
+      "select relname from pg_class where pg_get_userbyid(relowner) = any($1::text[])",
+      [Object.values(ROLES)],
+    );
+    expect(rows).toEqual([]);
+  });
+
+  it("worker drops no day that is kept", async () => {
+    const kept = { payloads: 0, call_minutes: 1, polls: 14, poll_failures: 14, usage_facts: 59 };
+    for (const [table, days] of Object.entries(kept)) {
+      const drop = `select drop_day('${table}', (now() at time zone 'UTC')::date - ${days})`;
+      expect([table, await attempt("worker", drop)]).toEqual([table, "P0001"]);
+      expect([table, await attempt("worker", `select drop_day('${table}', '2020-01-01')`)]).toEqual([table, "1 rows"]);
+    }
+    expect(await attempt("worker", "select drop_day('rounds', '2020-01-01')")).toBe("P0001");
+  });
+
+  it("no role makes a temporary table, a schema or a function", async () => {
+    const makes = [
+      "create temporary table mine (a integer)",
+      "create schema mine",
+      "create function public.mine() returns integer language sql as 'select 1'",
+      "create function auth.mine() returns integer language sql as 'select 1'",
+    ];
+    for (const part of ["api", "console", "ops", "worker", "read"] as const) {
+      for (const make of makes) expect([part, make, await attempt(part, make)]).toEqual([part, make, DENIED]);
     }
   });
 

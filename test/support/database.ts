@@ -34,6 +34,7 @@ export async function createDatabase({ isUncounted = false } = {}): Promise<{ ur
   await administer(async (sql) => {
     if (!isUncounted && (await takeUsed(sql, template.replace("template", "used\\_%"), name))) return;
     await sql`create database ${sql(name)} template ${sql(template)} strategy file_copy`;
+    await sql`revoke temporary on database ${sql(name)} from public`; // as migrate does: a template passes no rights on
   });
   const url = new URL(inject("databaseUrl"));
   url.pathname = name;

@@ -26,15 +26,15 @@ export async function checkDatabase(found: Found, migrations: Finding["status"] 
 /** Checks that each part of the program has only the rights it needs. */
 async function checkRoles(url: string, isPrivate: boolean): Promise<Finding> {
   const check = "roles";
-  const { missing, lacking, beyond, rowRules, notOwned, logins } = await readRoles(url);
+  const { missing, lacking, beyond, rowRules, creatable, logins } = await readRoles(url);
   if (missing.length > 0) {
     const statements = missing.map((role) => `create role ${role} nologin`).join("; ");
     const advice = `let an administrator run: ${statements}; and grant each to the user that migrates; then \`roundhouse migrate\``;
     return warn(check, `the server lacks ${missing.join(", ")}: every part may do everything`, advice);
   }
   const wrong = [...lacking, ...beyond].map(({ role, privilege, object }) => `${privilege} on ${object} of ${role}`);
-  if (wrong.length + rowRules.length + notOwned.length > 0) {
-    const named = [...wrong, ...rowRules, ...notOwned.map((table) => `the owner of ${table}`)];
+  const named = [...wrong, ...rowRules, ...creatable];
+  if (named.length > 0) {
     const found = `${named.length} grants are not as they should be: ${named.slice(0, 5).join(", ")}`;
     return warn(check, found, "run `roundhouse migrate`, and read its output");
   }

@@ -18,9 +18,6 @@ export const ROLES: Record<Part, string> = {
   read: "roundhouse_read",
 };
 
-/** The role of the workers owns the tables that are made of days: it takes old days out, which only an owner can. */
-export const OWNED_BY_WORKERS = ["payloads", "polls", "poll_failures", "call_minutes"] as const;
-
 /**
  * By part: r = select, a = insert, w = update, d = delete; with columns in brackets, those alone. Locking a row of a
  * table needs `w` on one of its columns.
@@ -43,6 +40,7 @@ export const GRANTS: Record<string, Grants> = {
     api: "r(table_id,received_at,requested_at,state,error)",
     // a re-read gives tables that share a response their own rows
     ops: "ra w(state,read_at,refused_reason,error,items,new_rounds,quarantined,reread_at)",
+    worker: "raw",
     read: "r",
   },
   payloads_kept: {
@@ -50,10 +48,10 @@ export const GRANTS: Record<string, Grants> = {
     worker: "rad",
     read: "r",
   },
-  polls: { api: "r", ops: "r", read: "r" },
+  polls: { api: "r", ops: "r", worker: "raw", read: "r" },
   uptime_days: { api: "r", ops: "r", worker: "rawd", read: "r" },
   uptime_minutes: { api: "ra", ops: "r", worker: "rad", read: "r" },
-  poll_failures: { ops: "r", read: "r" },
+  poll_failures: { ops: "r", worker: "ra", read: "r" },
 
   // rounds and what is known of them
   rounds: { ...FACTS, ops: "ra" },
@@ -214,7 +212,7 @@ export const FUNCTION_GRANTS: Record<string, readonly Part[]> = {
   "consume_runs(bigint[], text[], integer[], timestamp with time zone)": ["api"],
   "count_console_sessions(text)": ["ops"],
   "count_usage()": [],
-  "drop_usage_day(date)": ["worker"],
+  "drop_day(text, date)": ["worker"],
   "end_console_sessions(text)": ["ops"],
   "entitlement_end(bigint)": ["console", "ops"],
   "is_admin(text)": ["ops"],

@@ -1,9 +1,8 @@
 import pg from "pg";
 import { reasonOf } from "../../errors.ts";
-import { whileInUse } from "../connections/while-in-use.ts";
 import { withPgClient } from "../connections/pg-client.ts";
 import { listLogins, type Login, quoted, takingOf } from "./take-role.ts";
-import { FUNCTION_GRANTS, GRANTS, OWNED_BY_WORKERS, ROLES, withSchema } from "./role-grants.ts";
+import { FUNCTION_GRANTS, GRANTS, ROLES, withSchema } from "./role-grants.ts";
 import { wantedPolicies } from "./row-rules.ts";
 import { type Grant, wantedGrants } from "./wanted-grants.ts";
 
@@ -21,8 +20,8 @@ export interface RolesState {
   beyond: Grant[];
   /** Statements that make the row rules right: those that are missing, and those that are not ours. */
   rowRules: string[];
-  /** Tables that do not belong to the role of the workers as they should. */
-  notOwned: string[];
+  /** Statements that take back what a role or everyone may create in the database: tables, functions, temporary tables. */
+  creatable: string[];
 }
 
 /**
@@ -41,11 +40,6 @@ export async function applyRoles(client: pg.Client, say: (line: string) => void)
     );
     return;
   }
-  // one table per transaction: locks on several could deadlock with workers
-  await whileInUse(async () => {
-    for (const table of (await readRolesState(client)).notOwned)
-      await client.query("select give_table($1::regclass, $2)", [table, ROLES.worker]);
-  }, say);
   await client.query("begin");
   try {
     const schemas = Object.values(ROLES).map((role) => `grant usage on schema public to ${role}`);
@@ -55,11 +49,15 @@ export async function applyRoles(client: pg.Client, say: (line: string) => void)
     // what is taken back on a table goes from each of its columns, too: what is lacking shows only afterwards
     const { lacking, rowRules } = await readRolesState(client);
     await client.query([...statements("grant", lacking), ...rowRules].join("; "));
+    await client.query((await readRolesState(client)).creatable.join("; "));
     await client.query("commit");
   } catch (error) {
     await client.query("rollback");
     throw error;
   }
+  // PostgreSQL only warns a user who may not take it back
+  const { creatable } = await readRolesState(client);
+  if (creatable.length > 0) say(`let the owner of the database run: ${creatable.join("; ")}`);
 }
 
 /**
@@ -86,16 +84,13 @@ export async function readRolesState(client: pg.Client): Promise<RolesState> {
   const wanted = wantedGrants().filter(({ object }) => names.has(object));
   const foundKeys = new Set(found.map(keyOf));
   const wantedKeys = new Set(wanted.map(keyOf));
-  const { rows: strangers } = await client.query<{ name: string }>(DAYS_OF_OTHERS, [
-    OWNED_BY_WORKERS.map(withSchema),
-    ROLES.worker,
-  ]);
+  const { rows: creatable } = await client.query<{ statement: string }>(CREATABLE, [roles]);
   return {
     missing,
     lacking: wanted.filter((grant) => !foundKeys.has(keyOf(grant))),
     beyond: found.filter((grant) => !wantedKeys.has(keyOf(grant))),
     rowRules: missing.length > 0 ? [] : await listRowRules(client, names),
-    notOwned: strangers.map(({ name }) => name),
+    creatable: creatable.map(({ statement }) => statement),
   };
 }
 
@@ -128,7 +123,7 @@ async function makeRole(client: pg.Client, role: string): Promise<string[]> {
   if (rows.length === 0 && !(await isDone(client, `create role ${role} nologin`)))
     refused.push(`create role ${role} nologin`);
   if (refused.length > 0) return [...refused, `grant ${role} to ${await quotedUser(client)}`];
-  // the owner of the schema transfers tables to the role of the workers, and takes any role if there is only one URL
+  // the owner of the schema takes any role if there is only one URL
   const { rows: held } = await client.query<{ held: boolean }>(
     `select pg_has_role($1, '${await takingOf(client)}') and pg_has_role($1, 'USAGE') as held`,
     [role],
@@ -209,13 +204,23 @@ const GRANTED = `
     and r.rolname = any($1)
     and acl.grantee <> p.proowner`;
 
-const DAYS_OF_OTHERS = `
-  select c.oid::regclass::text as name
-  from unnest($1::text[]) whole (name)
-  cross join lateral pg_partition_tree(to_regclass(whole.name)) part
-  join pg_class c on c.oid = part.relid
-  where pg_get_userbyid(c.relowner) <> $2
-  order by part.level desc, 1`;
+/** A temporary table would hide one of ours from an unqualified name, and its owner gives it triggers of any kind. */
+const CREATABLE = `
+  select format('revoke %s on %s from %s', lower(acl.privilege_type), object.name, coalesce(r.rolname, 'public')) as statement
+  from (
+    select format('database %I', datname), coalesce(datacl, acldefault('d', datdba))
+    from pg_database
+    where datname = current_database()
+    union all
+    select format('schema %I', nspname), coalesce(nspacl, acldefault('n', nspowner))
+    from pg_namespace
+    where nspname in ('public', 'auth')
+  ) object (name, acl)
+  cross join aclexplode(object.acl) acl
+  left join pg_roles r on r.oid = acl.grantee
+  where acl.privilege_type in ('CREATE', 'TEMPORARY')
+    and (acl.grantee = 0 or r.rolname = any($1))
+  order by 1`;
 
 function keyOf({ role, kind, object, column, privilege }: Grant): string {
   return [role, kind, object, column ?? "", privilege].join("|");
