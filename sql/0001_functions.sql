@@ -9,7 +9,9 @@ language sql stable parallel safe
 return to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"0Z"');
 comment on function utc_text is 'a time as every surface prints it: 2026-11-21T04:00:12.1234560Z';
 
-create function refuse_change_of_record() returns trigger language plpgsql as $$
+create function refuse_change_of_record() returns trigger
+language plpgsql
+set search_path = public, pg_temp as $$
 begin
   raise exception '% is only ever added to: % is refused', tg_table_name, lower(tg_op);
 end

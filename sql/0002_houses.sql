@@ -129,7 +129,8 @@ comment on table circuit_changes is 'when the circuit of a house opened and clos
 create index circuit_changes_of_house on circuit_changes (house_id, at desc);
 
 create function note_circuit_change() returns trigger
-language plpgsql as $$
+language plpgsql
+set search_path = public, pg_temp as $$
 begin
   delete from circuit_changes
   where house_id = new.house_id

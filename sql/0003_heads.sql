@@ -85,7 +85,8 @@ comment on column table_heads.now_ppm is
   'current chance of each window by feature code, from 1, in ppm; -1: it is open and hit; null: none is open';
 
 create function refuse_head() returns trigger
-language plpgsql as $$
+language plpgsql
+set search_path = public, pg_temp as $$
 begin
   if new.version not in (old.version, old.version + 1) then
     raise exception 'expected version % of table %, found %: read the head again', new.version - 1, old.table_id, old.version
@@ -141,7 +142,8 @@ create trigger head_moves_forward
 create function lock_passes(
   house_ids text[], shards integer[], epochs bigint[], table_ids integer[], versions bigint[]
 ) returns void
-language plpgsql as $$
+language plpgsql
+set search_path = public, pg_temp as $$
 declare
   found_rows integer;
 begin

@@ -50,9 +50,8 @@ create index payloads_unread on payloads (table_id, requested_at) where state = 
 create index payloads_pending on payloads (received_at) where state = 'unread' and error is null;
 
 create function payload_body(body bytea, body_of integer, received_at timestamptz) returns bytea
-language sql stable as $$
-  select coalesce($1, (select p.body from payloads p where p.table_id = $2 and p.received_at = $3))
-$$;
+language sql stable
+return coalesce($1, (select p.body from payloads p where p.table_id = $2 and p.received_at = $3));
 comment on function payload_body is 'the body of a payload, which another table may hold';
 
 create table payloads_kept (

@@ -34,7 +34,8 @@ create index round_revision_of_round on round_revision (table_id, round_id, id);
 create index round_revision_not_voided on round_revision (table_id) where scores_voided_at is null;
 
 create function keep_revisions() returns trigger
-language plpgsql as $$
+language plpgsql
+set search_path = public, pg_temp as $$
 begin
   -- scores_voided_at is set later, once
   if tg_op = 'UPDATE' and old.scores_voided_at is null and new.scores_voided_at is not null

@@ -3,7 +3,8 @@
 -- holder's, and RH009, the head has another version (0003). Each guard is one statement, planned once per session.
 
 create function refuse_set(of_table integer, after_seq bigint, reason text) returns void
-language plpgsql as $$
+language plpgsql
+set search_path = public, pg_temp as $$
 declare
   place text := format('the set after seq %s of table %s', after_seq, of_table);
 begin
@@ -40,41 +41,41 @@ end $$;
 -- ended earlier, and sets of another model do not know it: for those its own set and score decide.
 create function window_is_open(of_table integer, of_model text, code smallint, at_seq bigint, at_ordinal bigint)
 returns boolean
-language sql stable as $$
-  select coalesce(
-    (
-      select
-        newest.cutoff_ordinal + newest.horizons[newest.place] > at_ordinal
-        and not exists (
-          select
-          from score_sets s
-          where s.table_id = of_table
-            and s.settled_seq > newest.cutoff_seq
-            and newest.first_seq + newest.place - 1 = any (s.forecast_seqs)
-        )
+language sql stable
+return coalesce(
+  (
+    select
+      newest.cutoff_ordinal + newest.horizons[newest.place] > at_ordinal
+      and not exists (
+        select
+        from score_sets s
+        where s.table_id = of_table
+          and s.settled_seq > newest.cutoff_seq
+          and newest.first_seq + newest.place - 1 = any (s.forecast_seqs)
+      )
+    from (
+      select recent.*, array_position(recent.features, code) as place
       from (
-        select recent.*, array_position(recent.features, code) as place
-        from (
-          select *
-          from forecast_sets
-          where table_id = of_table
-            and cutoff_seq < at_seq
-          order by cutoff_seq desc
-          limit 400 -- the longest horizon: each set has its own ordinal
-        ) recent
-        where recent.model = of_model
-          and code = any (recent.features)
-        order by recent.cutoff_seq desc
-        limit 1
-      ) newest
-    ),
-    false
-  )
-$$;
+        select *
+        from forecast_sets
+        where table_id = of_table
+          and cutoff_seq < at_seq
+        order by cutoff_seq desc
+        limit 400 -- the longest horizon: each set has its own ordinal
+      ) recent
+      where recent.model = of_model
+        and code = any (recent.features)
+      order by recent.cutoff_seq desc
+      limit 1
+    ) newest
+  ),
+  false
+);
 
 create function check_new_sets() returns trigger
 language plpgsql
-set plan_cache_mode = force_generic_plan as $$
+set plan_cache_mode = force_generic_plan
+set search_path = public, pg_temp as $$
 declare
   refused record;
 begin
@@ -166,7 +167,8 @@ create trigger sets_are_issued_before_their_round
 -- Again as near to the commit as a trigger can be: the transaction may have been held up, and others may have committed.
 create function check_committed_set() returns trigger
 language plpgsql
-set plan_cache_mode = force_generic_plan as $$
+set plan_cache_mode = force_generic_plan
+set search_path = public, pg_temp as $$
 declare
   reason text := case
     when clock_timestamp() - new.issued_at > interval '1 second' then 'old'
@@ -198,7 +200,8 @@ create constraint trigger sets_are_committed_before_their_round
 
 create function check_new_scores() returns trigger
 language plpgsql
-set plan_cache_mode = force_generic_plan as $$
+set plan_cache_mode = force_generic_plan
+set search_path = public, pg_temp as $$
 declare
   refused record;
 begin
@@ -274,7 +277,8 @@ create trigger scores_are_of_forecasts_that_end
 
 create function check_new_revisions() returns trigger
 language plpgsql
-set plan_cache_mode = force_generic_plan as $$
+set plan_cache_mode = force_generic_plan
+set search_path = public, pg_temp as $$
 declare
   refused record;
 begin

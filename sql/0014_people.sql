@@ -94,7 +94,9 @@ create unique index two_factor_user on auth.two_factors (user_id);
 alter table auth.two_factors enable row level security;
 
 -- The library reads the factor before it stores another one, and the one before may be confirmed meanwhile.
-create function refuse_to_replace_factor() returns trigger language plpgsql as $$
+create function refuse_to_replace_factor() returns trigger
+language plpgsql
+set search_path = public, pg_temp as $$
 begin
   raise exception 'expected no second factor that is confirmed, found one: turn it off first';
 end $$;

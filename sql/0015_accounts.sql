@@ -88,7 +88,9 @@ create trigger consent_is_never_emptied before truncate on consents
   for each statement execute function refuse_change_of_record();
 
 -- closing an account clears from where consent was given, and nothing else
-create function refuse_change_of_consent() returns trigger language plpgsql as $$
+create function refuse_change_of_consent() returns trigger
+language plpgsql
+set search_path = public, pg_temp as $$
 begin
   if (new.id, new.account_id, new.kind, new.version, new.sha256, new.given_at)
     is distinct from (old.id, old.account_id, old.kind, old.version, old.sha256, old.given_at)

@@ -27,7 +27,9 @@ comment on table plans is
 comment on column plans.on_sale is 'whether it can be bought now; current holders keep it to its end either way';
 comment on column plans.revision is 'counts its changes, so that a form shows whether it was made from what is stored';
 
-create function count_plan_change() returns trigger language plpgsql as $$
+create function count_plan_change() returns trigger
+language plpgsql
+set search_path = public, pg_temp as $$
 begin
   new.revision := old.revision + 1;
   return new;
@@ -68,7 +70,9 @@ create table keys (
 comment on table keys is 'API keys: only the SHA-256 is stored, the key itself is shown once; a rotated one names its replacement';
 create index keys_of_account on keys (account_id);
 
-create function refuse_key_of_closed_account() returns trigger language plpgsql as $$
+create function refuse_key_of_closed_account() returns trigger
+language plpgsql
+set search_path = public, pg_temp as $$
 begin
   if exists (select from accounts where id = new.account_id and closed_at is not null) then
     raise exception 'account % was closed by its holder and gets no key', new.account_id;
@@ -79,7 +83,9 @@ $$;
 create trigger closed_account_gets_no_key before insert on keys
   for each row execute function refuse_key_of_closed_account();
 
-create function refuse_revival_of_key() returns trigger language plpgsql as $$
+create function refuse_revival_of_key() returns trigger
+language plpgsql
+set search_path = public, pg_temp as $$
 begin
   if old.revoked_at <= clock_timestamp() and (new.revoked_at is null or new.revoked_at > clock_timestamp()) then
     raise exception 'key % is revoked and stays so', old.id

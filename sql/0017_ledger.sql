@@ -58,7 +58,9 @@ create trigger ledger_accounts_are_never_emptied before truncate on ledger_accou
   for each statement execute function refuse_change_of_record();
 
 -- checked when a transaction commits, whichever program wrote it
-create function refuse_unbalanced() returns trigger language plpgsql as $$
+create function refuse_unbalanced() returns trigger
+language plpgsql
+set search_path = public, pg_temp as $$
 declare
   written bigint;
   moved record;
@@ -95,7 +97,9 @@ create constraint trigger ledger_transaction_is_balanced after insert on ledger_
 create constraint trigger ledger_entries_are_balanced after insert on ledger_entries
   deferrable initially deferred for each row execute function refuse_unbalanced();
 
-create function refuse_balance_without_entry() returns trigger language plpgsql as $$
+create function refuse_balance_without_entry() returns trigger
+language plpgsql
+set search_path = public, pg_temp as $$
 declare
   moved bigint;
   held bigint;
@@ -142,7 +146,9 @@ create constraint trigger balance_is_what_the_newest_entry_left after insert or 
 create constraint trigger entry_is_what_its_balance_moved_by after insert on ledger_entries
   deferrable initially deferred for each row execute function refuse_balance_without_entry();
 
-create function refuse_other_account() returns trigger language plpgsql as $$
+create function refuse_other_account() returns trigger
+language plpgsql
+set search_path = public, pg_temp as $$
 begin
   if (new.id, new.kind, new.owner_id, new.currency) is distinct from (old.id, old.kind, old.owner_id, old.currency) then
     raise exception 'a ledger account stays what it is; only its balance moves';
@@ -179,7 +185,9 @@ create table reversal_proposals (
 comment on table reversal_proposals is 'who proposed to reverse a transaction and why, and who approved or declined it; a decided proposal does not change';
 create unique index transaction_has_one_proposal on reversal_proposals (transaction_id) where state <> 'declined';
 
-create function refuse_change_of_proposal() returns trigger language plpgsql as $$
+create function refuse_change_of_proposal() returns trigger
+language plpgsql
+set search_path = public, pg_temp as $$
 begin
   if tg_op = 'DELETE' then
     raise exception 'a proposal to reverse is never deleted';

@@ -53,7 +53,9 @@ create table purchase_credits (
 comment on table purchase_credits is 'what an upgrade replaced, and how much of its value was left; the sum is its discount';
 
 -- checked when a transaction commits, whichever program wrote it
-create function refuse_purchase_beside_the_books() returns trigger language plpgsql as $$
+create function refuse_purchase_beside_the_books() returns trigger
+language plpgsql
+set search_path = public, pg_temp as $$
 declare
   bought record;
 begin
@@ -81,7 +83,9 @@ create constraint trigger purchase_credit_is_in_the_books after insert on purcha
   deferrable initially deferred for each row execute function refuse_purchase_beside_the_books();
 
 -- The plan's row is locked while it is bought, so it is what it was.
-create function refuse_other_price() returns trigger language plpgsql as $$
+create function refuse_other_price() returns trigger
+language plpgsql
+set search_path = public, pg_temp as $$
 declare
   usual interval := new.days * interval '24 hours';
   longest interval := usual;
@@ -144,7 +148,9 @@ create unique index account_has_one_endless_plan on entitlements (account_id) wh
 create index entitlements_of_account on entitlements (account_id, starts_at desc);
 create index entitlements_by_end on entitlements (ends_at) where end_notified_at is null and ends_at is not null;
 
-create function refuse_other_entitlement() returns trigger language plpgsql as $$
+create function refuse_other_entitlement() returns trigger
+language plpgsql
+set search_path = public, pg_temp as $$
 begin
   if new.purchase_id is not null and not exists (
     select

@@ -33,7 +33,9 @@ create index topups_of_account on topups (account_id, id desc);
 create index topups_by_state on topups (method, state, id);
 
 -- A credited top-up never changes, and no row is deleted.
-create function refuse_change_of_credited() returns trigger language plpgsql as $$
+create function refuse_change_of_credited() returns trigger
+language plpgsql
+set search_path = public, pg_temp as $$
 begin
   if tg_op = 'DELETE' then
     raise exception 'a top-up is never deleted';

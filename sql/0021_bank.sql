@@ -120,7 +120,9 @@ comment on table bank_returns is 'lines whose money was sent back to its sender,
 create unique index bank_line_has_one_return on bank_returns (line_id) where ended_at is null;
 
 -- Decisions of two people and lines of statements do not change.
-create function refuse_change_of_decided() returns trigger language plpgsql as $$
+create function refuse_change_of_decided() returns trigger
+language plpgsql
+set search_path = public, pg_temp as $$
 begin
   if tg_op = 'DELETE' then
     raise exception '% is never deleted from', tg_table_name;
@@ -141,7 +143,9 @@ create trigger bank_match_is_never_changed before update or delete on bank_match
 create trigger bank_return_is_never_changed before update or delete on bank_returns
   for each row execute function refuse_change_of_decided();
 
-create function refuse_change_of_line() returns trigger language plpgsql as $$
+create function refuse_change_of_line() returns trigger
+language plpgsql
+set search_path = public, pg_temp as $$
 begin
   if tg_op = 'DELETE' then
     raise exception 'a line of a statement is never deleted';

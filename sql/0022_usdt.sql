@@ -84,7 +84,9 @@ create index deposits_of_topup on chain_deposits (topup_id) where topup_id is no
 create index deposits_by_state on chain_deposits (state, id desc);
 create index small_deposits on chain_deposits (chain_id, token, account_id) include (micros) where state = 'below_min';
 
-create function refuse_change_of_credited_deposit() returns trigger language plpgsql as $$
+create function refuse_change_of_credited_deposit() returns trigger
+language plpgsql
+set search_path = public, pg_temp as $$
 begin
   if tg_op = 'DELETE' or old.state = 'credited' then
     raise exception 'deposit % of chain % is credited and cannot change', old.tx_hash, old.chain_id;

@@ -34,7 +34,8 @@ comment on view named_rounds is 'rounds with names of colors and sources and hex
 -- Numbers of forecasts rise with the cutoffs of their sets: halving finds the set in some 25 look-ups, without an index that
 -- every set would pay for.
 create function cutoff_of_forecast(of_table integer, of_seq bigint) returns bigint
-language plpgsql stable as $$
+language plpgsql stable
+set search_path = public, pg_temp as $$
 declare
   low bigint := 1;
   high bigint := (select set_seq from table_heads where table_id = of_table);

@@ -46,10 +46,14 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** The result of statements that a role runs in one transaction: rows of the last one, or why they were refused. */
-async function attempt(part: Part, statements: string): Promise<string> {
+/**
+ * The result of statements that a role runs in one transaction: rows of the last one, or why they were refused. The owner
+ * runs `prepared` before.
+ */
+async function attempt(part: Part, statements: string, prepared = ""): Promise<string> {
   await owner.query("begin");
   try {
+    await owner.query(prepared);
     await owner.query(`set local role ${ROLES[part]}`);
     const results = await owner.query(statements);
     await owner.query("set constraints all immediate");
@@ -243,6 +247,20 @@ describe("[DATABASE-ROLES] one stolen login of the database", () => {
     }
   });
 
+  it("a temporary table stands for no table that a trigger reads", async () => {
+    const free = `
+      create temporary table plans as select * from public.plans;
+      update pg_temp.plans set price_micros = 0;
+      grant select on pg_temp.plans to ${ROLES.console}`;
+    const bought = `
+      insert into purchases (account_id, idempotency_key, kind, plan, plan_revision, listed_micros, paid_micros, days,
+        starts_at, ends_at, start_now_version, no_withdrawal_version)
+      select a.id, 'k', 'buy', p.name, p.revision, 0, 0, 30, now(), now() + interval '30 days', '1', '1'
+      from accounts a, plans p
+      where a.email = 'ann@example.com' and p.name = 'Max'`;
+    expect(await attempt("console", bought, free)).toBe("purchase_is_as_its_plan_was_listed");
+  });
+
   it("a surface writes into the audit log in its own name alone", async () => {
     const entry = (surface: string, role: string) => `
       insert into audit_log (seq, at, surface, actor, role, action, target, prev_hash, hash)
@@ -252,6 +270,17 @@ describe("[DATABASE-ROLES] one stolen login of the database", () => {
     expect(await attempt("console", entry("console", "null"))).toBe("1 rows");
     expect(await attempt("ops", entry("console", "null"))).toBe(DENIED);
   });
+});
+
+it("[DATABASE-ROLES] every function of the schema finds its tables without the search path of its caller", async () => {
+  const { rows } = await owner.query<{ name: string }>(`
+    select p.oid::regprocedure::text as name
+    from pg_proc p
+    where p.pronamespace in ('public'::regnamespace, 'auth'::regnamespace)
+      and p.prosqlbody is null -- otherwise names were resolved when it was created
+      and not exists (select from unnest(p.proconfig) setting where setting like 'search_path=%')
+    order by 1`);
+  expect(rows).toEqual([]);
 });
 
 /** Runs each statement as the current role and rolls it back: whether the role may. */
