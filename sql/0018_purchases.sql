@@ -58,18 +58,31 @@ language plpgsql
 set search_path = public, pg_temp as $$
 declare
   bought record;
+  offered_at timestamptz;
 begin
   if tg_table_name = 'purchases' then
     select * into bought from purchases where id = new.id;
   else
     select * into bought from purchases where id = new.purchase_id;
   end if;
+  -- A quote is valid for half an hour (quote.ts). The clock decides if the purchase is dated back; it takes no minute to commit.
+  offered_at := greatest(bought.starts_at, clock_timestamp() - interval '1 minute') - interval '30 minutes';
   if bought.discount_micros <> (select coalesce(sum(micros), 0) from purchase_credits where purchase_id = bought.id) or exists (
     select
     from purchase_credits c
     join purchases p on p.id = c.of_purchase
     where c.purchase_id = bought.id
-      and (p.account_id <> bought.account_id or c.micros > greatest(p.listed_micros, p.discount_micros))
+      and (
+        p.account_id <> bought.account_id
+        or c.micros > case
+          when p.ends_at <= bought.starts_at then 0
+          -- its value times the remaining share of its period, as in unused.ts; what was paid and credited is the larger of both
+          else ceil(
+            greatest(p.listed_micros, p.discount_micros) * extract(epoch from p.ends_at - greatest(p.starts_at, offered_at))
+              / extract(epoch from p.ends_at - p.starts_at)
+          )
+        end
+      )
   ) then
     raise exception 'a discount is what was left of purchases of the same account: that of purchase % is not', bought.id
       using errcode = 'check_violation', constraint = 'discount_is_what_was_left';

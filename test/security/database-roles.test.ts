@@ -152,6 +152,37 @@ describe("[DATABASE-ROLES] one stolen login of the database", () => {
     expect(await attempt("console", "update entitlements set ends_at = ends_at - interval '1 second'")).toBe("1 rows");
   });
 
+  it("console gets no more for an earlier purchase than the value of its remaining time", async () => {
+    const credited = (micros: number, startsAt = "now()") => `
+      with made as (
+        insert into purchases (account_id, idempotency_key, kind, plan, plan_revision, listed_micros, discount_micros,
+          paid_micros, days, starts_at, ends_at, start_now_version, no_withdrawal_version)
+        select id, 'again', 'upgrade', 'Max', p.revision, 299000000, ${micros}, 0, 30, ${startsAt}, ${startsAt} + interval '30 days', '1', '1'
+        from plans p, (select id from accounts where email = 'ann@example.com') a
+        where p.name = 'Max'
+        returning id
+      )
+      insert into purchase_credits (purchase_id, of_purchase, micros)
+      select made.id, p.id, ${micros} from made, purchases p where p.idempotency_key = 'earlier'`;
+    const earlier = (startedDaysAgo: number) => `
+      set local session_replication_role = replica;
+      insert into purchases (account_id, idempotency_key, kind, plan, plan_revision, listed_micros, discount_micros,
+        paid_micros, days, starts_at, ends_at, start_now_version, no_withdrawal_version)
+      select a.id, 'earlier', 'upgrade', p.name, p.revision, 299000000, 598000000, 0, 30, start.at, start.at + interval '30 days', '1', '1'
+      from plans p, accounts a, (select now() - ${startedDaysAgo} * interval '1 day' as at) start
+      where p.name = 'Max' and a.email = 'ann@example.com';
+      set local session_replication_role = origin`;
+    const refused = "discount_is_what_was_left";
+    expect(await attempt("console", credited(598_000_000), earlier(31))).toBe(refused);
+    expect(await attempt("console", credited(299_000_000), earlier(31))).toBe(refused);
+    // half an hour is worth 415,278: a quote is valid for so long
+    expect(await attempt("console", credited(299_500_000), earlier(15))).toBe(refused);
+    expect(await attempt("console", credited(299_400_000), earlier(15))).toBe("1 rows");
+    const backdated = credited(598_000_000, "(now() - interval '15 days')");
+    expect(await attempt("console", backdated, earlier(15))).toBe(refused);
+    expect(await attempt("console", credited(598_000_000), earlier(-1))).toBe("1 rows");
+  });
+
   it("console neither sees nor changes what operators prove who they are with", async () => {
     const session = `
       insert into auth.sessions (id, expires_at, token, updated_at, user_id, surface)
