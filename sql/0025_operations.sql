@@ -69,6 +69,7 @@ comment on column alerts.recovery_mailed_at is 'when a mail to ALERT_EMAIL was w
 comment on column alerts.opening_posted_at is 'when STAFF_WEBHOOK_URL accepted a message that reports its opening';
 comment on column alerts.recovery_posted_at is 'when STAFF_WEBHOOK_URL accepted a message that reports its recovery';
 create unique index alert_is_open_once on alerts (kind, subject) where closed_at is null;
+alter table alerts enable row level security;
 create index alerts_to_mail on alerts (opened_at) where opening_mailed_at is null or recovery_mailed_at is null;
 create index alerts_to_post on alerts (opened_at) where opening_posted_at is null or recovery_posted_at is null;
 

@@ -292,6 +292,20 @@ describe("[DATABASE-ROLES] one stolen login of the database", () => {
     expect(await attempt("console", bought, free)).toBe("purchase_is_as_its_plan_was_listed");
   });
 
+  it("read and api see no account, address or amount in an alert", async () => {
+    const opened = `
+      insert into alerts (kind, subject, text)
+      select kind, 'x', 'account 7 sent 29 USD to 0xabc'
+      from unnest(array['suspense', 'bank_approval', 'usdt', 'payment-app', 'topup', 'ledger', 'usage', 'housekeep', 'a new kind', 'disk']) kind`;
+    expect(await attempt("read", "select kind, subject, text from alerts", opened)).toBe("1 rows");
+    expect(await attempt("api", "select kind from alerts where closed_at is null", opened)).toBe("10 rows");
+    for (const column of ["subject", "text"])
+      expect(await attempt("api", `select ${column} from alerts`, opened)).toBe(DENIED);
+    expect(await attempt("read", "select from snoozes")).toBe(DENIED);
+    expect(await attempt("worker", "update alerts set closed_at = now()", opened)).toBe("10 rows");
+    expect(await attempt("ops", "select text from alerts", opened)).toBe("10 rows");
+  });
+
   it("a surface writes into the audit log in its own name alone", async () => {
     const entry = (surface: string, role: string) => `
       insert into audit_log (seq, at, surface, actor, role, action, target, prev_hash, hash)

@@ -35,6 +35,32 @@ const shortening: Omit<RowRule, "part"> = {
 };
 
 /**
+ * Alerts about houses, tables and processes. The others name accounts, amounts or addresses, or give the reason of any
+ * error; those of a new kind are hidden until it is added.
+ */
+const PUBLIC_ALERTS = [
+  "backlog",
+  "calibration",
+  "calibration_failed",
+  "clock_skew",
+  "disk",
+  "house_offline",
+  "log",
+  "log_behind",
+  "no_leader",
+  "not_polled",
+  "partitions",
+  "payload_differs",
+  "proof mismatch",
+  "redis_lost",
+  "responses_unreadable",
+  "scoring",
+  "table_damaged",
+  "unscored",
+  "usage_behind",
+];
+
+/**
  * Row security: the rows that a role may access, if not all. The console accesses only account holders, the operations
  * pages only operators; no role extends what was bought, and each writes into the audit log in its own name. The owner of
  * the schema is exempt.
@@ -75,6 +101,12 @@ const ROWS: Record<string, readonly RowRule[]> = {
   usage_counts: [
     ...readBy("api", "console", "ops", "worker"),
     { part: "worker", command: "delete", using: "day < current_date - 60" },
+  ],
+  alerts: [
+    ...readBy("api"), // kinds alone, by its grant
+    { part: "ops", command: "all", using: "true" },
+    { part: "worker", command: "all", using: "true" },
+    { part: "read", command: "select", using: `kind in (${PUBLIC_ALERTS.map((kind) => `'${kind}'`).join(", ")})` },
   ],
   audit_log: [
     { part: "console", command: "all", using: "surface = 'console'" },
