@@ -13,7 +13,7 @@ import { putGapBack, takeGap } from "../../src/backfill/gap-attempt-store.ts";
 import { giveUpGap, openGapAgain } from "../../src/corrections/close-gap.ts";
 import { resetNewestNumber } from "../../src/corrections/reset-newest.ts";
 import { findNextGap } from "../../src/rounds/gaps/gaps-store.ts";
-import { expireNotices } from "../../src/rounds/notices/notices-store.ts";
+import { createNoticeRefresh } from "../../src/rounds/notices/notices-store.ts";
 import { addLateRounds } from "../forecasts/world.ts";
 import { respondWith, startBadHouse, type BadHouse } from "../support/bad-house.ts";
 import { testContext, type TestContext } from "../support/context.ts";
@@ -314,8 +314,7 @@ describe("a gap that the house is asked for", () => {
       /^89 of the rounds 701 to 799 are missing since .*; they could not be fetched: the house's history ends at 790$/,
     );
     await sql`update gaps set closed_at = closed_at - interval '25 hours'`;
-    await sql`update notices set expires_at = expires_at - interval '25 hours'`;
-    expect(await expireNotices(sql)).toEqual([table.id]);
+    expect(await createNoticeRefresh()(sql)).toEqual([table.id]);
     expect(await openNotices(sql, table)).toEqual({});
     expect(await gapRow()).toMatchObject({ state: "given_up" });
   });

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import normalizeRounds from "../../jobs/normalize-rounds.ts";
 import { SALT, TERMINATING_HASH } from "../../src/demo/bustabit-v2.ts";
 import { createTrueChain } from "../../src/demo/true-chain.ts";
-import { expireNotices, refreshStalledNotices } from "../../src/rounds/notices/notices-store.ts";
+import { createNoticeRefresh, refreshStalledNotices } from "../../src/rounds/notices/notices-store.ts";
 import { createPasses, type Passes } from "../../src/pass/passes.ts";
 import { syncProofAlerts } from "../../src/rounds/proofs/proof-alerts-store.ts";
 import { listTables } from "../../src/rounds/lists/table-list-store.ts";
@@ -287,8 +287,7 @@ describe("what is wrong with a round", () => {
     const text = (await openNotices(sql, table))["conflict"];
     expect(text).toMatch(/^round 812 was received twice, with 1\.87 and 2\.04 since .* UTC; the first is kept$/);
     await sql`update conflicts set last_seen_at = last_seen_at - interval '25 hours'`;
-    await sql`update notices set expires_at = expires_at - interval '25 hours'`;
-    expect(await expireNotices(sql)).toEqual([table.id]);
+    expect(await createNoticeRefresh()(sql)).toEqual([table.id]);
     expect(await openNotices(sql, table)).toEqual({});
   });
 

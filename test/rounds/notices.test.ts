@@ -2,7 +2,6 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { connect, type Sql } from "../../src/db/client.ts";
 import {
   createNoticeRefresh,
-  expireNotices,
   refreshNotices,
   refreshStalledNotices,
 } from "../../src/rounds/notices/notices-store.ts";
@@ -240,22 +239,22 @@ describe("notices of many tables", () => {
     expect(await refresh()).toEqual(idsOf(tables.slice(-2, -1)));
   });
 
-  it("are checked when a cause expires and not before; a locked table is left for the next time", async () => {
+  it("close when their causes expire, also those of a disabled table; a locked table is left for the next time", async () => {
     const tables = await disputedTables(25);
-    await refreshNotices(sql, idsOf(tables));
-    expect(await expireNotices(sql)).toEqual([]);
+    const refresh = createNoticeRefresh();
+    await refresh(sql);
+    await sql`update tables set enabled = false where id = any(${idsOf(tables.slice(-2))}::integer[])`;
+    expect(await refresh(sql)).toEqual([]);
     await sql`update conflicts set last_seen_at = last_seen_at - interval '25 hours'`;
-    expect(await expireNotices(sql)).toEqual([]);
-    await sql`update notices set expires_at = expires_at - interval '25 hours'`;
     const [first, ...rest] = tables;
     const { free } = await hold(tables.slice(0, 1));
-    expect((await expireNotices(sql)).toSorted((a, b) => a - b)).toEqual(idsOf(rest));
+    expect((await refresh(sql)).toSorted((a, b) => a - b)).toEqual(idsOf(rest));
     await free();
-    expect(await expireNotices(sql)).toEqual([first?.id]);
+    expect(await refresh(sql)).toEqual([first?.id]);
     expect(await sql`select from notices where closed_at is null`).toEqual([]);
   });
 
-  it("expire with the oldest of their causes, and then state what is left", async () => {
+  it("state what is left when the oldest of their causes expires", async () => {
     const [table] = await disputedTables(1);
     if (table === undefined) throw new Error("expected a table");
     await sql`update conflicts set last_seen_at = last_seen_at - interval '23 hours 50 minutes'`;
@@ -263,17 +262,10 @@ describe("notices of many tables", () => {
       insert into conflicts (table_id, round_id, kept_hundredths, other_hundredths, other_raw, payload_received_at)
       values (${table.id}, '813', 187, 204, '2.04', now())`;
     await refreshNotices(sql, [table.id]);
-    const [due] = await sql`
-      select expires_at between now() + interval '9 minutes' and now() + interval '11 minutes' as soon
-      from notices
-      where kind = 'conflict'`;
-    expect(due).toEqual({ soon: true });
+    expect((await openNotices(sql, table))["conflict"]).toMatch(/^2 rounds were received twice/);
     await sql`update conflicts set last_seen_at = last_seen_at - interval '11 minutes'`;
-    await sql`update notices set expires_at = expires_at - interval '11 minutes'`;
-    expect(await expireNotices(sql)).toEqual([table.id]);
+    expect(await createNoticeRefresh()(sql)).toEqual([table.id]);
     expect((await openNotices(sql, table))["conflict"]).toMatch(/^round 813 was received twice/);
-    const [later] = await sql`select expires_at > now() + interval '23 hours' as "isLater" from notices`;
-    expect(later).toEqual({ isLater: true });
   });
 
   it("that no round arrives are written for all tables of a house in one call, except a locked one", async () => {
