@@ -13,7 +13,7 @@ import { findLatePolls, listHeldHouses } from "../src/houses/polling/polling-sto
 import { clearSendFailure } from "../src/mail/failure-store.ts";
 import type { PeriodicContext, PeriodicTask } from "../src/queue/schedules/periodic.ts";
 import { createCellSums } from "../src/rounds/gaps/cells-store.ts";
-import { createNoticeRefresh, expireNotices, refreshStalledNotices } from "../src/rounds/notices/notices-store.ts";
+import { createNoticeRefresh, refreshStalledNotices } from "../src/rounds/notices/notices-store.ts";
 import { syncProofAlerts } from "../src/rounds/proofs/proof-alerts-store.ts";
 import { findPaymentAppProblems } from "../src/topups/binance-pay/problem-store.ts";
 import { findUsdtProblems } from "../src/topups/usdt/problem-store.ts";
@@ -38,14 +38,8 @@ function noticeTasks(): PeriodicTask[] {
   const refreshNotices = createNoticeRefresh();
   return [
     {
-      ...EVERY_TICK,
-      name: "expire-notices",
-      purpose: "ends notices whose time is over",
-      run: async ({ sql, published }) => notify(published, await expireNotices(sql)),
-    },
-    {
       name: "refresh-notices",
-      purpose: "opens, updates and ends notices that a process did not before it ended",
+      purpose: "ends notices whose causes expired, and what a process left to do before it ended",
       intervalSeconds: 20,
       timeoutSeconds: TIMEOUT_SECONDS,
       run: async ({ sql, published }) => notify(published, await refreshNotices(sql)),

@@ -121,13 +121,10 @@ create table notices (
   opened_at timestamptz not null default clock_timestamp(),
   updated_at timestamptz not null default clock_timestamp(),
   closed_at timestamptz,
-  expires_at timestamptz,
   opened_by text,
   closed_by text
 );
 comment on table notices is 'continuity notices of a table; at most one of a kind is open';
-comment on column notices.expires_at is 'when the first of its causes is old enough to be left out, to the minute; null when only an event changes it';
-create index notices_to_expire on notices (expires_at) where closed_at is null;
 create unique index notice_is_open_once on notices (table_id, kind) where closed_at is null;
 create index notices_by_time on notices (opened_at desc, id desc);
 create index notices_of_table on notices (table_id, opened_at desc);

@@ -1,5 +1,4 @@
 import type { Transaction } from "../../db/client.ts";
-import type { Query } from "../../db/query.ts";
 import {
   conflictSentence,
   revisionSentence,
@@ -25,19 +24,17 @@ export interface DueNotice {
   tableId: number;
   kind: NoticeKind;
   text: string | null;
-  /** When the first of its causes expires, ISO 8601; null if none does. */
-  expiresAt: string | null;
 }
 
 /** The facts of each kind of cause of a table as JSON, with large numbers as texts; null if there is no such cause. */
 interface CauseRow {
   id: number;
-  gap: (Expiring & Omit<GapFacts, "missing" | "from" | "to"> & Record<"missing" | "from" | "to", string | null>) | null;
-  conflict: (Expiring & Omit<ConflictFacts, "kept" | "other"> & { kept: string; other: string }) | null;
-  revision: (Expiring & Omit<RevisionFacts, "from" | "to"> & Record<"from" | "to", string | null>) | null;
-  proof: (Expiring & RefusedFacts) | null;
-  quarantine: (Expiring & RefusedFacts) | null;
-  model: (Expiring & ModelFacts) | null;
+  gap: (Omit<GapFacts, "missing" | "from" | "to"> & Record<"missing" | "from" | "to", string | null>) | null;
+  conflict: (Omit<ConflictFacts, "kept" | "other"> & { kept: string; other: string }) | null;
+  revision: (Omit<RevisionFacts, "from" | "to"> & Record<"from" | "to", string | null>) | null;
+  proof: RefusedFacts | null;
+  quarantine: RefusedFacts | null;
+  model: ModelFacts | null;
 }
 
 /** Lists what tables must state now of gaps, conflicts, failed proofs, quarantine and promoted models. */
@@ -59,12 +56,9 @@ export async function listDueNotices(sql: Transaction, tableIds: readonly number
 }
 
 function noticesOf({ id, gap, conflict, revision, proof, quarantine, model }: CauseRow): DueNotice[] {
-  const notice = (kind: NoticeKind, text: string | null, ...causes: (Expiring | null)[]): DueNotice => {
-    const [expiresAt = null] = causes.flatMap((cause) => cause?.expiresAt ?? []).toSorted();
-    return { tableId: id, kind, text, expiresAt };
-  };
+  const notice = (kind: NoticeKind, text: string | null): DueNotice => ({ tableId: id, kind, text });
   return [
-    notice("gap", gap === null ? null : gapSentence(asGapFacts(gap)), gap),
+    notice("gap", gap === null ? null : gapSentence(asGapFacts(gap))),
     notice(
       "conflict",
       disputeText(
@@ -75,12 +69,10 @@ function noticesOf({ id, gap, conflict, revision, proof, quarantine, model }: Ca
           ? null
           : revisionSentence({ ...revision, from: bigintOf(revision.from), to: bigintOf(revision.to) }),
       ),
-      conflict,
-      revision,
     ),
-    notice("proof", proof === null ? null : proofSentence(proof), proof),
-    notice("quarantine", quarantine === null ? null : quarantineSentence(quarantine), quarantine),
-    notice("model", model === null ? null : modelSentence(model), model),
+    notice("proof", proof === null ? null : proofSentence(proof)),
+    notice("quarantine", quarantine === null ? null : quarantineSentence(quarantine)),
+    notice("model", model === null ? null : modelSentence(model)),
   ];
 }
 
@@ -95,7 +87,6 @@ function gapFacts(sql: Transaction) {
       'to', max(g.to_number)::text,
       'unknown', count(*) - count(g.missing),
       'since', utc_text(min(g.opened_at)),
-      'expiresAt', ${expiry(sql, sql`min(g.closed_at) filter (where g.state = 'given_up')`, NOTICE_HOURS.givenUpGap)},
       'isTrying', bool_or(g.state = 'open'),
       -- an operator's own reason is not public
       'reason', (
@@ -135,8 +126,7 @@ function conflictFacts(sql: Transaction) {
       'roundId', (array_agg(c.round_id order by c.id desc))[1],
       'kept', (array_agg(c.kept_hundredths order by c.id desc))[1]::text,
       'other', (array_agg(c.other_hundredths order by c.id desc))[1]::text,
-      'since', utc_text(min(c.first_seen_at)),
-      'expiresAt', ${expiry(sql, sql`min(c.last_seen_at)`, NOTICE_HOURS.conflict)}
+      'since', utc_text(min(c.first_seen_at))
     )
     from (
       select *
@@ -157,8 +147,7 @@ function revisionFacts(sql: Transaction) {
       'roundId', (array_agg(v.round_id order by v.id desc))[1],
       'from', (array_agg(v.from_hundredths order by v.id desc))[1]::text,
       'to', (array_agg(v.to_hundredths order by v.id desc))[1]::text,
-      'since', utc_text(min(v.decided_at)),
-      'expiresAt', ${expiry(sql, sql`min(v.decided_at)`, NOTICE_HOURS.conflict)}
+      'since', utc_text(min(v.decided_at))
     )
     from round_revision v
     where v.table_id = t.id
@@ -169,7 +158,7 @@ function revisionFacts(sql: Transaction) {
 
 function proofFacts(sql: Transaction) {
   return sql`
-    select ${refusedFacts(sql, NOTICE_HOURS.proof)}
+    select ${refusedFacts(sql)}
     from (
       select *
       from quarantine
@@ -185,7 +174,7 @@ function proofFacts(sql: Transaction) {
 
 function quarantineFacts(sql: Transaction) {
   return sql`
-    select ${refusedFacts(sql, NOTICE_HOURS.quarantine)}
+    select ${refusedFacts(sql)}
     from (
       select *
       from quarantine listed
@@ -211,8 +200,7 @@ function modelFacts(sql: Transaction) {
     select jsonb_build_object(
       'from', p.before,
       'to', p.model,
-      'since', utc_text(p.created_at),
-      'expiresAt', ${expiry(sql, sql`p.created_at`, NOTICE_HOURS.model)}
+      'since', utc_text(p.created_at)
     )
     from (
       select c.model, c.created_at, lag(c.model, 1, h.first_model) over (order by c.id) as before
@@ -226,16 +214,6 @@ function modelFacts(sql: Transaction) {
       and p.created_at > clock_timestamp() - make_interval(hours => ${NOTICE_HOURS.model})`;
 }
 
-/** When the first cause of a notice is too old to be listed: ISO 8601, to the minute; null if no cause expires. */
-interface Expiring {
-  expiresAt: string | null;
-}
-
-/** `hours` after `since`, rounded up to the minute, so that items seen in one minute expire together. */
-function expiry(sql: Transaction, since: Query<readonly unknown[]>, hours: number) {
-  return sql`utc_text(date_trunc('minute', ${since}) + make_interval(hours => ${hours}, mins => 1))`;
-}
-
 /** Conflicts and corrections are one notice; null if there are neither. */
 function disputeText(conflict: string | null, revision: string | null): string | null {
   const sentences = [conflict, revision].filter((sentence) => sentence !== null);
@@ -246,14 +224,13 @@ function bigintOf(text: string | null): bigint | null {
   return text === null ? null : BigInt(text);
 }
 
-function refusedFacts(sql: Transaction, hours: number) {
+function refusedFacts(sql: Transaction) {
   return sql`
     jsonb_build_object(
       'items', count(*),
       'roundId', (array_agg(q.round_id order by q.id desc))[1],
       'reason', (array_agg(q.reason order by q.id desc))[1],
-      'since', utc_text(min(q.first_seen_at)),
-      'expiresAt', ${expiry(sql, sql`min(q.last_seen_at)`, hours)}
+      'since', utc_text(min(q.first_seen_at))
     )`;
 }
 

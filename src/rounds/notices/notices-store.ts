@@ -109,16 +109,11 @@ async function refreshOutdated(
   tableIds: readonly number[],
   lock: typeof lockFreeHeads,
 ): Promise<number[]> {
-  const seen = await listDueNotices(sql, tableIds);
-  const outdated = [...new Set((await listOutdated(sql, seen)).map(({ tableId }) => tableId))];
-  if (outdated.length === 0) {
-    await saveExpiries(sql, seen);
-    return [];
-  }
+  const seen = await listOutdated(sql, await listDueNotices(sql, tableIds));
+  const outdated = [...new Set(seen.map(({ tableId }) => tableId))];
+  if (outdated.length === 0) return [];
   const due = await listDueNotices(sql, await lock(sql, outdated));
-  const changed = await saveNotices(sql, await withFinalTexts(sql, await listOutdated(sql, due)));
-  await saveExpiries(sql, [...seen.filter(({ tableId }) => !outdated.includes(tableId)), ...due]);
-  return changed;
+  return saveNotices(sql, await withFinalTexts(sql, await listOutdated(sql, due)));
 }
 
 /** The notices whose text differs from the open one. */
@@ -145,49 +140,9 @@ async function withFinalTexts(sql: Queryable, due: readonly DueNotice[]): Promis
   });
 }
 
-/** Stores when open notices must be checked again. Needs no lock: a time that is too early costs one more check. */
-async function saveExpiries(sql: Queryable, due: readonly DueNotice[]): Promise<void> {
-  const open = due.filter(({ text }) => text !== null);
-  if (open.length === 0) return;
-  await sql`
-    update notices n
-    set expires_at = d.at::timestamptz
-    from unnest(
-      ${open.map(({ tableId }) => tableId)}::integer[],
-      ${open.map(({ kind }) => kind)}::text[],
-      ${open.map(({ expiresAt }) => expiresAt)}::text[]
-    ) as d (table_id, kind, at)
-    where n.table_id = d.table_id
-      and n.kind = d.kind
-      and n.closed_at is null
-      and n.expires_at is distinct from d.at::timestamptz`;
-}
-
 /**
- * Closes or updates the notices of which a cause has expired, for at most 500 tables per call; for a timer. Tables
- * whose head is locked are left for the next call. Returns the tables whose notices changed; notify readers.
- */
-export async function expireNotices(sql: Sql): Promise<number[]> {
-  const tables = await sql<{ id: number }[]>`
-    select table_id as id
-    from notices
-    where closed_at is null
-      and expires_at <= clock_timestamp()
-    group by table_id
-    order by min(expires_at), table_id
-    limit ${TABLES_PER_TICK}`;
-  const changed: number[] = [];
-  for (let at = 0; at < tables.length; at += LOCKED_TABLES) {
-    const ids = tables.slice(at, at + LOCKED_TABLES).map(({ id }) => id);
-    const own = await sql.begin(async (tx) => refreshNoticesWithin(tx, await lockFreeHeads(tx, ids)));
-    changed.push(...own);
-  }
-  return changed;
-}
-
-/**
- * Makes a task that refreshes the notices of tables that have an open one or a cause of one, 500 per call, in turns: what a
- * process that ended did not refresh. Returns the tables whose notices changed; notify readers.
+ * Makes a task that refreshes the notices of tables that have an open one or a cause of one, 500 per call, in turns: what
+ * expired, and what a process that ended did not refresh. Returns the tables whose notices changed; notify readers.
  */
 export function createNoticeRefresh(): (sql: Sql) => Promise<number[]> {
   let after = 0;
