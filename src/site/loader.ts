@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import { within } from "../within.ts";
 import { reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
@@ -56,18 +57,15 @@ export function loader<Value>(
 /** Loaders per kind, if not set otherwise. */
 const MOST_LOADERS = 1_000;
 
-/** A {@link loader} per name, at most `most`; the oldest is evicted first. Only names of existing things may be passed, so that visitors cannot create others. */
+/** A {@link loader} per name, at most `most`; the least recently used is evicted. Only names of existing things may be passed, so that visitors cannot create others. */
 export function loaders<Value>(
   what: string,
   load: (of: string) => Promise<Value>,
   { most = MOST_LOADERS, ...options }: { cachedMs: number; log: Log; most?: number | undefined },
 ): (of: string) => Promise<Value | null> {
-  const all = new Map<string, Loader<Value>>();
-  return (of) => {
-    const found = all.get(of) ?? loader(what, () => load(of), options);
-    all.delete(of);
-    all.set(of, found);
-    if (all.size > most) for (const oldest of all.keys().take(1)) all.delete(oldest);
-    return found();
-  };
+  const all = new LRUCache<string, Loader<Value>>({
+    max: most,
+    memoMethod: (of) => loader(what, () => load(of), options),
+  });
+  return (of) => all.memo(of)();
 }

@@ -1,4 +1,5 @@
 import type { Express } from "express";
+import { LRUCache } from "lru-cache";
 import type { CallHandler } from "../http/call.ts";
 import { urlOf, type Reply } from "../http/request.ts";
 import { resource } from "../http/resource.ts";
@@ -26,7 +27,6 @@ import { drawing } from "./accuracy/drawings.ts";
 import { delayedReading } from "./delayed.ts";
 import { featuredOf, homePage } from "./home/home.ts";
 import { type MeasuredRecord, recordOf } from "./home/record.ts";
-import { timedCache } from "./timed-cache.ts";
 import { gamblingPage } from "./legal/gambling.ts";
 import { readHelplines } from "./legal/helplines.ts";
 import { privacyPage } from "./legal/privacy.ts";
@@ -123,12 +123,16 @@ function mainPages(parts: SiteParts, { loads, draw }: Shared): Record<string, Pa
   const { memory, sql, site, settings, log } = parts;
   const { OPERATOR_NAME: operator, PAYLOAD_RETENTION_HOURS: payloadHours } = settings;
   const helplines = readHelplines(settings.HELPLINES_FILE);
-  const records = timedCache<MeasuredRecord>({ forMs: RECORD_CACHED_MS, most: 1 });
+  const records = new LRUCache<"all", MeasuredRecord>({
+    max: 1,
+    ttl: RECORD_CACHED_MS,
+    memoMethod: () => recordOf(memory.tables.tables),
+  });
   let docs: ReturnType<typeof docsPage> | undefined;
   return {
     async "/"() {
       const [houses, plans] = await Promise.all([loads.houses(), loads.plans()]);
-      const record = records.find("") ?? records.keep("", recordOf(memory.tables.tables));
+      const record = records.memo("all");
       const table = featuredOf(memory);
       const measured = table && measureTable(table, { feature: "next_color", period: "30d" });
       const [drawn, past] = await Promise.all([

@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import type { Memory } from "../../published/memory.ts";
 import type { Holding, Table } from "../../published/tables.ts";
 import type { Sql } from "../../db/client.ts";
@@ -10,7 +11,6 @@ import { listTableModels, type TableModel } from "../../forecasts/model/models-s
 import { byOf, periodLabel, ratesOf, share } from "../../frame/text/accuracy-format.ts";
 import { within } from "../../within.ts";
 import type { SitePage } from "../send-page.ts";
-import { timedCache } from "../timed-cache.ts";
 import { PART_TIMEOUT_MS } from "../loader.ts";
 import { readBriefly } from "../site-store.ts";
 import { fullWidth } from "../../charts/draw.ts";
@@ -39,8 +39,12 @@ interface AccuracyParts {
 
 /** Makes the accuracy page of all tables, a house or a table from its parameters. */
 export function accuracyPages({ memory, sql, log }: AccuracyParts): (params: URLSearchParams) => Promise<SitePage> {
-  const kept = timedCache<ReturnType<typeof linesOf>>({ forMs: CACHED_MS, most: MOST_KEPT });
-  const models = timedCache<ListedModel[]>({ forMs: CACHED_MS, most: MOST_KEPT });
+  const kept = new LRUCache<string, ReturnType<typeof linesOf>, Chosen>({
+    max: MOST_KEPT,
+    ttl: CACHED_MS,
+    memoMethod: (_, __, { context }) => linesOf(context),
+  });
+  const models = new LRUCache<string, ListedModel[]>({ max: MOST_KEPT, ttl: CACHED_MS });
   const draw = drawing(log);
 
   async function overTime(chosen: Chosen, { row, figures }: Measured): Promise<ToDraw | null> {
@@ -60,11 +64,13 @@ export function accuracyPages({ memory, sql, log }: AccuracyParts): (params: URL
    */
   async function modelsOf({ kind, tables: [table], asked }: Chosen): Promise<ListedModel[]> {
     if (kind !== "table" || table === undefined) return [];
-    const found = models.find(asked.of);
+    const found = models.get(asked.of);
     if (found !== undefined) return found;
     try {
       const read = readBriefly(sql, (tx) => listTableModels(tx, table.id));
-      return models.keep(asked.of, (await within(PART_TIMEOUT_MS, "PostgreSQL", read)).map(listedModel));
+      const listed = (await within(PART_TIMEOUT_MS, "PostgreSQL", read)).map(listedModel);
+      models.set(asked.of, listed);
+      return listed;
     } catch (error) {
       log.warn(`the models of ${asked.of} are not shown: ${reasonOf(error)}`);
       return [];
@@ -87,7 +93,7 @@ export function accuracyPages({ memory, sql, log }: AccuracyParts): (params: URL
   return async (params) => {
     const chosen = chooseAccuracy(params, memory.tables);
     const name = JSON.stringify(chosen.asked);
-    const found = kept.find(name) ?? kept.keep(name, linesOf(chosen));
+    const found = kept.memo(name, { context: chosen });
     const { of, feature, period } = chosen.asked;
     // the plots of a detail are those of every page of its lines
     const view = found.detail === null ? name : JSON.stringify({ of, feature, period });

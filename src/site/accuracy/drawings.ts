@@ -1,7 +1,7 @@
+import { LRUCache } from "lru-cache";
 import { within } from "../../within.ts";
 import { type Figure, figureOf } from "../../frame/figure.ts";
 import type { Log } from "../../log.ts";
-import { timedCache } from "../timed-cache.ts";
 import { PART_TIMEOUT_MS } from "../loader.ts";
 import type { ToDraw } from "./plots.ts";
 
@@ -39,7 +39,7 @@ export interface Drawn {
  * cannot keep this process busy. Above the limit, or when drawing takes too long, only the numbers are shown.
  */
 export function drawing(log: Log) {
-  const kept = timedCache<Promise<View>>({ forMs: DRAWN_FOR_MS, most: MOST_KEPT });
+  const kept = new LRUCache<string, Promise<View>>({ max: MOST_KEPT, ttl: DRAWN_FOR_MS });
   let minute = { begun: -Infinity, drawn: 0 };
 
   function mayDraw(): boolean {
@@ -63,15 +63,16 @@ export function drawing(log: Log) {
         return all.length > 0 && missing === "" && (await figures).every(({ svg }) => svg !== null);
       })
       .catch(() => false);
-    if (!isGood) kept.forget(name, drawn);
+    if (!isGood && kept.peek(name) === drawn) kept.delete(name);
   }
 
   /** `name` identifies the view; `plan` returns the plots if they have to be drawn. */
   return async (name: string, plan: Plan): Promise<Drawn> => {
-    const found = kept.find(name);
+    const found = kept.get(name);
     if (found !== undefined) return waitFor(await found);
     if (mayDraw()) {
-      const drawn = kept.keep(name, draw(plan)); // kept before it is planned: those who come meanwhile share it
+      const drawn = draw(plan);
+      kept.set(name, drawn); // before it is planned: those who come meanwhile share it
       void forgetFailed(name, drawn);
       return waitFor(await drawn);
     }
