@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect, createServer } from "node:net";
 import { expect, it } from "vitest";
-import { within } from "../src/within.ts";
+import { LATE, valueOrLate, within } from "../src/within.ts";
 
 it("a value in time is returned, a failure is thrown unchanged, and silence ends with the name of what was awaited", async () => {
   expect(await within(10_000, "it", Promise.resolve(5))).toBe(5);
@@ -9,6 +9,13 @@ it("a value in time is returned, a failure is thrown unchanged, and silence ends
   await expect(within(10, "the house", new Promise(() => undefined))).rejects.toThrow(
     "the house did not respond within 10 ms",
   );
+  await expect(within(10, () => new RangeError("too late"), new Promise(() => undefined))).rejects.toThrow(RangeError);
+});
+
+it("a failure after the time reaches nobody", async () => {
+  const { promise, reject } = Promise.withResolvers<number>();
+  expect(await valueOrLate(10, promise)).toBe(LATE);
+  reject(new Error("an unhandled rejection would end the process"));
 });
 
 it("a response that waited in the socket while this process was busy is in time", async () => {

@@ -1,4 +1,5 @@
 import postgres from "postgres";
+import { within } from "../within.ts";
 import { ConnectionLostError } from "./errors.ts";
 
 /** Statements that only read, as templates with bound values; what runs them may be a {@link withReader} or any connection. */
@@ -30,23 +31,14 @@ export async function withReader<Result>(url: string, work: (read: Reader) => Pr
     },
   });
   try {
-    return await work((strings, ...values) => inTime(sql(strings, ...values)));
+    const read = <Row extends readonly object[]>(...statement: Parameters<Reader>) =>
+      within(DEADLINE_MS, silence, sql<Row>(...statement));
+    return await work(read);
   } finally {
     await sql.end({ timeout: 1 });
   }
 }
 
-async function inTime<Rows>(statement: PromiseLike<unknown>): Promise<Rows> {
-  const late = Promise.withResolvers<never>();
-  const deadline = setTimeout(
-    () =>
-      late.reject(new ConnectionLostError(`PostgreSQL did not respond within ${DEADLINE_MS} ms`, { isSilent: true })),
-    DEADLINE_MS,
-  );
-  try {
-    const rows: unknown = await Promise.race([statement, late.promise]);
-    return rows as Rows;
-  } finally {
-    clearTimeout(deadline);
-  }
+function silence(): ConnectionLostError {
+  return new ConnectionLostError(`PostgreSQL did not respond within ${DEADLINE_MS} ms`, { isSilent: true });
 }

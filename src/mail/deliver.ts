@@ -2,6 +2,7 @@ import { createTransport } from "nodemailer";
 import { z } from "zod";
 import { reasonOf } from "../errors.ts";
 import { isLoopback } from "../this-machine.ts";
+import { within } from "../within.ts";
 import { oneLine } from "./letter.ts";
 import { SENT_WITHIN_MS } from "./limits.ts";
 import type { Sender } from "../config/mail.ts";
@@ -73,12 +74,10 @@ export function openMailServer(url: string, from: Sender, { withinMs = SENT_WITH
 /** Connects to the mail server of SMTP_URL, signs in and leaves. @throws Error with the reason if that fails. */
 export async function tryMailServer(url: string): Promise<void> {
   const transport = createTransport(mailServerOptions(url));
-  const { promise, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new Error("it did not end the greeting within 20 s")), PATIENCE.socketTimeout);
+  const late = () => new Error("it did not end the greeting within 20 s");
   try {
-    await Promise.race([transport.verify(), promise]);
+    await within(PATIENCE.socketTimeout, late, transport.verify());
   } finally {
-    clearTimeout(timer);
     transport.close();
   }
 }

@@ -1,7 +1,7 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { Cluster, type Redis, type RedisOptions } from "ioredis";
 import { reasonOf } from "../errors.ts";
 import type { RedisPlace } from "../redis-url.ts";
+import { within } from "../within.ts";
 
 /** The address of a Redis Cluster: some of its nodes. */
 export type ClusterPlace = RedisPlace & { kind: "cluster" };
@@ -62,28 +62,25 @@ export function nodesOf(redis: Redis | Cluster): Redis[] {
  * @throws Error if no node responds, or if the cluster reports that it is down.
  */
 export async function connectCluster(cluster: Cluster): Promise<void> {
-  const patience = new AbortController();
   let last: unknown;
   const remember = (error: unknown) => (last = error);
   cluster.on("error", remember);
   cluster.on("node error", remember);
   try {
     // if the cluster reports that it is down, the client would wait for it silently
-    await Promise.race([cluster.connect(), tooLong(patience.signal)]);
+    await within(CONNECT_MS, notUp, cluster.connect());
     await Promise.allSettled(cluster.nodes("master").map((node) => node.ping()));
   } catch (error) {
     cluster.disconnect();
     throw last === undefined ? error : new Error(reasonOf(last), { cause: error });
   } finally {
-    patience.abort();
     cluster.off("error", remember);
     cluster.off("node error", remember);
   }
 }
 
-async function tooLong(signal: AbortSignal): Promise<never> {
-  await delay(CONNECT_MS, undefined, { signal });
-  throw new Error(
+function notUp(): Error {
+  return new Error(
     `the cluster was not up within ${CONNECT_MS / 1_000} s; \`redis-cli cluster info\` shows what it lacks`,
   );
 }

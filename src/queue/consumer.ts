@@ -1,12 +1,12 @@
 import { MetricsTime, WaitingError, Worker } from "bullmq";
 import { queueTelemetry } from "../telemetry.ts";
 import type { Log } from "../log.ts";
+import { LATE, valueOrLate } from "../within.ts";
 import type { Job } from "./job.ts";
 import { BACKOFF, prefixOf } from "./queues.ts";
 import { logQueueErrors, type RedisConnection } from "./redis.ts";
 import { retryDelayMs } from "./runs/failure.ts";
 import type { Runner } from "./runs/run.ts";
-import { endsWithin } from "./wait.ts";
 
 /**
  * The work of a killed process is restarted after two checks: 10 to 20 s with these settings, 30 to 90 s with the defaults
@@ -81,7 +81,7 @@ export function startConsumer(options: {
       const old = new Set(stopped.length > 0 ? stopped : workers);
       workers = workers.map((worker) => (old.has(worker) ? open() : worker));
       const closing = Promise.all([...old].map((worker) => worker.close(true)));
-      if (!(await endsWithin(closing, REPLACE_WAIT_MS)))
+      if ((await valueOrLate(REPLACE_WAIT_MS, closing)) === LATE)
         log.warn("the old connections do not close; they are abandoned");
     },
     async close() {

@@ -1,6 +1,6 @@
 import type { Log } from "../log.ts";
+import { LATE, valueOrLate } from "../within.ts";
 import type { Consumer } from "./consumer.ts";
-import { endsWithin } from "./wait.ts";
 
 /** Aborted runs have two seconds to end; then the process exits, and their locks expire. */
 const ABORT_MS = 3_000;
@@ -14,13 +14,13 @@ export async function finish(
 ): Promise<void> {
   const runs = () => consumers.reduce((sum, { runner }) => sum + runner.active(), 0);
   const finished = Promise.allSettled(consumers.map((consumer) => consumer.close()));
-  if (await endsWithin(finished, deadlineMs)) return;
+  if ((await valueOrLate(deadlineMs, finished)) !== LATE) return;
   if (runs() === 0) {
     log.warn("the connections to Redis do not close: leaving them open");
     return;
   }
   log.warn({ runs: runs() }, `runs did not end within ${deadlineMs} ms: aborting them`);
   stop.abort(new Error("the worker stops"));
-  if (await endsWithin(finished, ABORT_MS)) return;
+  if ((await valueOrLate(ABORT_MS, finished)) !== LATE) return;
   log.error({ runs: runs() }, "leaving runs behind: another process runs them again when their locks expire");
 }

@@ -1,15 +1,3 @@
-import { setTimeout as delay } from "node:timers/promises";
-
-/** Waits for `work`, at most `ms`. Returns whether it ended in time. @throws the failure of `work`, if it failed in time */
-export async function endsWithin(work: Promise<unknown>, ms: number): Promise<boolean> {
-  const patience = new AbortController();
-  try {
-    return await Promise.race([work.then(() => true), delay(ms, false, { signal: patience.signal })]);
-  } finally {
-    patience.abort();
-  }
-}
-
 /** Work that repeats until it is stopped. */
 export interface Repeated {
   /** Starts no further run and waits for the current one. */

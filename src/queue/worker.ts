@@ -9,6 +9,7 @@ import type { HouseClient } from "../houses/polling/client.ts";
 import type { Log } from "../log.ts";
 import type { Passes } from "../pass/passes.ts";
 import { nameProcess } from "../this-machine.ts";
+import { LATE, valueOrLate } from "../within.ts";
 import { type ClockGuard, guardClock } from "./clock-guard.ts";
 import { readClocks } from "./clock.ts";
 import { type Consumer, startConsumer } from "./consumer.ts";
@@ -23,7 +24,7 @@ import type { RunReport } from "./report.ts";
 import { createRunner } from "./runs/run.ts";
 import { createSteps, type Steps } from "./runs/steps.ts";
 import { deleteWorker, RECONCILER, saveWorker } from "./store.ts";
-import { endsWithin, every, type Repeated } from "./wait.ts";
+import { every, type Repeated } from "./wait.ts";
 import { connectAll, type Connections } from "./worker-connections.ts";
 
 const TICK_MS = 5_000;
@@ -235,7 +236,8 @@ async function stopWorker(worker: WorkerParts, ticks: Repeated, deadlineMs: numb
     await notifier.close();
     await deleteWorker(sql, self.id);
   });
-  if (!(await endsWithin(goodbye, GOODBYE_MS))) log.warn("the database did not confirm that this worker stops");
+  if ((await valueOrLate(GOODBYE_MS, goodbye)) === LATE)
+    log.warn("the database did not confirm that this worker stops");
   await connections.close();
 }
 

@@ -1,7 +1,7 @@
-import { setTimeout as delay } from "node:timers/promises";
 import pg from "pg";
 import { UsageError } from "../../errors.ts";
 import { withoutPassword } from "../../log.ts";
+import { LATE, valueOrLate } from "../../within.ts";
 
 /** A pooler lends the connection that was returned last, so the first check detects it unless many others are active. */
 const ATTEMPTS = 5;
@@ -24,15 +24,15 @@ export async function detectPooler(url: string): Promise<Between> {
     await one.connect();
     const lent = await backendOf(one);
     if (lent === reportedIdOf(one)) return "nothing";
-    if ((await inTime(other.connect())) === "late") return "sessions";
+    if ((await valueOrLate(RESPONSE_TIMEOUT_MS, other.connect())) === LATE) return "sessions";
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const theirs = await inTime(backendOf(other));
-      if (theirs === "late") return "sessions";
+      const theirs = await valueOrLate(RESPONSE_TIMEOUT_MS, backendOf(other));
+      if (theirs === LATE) return "sessions";
       if (theirs === lent || (await backendOf(one)) !== lent) return "transactions";
     }
     return "sessions";
   } finally {
-    await Promise.all([one.end(), other.end()].map(inTime));
+    await valueOrLate(RESPONSE_TIMEOUT_MS, Promise.all([one.end(), other.end()]));
   }
 }
 
@@ -65,14 +65,4 @@ async function backendOf(client: pg.Client): Promise<number> {
 /** The process id that the server or a pooler reported when the connection began; the types do not list it. */
 function reportedIdOf(client: pg.Client): unknown {
   return "processID" in client ? client.processID : null;
-}
-
-async function inTime<Result>(work: Promise<Result>): Promise<Result | "late"> {
-  const patience = new AbortController();
-  const late = delay(RESPONSE_TIMEOUT_MS, "late" as const, { signal: patience.signal }).catch(() => "late" as const);
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    patience.abort();
-  }
 }
