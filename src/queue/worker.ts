@@ -24,7 +24,7 @@ import type { RunReport } from "./report.ts";
 import { createRunner } from "./runs/run.ts";
 import { createSteps, type Steps } from "./runs/steps.ts";
 import { deleteWorker, RECONCILER, saveWorker } from "./store.ts";
-import { every, type Repeated } from "./wait.ts";
+import { every, type Repeated } from "./every.ts";
 import { connectAll, type Connections } from "./worker-connections.ts";
 
 const TICK_MS = 5_000;

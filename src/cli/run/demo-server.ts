@@ -7,7 +7,7 @@ import type { DemoHouse } from "../../demo/serve.ts";
 import { startDemoHouse } from "../../demo/server.ts";
 import { setDemoAddress } from "../../houses-file/apply-store.ts";
 import type { Log } from "../../log.ts";
-import { every } from "../../queue/wait.ts";
+import { every } from "../../queue/every.ts";
 import { nameProcess } from "../../this-machine.ts";
 
 /** How often the lease is renewed; another process also checks when it expires. */
