@@ -1,3 +1,5 @@
+import { asError } from "./errors.ts";
+
 /** Waits at least so many milliseconds; false if a signal was aborted before. Signals end it without an error. */
 export async function sleep(ms: number, signals: readonly AbortSignal[]): Promise<boolean> {
   if (signals.some(({ aborted }) => aborted)) return false;
@@ -17,6 +19,27 @@ export async function sleep(ms: number, signals: readonly AbortSignal[]): Promis
   } finally {
     clearTimeout(timer);
     for (const signal of signals) signal.removeEventListener("abort", stop);
+  }
+}
+
+/**
+ * Returns a promise's value, unless a signal is aborted before. The promise itself continues, and its later failure is
+ * ignored.
+ * @throws the signal's reason, or what `failure` returns, as soon as the signal is aborted
+ */
+export async function unlessAborted<Value>(
+  promise: Promise<Value>,
+  signal: AbortSignal,
+  failure = () => asError(signal.reason),
+): Promise<Value> {
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const abort = () => reject(failure());
+  if (signal.aborted) abort();
+  else signal.addEventListener("abort", abort, { once: true });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener("abort", abort);
   }
 }
 

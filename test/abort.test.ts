@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo } from "node:net";
 import { expect, test } from "vitest";
-import { sleep, startDeadline } from "../src/abort.ts";
+import { sleep, startDeadline, unlessAborted } from "../src/abort.ts";
 
 test("waits no shorter than asked, though timers count whole milliseconds", async () => {
   const { signal } = new AbortController();
@@ -41,4 +41,20 @@ test("a deadline counts what waited in a socket while this process was busy", as
     socket.destroy();
     server.close();
   }
+});
+
+test("work whose signal is aborted is left, and its later failure reaches nobody", async () => {
+  const source = new AbortController();
+  const { signal } = source;
+  expect(await unlessAborted(Promise.resolve(5), signal)).toBe(5);
+  await expect(unlessAborted(Promise.reject(new Error("no")), signal)).rejects.toThrow("no");
+  const { promise, reject } = Promise.withResolvers<never>();
+  const left = [unlessAborted(promise, signal), unlessAborted(promise, signal, () => new RangeError("stopped"))];
+  source.abort(new Error("enough"));
+  expect(await Promise.allSettled(left)).toMatchObject([
+    { reason: { message: "enough" } },
+    { reason: { message: "stopped" } },
+  ]);
+  await expect(unlessAborted(promise, signal)).rejects.toThrow("enough");
+  reject(new Error("an unhandled rejection would end the process"));
 });

@@ -1,3 +1,4 @@
+import { unlessAborted } from "../abort.ts";
 import { asError } from "../errors.ts";
 import type { Sql } from "./client.ts";
 
@@ -71,19 +72,6 @@ export function boundReads(sql: Sql, limits: { atOnce: number; waiting: number }
   return async (signal, read) => {
     signal.throwIfAborted();
     await acquire(signal);
-    return untilAborted(run(signal, read), signal);
+    return unlessAborted(run(signal, read), signal);
   };
-}
-
-async function untilAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
-  const aborted = Promise.withResolvers<never>();
-  const abort = () => aborted.reject(asError(signal.reason));
-  if (signal.aborted) abort();
-  signal.addEventListener("abort", abort, { once: true });
-  promise.catch(() => undefined); // after an abort no one waits for it
-  try {
-    return await Promise.race([promise, aborted.promise]);
-  } finally {
-    signal.removeEventListener("abort", abort);
-  }
 }

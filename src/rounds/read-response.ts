@@ -1,3 +1,4 @@
+import { unlessAborted } from "../abort.ts";
 import { isConnectionError } from "../db/errors.ts";
 import { codeOf, reasonOf } from "../errors.ts";
 import { adapterOf } from "../houses/adapters/index.ts";
@@ -148,23 +149,12 @@ async function readTogether(
   const { adapter, feed } = settings;
   const bytes = Buffer.concat(tasks.map((task) => task.bytes));
   const bodies = tasks.map((task) => ({ ...task.body, length: task.bytes.length }));
-  const read = await runUnlessAborted({ settings: { adapter, feed }, bytes, bodies }, signal);
+  signal.throwIfAborted();
+  const read = await unlessAborted(thread.run({ settings: { adapter, feed }, bytes, bodies }, signal), signal);
   return read.map((one) => () => {
     if (one.ok) return { ok: true, items: fromColumns(one.columns), settings };
     return "reason" in one ? refused(house, one.reason) : { ok: false, reason: ownFault(one.failure) };
   });
-}
-
-async function runUnlessAborted(task: ReadTask, signal: AbortSignal): Promise<ReadByThread[]> {
-  signal.throwIfAborted();
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const abort = () => reject(signal.reason);
-  signal.addEventListener("abort", abort, { once: true });
-  try {
-    return await Promise.race([thread.run(task, signal), aborted]);
-  } finally {
-    signal.removeEventListener("abort", abort);
-  }
 }
 
 /** The reason why a response is refused if our own code failed on it. */

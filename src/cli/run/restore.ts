@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import { Command } from "commander";
+import { unlessAborted } from "../../abort.ts";
 import { type AuditFailure, verifyAudit } from "../../audit/verify.ts";
 import { checkBackup } from "../../backup/read.ts";
 import { restoreRows, type RestoreProgress } from "../../backup/restore.ts";
@@ -140,7 +141,9 @@ async function restore(target: Target, { from, verify: checks, json }: Given, si
       () => Promise.resolve(),
       () => ({ action: "database.restore", target: file, after: facts }),
     );
-    const found = checks ? await unlessStopped(check(sql, url, header.snapshot_at, progress), signal) : null;
+    const found = checks
+      ? await unlessAborted(check(sql, url, header.snapshot_at, progress), signal, stoppedChecks)
+      : null;
     progress.end();
     if (leftOut.length > 0) say(`left out, since they are not of this schema: ${leftOut.join(", ")}`);
     if (walletGap > USUAL_WALLET_GAP) {
@@ -173,21 +176,11 @@ interface Found {
   ledger: Awaited<ReturnType<typeof checkLedger>>;
 }
 
-/**
- * Waits for the checks, or until the signal is aborted: then they end with the connections and with the process.
- * @throws Error with what to run instead.
- */
-async function unlessStopped<Result>(checks: Promise<Result>, signal: AbortSignal): Promise<Result> {
-  const { promise: stopped, reject } = Promise.withResolvers<never>();
-  const stop = () =>
-    reject(
-      new Error(
-        "the checks were stopped; all rows are restored: run `roundhouse verify` and `roundhouse ledger check` on this database",
-      ),
-    );
-  if (signal.aborted) stop();
-  else signal.addEventListener("abort", stop, { once: true });
-  return Promise.race([checks, stopped]);
+/** While the checks run; they end with the connections and with the process. */
+function stoppedChecks(): Error {
+  return new Error(
+    "the checks were stopped; all rows are restored: run `roundhouse verify` and `roundhouse ledger check` on this database",
+  );
 }
 
 /** @param asOf the time of the backup: scores that it lacks may have been due seconds later */

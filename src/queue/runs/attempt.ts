@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { startDeadline, type Deadline } from "../../abort.ts";
+import { startDeadline, unlessAborted, type Deadline } from "../../abort.ts";
 import type { Log } from "../../log.ts";
 import type { Counts } from "../job.ts";
 
@@ -44,9 +44,7 @@ export function createAttempts({ timeoutMs, stop }: { timeoutMs: number; stop: A
       };
       busy.set(key, outcome);
       void outcome.then(free);
-      const abortion = untilAborted(signal);
-      const first = await Promise.race([outcome, abortion.happened]);
-      abortion.forget();
+      const first = await unlessAborted(outcome, signal).catch(() => "aborted" as const);
       attempt.end();
       active.delete(attempt);
       if (first !== "aborted") return first;
@@ -66,15 +64,6 @@ async function outcomeOf(work: (signal: AbortSignal) => Promise<Counts>, signal:
   } catch (error) {
     return { kind: "failed", error };
   }
-}
-
-/** Call `forget` when no longer waiting. */
-function untilAborted(signal: AbortSignal): { happened: Promise<"aborted">; forget: () => void } {
-  const { promise: happened, resolve } = Promise.withResolvers<"aborted">();
-  const onAbort = () => resolve("aborted");
-  if (signal.aborted) onAbort();
-  else signal.addEventListener("abort", onAbort, { once: true });
-  return { happened, forget: () => signal.removeEventListener("abort", onAbort) };
 }
 
 async function abandon(outcome: Promise<Outcome>, log: Log): Promise<void> {
