@@ -23,7 +23,7 @@ export const gapBinEnds = z
   .refine((ends) => ends.every((end, i) => i === 0 || end > (ends[i - 1] ?? end)), "expected ascending numbers");
 
 /** Schema of a parameter set, for input from outside. */
-const parameterValues: z.ZodType<ParameterValues> = z.strictObject({
+const parameterValues = z.strictObject({
   longRunPrior: positive,
   theoryPrior: positive,
   recentPrior: positive,
@@ -36,7 +36,8 @@ const parameterValues: z.ZodType<ParameterValues> = z.strictObject({
   x0Hundredths: z.int().min(101).max(100_000),
   assumedEdge: z.number().min(0).lt(1),
   gapBinEnds,
-});
+}) satisfies z.ZodType<ParameterValues>;
+const VALUE_NAMES = Object.keys(parameterValues.shape) as (keyof ParameterValues)[];
 
 /**
  * A set with its name: `k7@1` for K7's defaults, else `k7@1+` and the first 12 hex digits of the sha256 over the JCS of all
@@ -51,20 +52,7 @@ export function namedParameters(values: ParameterValues): Parameters {
 
 /** The values, always in this order, so that equal sets are equal texts. */
 export function valuesOf(parameters: ParameterValues): ParameterValues {
-  return {
-    longRunPrior: parameters.longRunPrior,
-    theoryPrior: parameters.theoryPrior,
-    recentPrior: parameters.recentPrior,
-    markovPrior: parameters.markovPrior,
-    hazardPrior: parameters.hazardPrior,
-    theoryDecays: parameters.theoryDecays,
-    recentDecay: parameters.recentDecay,
-    share: parameters.share,
-    priorWeights: parameters.priorWeights,
-    x0Hundredths: parameters.x0Hundredths,
-    assumedEdge: parameters.assumedEdge,
-    gapBinEnds: parameters.gapBinEnds,
-  };
+  return Object.fromEntries(VALUE_NAMES.map((name) => [name, parameters[name]])) as ParameterValues;
 }
 
 /**
