@@ -1,4 +1,4 @@
-import { bestLogLoss, figuresOf, type Figures, hitFigures, poolSums } from "./figures/figures.ts";
+import { bestLogLoss, figuresOf, hitFigures, poolSums } from "./figures/figures.ts";
 import type { PublishedForecast } from "../published-forecast.ts";
 import { parameterSetOf } from "../model/model-name.ts";
 import { PPM } from "../model/ppm.ts";
@@ -39,20 +39,11 @@ export function forecastState(
   return !isLate && published.nextColor !== null && published.cutoffSeq === newestSeq ? "ready" : "waiting";
 }
 
-/** A forecast of the next color as callers see it. */
-export interface ShownNextColor {
-  forecast_id: string;
-  issued_at: string;
-  after_round_id: string;
-  target_round_id: string | null;
-  model: string;
-  probabilities: Record<string, number>;
-  baseline: Record<string, number>;
-  hash: string;
-}
-
-/** The published next-color forecast with probabilities in six decimals; null unless the state is `ready`. */
-export function showNextColor(published: PublishedForecast | null, state: ForecastState): ShownNextColor | null {
+/**
+ * The published next-color forecast as callers see it, with probabilities in six decimals; null unless the state is
+ * `ready`.
+ */
+export function showNextColor(published: PublishedForecast | null, state: ForecastState) {
   if (state !== "ready" || published?.nextColor == null) return null;
   const { forecast_id, issued_at, after_round_id, target_round_id, model, p_ppm, base_ppm, hash } = published.nextColor;
   return {
@@ -67,39 +58,18 @@ export function showNextColor(published: PublishedForecast | null, state: Foreca
   };
 }
 
-/** An open window as callers see it. */
-export interface ShownWindow {
-  feature: string;
-  color: string;
-  target: number;
-  forecast_id: string;
-  issued_at: string;
-  after_round_id: string;
-  rounds: number;
-  probability: number;
-  baseline: number;
-  now: { rounds_left: number; probability: number | null; scored: false };
-  measured: {
-    period: typeof MEASURED_PERIOD;
-    sample_size: number;
-    hit_rate: number | null;
-    interval_95: [number, number] | null;
-  } | null;
-  hash: string;
-}
-
 /** The accuracy next to an open window covers this period. */
 const MEASURED_PERIOD = "30d";
 
 /**
- * The open windows of a table, each with the accuracy of its feature from `rows`; none unless the state is `ready` or
- * `waiting`.
+ * The open windows of a table as callers see them, each with the accuracy of its feature from `measured`; none unless
+ * the state is `ready` or `waiting`.
  */
 export function showWindows(
   published: PublishedForecast | null,
   state: ForecastState,
   measured: readonly PeriodSums[],
-): ShownWindow[] {
+) {
   if (published === null || (state !== "ready" && state !== "waiting")) return [];
   return published.windows.map((window) => {
     const { feature, color, target, forecast_id, issued_at, after_round_id, model, rounds, now, hash } = window;
@@ -123,7 +93,7 @@ export function showWindows(
   });
 }
 
-function showMeasured({ sums }: PeriodSums): ShownWindow["measured"] {
+function showMeasured({ sums }: PeriodSums) {
   const { sample_size, hit_rate, interval_95 } = hitFigures(sums);
   return { period: MEASURED_PERIOD, sample_size, hit_rate, interval_95 };
 }
@@ -146,25 +116,11 @@ export interface PeriodSums {
   references: ReferenceSums;
 }
 
-/** One row of accuracy as callers see it; `game` and `market` are null for a whole house. */
-export type ShownAccuracy = {
-  feature: string;
-  model: string;
-  house: string;
-  game: string | null;
-  market: string | null;
-  period: string;
-  period_start: string;
-  period_end: string;
-  as_of: string | null;
-  as_of_round_id: string | null;
-} & Figures & { references: ReturnType<typeof referenceFigures> };
-
-/** The accuracy of a table, or of a house if `game` and `market` are null. */
+/** One row of accuracy as callers see it: of a table, or of a house if `game` and `market` are null. */
 export function showAccuracy(
   of: { house: string; game: string | null; market: string | null },
   { model, feature, period, start, end, asOf, asOfRoundId, sums, references }: PeriodSums,
-): ShownAccuracy {
+) {
   return {
     feature,
     model,

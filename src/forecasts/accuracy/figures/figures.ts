@@ -6,7 +6,7 @@
  */
 import { eValue } from "./e-value.ts";
 import { rateBounds, skillInterval, wilsonInterval } from "./intervals.ts";
-import { calibrationError, calibrationErrorFloor, reliabilityBins, type ReliabilityBin } from "./reliability.ts";
+import { calibrationError, calibrationErrorFloor, reliabilityBins } from "./reliability.ts";
 import { mergeSums, type Sums, VOID_COUNT, type VoidKind, voidsOf } from "./sums.ts";
 
 /** Ppm in one, and ppm² in one. */
@@ -16,37 +16,8 @@ const PPM2 = 1e12;
 /** Micro-nats in one nat. */
 const MICRO = 1e6;
 
-type Interval = [low: number, high: number];
-
-export type Figures = {
-  sample_size: number;
-  hits: number;
-  hit_rate: number | null;
-  interval_95: Interval | null;
-  expected_rate: number | null;
-  baseline_rate: number | null;
-  coverage: number | null;
-  not_issued: number | null;
-  late_rounds: number | null;
-  voids: Record<VoidKind, number>;
-  rate_bounds: Interval | null;
-  withheld: string | null;
-  pending: number;
-  sealed: number | null;
-  z: number | null;
-  e_value: number | null;
-  log_loss: number | null;
-  baseline_log_loss: number | null;
-  brier: number | null;
-  baseline_brier: number | null;
-  rps: number | null;
-  baseline_rps: number | null;
-  skill: number | null;
-  skill_interval_95: Interval | null;
-  calibration_error: number | null;
-  calibration_error_floor: number | null;
-  reliability: ReliabilityBin[];
-};
+/** The figures of one feature over one period, in the order in which callers get them. */
+export type Figures = ReturnType<typeof figuresOf>;
 
 /**
  * The figures of one feature over one period.
@@ -65,12 +36,12 @@ export type Figures = {
  *
  * @param feature `next_color` or `window:<color>:<target>`
  */
-export function figuresOf(feature: string, sums: Sums): Figures {
+export function figuresOf(feature: string, sums: Sums) {
   const { n } = sums;
   const isNextColor = feature === "next_color";
   const voids = Object.fromEntries(
     Object.entries(VOID_COUNT).map(([kind, count]) => [kind, Number(sums[count])]),
-  ) as Figures["voids"];
+  ) as Record<VoidKind, number>;
   const isWithheld = hasTooManyVoids(sums);
   const { bestLl, bestD2 } = bestOf(sums);
   return {
@@ -108,7 +79,7 @@ export function figuresOf(feature: string, sums: Sums): Figures {
 }
 
 /** The figures of hits alone, in the order of {@link figuresOf}. */
-export function hitFigures(sums: Sums): Pick<Figures, "sample_size" | "hits" | "hit_rate" | "interval_95"> {
+export function hitFigures(sums: Sums) {
   const { n, hits } = sums;
   return {
     sample_size: Number(n),
