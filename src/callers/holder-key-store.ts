@@ -154,7 +154,7 @@ export async function rotateOwnKey(
     where account_id = ${accountId}
       and created_at > now() - interval '1 day'`;
   if (count !== undefined && count.today >= KEYS_A_DAY) return { ok: false, reason: tooManyToday(count.today) };
-  const done = await rotateKey(nested(tx), idText(id), overlap);
+  const done = await rotateKey(nested(tx), id, overlap);
   if (!done.ok) return done;
   const { expires_at: endsAt, ...replaced } = done.replaced;
   return { ok: true, id: done.id, key: done.key, name: done.name, replaced: { ...replaced, name: found.name, endsAt } };
@@ -209,11 +209,6 @@ export async function findOwnKey(
     where k.account_id = ${accountId}
       and ${"id" in by ? sql`k.id = ${by.id}` : sql`k.sha256 = ${hashKey(by.key)}`}`;
   return found ?? null;
-}
-
-/** An id that can be nothing else: four digits may be the last four characters of another key, eighteen are an id. */
-function idText(id: bigint): string {
-  return String(id).padStart(18, "0");
 }
 
 function tooManyToday(count: number): string {

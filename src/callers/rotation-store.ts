@@ -27,7 +27,7 @@ export interface Rotated {
  * `which` names the old key as revoking does. One that no longer works or was replaced before is refused, since its
  * holder would end up with another number of keys than he thinks.
  */
-export async function rotateKey(sql: Sql, which: string, overlap: Overlap): Promise<Outcome<Rotated>> {
+export async function rotateKey(sql: Sql, which: string | bigint, overlap: Overlap): Promise<Outcome<Rotated>> {
   return sql.begin(async (transaction) => {
     const found = await findKey(transaction, which);
     if (!found.ok) return found;

@@ -177,9 +177,9 @@ export async function listKeys(sql: Queryable, email: string | null = null): Pro
 
 /**
  * Revokes a key immediately, in every process. `which` is the key itself, its id, or its last four characters; if those
- * match several keys, none is revoked (with a leading zero it can only be an id). Idempotent.
+ * match several keys, none is revoked (a number, or a text with a leading zero, can only be an id). Idempotent.
  */
-export async function revokeKey(sql: Sql, which: string): Promise<Outcome<{ id: bigint; last4: string }>> {
+export async function revokeKey(sql: Sql, which: string | bigint): Promise<Outcome<{ id: bigint; last4: string }>> {
   return sql.begin(async (transaction) => {
     const found = await findKey(transaction, which);
     if (!found.ok) return found;
@@ -195,19 +195,21 @@ export async function revokeKey(sql: Sql, which: string): Promise<Outcome<{ id: 
 /** Finds the one key that `which` means. */
 export async function findKey(
   sql: Queryable,
-  which: string,
+  which: string | bigint,
 ): Promise<Outcome<{ id: bigint; last4: string; accountId: bigint }>> {
+  const text = String(which);
+  const isNumber = typeof which === "bigint";
   const found = await sql<{ id: bigint; last4: string; accountId: bigint; account: string }[]>`
     select k.id, k.last4, a.id as "accountId", a.email as account
     from keys k
     join accounts a on a.id = k.account_id
-    where k.sha256 = ${checkKey(which) ? hashKey(which) : null}
-      or k.id = ${/^\d{1,18}$/.test(which) ? which : null}
-      or k.last4 = ${which}
+    where k.sha256 = ${checkKey(text) ? hashKey(text) : null}
+      or k.id = ${isNumber || /^\d{1,18}$/.test(text) ? text : null}
+      or k.last4 = ${isNumber ? null : text}
     order by k.id`;
   const [key, ...others] = found;
   if (key === undefined) {
-    const shown = checkKey(which) ? "with this text" : JSON.stringify(which);
+    const shown = checkKey(text) ? "with this text" : JSON.stringify(text);
     return { ok: false, reason: `there is no key ${shown}; \`roundhouse key list\` shows the ids of all` };
   }
   if (others.length > 0) {

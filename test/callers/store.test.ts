@@ -173,6 +173,15 @@ describe("revoking a key", () => {
     expect(await revokeKey(sql, "01")).toMatchObject({ ok: true, id: 1n });
   });
 
+  it("takes a number as an id alone, even if it is the last four characters of another key", async () => {
+    await sql`select setval(pg_get_serial_sequence('keys', 'id'), 4000)`;
+    const [one, two] = [await newKey(), await newKey("Pro", "bob@example.com")];
+    await sql`update keys set last4 = ${String(one.id)} where id = ${two.id}`;
+    expect(await revokeKey(sql, String(one.id))).toMatchObject({ ok: false });
+    expect(await revokeKey(sql, one.id)).toMatchObject({ ok: true, id: one.id });
+    expect([await standingOf(one.key), await standingOf(two.key)]).toEqual(["revoked_api_key", "good"]);
+  });
+
   it("reports if none matches, without repeating a key", async () => {
     const key = mintKey(randomBytes);
     expect(await revokeKey(sql, "nope")).toMatchObject({

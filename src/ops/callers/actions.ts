@@ -91,8 +91,7 @@ export const revokeKeyAction = auditedAction({
     const before = (await listKeys(tx, account.email)).find((one) => one.id === key);
     if (before === undefined) return { ok: false, problem: `${account.email} has no key ${key}` };
     if (before.state === "revoked") return { ok: false, problem: `key ${key} was revoked already` };
-    // four digits may be the last four characters of another key; eighteen are an id and nothing else
-    const done = await revokeKey(nested(tx), String(key).padStart(18, "0"));
+    const done = await revokeKey(nested(tx), key);
     if (!done.ok) return { ok: false, problem: done.reason };
     const after = (await listKeys(tx, account.email)).find((one) => one.id === key);
     return {
