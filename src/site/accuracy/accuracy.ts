@@ -11,7 +11,7 @@ import { listTableModels, type TableModel } from "../../forecasts/model/models-s
 import { byOf, periodLabel, ratesOf, share } from "../../frame/text/accuracy-format.ts";
 import { within } from "../../within.ts";
 import type { SitePage } from "../send-page.ts";
-import { PART_TIMEOUT_MS } from "../loader.ts";
+import { loaders, PART_TIMEOUT_MS } from "../loader.ts";
 import { readBriefly } from "../site-store.ts";
 import { fullWidth } from "../../charts/draw.ts";
 import { ALL_FEATURES, chooseAccuracy, type AskedAccuracy, type Chosen } from "./selection.ts";
@@ -44,7 +44,11 @@ export function accuracyPages({ memory, sql, log }: AccuracyParts): (params: URL
     ttl: CACHED_MS,
     memoMethod: (_, __, { context }) => linesOf(context),
   });
-  const models = new LRUCache<string, ListedModel[]>({ max: MOST_KEPT, ttl: CACHED_MS });
+  const loadModels = loaders(
+    "the models of a table",
+    (id) => readBriefly(sql, (tx) => listTableModels(tx, Number(id))),
+    { cachedMs: CACHED_MS, log, most: MOST_KEPT },
+  );
   const draw = drawing(log);
 
   async function overTime(chosen: Chosen, { row, figures }: Measured): Promise<ToDraw | null> {
@@ -58,23 +62,10 @@ export function accuracyPages({ memory, sql, log }: AccuracyParts): (params: URL
     return new Date(from) > new Date(start) ? beginningAt(from.slice(0, by === "day" ? 10 : 16), drawn) : drawn;
   }
 
-  /**
-   * Returns the models of a table; none if the database cannot be read, so that the page shows its figures without
-   * them.
-   */
-  async function modelsOf({ kind, tables: [table], asked }: Chosen): Promise<ListedModel[]> {
-    if (kind !== "table" || table === undefined) return [];
-    const found = models.get(asked.of);
-    if (found !== undefined) return found;
-    try {
-      const read = readBriefly(sql, (tx) => listTableModels(tx, table.id));
-      const listed = (await within(PART_TIMEOUT_MS, "PostgreSQL", read)).map(listedModel);
-      models.set(asked.of, listed);
-      return listed;
-    } catch (error) {
-      log.warn(`the models of ${asked.of} are not shown: ${reasonOf(error)}`);
-      return [];
-    }
+  /** None if the database cannot be read: the page shows its figures without them. */
+  async function modelsOf({ kind, tables: [table] }: Chosen): Promise<ListedModel[]> {
+    const models = kind === "table" && table !== undefined ? await loadModels(String(table.id)) : null;
+    return (models ?? []).map(listedModel);
   }
 
   async function plan(chosen: Chosen, found: ReturnType<typeof linesOf>, isAllowed: boolean) {
