@@ -1,10 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { connect, type Sql } from "../../src/db/client.ts";
-import {
-  createNoticeRefresh,
-  refreshNotices,
-  refreshStalledNotices,
-} from "../../src/rounds/notices/notices-store.ts";
+import { createNoticeRefresh, refreshNotices, refreshStalledNotices } from "../../src/rounds/notices/notices-store.ts";
 import { lockHeads } from "../../src/tables/heads-store.ts";
 import { openTestDatabase } from "../support/database.ts";
 import { forgetHouses, tableEntry } from "../support/houses.ts";
