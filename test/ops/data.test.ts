@@ -549,8 +549,8 @@ describe("accuracy", () => {
   });
 
   it("of one feature shows reliability, CORP, rates, waits and the references, and gives exactly them as a file", async () => {
-    for (const name of [table.name, table.house]) {
-      const path = `of=${encodeURIComponent(name)}&feature=next_color&period=24h`;
+    for (const one of [table.name, table.house]) {
+      const path = `of=${encodeURIComponent(one)}&feature=next_color&period=24h`;
       const shown = await page(`/ops/accuracy/detail?${path}`);
       for (const label of ["Hit rate by hour", "Reliability", "CORP reliability curve"])
         expect(shown).toContain(`<svg role="img" aria-label="${label}"`);
