@@ -156,8 +156,9 @@ describe("[DATABASE-ROLES] one stolen login of the database", () => {
     const credited = (micros: number, startsAt = "now()") => `
       with made as (
         insert into purchases (account_id, idempotency_key, kind, plan, plan_revision, listed_micros, discount_micros,
-          paid_micros, days, starts_at, ends_at, start_now_version, no_withdrawal_version)
-        select id, 'again', 'upgrade', 'Max', p.revision, 299000000, ${micros}, 0, 30, ${startsAt}, ${startsAt} + interval '30 days', '1', '1'
+          paid_micros, days, day_limit, month_limit, burst_per_second, burst, starts_at, ends_at, start_now_version,
+          no_withdrawal_version)
+        select id, 'again', 'upgrade', 'Max', p.revision, 299000000, ${micros}, 0, 30, day_limit, month_limit, burst_per_second, burst, ${startsAt}, ${startsAt} + interval '30 days', '1', '1'
         from plans p, (select id from accounts where email = 'ann@example.com') a
         where p.name = 'Max'
         returning id
@@ -167,8 +168,9 @@ describe("[DATABASE-ROLES] one stolen login of the database", () => {
     const earlier = (startedDaysAgo: number) => `
       set local session_replication_role = replica;
       insert into purchases (account_id, idempotency_key, kind, plan, plan_revision, listed_micros, discount_micros,
-        paid_micros, days, starts_at, ends_at, start_now_version, no_withdrawal_version)
-      select a.id, 'earlier', 'upgrade', p.name, p.revision, 299000000, 598000000, 0, 30, start.at, start.at + interval '30 days', '1', '1'
+        paid_micros, days, day_limit, month_limit, burst_per_second, burst, starts_at, ends_at, start_now_version,
+        no_withdrawal_version)
+      select a.id, 'earlier', 'upgrade', p.name, p.revision, 299000000, 598000000, 0, 30, day_limit, month_limit, burst_per_second, burst, start.at, start.at + interval '30 days', '1', '1'
       from plans p, accounts a, (select now() - ${startedDaysAgo} * interval '1 day' as at) start
       where p.name = 'Max' and a.email = 'ann@example.com';
       set local session_replication_role = origin`;
@@ -285,8 +287,8 @@ describe("[DATABASE-ROLES] one stolen login of the database", () => {
       grant select on pg_temp.plans to ${ROLES.console}`;
     const bought = `
       insert into purchases (account_id, idempotency_key, kind, plan, plan_revision, listed_micros, paid_micros, days,
-        starts_at, ends_at, start_now_version, no_withdrawal_version)
-      select a.id, 'k', 'buy', p.name, p.revision, 0, 0, 30, now(), now() + interval '30 days', '1', '1'
+        day_limit, month_limit, burst_per_second, burst, starts_at, ends_at, start_now_version, no_withdrawal_version)
+      select a.id, 'k', 'buy', p.name, p.revision, 0, 0, 30, day_limit, month_limit, burst_per_second, burst, now(), now() + interval '30 days', '1', '1'
       from accounts a, plans p
       where a.email = 'ann@example.com' and p.name = 'Max'`;
     expect(await attempt("console", bought, free)).toBe("purchase_is_as_its_plan_was_listed");

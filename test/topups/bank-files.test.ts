@@ -104,7 +104,8 @@ describe("an uploaded bank file", () => {
     expect(both.map(({ status }) => status)).toEqual([303, 303]);
     expect(await count()).toBe(before + 1);
     expect(await upload(file, bank.ben)).toBe(path);
-    const imports = await bank.sql`select action from audit_log where target = ${`bank import ${path.slice(18)}`}`;
+    const imports = await bank.sql`
+      select action from audit_log where target = ${`bank import ${path.slice(18)}`} order by seq`;
     expect(imports).toEqual([{ action: "bank.import.preview" }, { action: "bank.import.run" }]);
   });
 
