@@ -83,6 +83,7 @@ set search_path = pg_catalog, pg_temp
 set lock_timeout = '200ms'
 as $$
 declare
+  is_unread boolean;
   part text := of_table || '_' || to_char(of_day, 'YYYYMMDD');
   kept interval := case of_table
     when 'usage_facts' then '60 days'
@@ -99,6 +100,12 @@ begin
     raise exception 'a day of % is kept for %: % stays', of_table, kept, of_day;
   end if;
   if exists (select from pg_inherits where inhrelid = to_regclass('public.' || part)) then
+    if of_table = 'payloads' then
+      execute format('select exists (select from public.%I where state = ''unread'')', part) into is_unread;
+      if is_unread then
+        raise exception 'payloads of % are unread: they stay', of_day;
+      end if;
+    end if;
     execute format('alter table public.%I detach partition public.%I', of_table, part);
   else
     execute format('drop table if exists public.%I', part);

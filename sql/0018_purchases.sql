@@ -66,6 +66,7 @@ begin
     select * into bought from purchases where id = new.purchase_id;
   end if;
   -- A quote is valid for half an hour (quote.ts). The clock decides if the purchase is dated back; it takes no minute to commit.
+  -- One that begins later has no credits: each of a row of them could take the full value of the one before.
   offered_at := greatest(bought.starts_at, clock_timestamp() - interval '1 minute') - interval '30 minutes';
   if bought.discount_micros <> (select coalesce(sum(micros), 0) from purchase_credits where purchase_id = bought.id) or exists (
     select
@@ -74,6 +75,7 @@ begin
     where c.purchase_id = bought.id
       and (
         p.account_id <> bought.account_id
+        or bought.starts_at > clock_timestamp() + interval '1 minute'
         or c.micros > case
           when p.ends_at <= bought.starts_at then 0
           -- its value times the remaining share of its period, as in unused.ts; what was paid and credited is the larger of both

@@ -46,7 +46,7 @@ export const BATCH_TIMEOUT_MS = 15_000;
 /** How long the detachment of a partition is tried again while transactions use its table. */
 export const DETACH_PATIENCE_MS = 5_000;
 /** Between two tries, for those who waited behind the first. */
-export const DETACH_PAUSE_MS = 500;
+export const DETACH_PAUSE_MS = 2_000;
 /** Under this share of free space on the disk of DATA_DIR a person must act. */
 export const LEAST_FREE_SHARE = 0.1;
 /** A lock that is not had within this is given up for this hour, since all other sessions queue behind the wait. */

@@ -2,6 +2,8 @@ import type { Sql } from "../db/client.ts";
 
 /** No wait is longer: a house that reached its limits of a day is polled again at 00:00 UTC. */
 const LONGEST_WAIT_HOURS = 25;
+/** Gaps, mails and orders wait up to an hour, the mail server and the staff webhook ten minutes. */
+const LONGEST_RETRY_HOURS = 2;
 /** No lease of a poll or of an attempt at a gap is longer. */
 const LONGEST_LEASE_MINUTES = 10;
 
@@ -12,6 +14,7 @@ const LONGEST_LEASE_MINUTES = 10;
 export async function bringBackTimes(sql: Sql): Promise<number> {
   return sql.begin(async (tx) => {
     const tooFar = tx`now() + ${LONGEST_WAIT_HOURS} * interval '1 hour'`;
+    const tooLate = tx`now() + ${LONGEST_RETRY_HOURS} * interval '1 hour'`;
     const tooLong = tx`now() + ${LONGEST_LEASE_MINUTES} * interval '1 minute'`;
     const changed = [
       // rows that a poll has locked are brought back by the next run
@@ -32,13 +35,13 @@ export async function bringBackTimes(sql: Sql): Promise<number> {
       await tx`
         update gaps g
         set
-          next_attempt_at = case when g.next_attempt_at > ${tooFar} then clock_timestamp() else g.next_attempt_at end,
+          next_attempt_at = case when g.next_attempt_at > ${tooLate} then clock_timestamp() else g.next_attempt_at end,
           lease_until = case when g.lease_until > ${tooLong} then clock_timestamp() else g.lease_until end
         from (
           select id
           from gaps
           where state = 'open'
-            and (next_attempt_at > ${tooFar} or lease_until > ${tooLong})
+            and (next_attempt_at > ${tooLate} or lease_until > ${tooLong})
           limit 1000
           for no key update skip locked
         ) far
@@ -51,14 +54,14 @@ export async function bringBackTimes(sql: Sql): Promise<number> {
           from mails
           where sent_at is null
             and given_up_at is null
-            and next_try_at > ${tooFar}
+            and next_try_at > ${tooLate}
           limit 1000
           for no key update skip locked
         ) far
         where m.id = far.id`,
-      await tx`update mail_failures set next_try_at = clock_timestamp() where next_try_at > ${tooFar}`,
-      await tx`update staff_webhook_failure set next_try_at = clock_timestamp() where next_try_at > ${tooFar}`,
-      await tx`update payment_app_orders set ask_at = clock_timestamp() where ask_at > ${tooFar}`,
+      await tx`update mail_failures set next_try_at = clock_timestamp() where next_try_at > ${tooLate}`,
+      await tx`update staff_webhook_failure set next_try_at = clock_timestamp() where next_try_at > ${tooLate}`,
+      await tx`update payment_app_orders set ask_at = clock_timestamp() where ask_at > ${tooLate}`,
     ];
     return changed.reduce((sum, { count }) => sum + count, 0);
   });

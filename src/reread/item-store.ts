@@ -4,7 +4,7 @@ import type { QuarantineRow } from "../pass/compute/rows.ts";
 
 /** What is listed of the rounds of these conflicts. */
 export interface KnownConflicts {
-  results: { roundId: string; other: string }[];
+  results: { roundId: string; other: string; isDecided: boolean }[];
   /** Undecided conflicts of the table, counted up to the limit from which a round gets only one. */
   undecided: number;
 }
@@ -17,7 +17,7 @@ export async function listKnownConflicts(
 ): Promise<KnownConflicts> {
   if (roundIds.length === 0) return { results: [], undecided: 0 };
   const results = await sql<KnownConflicts["results"]>`
-    select c.round_id as "roundId", c.other_hundredths::text as other
+    select c.round_id as "roundId", c.other_hundredths::text as other, c.decided_at is not null as "isDecided"
     from conflicts c
     where c.table_id = ${tableId}
       and c.round_id = any(${[...roundIds]}::text[])`;

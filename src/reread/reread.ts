@@ -308,11 +308,16 @@ async function newConflicts(
   };
   const known = await listKnownConflicts(sql, tableId, [...new Set(conflicts.map(({ roundId }) => roundId))]);
   for (const { roundId, other } of known.results) resultsOf(roundId).add(other);
+  const decided = Map.groupBy(
+    known.results.filter(({ isDecided }) => isDecided),
+    ({ roundId }) => roundId,
+  );
   const undecided = known.undecided + (added.get(tableId) ?? 0);
   const most = undecided < UNDECIDED_LISTED ? RESULTS_LISTED : 1;
   const kept = conflicts.filter(({ roundId, otherHundredths }) => {
     const listed = resultsOf(roundId);
-    return listed.size < most && !listed.has(String(otherHundredths)) && listed.add(String(otherHundredths));
+    const open = listed.size - (decided.get(roundId)?.length ?? 0);
+    return open < most && !listed.has(String(otherHundredths)) && listed.add(String(otherHundredths));
   });
   added.set(tableId, (added.get(tableId) ?? 0) + kept.length);
   return kept;

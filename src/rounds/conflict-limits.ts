@@ -1,6 +1,6 @@
 /**
  * Other results of one round that are listed as conflicts. One suffices to void the forecasts on the round; the payloads have
- * all of them.
+ * all of them while they are stored.
  */
 export const RESULTS_LISTED = 20;
 

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type AuditEntry, toJson } from "../../src/audit/entry.ts";
 import { appendAudit, audited, hasAudit, listAuditFacets, searchAudit } from "../../src/audit/store.ts";
@@ -103,6 +104,12 @@ describe("[V16] the audit log", () => {
     );
     expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(20);
     expect(await verifyAudit(sql)).toEqual({ entries: before + 20, failure: null });
+  });
+
+  it("keeps a target that is longer than an index entry", async () => {
+    const target = randomBytes(5_000).toString("hex");
+    await add({ target });
+    expect((await all())[0]).toMatchObject({ target });
   });
 
   it("is not changed, shortened or emptied", async () => {

@@ -7,7 +7,7 @@ import { houseEntry } from "../support/houses.ts";
 
 const { sql } = await openTestDatabase();
 
-it("waits and leases that end years ahead end now, and those that are possible stay", async () => {
+it("waits and leases that are farther ahead than any end now, and those that are possible stay", async () => {
   await applyHouses(
     sql,
     ["alpha", "beta"].map((id) => houseEntry({ id })),
@@ -19,7 +19,8 @@ it("waits and leases that end years ahead end now, and those that are possible s
       lease_until = now() + case house_id when 'alpha' then interval '1 year' else interval '1 minute' end`;
   await sql`
     insert into gaps (table_id, after_round_id, before_round_id, next_attempt_at, lease_until)
-    select t.id, '1', '3', l.next_allowed_at, l.lease_until
+    select
+      t.id, '1', '3', now() + case l.house_id when 'alpha' then interval '3 hours' else interval '59 minutes' end, l.lease_until
     from tables t
     join poll_leases l on l.house_id = t.house_id`;
   for (const kind of ["alpha", "beta"]) {
@@ -27,11 +28,9 @@ it("waits and leases that end years ahead end now, and those that are possible s
   }
   await sql`
     update mails
-    set next_try_at = l.next_allowed_at
-    from poll_leases l
-    where l.house_id = mails.kind`;
-  await sql`insert into mail_failures (next_try_at, reason) values (now() + interval '1 year', 'test')`;
-  await sql`insert into staff_webhook_failure (next_try_at, reason) values (now() + interval '1 year', 'test')`;
+    set next_try_at = now() + case kind when 'alpha' then interval '3 hours' else interval '59 minutes' end`;
+  await sql`insert into mail_failures (next_try_at, reason) values (now() + interval '3 hours', 'test')`;
+  await sql`insert into staff_webhook_failure (next_try_at, reason) values (now() + interval '3 hours', 'test')`;
   expect(await bringBackTimes(sql)).toBe(5);
   const isOver = async () => sql`
     select

@@ -54,6 +54,18 @@ describe("other results of one round", () => {
     expect(seen).toEqual({ isLast: true });
   });
 
+  it("are listed again once the earlier ones are decided", async () => {
+    await respond("2", results(22, 1_000));
+    await sql`update conflicts set decided_at = now() where table_id = ${table.id}`;
+    await respond("2", results(22, 3_000));
+    const after = await conflicts();
+    expect(after.map(({ other }) => other)).toEqual([...results(20, 1_000), ...results(20, 3_000)]);
+    expect(after.filter(({ further }) => further > 0)).toMatchObject([
+      { other: 1_000, further: 2 },
+      { other: 3_000, further: 2 },
+    ]);
+  });
+
   it("are listed once per round while the table has 1,000 undecided conflicts", async () => {
     await sql`
       insert into conflicts (table_id, round_id, kept_hundredths, other_hundredths, other_raw)

@@ -65,7 +65,7 @@ describe("a plan at the console", () => {
     expect(result).toContain("The receipt is on its way by mail");
     expect(result).toContain("lose my right to withdraw");
     expect(result).toContain(
-      "<dt>Included</dt><dd>100,000 calls per day, 2,500,000 calls per month, 10 calls per second",
+      "<dt>Included when bought</dt><dd>100,000 calls per day, 2,500,000 calls per month, 10 calls per second",
     );
     expect(result).toContain("<dt>Balance now, USD</dt><dd>1.00</dd>");
     expect(await page(ann, "/console/purchases")).toContain('<td class="num" data-name="Paid, USD">99.00</td>');

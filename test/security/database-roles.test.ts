@@ -183,6 +183,10 @@ describe("[DATABASE-ROLES] one stolen login of the database", () => {
     const backdated = credited(598_000_000, "(now() - interval '15 days')");
     expect(await attempt("console", backdated, earlier(15))).toBe(refused);
     expect(await attempt("console", credited(598_000_000), earlier(-1))).toBe("1 rows");
+    // a row of them, each half an hour later, would give the full value each time
+    expect(await attempt("console", credited(598_000_000, "(now() + interval '30 minutes')"), earlier(0))).toBe(
+      refused,
+    );
   });
 
   it("console neither sees nor changes what operators prove who they are with", async () => {
@@ -266,6 +270,18 @@ describe("[DATABASE-ROLES] one stolen login of the database", () => {
       expect([table, await attempt("worker", `select drop_day('${table}', '2020-01-01')`)]).toEqual([table, "1 rows"]);
     }
     expect(await attempt("worker", "select drop_day('rounds', '2020-01-01')")).toBe("P0001");
+    const unread = `
+      select make_day_partitions('2026-01-01', 1);
+      set local session_replication_role = replica;
+      insert into payloads (table_id, received_at, kind, requested_at, path, status, bytes, sha256, body, state)
+      values (1, '2026-01-01', 'poll', '2026-01-01', '/', 200, 0, sha256(''), '', 'unread');
+      set local session_replication_role = origin`;
+    expect(await attempt("worker", "select drop_day('payloads', '2026-01-01')", unread)).toBe("P0001");
+    const read = unread
+      .replace("'unread')", "'read')")
+      .replace("body, state)", "body, state, read_at)")
+      .replace("'read')", "'read', now())");
+    expect(await attempt("worker", "select drop_day('payloads', '2026-01-01')", read)).toBe("1 rows");
   });
 
   it("no role makes a temporary table, a schema or a function", async () => {

@@ -82,7 +82,7 @@ export function closeUnknownGaps(sql: Queryable, shown: TableRows<PassRows["show
 
 /**
  * Stores other results of stored rounds, and counts how often each was received. Results beyond the limits of a round are
- * only counted, in its first conflict.
+ * only counted, in its first undecided conflict.
  */
 export function saveConflicts(sql: Queryable, c: TableRows<PassRows["conflicts"][number]>): Statement | null {
   if (c.rows.length === 0) return null;
@@ -104,14 +104,14 @@ export function saveConflicts(sql: Queryable, c: TableRows<PassRows["conflicts"]
         stored.is_known
           or row_number() over (partition by r.table_id, r.round_id, stored.is_known order by r.place) + stored.n <= l.most
           as is_listed,
-        coalesce(stored.first, first_value(r.other) over (partition by r.table_id, r.round_id order by r.place)) as first
+        coalesce(stored.first, first_value(r.other) over (partition by r.table_id, r.round_id order by stored.is_known, r.place)) as first
       from received r
       join limits l on l.table_id = r.table_id
       cross join lateral (
         select
-          count(*) as n,
+          count(*) filter (where s.decided_at is null) as n,
           coalesce(bool_or(s.other_hundredths = r.other), false) as is_known,
-          (array_agg(s.other_hundredths order by s.id))[1] as first
+          (array_agg(s.other_hundredths order by s.id) filter (where s.decided_at is null))[1] as first
         from conflicts s
         where s.table_id = r.table_id
           and s.round_id = r.round_id
