@@ -34,7 +34,8 @@ create table rounds (
   constraint round_was_absent_before_it_was_requested check (absent_at <= requested_at),
   constraint polled_round_has_a_request check (source >= 2 or requested_at is not null),
   constraint verified_round_has_its_hash check (verified is null or proof_hash is not null)
-);
+-- a fixed number: a fifth of the rows, the default, would be months of rounds in one vacuum
+) with (autovacuum_vacuum_insert_scale_factor = 0, autovacuum_vacuum_insert_threshold = 500000);
 comment on table rounds is
   'finished rounds, insert-only; not write-protected: the chain of history_hash shows any change to anyone who runs verify';
 comment on column rounds.ordinal is 'number of the round among the on-time rounds of its table; null when it is late';
@@ -42,7 +43,8 @@ comment on column rounds.source is '0 poll, 1 history, 2 computed, 3 import';
 comment on column rounds.color is 'index in the bands of its palette, lowest first';
 comment on column rounds.absent_at is
   'request time of the newest good response before the one that brought it: the round was not there yet';
-create index rounds_by_receipt on rounds using brin (received_at);
+-- without autosummarize a search reads everything that was added since the last vacuum
+create index rounds_by_receipt on rounds using brin (received_at) with (autosummarize = on);
 -- whose hash it is, of houses whose ids do not count up
 create index rounds_by_proof_hash on rounds using hash (proof_hash) where proof_hash is not null;
 

@@ -37,7 +37,7 @@ create table forecast_sets (
     and cardinality(reference_ppm) = 3 * cardinality(p_ppm)
     and length(hashes) = 32 * cardinality(features)
   )
-);
+) with (autovacuum_vacuum_insert_scale_factor = 0, autovacuum_vacuum_insert_threshold = 500000);
 comment on table forecast_sets is
   'everything forecast for a table after one round, insert-only; not write-protected: the chain of hashes shows any change';
 comment on column forecast_sets.first_seq is 'number of its first forecast in the chain of the table; the others follow';
@@ -49,4 +49,3 @@ comment on column forecast_sets.reference_ppm is
 comment on column forecast_sets.ends is
   'by window feature code, from 1: the ordinal at which its newest window ends; 0 if there was none, or if its color is too rare for the next';
 comment on column forecast_sets.hashes is '32 bytes per forecast, in order; each covers the one before';
-create index forecast_sets_by_issue on forecast_sets using brin (issued_at);

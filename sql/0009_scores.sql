@@ -27,7 +27,7 @@ create table score_sets (
     and cardinality(outcomes) = cardinality(forecast_seqs)
     and length(hashes) = 32 * cardinality(forecast_seqs)
   )
-);
+) with (autovacuum_vacuum_insert_scale_factor = 0, autovacuum_vacuum_insert_threshold = 500000);
 comment on table score_sets is
   'everything settled for a table by one round, insert-only; its figures follow from the forecast set and the outcome';
 comment on column score_sets.target_requested_at is 'request time of the round that settled it';
@@ -35,7 +35,6 @@ comment on column score_sets.statuses is '0 scored, 1 void';
 comment on column score_sets.reasons is '0 none, 1 gap, 2 late, 3 conflict, 4 impossible, 5 operator';
 comment on column score_sets.outcomes is 'of next_color the index of the color, of a window 1 when hit and 0 when not; null when void';
 create index score_sets_with_voids on score_sets (table_id, settled_seq) where 1 = any (statuses);
-create index score_sets_by_time on score_sets using brin (scored_at);
 
 create table score_revisions (
   table_id integer not null,

@@ -30,7 +30,7 @@ create table log_entries (
   entry text not null
     constraint log_entry_fits_its_length check (octet_length(entry) between 1 and 65535),
   primary key (log_id, index)
-);
+) with (autovacuum_vacuum_insert_scale_factor = 0, autovacuum_vacuum_insert_threshold = 500000);
 comment on table log_entries is 'entries of logs as JSON in the form of RFC 8785, append-only; src/record/log/statements.ts makes them';
 comment on column log_entries.forecast_seq is 'the newest forecast that a statement about a table covers; null in other entries';
 create index log_entries_of_table on log_entries (table_id, forecast_seq) where table_id is not null;
