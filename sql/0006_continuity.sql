@@ -45,6 +45,8 @@ comment on column gaps.closed_by is 'who gave it up manually: its rounds are not
 create index gaps_open on gaps (table_id, next_attempt_at) where state = 'open';
 create index gaps_closed on gaps (table_id, closed_at) where state <> 'open';
 create index gaps_of_table on gaps (table_id, id);
+-- finds the gap that a late round was missing in
+create index gaps_unfilled on gaps (table_id, to_number, from_number) where state <> 'filled';
 
 create table quarantine (
   id bigint generated always as identity primary key,

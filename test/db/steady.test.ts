@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { connect, type Sql } from "../../src/db/client.ts";
 import { limitStatements } from "../../src/ledger/check-store.ts";
+import { fillGapsStatement } from "../../src/rounds/gaps/gaps-store.ts";
 import { createDatabase } from "../support/database.ts";
 
 let database: Awaited<ReturnType<typeof createDatabase>>;
@@ -27,6 +28,13 @@ describe("what a worker plans once, while a table is new", () => {
     expect(plan).toMatch(/Index (?:Only )?Scan/);
     expect(plan).not.toMatch(/Hash Join|Merge Join|Seq Scan on (?:payloads|rounds|forecast_sets)/);
   });
+});
+
+test("late rounds are compared only with unfilled gaps that contain them", async () => {
+  const rows = await sql<{ "QUERY PLAN": string }[]>`explain ${fillGapsStatement(sql, "{1}", "{5}")}`;
+  const plan = rows.map((row) => row["QUERY PLAN"]).join("\n");
+  expect(plan).toContain("Index Scan using gaps_unfilled on gaps open");
+  expect(plan).toContain("(to_number >= l.number) AND (from_number <= l.number)");
 });
 
 test("the ledger's check joins whole tables all the same", async () => {
