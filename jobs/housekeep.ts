@@ -121,7 +121,7 @@ async function retain({ sql, settings, log, signal }: JobContext): Promise<Count
           counts.dropped += 1;
         } catch (error) {
           signal.throwIfAborted();
-          log.warn({ partition: name }, `${name} is in use and is kept for another hour: ${reasonOf(error)}`);
+          log.warn({ partition: name }, `${name} is kept for another hour: ${reasonOf(error)}`);
           counts.waiting += 1;
         }
       }

@@ -77,6 +77,8 @@ comment on function make_day_partitions is
 
 -- No role owns a table. Called once it detaches a day, called again it drops it, so that the table is locked for a moment.
 -- Detaching concurrently would not lock it, but is possible in no function and next to no default partition.
+-- With a clock that is months ahead for an hour it would drop everything: it requires that the instance worked two to
+-- eight days ago. After months without work it begins two days later.
 create function drop_day(of_table text, of_day date) returns void
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
@@ -98,6 +100,14 @@ begin
   end if;
   if of_day::timestamp at time zone 'UTC' + kept > clock_timestamp() then
     raise exception 'a day of % is kept for %: % stays', of_table, kept, of_day;
+  end if;
+  if not exists (
+    select
+    from public.uptime_days
+    where day between (clock_timestamp() at time zone 'UTC')::date - 8 and (clock_timestamp() at time zone 'UTC')::date - 2
+      and good > 0
+  ) then
+    raise exception 'expected this instance at work two to eight days ago by the clock of the database, found nothing: set the clock if it is wrong; % of % stays until then or for two days', of_day, of_table;
   end if;
   if exists (select from pg_inherits where inhrelid = to_regclass('public.' || part)) then
     if of_table = 'payloads' then

@@ -30,7 +30,14 @@ beforeEach(async () => {
   today = clock?.day ?? "";
   await forgetHouses(sql);
   await applyHouses(sql, [houseEntry(), houseEntry({ id: "beta" })]);
+  await sql`truncate uptime_days`;
+  await workedAgo(2);
 });
+
+/** Stores that the instance worked on the day so many days ago. */
+async function workedAgo(days: number, good = 1): Promise<void> {
+  await sql`insert into uptime_days values ('scheduling', ${today}::date - ${days}::integer, ${good}, 1440)`;
+}
 
 async function run(kind: "partitions" | "retention" | "disk" | "uptime", env: Record<string, string> = {}) {
   const { context, lines } = testContext(worker, { env });
@@ -109,6 +116,24 @@ describe("partitions", () => {
 });
 
 describe("retention", () => {
+  test("drops no day if the instance did not work two to eight days ago: the clock may be ahead", async () => {
+    await makeDay(16);
+    await sql`truncate uptime_days`;
+    for (const days of [9, 1, 0]) await workedAgo(days);
+    await workedAgo(3, 0); // as a day without work is summed
+    const { counts, lines } = await run("retention");
+    expect(counts).toMatchObject({ dropped: 0 });
+    expect(await partitions()).toContain(await dayOf("polls", 16));
+    expect(lines.map(({ msg }) => msg)).toContainEqual(
+      expect.stringMatching(
+        /^polls_\d{8} is kept for another hour: expected this instance at work two to eight days ago/,
+      ),
+    );
+    await workedAgo(8);
+    await run("retention");
+    expect(await partitions()).not.toContain(await dayOf("polls", 16));
+  });
+
   test("drops calls by minute a day after their own", async () => {
     await sql`select make_day_partitions(${today}::date - 2, 1)`;
     await run("retention");

@@ -263,6 +263,8 @@ describe("[DATABASE-ROLES] one stolen login of the database", () => {
   });
 
   it("worker drops no day that is kept", async () => {
+    expect(await attempt("worker", "select drop_day('polls', '2020-01-01')")).toBe("P0001"); // nothing worked lately
+    await owner.query("insert into uptime_days values ('scheduling', (now() at time zone 'UTC')::date - 2, 1, 1)");
     const kept = { payloads: 0, call_minutes: 1, polls: 14, poll_failures: 14, usage_facts: 59 };
     for (const [table, days] of Object.entries(kept)) {
       const drop = `select drop_day('${table}', (now() at time zone 'UTC')::date - ${days})`;

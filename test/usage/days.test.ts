@@ -118,6 +118,7 @@ describe("a day without a partition", () => {
 
   it("that is over is dropped, and while a transaction reads the facts it is left for the next hour", async () => {
     const partition = { name: "usage_facts_20260101", parent: "usage_facts", day: "2026-01-01" };
+    await sql`insert into uptime_days values ('scheduling', (now() at time zone 'UTC')::date - 2, 1, 1)`;
     await sql.begin(async (tx) => {
       await tx`select count(*) from usage_facts`;
       await expect(dropPartition(worker, partition)).rejects.toThrow(/lock timeout/);
