@@ -9,7 +9,7 @@ import { thinCalibrations } from "../src/housekeeping/calibration-retention-stor
 import { diskProblem, readDisk } from "../src/housekeeping/disk.ts";
 import { listUnscored } from "../src/forecasts/score/unscored-store.ts";
 import { listDisksWithoutWorker } from "../src/housekeeping/health-store.ts";
-import { pruneByAge, trimQuarantine } from "../src/housekeeping/prune-store.ts";
+import { listPrunes, trimQuarantine } from "../src/housekeeping/prune-store.ts";
 import {
   countUnread,
   dropPartition,
@@ -133,9 +133,7 @@ async function retain({ sql, settings, log, signal }: JobContext): Promise<Count
         counts.trimmed += dropped;
       }
     },
-    async () => {
-      for (const tidied of await pruneByAge(sql, signal)) report(tidied);
-    },
+    ...listPrunes(sql, signal).map((prune) => async () => report(await prune())),
     async () => report({ table: "calibrations", ...(await thinCalibrations(sql, signal)) }),
     async () => void (counts.pruned += await forgetEndedSignIns(sql)),
     async () => void (counts.pruned += await pruneMails(sql, signal)),

@@ -78,6 +78,7 @@ create index quarantine_of_payload on quarantine (table_id, payload_received_at)
 create index quarantine_by_sight on quarantine (table_id, last_seen_at desc);
 create index quarantine_by_time on quarantine (last_seen_at desc, id desc);
 create index quarantine_open_by_time on quarantine (last_seen_at desc, id desc) where state = 'open';
+create index quarantine_settled on quarantine (greatest(last_seen_at, decided_at)) where state <> 'open';
 -- counted at each scrape of the metrics
 create index quarantine_open on quarantine (table_id) where state = 'open';
 

@@ -13,7 +13,7 @@ import {
 /** Rows of a table whose time is over, the oldest first: deletes a batch of them and gives how many. */
 type Prune = (tx: Transaction) => Promise<{ count: number }>;
 
-/** What is deleted by its age alone, by table. */
+/** What is deleted by its age alone, by table. now(): an index cannot search by clock_timestamp(). */
 const BY_AGE: readonly (readonly [table: string, prune: Prune])[] = [
   [
     "quarantine",
@@ -23,8 +23,8 @@ const BY_AGE: readonly (readonly [table: string, prune: Prune])[] = [
         select id
         from quarantine
         where state <> 'open'
-          and greatest(last_seen_at, decided_at) < clock_timestamp() - ${SETTLED_KEPT_DAYS} * interval '1 day'
-        order by id
+          and greatest(last_seen_at, decided_at) < now() - ${SETTLED_KEPT_DAYS} * interval '1 day'
+        order by greatest(last_seen_at, decided_at)
         limit ${BATCH}
       )`,
   ],
@@ -35,7 +35,6 @@ const BY_AGE: readonly (readonly [table: string, prune: Prune])[] = [
       where id in (
         select id
         from notices
-        -- now(): an index cannot search by clock_timestamp()
         where closed_at < now() - ${SETTLED_KEPT_DAYS} * interval '1 day'
         order by closed_at
         limit ${BATCH}
@@ -48,7 +47,7 @@ const BY_AGE: readonly (readonly [table: string, prune: Prune])[] = [
       where ctid = any(array(
         select ctid
         from alerts
-        where closed_at < clock_timestamp() - ${SETTLED_KEPT_DAYS} * interval '1 day'
+        where closed_at < now() - ${SETTLED_KEPT_DAYS} * interval '1 day'
         order by closed_at
         limit ${BATCH}
       ))`,
@@ -62,7 +61,7 @@ const BY_AGE: readonly (readonly [table: string, prune: Prune])[] = [
         from calibration_runs
         where kind = 'rolling'
           and calibration_id is null
-          and finished_at < clock_timestamp() - ${RUNS_KEPT_DAYS} * interval '1 day'
+          and finished_at < now() - ${RUNS_KEPT_DAYS} * interval '1 day'
         order by finished_at
         limit ${BATCH}
       )`,
@@ -109,13 +108,12 @@ const BY_AGE: readonly (readonly [table: string, prune: Prune])[] = [
 /** Tables of which rows are deleted by their age. */
 export const PRUNED_BY_AGE: readonly string[] = BY_AGE.map(([table]) => table);
 
-/** Deletes of each table what is older than it is kept; gives what came of it, by table. */
-export async function pruneByAge(sql: Sql, signal: AbortSignal): Promise<(Tidied & { table: string })[]> {
-  const pruned: (Tidied & { table: string })[] = [];
-  for (const [table, prune] of BY_AGE) {
-    pruned.push({ table, ...(await inBatches(sql, signal, async (tx) => (await prune(tx)).count)) });
-  }
-  return pruned;
+/** The deletions by age, one per table: if one fails, a caller can continue with the others. */
+export function listPrunes(sql: Sql, signal: AbortSignal): (() => Promise<Tidied & { table: string }>)[] {
+  return BY_AGE.map(([table, prune]) => async () => {
+    const tidied = await inBatches(sql, signal, async (tx) => (await prune(tx)).count);
+    return { table, ...tidied };
+  });
 }
 
 /**

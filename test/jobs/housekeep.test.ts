@@ -335,6 +335,9 @@ describe("retention", () => {
     await sql`
       insert into auth.verifications (id, identifier, value, expires_at, surface)
       values ('over', '2fa-over', 'u', now() - interval '25 hours', 'console')`;
+    await sql`
+      insert into notices (table_id, kind, text, opened_at, closed_at)
+      values (1, 'gap', 'over', now() - interval '92 days', now() - interval '91 days')`;
     await sql`alter table quarantine rename to quarantine_away`;
     try {
       await expect(run("retention")).rejects.toThrow('relation "quarantine" does not exist');
@@ -342,6 +345,24 @@ describe("retention", () => {
       await sql`alter table quarantine_away rename to quarantine`;
     }
     expect(await sql`select id from auth.verifications`).toEqual([]);
+    expect(await sql`select text from notices`).toEqual([]);
+  });
+
+  test("searches for decided items by an index, however many are open", async () => {
+    await sql`
+      insert into quarantine (table_id, code, reason, item, item_sha256)
+      select 1, 'not_a_number', 'x', '{}', n::text
+      from generate_series(1, 5000) as n`;
+    await sql`analyze quarantine`;
+    const plan = await sql<{ "QUERY PLAN": string }[]>`
+      explain
+      select id
+      from quarantine
+      where state <> 'open'
+        and greatest(last_seen_at, decided_at) < now() - interval '90 days'
+      order by greatest(last_seen_at, decided_at)
+      limit 500`;
+    expect(plan.map((row) => row["QUERY PLAN"]).join("\n")).toContain("Index Scan using quarantine_settled");
   });
 
   test("thins out rolling calibrations, and lets none go that anything rests on", async () => {
