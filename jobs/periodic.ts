@@ -5,7 +5,7 @@ import { syncAlerts } from "../src/alerts/store.ts";
 import { clearPostFailure } from "../src/alerts/webhook-store.ts";
 import { binancePayOf } from "../src/config/binance-pay.ts";
 import { usdtOf } from "../src/config/usdt.ts";
-import { listMissingPartitions } from "../src/housekeeping/health-store.ts";
+import { makeMissingPartitions } from "../src/housekeeping/store.ts";
 import { bringBackTimes } from "../src/housekeeping/times-store.ts";
 import { noteWorkUptime } from "../src/housekeeping/uptime-store.ts";
 import { findOfflineHouses, findUnreadableTables } from "../src/houses-file/watch-store.ts";
@@ -175,16 +175,16 @@ function pollTasks(): PeriodicTask[] {
     },
     {
       name: "alert-partitions",
-      purpose: "alerts on missing partitions of today and tomorrow",
+      purpose: "makes missing partitions of today and tomorrow, and alerts if it cannot",
       intervalSeconds: 20,
       timeoutSeconds: TIMEOUT_SECONDS,
       run: async ({ sql, log }) => {
-        const missing = await listMissingPartitions(sql);
+        const { missing, reason } = await makeMissingPartitions(sql);
         await syncAlerts(
           sql,
           log,
           "partitions",
-          missing.map((name) => ({ subject: name, text: partitionText(name) })),
+          missing.map((name) => ({ subject: name, text: partitionText(name, reason) })),
         );
       },
     },
@@ -195,8 +195,8 @@ function unpolledText(house: string): string {
   return `the house ${house} is due and not polled; see whether a worker takes the queue poll-house (\`roundhouse queue list\`)`;
 }
 
-function partitionText(name: string): string {
-  return `the partition ${name} is missing, so nothing can be stored on its day; run \`roundhouse migrate\`, and see why the run partitions of housekeep fails`;
+function partitionText(name: string, reason: string): string {
+  return `the partition ${name} is missing, so nothing can be stored on its day, and a worker cannot create it (${reason}); run \`roundhouse migrate\``;
 }
 
 function notify(published: PeriodicContext["published"], changed: readonly number[]): void {

@@ -1,7 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Queryable, Sql } from "../db/client.ts";
 import { isLockError } from "../db/errors.ts";
+import { reasonOf } from "../errors.ts";
 import { inBatches } from "./batch-store.ts";
+import { listMissingPartitions } from "./health-store.ts";
 import {
   BATCH,
   CALL_MINUTES_KEPT_DAYS,
@@ -30,6 +32,21 @@ export async function makePartitions(sql: Sql): Promise<void> {
       select make_day_partitions(day, 1)
       from (select distinct (minute at time zone 'UTC')::date as day from usage_facts_default) d`;
   });
+}
+
+/**
+ * Creates the partitions of today and tomorrow if one is missing, after days without work for example. Returns those that
+ * are still missing, and why.
+ */
+export async function makeMissingPartitions(sql: Sql): Promise<{ missing: string[]; reason: string }> {
+  if ((await listMissingPartitions(sql)).length === 0) return { missing: [], reason: "" };
+  let reason = "a table of this name is not attached";
+  try {
+    await makePartitions(sql);
+  } catch (error) {
+    reason = reasonOf(error);
+  }
+  return { missing: await listMissingPartitions(sql), reason };
 }
 
 /**

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { listPeriodicTasks } from "../../jobs/periodic.ts";
-import { makePartitions } from "../../src/housekeeping/store.ts";
 import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import { holdHouse } from "../../src/houses/polling/lease-store.ts";
 import { deletePause, insertPause } from "../../src/queue/store.ts";
@@ -106,13 +105,32 @@ describe("the alert not_polled", () => {
   });
 });
 
-it("the alert partitions opens while a partition of today or tomorrow is missing", async () => {
+describe("missing partitions of today and tomorrow", () => {
   const run = runsOf("alert-partitions");
-  expect(await run()).toEqual([]);
-  const [partition] = await sql<{ name: string }[]>`
-    select 'payloads_' || to_char((now() at time zone 'UTC')::date + 1, 'YYYYMMDD') as name`;
-  await sql`drop table ${sql(partition?.name ?? "")}`;
-  expect(await run()).toEqual([expect.stringMatching(/^partitions payloads_\d{8}: .*roundhouse migrate/)]);
-  await makePartitions(sql);
-  expect(await run()).toEqual([]);
+  const drop = async (): Promise<string> => {
+    const [partition] = await sql<{ name: string }[]>`
+      select 'payloads_' || to_char((now() at time zone 'UTC')::date + 1, 'YYYYMMDD') as name`;
+    await sql`drop table ${sql(partition?.name ?? "")}`;
+    return partition?.name ?? "";
+  };
+
+  it("are created within seconds, without an alert", async () => {
+    expect(await run()).toEqual([]);
+    const name = await drop();
+    expect(await run()).toEqual([]);
+    expect(await sql`select from pg_inherits where inhrelid = to_regclass(${name})`).toHaveLength(1);
+  });
+
+  it("open an alert with the reason while they cannot be created", async () => {
+    await drop();
+    await sql`alter function make_day_partitions (date, integer) rename to make_no_partitions`;
+    try {
+      expect(await run()).toEqual([
+        expect.stringMatching(/^partitions payloads_\d{8}: .*make_day_partitions.*does not exist.*roundhouse migrate/),
+      ]);
+    } finally {
+      await sql`alter function make_no_partitions (date, integer) rename to make_day_partitions`;
+    }
+    expect(await run()).toEqual([]);
+  });
 });

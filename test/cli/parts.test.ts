@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
-import { connect } from "../../src/db/client.ts";
+import { connect, type Sql } from "../../src/db/client.ts";
 import { createDatabase, createRedis } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { ask, askUntilServed, makeFolder, roundhouse, startRoundhouse, untilReady } from "./world.ts";
@@ -13,6 +13,13 @@ beforeAll(async () => {
   return () => database.drop();
 });
 
+/** The partition of tomorrow for sums of polls. */
+async function tomorrow(sql: Sql): Promise<string> {
+  const [row] = await sql<{ name: string }[]>`
+    select 'polls_' || to_char((now() at time zone 'UTC')::date + 1, 'YYYYMMDD') as name`;
+  return row?.name ?? "";
+}
+
 describe("api and worker apart", () => {
   it("the workers store what the api serves, through a restart of the database too; it serves without them", async () => {
     const folder = await makeFolder();
@@ -24,8 +31,12 @@ describe("api and worker apart", () => {
     const api = start("api");
     const answers = { ...(await untilReady(api)), api_key: key.stdout.trim() };
     expect((await askUntilServed(answers, "/api/v1/games")).body).toMatchObject({ ok: true, games: [] });
+    // as after days without work
+    const operator = connect(env["DATABASE_URL"] ?? "", { name: "operator", max: 1 });
+    await operator`drop table ${operator(await tomorrow(operator))}`;
     const worker = start("worker");
     const health = await untilReady(worker);
+    expect(await operator`select from pg_class where relname = ${await tomorrow(operator)}`).toHaveLength(1);
     const other = start("worker", "--queues", "poll-house,normalize-rounds");
     await untilReady(other);
 
@@ -42,7 +53,6 @@ describe("api and worker apart", () => {
     );
 
     // a restart of the database ends every connection to it, whatever runs on it
-    const operator = connect(env["DATABASE_URL"] ?? "", { name: "operator", max: 1 });
     await operator`
       select pg_terminate_backend(pid)
       from pg_stat_activity

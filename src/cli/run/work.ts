@@ -7,6 +7,7 @@ import { connect, openPipeline, type Pipeline, type Sql } from "../../db/client.
 import type { HouseClient } from "../../houses/polling/client.ts";
 import { createHouseClient } from "../../houses/polling/http.ts";
 import { applyHouses } from "../../houses-file/apply-store.ts";
+import { makeMissingPartitions } from "../../housekeeping/store.ts";
 import type { Log } from "../../log.ts";
 import type { Metrics } from "../../metrics/metrics.ts";
 import { createPasses } from "../../pass/passes.ts";
@@ -96,11 +97,14 @@ export interface WorkOptions {
 }
 
 /**
- * Starts the working half of the system: applies the houses, serves the demo ones unless another process does, and works
- * on the queues.
+ * Starts the working half of the system: creates missing partitions, applies the houses, serves the demo ones unless
+ * another process does, and works on the queues.
  */
 export async function startWork(life: Life, options: WorkOptions): Promise<Work> {
   await requireUsdt(options.connections.work, options.settings, options.log);
+  const { missing, reason } = await makeMissingPartitions(options.connections.work);
+  if (missing.length > 0)
+    options.log.warn({ missing }, `${missing.length} partitions cannot be created yet: ${reason}`);
   const demo = openDemoServer(life, options);
   await keepHousesApplied(life, options, demo);
   life.ending.throwIfAborted();
