@@ -15,11 +15,15 @@ export async function readDisk(folder: string): Promise<{ free: number; total: n
   }
 }
 
+/** What to do about a disk that is nearly full. */
+export const DISK_ADVICE =
+  "free space or use a larger disk; a lower PAYLOAD_RETENTION_HOURS deletes only payloads of some days, while rounds, forecasts, scores and the log are kept permanently";
+
 /** One sentence where the disk is nearly full, else null. */
 export function diskProblem(folder: string, { free, total }: { free: number; total: number }): string | null {
   if (total === 0 || free >= total * LEAST_FREE_SHARE) return null;
   const percent = ((free / total) * 100).toFixed(1);
-  return `the disk of ${folder} has ${percent} % free (${gigabytes(free)} of ${gigabytes(total)} GB), expected at least ${LEAST_FREE_SHARE * 100} %; make room or lower PAYLOAD_RETENTION_HOURS`;
+  return `the disk of ${folder} has ${percent} % free (${gigabytes(free)} of ${gigabytes(total)} GB), expected at least ${LEAST_FREE_SHARE * 100} %; ${DISK_ADVICE}`;
 }
 
 function gigabytes(bytes: number): string {

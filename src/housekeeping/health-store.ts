@@ -41,6 +41,24 @@ export async function listStrayHeads(sql: Queryable, limit: number): Promise<Str
     limit ${limit}`;
 }
 
+/** Bytes on the disk of PostgreSQL, with indexes. */
+export interface DatabaseSize {
+  all: number;
+  /** Of rounds, forecasts, scores and the log: a row is added with each round, and none is deleted. */
+  permanent: number;
+}
+
+/** The size of the database. */
+export async function readDatabaseSize(sql: Queryable): Promise<DatabaseSize> {
+  const [size] = await sql<DatabaseSize[]>`
+    select
+      pg_database_size(current_database())::float8 as "all",
+      sum(pg_total_relation_size(name::regclass))::float8 as permanent
+    from unnest(array['rounds', 'forecast_sets', 'score_sets', 'log_entries']) as name`;
+  if (size === undefined) throw new Error("expected one row of sizes, got none");
+  return size;
+}
+
 /** Unread payloads of a table that a pass or `normalize-rounds` could not take in. */
 export interface FailedPayloads {
   table: string;

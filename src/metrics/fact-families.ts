@@ -7,7 +7,13 @@ import type { HouseFacts } from "./house-facts-store.ts";
  * rules take the `max` over instances.
  */
 export function factFamilies(facts: DatabaseFacts | null): Family[] {
-  return [...houseFamilies(facts), ...calibrationFamilies(facts), ...openItemFamilies(facts), ...serverFamilies(facts)];
+  return [
+    ...houseFamilies(facts),
+    ...calibrationFamilies(facts),
+    ...openItemFamilies(facts),
+    ...serverFamilies(facts),
+    ...databaseFamilies(facts),
+  ];
 }
 
 function houseFamilies(facts: DatabaseFacts | null): Family[] {
@@ -127,21 +133,6 @@ function serverFamilies(facts: DatabaseFacts | null): Family[] {
       one(server?.reconciled),
     ),
     gauge("roundhouse_queue_paused", "1 for each queue that an operator paused.", only(facts?.pauses, "queue")),
-    gauge(
-      "roundhouse_partitions_ahead_seconds",
-      "Time beyond today for which partitions exist, in whole days; below 0 nothing can be stored.",
-      one(server?.partitionsAhead),
-    ),
-    gauge(
-      "roundhouse_database_connections",
-      "Connections of all processes to PostgreSQL by pool and state.",
-      by(facts?.connections, "pool", "state"),
-    ),
-    gauge(
-      "roundhouse_database_connections_max",
-      "Connections that PostgreSQL allows in all.",
-      one(server?.mostConnections),
-    ),
     gauge("roundhouse_mails_waiting", "Pending mails.", one(server?.waitingMails)),
     gauge(
       "roundhouse_mails_late_seconds",
@@ -157,6 +148,32 @@ function serverFamilies(facts: DatabaseFacts | null): Family[] {
       "roundhouse_deposits_oldest_pending_seconds",
       "Age of the oldest pending deposit of a chain, in seconds.",
       (facts?.oldestDeposits ?? []).map(({ house, n }) => ({ labels: { chain: house }, value: n })),
+    ),
+  ];
+}
+
+function databaseFamilies(facts: DatabaseFacts | null): Family[] {
+  const server = facts?.server;
+  return [
+    gauge(
+      "roundhouse_partitions_ahead_seconds",
+      "Time beyond today for which partitions exist, in whole days; below 0 nothing can be stored.",
+      one(server?.partitionsAhead),
+    ),
+    gauge(
+      "roundhouse_database_connections",
+      "Connections of all processes to PostgreSQL by pool and state.",
+      by(facts?.connections, "pool", "state"),
+    ),
+    gauge(
+      "roundhouse_database_connections_max",
+      "Connections that PostgreSQL allows in all.",
+      one(server?.mostConnections),
+    ),
+    gauge(
+      "roundhouse_database_bytes",
+      "Size of the database on the disk of PostgreSQL, with indexes; without its log.",
+      one(server?.databaseBytes),
     ),
   ];
 }

@@ -44,6 +44,8 @@ export interface ServerFacts {
   /** For how long partitions exist beyond today, in seconds of whole days. */
   partitionsAhead: number;
   mostConnections: number;
+  /** Size of the database on its disk. */
+  databaseBytes: number;
   /** Mails that are neither sent nor given up. */
   waitingMails: number;
   /** By how much the next try of one of them is late; 0 where none is. */
@@ -244,6 +246,7 @@ async function readServer(tx: Transaction): Promise<ServerFacts> {
       (select extract(epoch from clock_timestamp() - at)::float8 from heartbeats where name = 'reconcile') as reconciled,
       ahead.days * 86400 as "partitionsAhead",
       current_setting('max_connections')::integer as "mostConnections",
+      pg_database_size(current_database())::float8 as "databaseBytes",
       mail.waiting as "waitingMails",
       mail.late as "lateMail"
     from (

@@ -33,6 +33,13 @@ describe("doctor", () => {
     expect([heads, payloads, partitions].map((one) => one?.status)).toEqual(["ok", "ok", "ok"]);
   });
 
+  it("states the size of the database, and of what is kept permanently", async () => {
+    expect((await checks())["database size"]).toMatchObject({
+      status: "ok",
+      found: expect.stringMatching(/^0\.0[1-9] GB, 0\.00 of them rounds, forecasts, scores and the log/) as string,
+    });
+  });
+
   it("fails when DATABASE_DIRECT_URL leads to another database of the server", async () => {
     const other = await createDatabase();
     try {

@@ -6,7 +6,7 @@ import { diskProblem, readDisk } from "../../src/housekeeping/disk.ts";
 test("a disk with a tenth of its space free is fine, with less it is reported how much, with advice", () => {
   expect(diskProblem("/data", { free: 10e9, total: 100e9 })).toBeNull();
   expect(diskProblem("/data", { free: 9.84e9, total: 100e9 })).toBe(
-    "the disk of /data has 9.8 % free (9.8 of 100.0 GB), expected at least 10 %; make room or lower PAYLOAD_RETENTION_HOURS",
+    "the disk of /data has 9.8 % free (9.8 of 100.0 GB), expected at least 10 %; free space or use a larger disk; a lower PAYLOAD_RETENTION_HOURS deletes only payloads of some days, while rounds, forecasts, scores and the log are kept permanently",
   );
 });
 

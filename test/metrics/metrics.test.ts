@@ -63,6 +63,7 @@ describe("a scrape", () => {
     expect(read.value('roundhouse_gaps_open{house="alpha"}')).toBe(0);
     expect(read.value("roundhouse_workers")).toBe(1);
     expect(read.value("roundhouse_partitions_ahead_seconds")).toBeGreaterThanOrEqual(2 * 86_400);
+    expect(read.value("roundhouse_database_bytes")).toBeGreaterThan(1e6);
     expect(read.value('roundhouse_house_requests_total{house="alpha",outcome="response",code="200"}')).toBeGreaterThan(
       3,
     );

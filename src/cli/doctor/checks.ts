@@ -7,7 +7,7 @@ import { withConnections } from "../../db/with-connections.ts";
 import { readDatabaseFacts } from "../../db/facts.ts";
 import { schemaState } from "../../db/migrate.ts";
 import { codeOf, reasonOf, UsageError } from "../../errors.ts";
-import { diskProblem, readDisk } from "../../housekeeping/disk.ts";
+import { DISK_ADVICE, diskProblem, readDisk } from "../../housekeeping/disk.ts";
 import { type HouseStatus, listHouses } from "../../houses/house-status-store.ts";
 import { createLog, withoutPassword } from "../../log.ts";
 import { clockProblem, readClocks } from "../../queue/clock.ts";
@@ -97,9 +97,8 @@ async function checkFolder(dataDir: string): Promise<Finding[]> {
   }
   const { free, total } = await readDisk(folder);
   const found = `${((free / total) * 100).toFixed(0)} % free, ${(free / 1e9).toFixed(1)} GB`;
-  const advice = "make room, lower PAYLOAD_RETENTION_HOURS, or move DATA_DIR to a larger disk";
   const isLow = diskProblem(folder, { free, total }) !== null;
-  return [ok("data folder", resolve(dataDir)), isLow ? warn("disk", found, advice) : ok("disk", found)];
+  return [ok("data folder", resolve(dataDir)), isLow ? warn("disk", found, DISK_ADVICE) : ok("disk", found)];
 }
 
 /** The folder, or its nearest existing ancestor. */

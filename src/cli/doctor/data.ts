@@ -1,14 +1,22 @@
 import { listForeign } from "../../backup/store.ts";
 import type { Sql } from "../../db/client.ts";
 import { withConnections } from "../../db/with-connections.ts";
-import { listFailedPayloads, listMissingPartitions, listStrayHeads } from "../../housekeeping/health-store.ts";
+import {
+  listFailedPayloads,
+  listMissingPartitions,
+  listStrayHeads,
+  readDatabaseSize,
+} from "../../housekeeping/health-store.ts";
 import { listUnscored } from "../../forecasts/score/unscored-store.ts";
 import { type Finding, ok } from "./finding.ts";
 
 /** One line names at most this many tables; more are counted. */
 const MOST_NAMED = 5;
 
-/** Checks that heads match their rows, stored payloads are readable, partitions exist, ended forecasts are scored and all tables are ours. Reads only. */
+/**
+ * Checks that heads match their rows, stored payloads are readable, partitions exist, ended forecasts are scored and all
+ * tables are ours, and states the size of the database. Reads only.
+ */
 export async function checkData(databaseUrl: string): Promise<Finding[]> {
   return withConnections(databaseUrl, { name: "doctor", max: 1 }, async (sql) => [
     await checkHeads(sql),
@@ -16,6 +24,7 @@ export async function checkData(databaseUrl: string): Promise<Finding[]> {
     await checkPartitions(sql),
     await checkScores(sql),
     await checkForeign(sql),
+    await stateSize(sql),
   ]);
 }
 
@@ -73,6 +82,17 @@ async function checkForeign(sql: Sql): Promise<Finding> {
     status: "warn",
     advice: "`roundhouse backup` leaves these out: move them to another database, or back them up by pg_dump",
   });
+}
+
+/** The disk of PostgreSQL may be on another machine, so its free space is unknown. */
+async function stateSize(sql: Sql): Promise<Finding> {
+  const { all, permanent } = await readDatabaseSize(sql);
+  const found = `${gigabytes(all)} GB, ${gigabytes(permanent)} of them rounds, forecasts, scores and the log, which are kept permanently`;
+  return ok("database size", found);
+}
+
+function gigabytes(bytes: number): string {
+  return (bytes / 1e9).toFixed(2);
 }
 
 function finding(
