@@ -122,6 +122,17 @@ describe("a plan at the console", () => {
     const statement = await page(ivy, "/console/statement");
     expect(amountOf(statement, /data-name="Amount, USD">−(2[\d.]+)</)).toBe(pays);
     expect(amountOf(statement, /data-name="Balance after, USD">([\d.]+)</)).toBe(left);
+    for (const path of ["", "/account", "/plans", "/top-up", "/statement"]) {
+      const shown = await page(ivy, `/console${path}`);
+      expect([path, amountOf(shown, /Balance(?:, USD)?(?:<\/a>)?<\/dt> ?<dd[^>]*> ?([\d.]+)/)]).toEqual([path, left]);
+    }
+  });
+
+  it("states the missing amount to the micro-unit", async () => {
+    const jan = await world.as("jan");
+    await world.giveMoney(jan.accountId, 28_999_999n);
+    expect(await page(jan, "/console/plans")).toContain("You need 0.000001 USD more.");
+    expect(await page(jan, "/console/plans/Starter/buy")).toContain("You need 0.000001 USD more.");
   });
 
   it("states before payment and in the receipt that calls of the running month already reach its limit", async () => {

@@ -1,4 +1,4 @@
-import { thousands, usd, usdCents } from "../../money.ts";
+import { thousands, usd } from "../../money.ts";
 import { isOffer, offerOf, type Offer, type PurchaseKind } from "../../purchases/offer.ts";
 import type { Buyer } from "../../purchases/check-order.ts";
 
@@ -25,8 +25,8 @@ export interface OfferView {
   after: { plan: string; endsAt: Date } | null;
   /** Plans that an upgrade replaces, with the value of their unused part; `worth` is null for granted plans. */
   replaced: { plan: string; isRunning: boolean; endsAt: Date; worth: bigint | null }[];
-  /** USD missing from the balance, rounded up to cents; null if it is enough. */
-  missing: string | null;
+  /** Amount missing from the balance in 1e-6 USD; null if it is enough. */
+  missing: bigint | null;
   balanceAfter: bigint;
 }
 
@@ -78,7 +78,7 @@ function offerView({ held, now, balanceMicros }: Buyer, made: Offer): OfferView 
             endsAt: dateOf(one.endsAt ?? now),
             worth: one.purchase === null ? null : (worthOf.get(one.purchase.id) ?? 0n),
           })),
-    missing: missing > 0n ? usdCents(missing + 9_999n) : null,
+    missing: missing > 0n ? missing : null,
     balanceAfter: balanceMicros - paidMicros,
   };
 }

@@ -48,8 +48,8 @@ function purchaseView({ listedMicros, discountMicros, paidMicros, ...made }: Pur
     included: includedText(made),
     what: KIND_WORDS[made.kind] + (made.reversedAt === null ? "" : ", payment reversed"),
     listed: thousands(usd(listedMicros)),
-    discount: discountMicros === 0n ? null : { money: discountMicros, isExact: true },
-    paid: { money: paidMicros, isExact: true },
+    discount: discountMicros === 0n ? null : { money: discountMicros },
+    paid: { money: paidMicros },
     isLonger: discountMicros > listedMicros,
   };
 }

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { holderEntry } from "../../accounts/holders/holder-entry.ts";
 import { appendAudit } from "../../audit/store.ts";
 import { PageError } from "../../frame/errors.ts";
-import { parseUsd, thousands, usd, usdCents } from "../../money.ts";
+import { parseUsd, thousands, usd } from "../../money.ts";
 import { beginOrder } from "../../topups/binance-pay/begin.ts";
 import { binancePay, ORDER_MICROS, ORDER_MINUTES } from "../../topups/binance-pay/method.ts";
 import { findOrder } from "../../topups/binance-pay/order-store.ts";
@@ -24,8 +24,8 @@ export const binancePayPage = consolePage({
     const data = {
       orders: topups.slice(0, MOST_LISTED).map((topup) => ({ ...topup, status: statusOf(topup) })),
       isCut: topups.length > MOST_LISTED,
-      least: usdCents(ORDER_MICROS.least),
-      most: usdCents(ORDER_MICROS.most),
+      least: thousands(usd(ORDER_MICROS.least)),
+      most: thousands(usd(ORDER_MICROS.most)),
       minutes: ORDER_MINUTES,
       about: binancePay.about(settings),
     };

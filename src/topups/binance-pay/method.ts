@@ -1,4 +1,4 @@
-import { usdCents } from "../../money.ts";
+import { thousands, usd } from "../../money.ts";
 import type { TopupMethod } from "../contract.ts";
 import { binancePayOf } from "../../config/binance-pay.ts";
 
@@ -20,7 +20,7 @@ export const binancePay: TopupMethod = {
   isConfigured: (settings) => binancePayOf(settings) !== null,
   about: () => ({
     time: "A minute or two after you have paid in the app.",
-    minimum: `${usdCents(ORDER_MICROS.least)} USDT, and at most ${usdCents(ORDER_MICROS.most)} USDT at a time.`,
+    minimum: `${thousands(usd(ORDER_MICROS.least))} USDT, and at most ${thousands(usd(ORDER_MICROS.most))} USDT at a time.`,
     credited: "1 USDT as 1 USD, exactly the amount of the order.",
   }),
 };
