@@ -1,6 +1,6 @@
 import type { Queryable, Sql, Transaction } from "../db/client.ts";
 import { queueMail } from "../mail/outbox-store.ts";
-import { BANK_REMIND_DAYS, endsSoon, hasEnded, REMIND_DAYS, type Ending, type EndingSoon } from "./reminder.ts";
+import { type Ending, type EndingSoon, endsSoon, hasEnded, noticesOf } from "./reminder.ts";
 
 /** A holder to notify that a plan ends, or has ended. */
 interface Recipient {
@@ -65,7 +65,9 @@ async function remind(tx: Transaction, site: Site): Promise<number> {
       e.plan,
       utc_text(e.ends_at) as "endsAt",
       a.email,
-      (select on_sale from plans where name = e.plan) as "isOnSale"`;
+      (select on_sale from plans where name = e.plan) as "isOnSale",
+      ${isAnyOnSale(tx)} as "isAnyOnSale",
+      floor(extract(epoch from e.ends_at - now()) / 86400)::integer as "daysLeft"`;
   for (const { entitlementId, email, ...ending } of notified) {
     const dedupKey = `plan ends ${entitlementId}`;
     await queueMail(tx, { ...endsSoon(ending, site), recipient: email, dedupKey });
@@ -80,7 +82,12 @@ async function notifyOfEnd(tx: Transaction, site: string | null): Promise<number
     from accounts a
     where a.id = e.account_id
       and e.id in (${endsToNotify(tx)} limit ${BATCH} for no key update of e skip locked)
-    returning e.id as "entitlementId", e.plan, utc_text(e.ends_at) as "endsAt", a.email`;
+    returning
+      e.id as "entitlementId",
+      e.plan,
+      utc_text(e.ends_at) as "endsAt",
+      a.email,
+      ${isAnyOnSale(tx)} as "isAnyOnSale"`;
   for (const { entitlementId, email, ...ending } of notified) {
     const dedupKey = `plan ended ${entitlementId}`;
     await queueMail(tx, { ...hasEnded(ending, site), recipient: email, dedupKey });
@@ -89,11 +96,7 @@ async function notifyOfEnd(tx: Transaction, site: string | null): Promise<number
 }
 
 function endsToRemind(sql: Queryable, hasBank: boolean) {
-  // a plan of less than twice the longer time gets the shorter one
-  const days = sql`case
-        when ${hasBank} and e.ends_at >= e.starts_at + ${2 * BANK_REMIND_DAYS} * interval '1 day' then ${BANK_REMIND_DAYS}::integer
-        else ${REMIND_DAYS}::integer
-      end`;
+  const notices = noticesOf(hasBank);
   return sql`
     select e.id
     from entitlements e
@@ -101,9 +104,18 @@ function endsToRemind(sql: Queryable, hasBank: boolean) {
     where e.end_notified_at is null
       and e.reminded_at is null
       and e.ends_at > now()
-      and e.ends_at <= now() + (${days}) * interval '1 day'
+      and e.ends_at <= now() + ${Math.max(...notices.map(({ days }) => days))} * interval '1 day'
       and e.starts_at <= now()
-      and e.ends_at > e.starts_at + ${REMIND_DAYS} * interval '1 day'
+      and e.ends_at <= now() + (
+        select notice.days
+        from unnest(
+          ${notices.map(({ lastsDays }) => lastsDays)}::integer[],
+          ${notices.map(({ days }) => days)}::integer[]
+        ) as notice (lasts_days, days)
+        where e.ends_at >= e.starts_at + notice.lasts_days * interval '1 day'
+        order by notice.lasts_days desc
+        limit 1
+      ) * interval '1 day'
       and ${isTheLast(sql)}`;
 }
 
@@ -116,6 +128,10 @@ function endsToNotify(sql: Queryable) {
       and e.ends_at <= now()
       and e.ends_at > now() - ${NEWS_DAYS} * interval '1 day'
       and ${isTheLast(sql)}`;
+}
+
+function isAnyOnSale(sql: Queryable) {
+  return sql`exists (select from plans where on_sale)`;
 }
 
 function isTheLast(sql: Queryable) {

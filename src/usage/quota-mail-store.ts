@@ -54,11 +54,12 @@ function nearLimit(sql: Queryable) {
       case when length(q.period) = 10 then 'day' else 'month' end as period,
       q.used,
       allowed.calls as "limit",
-      current.ends_at is not null and exists (
+      last.ends_at is not null and exists (
         select
         from plans larger
         where larger.on_sale
           and larger.position > p.position
+          and larger.name <> last.plan -- that one is renewed from its end on
           and coalesce(case when length(q.period) = 10 then larger.day_limit else larger.month_limit end > allowed.calls, true)
       ) as "canUpgrade",
       mail.dedup_key as "dedupKey"
@@ -66,6 +67,13 @@ function nearLimit(sql: Queryable) {
     join accounts a on a.id = q.account_id
     ${currentPlan(sql)}
     join plans p on p.name = current.plan
+    cross join lateral (
+      select plan, ends_at
+      from entitlements
+      where account_id = a.id
+      order by starts_at desc
+      limit 1
+    ) last
     cross join lateral (
       select case when length(q.period) = 10 then p.day_limit else p.month_limit end as calls
     ) allowed

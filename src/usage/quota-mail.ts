@@ -7,7 +7,7 @@ export interface NearLimit {
   /** Calls since the day or month began (UTC), and how many the plan allows. */
   used: bigint;
   limit: bigint;
-  /** Whether the holder can change to a plan with a higher limit now: one is on sale, and the current plan has an end. */
+  /** Whether the holder can change to a plan with a higher limit now: one is on sale, and no plan of the account lacks an end. */
   canUpgrade: boolean;
 }
 

@@ -70,7 +70,7 @@ describe("a holder in a browser", () => {
     async () => {
       const eve = await world.as("eve");
       await world.giveMoney(eve.accountId, 1_000_500_000n);
-      await world.givePlan(eve.accountId, "Pro", 3.5);
+      await world.givePlan(eve.accountId, "Pro", 3);
       const { key } = await world.giveKey(eve.accountId, "a server with quite a long name of its own");
       await eve.post(`/console/keys/${(await world.giveKey(eve.accountId, "old")).id}/rotate`, { overlap: "24h" });
       await eve.post(`/console/keys/${(await world.giveKey(eve.accountId, "gone")).id}/revoke`);

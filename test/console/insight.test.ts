@@ -75,11 +75,71 @@ describe("the dashboard", () => {
     const offSale = await textOf(uli, "/console");
     await world.sql`update plans set on_sale = true`;
     expect(offSale).not.toMatch(/larger plan|Upgrade plan|Renew plan/);
-    expect(offSale).toContain("Starter is no longer on sale, so it cannot be renewed. See plans");
+    expect(offSale).toContain("You cannot buy a plan now; ask the operator of this service.");
+    await world.sql`update plans set on_sale = false where name = 'Starter'`;
+    const replaced = await textOf(uli, "/console");
+    await world.sql`update plans set on_sale = true`;
+    expect(replaced).toContain("Starter is no longer on sale, so it cannot be renewed. See plans");
     await world.sql`update entitlements set ends_at = null where account_id = ${uli.accountId}`;
     const endless = await textOf(uli, "/console");
     expect(endless).toContain("Calls today: all used.");
     expect(endless).not.toMatch(/larger plan|Upgrade plan/);
+  });
+
+  it("advises a plan that takes effect immediately, not the next one of the list", async () => {
+    const ulm = await world.as("ulm");
+    await world.givePlan(ulm.accountId, "Starter", 20);
+    const { key } = await world.giveKey(ulm.accountId, "server");
+    await call(key, 5);
+    await world.sql`update plans set position = 1 where name <> 'Starter'`;
+    const equal = await textOf(ulm, "/console");
+    await world.sql`update plans set position = case name when 'Pro' then 2 else 3 end where name <> 'Starter'`;
+    expect(equal).toContain("Calls today: all used.");
+    expect(equal).not.toMatch(/larger plan|Upgrade plan/);
+    expect(await textOf(ulm, "/console")).toContain("A larger plan takes effect immediately. Upgrade plan");
+  });
+
+  it("advises nobody to renew or buy who was granted a later plan without an end", async () => {
+    const ugo = await world.as("ugo");
+    await world.givePlan(ugo.accountId, "Starter", 3);
+    await world.sql`
+      insert into entitlements (account_id, plan, starts_at, ends_at)
+      select account_id, 'Starter', ends_at, ends_at + interval '1 day' from entitlements where account_id = ${ugo.accountId}`;
+    await world.sql`
+      insert into entitlements (account_id, plan, starts_at)
+      select account_id, 'Pro', max(ends_at) from entitlements where account_id = ${ugo.accountId} group by account_id`;
+    const { key } = await world.giveKey(ugo.accountId, "server");
+    await call(key, 5);
+    const followed = await textOf(ugo, "/console");
+    expect(followed).toContain("Calls today: all used.");
+    expect(followed).toContain("left, then Pro");
+    expect(followed).not.toMatch(/Renew plan|Upgrade plan|Buy plan|ends at/);
+    await world.sql`delete from entitlements where account_id = ${ugo.accountId} and plan = 'Starter' and starts_at > now()`;
+    await world.sql`
+      update entitlements set starts_at = starts_at - interval '9 days', ends_at = ends_at - interval '9 days'
+      where account_id = ${ugo.accountId} and plan = 'Starter'`;
+    const between = await textOf(ugo, "/console");
+    expect(between).toMatch(/Your plan Starter ended at .* refused with plan_expired \(402\) until Pro begins, at \d/);
+    expect(between).not.toMatch(/Renew plan|Upgrade plan|Buy plan/);
+  });
+
+  it("warns of the end of a plan when its reminder is sent: of a short one not from its first day", async () => {
+    const ute = await world.as("ulrich"); // bank transfers are offered
+    const lasting = async (days: number, left: number) => {
+      await world.sql`delete from entitlements where account_id = ${ute.accountId}`;
+      await world.sql`
+        insert into entitlements (account_id, plan, starts_at, ends_at)
+        values (
+          ${ute.accountId}, 'Pro', now() - ${days - left}::float8 * interval '1 day', now() + ${left}::float8 * interval '1 day'
+        )`;
+      return (await textOf(ute, "/console")).includes("Your plan Pro ends at");
+    };
+    expect(await lasting(14, 13.9)).toBe(false);
+    expect(await lasting(14, 3.1)).toBe(false);
+    expect(await lasting(14, 2.9)).toBe(true);
+    expect(await lasting(30, 10.1)).toBe(false);
+    expect(await lasting(30, 9.9)).toBe(true);
+    expect(await lasting(3, 1)).toBe(false);
   });
 
   it("states the ceiling of a plan without a daily limit, and that it refused calls today", async () => {
@@ -96,9 +156,16 @@ describe("the dashboard", () => {
     await eventually(async () => {
       await call(key);
       return expect(await textOf(udo, "/console")).toMatch(
-        /Calls today: the technical ceiling was reached\. .* refused with service_ceiling_reached \(429\) until \d/,
+        /Calls today: the technical ceiling was reached\. .* refused with service_ceiling_reached \(429\) until \d[^]*service_ceiling_reached 429/,
       );
     });
+    await world.sql`update plans set day_ceiling = 1000000 where name = 'Max'`;
+    expect(await textOf(udo, "/console")).not.toContain("the technical ceiling was reached");
+    await world.sql`update plans set day_ceiling = null where name = 'Max'`;
+    const [dashboard, plans] = [await textOf(udo, "/console"), await textOf(udo, "/console/plans")];
+    await world.sql`update plans set day_ceiling = 1000000 where name = 'Max'`;
+    for (const text of [dashboard, plans]) expect(text).not.toContain("A technical ceiling");
+    expect(await textOf(udo, "/console/plans")).toContain("A technical ceiling, far above fair use");
   });
 
   it("shows the last use of a key within seconds, and top-ups that are pending", async () => {

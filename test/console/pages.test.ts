@@ -86,8 +86,9 @@ describe("the dashboard", () => {
 
   it("shows when a plan ends soon, when it is over, what follows it, and why an account is suspended", async () => {
     const ed = await world.as("ed");
-    await world.givePlan(ed.accountId, "Pro", 3.5);
-    expect(words(await pageOf(ed, "/console"))).toMatch(/Your plan Pro ends at .* Plan Pro 3 days 1[12] hours left/);
+    await world.givePlan(ed.accountId, "Pro", 2.5);
+    await world.sql`update entitlements set starts_at = starts_at - interval '9 days' where account_id = ${ed.accountId}`;
+    expect(words(await pageOf(ed, "/console"))).toMatch(/Your plan Pro ends at .* Plan Pro 2 days 1[12] hours left/);
     await world.sql`
       insert into entitlements (account_id, plan, starts_at, ends_at)
       select account_id, 'Starter', ends_at, ends_at + interval '30 days' from entitlements where account_id = ${ed.accountId}`;

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { isOffer, offerOf, type HeldPlan, type Offer, type PlanForSale } from "../../src/purchases/offer.ts";
 import * as quotes from "../../src/purchases/quote.ts";
 import * as receipts from "../../src/purchases/receipt.ts";
+import * as reminders from "../../src/purchases/reminder.ts";
 import * as unused from "../../src/purchases/unused.ts";
 import * as usedLimits from "../../src/purchases/used-limit.ts";
 import { listExamples, runExample } from "../support/examples.ts";
@@ -195,6 +196,7 @@ it.each(
     { file: "quote", exports: quotes },
     { file: "unused", exports: unused },
     { file: "receipt", exports: receipts },
+    { file: "reminder", exports: reminders },
     { file: "used-limit", exports: usedLimits },
   ].flatMap(({ file, exports }) =>
     listExamples(`src/purchases/${file}.ts`).map((example) => ({ title: example.title, example, exports })),

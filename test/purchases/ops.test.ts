@@ -67,6 +67,10 @@ describe("plans at /ops", () => {
     const list = await page("/ops/plans", operator);
     expect(list).toMatch(/Pro<\/a><\/th> <td><span class="badge good">yes<\/span><\/td> <td class="num">99\.00/);
     expect(list).toContain("1,000,000");
+    await world.sql`update plans set day_ceiling = 777777 where name = 'Pro'`;
+    const limited = await page("/ops/plans", operator);
+    await world.sql`update plans set day_ceiling = null where name = 'Pro'`;
+    expect(limited).not.toContain("777,777"); // it counts only without a daily limit
     const pro = await page("/ops/plans/Pro");
     expect(pro).toContain("2 accounts have this plan now, 0 begin it later");
     expect(pro.indexOf("ann@example.com")).toBeLessThan(pro.indexOf("ben@example.com"));

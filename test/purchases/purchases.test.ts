@@ -408,8 +408,10 @@ describe("the holder of a plan", () => {
     expect(await mailsOf(id)).toEqual([
       ["Your plan Pro ends", expect.stringContaining("A bank transfer takes one to five working days")],
     ]);
+    expect((await mailsOf(id))[0]?.[1]).not.toContain("may arrive after the end");
     await world.age(short, 6.5);
     expect([await isAsked(), await remind()]).toEqual([1, { reminded: 1, ended: 0, quotas: 0 }]);
+    expect((await mailsOf(short))[0]?.[1]).toContain("One that you send now may arrive after the end");
     variables = {};
   });
 
@@ -422,7 +424,26 @@ describe("the holder of a plan", () => {
     await setPlan(world.sql, "Pro", { onSale: true });
     const [[, body] = ["", ""]] = await mailsOf(id);
     expect(body).not.toContain("If you renew it");
-    expect(body).toContain("Pro is no longer on sale, so it cannot be renewed");
+    expect(body).toContain("Pro is no longer on sale, so it cannot be renewed. You can buy a plan that is on sale.");
+  });
+
+  it("is not advised to buy if no plan is on sale", async () => {
+    const id = await world.makeHolder(99n);
+    await world.bought(id, "Pro");
+    await world.age(id, 28);
+    const before = await world.sql<{ name: string }[]>`update plans set on_sale = false where on_sale returning name`;
+    variables = BANK;
+    await remind();
+    await world.age(id, 3);
+    await remind();
+    variables = {};
+    await world.sql`update plans set on_sale = true where name = any(${before.map(({ name }) => name)}::text[])`;
+    const bodies = (await mailsOf(id)).map(([, body]) => body);
+    expect(bodies).toHaveLength(2);
+    for (const body of bodies) {
+      expect(body).toContain("No plan is on sale now. Ask the operator of this service if you need one.");
+      expect(body).not.toMatch(/You can buy|console\/plans|bank transfer/);
+    }
   });
 
   it("is notified by one of two concurrent workers", async () => {

@@ -81,6 +81,11 @@ describe("mails about used calls", () => {
     expect(await advised(endless)).toBe(false);
     expect((await endless.mails())[0]?.body).toContain("Ask the operator of this service");
     expect(await advised(await withEnd())).toBe(true);
+    const followed = await withEnd();
+    await sql`
+      insert into entitlements (account_id, plan, starts_at)
+      select account_id, 'Roomy', ends_at + interval '1 day' from entitlements where account_id = ${followed.accountId}`;
+    expect(await advised(followed)).toBe(false);
     await sql`update plans set on_sale = false where name <> 'Starter'`;
     expect(await advised(await withEnd())).toBe(false);
     await sql`update plans set on_sale = true`;

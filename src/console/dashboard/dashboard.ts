@@ -1,15 +1,16 @@
 import { type Account, findAccount, listHeldPlans } from "../../callers/account-store.ts";
 import { listOwnKeys } from "../../callers/holder-key-store.ts";
-import { type ListedPlan, listPlans } from "../../callers/plan-store.ts";
+import { type ListedPlan, listPlanSettings, type PlanSettings } from "../../callers/plan-store.ts";
 import { ACTIVE_KEYS } from "../../callers/store.ts";
 import { number, timeText } from "../../frame/text/format.ts";
-import { walletMicros } from "../../ledger/store.ts";
-import { BANK_REMIND_DAYS, REMIND_DAYS } from "../../purchases/reminder.ts";
+import type { Buyer } from "../../purchases/check-order.ts";
+import { isOffer, type Offer, offerOf } from "../../purchases/offer.ts";
+import { readBuyer } from "../../purchases/state-store.ts";
 import { hasBank } from "../../topups/bank/method.ts";
 import type { TopupMethod } from "../../topups/contract.ts";
 import { configuredMethods } from "../../topups/methods.ts";
 import { countPendingTopups, listPendingTopups } from "../../topups/topup-store.ts";
-import { listRefusals, type Refusal } from "../../usage/call-minute-store.ts";
+import { listRefusals } from "../../usage/call-minute-store.ts";
 import { readUsage, type UsageFacts } from "../../usage/store.ts";
 import { consolePage } from "../contract.ts";
 import { outcomeOf } from "../outcomes.ts";
@@ -20,27 +21,26 @@ import { nextSteps, planState, type PlanState, timeLeft } from "./state.ts";
 const DAYS_SHOWN = 31;
 const REFRESH_SECONDS = 10;
 const MOST_PENDING = 10;
-const CEILING = "service_ceiling_reached";
 
 /** The state of an account: plan, calls, balance, keys, and the next steps of a newcomer. */
 export const dashboardPage = consolePage({
   path: "/",
   nav: { label: "Dashboard", order: 10, group: "" },
   async show({ sql, settings }, { holder: { accountId } }) {
-    const account = await findAccount(sql, { id: accountId });
-    if (account === null) return null;
-    const [held, plans, usage, balance, keys, refusals, pending, pendingCount] = await Promise.all([
+    const [account, buyer] = await Promise.all([findAccount(sql, { id: accountId }), readBuyer(sql, accountId)]);
+    if (account === null || buyer === null) return null;
+    const [held, plans, usage, keys, refusals, pending, pendingCount] = await Promise.all([
       listHeldPlans(sql, accountId),
-      listPlans(sql),
+      listPlanSettings(sql),
       readUsage(sql, accountId, DAYS_SHOWN),
-      walletMicros(sql, accountId),
       listOwnKeys(sql, accountId, 0),
       listRefusals(sql, accountId),
       listPendingTopups(sql, accountId, MOST_PENDING),
       countPendingTopups(sql, accountId),
     ]);
-    const reminded = hasBank(settings) ? BANK_REMIND_DAYS : REMIND_DAYS;
-    const state = planState(held, { nowMs: usage.readAtMs, soonDays: reminded + 4 });
+    const balance = buyer.balanceMicros;
+    const offers = offersOf(buyer);
+    const state = planState(held, { nowMs: usage.readAtMs, hasBank: hasBank(settings) });
     const holds = state.kind === "running" || state.kind === "ending";
     const limits = plans.find(({ name }) => holds && name === state.plan) ?? null;
     const bars = limitBars(usage, limits);
@@ -52,9 +52,9 @@ export const dashboardPage = consolePage({
       limits,
       bars,
       banners: [
-        ...limitBanners(bars, state.endsAt === null ? [] : plans.slice(plans.findIndex((one) => one === limits) + 1)),
-        ...(limits?.day_limit === null ? ceilingBanners(refusals, usage.dayResetsAt) : []),
-        ...planBanners(state, plans),
+        ...limitBanners(bars, upgradesOf(plans, offers)),
+        ...ceilingBanners(limits, usage),
+        ...planBanners(state, offers),
       ],
       stats: statsOf({
         account,
@@ -121,17 +121,29 @@ function statsOf({ state, usage, balance, keys, pending }: Facts) {
   ];
 }
 
+/** What the account can buy now. */
+function offersOf(buyer: Buyer): Offer[] {
+  if (buyer.isSuspended) return [];
+  return buyer.plans.map((plan) => offerOf(plan, buyer.held, { now: buyer.now })).filter(isOffer);
+}
+
+/** Plans that would take effect immediately. */
+function upgradesOf<Plan extends ListedPlan>(plans: readonly Plan[], offers: readonly Offer[]): Plan[] {
+  const names = new Set(offers.filter(({ kind }) => kind === "upgrade").map(({ plan }) => plan.name));
+  return plans.filter(({ name }) => names.has(name));
+}
+
 /**
  * Banners from 80 % of a limit. If both limits are at 100 %, the month comes first, because it lasts longer. They advise
- * one of the `larger` plans if it is on sale and raises the limit.
+ * one of the `upgrades` if it raises the limit.
  */
-function limitBanners(bars: readonly LimitBar[], larger: readonly ListedPlan[]) {
+function limitBanners(bars: readonly LimitBar[], upgrades: readonly ListedPlan[]) {
   return bars.toReversed().flatMap(({ name, used, limit, percent, tone, resetsAt, code, limitOf }) => {
     if (tone === "" || limit === null) return [];
     const counts = `${number(used)} of ${number(limit)}`;
     const until = timeText(new Date(resetsAt));
     const title = tone === "bad" ? `${name}: all used.` : `${name}: ${percent} % used.`;
-    const canUpgrade = larger.some((plan) => plan.on_sale && (limitOf(plan) ?? limit + 1n) > limit);
+    const canUpgrade = upgrades.some((plan) => (limitOf(plan) ?? limit + 1n) > limit);
     const refusal =
       tone === "bad"
         ? `Calls are refused with ${code} (429) until ${until}.`
@@ -142,36 +154,33 @@ function limitBanners(bars: readonly LimitBar[], larger: readonly ListedPlan[]) 
   });
 }
 
-/** A banner if the ceiling that protects the service refused calls since the UTC day began. */
-function ceilingBanners(refusals: readonly Refusal[], resetsAt: string) {
-  const dayBegan = Date.parse(resetsAt) - 86_400_000;
-  const isToday = ({ outcome, lastAt }: Refusal) => outcome === CEILING && Date.parse(lastAt) >= dayBegan;
-  if (!refusals.some(isToday)) return [];
-  const text = `It is far above fair use and protects the service. Calls above it are refused with ${CEILING} (429) until ${timeText(new Date(resetsAt))}. Ask the operator of this service if you need more.`;
+/** A banner while the ceiling that protects the service refuses calls. */
+function ceilingBanners(plan: PlanSettings | null, { dayUsed, dayResetsAt }: UsageFacts) {
+  if (plan === null || plan.day_limit !== null || plan.day_ceiling === null || dayUsed < plan.day_ceiling) return [];
+  const text = `It is far above fair use and protects the service. Calls above it are refused with service_ceiling_reached (429) until ${timeText(new Date(dayResetsAt))}. Ask the operator of this service if you need more.`;
   return [{ tone: "bad", title: "Calls today: the technical ceiling was reached.", text }];
 }
 
-function planBanners({ kind, plan, endsAt }: PlanState, plans: readonly ListedPlan[]) {
+const NOTHING_TO_BUY = "You cannot buy a plan now; ask the operator of this service.";
+
+function planBanners({ kind, plan, endsAt, next }: PlanState, offers: readonly Offer[]) {
   if ((kind !== "ending" && kind !== "over") || endsAt === null) return [];
-  const at = timeText(new Date(endsAt));
+  const [at, href] = [timeText(new Date(endsAt)), "/console/plans"];
   if (kind === "over") {
-    return [
-      {
-        tone: "bad",
-        title: `Your plan ${plan} ended at ${at}.`,
-        text: "Calls are refused with plan_expired (402) until you buy a plan.",
-        action: { label: "Buy plan", href: "/console/plans" },
-      },
-    ];
+    const title = `Your plan ${plan} ended at ${at}.`;
+    const refused = "Calls are refused with plan_expired (402)";
+    if (next !== null) {
+      const text = `${refused} until ${next.plan} begins, at ${timeText(new Date(next.startsAt))}.`;
+      return [{ tone: "bad", title, text }];
+    }
+    if (offers.length === 0) return [{ tone: "bad", title, text: `${refused}. ${NOTHING_TO_BUY}` }];
+    return [{ tone: "bad", title, text: `${refused} until you buy a plan.`, action: { label: "Buy plan", href } }];
   }
-  const isOnSale = plans.some((one) => one.name === plan && one.on_sale);
-  const renewal = isOnSale ? "Nothing renews by itself." : `${plan} is no longer on sale, so it cannot be renewed.`;
-  return [
-    {
-      tone: "warn",
-      title: `Your plan ${plan} ends at ${at}.`,
-      text: `From then on calls are refused with plan_expired (402). ${renewal}`,
-      action: { label: isOnSale ? "Renew plan" : "See plans", href: "/console/plans" },
-    },
-  ];
+  const title = `Your plan ${plan} ends at ${at}.`;
+  const refused = "From then on calls are refused with plan_expired (402).";
+  if (offers.length === 0) return [{ tone: "warn", title, text: `${refused} ${NOTHING_TO_BUY}` }];
+  const canRenew = offers.some((offer) => offer.kind === "renew" && offer.plan.name === plan);
+  const renewal = canRenew ? "Nothing renews by itself." : `${plan} is no longer on sale, so it cannot be renewed.`;
+  const action = { label: canRenew ? "Renew plan" : "See plans", href };
+  return [{ tone: "warn", title, text: `${refused} ${renewal}`, action }];
 }

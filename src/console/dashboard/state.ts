@@ -1,4 +1,5 @@
 import type { HeldPlan } from "../../callers/account-store.ts";
+import { remindDays } from "../../purchases/reminder.ts";
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
@@ -9,39 +10,39 @@ export interface PlanState {
   /** The current plan, else the last one; null if there was none. */
   plan: string | null;
   endsAt: string | null;
-  /** Whole days left, rounded down; null if the plan has no end or has ended. */
-  daysLeft: number | null;
-  /** The plan that follows, if one is bought. */
+  /** The plan that follows, if one is bought or granted. */
   next: { plan: string; startsAt: string } | null;
 }
 
 /**
- * The plan state of an account at a time, from the plans that it holds, newest first. A plan with fewer than `soonDays`
- * left ends soon.
+ * The plan state of an account at a time, from the plans that it holds, newest first. A plan that no other follows ends
+ * soon from the day of its reminder.
  *
  * @example
- * planState([], { nowMs: 0, soonDays: 7 }).kind; // => "none"
- * planState([{ plan: "Pro", startsAt: "1970-01-01T00:00:00Z", endsAt: "1970-01-04T12:00:00Z", state: "current" }], { nowMs: 0, soonDays: 7 }).daysLeft; // => 3
+ * planState([], { nowMs: 0, hasBank: false }).kind; // => "none"
+ * planState([{ plan: "Pro", startsAt: "1970-01-01T00:00:00Z", endsAt: "1970-01-05T00:00:00Z", state: "current" }], { nowMs: 0, hasBank: true }).kind; // => "running"
+ * planState([{ plan: "Pro", startsAt: "1970-01-01T00:00:00Z", endsAt: "1970-01-05T00:00:00Z", state: "current" }], { nowMs: 86_400_000, hasBank: true }).kind; // => "ending"
  */
 export function planState(
   held: readonly HeldPlan[],
-  { nowMs, soonDays }: { nowMs: number; soonDays: number },
+  { nowMs, hasBank }: { nowMs: number; hasBank: boolean },
 ): PlanState {
   const current = held.find(({ state }) => state === "current");
-  const future = held.findLast(({ state }) => state === "future");
+  const future = held.findLast(({ plan, state }) => state === "future" && plan !== current?.plan);
   const next = future === undefined ? null : { plan: future.plan, startsAt: future.startsAt };
   if (current === undefined) {
     const past = held.find(({ state }) => state === "past");
-    if (past === undefined) return { kind: "none", plan: null, endsAt: null, daysLeft: null, next };
-    return { kind: "over", plan: past.plan, endsAt: past.endsAt, daysLeft: null, next };
+    if (past === undefined) return { kind: "none", plan: null, endsAt: null, next };
+    return { kind: "over", plan: past.plan, endsAt: past.endsAt, next };
   }
-  const { plan, endsAt } = current;
+  const { plan, startsAt, endsAt } = current;
+  const isFollowed = held.some(({ state }) => state === "future");
+  if (!isFollowed && endsAt !== null) {
+    const days = remindDays((Date.parse(endsAt) - Date.parse(startsAt)) / DAY_MS, { hasBank });
+    if (Date.parse(endsAt) - nowMs <= days * DAY_MS) return { kind: "ending", plan, endsAt, next };
+  }
   // a renewed plan ends when its last renewal ends
-  const end = endOf(held, plan, endsAt);
-  if (end === null) return { kind: "running", plan, endsAt: null, daysLeft: null, next };
-  const daysLeft = Math.max(0, Math.floor((Date.parse(end) - nowMs) / DAY_MS));
-  const kind = daysLeft < soonDays && (next === null || next.plan === plan) ? "ending" : "running";
-  return { kind, plan, endsAt: end, daysLeft, next: next?.plan === plan ? null : next };
+  return { kind: "running", plan, endsAt: endOf(held, plan, endsAt), next };
 }
 
 /** The end of the last period of a plan that follows without a gap; null if it has no end. */

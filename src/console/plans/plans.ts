@@ -1,4 +1,4 @@
-import { listPlans } from "../../callers/plan-store.ts";
+import { listPlanSettings } from "../../callers/plan-store.ts";
 import { readBuyer } from "../../purchases/state-store.ts";
 import { consolePage } from "../contract.ts";
 import { listHousesNow } from "./house-store.ts";
@@ -9,7 +9,11 @@ export const plansPage = consolePage({
   path: "/plans",
   nav: { label: "Plans", order: 31, group: "Billing" },
   async show({ sql }, { holder: { accountId, isSuspended } }) {
-    const [buyer, listed, houses] = await Promise.all([readBuyer(sql, accountId), listPlans(sql), listHousesNow(sql)]);
+    const [buyer, listed, houses] = await Promise.all([
+      readBuyer(sql, accountId),
+      listPlanSettings(sql),
+      listHousesNow(sql),
+    ]);
     if (buyer === null) return null;
     const plans = listed.flatMap((plan) => {
       const view = planView(buyer, plan.name);
