@@ -193,21 +193,29 @@ create index audit_target on audit_log (left(target, 40), seq desc);
 
 -- The console reads only entries of its own surface.
 create function changes_by_staff(of_account bigint, before_seq bigint, most integer)
-returns table (seq bigint, at timestamptz, action text, before jsonb, after jsonb)
+returns table (seq bigint, at timestamptz, action text, target text, before jsonb, after jsonb)
 language sql stable security definer
 set search_path = pg_catalog, pg_temp
 as $$
-  select l.seq, l.at, l.action, l.before, l.after
+  with own (target) as (
+    select 'account ' || of_account
+    union all
+    select named.target
+    from public.keys k
+    cross join lateral (values ('key ' || k.id), ('key ' || k.id || ' of account ' || of_account)) named (target)
+    where k.account_id = of_account
+  )
+  select l.seq, l.at, l.action, l.target, l.before, l.after
   from public.audit_log l
-  where left(l.target, 40) = 'account ' || of_account
-    and l.target = 'account ' || of_account
+  where left(l.target, 40) = any(array(select left(target, 40) from own))
+    and l.target = any(array(select target from own))
     and l.surface <> 'console'
     and (before_seq is null or l.seq < before_seq)
   order by l.seq desc
   limit most
 $$;
 comment on function changes_by_staff is
-  'what others than its holder changed of an account, newest first, for its holder: without who it was and from where';
+  'what others than its holder changed of an account and its keys, newest first, for its holder: without who it was and from where';
 revoke execute on function changes_by_staff(bigint, bigint, integer) from public;
 
 -- One row: the lock under which entries are added, and the newest entry, so that a deleted end of the log shows.

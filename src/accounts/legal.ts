@@ -32,12 +32,12 @@ const TERMS = [
   "Availability: houses change, fail and publish wrong data, and so a table may be late, paused or marked with a notice. We repair what we can and report what we cannot. We are liable for intent and gross negligence; beyond that, as far as the law allows, for no more than you paid in the last twelve months.",
   "Changes of the API: fields may be added at any time. A change that would break a program is made in a new version of the API, and the previous version then works for at least six months; a mail, and headers in every response, announce it in time.",
   "Changes of these terms: a new version is published here with its date, and you are asked to accept it before your next key or purchase. Until then what you have continues under the version that you accepted.",
-  "Your data: we store your e-mail address, what you accepted and when, your sign-ins, your calls as counts, and your payments. You can download all of it as a file. After you close the account, the ledger and the audit log stay as the law requires, under a number instead of your e-mail address.",
+  "Your data: we store your e-mail address, what you accepted and when, your sign-ins, your calls as counts, and your payments. You can download the data of your account as a file; the page of your account lists what it contains. After you close the account, the ledger and the audit log stay as the law requires, under a number instead of your e-mail address.",
   "Law: these terms are a contract with the operator who is named with them, and the law at the seat of the operator applies; as a consumer you keep the mandatory rights of the law where you live.",
 ].join("\n");
 
 const TEXTS: Readonly<Record<LegalKind, LegalText>> = {
-  terms: dated("2026-11-25", TERMS),
+  terms: dated("2026-11-29", TERMS),
   adult: dated("2026-11-21", "I am 18 years old or older."),
   "start-now": dated(
     "2026-11-25",

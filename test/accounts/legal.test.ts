@@ -11,7 +11,7 @@ const NOTICE = /Information only\. Rounds come[^]*$/;
 describe("a text that is agreed to", () => {
   // a changed word is another agreement: it needs a new version here, and every holder is asked again
   it.each([
-    ["terms", "2026-11-25", "62c2ec1e6c3ca00d393bcab47eff08d552595c8f505a0d508d1002588ed1e66f"],
+    ["terms", "2026-11-29", "aedd64b9fdd53c4cea7787514f6b464cacda8e2af3b17e6cb05a99dcfe033d82"],
     ["adult", "2026-11-21", "f584fb7ecc831ced14d0682dbdc31859e31dd56993a8b2f9cf91bc35a6edaa64"],
     ["start-now", "2026-11-25", "31d2e86b6017d73ea3775691d3f5870918f62cce8cb11b9c1a85d09078fcc493"],
     ["no-withdrawal", "2026-11-21", "5f175c57b101bc2eebb275dbca525743c47c76d25a6487e0efe6bd2dd4b27188"],

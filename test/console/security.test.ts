@@ -494,7 +494,7 @@ describe("an account", () => {
   it("is given to its holder as a file, without a secret and without anybody else's", async () => {
     const ida = await world.as("ida");
     await world.giveMoney(ida.accountId, 5_000_000n);
-    const { key } = await world.giveKey(ida.accountId, "laptop");
+    const { id, key } = await world.giveKey(ida.accountId, "laptop");
     await ida.post(`${SECURITY}/sessions/end-others`);
     const { sql } = world;
     await sql`
@@ -547,6 +547,10 @@ describe("an account", () => {
         before: null,
         after,
       });
+      for (const named of [`key ${id}`, `key ${id} of ${target}`, `key ${id}0`, `key ${id} of ${target}0`]) {
+        const revoked = { action: "key.revoke", target: named, before: null, after: null };
+        await appendAudit(tx, { ...changed, ...revoked, actor: "keeper@example.com" });
+      }
       const other = `${target}0`;
       await appendAudit(tx, {
         ...changed,
@@ -568,7 +572,11 @@ describe("an account", () => {
       keys: [{ name: "laptop", last4: key.slice(-4) }],
       balance_entries: [{ micros: "5000000" }],
       changes: [{ action: "own.end-session" }],
-      changes_by_staff: [{ action: "account.suspend", after: { suspended: true, reason: "a test" } }],
+      changes_by_staff: [
+        { action: "key.revoke", target: `key ${id} of ${target}` },
+        { action: "key.revoke", target: `key ${id}` },
+        { action: "account.suspend", target, after: { suspended: true, reason: "a test" } },
+      ],
       bank_transfers: [{ sender: "IDA KETTLE", remittance: "RF00TEST", amount_minor: "2900" }],
       chain: { address: `0x${"1d".repeat(20)}`, deposits: [{ sender: `0x${"5e".repeat(20)}`, micros: "2500000" }] },
       is_whole: true,

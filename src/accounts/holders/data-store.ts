@@ -128,7 +128,7 @@ function listChanges(sql: Queryable, accountId: bigint, before: bigint | null) {
 
 function listStaffChanges(sql: Queryable, accountId: bigint, before: bigint | null) {
   return sql<Placed<bigint>>`
-    select utc_text(at) as at, action, before, after, seq as place
+    select utc_text(at) as at, action, target, before, after, seq as place
     from changes_by_staff(${accountId}::bigint, ${before}::bigint, ${ROWS_AT_ONCE}::integer)`;
 }
 
