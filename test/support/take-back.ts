@@ -2,10 +2,18 @@ import { insertOperator } from "../../src/accounts/operators/operator-store.ts";
 import type { Sql } from "../../src/db/client.ts";
 import { post } from "../../src/ledger/store.ts";
 
-/** Reverses the payment of a purchase, or that reversal: `micros` is the change of the account's balance. Returns the new transaction. */
+interface TakeBack {
+  transactionId: bigint;
+  accountId: bigint;
+  micros: bigint;
+  /** The other side of the transaction: revenue of a purchase, or the cash account of a top-up. */
+  side?: "revenue" | "cash_onchain";
+}
+
+/** Reverses the payment of a purchase or a top-up, or that reversal: `micros` is the change of the account's balance. Returns the new transaction. */
 export async function takeBack(
   sql: Sql,
-  { transactionId, accountId, micros }: { transactionId: bigint; accountId: bigint; micros: bigint },
+  { transactionId, accountId, micros, side = "revenue" }: TakeBack,
 ): Promise<bigint> {
   return sql.begin(async (tx) => {
     const by: string[] = [];
@@ -19,7 +27,7 @@ export async function takeBack(
       reverses: transactionId,
       legs: [
         { side: { kind: "wallet", owner: accountId }, micros },
-        { side: { kind: "revenue" }, micros: -micros },
+        { side: { kind: side }, micros: -micros },
       ],
     });
     if (!posted.ok) throw new Error(posted.message);

@@ -19,6 +19,7 @@ import { depositAddressesPage, depositsPage, readDepositsAgainAction } from "../
 import { NodeRefusal, OTHER_SENDER, type Proxy, XPUB } from "../support/chain.ts";
 import { testContext } from "../support/context.ts";
 import { lockWaits } from "../support/lock-waits.ts";
+import { takeBack } from "../support/take-back.ts";
 import { makeVictims, stopAt, type Victim } from "../support/victims.ts";
 import { CONFIRMATIONS, openUsdtWorld, type UsdtWorld } from "./usdt-world.ts";
 
@@ -826,6 +827,20 @@ describe("the pages", () => {
     expect(await page("console", await asHolder(other.id))).toMatch(
       /Kept until the minimum is reached: <strong>1\.23 USDT/,
     );
+  });
+
+  it("show holders and operators a credited deposit as reversed once its credit was reversed", async () => {
+    const { id, address } = await world.account();
+    await world.chain.transfer(address, 21_000_000n);
+    await settle();
+    const [topup] = await world.sql<{ transactionId: bigint }[]>`
+      select transaction_id as "transactionId" from topups where account_id = ${id}`;
+    const reversed = { accountId: id, micros: -21_000_000n, side: "cash_onchain" } as const;
+    await takeBack(world.sql, { ...reversed, transactionId: topup!.transactionId });
+    const own = await page("console", await asHolder(id));
+    expect(own).toMatch(/21\.00<\/td>[^]*>reversed<[^]*taken back from your balance/);
+    expect(own).not.toContain(">credited<");
+    expect(await atOps("/deposits", { account: String(id) })).toMatch(/>credited<[^]*>reversed</);
   });
 
   it("show no address if the key is another one, and are missing if USDT is not configured", async () => {

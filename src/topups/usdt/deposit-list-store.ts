@@ -24,6 +24,8 @@ export interface Deposit {
   /** Since when the credited deposit is no longer on the chain; null if it is. */
   missingSince: Date | null;
   topupId: bigint | null;
+  /** When its credit was reversed; null if it was not. */
+  reversedAt: Date | null;
 }
 
 /** Returns deposits, newest first: of one account or all, in one state or any, before an id. */
@@ -48,10 +50,13 @@ export async function listDeposits(
       d.changed_at as "changedAt",
       d.dispute,
       c.missing_since as "missingSince",
-      d.topup_id as "topupId"
+      d.topup_id as "topupId",
+      reversal.created_at as "reversedAt"
     from chain_deposits d
     join accounts a on a.id = d.account_id
     left join credited_deposits c on c.deposit_id = d.id
+    left join topups t on t.id = d.topup_id
+    left join ledger_transactions reversal on reversal.reverses = t.transaction_id
     where (${accountId}::bigint is null or d.account_id = ${accountId})
       and (${state}::text is null or d.state = ${state})
       and (${before}::bigint is null or d.id < ${before})
