@@ -666,7 +666,10 @@ describe("the mails about bank transfers", () => {
   it("an alert opens while something waits for a second person for more than a day", async () => {
     const { log } = testContext(bank.sql).context;
     const account = await bank.account("slow@example.com");
-    const path = await bank.enter({ remittance: "?" });
+    const path = await bank.enter({ remittance: "?", amount: "1234.50" });
+    const back = await bank.enter({ remittance: "??" });
+    await bank.ann.post(`${back}/hold`, { reason: "unknown" });
+    await bank.ann.post(`${back}/return`, { reason: "sent back" });
     await bank.match(path, "slow@example.com", account);
     await watchOverdueApprovals(bank.sql, log);
     expect(await listOpenSubjects(bank.sql, "bank_approval")).toEqual([]);
@@ -675,7 +678,23 @@ describe("the mails about bank transfers", () => {
     await bank.sql`update bank_matches set matched_at = matched_at - interval '25 hours' where id = ${match}`;
     await bank.sql`alter table bank_matches enable trigger bank_match_is_never_changed`;
     await watchOverdueApprovals(bank.sql, log);
-    expect(await listOpenSubjects(bank.sql, "bank_approval")).toEqual(["approval"]);
+    const [line, returned] = [path, back].map((one) => /\d+$/.exec(one)?.[0]);
+    expect(await listOpenSubjects(bank.sql, "bank_approval")).toEqual([`1,234.50 USD of bank line ${line}`]);
+    const [{ text } = { text: "" }] = await bank.sql<{ text: string }[]>`
+      select text from alerts where kind = 'bank_approval' and closed_at is null`;
+    expect(text).toMatch(
+      /^the credit of 1,234\.50 USD of bank line \d+ \(main ref-\d+\) needs a second person since \d{4}-\d\d-\d\d \d\d:\d\d UTC: decide on it at \/ops\/bank\/lines\/\d+$/,
+    );
+    await bank.sql`alter table bank_returns disable trigger bank_return_is_never_changed`;
+    await bank.sql`update bank_returns set asked_at = asked_at - interval '25 hours' where line_id = ${returned!}`;
+    await bank.sql`alter table bank_returns enable trigger bank_return_is_never_changed`;
+    await watchOverdueApprovals(bank.sql, log);
+    expect((await listOpenSubjects(bank.sql, "bank_approval")).toSorted()).toEqual([
+      `1,234.50 USD of bank line ${line}`,
+      `100.00 USD of bank line ${returned}, return`,
+    ]);
+    const [request] = await bank.sql<{ id: string }[]>`select id::text from bank_returns where line_id = ${returned!}`;
+    await bank.ann.post(`${back}/return/stop`, { return: request!.id, reason: "it did not leave" });
     await bank.ben.post(`${path}/approve`, { match });
     await watchOverdueApprovals(bank.sql, log);
     expect(await listOpenSubjects(bank.sql, "bank_approval")).toEqual([]);

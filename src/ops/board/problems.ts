@@ -250,7 +250,7 @@ const ALERTS: Record<string, { what: string; href: string; action: string }> = {
   mail_refused: { what: "mails refused", href: "/ops/mails", action: "Open mails" },
   mail_given_up: { what: "mails not sent", href: "/ops/mails", action: "Open mails" },
   staff_webhook: { what: "staff webhook", href: "/ops/workers", action: "Open workers" },
-  bank_approval: { what: "bank transfers to approve", href: "/ops/bank", action: "Open bank transfers" },
+  bank_approval: { what: "bank transfer to approve", href: "/ops/bank", action: "Open bank transfers" },
   suspense: { what: "money in suspense", href: "/ops/bank?state=suspense", action: "Open bank transfers" },
   ledger: { what: "ledger does not add up", href: "/ops/ledger", action: "Open ledger" },
   housekeep: { what: "housekeeping failed", href: "/ops/queues/housekeep", action: "Open queue" },
