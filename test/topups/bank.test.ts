@@ -584,6 +584,26 @@ describe("a statement that is pasted", () => {
     expect(again).not.toContain("possible duplicate"); // it is that line
   });
 
+  it("imports an entry that it has twice once, and lists the second one as a duplicate", async () => {
+    const before = await count();
+    const entry = `<Ntry><NtryRef>7</NtryRef><Amt Ccy="EUR">44.00</Amt><CdtDbtInd>CRDT</CdtDbtInd><Sts>BOOK</Sts><ValDt><Dt>2026-11-16</Dt></ValDt><NtryDtls><TxDtls><RltdPties><Dbtr><Nm>Dora</Nm></Dbtr></RltdPties></TxDtls></NtryDtls></Ntry>`;
+    const path = await look(
+      `<Document><BkToCstmrStmt><Stmt><Id>S-9</Id>${entry}${entry}</Stmt></BkToCstmrStmt></Document>`,
+    );
+    const page = await (await bank.ann.get(path)).text();
+    expect(page).toContain("Import 1 transfer<");
+    expect(page).toContain("1 duplicate, left out");
+    expect(page).toMatch(/Row 2<[^]*?>duplicate<[^]*?the same line as row 1/);
+    const done = await bank.ann.post(`${path}/import`);
+    expect(await count()).toBe(before + 1);
+    const text = await (await bank.ann.get(done.headers.get("location")!)).text();
+    expect(text).toContain("Imported 1 transfer. Left out: 1 duplicate.");
+    const [logged] = await bank.sql`
+      select after ->> 'added' as added, after ->> 'duplicates' as duplicates
+      from audit_log where action = 'bank.import.run' order by seq desc limit 1`;
+    expect(logged).toEqual({ added: "1", duplicates: "1" });
+  });
+
   it("is listed in its order, the last line first", async () => {
     const path = await look(csv(["d-2;2026-11-19;1.00;USD;Cy;", "d-1;2026-11-19;2.00;USD;Cy;"]));
     const done = await bank.ann.post(`${path}/import`);
@@ -663,7 +683,7 @@ describe("a statement that is pasted", () => {
 });
 
 describe("the mails about bank transfers", () => {
-  it("an alert opens while something waits for a second person for more than a day", async () => {
+  it("an alert with the amount opens for each line that waits for a second person for more than a day", async () => {
     const { log } = testContext(bank.sql).context;
     const account = await bank.account("slow@example.com");
     const path = await bank.enter({ remittance: "?", amount: "1234.50" });

@@ -141,6 +141,17 @@ describe("a camt file", () => {
     expect((await statementOf(camt(numbered("1", "")))).refused).toHaveLength(1);
   });
 
+  it("counts an entry that it has twice once, and refuses another one with the same reference", async () => {
+    const text = camt(entry("A1") + entry("A2") + entry("A1") + entry("A2", { amount: '<Amt Ccy="EUR">11.00</Amt>' }));
+    const { lines, repeated, refused } = await statementOf(text);
+    expect(lines.map(({ at, line }) => [at, line.bankRef])).toEqual([
+      [1, "A1"],
+      [2, "A2"],
+    ]);
+    expect(repeated).toEqual([{ at: 3, line: lines[0]?.line, first: 1 }]);
+    expect(refused).toEqual([{ at: 4, problem: "the same bank reference as row 2: A2, with another amount" }]);
+  });
+
   it.each(["NONREF", "NOTPROVIDED"])("takes %s for no reference of an entry or a transaction", async (none) => {
     const details = (own: string) => `<Refs><AcctSvcrRef>${none}</AcctSvcrRef><EndToEndId>${own}</EndToEndId></Refs>`;
     const text = camt(entry(none, { details: details("E-1") }) + entry("A2", { details: details(none) }));

@@ -138,7 +138,7 @@ export const runImportAction = opsAction({
       const after = {
         added: count("new"),
         lines: saved.flatMap((one) => (one.is === "new" && one.id !== null ? [String(one.id)] : [])),
-        duplicates: count("same"),
+        duplicates: count("same") + read.statement.repeated.length,
         conflicts: count("other"),
         refused: read.statement.refused.length,
       };

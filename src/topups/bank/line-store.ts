@@ -1,6 +1,6 @@
 import type { Queryable, Transaction } from "../../db/client.ts";
 import { type ListPage, type PageWanted, readListPage } from "../../db/list-page.ts";
-import type { BankLine, LineState, StatementLine } from "./line.ts";
+import { type BankLine, differsIn, type LineState, type StatementLine } from "./line.ts";
 
 /** The result of saving a line, or of comparing it before saving. */
 export type Compared =
@@ -22,7 +22,7 @@ export async function compareLines(sql: Queryable, lines: readonly StatementLine
   return lines.map((line): Compared => {
     const known = byName.get(nameOf(line));
     if (known === undefined) return { line, is: "new", id: null };
-    const differs = FACTS.filter((fact) => known[fact] !== line[fact]).map((fact) => WORDS[fact]);
+    const differs = differsIn(known, line);
     return differs.length === 0 ? { line, is: "same", id: known.id } : { line, is: "other", id: known.id, differs };
   });
 }
@@ -219,15 +219,6 @@ export async function saveLineState(
       return_transaction_id = coalesce(${returnedBy}, return_transaction_id)
     where id = ${id}`;
 }
-
-const FACTS = ["valueDate", "currency", "amountMinor", "sender", "remittance"] as const;
-const WORDS: Record<(typeof FACTS)[number], string> = {
-  valueDate: "value date",
-  currency: "currency",
-  amountMinor: "amount",
-  sender: "sender",
-  remittance: "text",
-};
 
 function nameOf({ bank, bankRef }: Pick<StatementLine, "bank" | "bankRef">): string {
   return JSON.stringify([bank, bankRef]);

@@ -52,6 +52,19 @@ export interface BankLine extends StatementLine {
   reason: string | null;
 }
 
+const FACTS = [
+  ["valueDate", "value date"],
+  ["currency", "currency"],
+  ["amountMinor", "amount"],
+  ["sender", "sender"],
+  ["remittance", "text"],
+] as const;
+
+/** The facts in which two lines of the same bank reference differ. */
+export function differsIn(line: StatementLine, other: StatementLine): string[] {
+  return FACTS.filter(([fact]) => line[fact] !== other[fact]).map(([, name]) => name);
+}
+
 /** Names a line for the audit log and messages. */
 export function lineName({ id, bank, bankRef }: Pick<BankLine, "id" | "bank" | "bankRef">): string {
   return `bank line ${id} (${bank} ${bankRef})`;

@@ -1,7 +1,7 @@
 import type { Parsed } from "./amount.ts";
 import { checkLine } from "../check-line.ts";
 import { findExact, findReferences, type FoundReferences } from "../find-reference.ts";
-import type { StatementLine } from "../line.ts";
+import { differsIn, type StatementLine } from "../line.ts";
 import { readCamt } from "./statement-camt.ts";
 import { readCsv, type RawRow } from "./statement-csv.ts";
 
@@ -13,6 +13,8 @@ export interface Statement {
   format: "CSV" | "camt";
   /** Lines, each with its row in the text and the references in its text; those with a typo only if none is exact. */
   lines: { at: number; line: StatementLine; references: FoundReferences }[];
+  /** Rows that repeat the line of an earlier row, which is imported once. */
+  repeated: { at: number; line: StatementLine; first: number }[];
   /** Rows that cannot be imported, and why. */
   refused: { at: number; problem: string }[];
   /** The number of entries that are not booked credits. */
@@ -37,21 +39,25 @@ export function parseStatement(text: string, { bank, currencies }: StatementOpti
   // the CSV reader stops above the limit, and debits count: otherwise a row behind them would be lost unnoticed
   if (rows.length + (isXml ? 0 : skipped) > MOST_LINES)
     return { ok: false, problem: `expected at most ${MOST_LINES} lines in one import, got more; import them in parts` };
-  const statement: Statement = { format: isXml ? "camt" : "CSV", lines: [], refused: [], skipped };
-  const seen = new Map<string, number>();
-  for (const { at, fields, problem } of rows) {
-    const checked = checkRow(fields, { bank, currencies });
-    const first = checked.ok ? seen.get(checked.value.bankRef) : undefined;
-    if (problem !== undefined) statement.refused.push({ at, problem });
-    else if (!checked.ok) statement.refused.push({ at, problem: checked.problem });
-    else if (first !== undefined)
-      statement.refused.push({ at, problem: `the same bank reference as row ${first}: ${checked.value.bankRef}` });
-    else {
-      seen.set(checked.value.bankRef, at);
-      statement.lines.push({ at, line: checked.value, references: referencesIn(checked.value.remittance) });
-    }
-  }
+  const statement: Statement = { format: isXml ? "camt" : "CSV", lines: [], repeated: [], refused: [], skipped };
+  for (const row of rows) addRow(statement, row, { bank, currencies });
   return { ok: true, statement };
+}
+
+function addRow(statement: Statement, { at, fields, problem }: RawRow, options: StatementOptions): void {
+  const refuse = (why: string) => void statement.refused.push({ at, problem: why });
+  if (problem !== undefined) return refuse(problem);
+  const checked = checkRow(fields, options);
+  if (!checked.ok) return refuse(checked.problem);
+  const line = checked.value;
+  const first = statement.lines.find((known) => known.line.bankRef === line.bankRef);
+  if (first === undefined) {
+    statement.lines.push({ at, line, references: referencesIn(line.remittance) });
+    return;
+  }
+  const differs = differsIn(first.line, line).join(", ");
+  if (differs === "") statement.repeated.push({ at, line, first: first.at });
+  else refuse(`the same bank reference as row ${first.at}: ${line.bankRef}, with another ${differs}`);
 }
 
 function referencesIn(text: string): FoundReferences {

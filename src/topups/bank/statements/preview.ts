@@ -15,6 +15,8 @@ export type Verdict =
   | { is: "no-reference" }
   /** It is stored already, with the same facts. */
   | { is: "duplicate"; id: bigint }
+  /** It repeats an earlier row of the statement. */
+  | { is: "repeated"; row: number }
   /** Another line has its bank reference. */
   | { is: "conflict"; id: bigint; differs: string[] }
   /** It cannot be read. */
@@ -49,7 +51,7 @@ export interface PreviewCounts {
 
 /** Returns every row of a statement in the order of the file, with what importing it would do. Writes nothing. */
 export async function previewStatement(sql: Queryable, statement: Statement): Promise<PreviewRow[]> {
-  const { lines, refused } = statement;
+  const { lines, repeated, refused } = statement;
   const read = lines.map(({ line }) => line);
   const [compared, twins] = await Promise.all([compareLines(sql, read), listTwinsOfEach(sql, read)]);
   const names = lines.flatMap(({ references: { exact, close } }) => [...exact, ...close]);
@@ -69,18 +71,24 @@ export async function previewStatement(sql: Queryable, statement: Statement): Pr
     const isNew = compared[place]?.is === "new";
     return { at: row.at, line: row.line, verdict: verdictOf(row, place), twins: isNew ? (twins[place] ?? []) : [] };
   });
+  const again = repeated.map(({ at, line, first }): PreviewRow => ({
+    at,
+    line,
+    verdict: { is: "repeated", row: first },
+    twins: [],
+  }));
   const left = refused.map(({ at, problem }): PreviewRow => ({
     at,
     line: null,
     verdict: { is: "refused", problem },
     twins: [],
   }));
-  return [...rows, ...left].toSorted((a, b) => a.at - b.at);
+  return [...rows, ...again, ...left].toSorted((a, b) => a.at - b.at);
 }
 
 /** Whether importing a row stores its line. */
 export function isImported({ verdict }: PreviewRow): boolean {
-  return !["duplicate", "conflict", "refused"].includes(verdict.is);
+  return !["duplicate", "repeated", "conflict", "refused"].includes(verdict.is);
 }
 
 /** Counts rows by what importing does with them. */
@@ -95,7 +103,7 @@ export function countRows(rows: readonly PreviewRow[]): PreviewCounts {
     notCreditable,
     possibleDuplicates: rows.filter(({ twins }) => twins.length > 0).length,
     unmatched: imported - matched - notCreditable,
-    duplicates: count("duplicate"),
+    duplicates: count("duplicate") + count("repeated"),
     conflicts: count("conflict"),
     refused: count("refused"),
   };
