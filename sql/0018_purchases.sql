@@ -66,21 +66,43 @@ begin
     select * into bought from purchases where id = new.purchase_id;
   end if;
   -- A quote is valid for half an hour (quote.ts). The clock decides if the purchase is dated back; it takes no minute to commit.
-  -- One that begins later has no credits: each of a row of them could take the full value of the one before.
+  -- One that begins later has no credits: each of a row of them could take the full value of the one before. A plan that has
+  -- begun is replaced by a higher one alone: equal ones, half an hour apart, would take the full value again and again.
+  -- Whatever is credited has ended, and another isolation could hide that its payment was reversed.
   offered_at := greatest(bought.starts_at, clock_timestamp() - interval '1 minute') - interval '30 minutes';
   if bought.discount_micros <> (select coalesce(sum(micros), 0) from purchase_credits where purchase_id = bought.id) or exists (
     select
     from purchase_credits c
     join purchases p on p.id = c.of_purchase
+    cross join lateral (
+      with recursive undone (id, times) as (
+        select p.transaction_id, 0
+        union all
+        select t.id, u.times + 1
+        from undone u
+        join ledger_transactions t on t.reverses = u.id
+      )
+      select case when max(times) % 2 = 0 then p.paid_micros else 0 end as micros -- a reversed reversal gives nothing back
+      from undone
+    ) kept
     where c.purchase_id = bought.id
       and (
         p.account_id <> bought.account_id
+        or current_setting('transaction_isolation') <> 'read committed'
         or bought.starts_at > clock_timestamp() + interval '1 minute'
+        or p.starts_at <= clock_timestamp() and not exists (
+          select
+          from plans higher
+          join plans lower on lower.name = p.plan
+          where higher.name = bought.plan
+            and higher.position > lower.position
+        )
+        or exists (select from entitlements where purchase_id = p.id and ends_at > bought.starts_at)
         or c.micros > case
           when p.ends_at <= bought.starts_at then 0
-          -- its value times the remaining share of its period, as in unused.ts; what was paid and credited is the larger of both
+          -- its value times the remaining share of its period, as in unused.ts
           else ceil(
-            greatest(p.listed_micros, p.discount_micros) * extract(epoch from p.ends_at - greatest(p.starts_at, offered_at))
+            (kept.micros + p.discount_micros) * extract(epoch from p.ends_at - greatest(p.starts_at, offered_at))
               / extract(epoch from p.ends_at - p.starts_at)
           )
         end
@@ -175,8 +197,9 @@ begin
       and plan = new.plan
       and starts_at = new.starts_at
       and ends_at = new.ends_at
+      and xmin = pg_current_xact_id()::xid -- given with its purchase, so that none follows a credit for it
   ) then
-    raise exception 'a bought plan equals its purchase: that of purchase % does not', new.purchase_id
+    raise exception 'a bought plan equals its purchase and is given with it: that of purchase % is not', new.purchase_id
       using errcode = 'check_violation', constraint = 'entitlement_is_what_was_bought';
   end if;
   return new;

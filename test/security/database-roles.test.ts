@@ -152,8 +152,10 @@ describe("[DATABASE-ROLES] one stolen login of the database", () => {
     expect(await attempt("console", "update entitlements set ends_at = ends_at - interval '1 second'")).toBe("1 rows");
   });
 
-  it("console gets no more for an earlier purchase than the value of its remaining time", async () => {
-    const credited = (micros: number, startsAt = "now()") => `
+  describe("console gets for an earlier purchase", () => {
+    const refused = "discount_is_what_was_left";
+    /** Replaces the purchase `earlier` by Max. */
+    const credited = (micros: number, { startsAt = "now()" } = {}) => `
       with made as (
         insert into purchases (account_id, idempotency_key, kind, plan, plan_revision, listed_micros, discount_micros,
           paid_micros, days, day_limit, month_limit, burst_per_second, burst, starts_at, ends_at, start_now_version,
@@ -165,28 +167,71 @@ describe("[DATABASE-ROLES] one stolen login of the database", () => {
       )
       insert into purchase_credits (purchase_id, of_purchase, micros)
       select made.id, p.id, ${micros} from made, purchases p where p.idempotency_key = 'earlier'`;
-    const earlier = (startedDaysAgo: number) => `
+    /** A purchase of 30 days to which 598 USD were credited; or, if it was paid, for 299 USD by transaction -1. */
+    const earlier = (startedDaysAgo: number, { plan = "Pro", isPaid = false, more = "" } = {}) => `
       set local session_replication_role = replica;
       insert into purchases (account_id, idempotency_key, kind, plan, plan_revision, listed_micros, discount_micros,
-        paid_micros, days, day_limit, month_limit, burst_per_second, burst, starts_at, ends_at, start_now_version,
-        no_withdrawal_version)
-      select a.id, 'earlier', 'upgrade', p.name, p.revision, 299000000, 598000000, 0, 30, day_limit, month_limit, burst_per_second, burst, start.at, start.at + interval '30 days', '1', '1'
+        paid_micros, days, day_limit, month_limit, burst_per_second, burst, starts_at, ends_at, start_now_version, no_withdrawal_version,
+        transaction_id)
+      select a.id, 'earlier', 'upgrade', p.name, p.revision, 299000000, ${isPaid ? "0, 299000000" : "598000000, 0"}, 30, day_limit, month_limit, burst_per_second, burst, start.at, start.at + interval '30 days', '1', '1', ${isPaid ? -1 : null}
       from plans p, accounts a, (select now() - ${startedDaysAgo} * interval '1 day' as at) start
-      where p.name = 'Max' and a.email = 'ann@example.com';
+      where p.name = '${plan}' and a.email = 'ann@example.com';
+      ${more};
       set local session_replication_role = origin`;
-    const refused = "discount_is_what_was_left";
-    expect(await attempt("console", credited(598_000_000), earlier(31))).toBe(refused);
-    expect(await attempt("console", credited(299_000_000), earlier(31))).toBe(refused);
-    // half an hour is worth 415,278: a quote is valid for so long
-    expect(await attempt("console", credited(299_500_000), earlier(15))).toBe(refused);
-    expect(await attempt("console", credited(299_400_000), earlier(15))).toBe("1 rows");
-    const backdated = credited(598_000_000, "(now() - interval '15 days')");
-    expect(await attempt("console", backdated, earlier(15))).toBe(refused);
-    expect(await attempt("console", credited(598_000_000), earlier(-1))).toBe("1 rows");
-    // a row of them, each half an hour later, would give the full value each time
-    expect(await attempt("console", credited(598_000_000, "(now() + interval '30 minutes')"), earlier(0))).toBe(
-      refused,
-    );
+    const given = `
+      insert into entitlements (account_id, plan, starts_at, ends_at, purchase_id)
+      select account_id, plan, starts_at, ends_at, id from purchases where idempotency_key = 'earlier'`;
+    /** Transactions from -1 on, each of which reverses the one before. */
+    const reversed = (times: number) => `
+      insert into ledger_transactions (id, kind, idempotency_key, request_hash, reverses)
+      overriding system value
+      select -1 - n, case n when 0 then 'purchase' else 'reversal' end, 'reversed ' || n, repeat('0', 64), case when n > 0 then -n end
+      from generate_series(0, ${times}) n`;
+
+    it("no more than the value of its remaining time", async () => {
+      expect(await attempt("console", credited(598_000_000), earlier(31))).toBe(refused);
+      expect(await attempt("console", credited(299_000_000), earlier(31))).toBe(refused);
+      // half an hour is worth 415,278: a quote is valid for so long
+      expect(await attempt("console", credited(299_500_000), earlier(15))).toBe(refused);
+      expect(await attempt("console", credited(299_400_000), earlier(15))).toBe("1 rows");
+      const backdated = credited(598_000_000, { startsAt: "(now() - interval '15 days')" });
+      expect(await attempt("console", backdated, earlier(15))).toBe(refused);
+      expect(await attempt("console", credited(598_000_000), earlier(-1))).toBe("1 rows");
+      // a row of them, each half an hour later, would give the full value each time
+      const later = credited(598_000_000, { startsAt: "(now() + interval '30 minutes')" });
+      expect(await attempt("console", later, earlier(0))).toBe(refused);
+    });
+
+    it("nothing towards the same plan once it has begun, again and again within the half hour of a quote", async () => {
+      expect(await attempt("console", credited(598_000_000), earlier(0, { plan: "Max" }))).toBe(refused);
+      expect(await attempt("console", credited(598_000_000), earlier(0, { plan: "Pro" }))).toBe("1 rows");
+      expect(await attempt("console", credited(598_000_000), earlier(-1, { plan: "Max" }))).toBe("1 rows");
+    });
+
+    it("nothing while its plan continues, nor the plan after the credit", async () => {
+      const paidAhead = earlier(-31, { more: given });
+      expect(await attempt("console", credited(598_000_000), paidAhead)).toBe(refused);
+      const ended = `delete from entitlements where purchase_id = (select id from purchases where idempotency_key = 'earlier')`;
+      expect(await attempt("console", `${ended}; ${credited(598_000_000)}`, paidAhead)).toBe("1 rows");
+      await owner.query(`begin; ${earlier(-31)}; commit`);
+      try {
+        expect(await attempt("console", given)).toBe("entitlement_is_what_was_bought");
+      } finally {
+        await owner.query(
+          "begin; set local session_replication_role = replica; delete from purchases where idempotency_key = 'earlier'; commit",
+        );
+      }
+    });
+
+    it("nothing of a payment that was reversed, whatever a transaction of another isolation sees", async () => {
+      const paid = (times: number) => earlier(0, { isPaid: true, more: reversed(times) });
+      expect(await attempt("console", credited(299_000_000), paid(0))).toBe("1 rows");
+      expect(await attempt("console", credited(299_000_000), paid(1))).toBe(refused);
+      expect(await attempt("console", credited(299_000_000), paid(2))).toBe("1 rows");
+      expect(await attempt("console", credited(299_000_000), paid(3))).toBe(refused);
+      const repeatable = `set transaction isolation level repeatable read; ${paid(0)}`;
+      expect(await attempt("console", credited(299_000_000), repeatable)).toBe(refused);
+    });
   });
 
   it("console neither sees nor changes what operators prove who they are with", async () => {
