@@ -45,6 +45,8 @@ comment on column rounds.absent_at is
   'request time of the newest good response before the one that brought it: the round was not there yet';
 -- without autosummarize a search reads everything that was added since the last vacuum
 create index rounds_by_receipt on rounds using brin (received_at) with (autosummarize = on);
+-- the late rounds of a replay by number: on-time ones follow each other in both orders
+create index late_rounds_by_number on rounds (table_id, length(round_id), (round_id collate "C")) where late;
 -- whose hash it is, of houses whose ids do not count up
 create index rounds_by_proof_hash on rounds using hash (proof_hash) where proof_hash is not null;
 

@@ -6,9 +6,9 @@ import type { Parameters } from "../forecasts/model/parameters.ts";
 import { modelOf } from "../forecasts/model/table-model.ts";
 import {
   findEnds,
-  findLateRounds,
   findRound,
   findRoundAt,
+  hasLateRounds,
   readOrder,
   readSettings,
   type ReplayOrder,
@@ -92,8 +92,7 @@ async function rangeOf(sql: Sql, request: ManualRequest): Promise<ReplayRange> {
   }
   const range = { fromSeq: fromAt, toSeq: toAt, seenSeq: order === "taken" ? null : newestSeq };
   if (replayOrder !== undefined || order === "taken" || wasReset) return range;
-  const { rounds } = await findLateRounds(sql, tableId, range);
-  return rounds > 0 ? range : { fromSeq: from.seq, toSeq: to.seq, seenSeq: null };
+  return (await hasLateRounds(sql, tableId, range)) ? range : { fromSeq: from.seq, toSeq: to.seq, seenSeq: null };
 }
 
 async function placeOf(

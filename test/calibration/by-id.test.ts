@@ -4,6 +4,7 @@ import { requestManualRun, type ManualRequest } from "../../src/calibration/manu
 import { runManualCalibration } from "../../src/calibration/manual-calibration.ts";
 import { promoteCalibration } from "../../src/calibration/promote.ts";
 import { emptyState } from "../../src/forecasts/model/k7.ts";
+import { nested } from "../../src/db/nested.ts";
 import { createModel } from "../../src/forecasts/model/model.ts";
 import { K7_1 } from "../../src/forecasts/model/parameters.ts";
 import { encodeState, stateHash } from "../../src/forecasts/model/state.ts";
@@ -84,6 +85,28 @@ describe("a replay of history that was imported into a live table", () => {
     }
     expect(await state()).toEqual(before);
     expect(await verify(world.sql, { tableId: world.tableId })).toMatchObject({ ok: true });
+  });
+
+  test.each([
+    { claim: "all rounds", given: {} },
+    { claim: "the rounds after a time", given: { from: "2020-01-01" } },
+    { claim: "the on-time rounds up to a time", given: { replayOrder: "taken", to: "2120-01-01" } as const },
+  ])("is requested of $claim without reading the table", async ({ given }) => {
+    const world = await liveWorld();
+    await world.sql`analyze rounds`;
+    const read = await world.sql.begin(async (tx) => {
+      await tx`select set_config(name, 'off', true) from unnest('{enable_seqscan,enable_bitmapscan}'::text[]) as name`;
+      const count = async () => {
+        const [row] = await tx<{ read: number }[]>`
+          select (seq_tup_read + idx_tup_fetch)::integer as read from pg_stat_xact_user_tables where relname = 'rounds'`;
+        return row?.read ?? 0;
+      };
+      const before = await count();
+      await ask({ ...world, sql: nested(tx) }, given);
+      return (await count()) - before;
+    });
+    expect(read).toBeGreaterThan(1);
+    expect(read).toBeLessThan(50);
   });
 
   test("forecasts each round as a plain port of the formulas does, and opens the windows that the port opens", async () => {

@@ -38,27 +38,48 @@ export async function findRound(sql: Queryable, tableId: number, roundId: string
 
 /**
  * The first on-time round that was received at or after a time, or the last at or before it; null if there is none. Times
- * are times of receipt, independent of the clock of the house.
+ * are times of receipt, independent of the clock of the house, and rise with the order of storage: halving finds one in some
+ * 25 look-ups. If the clock was set back, several rounds fit, and one of them is found.
  */
 export async function findRoundAt(
   sql: Queryable,
   tableId: number,
   { at, end }: { at: string; end: "from" | "to" },
 ): Promise<RoundPlace | null> {
+  const isBefore = end === "from" ? sql`r.received_at < at.time` : sql`r.received_at <= at.time`;
   const [row] = await sql<RoundPlace[]>`
+    with recursive at as (
+      select ${at}::text::timestamptz as time
+    ),
+    halving (low, high) as (
+      select 1::bigint, coalesce((select max(seq) from rounds where table_id = ${tableId}), 0) + 1
+      union all
+      select case when ${isBefore} then r.seq + 1 else h.low end, case when ${isBefore} then h.high else r.seq end
+      from halving h
+      cross join at
+      join rounds r on r.table_id = ${tableId} and r.seq = (h.low + h.high) / 2
+      where h.low < h.high
+    )
     select seq, round_id as "roundId", late
     from rounds
     where table_id = ${tableId}
       and not late
-      and ${end === "from" ? sql`received_at >= ${at}::text::timestamptz` : sql`received_at <= ${at}::text::timestamptz`}
-    order by ${end === "from" ? sql`received_at, seq` : sql`received_at desc, seq desc`}
+      and ${end === "from" ? sql`seq >=` : sql`seq <`} (select low from halving where low = high)
+      and seq <= ${newestOnTime(sql, tableId)}
+    order by ${end === "from" ? sql`seq` : sql`seq desc`}
     limit 1`;
   return row ?? null;
 }
 
+/** The newest on-time round of a table: any number of late ones, as of an import, may follow it. */
+function newestOnTime(sql: Queryable, tableId: number) {
+  return sql`(select newest_seq from table_heads where table_id = ${tableId})`;
+}
+
 /**
- * The first and last rounds of a table in an order; null if it has none. `round` scans the whole table. If the newest number
- * was reset, the highest one may be wrong, so that the last round is the newest on-time one in both orders.
+ * The first and last rounds of a table in an order; null if it has none. Numbers of on-time rounds rise with their seq
+ * until a reset, and late ones have an index. If the newest number was reset, the highest one may be wrong, so that the
+ * last round is the newest on-time one in both orders.
  */
 export async function findEnds(
   sql: Queryable,
@@ -66,28 +87,40 @@ export async function findEnds(
   order: ReplayOrder,
   { wasReset }: { wasReset: boolean },
 ): Promise<{ first: RoundPlace; last: RoundPlace } | null> {
-  const place = order === "taken" ? sql`seq` : sql`round_id::bigint`;
-  const isSeen = order === "taken" ? sql`not late` : sql`true`;
-  const [lastPlace, isLastSeen] = wasReset ? [sql`seq`, sql`not late`] : [place, isSeen];
-  const rows = await sql<RoundPlace[]>`
+  const places = sql`select seq, round_id as "roundId", late from rounds where table_id = ${tableId}`;
+  const firstOnTime = sql`(${places} and not late order by seq limit 1)`;
+  const lastOnTime = sql`${places} and seq = ${newestOnTime(sql, tableId)}`;
+  const late = (end: "asc" | "desc") => sql`
     (
-      select seq, round_id as "roundId", late
-      from rounds
-      where table_id = ${tableId}
-        and ${isSeen}
-      order by ${place}
-      limit 1
-    )
-    union all
-    (
-      select seq, round_id, late
-      from rounds
-      where table_id = ${tableId}
-        and ${isLastSeen}
-      order by ${lastPlace} desc
+      ${places} and late
+      order by length(round_id) ${sql.unsafe(end)}, round_id collate "C" ${sql.unsafe(end)}
       limit 1
     )`;
-  const [first, last] = rows;
+  const afterResets = sql`
+    select r.seq, r.round_id, r.late
+    from number_resets n
+    cross join lateral (
+      select seq, round_id, late
+      from rounds
+      where table_id = n.table_id
+        and seq > n.after_seq
+        and not late
+      order by seq
+      limit 1
+    ) r
+    where n.table_id = ${tableId}`;
+  const isByNumber = order === "round";
+  const firsts = isByNumber ? sql`${firstOnTime} union all ${late("asc")} union all ${afterResets}` : firstOnTime;
+  const lasts = isByNumber && !wasReset ? sql`${lastOnTime} union all ${late("desc")}` : lastOnTime;
+  const findEnd = async (candidates: typeof firsts, end: "asc" | "desc") => {
+    const [row] = await sql<RoundPlace[]>`
+      select seq, "roundId", late
+      from (${candidates}) one
+      order by length("roundId") ${sql.unsafe(end)}, "roundId" collate "C" ${sql.unsafe(end)}
+      limit 1`;
+    return row;
+  };
+  const [first, last] = [await findEnd(firsts, "asc"), await findEnd(lasts, "desc")];
   return first === undefined || last === undefined ? null : { first, last };
 }
 
@@ -120,30 +153,39 @@ export interface LateRounds {
   stretches: { from: string; to: string }[];
 }
 
+/** Whether a range by number has late rounds. */
+export async function hasLateRounds(sql: Queryable, tableId: number, range: ReplayRange): Promise<boolean> {
+  const [row] = await sql<{ found: boolean }[]>`
+    select exists (${lateOf(sql, tableId, range)}) as found`;
+  return row?.found === true;
+}
+
 /** The late rounds of a range by number, and the first {@link MOST_STRETCHES} stretches of them. */
-export async function findLateRounds(
-  sql: Queryable,
-  tableId: number,
-  { fromSeq, toSeq, seenSeq }: ReplayRange,
-): Promise<LateRounds> {
-  if (seenSeq === null) return { rounds: 0, stretches: [] };
+export async function findLateRounds(sql: Queryable, tableId: number, range: ReplayRange): Promise<LateRounds> {
+  if (range.seenSeq === null) return { rounds: 0, stretches: [] };
   const rows = await sql<{ from: string; to: string; total: number }[]>`
     select min(n)::text as "from", max(n)::text as "to", (sum(count(*)) over ())::integer as total
     from (
       select n, n - row_number() over (order by n) as stretch
-      from (
-        select round_id::bigint as n
-        from rounds
-        where table_id = ${tableId}
-          and late
-          and seq <= ${seenSeq}
-      ) numbers
-      where n between ${fromSeq} and ${toSeq}
+      from (${lateOf(sql, tableId, range)}) numbers
     ) late
     group by stretch
     order by min(n)
     limit ${MOST_STRETCHES}`;
   return { rounds: rows[0]?.total ?? 0, stretches: rows.map(({ from, to }) => ({ from, to })) };
+}
+
+/** The numbers of the late rounds of a range by number. */
+function lateOf(sql: Queryable, tableId: number, { fromSeq, toSeq, seenSeq }: ReplayRange) {
+  const [from, to] = [String(fromSeq), String(toSeq)];
+  return sql`
+    select round_id::bigint as n
+    from rounds
+    where table_id = ${tableId}
+      and late
+      and (length(round_id), round_id collate "C") >= (length(${from}::text), ${from}::text collate "C")
+      and (length(round_id), round_id collate "C") <= (length(${to}::text), ${to}::text collate "C")
+      and seq <= ${seenSeq}`;
 }
 
 /** The bands of a table and the edge that it declares now, null if none. */
