@@ -523,20 +523,20 @@ def check_end(log, reach):
 
 
 def choose_accuracy(log, reach):
-    """The newest accuracy statement that the exports cover, with the rows of all its entries; None if there is none."""
-    covered = lambda entry: [entry[name] for name in ("cutoff_seq", "settled_seq", "score_revision_hash")]
-    chosen = None
+    """
+    The newest accuracy statement that the exports cover, with each row as it was stated last: one that did not change is
+    not stated again. None if there is none.
+    """
+    chosen, rows = None, {}
     for before, entry in log.read("accuracy"):
-        cutoff, settled, revision = covered(entry)
-        if int(cutoff) > reach.rounds or int(settled) > reach.rounds or revision not in reach.revisions:
-            if before < reach.statements:  # it cannot count what a later statement does not have yet
-                fail(f"expected an accuracy statement about {log.table} that its exports cover, found one up to cutoff {cutoff}, "
-                     f"settled round {settled} and revision {revision}, before a statement that they cover")
-        elif chosen and covered(chosen) == covered(entry):
-            chosen["rows"] += entry["rows"]
-        else:
+        cutoff, settled, revision = (entry[name] for name in ("cutoff_seq", "settled_seq", "score_revision_hash"))
+        if int(cutoff) <= reach.rounds and int(settled) <= reach.rounds and revision in reach.revisions:
             chosen = entry
-    return chosen
+            rows |= {(row["model"], row["feature"]): row for row in entry["rows"]}
+        elif before < reach.statements:  # it cannot count what a later statement does not have yet
+            fail(f"expected an accuracy statement about {log.table} that its exports cover, found one up to cutoff {cutoff}, "
+                 f"settled round {settled} and revision {revision}, before a statement that they cover")
+    return chosen and chosen | {"rows": rows}
 
 
 def number_of(round_id):
@@ -760,7 +760,7 @@ def check_accuracy(log, reach, files):
             fail(f"expected {sums.places} colors of {log.table}, as its forecasts have, found {len(order)}: {', '.join(order)}")
     if stated is None:
         return "no accuracy statement yet"
-    rows = {(row["model"], row["feature"]): row for row in stated["rows"]}
+    rows = stated["rows"]
     for (model, feature), sums in replay.sums.items():
         if sums.forecasts and (model, feature) not in rows:
             fail(f"expected an accuracy row of {feature} by {model} of {log.table}, the log states none")

@@ -57,7 +57,9 @@ create table accuracy_periods (
   period text not null
     constraint period_is_known check (period in ('24h', '7d', '30d', '90d', 'all')),
   sums bytea not null,
+  version bigint not null default 0,
   primary key (table_id, feature, model, period)
 ) with (fillfactor = 50);
 comment on table accuracy_periods is
   'sums of the hours of a period that lie before the hour before accuracy_marks.hour; what callers see adds the hours since';
+comment on column accuracy_periods.version is 'accuracy_marks.version of the change that wrote the row: rows of a model that was replaced keep theirs';

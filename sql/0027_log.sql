@@ -46,9 +46,11 @@ create table log_heads (
   table_id integer not null references tables,
   version bigint not null,
   statement jsonb not null,
+  accuracy_version bigint,
   primary key (log_id, table_id)
 ) with (fillfactor = 50);
 comment on table log_heads is 'the newest statement about each table, and the version of the head that it was made from';
+comment on column log_heads.accuracy_version is 'accuracy_marks.version up to which the accuracy of the table is stated; null if none is';
 
 create table log_tiles (
   log_id integer not null references logs,

@@ -31,7 +31,7 @@ export const accuracy = operation({
       .default("30d")
       .meta({
         description:
-          "`24h` is the current UTC hour and the 23 before it; `7d`, `30d` and `90d` are whole UTC days and include today.",
+          "`24h` is the current UTC hour and the 23 before it; `7d`, `30d` and `90d` are whole UTC days and include today. A replaced model has a row in `all`, and in the others while they include forecasts of it.",
         examples: ["30d"],
       }),
     scope: z

@@ -1,5 +1,6 @@
 import type { PublishedReadingJson } from "../forecasts/readings/reading-state.ts";
 import type { Queryable } from "../db/client.ts";
+import { shownHour } from "../forecasts/accuracy/mark-store.ts";
 import type { ReadSet } from "../forecasts/published-forecast.ts";
 import { NOTICE_ORDER } from "../rounds/notices/notices.ts";
 
@@ -52,7 +53,11 @@ export async function readVersions(sql: Queryable, tableIds: readonly number[] |
   const [row] = await sql<Row[]>`
     select
       (select json_build_array(array_agg(table_id), array_agg(version)) from table_heads where ${own}) as heads,
-      (select json_build_array(array_agg(table_id), array_agg(version)) from accuracy_marks where ${own}) as accuracy,
+      (
+        select json_build_array(array_agg(table_id), array_agg(${accuracyVersion(sql)}))
+        from accuracy_marks m
+        where ${own}
+      ) as accuracy,
       extract(epoch from clock_timestamp())::float8 * 1000 as ms,
       case
         when pg_is_in_recovery() then
@@ -63,6 +68,11 @@ export async function readVersions(sql: Queryable, tableIds: readonly number[] |
       end as "behindMs"`;
   if (row === undefined) throw new Error("expected the versions of the tables, found none");
   return { heads: asVersions(row.heads), accuracy: asVersions(row.accuracy), ms: row.ms, behindMs: row.behindMs };
+}
+
+/** The version of a mark `m`, and after the point the hours that its table is at rest: its periods end later each hour. */
+function accuracyVersion(sql: Queryable) {
+  return sql`m.version + extract(epoch from ${shownHour(sql)} - m.hour)::float8 / 3600 / 1048576`;
 }
 
 function asVersions([ids, versions]: [number[] | null, number[] | null]): Versions {

@@ -21,6 +21,11 @@ export async function writeSums(sql: Sql, tableId: number, hour: string, given: 
     select ${tableId}, model, palette, ${hour}::timestamptz - interval '1 day' from table_heads where table_id = ${tableId}
     on conflict do nothing`;
   await sql`delete from accuracy_hours where table_id = ${tableId}`;
+  // an hour in which nothing was added: without one the table is at rest, and its periods end now
+  await sql`
+    insert into accuracy_hours (table_id, hour, feature, model, sums)
+    select table_id, ${hour}, ${feature}, model, ${Buffer.from(encodeSums(new Map()))}
+    from table_heads where table_id = ${tableId}`;
   await sql`
     insert into accuracy_periods (table_id, feature, model, period, sums)
     select table_id, ${feature}, model, ${period}, ${Buffer.from(encodeSums(sums))} from table_heads where table_id = ${tableId}

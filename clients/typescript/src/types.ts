@@ -2527,7 +2527,7 @@ export interface operations {
                  */
                 feature?: string;
                 /**
-                 * @description `24h` is the current UTC hour and the 23 before it; `7d`, `30d` and `90d` are whole UTC days and include today.
+                 * @description `24h` is the current UTC hour and the 23 before it; `7d`, `30d` and `90d` are whole UTC days and include today. A replaced model has a row in `all`, and in the others while they include forecasts of it.
                  * @example 30d
                  */
                 period?: "24h" | "7d" | "30d" | "90d" | "all";

@@ -49,7 +49,7 @@ function isDue(sql: Queryable) {
     h.set_seq is not null
     and (
       m.table_id is null
-      or m.hour < date_trunc('hour', now(), 'UTC')
+      or (m.hour < date_trunc('hour', now(), 'UTC') and not ${isAtRest(sql)})
       or (
         -- later than now: the clock was set back
         (m.updated_at <= now() - ${LEAST_SECONDS} * interval '1 second' or m.updated_at > now())
@@ -60,6 +60,29 @@ function isDue(sql: Queryable) {
         )
       )
     )`;
+}
+
+/**
+ * Whether no hour of the table of a mark `m` is in a period that moves: nothing leaves one, so its rows stay as they are
+ * until its next round. The longest of these periods starts less than 90 days before the mark.
+ */
+function isAtRest(sql: Queryable) {
+  return sql`
+    not exists (
+      select
+      from accuracy_hours recent
+      where recent.table_id = m.table_id
+        and recent.hour >= m.hour - interval '90 days'
+    )`;
+}
+
+/** The hour with which the periods of a mark `m` end: of a table at rest the current one, though its mark stays. */
+export function shownHour(sql: Queryable) {
+  return sql`
+    case
+      when m.hour < date_trunc('hour', now(), 'UTC') and ${isAtRest(sql)} then date_trunc('hour', now(), 'UTC')
+      else m.hour
+    end`;
 }
 
 /** Creates a mark at the first forecast of each table that has forecasts and no mark. */

@@ -71,7 +71,10 @@ async function listOf(
   return tables.flatMap((table): (MeasuredRow | DamagedRow)[] => {
     const damage = damageOf.get(table.tableId);
     if (damage !== undefined) return [{ ...table, damage }];
-    return (byTable.get(table.tableId) ?? []).map((row) => ({ ...row, ...table }));
+    return (byTable.get(table.tableId) ?? []).map((row) => {
+      const { sums, references } = row; // those of a replaced model are decoded here, and not copied with the rest
+      return { ...row, ...table, sums, references };
+    });
   });
 }
 

@@ -6,7 +6,7 @@ import { REFERENCES } from "./figures/references.ts";
 import { hindsightOf, type OutcomeSums } from "./figures/hindsight.ts";
 import { COLORS_MAX } from "../model/model.ts";
 import { theorySums, type DeclaredOdds } from "./figures/theory.ts";
-import { type Bins, emptySums, type Histogram, histogramOf, type Sums, VOID_COUNT, voidsOf } from "./figures/sums.ts";
+import { type Bins, emptySums, type Histogram, histogramOf, type Sums, VOID_COUNT } from "./figures/sums.ts";
 import { BETS_IN_TWENTIETHS } from "../score/scoring.ts";
 import { BINS, KEY, outcomeKey, referenceKey, VOID_REASONS, voidKey } from "./keys.ts";
 import type { SumVector } from "./sum-vector.ts";
@@ -60,14 +60,22 @@ export function featureSums(
   return { sums, references: { ...referencesOf(vector), theory: theorySums(odds, feature, outcomes) } };
 }
 
-/**
- * The sums of a window with the late rounds of its table over the same period, which are stored with next_color only.
- *
- * @param nextColor the sums of next_color of the same table, model and period
- */
-export function withLateRounds({ sums, references }: FeatureSums, nextColor: Sums): FeatureSums {
-  const settledRounds = nextColor.n + voidsOf(nextColor);
-  return { sums: { ...sums, lateRounds: nextColor.lateRounds, settledRounds }, references };
+/** The late rounds of a table over a period, and its settled forecasts of the next color. */
+export type LateRounds = Pick<Sums, "lateRounds" | "settledRounds">;
+
+/** The late rounds of a table, which are stored with next_color only. */
+export function lateRoundsOf(nextColor: SumVector): LateRounds {
+  const at = (key: number) => nextColor.get(key) ?? 0n;
+  const voids = VOID_REASONS.reduce((sum, _, place) => sum + at(voidKey(place + 1)), 0n);
+  return { lateRounds: at(KEY.lateRounds), settledRounds: at(KEY.n) + voids };
+}
+
+/** The sums of a window with the late rounds of its table, of the same model and period. */
+export function withLateRounds(
+  { sums, references }: FeatureSums,
+  { lateRounds, settledRounds }: LateRounds,
+): FeatureSums {
+  return { sums: { ...sums, lateRounds, settledRounds }, references };
 }
 
 /** Every forecast of next_color gives each color a chance, so each color has a bin after the first score. */

@@ -124,21 +124,22 @@ export async function saveDays(tx: Transaction, rows: readonly StoredDay[]): Pro
     set sums = excluded.sums`;
 }
 
-/** Inserts or replaces period rows. */
+/** Inserts or replaces period rows, under the locks of the marks, which are moved after it. */
 export async function savePeriods(tx: Transaction, rows: readonly StoredPeriod[]): Promise<void> {
   if (rows.length === 0) return;
   await tx`
-    insert into accuracy_periods (table_id, feature, model, period, sums)
-    select *
+    insert into accuracy_periods (table_id, feature, model, period, sums, version)
+    select x.*, m.version + 1
     from unnest(
       ${rows.map(({ tableId }) => tableId)}::integer[],
       ${rows.map(({ feature }) => feature)}::smallint[],
       ${rows.map(({ model }) => model)}::text[],
       ${rows.map(({ period }) => period)}::text[],
       ${rows.map(({ sums }) => sums)}::bytea[]
-    )
+    ) as x (table_id, feature, model, period, sums)
+    join accuracy_marks m on m.table_id = x.table_id
     on conflict (table_id, feature, model, period) do update
-    set sums = excluded.sums`;
+    set sums = excluded.sums, version = excluded.version`;
 }
 
 /** A model of a table, and the first set that it issued. */

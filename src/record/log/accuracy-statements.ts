@@ -1,7 +1,7 @@
-import { listPublished } from "../../forecasts/accuracy/published-store.ts";
+import { listPublished, type PublishedAccuracy } from "../../forecasts/accuracy/published-store.ts";
 import { voidsOf } from "../../forecasts/accuracy/figures/sums.ts";
 import type { Sql } from "../../db/client.ts";
-import { listAccuracyMarks } from "./pending-store.ts";
+import { listAccuracyMarks, type StatedAccuracy } from "./pending-store.ts";
 import type { AccuracyStatement } from "./statements.ts";
 
 const TABLES_AT_ONCE = 200;
@@ -14,16 +14,20 @@ interface TableAccuracy {
   statement: AccuracyStatement;
 }
 
+/** Statements about accuracy, and up to which version the tables are stated with them. */
+interface AccuracyStatements {
+  statements: TableAccuracy[];
+  stated: StatedAccuracy[];
+  /** Tables with damaged accuracy, by name: nothing is stated about it. */
+  damaged: string[];
+}
+
 /**
- * Statements about the accuracy of every table over all time, if none was made in this UTC hour; else none. Tables with
- * damaged accuracy are returned by name: nothing is stated about it.
+ * Statements about the accuracy of every table over all time, of the rows that changed since they were stated, if none was
+ * made in this UTC hour; else none.
  */
-export async function listAccuracyStatements(
-  sql: Sql,
-  logId: number,
-): Promise<{ statements: TableAccuracy[]; damaged: string[] }> {
-  const statements: TableAccuracy[] = [];
-  const damaged: string[] = [];
+export async function listAccuracyStatements(sql: Sql, logId: number): Promise<AccuracyStatements> {
+  const found: AccuracyStatements = { statements: [], stated: [], damaged: [] };
   for (let after = 0; ;) {
     const page = await sql.begin("isolation level repeatable read read only", async (tx) => {
       const marks = await listAccuracyMarks(tx, { logId, after, limit: TABLES_AT_ONCE });
@@ -31,26 +35,33 @@ export async function listAccuracyStatements(
       const isDamaged = new Set(published.damaged.map(({ tableId }) => tableId));
       return { marks, isDamaged, rows: Map.groupBy(published.rows, ({ tableId }) => tableId) };
     });
-    for (const { tableId, ...mark } of page.marks) {
-      if (page.isDamaged.has(tableId)) damaged.push(mark.table);
-      const rows = (page.rows.get(tableId) ?? []).map(({ model, feature, sums }) => ({
-        model,
-        feature,
-        forecasts: String(sums.forecasts),
-        scored: String(sums.n),
-        hits: String(sums.hits),
-        voids: String(voidsOf(sums)),
-        log_loss: String(sums.sumLl),
-      }));
-      if (rows.every(({ scored }) => scored === "0")) continue;
+    for (const { tableId, version, statedVersion, ...mark } of page.marks) {
+      if (page.isDamaged.has(tableId)) found.damaged.push(mark.table);
+      const changed = (page.rows.get(tableId) ?? []).filter((row) => row.version > (statedVersion ?? -1n));
+      const rows = changed.map(rowOf);
+      // before the first score of a table nothing is stated about it
+      if (statedVersion === null && rows.every(({ scored }) => scored === "0")) continue;
+      found.stated.push({ tableId, version });
       for (let from = 0; from < rows.length; from += ROWS_PER_STATEMENT)
-        statements.push({
+        found.statements.push({
           tableId,
           statement: { kind: "accuracy", ...mark, rows: rows.slice(from, from + ROWS_PER_STATEMENT) },
         });
     }
     const last = page.marks.at(-1);
-    if (last === undefined) return { statements, damaged };
+    if (last === undefined) return found;
     after = last.tableId;
   }
+}
+
+function rowOf({ model, feature, sums }: PublishedAccuracy): AccuracyStatement["rows"][number] {
+  return {
+    model,
+    feature,
+    forecasts: String(sums.forecasts),
+    scored: String(sums.n),
+    hits: String(sums.hits),
+    voids: String(voidsOf(sums)),
+    log_loss: String(sums.sumLl),
+  };
 }

@@ -117,6 +117,9 @@ export async function noteHeads(tx: Transaction, logId: number, heads: readonly 
 /** What the published accuracy of a table covers. */
 export interface AccuracyMark {
   tableId: number;
+  version: bigint;
+  /** The version up to which the log states the accuracy; null if it does not. */
+  statedVersion: bigint | null;
   table: string;
   cutoff_seq: string;
   settled_seq: string;
@@ -124,7 +127,10 @@ export interface AccuracyMark {
   score_revision_hash: string;
 }
 
-/** The marks of tables after an id, if no accuracy was stated in this UTC hour; else none. */
+/**
+ * The marks of tables after an id that changed since their accuracy was stated, if none was stated in this UTC hour; else
+ * none.
+ */
 export async function listAccuracyMarks(
   tx: Transaction,
   { logId, after, limit }: { logId: number; after: number; limit: number },
@@ -132,6 +138,8 @@ export async function listAccuracyMarks(
   return tx<AccuracyMark[]>`
     select
       m.table_id as "tableId",
+      m.version,
+      s.accuracy_version as "statedVersion",
       t.house_id || '/' || t.game || '/' || t.market as "table",
       m.set_seq::text as cutoff_seq,
       m.settled_seq::text as settled_seq,
@@ -140,15 +148,32 @@ export async function listAccuracyMarks(
     from logs l
     join accuracy_marks m on m.table_id > ${after}
     join tables t on t.id = m.table_id
+    left join log_heads s on s.log_id = l.id and s.table_id = m.table_id
     left join score_revisions v on v.table_id = m.table_id and v.revision = m.revision
     where l.id = ${logId}
       and l.accuracy_hour < date_trunc('hour', now(), 'UTC')
+      and s.accuracy_version is distinct from m.version
     order by m.table_id
     limit ${limit}`;
 }
 
-/** Stores when accuracy was stated last. */
-export async function noteAccuracyHour(tx: Transaction, logId: number): Promise<void> {
+/** Up to which version the accuracy of a table is stated. */
+export interface StatedAccuracy {
+  tableId: number;
+  version: bigint;
+}
+
+/** Stores up to which versions accuracy is stated, and in which hour. */
+export async function noteAccuracy(tx: Transaction, logId: number, stated: readonly StatedAccuracy[]): Promise<void> {
+  await tx`
+    update log_heads h
+    set accuracy_version = x.version
+    from unnest(
+      ${stated.map(({ tableId }) => tableId)}::integer[],
+      ${stated.map(({ version }) => version)}::bigint[]
+    ) as x (table_id, version)
+    where h.log_id = ${logId}
+      and h.table_id = x.table_id`;
   await tx`
     update logs
     set accuracy_hour = date_trunc('hour', now(), 'UTC')

@@ -21,7 +21,7 @@ import {
   saveCheckpoint,
 } from "./log-store.ts";
 import { logNumberOf, originOf } from "./origin.ts";
-import { findPendingAudit, listPendingStatements, noteAccuracyHour, noteHeads } from "./pending-store.ts";
+import { findPendingAudit, listPendingStatements, noteAccuracy, noteHeads } from "./pending-store.ts";
 import { findPreviousNote, type KeyFolder } from "./previous-note.ts";
 import { openCheckpoint, readCheckpoint, signCheckpoint, type SignerKey, signerOf } from "../../signed-note.ts";
 import { entryOf, type Statement } from "./statements.ts";
@@ -43,7 +43,7 @@ export class LogRefusal extends Error {}
 
 const ADVICE = "restore the newest database or LOG_DIR, or declare a new log with `roundhouse log declare`";
 
-const NO_ACCURACY = { statements: [], damaged: [] };
+const NO_ACCURACY = { statements: [], stated: [], damaged: [] };
 
 /** Tables stated in one transaction. */
 const TABLES_AT_ONCE = 5_000;
@@ -166,22 +166,25 @@ async function addStatements(
     signal.throwIfAborted();
     const tables = await listPendingStatements(sql, log.id, TABLES_AT_ONCE);
     const audit = await findPendingAudit(sql, { ...log, auditSeq });
-    const { statements: accuracy, damaged } =
-      tables.length < TABLES_AT_ONCE ? await listAccuracyStatements(sql, log.id) : NO_ACCURACY;
+    const {
+      statements: accuracy,
+      stated,
+      damaged,
+    } = tables.length < TABLES_AT_ONCE ? await listAccuracyStatements(sql, log.id) : NO_ACCURACY;
     const entries = [
       ...(size === 0 && first !== null ? [entry(first)] : []),
       ...tables.filter(({ isNew }) => isNew).map((one) => entry(one.statement, one.tableId)),
       ...(audit === null ? [] : [entry(audit)]),
       ...accuracy.map(({ statement, tableId }) => entry(statement, tableId)),
     ];
-    if (entries.length === 0 && tables.length === 0) return { added: size - log.size, damaged };
+    if (entries.length === 0 && tables.length === 0 && stated.length === 0) return { added: size - log.size, damaged };
     const to = size + entries.length;
     if (audit !== null) auditSeq = BigInt(audit.seq);
     const isMoved = await sql.begin(async (tx) => {
       if (!(await moveSize(tx, { id: log.id, size, to, auditSeq }))) return false;
       await insertEntries(tx, log.id, size, entries);
       await noteHeads(tx, log.id, tables);
-      if (accuracy.length > 0) await noteAccuracyHour(tx, log.id);
+      if (stated.length > 0) await noteAccuracy(tx, log.id, stated);
       const leaves = entries.map((one) => leafHash(Buffer.from(one.entry)));
       await saveTiles(tx, log.id, growTiles(await listEdge(tx, log.id), leaves));
       return true;

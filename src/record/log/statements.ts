@@ -33,8 +33,8 @@ export interface AuditStatement {
 }
 
 /**
- * The published accuracy of a table: sums of everything issued until `cutoff_seq` and settled until the other two. A table
- * with many models has several of them, each with other rows.
+ * The published accuracy of a table: sums of everything issued until `cutoff_seq` and settled until the other two. If many
+ * rows changed there are several of them, each with other rows.
  */
 export interface AccuracyStatement {
   kind: "accuracy";
@@ -45,7 +45,10 @@ export interface AccuracyStatement {
   revision: string;
   /** The hash of that revision in the chain of scores, which exports have; 64 zeros if there is none. */
   score_revision_hash: string;
-  /** By model and feature: forecasts issued, scored, hits, voids, and Σ log loss in micro-nats. */
+  /**
+   * By model and feature: forecasts issued, scored, hits, voids, and Σ log loss in micro-nats. A row that has not changed
+   * since the log stated it is not repeated.
+   */
   rows: {
     model: string;
     feature: string;

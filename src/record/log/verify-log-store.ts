@@ -142,25 +142,40 @@ async function findMissingCalibration(tx: Transaction, tableId: number): Promise
   return missing ?? null;
 }
 
-/**
- * The entries in which the accuracy of a table was stated last, newest first: those of one publication, whose indexes
- * follow each other.
- */
-export async function listNewestAccuracy(
-  tx: Transaction,
-  tableId: number,
-): Promise<{ logId: number; index: number; statement: AccuracyStatement }[]> {
-  return tx<{ logId: number; index: number; statement: AccuracyStatement }[]>`
-    select log_id as "logId", index::float8 as index, entry::jsonb as statement
-    from (
-      select *, index + row_number() over (order by index desc) as run, max(index) over () as newest
+/** What the newest statement about the accuracy of a table covers, with its place in the log. */
+export interface NewestAccuracy extends Pick<AccuracyStatement, "cutoff_seq" | "settled_seq" | "revision"> {
+  logId: number;
+  index: number;
+  /** Each row as it was stated last, with its place. */
+  rows: (AccuracyStatement["rows"][number] & { index: number })[];
+}
+
+/** What the newest log that states the accuracy of a table states about it last; null if none does. */
+export async function findNewestAccuracy(tx: Transaction, tableId: number): Promise<NewestAccuracy | null> {
+  const [newest] = await tx<NewestAccuracy[]>`
+    with stated as materialized (
+      select log_id, index, entry::jsonb as s
       from log_entries
       where table_id = ${tableId}
         and forecast_seq is null
         and log_id = (select max(log_id) from log_entries where table_id = ${tableId} and forecast_seq is null)
-    ) e
-    where run = newest + 1
-    order by index desc`;
+    )
+    select
+      log_id as "logId", index::float8 as index, s ->> 'cutoff_seq' as cutoff_seq, s ->> 'settled_seq' as settled_seq,
+      s ->> 'revision' as revision,
+      (
+        select jsonb_agg(newest.row)
+        from (
+          select distinct on (r ->> 'model', r ->> 'feature') r || jsonb_build_object('index', o.index) as row
+          from stated o
+          cross join lateral jsonb_array_elements(o.s -> 'rows') as r
+          order by r ->> 'model', r ->> 'feature', o.index desc
+        ) newest
+      ) as rows
+    from stated
+    order by index desc
+    limit 1`;
+  return newest ?? null;
 }
 
 /** The names of a table's features, by model and code as `MODEL CODE`. */

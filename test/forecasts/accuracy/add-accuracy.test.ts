@@ -4,12 +4,13 @@ import { findMark, listTablesToAdd } from "../../../src/forecasts/accuracy/mark-
 import { saveDays, savePeriods } from "../../../src/forecasts/accuracy/row-store.ts";
 import { addAccuracy } from "../../../src/forecasts/accuracy/add-accuracy.ts";
 import { KEY } from "../../../src/forecasts/accuracy/keys.ts";
-import { featureSums, withLateRounds } from "../../../src/forecasts/accuracy/published.ts";
+import { featureSums, lateRoundsOf, withLateRounds } from "../../../src/forecasts/accuracy/published.ts";
 import { listPublished } from "../../../src/forecasts/accuracy/published-store.ts";
 import { checkAccuracy, recomputeAccuracy } from "../../../src/forecasts/accuracy/recompute-store.ts";
 import { addSums, decodeSums, encodeSums, type SumVector } from "../../../src/forecasts/accuracy/sum-vector.ts";
 import { verdictOf } from "../../../src/forecasts/accuracy/figures/verdict.ts";
 import { showAccuracy } from "../../../src/forecasts/accuracy/present.ts";
+import { readVersions } from "../../../src/published/store.ts";
 import { connect, type Sql, type Transaction } from "../../../src/db/client.ts";
 import { createCoreDatabase } from "../../support/core-schema.ts";
 import { createTables, storeEvents } from "./core-facts.ts";
@@ -76,7 +77,7 @@ describe("adding the accuracy of tables", () => {
     const { rows: published } = await listPublished(sql, { tableIds: [tableId] });
     expect(published.length).toBeGreaterThan(100);
     for (const { model, feature, period, start, end, sums, references } of published) {
-      const expectedOf = (name: string) => {
+      const vectorOf = (name: string) => {
         const within = hours.filter(
           (row) =>
             row.model === model &&
@@ -86,10 +87,10 @@ describe("adding the accuracy of tables", () => {
         );
         const whole: SumVector = new Map();
         for (const row of within) addSums(whole, decodeSums(row.sums));
-        return featureSums(NAMES.indexOf(name), whole);
+        return whole;
       };
-      const nextColor = expectedOf("next_color");
-      const expected = feature === "next_color" ? nextColor : withLateRounds(expectedOf(feature), nextColor.sums);
+      const own = featureSums(NAMES.indexOf(feature), vectorOf(feature));
+      const expected = feature === "next_color" ? own : withLateRounds(own, lateRoundsOf(vectorOf("next_color")));
       expect({ sums, references }, `${feature} ${period}`).toMatchObject(expected);
     }
     const spans = new Map(published.map(({ period, start, end }) => [period, [start, end]]));
@@ -165,6 +166,29 @@ describe("adding the accuracy of tables", () => {
       const distinct = [...series.values()].map((own) => new Set(own.map(({ sums }) => sums)).size);
       expect(Math.max(...distinct)).toBe(most);
     }
+  });
+
+  it("of a model that was replaced has the periods with its forecasts only, whose sums are no objects in memory", async () => {
+    const [tableId = 0] = await newTables([3]);
+    const isOld = (hour: number) => hour < thisHour() - 250 * 24;
+    const events = eventsUntilNow(3000, 2);
+    for (const event of events) {
+      if (event.kind === "round" && event.set !== null) event.set.model = isOld(event.set.hour) ? "k7@9" : "k7@1";
+    }
+    await storeEvents(sql, tableId, events);
+    await addAccuracy(sql, [tableId], signal);
+    const { rows: published } = await listPublished(sql, { tableIds: [tableId] });
+    const periodsOf = (of: string) => [
+      ...new Set(published.flatMap(({ model, period }) => (model === of ? [period] : []))),
+    ];
+    expect(periodsOf("k7@9")).toEqual(["all"]);
+    expect(periodsOf("k7@1")).toEqual(["24h", "7d", "30d", "90d", "all"]);
+    const [old] = published;
+    const [count] = await sql<{ sets: bigint }[]>`
+      select count(*) as sets from forecast_sets where table_id = ${tableId} and model = 'k7@9' and 0 = any (features)`;
+    expect([old?.model, old?.feature, old?.sums.forecasts]).toEqual(["k7@9", "next_color", count?.sets]);
+    expect(old?.sums).not.toBe(old?.sums);
+    expect(old?.version).toBeLessThanOrEqual((await findMark(sql, tableId))!.version);
   });
 
   it("adds the other tables when a set of one is damaged, and names that one", async () => {
@@ -248,6 +272,37 @@ describe("adding the accuracy of tables", () => {
     expect(await list()).toEqual([tableId]);
   });
 
+  it("leaves a table alone whose last forecast left all periods, though its periods end with the current hour", async () => {
+    const house = `house-${(houses += 1)}`;
+    const [resting = 0, silent = 0] = await createTables(sql, house, [3, 3]);
+    const until = (days: number) => eventsUntil(thisHour() - days * 24, 200, 100);
+    await storeEvents(sql, resting, until(95));
+    await storeEvents(sql, silent, until(80));
+    await addAccuracy(sql, [resting, silent], signal);
+    for (const tableId of [resting, silent]) await rewindHour(tableId, 30);
+    expect((await listTablesToAdd(sql, house)).map(({ id }) => id)).toEqual([silent]);
+    const { version, hour } = (await findMark(sql, resting))!;
+    const read = async () => (await readVersions(sql, [resting])).accuracy.get(resting)! - Number(version);
+    expect(await read()).toBeCloseTo(30 / 2 ** 20, 12);
+    const { rows } = await listPublished(sql, { tableIds: [resting], periods: ["24h", "all"], feature: "next_color" });
+    const [day, all] = [rows.at(-2)!, rows.at(-1)!];
+    expect(day).toMatchObject({
+      period: "24h",
+      end: new Date((hour + 31) * 3_600_000).toISOString().replace("Z", "0000Z"),
+    });
+    expect([day.sums.forecasts, day.sums.receivedRounds]).toEqual([0n, 0n]);
+    expect(all.sums.forecasts).toBeGreaterThan(0n);
+    expect(await checkAccuracy(sql, resting)).toBeNull();
+
+    await storeEvents(sql, resting, roundNow(201n));
+    await sql`update accuracy_marks set updated_at = updated_at - interval '10 seconds' where table_id = ${resting}`;
+    expect((await listTablesToAdd(sql, house)).map(({ id }) => id)).toContain(resting);
+    await addAccuracy(sql, [resting], signal);
+    expect((await findMark(sql, resting))?.hour).toBeGreaterThanOrEqual(hour + 30);
+    expect(await checkAccuracy(sql, resting)).toBeNull();
+    expect(await read()).toBe(1);
+  });
+
   it("names the row that was changed", async () => {
     const [tableId = 0] = await newTables([3]);
     await storeEvents(sql, tableId, eventsUntilNow(300, 2));
@@ -288,12 +343,20 @@ const NAMES = [
   ...["blue", "purple", "pink"].flatMap((color) => [50, 80, 90].map((target) => `window:${color}:${target}`)),
 ];
 
+/** A late round that was received now. */
+function roundNow(seq: bigint): Event[] {
+  return [{ kind: "round", round: { seq, ordinal: null, hour: thisHour() }, set: null, scores: null }];
+}
+
 /** A history of three colors that ends about now. */
-function eventsUntilNow(rounds: number, roundsPerHour: number) {
+const eventsUntilNow = (rounds: number, roundsPerHour: number) => eventsUntil(thisHour(), rounds, roundsPerHour);
+
+/** A history of three colors that ends in an hour. */
+function eventsUntil(hour: number, rounds: number, roundsPerHour: number) {
   const options = { rounds, roundsPerHour, colors: 3, seed: 7 };
   const hourOf = (event: Event | undefined) => (event?.kind === "round" ? event.round.hour : 0);
   const last = makeHistory({ ...options, firstHour: 0 }).findLast(({ kind }) => kind === "round");
-  return makeHistory({ ...options, firstHour: thisHour() - hourOf(last) });
+  return makeHistory({ ...options, firstHour: hour - hourOf(last) });
 }
 
 /** Rounds, sets and scores that are not added yet: 1 when there are any. */

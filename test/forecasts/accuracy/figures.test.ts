@@ -4,7 +4,7 @@ import { hindsightOf } from "../../../src/forecasts/accuracy/figures/hindsight.t
 import { scoreNextColor, scoreWindow } from "../../../src/forecasts/score/scoring.ts";
 import { emptySums, type Sums } from "../../../src/forecasts/accuracy/figures/sums.ts";
 import { addFacts, type HourDeltas } from "../../../src/forecasts/accuracy/add-facts.ts";
-import { featureSums, withLateRounds } from "../../../src/forecasts/accuracy/published.ts";
+import { featureSums, lateRoundsOf, withLateRounds } from "../../../src/forecasts/accuracy/published.ts";
 import { addPending, addScore, addVoid } from "../plain-sums.ts";
 import { type Event, makeLateHistory } from "./histories.ts";
 
@@ -37,8 +37,9 @@ function publishedOf(events: readonly Event[]): { nextColor: Sums; window: Sums 
     rounds: rounds.map(({ round }) => round),
     earlierSets: [],
   });
-  const [nextColor, window] = [0, 1].map((feature) => featureSums(feature, deltas.get(`0 ${feature} k7@1`)!.sums));
-  return { nextColor: nextColor!.sums, window: withLateRounds(window!, nextColor!.sums).sums };
+  const vectors = [0, 1].map((feature) => deltas.get(`0 ${feature} k7@1`)!.sums);
+  const [nextColor, window] = vectors.map((vector, feature) => featureSums(feature, vector));
+  return { nextColor: nextColor!.sums, window: withLateRounds(window!, lateRoundsOf(vectors[0]!)).sums };
 }
 
 const micro = (nats: number) => BigInt(Math.round(nats * 1e6));

@@ -52,6 +52,8 @@ export interface Facts {
   statedAt: number[];
   /** Changes the accuracy statement, which is made after the second statement about the table; null for none. */
   accuracy: ((statement: AccuracyStatement) => void) | null;
+  /** Another accuracy statement after the third one: up to which round, and with the rows of which features. */
+  laterAccuracy?: { upTo: number; features: readonly string[] };
   /** The first entry. */
   log: { previous: string; reason: string };
 }
@@ -217,6 +219,11 @@ function logged(facts: Facts, origin: string): { exports: Record<string, Rows>; 
       calibration: "",
       calibration_hash: "",
     });
+    if (at === 2 && facts.laterAccuracy !== undefined) {
+      const { upTo: laterUpTo, features } = facts.laterAccuracy;
+      const later = accuracyOf(facts, laterUpTo);
+      statements.push({ ...later, rows: later.rows.filter(({ feature }) => features.includes(feature)) });
+    }
     if (at !== 1 || facts.accuracy === null) continue;
     const statement = accuracyOf(facts, upTo);
     const revision = scores.findLast((row) => row["rev"] !== "1")?.["hash"];

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { listSets } from "../../../src/forecasts/accuracy/new-facts-store.ts";
+import { createModel } from "../../../src/forecasts/model/model.ts";
 import { listPublished } from "../../../src/forecasts/accuracy/published-store.ts";
 import { appendAudit } from "../../../src/audit/store.ts";
 import { runRollingCalibration } from "../../../src/calibration/calibrate.ts";
@@ -27,9 +28,10 @@ import {
   signCheckpoint,
   signerOf,
 } from "../../../src/signed-note.ts";
-import { listAccuracyMarks, noteAccuracyHour } from "../../../src/record/log/pending-store.ts";
+import { listAccuracyMarks, noteAccuracy } from "../../../src/record/log/pending-store.ts";
 import { LogRefusal, publishLog } from "../../../src/record/log/publish-log.ts";
 import { proveForecast } from "../../../src/record/log/prove.ts";
+import { type AccuracyStatement, entryOf, type Statement } from "../../../src/record/log/statements.ts";
 import { saveTiles, tileReader } from "../../../src/record/log/tiles-store.ts";
 import { leafHash } from "../../../src/record/log/tree.ts";
 import { openWitness } from "../../../src/record/log/witness.ts";
@@ -39,6 +41,8 @@ import { createWorld, type World, type WorldOptions } from "../../forecasts/worl
 import { eventually } from "../../support/eventually.ts";
 
 const signal = new AbortController().signal;
+/** The model of a table as `createWorld` makes it. */
+const MODEL = createModel({ thresholds: [200, 1000], edge: 0.01 }).name;
 const ROUNDS = [187, 250, 100, 1234, 145, 310, 201, 118];
 
 async function folder(): Promise<string> {
@@ -195,18 +199,48 @@ describe("the transparency log", () => {
     expect(new Set(entries.map(({ cutoff_seq }) => cutoff_seq)).size).toBe(1);
   });
 
-  test("states accuracy once per hour", async () => {
+  test("states accuracy once per hour, and only what changed", async () => {
     const { world, publish } = await logged();
+    const hourLater = () =>
+      world.sql`update logs set accuracy_hour = date_trunc('hour', now(), 'UTC') - interval '1 hour'`;
+    const stated = async () => {
+      const statements = (await listEntries(world.sql, 1, 0, 100)).map((entry) => JSON.parse(entry) as Statement);
+      return statements.findLast((one) => one.kind === "accuracy")?.rows.map(({ model }) => model);
+    };
     await publish();
+    await hourLater();
+    expect(await publish()).toMatchObject({ added: 0 });
+
+    await world.add();
     await world.sql.begin(async (tx) => {
-      await noteAccuracyHour(tx, 1);
+      await noteAccuracy(tx, 1, []);
       const due = () => listAccuracyMarks(tx, { logId: 1, after: 0, limit: 10 });
       expect(await due()).toEqual([]);
       await tx`update logs set accuracy_hour = accuracy_hour - interval '1 second'`;
       expect(await due()).toMatchObject([{ tableId: world.tableId }]);
     });
-    await world.sql`update logs set accuracy_hour = date_trunc('hour', now(), 'UTC') - interval '1 hour'`;
+
+    // a model that was replaced before, in whose hours nothing is added
+    await tamper(
+      world,
+      `insert into accuracy_models select table_id, 'old', palette, first_hour from accuracy_models;
+       insert into accuracy_periods select table_id, feature, 'old', 'all', sums, 1 from accuracy_hours;
+       update accuracy_marks set version = 7; update log_heads set accuracy_version = 0`,
+    );
+    await hourLater();
     expect(await publish()).toMatchObject({ added: 1 });
+    expect(new Set(await stated())).toEqual(new Set(["old", MODEL]));
+    await world.add();
+    await hourLater();
+    expect(await publish()).toMatchObject({ added: 1 });
+    expect(new Set(await stated())).toEqual(new Set([MODEL]));
+    await tamper(world, "delete from accuracy_hours; update accuracy_marks set version = version + 1");
+    await hourLater();
+    expect(await publish()).toMatchObject({ added: 0 });
+    await world.sql.begin(async (tx) => {
+      await tx`update logs set accuracy_hour = '-infinity'`;
+      expect(await listAccuracyMarks(tx, { logId: 1, after: 0, limit: 10 })).toEqual([]);
+    });
   });
 
   test("states nothing about the accuracy of a table with a damaged row, and still states the others", async () => {
@@ -712,6 +746,36 @@ describe("verify", () => {
         "update log_entries set entry = kept.entry from kept where log_entries.index = 2; drop table kept",
       );
     }
+  });
+
+  test("compares each row of accuracy as it was stated last", async () => {
+    const { world, publish } = await logged();
+    await publish();
+    const append = (hits: string) =>
+      world.sql.begin(async (tx) => {
+        await tx`set local session_replication_role = replica`;
+        const [, , whole = ""] = await listEntries(tx, 1, 0, 3);
+        const statement = JSON.parse(whole) as AccuracyStatement;
+        const rows = statement.rows.filter(({ feature }) => feature === "next_color");
+        const entry = entryOf({ ...statement, rows: rows.map((row) => ({ ...row, hits: hits || row.hits })) });
+        await tx`
+          insert into log_entries (log_id, index, table_id, entry) values (1, 3, ${world.tableId}, ${entry})
+          on conflict (log_id, index) do update set entry = excluded.entry`;
+        const entries = await listEntries(tx, 1, 0, 10);
+        await tx`update logs set size = 4`;
+        await tx`update log_tiles set hashes = ${Buffer.concat(entries.map((one) => leafHash(Buffer.from(one))))}`;
+        await tx`delete from log_checkpoints`;
+      });
+    await append("");
+    expect(await verify(world.sql)).toMatchObject({ ok: true });
+    await append("77");
+    expect((await verify(world.sql)).first_failure).toMatchObject({ id: `3 about ${world.tableName}` });
+    await append("");
+    await tamper(world, `update log_entries set entry = replace(entry, 'window:', 'windows:') where index = 2`);
+    expect((await verify(world.sql)).first_failure).toMatchObject({
+      id: expect.stringMatching(/^[23] about /) as string,
+      expected: expect.stringMatching(/^forecasts of windows?:/) as string,
+    });
   });
 
   test("finds a chain that was computed again after it was stated", async () => {

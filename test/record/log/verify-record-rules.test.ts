@@ -290,6 +290,20 @@ describe("accuracy statements", () => {
     });
   });
 
+  test("state again only rows that changed, and each row counts as it was stated last", async () => {
+    const restate = (upTo: number, features: readonly string[]) =>
+      check((facts) => Object.assign(facts, { statedAt: [4, 9, 12], laterAccuracy: { upTo, features } }));
+    const passed = await restate(10, ["next_color"]); // no window was issued or ended at round 10
+    if (passed === null) return;
+    expect(passed).toMatchObject({ code: 0, stderr: "" });
+    expect(passed.stdout).toContain("2 accuracy rows up to round 10 follow");
+    expect(await restate(11, ["next_color", "window:high:50"])).toMatchObject({ code: 0 });
+    expect(await restate(11, ["next_color"])).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/scores and voids of window:high:50/) as string,
+    });
+  });
+
   test("that cover more than the exports hold are not compared yet", async () => {
     const facts = honestFacts();
     facts.statedAt = [4, 12];
