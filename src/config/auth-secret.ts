@@ -1,7 +1,7 @@
-import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Settings } from "./environment.ts";
 import { keepPassword } from "./keep-password.ts";
+import { createFolder } from "../create-folder.ts";
 import { reasonOf, UsageError } from "../errors.ts";
 
 /**
@@ -12,7 +12,7 @@ import { reasonOf, UsageError } from "../errors.ts";
 export async function authSecret({ AUTH_SECRET, DATA_DIR }: Settings): Promise<string> {
   if (AUTH_SECRET !== undefined) return AUTH_SECRET;
   try {
-    await mkdir(DATA_DIR, { recursive: true, mode: 0o711 });
+    await createFolder(DATA_DIR, 0o711);
     const { password } = await keepPassword(join(DATA_DIR, "auth-secret"));
     return password;
   } catch (error) {

@@ -1,6 +1,7 @@
-import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
+import { createFolder } from "../create-folder.ts";
 import { reasonOf } from "../errors.ts";
 import { beginTimeline, changeSpeed, houseMsAt, speedAt, type Timeline } from "./timeline.ts";
 
@@ -75,7 +76,7 @@ async function writeTimeline(dataDir: string, file: string, timeline: Timeline):
   const contents = { ...stretches.at(-1), earlier: stretches.slice(0, -1) };
   const draft = `${file}.${process.pid}`;
   try {
-    await mkdir(dataDir, { recursive: true });
+    await createFolder(dataDir);
     await writeFile(draft, `${JSON.stringify(contents, null, 2)}\n`);
     await rename(draft, file);
   } catch (error) {

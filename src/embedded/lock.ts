@@ -1,8 +1,9 @@
 import { constants } from "node:fs";
-import { type FileHandle, mkdir, open, readFile } from "node:fs/promises";
+import { type FileHandle, open, readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { z } from "zod";
+import { createFolder } from "../create-folder.ts";
 import { codeOf } from "../errors.ts";
 import { processMark } from "./pids.ts";
 import { run } from "./process.ts";
@@ -57,7 +58,7 @@ async function openLock(folder: string): Promise<FileHandle> {
   const flags = constants.O_RDWR | constants.O_CREAT;
   try {
     // Others may only pass through: if root runs PostgreSQL as another user, that user must reach its folder.
-    await mkdir(folder, { recursive: true, mode: 0o711 });
+    await createFolder(folder, 0o711);
     return await open(join(folder, "lock"), flags, 0o600);
   } catch (error) {
     throw new Error(

@@ -1,6 +1,7 @@
-import { mkdir, realpath } from "node:fs/promises";
+import { realpath } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { createFolder } from "../create-folder.ts";
 import { reasonOf } from "../errors.ts";
 import { startPostgres } from "./postgres.ts";
 import type { PrivateServer } from "./private-server.ts";
@@ -39,7 +40,7 @@ export async function startServers(options: {
   const { databaseUrl, redisUrl, say, durable = true, superuser = false } = options;
   const { cacheDir = join(homedir(), ".cache", "roundhouse") } = options;
   const given = databaseUrl !== undefined && redisUrl !== undefined;
-  if (!given) await mkdir(options.dataDir, { recursive: true, mode: 0o711 });
+  if (!given) await createFolder(options.dataDir, 0o711);
   const dataDir = given ? options.dataDir : await realpath(options.dataDir);
   const starts = await Promise.allSettled([
     databaseUrl === undefined ? startPostgres({ dataDir, say, durable, superuser }) : null,

@@ -1,7 +1,7 @@
 import { closeSync, openSync, readSync, rmSync, writeSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import { randomUUID } from "node:crypto";
+import { createFolder } from "../create-folder.ts";
 import { reasonOf, UsageError } from "../errors.ts";
 import type { HouseRound } from "../houses/contract.ts";
 
@@ -115,7 +115,7 @@ function createIndex() {
 async function openWithoutName(folder: string): Promise<number> {
   const name = path.join(folder, `import-${randomUUID()}.tmp`);
   try {
-    await mkdir(folder, { recursive: true, mode: 0o711 });
+    await createFolder(folder, 0o711);
     const file = openSync(name, "wx+", 0o600);
     rmSync(name);
     return file;

@@ -1,8 +1,9 @@
-import { mkdir, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { Command } from "commander";
 import { type FinishedBackup, saveBackup } from "../../backup/finished-store.ts";
 import { writeBackup } from "../../backup/write.ts";
+import { createFolder } from "../../create-folder.ts";
 import { codeOf, UsageError } from "../../errors.ts";
 import { VERSION } from "../../version.ts";
 import { examples } from "../arguments.ts";
@@ -71,7 +72,7 @@ async function newFile(to: string): Promise<string> {
   });
   const isFolder = found?.isDirectory() ?? (to.endsWith("/") || !path.endsWith(".gz"));
   if (isFolder) {
-    await mkdir(path, { recursive: true });
+    await createFolder(path);
     const time = new Date().toISOString().replaceAll(/[-:]|\.\d+/g, "");
     return join(path, `roundhouse-${time}.sql.gz`);
   }

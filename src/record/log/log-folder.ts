@@ -3,8 +3,9 @@
  * cannot undo that checkpoint. The last ones of earlier logs are kept as `checkpoint.1`, `checkpoint.2` and so on.
  */
 import { generateKeyPairSync } from "node:crypto";
-import { chmod, mkdir, open, readFile, rename, writeFile } from "node:fs/promises";
+import { chmod, open, readFile, rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { createFolder } from "../../create-folder.ts";
 import { codeOf } from "../../errors.ts";
 import { readCheckpoint } from "../../signed-note.ts";
 import { logNumberOf } from "./origin.ts";
@@ -16,7 +17,7 @@ export function readKey(folder: string): Promise<string | null> {
 
 /** Creates a private key, readable by this user alone, unless the folder has one. Returns the key. */
 export async function makeKey(folder: string): Promise<string> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await createFolder(folder, 0o700);
   const { privateKey } = generateKeyPairSync("ed25519");
   const pem = privateKey.export({ type: "pkcs8", format: "pem" });
   try {
