@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks the public log of a Roundhouse instance without any of its code: Python's standard library only.
 
-    python3 verify_record.py URL [--kept FILE [--kept-at TIME]] [--table HOUSE/GAME/MARKET]
+    python3 verify_record.py URL [--kept FILE [--kept-at TIME] [--since-kept]] [--table HOUSE/GAME/MARKET] [--keep FILE]
 
 It checks the signature of the newest checkpoint, the whole tree from its entries, the inclusion of every entry in the
 tiles, and that a kept checkpoint is the beginning of the log. Of a table it downloads rounds, forecasts and scores,
@@ -10,6 +10,11 @@ forecast, and recomputes the accuracy rows that the log states. What is newer th
 yet and not compared: at most 400 on-time rounds, which the longest window has. A checkpoint was kept at TIME, else when
 its file was written or, if that is earlier, when a witness cosigned it: a copy of a file may have a new time.
 
+The log has the statements about all tables. --since-kept reads only what was not compared when the checkpoint was kept:
+of older entries it reads hashes, which prove that the kept checkpoint is the beginning of the log. An entry before it that
+contradicts a newer one is found only by a check of the whole log. --keep stores the checkpoint that was checked, if all is
+right, for the next check.
+
 It exits with
     0  if everything that is public was checked and is right,
     1  at the first thing that is wrong (WRONG),
@@ -17,7 +22,8 @@ It exits with
     3  if it could not check now: the server is busy, restarts or does not respond (UNAVAILABLE), or a process is behind
        another one (BEHIND): its log is shorter than a checkpoint that was kept within the last hour, or it lacks a tile
        of entries that no checkpoint covers that was kept for longer. Run it again,
-    4  if another log was declared since the checkpoint was kept, and everything else is right (DECLARED).
+    4  if another log was declared since the checkpoint was kept, and everything else is right (DECLARED),
+    5  if a limit of this script is reached, so that the rest is not checked (LIMIT). The text names the limit to raise.
 """
 import argparse, base64, csv, datetime, hashlib, http.client, itertools, json, math, os, re, sys, tempfile, time
 import urllib.error, urllib.request
@@ -44,8 +50,12 @@ def report_behind(text, alternative=""):
     stop(3, f"BEHIND: {text}: this process serves an older log than another one{alternative}; try again")
 
 
+def report_limit(name, expected):
+    stop(5, f"LIMIT: {expected}, found more: nothing was found wrong, and the rest is not checked; set {name} in this script higher")
+
+
 MOST_BYTES = 32 << 20  # of a response: 256 entries of 64 KiB each are 16 MiB
-MOST_PAGES = 10_000  # of an export: 20 million scores, 50 million rounds
+MOST_PAGES = 1_000_000  # of an export: 500 million sets of forecasts or scores; one per second for ten years is 316 million
 BUSY = 429, 502, 503, 504
 
 
@@ -57,7 +67,7 @@ def fetch(url):
             with urllib.request.urlopen(url, timeout=30) as response:
                 data, length = response.read(MOST_BYTES + 1), response.headers["Content-Length"]
                 if len(data) > MOST_BYTES:
-                    fail(f"expected at most {MOST_BYTES} bytes from {url}, found more")
+                    report_limit("MOST_BYTES", f"expected at most {MOST_BYTES} bytes from {url}")
                 if not length or len(data) == int(length):
                     following = re.match(r'<(.*)>; rel="next"', response.headers["Link"] or "")
                     return data, following and following[1]
@@ -193,7 +203,7 @@ def read_checkpoint(url, kept):
             if origin == name:
                 check_signature(note, name, typed_key)
             if is_new:
-                return typed_key, origin, size, root
+                return typed_key, note, (origin, size, root)
         if seconds:
             time.sleep(seconds)
     if not key or not note:
@@ -205,6 +215,17 @@ def read_checkpoint(url, kept):
     kept.reject(f"a log of at least {kept.size} entries", size, "it was shortened")
 
 
+def keep_checkpoint(path, note, read_at):
+    """Replaces the file of a checkpoint; its time is that of the checkpoint."""
+    try:
+        with open(f"{path}.next", "w", encoding="utf-8", newline="") as file:
+            file.write(note)
+        os.utime(f"{path}.next", (read_at, read_at))
+        os.replace(f"{path}.next", path)
+    except OSError as error:
+        stop(2, f"expected a file that can be written as {path}, found {error}: everything was right, and no checkpoint is kept")
+
+
 def parse_time(text):
     try:
         return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
@@ -213,14 +234,15 @@ def parse_time(text):
 
 
 class Tree:
-    """The tree of RFC 6962 §2.1 over leaves that are added one by one: the roots of its whole subtrees."""
+    """The tree of RFC 6962 §2.1 over leaves that are added in order: the roots of its whole subtrees."""
 
     def __init__(self):
         self.size, self.parts = 0, []
 
-    def add(self, leaf):
-        self.size += 1
-        size, node = self.size, leaf
+    def add(self, node, count=1):
+        """Adds a leaf, or the root over `count` leaves, a power of two that divides the size."""
+        self.size += count
+        size = self.size // count
         while size % 2 == 0:  # it fills a subtree: the last two parts have the same size
             node, size = sha256(b"\1", self.parts.pop(), node), size // 2
         self.parts.append(node)
@@ -243,39 +265,94 @@ def tile_path(n, width):
 
 def read_tile(url, level, n, size, kept):
     """A tile of a log with this size. After the longest lag every process has the entries of the kept checkpoint."""
+    count = lambda size: (size >> 8 * (level if level != "entries" else 0)) - 256 * n
 
     def read(size):
-        path = f"tile/{level}/{tile_path(n, min(256, size - 256 * n))}"
+        path = f"tile/{level}/{tile_path(n, min(256, count(size)))}"
         return path, fetch(f"{url}/log/{path}")
 
     path, tile = read(size)
     if tile is not None:
         return tile[0]
-    if kept and kept.size > 256 * n and kept.is_old:
+    if kept and count(kept.size) > 0 and kept.is_old:
         path_then, tile_then = read(kept.size)  # a process that is behind has fewer entries in its last tile
         if tile_then is None:
             kept.reject(f"{path_then}, which the checkpoint covers", "nothing", "entries are withheld")
     report_behind(f"expected {path}, which the checkpoint covers, found nothing", ", or its entries are withheld")
 
 
-def read_log(url, checkpoint, kept, keep):
-    """Checks the tree entry by entry, and calls `keep` with each one and its index."""
+def split_bundle(bundle):
+    """The entries of a bundle, each after its length in two bytes."""
+    at = 0
+    while at < len(bundle):
+        end = at + 2 + int.from_bytes(bundle[at : at + 2], "big")
+        yield bundle[at + 2 : end]
+        at = end
+
+
+def find_start(url, size, kept, table):
+    """
+    The bundle that a check since the kept checkpoint begins with. The check of that time compared everything but the last
+    400 on-time rounds, which were not public: read are all statements after one that it compared, and an accuracy statement.
+    """
+    newest, is_compared, has_accuracy = None, False, False
+    for n in range((kept.size - 1) // 256 if table else -1, -1, -1):
+        bundle = read_tile(url, "entries", n, size, kept)
+        for entry in reversed([*itertools.islice(split_bundle(bundle), kept.size - 256 * n)]):
+            statement = json.loads(entry)
+            if statement.get("table") != table:
+                continue
+            if statement["kind"] == "accuracy":
+                has_accuracy = has_accuracy or is_compared
+            else:
+                newest = newest or statement
+                is_compared = is_compared or is_far_before(statement, newest)
+                if is_compared and (has_accuracy or statement["score_hash"] == FIRST_HASH):
+                    return n
+    return 0 if table else kept.size // 256
+
+
+def is_far_before(statement, newest):
+    """Whether exports that end at the oldest open forecast reach a statement, whatever the newest one states."""
+    return int(statement["on_time_rounds"]) <= int(newest["on_time_rounds"]) - LONGEST_WINDOW
+
+
+def skip_entries(url, tree, to, size, kept):
+    """Adds the hashes of the entries up to `to`, from the largest tiles that have them."""
+    while tree.size < to:
+        level = max(level for level in range(6) if tree.size % 256**level == 0 and tree.size + 256**level <= to)
+        n, first = divmod(tree.size >> 8 * level, 256)
+        hashes = read_tile(url, level, n, size, kept)
+        for place in range(first, min(256, (to >> 8 * level) - 256 * n)):
+            tree.add(hashes[32 * place : 32 * place + 32], 256**level)
+
+
+def read_log(url, checkpoint, kept, log, start=0):
+    """Checks the tree: the first entry, hashes up to the bundle `start`, and each entry from there on. `log` keeps the entries."""
     origin, size, root = checkpoint
     kept = kept if kept and kept.origin == origin else None
     tree = Tree()
-    for n in range(math.ceil(size / 256)):
+
+    def compare_kept():
+        if kept and tree.size == kept.size and tree.root() != kept.root:
+            fail("expected the log to grow from the kept checkpoint: it was changed")
+
+    if start:
+        entry = next(split_bundle(read_tile(url, "entries", 0, 1, kept)), b"")
+        tree.add(leaf_hash(entry))
+        log.keep(entry, 0)
+        skip_entries(url, tree, 256 * start, size, kept)
+        compare_kept()
+    for n in range(start, math.ceil(size / 256)):
         bundle, hashes = (read_tile(url, level, n, size, kept) for level in ("entries", 0))
-        at, first = 0, tree.size
-        while at < len(bundle):
-            end = at + 2 + int.from_bytes(bundle[at : at + 2], "big")
-            entry, at = bundle[at + 2 : end], end
+        first = tree.size
+        for entry in split_bundle(bundle):
             leaf, place = leaf_hash(entry), 32 * (tree.size - first)
             if leaf != hashes[place : place + 32]:
                 fail("expected the tiles to hold the hashes of the entries")
             tree.add(leaf)
-            keep(entry, tree.size - 1)
-            if kept and tree.size == kept.size and tree.root() != kept.root:
-                fail("expected the log to grow from the kept checkpoint: it was changed")
+            log.keep(entry, tree.size - 1)
+            compare_kept()
         if len(hashes) != 32 * (tree.size - first):
             fail("expected the tiles to hold the hashes of the entries")
     if tree.size != size or tree.root() != root:
@@ -325,6 +402,8 @@ FIELDS = {
 }
 FIRST_HASH = "0" * 64
 REMOVED = "rows were removed, or one process is behind another one; try again"
+MANY_ENTRIES = 1_000_000  # 8,000 requests
+BYTES_PER_ENTRY = 550
 LONGEST_WINDOW = 400  # on-time rounds: exports end before the oldest set with an open forecast
 LONGEST_UNSTATED_SECONDS = 3600  # the log states what changed every ten seconds, unless it is paused
 START_SECONDS = 300  # in which a process that was off for long states what it received before
@@ -360,7 +439,7 @@ def download(url, kind, table):
         if not page[1].startswith(start + "?") or page[1] == path:
             fail(f"expected another page of {start} after {path}, found {page[1]}")
         path = page[1]
-    fail(f"expected at most {MOST_PAGES} pages of {start}, found more")
+    report_limit("MOST_PAGES", f"expected at most {MOST_PAGES} pages of {start}")
 
 
 class Chain:
@@ -406,6 +485,7 @@ class Log:
     def __init__(self, table):
         self.table, self.file, self.first, self.clocks = table, make_file(), b"", read_clocks()
         self.count, self.newest, self.revisions, self.warning = 0, None, set(), ""
+        self.kept_size, self.oldest, self.newest_kept = 0, None, None  # the size of the kept checkpoint, if older entries are skipped
 
     def keep(self, entry, index):
         if index == 0:
@@ -413,11 +493,21 @@ class Log:
         statement = json.loads(entry) if self.table else {}
         if statement.get("table") != self.table or statement.get("kind") not in ("table", "accuracy"):
             return
+        if self.kept_size and statement["kind"] == "accuracy" and not self.count:
+            return  # other rows of it may be in an entry that is not read
         self.file.write(json.dumps(statement) + "\n")
         if statement["kind"] == "table":
-            self.count, self.newest = self.count + 1, statement
+            self.count, self.newest, self.oldest = self.count + 1, statement, self.oldest or statement
+            if index < self.kept_size:
+                self.newest_kept = statement
         else:
             self.revisions.add(statement["score_revision_hash"])
+
+    def check_start(self):
+        """Fails if the search for the first entry was misled: its bundles are checked only when they are read again."""
+        if self.table and not (self.newest_kept and is_far_before(self.oldest, self.newest_kept)):
+            fail(f"expected a statement about {self.table} that lies {LONGEST_WINDOW} on-time rounds before the kept checkpoint, "
+                 "as was read before, found none: the server sent two versions of an entry")
 
     def age(self):
         """The most seconds that may have passed since its checkpoint was read."""
@@ -759,14 +849,18 @@ def check_accuracy(log, reach, files):
         if feature == "next_color" and len(order) > sums.places:
             fail(f"expected {sums.places} colors of {log.table}, as its forecasts have, found {len(order)}: {', '.join(order)}")
     if stated is None:
-        return "no accuracy statement yet"
+        return "no accuracy statement " + ("in what was read" if log.kept_size else "yet")
     rows = stated["rows"]
+    unread = 0  # stated before what was read, and not since
     for (model, feature), sums in replay.sums.items():
-        if sums.forecasts and (model, feature) not in rows:
+        if not sums.forecasts or (model, feature) in rows:
+            continue
+        unread += 1
+        if not log.kept_size:
             fail(f"expected an accuracy row of {feature} by {model} of {log.table}, the log states none")
     for (model, feature), row in rows.items():
         check_row(row, replay.sums.get((model, feature), Sums()), order if feature == "next_color" else ["1", "0"])
-    return f"{len(rows)} accuracy rows up to round {stated['settled_seq']}"
+    return f"{len(rows)} accuracy rows up to round {stated['settled_seq']}" + (f"; {unread} {'was' if unread == 1 else 'were'} stated before what was read" if unread else "")
 
 
 def check_row(row, sums, order):
@@ -794,6 +888,7 @@ def check_table(url, log):
     newest = log.newest["round_seq"] if log.newest else 0
     text = f"; {reach.statements} statements and {accuracy} follow from the exports, compared up to round {reach.stated_round} of {newest} that the log states"
     if reach.statements:
+        text += f"; statements before round {reach.first_stated} were not read" if log.kept_size else ""
         text += f"; the first statement covers {reach.first_stated} rounds, and the longest time without one after it was "
         text += f"{datetime.timedelta(seconds=reach.longest)}" + (f", up to round {reach.longest_at}" if reach.longest else "")
     if reach.resets:
@@ -807,12 +902,16 @@ def read_options():
     parser.add_argument("url")
     parser.add_argument("--kept", metavar="FILE", help="a checkpoint that was kept earlier")
     parser.add_argument("--kept-at", metavar="TIME", type=parse_time, help="when it was kept")
+    parser.add_argument("--since-kept", action="store_true", help="read only what was not compared when it was kept")
+    parser.add_argument("--keep", metavar="FILE", help="where to keep the checkpoint, if everything is right; may be that of --kept")
     parser.add_argument("--table", metavar="HOUSE/GAME/MARKET", help="a table whose record is checked too")
     given = parser.parse_args()
     if not re.match(r"https?://[^/]", given.url):
         parser.error(f"expected an address such as http://127.0.0.1:3000, found {given.url}")
     if given.table and not re.fullmatch(r"[\w.-]+/[\w.-]+/[\w.-]+", given.table, re.ASCII):
         parser.error(f"expected a table as HOUSE/GAME/MARKET, found {given.table}")
+    if given.since_kept and not given.kept:
+        parser.error("expected --kept FILE with --since-kept, found none")
     try:
         return given, given.kept and Kept(given.kept, given.kept_at)
     except (OSError, ValueError) as error:
@@ -822,12 +921,22 @@ def read_options():
 def main():
     given, kept = read_options()
     url = given.url.rstrip("/")
-    typed_key, *checkpoint = read_checkpoint(url, kept)
+    typed_key, note, checkpoint = read_checkpoint(url, kept)
     origin, size, _ = checkpoint
     log = Log(given.table)
-    read_log(url, checkpoint, kept, log.keep)
+    is_since = given.since_kept and kept.origin == origin
+    start = find_start(url, size, kept, given.table) if is_since else 0
+    log.kept_size = kept.size if start else 0
+    if (count := size - 256 * start) > MANY_ENTRIES:
+        show(f"reads {count} entries about all tables, some {count * BYTES_PER_ENTRY // 1_000_000} MB"
+             + ("" if is_since else ": --kept FILE --since-kept reads only those after a kept checkpoint"), sys.stderr)
+    read_log(url, checkpoint, kept, log, start)
+    if start:
+        log.check_start()
     declaration = describe_declaration(log.first, origin, typed_key) if size else None
     report = f"{origin}: {size} entries lead to the signed root"
+    if start:
+        report += f", of which those from {256 * start} on were read"
     if given.table:
         report += check_table(url, log)
     declared = compare_declared(kept, origin, declaration) if kept and kept.origin != origin else ""
@@ -838,6 +947,8 @@ def main():
         show(f"warning: {log.warning}")
     if declared:
         stop(4, f"DECLARED: {declared}")
+    if given.keep:
+        keep_checkpoint(given.keep, note, log.clocks[0])
 
 
 if __name__ == "__main__":

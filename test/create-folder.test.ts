@@ -49,5 +49,7 @@ it.skipIf(!existsSync("/proc/self"))("a data folder in /proc is refused, and doe
     timeout: 10_000,
     killSignal: "SIGKILL",
   });
-  expect(stdout).toMatch(/^data folder \/proc\/data cannot be written \(ENOENT\): .* set DATA_DIR to another folder\n$/);
+  expect(stdout).toMatch(
+    /^data folder \/proc\/data cannot be written \(ENOENT\): .* set DATA_DIR to another folder\n$/,
+  );
 });

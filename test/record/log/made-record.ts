@@ -23,19 +23,33 @@ import {
   scoreStrings,
 } from "../../../src/record/hashes.ts";
 import { originOf } from "../../../src/record/log/origin.ts";
-import { type AccuracyStatement, entryOf, type Statement } from "../../../src/record/log/statements.ts";
-import { leafHash } from "../../../src/record/log/tree.ts";
+import {
+  type AccuracyStatement,
+  entryOf,
+  type Statement,
+  type TableStatement,
+} from "../../../src/record/log/statements.ts";
+import { parseTilePath, type TilePath } from "../../../src/record/log/tile-path.ts";
+import { growTiles, leafHash, type Tile } from "../../../src/record/log/tree.ts";
 import { type SignerKey, signCheckpoint, signerOf, verifierKeyText } from "../../../src/signed-note.ts";
 import { mth } from "./rfc6962.ts";
 
 export const TABLE = "alpha/crash/global";
-const SCRIPT = fileURLToPath(new URL("../../../docs/verify_record.py", import.meta.url));
-/** The script, with its waits printed instead of waited for, and the most memory that its own objects took. */
-const QUICK = `import os, runpy, sys, time, tracemalloc
+/** The verifier. */
+export const SCRIPT = fileURLToPath(new URL("../../../docs/verify_record.py", import.meta.url));
+/**
+ * The script, with its waits printed instead of waited for, and the most memory that its own objects took. SET has lines
+ * that replace those of the same constants.
+ */
+const QUICK = `import os, re, sys, time, tracemalloc
 time.sleep = lambda seconds: print("wait", seconds)
 sys.argv = sys.argv[1:]
+text = open(sys.argv[0], encoding="utf-8").read()
+for line in os.environ.get("SET", "").splitlines():
+    text, count = re.subn("(?m)^" + line.split(" = ")[0] + " = .*", line, text)
+    assert count == 1, line
 if "MEASURED" in os.environ: tracemalloc.start()
-runpy.run_path(sys.argv[0], run_name="__main__")
+exec(compile(text, sys.argv[0], "exec"), {"__name__": "__main__"})
 if "MEASURED" in os.environ: print("kilobytes", tracemalloc.get_traced_memory()[1] // 1024)`;
 const MODEL = "k7@1-7262526239ae";
 const run = promisify(execFile);
@@ -54,6 +68,12 @@ export interface Facts {
   accuracy: ((statement: AccuracyStatement) => void) | null;
   /** Another accuracy statement after the third one: up to which round, and with the rows of which features. */
   laterAccuracy?: { upTo: number; features: readonly string[] };
+  /** After which statement the accuracy is stated, if it is not the second one. */
+  accuracyAfter?: number;
+  /** Entries about something else before each statement about the table. */
+  others?: number;
+  /** Changes a statement about the table. */
+  change?: (statement: TableStatement) => void;
   /** The first entry. */
   log: { previous: string; reason: string };
 }
@@ -206,7 +226,9 @@ function logged(facts: Facts, origin: string): { exports: Record<string, Rows>; 
   for (const [at, upTo] of facts.statedAt.entries()) {
     const forecast = facts.forecasts.findLastIndex(({ cutoffRoundId }) => (seqOf.get(cutoffRoundId) ?? 0n) <= upTo);
     const score = facts.scores.findLastIndex(({ settledSeq }) => settledSeq <= upTo);
-    statements.push({
+    for (let other = 0; other < (facts.others ?? 0); other++)
+      statements.push({ kind: "audit", seq: String(statements.length), hash: FIRST_PREVIOUS_HASH });
+    const table: TableStatement = {
       kind: "table",
       table: TABLE,
       round_seq: String(upTo),
@@ -218,13 +240,15 @@ function logged(facts: Facts, origin: string): { exports: Record<string, Rows>; 
       revision_hash: FIRST_PREVIOUS_HASH,
       calibration: "",
       calibration_hash: "",
-    });
+    };
+    facts.change?.(table);
+    statements.push(table);
     if (at === 2 && facts.laterAccuracy !== undefined) {
       const { upTo: laterUpTo, features } = facts.laterAccuracy;
       const later = accuracyOf(facts, laterUpTo);
       statements.push({ ...later, rows: later.rows.filter(({ feature }) => features.includes(feature)) });
     }
-    if (at !== 1 || facts.accuracy === null) continue;
+    if (at + 1 !== (facts.accuracyAfter ?? 2) || facts.accuracy === null) continue;
     const statement = accuracyOf(facts, upTo);
     const revision = scores.findLast((row) => row["rev"] !== "1")?.["hash"];
     if (statement.score_revision_hash === "revision") statement.score_revision_hash = revision ?? "";
@@ -257,6 +281,7 @@ export function makeRecord(facts: Facts, { pem = makeSigner(), number = 1, rowsP
   const { exports, entries } = logged(facts, origin);
   const bytes = entries.map((entry) => Buffer.from(entry));
   const checkpointAt = (size: number) => signCheckpoint({ origin, size, root: mth(bytes.slice(0, size)) }, signer);
+  const tiles = growTiles([], bytes.map(leafHash));
   const [key, checkpoint] = [verifierKeyText(signer), checkpointAt(bytes.length)];
   return {
     origin,
@@ -266,9 +291,8 @@ export function makeRecord(facts: Facts, { pem = makeSigner(), number = 1, rowsP
     body(path) {
       if (path === "/log/key") return { bytes: Buffer.from(`${key}\n`) };
       if (path === "/log/checkpoint") return { bytes: Buffer.from(checkpoint) };
-      if (path.startsWith("/log/tile/entries/"))
-        return { bytes: Buffer.concat(bytes.flatMap((entry) => [lengthOf(entry), entry])) };
-      if (path.startsWith("/log/tile/0/")) return { bytes: Buffer.concat(bytes.map(leafHash)) };
+      const tile = path.startsWith("/log/tile/") ? parseTilePath(path.slice("/log/tile/".length)) : null;
+      if (tile !== null) return tile.level === "entries" ? bundleOf(bytes, tile) : hashesOf(tiles, tile);
       const [, kind = "", after = "0"] =
         new RegExp(`^/log/export/(\\w+)/${TABLE}(?:\\?after=(\\d+))?$`).exec(path) ?? [];
       return exports[kind] === undefined
@@ -276,6 +300,21 @@ export function makeRecord(facts: Facts, { pem = makeSigner(), number = 1, rowsP
         : pageOf(exports[kind], { path: `/log/export/${kind}/${TABLE}`, after: Number(after), limit: rowsPerPage });
     },
   };
+}
+
+function bundleOf(entries: readonly Buffer[], { n, width }: TilePath): { bytes: Buffer } | null {
+  const bundle = entries.slice(256 * n, 256 * n + width);
+  return bundle.length < width ? null : { bytes: bundleBytes(bundle) };
+}
+
+/** Entries as a bundle has them, each after its length. */
+export function bundleBytes(entries: readonly Buffer[]): Buffer {
+  return Buffer.concat(entries.flatMap((entry) => [lengthOf(entry), entry]));
+}
+
+function hashesOf(tiles: readonly Tile[], { level, n, width }: TilePath): { bytes: Buffer } | null {
+  const hashes = tiles.find((tile) => tile.level === level && tile.n === n)?.hashes;
+  return hashes === undefined || hashes.length < 32 * width ? null : { bytes: hashes.subarray(0, 32 * width) };
 }
 
 function lengthOf(entry: Buffer): Buffer {
@@ -311,11 +350,7 @@ export interface Checked {
 /** Runs the verifier against a record. */
 export async function checkRecord(
   record: MadeRecord,
-  {
-    options = [],
-    hook = () => false,
-    isMeasured = false,
-  }: { options?: readonly string[]; hook?: Hook; isMeasured?: boolean } = {},
+  { options = [], hook = () => false, ...runOptions }: { options?: readonly string[]; hook?: Hook } & RunOptions = {},
 ): Promise<Checked | null> {
   const server = createServer((request, response) => {
     if (hook(request, response)) return;
@@ -325,20 +360,27 @@ export async function checkRecord(
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   try {
-    return await runScript(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, options, isMeasured);
+    return await runScript(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, options, runOptions);
   } finally {
     server.closeAllConnections();
     server.close();
   }
 }
 
+/** How the script is run: whether its memory is measured, and constants of it that have another value. */
+interface RunOptions {
+  isMeasured?: boolean;
+  constants?: Readonly<Record<string, number>>;
+}
+
 /** Runs the verifier with an address and options. */
 export async function runScript(
   url: string,
   options: readonly string[] = [],
-  isMeasured = false,
+  { isMeasured = false, constants = {} }: RunOptions = {},
 ): Promise<Checked | null> {
-  const env = { ...process.env, ...(isMeasured ? { MEASURED: "1" } : {}) };
+  const lines = Object.entries(constants).map(([name, value]) => `${name} = ${value}`);
+  const env = { ...process.env, SET: lines.join("\n"), ...(isMeasured ? { MEASURED: "1" } : {}) };
   try {
     const { stdout, stderr } = await run("python3", ["-c", QUICK, SCRIPT, url, ...options], { timeout: 60_000, env });
     return { code: 0, stdout, stderr, kilobytes: Number(/^kilobytes (\d+)$/m.exec(stdout)?.[1]) };

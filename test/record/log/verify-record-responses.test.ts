@@ -1,9 +1,9 @@
-import { mkdtemp, rm, utimes, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, utimes, writeFile } from "node:fs/promises";
 import type { ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { checkRecord, honestFacts, makeRecord, makeSigner, runScript, TABLE } from "./made-record.ts";
+import { checkRecord, honestFacts, makeRecord, makeSigner, runScript, SCRIPT, TABLE } from "./made-record.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -125,12 +125,31 @@ describe("responses in another form than documented", () => {
       hook: send("/export/rounds/", "seq\n", { Link: '<@other.example/log>; rel="next"' }),
       text: "expected another page",
     },
-    { claim: "more bytes than any page has", hook: send("/log/key", "x".repeat((32 << 20) + 1)), text: "at most" },
   ])("are wrong: $claim", async ({ hook, text }) => {
     const found = await checkRecord(makeRecord(honestFacts()), { options: ["--table", TABLE], hook });
     if (found === null) return;
     expect(found).toMatchObject({ code: 1, stderr: expect.stringContaining(text) as string });
     expect(found.stderr).toMatch(/^WRONG: /);
+  });
+});
+
+describe("a limit of the script", () => {
+  test.each([
+    { name: "MOST_PAGES", value: 2, text: `at most 2 pages of /log/export/rounds/${TABLE}` },
+    { name: "MOST_BYTES", value: 200, text: "at most 200 bytes" },
+  ])("is reported as a limit, and not as wrong: $name", async ({ name, value, text }) => {
+    const options = ["--table", TABLE];
+    const found = await checkRecord(makeRecord(honestFacts()), { options, constants: { [name]: value } });
+    if (found === null) return;
+    expect(found).toMatchObject({ code: 5, stdout: "", stderr: expect.stringContaining(text) as string });
+    expect(found.stderr).toMatch(/^LIMIT: .* nothing was found wrong, .* the rest is not checked; .*\n$/);
+    expect(found.stderr).toContain(name);
+  });
+
+  test("of pages is above what a table with a set per second has in ten years", async () => {
+    const [, pages = ""] = /^MOST_PAGES = ([\d_]+)/m.exec(await readFile(SCRIPT, "utf8")) ?? [];
+    const setsPerPage = 500;
+    expect(Number(pages.replaceAll("_", "")) * setsPerPage).toBeGreaterThan(10 * 366 * 86_400);
   });
 });
 
