@@ -485,12 +485,16 @@ class Log:
     def __init__(self, table):
         self.table, self.file, self.first, self.clocks = table, make_file(), b"", read_clocks()
         self.count, self.newest, self.revisions, self.warning = 0, None, set(), ""
+        self.witnesses = []  # their keys, as the log stated last
         self.kept_size, self.oldest, self.newest_kept = 0, None, None  # the size of the kept checkpoint, if older entries are skipped
 
     def keep(self, entry, index):
         if index == 0:
             self.first = entry
-        statement = json.loads(entry) if self.table else {}
+        is_read = self.table or b'"kind":"witnesses"' in entry
+        statement = json.loads(entry) if is_read else {}
+        if statement.get("kind") == "witnesses":
+            self.witnesses = statement["keys"]
         if statement.get("table") != self.table or statement.get("kind") not in ("table", "accuracy"):
             return
         if self.kept_size and statement["kind"] == "accuracy" and not self.count:
@@ -937,6 +941,8 @@ def main():
     report = f"{origin}: {size} entries lead to the signed root"
     if start:
         report += f", of which those from {256 * start} on were read"
+    if log.witnesses:
+        report += f"; the log names the witnesses {', '.join(log.witnesses)}"
     if given.table:
         report += check_table(url, log)
     declared = compare_declared(kept, origin, declaration) if kept and kept.origin != origin else ""

@@ -23,7 +23,14 @@ import {
 import { logNumberOf, originOf } from "./origin.ts";
 import { findPendingAudit, listPendingStatements, noteAccuracy, noteHeads } from "./pending-store.ts";
 import { findPreviousNote, type KeyFolder } from "./previous-note.ts";
-import { openCheckpoint, readCheckpoint, signCheckpoint, type SignerKey, signerOf } from "../../signed-note.ts";
+import {
+  openCheckpoint,
+  readCheckpoint,
+  signCheckpoint,
+  type SignerKey,
+  signerOf,
+  verifierKeyText,
+} from "../../signed-note.ts";
 import { entryOf, type Statement } from "./statements.ts";
 import { listEdge, saveTiles, tileReader } from "./tiles-store.ts";
 import { growTiles, leafHash, proveConsistency, type ReadTile, rootOf } from "./tree.ts";
@@ -63,7 +70,9 @@ export interface Published {
 export async function publishLog(sql: Sql, publication: Publication, signal: AbortSignal): Promise<Published> {
   const { log, signer } = await openLog(sql, publication);
   const { publicKey } = signer;
-  const { added, damaged } = await addStatements(sql, log, { folder: publication.folder, publicKey }, signal);
+  const witnessKeys = publication.witnesses.map(({ key }) => verifierKeyText(key));
+  const keyFolder = { folder: publication.folder, publicKey };
+  const { added, damaged } = await addStatements(sql, log, { keyFolder, witnessKeys }, signal);
   const size = log.size + added;
   const newest = await findNewestCheckpoint(sql, log.id);
   const isCosigned = publication.witnesses.length === 0 || newest?.cosignedAt !== null;
@@ -156,7 +165,7 @@ async function openLog(
 async function addStatements(
   sql: Sql,
   log: Log,
-  keyFolder: KeyFolder,
+  { keyFolder, witnessKeys }: { keyFolder: KeyFolder; witnessKeys: string[] },
   signal: AbortSignal,
 ): Promise<Omit<Published, "cosigned">> {
   let size = log.size;
@@ -176,6 +185,7 @@ async function addStatements(
       ...tables.filter(({ isNew }) => isNew).map((one) => entry(one.statement, one.tableId)),
       ...(audit === null ? [] : [entry(audit)]),
       ...accuracy.map(({ statement, tableId }) => entry(statement, tableId)),
+      ...(accuracy.length > 0 && witnessKeys.length > 0 ? [entry({ kind: "witnesses", keys: witnessKeys })] : []),
     ];
     if (entries.length === 0 && tables.length === 0 && stated.length === 0) return { added: size - log.size, damaged };
     const to = size + entries.length;

@@ -60,6 +60,13 @@ export interface AccuracyStatement {
   }[];
 }
 
+/** The witnesses whose cosignatures are asked for: once an hour, if any are configured. */
+export interface WitnessStatement {
+  kind: "witnesses";
+  /** Their verifier keys, as `roundhouse witness` prints them. */
+  keys: string[];
+}
+
 /** The first entry of a log, and the checkpoint of the log before it. */
 export interface LogStatement {
   kind: "log";
@@ -70,7 +77,7 @@ export interface LogStatement {
   reason: string;
 }
 
-export type Statement = TableStatement | AuditStatement | AccuracyStatement | LogStatement;
+export type Statement = TableStatement | AuditStatement | AccuracyStatement | WitnessStatement | LogStatement;
 
 /**
  * A statement as an entry.

@@ -70,6 +70,8 @@ export interface Facts {
   laterAccuracy?: { upTo: number; features: readonly string[] };
   /** After which statement the accuracy is stated, if it is not the second one. */
   accuracyAfter?: number;
+  /** The keys of witnesses that the log states. */
+  witnesses?: string[];
   /** Entries about something else before each statement about the table. */
   others?: number;
   /** Changes a statement about the table. */
@@ -223,6 +225,7 @@ function logged(facts: Facts, origin: string): { exports: Record<string, Rows>; 
   });
   const seqOf = new Map(facts.rounds.map(({ roundId, seq }) => [roundId, seq]));
   const statements: Statement[] = [{ kind: "log", origin, ...facts.log }];
+  if (facts.witnesses !== undefined) statements.push({ kind: "witnesses", keys: facts.witnesses });
   for (const [at, upTo] of facts.statedAt.entries()) {
     const forecast = facts.forecasts.findLastIndex(({ cutoffRoundId }) => (seqOf.get(cutoffRoundId) ?? 0n) <= upTo);
     const score = facts.scores.findLastIndex(({ settledSeq }) => settledSeq <= upTo);

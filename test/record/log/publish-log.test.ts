@@ -526,6 +526,19 @@ describe("witnesses", () => {
 });
 
 describe("verify", () => {
+  test("are stated with their keys once an hour", async () => {
+    const { world, publish } = await logged();
+    await publish();
+    const { witness } = await serveWitness(await logKey(world));
+    await world.sql`update logs set accuracy_hour = '-infinity'`;
+    expect(await publish([witness])).toMatchObject({ added: 2, cosigned: 1 });
+    const [, stated = "{}"] = await listEntries(world.sql, 1, 3, 2);
+    expect(JSON.parse(stated)).toEqual({ kind: "witnesses", keys: [verifierKeyText(witness.key)] });
+    await world.play([150]);
+    expect(await publish([witness])).toMatchObject({ added: 1 });
+    expect(await verify(world.sql, { witnesses: [witness] })).toMatchObject({ ok: true });
+  });
+
   test("counts checkpoints with the time of a witness that is not configured, and fails for a time before all cosignatures", async () => {
     const { world, publish } = await logged();
     await publish();

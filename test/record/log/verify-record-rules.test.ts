@@ -94,6 +94,16 @@ describe("a record whose chains, log and accuracy agree", () => {
   });
 });
 
+test("the witnesses that the log names are printed, with and without a table", async () => {
+  const record = makeRecord({ ...honestFacts(), witnesses: ["w.example+01234567+\u001bA"] });
+  for (const options of [OPTIONS, []]) {
+    const found = await checkRecord(record, { options });
+    expect(found ?? { code: 0 }).toMatchObject({ code: 0 });
+    expect(found?.stdout ?? "+\\x1bA").toContain("+\\x1bA");
+    expect(found?.stdout ?? "; witnesses ").toContain("; the log names the witnesses w.example+01234567+");
+  }
+});
+
 describe("rounds that only a reset of the newest number explains", () => {
   test.each<{ claim: string; change: (facts: Facts) => void }>([
     {
