@@ -388,7 +388,8 @@ export async function runScript(
     const { stdout, stderr } = await run("python3", ["-c", QUICK, SCRIPT, url, ...options], { timeout: 60_000, env });
     return { code: 0, stdout, stderr, kilobytes: Number(/^kilobytes (\d+)$/m.exec(stdout)?.[1]) };
   } catch (error) {
-    const { code, stdout, stderr } = error as { code: number | string; stdout: string; stderr: string };
+    const { code, stdout, stderr } = error as { code: number | string | null; stdout: string; stderr: string };
+    if (code === null) throw error; // it was ended, since it took too long
     return code === "ENOENT" ? null : { code: Number(code), stdout, stderr, kilobytes: Number.NaN };
   }
 }

@@ -74,7 +74,8 @@ async function check(...files: string[]): Promise<{ code: number; text: string }
     const { stdout } = await run("python3", [SCRIPT, world.api.url, ...files], { cwd: folder, timeout: 30_000 });
     return { code: 0, text: stdout };
   } catch (error) {
-    const { code, stderr } = error as { code: number | string; stderr: string };
+    const { code, stderr } = error as { code: number | string | null; stderr: string };
+    if (code === null) throw error; // it was ended, since it took too long
     return code === "ENOENT" ? null : { code: Number(code), text: stderr };
   }
 }
