@@ -19,6 +19,7 @@ const { services, secrets } = z
         init: z.boolean().default(false),
         environment: z.record(z.string(), z.string()).default({}),
         secrets: z.array(z.string()).default([]),
+        ports: z.array(z.string()).default([]),
       }),
     ),
     secrets: z.record(z.string(), z.unknown()),
@@ -87,6 +88,23 @@ describe("docker-compose.yml", () => {
     expect(ours.map(([name, { init }]) => [name, init])).toEqual(
       ["migrate", "demo-house", "api", "worker", "cli"].map((name) => [name, true]),
     );
+  });
+
+  it("publishes HTTPS on IPv4 alone, where Docker passes on the addresses of clients", () => {
+    expect(services["tls"]?.ports).toEqual([
+      "${HTTPS_ADDRESS:-0.0.0.0:443}:3443",
+      "${REDIRECT_ADDRESS:-0.0.0.0:80}:3080",
+    ]);
+  });
+
+  it("lets no client write its own address: every frontend that forwards deletes X-Forwarded-For first", () => {
+    expect(services["proxy"]?.environment["HTTP_ADDRESS"]).toBe("${HTTP_ADDRESS:-127.0.0.1:3000}");
+    const frontends = read("deploy/haproxy.cfg").split(/^frontend /m).slice(1);
+    const forwarding = frontends.filter((frontend) => frontend.includes("default_backend"));
+    expect(forwarding.map((frontend) => frontend.split("\n")[0])).toEqual(["callers", "secure"]);
+    for (const frontend of forwarding) {
+      expect(frontend).toMatch(/http-request del-header X-Forwarded-For unless is_in_front\b[^]*option forwardfor/);
+    }
   });
 
   it("names the version of package.json, as the Dockerfile does", () => {
