@@ -34,14 +34,17 @@ create table bank_lines (
   rate_e8 bigint constraint bank_rate_is_above_zero check (rate_e8 > 0),
   suspense_micros bigint constraint suspense_is_above_zero check (suspense_micros > 0),
   suspense_transaction_id bigint unique references ledger_transactions,
+  held_by text references operators,
   credit_transaction_id bigint unique references ledger_transactions,
   return_transaction_id bigint unique references ledger_transactions,
   reason text,
   constraint bank_line_is_entered_once unique (bank, bank_ref),
   constraint bank_line_keeps_who_entered_it unique (id, entered_by),
+  constraint bank_line_keeps_who_held_it unique (id, held_by),
   constraint dollars_are_dollars check (currency <> 'USD' or rate_e8 = 100000000 or rate_e8 is null),
   constraint suspense_is_posted_whole check (
     (suspense_transaction_id is null) = (suspense_micros is null)
+    and (suspense_transaction_id is null) = (held_by is null)
     and (suspense_micros is null or rate_e8 is not null)
   ),
   constraint held_line_is_in_suspense check (
@@ -54,6 +57,7 @@ comment on table bank_lines is 'incoming lines of bank statements; each is credi
 comment on column bank_lines.bank is 'lower case, so that one bank has one name and a line of it is entered once';
 comment on column bank_lines.amount_minor is 'in the smallest unit of its currency';
 comment on column bank_lines.rate_e8 is 'USD for one unit of the currency, in 1e-8; fixed once the line is in suspense';
+comment on column bank_lines.held_by is 'who set the rate at which it went to suspense: they put it there, or made the match that was rejected';
 create index bank_lines_by_money on bank_lines (value_date, amount_minor);
 create index bank_lines_by_state on bank_lines (state, id);
 
@@ -61,6 +65,7 @@ create table bank_matches (
   id bigint generated always as identity primary key,
   line_id bigint not null,
   entered_by text not null,
+  held_by text,
   topup_id bigint not null,
   account_id bigint not null,
   topup_state text not null constraint topup_goes_back_to_a_state check (topup_state in ('expected', 'cancelled', 'expired')),
@@ -76,9 +81,12 @@ create table bank_matches (
   ended_at timestamptz,
   ended_why text,
   foreign key (line_id, entered_by) references bank_lines (id, entered_by),
+  foreign key (line_id, held_by) references bank_lines (id, held_by),
   foreign key (topup_id, account_id) references topups (id, account_id),
   constraint match_is_approved_by_another check (
-    approved_by is null or one_person or (approved_by <> matched_by and approved_by <> entered_by)
+    approved_by is null
+    or one_person
+    or (approved_by <> matched_by and approved_by <> entered_by and approved_by is distinct from held_by)
   ),
   constraint match_ends_in_one_way check (approved_by is null or ended_by is null),
   constraint match_says_when check (
@@ -96,6 +104,7 @@ create table bank_returns (
   id bigint generated always as identity primary key,
   line_id bigint not null,
   entered_by text not null,
+  held_by text,
   reason text not null,
   asked_by text not null references operators,
   asked_at timestamptz not null default clock_timestamp(),
@@ -106,8 +115,11 @@ create table bank_returns (
   ended_at timestamptz,
   ended_why text,
   foreign key (line_id, entered_by) references bank_lines (id, entered_by),
+  foreign key (line_id, held_by) references bank_lines (id, held_by),
   constraint return_is_approved_by_another check (
-    approved_by is null or one_person or (approved_by <> asked_by and approved_by <> entered_by)
+    approved_by is null
+    or one_person
+    or (approved_by <> asked_by and approved_by <> entered_by and approved_by is distinct from held_by)
   ),
   constraint return_ends_in_one_way check (approved_by is null or ended_by is null),
   constraint return_says_when check (
@@ -154,12 +166,12 @@ begin
     raise exception 'line % is % and is not changed any more', old.id, old.state;
   end if;
   if new.state = 'credited' and not exists (
-    select from bank_matches where line_id = new.id and approved_by is not null
+    select from bank_matches where line_id = new.id and approved_by is not null and held_by is not distinct from new.held_by
   ) then
     raise exception 'line % can be credited only after another person has approved its account', new.id;
   end if;
   if new.state = 'returned' and not exists (
-    select from bank_returns where line_id = new.id and approved_by is not null
+    select from bank_returns where line_id = new.id and approved_by is not null and held_by = new.held_by
   ) then
     raise exception 'line % can be returned only after another person has confirmed it', new.id;
   end if;
@@ -176,8 +188,8 @@ begin
     is distinct from
     (old.bank, old.bank_ref, old.value_date, old.currency, old.amount_minor, old.sender, old.remittance, old.import_id)
     or (old.suspense_transaction_id is not null
-      and (new.suspense_transaction_id, new.suspense_micros, new.rate_e8)
-        is distinct from (old.suspense_transaction_id, old.suspense_micros, old.rate_e8))
+      and (new.suspense_transaction_id, new.suspense_micros, new.rate_e8, new.held_by)
+        is distinct from (old.suspense_transaction_id, old.suspense_micros, old.rate_e8, old.held_by))
   then
     raise exception 'the content of line %, and its value when it was posted, cannot change', old.id;
   end if;

@@ -121,6 +121,19 @@ describe("[FOUR-EYES] a credit of a line from a statement", () => {
   });
 });
 
+describe("[FOUR-EYES] a line in suspense", () => {
+  it("is not credited by who was created by the person who held it", async () => {
+    const [holder, matcher, other] = [await person(), await person(), await person()];
+    await changed(other, "created", holder.email, 24 * 365);
+    const { path, match } = await line(matcher);
+    await holder.post(`${path}/hold`, { reason: "unknown" });
+    await match(matcher);
+    const refused = await other.post(`${path}/approve`, { match: await bank.matchId(path) });
+    expect(await problemOf(refused)).toContain("whose work this is: another person has to approve it");
+    expect((await bank.ben.post(`${path}/approve`, { match: await bank.matchId(path) })).status).toBe(303);
+  });
+});
+
 describe.each(Object.entries(WORK))("[FOUR-EYES] a %s", (_, work) => {
   /** Refused with these words, without a movement of money. */
   async function expectRefusal(of: Work, as: CookieClient, words: RegExp) {

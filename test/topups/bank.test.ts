@@ -17,6 +17,7 @@ import { testContext } from "../support/context.ts";
 import { lockWaits } from "../support/lock-waits.ts";
 import { makeVictims, stopAt } from "../support/victims.ts";
 import { openBankWorld, problemOf, type BankWorld } from "./bank-world.ts";
+import type { CookieClient } from "../support/cookie-client.ts";
 import { assignments } from "../support/assignments.ts";
 
 let bank: BankWorld;
@@ -294,6 +295,56 @@ describe("money that cannot be placed", () => {
     expect(await bank.holds("suspense")).toBe(before);
     const [posted] = await bank.sql`select kind from ledger_transactions order by id desc limit 1`;
     expect(posted).toEqual({ kind: "placement" });
+  });
+
+  it("[FOUR-EYES] is credited or returned by neither who entered, held nor decided on it, at the page or past it", async () => {
+    const { sql, world } = bank;
+    const id = await world.makeOperator("cat@example.com", "operator");
+    const { client: cat } = await world.signIn("cat@example.com");
+    await sql`update auth.users set two_factor_enabled = true where id = ${id}`;
+    const account = await bank.account("held@example.com");
+    const path = await bank.enter({ currency: "EUR", amount: "10000.00" });
+    const lineId = /\d+$/.exec(path)![0];
+    await cat.post(`${path}/hold`, { rate: "10", reason: "unknown reference" });
+    const held = "you held this line yourself: another person has to approve it";
+    const page = async (of: CookieClient) => (await (await of.get(path)).text()).replaceAll(/\s+/g, " ");
+    expect(await page(cat)).toContain("<dt>Held by</dt><dd>cat@example.com</dd>");
+
+    await bank.ben.post(`${path}/match`, { to: "held@example.com", account: String(account), rate: "" });
+    const match = await bank.matchId(path);
+    expect(await page(cat)).toContain("You held this yourself: another person has to approve it.");
+    expect(await problemOf(await cat.post(`${path}/approve`, { match }))).toBe(held);
+    const approve = (table: string, which: string) =>
+      sql`update ${sql(table)} set approved_by = ${id}, approved_at = now() where id = ${which}`;
+    await expect(approve("bank_matches", match)).rejects.toThrow("match_is_approved_by_another");
+    await expect(sql`update bank_lines set held_by = entered_by where id = ${lineId}`).rejects.toThrow("cannot change");
+    await bank.ben.post(`${path}/unmatch`, { match, reason: "the rate is wrong" });
+
+    await bank.ben.post(`${path}/return`, { reason: "sent back" });
+    const [asked] = await sql<{ id: string }[]>`select max(id)::text as id from bank_returns`;
+    expect(await page(cat)).toContain("You held the line yourself: another person has to confirm it.");
+    expect(await problemOf(await cat.post(`${path}/return/approve`, { return: asked!.id }))).toBe(held);
+    await expect(approve("bank_returns", asked!.id)).rejects.toThrow("return_is_approved_by_another");
+    expect(await bank.stateOf(path)).toBe("suspense");
+  });
+
+  it("[FOUR-EYES] is credited by no match that hides who held it", async () => {
+    const { sql } = bank;
+    const account = await bank.account("hidden@example.com");
+    const path = await bank.enter({});
+    await bank.ben.post(`${path}/hold`, { reason: "unknown reference" });
+    await bank.match(path, "hidden@example.com", account);
+    const run = sql.begin(async (tx) => {
+      await tx`alter table bank_matches disable trigger bank_match_is_never_changed`;
+      await tx`update bank_matches set held_by = null where id = ${await bank.matchId(path)}`;
+      await tx`alter table bank_matches enable trigger bank_match_is_never_changed`;
+      await tx`
+        update bank_matches
+        set approved_by = (select user_id from operators where user_id not in (matched_by, entered_by) limit 1), approved_at = now()
+        where line_id = ${/\d+$/.exec(path)![0]}`;
+      await tx`update bank_lines set state = 'credited' where id = ${/\d+$/.exec(path)![0]}`;
+    });
+    await expect(run).rejects.toThrow("can be credited only after another person has approved its account");
   });
 
   it.each([
@@ -762,10 +813,11 @@ describe("the alerts about money in suspense", () => {
       await tx`set local session_replication_role = replica`;
       await tx`
         insert into bank_lines (
-          bank, bank_ref, value_date, currency, amount_minor, sender, remittance, entered_by, state, reason, rate_e8,
-          suspense_micros, suspense_transaction_id
+          bank, bank_ref, value_date, currency, amount_minor, sender, remittance, entered_by, state, reason, held_by,
+          rate_e8, suspense_micros, suspense_transaction_id
         )
-        select 'many', 'many-' || n, now(), 'USD', 100, '', '', entered_by, 'suspense', '?', 100000000, 1000000, -n
+        select
+          'many', 'many-' || n, now(), 'USD', 100, '', '', entered_by, 'suspense', '?', entered_by, 100000000, 1000000, -n
         from (select entered_by from bank_lines limit 1) entered, generate_series(1, 120) n`;
       const found = await findSuspense(tx);
       expect(found.map(({ subject }) => subject)).toEqual(

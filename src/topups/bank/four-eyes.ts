@@ -9,9 +9,9 @@ export interface Person {
   hasTwoFactor: boolean;
 }
 
-/** Returns what a decision on a line approves: the work of who entered it and of who decided on it. */
-export function workOn({ enteredById, begunAt }: BankLine, decidedById: string): WorkToApprove {
-  return { authors: [enteredById, decidedById], begunAt };
+/** Returns what a decision on a line approves: the work of who entered it, of who held it, and of who decided on it. */
+export function workOn({ enteredById, heldById, begunAt }: BankLine, decidedById: string): WorkToApprove {
+  return { authors: [enteredById, decidedById, ...(heldById === null ? [] : [heldById])], begunAt };
 }
 
 /** Whether a person may approve. `onePerson` is stored when they approve their own decision. */
@@ -20,18 +20,19 @@ export type Approval =
 
 /**
  * Returns whether a person may approve a decision. Two-factor authentication is required. The person who entered the
- * line or decided on it may not approve it, unless the team is configured to have one member.
+ * line, set its rate in suspense or decided on it may not approve it, unless the team is configured to have one member.
  *
  * @example
  * const ann = { id: "1", email: "ann@example.com", hasTwoFactor: true };
- * approvalOf(ann, { enteredById: "2", decidedById: "2" }, { isOnePerson: false }); // => { ok: true, onePerson: false }
- * approvalOf(ann, { enteredById: "2", decidedById: "1" }, { isOnePerson: true }); // => { ok: true, onePerson: true }
- * approvalOf(ann, { enteredById: "1", decidedById: "2" }, { isOnePerson: false }).ok; // => false
- * approvalOf({ ...ann, hasTwoFactor: false }, { enteredById: "2", decidedById: "2" }, { isOnePerson: false }).ok; // => false
+ * approvalOf(ann, { enteredById: "2", heldById: null, decidedById: "2" }, { isOnePerson: false }); // => { ok: true, onePerson: false }
+ * approvalOf(ann, { enteredById: "2", heldById: null, decidedById: "1" }, { isOnePerson: true }); // => { ok: true, onePerson: true }
+ * approvalOf(ann, { enteredById: "1", heldById: null, decidedById: "2" }, { isOnePerson: false }).ok; // => false
+ * approvalOf(ann, { enteredById: "2", heldById: "1", decidedById: "3" }, { isOnePerson: false }).ok; // => false
+ * approvalOf({ ...ann, hasTwoFactor: false }, { enteredById: "2", heldById: null, decidedById: "2" }, { isOnePerson: false }).ok; // => false
  */
 export function approvalOf(
   person: Person,
-  of: { enteredById: string; decidedById: string },
+  of: { enteredById: string; heldById: string | null; decidedById: string },
   { isOnePerson }: { isOnePerson: boolean },
 ): Approval {
   if (!person.hasTwoFactor) {
@@ -41,9 +42,15 @@ export function approvalOf(
       next: { label: "Turn on two-factor authentication", href: "/ops/me" },
     };
   }
-  const own =
-    of.decidedById === person.id ? "decided on this" : of.enteredById === person.id ? "entered this line" : null;
+  const own = partOf(person, of);
   if (own === null) return { ok: true, onePerson: false };
   if (isOnePerson) return { ok: true, onePerson: true };
   return { ok: false, problem: `you ${own} yourself: another person has to approve it` };
+}
+
+/** What a person did to a line themselves; null if nothing. */
+function partOf({ id }: Person, of: Parameters<typeof approvalOf>[1]): string | null {
+  if (of.decidedById === id) return "decided on this";
+  if (of.enteredById === id) return "entered this line";
+  return of.heldById === id ? "held this line" : null;
 }

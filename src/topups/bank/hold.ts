@@ -6,7 +6,7 @@ import { amountText, rateText, toMicros } from "./statements/amount.ts";
 import { endDecision, saveApproval } from "./decision-store.ts";
 import { approvalOf, type Person, workOn } from "./four-eyes.ts";
 import { lineName, type BankLine } from "./line.ts";
-import { lockLine, saveLineState } from "./line-store.ts";
+import { lockLine, type Posted, saveLineState } from "./line-store.ts";
 import { type BankReturn, findOpenReturn, saveReturn } from "./return-store.ts";
 
 /** The result of a decision: the line before it, and the data for the audit log. */
@@ -16,11 +16,11 @@ export type Decision =
 
 /**
  * Moves a line to suspense: the account is unknown, or the money must not be credited yet. From now on its value is
- * fixed at this rate.
+ * fixed at this rate, and the person who set it approves neither its credit nor its return.
  */
 export async function holdLine(
   tx: Transaction,
-  _by: Person,
+  by: Person,
   { lineId, rateE8, reason }: { lineId: bigint; rateE8: bigint; reason: string },
 ): Promise<Decision> {
   const line = await lockLine(tx, lineId);
@@ -30,7 +30,7 @@ export async function holdLine(
   const micros = toMicros({ minor: line.amountMinor, currency: line.currency, rateE8 });
   if (micros === 0n)
     return { ok: false, problem: `${amountText(line.amountMinor, line.currency)} is worth nothing at this rate` };
-  const suspense = await postToSuspense(tx, line, { rateE8, micros });
+  const suspense = await postToSuspense(tx, line, { rateE8, micros, by: by.id });
   if (!suspense.ok) return suspense;
   await saveLineState(tx, line.id, { state: "suspense", reason, ...suspense.posted });
   return {
@@ -46,11 +46,8 @@ export async function holdLine(
 export async function postToSuspense(
   tx: Transaction,
   line: BankLine,
-  { rateE8, micros }: { rateE8: bigint; micros: bigint },
-): Promise<
-  | { ok: true; posted: { suspense?: { transactionId: bigint; micros: bigint; rateE8: bigint } } }
-  | { ok: false; problem: string }
-> {
+  { rateE8, micros, by }: Omit<Posted, "transactionId">,
+): Promise<{ ok: true; posted: { suspense?: Posted } } | { ok: false; problem: string }> {
   if (line.suspenseTransactionId !== null) return { ok: true, posted: {} };
   const posted = await post(tx, {
     kind: "suspense",
@@ -62,7 +59,7 @@ export async function postToSuspense(
     meta: { line: String(line.id), amount: amountText(line.amountMinor, line.currency), rate: rateText(rateE8) },
   });
   if (!posted.ok) return { ok: false, problem: posted.message };
-  return { ok: true, posted: { suspense: { transactionId: posted.transactionId, micros, rateE8 } } };
+  return { ok: true, posted: { suspense: { transactionId: posted.transactionId, micros, rateE8, by } } };
 }
 
 /** Requests confirmation that a line's money was sent back to its sender. Another person has to confirm it. */
@@ -101,7 +98,7 @@ export async function approveReturn(
   const found = await openReturnOf(tx, lineId, returnId);
   if (!found.ok) return found;
   const { line, asked } = found;
-  const approval = approvalOf(by, { enteredById: asked.enteredById, decidedById: asked.askedById }, { isOnePerson });
+  const approval = approvalOf(by, { ...asked, decidedById: asked.askedById }, { isOnePerson });
   if (!approval.ok) return approval;
   const refusal = isOnePerson ? null : await whyNoApproval(tx, by.id, workOn(line, asked.askedById));
   if (refusal !== null) return { ok: false, problem: refusal, refused: line };

@@ -194,6 +194,14 @@ export async function countLines(sql: Queryable): Promise<LineCounts> {
   return counts;
 }
 
+/** What a line stores of its posting to suspense; `by` is the id of the person who set the rate. */
+export interface Posted {
+  transactionId: bigint;
+  micros: bigint;
+  rateE8: bigint;
+  by: string;
+}
+
 /** Changes a line's state. Fields that are not given stay as they are. */
 export async function saveLineState(
   tx: Transaction,
@@ -201,7 +209,7 @@ export async function saveLineState(
   next: {
     state: LineState;
     reason?: string | null;
-    suspense?: { transactionId: bigint; micros: bigint; rateE8: bigint };
+    suspense?: Posted;
     creditedBy?: bigint;
     returnedBy?: bigint;
   },
@@ -215,6 +223,7 @@ export async function saveLineState(
       suspense_transaction_id = coalesce(${suspense?.transactionId ?? null}, suspense_transaction_id),
       suspense_micros = coalesce(${suspense?.micros ?? null}, suspense_micros),
       rate_e8 = coalesce(${suspense?.rateE8 ?? null}, rate_e8),
+      held_by = coalesce(${suspense?.by ?? null}, held_by),
       credit_transaction_id = coalesce(${creditedBy}, credit_transaction_id),
       return_transaction_id = coalesce(${returnedBy}, return_transaction_id)
     where id = ${id}`;
@@ -246,5 +255,6 @@ function columns(sql: Queryable) {
     coalesce((select i.entered_at from bank_imports i where i.id = l.import_id), l.entered_at) as "begunAt",
     l.rate_e8 as "rateE8",
     l.suspense_micros as "suspenseMicros", l.suspense_transaction_id as "suspenseTransactionId",
+    (select holder.email from auth.users holder where holder.id = l.held_by) as "heldBy", l.held_by as "heldById",
     l.credit_transaction_id as "creditTransactionId", l.return_transaction_id as "returnTransactionId", l.reason`;
 }

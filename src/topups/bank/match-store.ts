@@ -20,6 +20,8 @@ export interface BankMatch extends Decided {
   isClosed: boolean;
   isSuspended: boolean;
   enteredById: string;
+  /** Who set the rate at which the line was in suspense; null if it was not. */
+  heldById: string | null;
   matchedBy: string;
   matchedById: string;
   matchedAt: Date;
@@ -34,10 +36,10 @@ export async function saveMatch(
 ): Promise<bigint> {
   const [saved] = await tx<{ id: bigint }[]>`
     insert into bank_matches (
-      line_id, entered_by, topup_id, account_id, rate_e8, micros, note, topup_state, matched_by
+      line_id, entered_by, held_by, topup_id, account_id, rate_e8, micros, note, topup_state, matched_by
     )
     select
-      id, entered_by, ${match.topupId}, ${match.accountId}, ${match.rateE8}, ${match.micros}, ${match.note},
+      id, entered_by, held_by, ${match.topupId}, ${match.accountId}, ${match.rateE8}, ${match.micros}, ${match.note},
       ${match.topupState}, ${match.by}
     from bank_lines
     where id = ${match.lineId}
@@ -52,7 +54,7 @@ export async function listMatches(sql: Queryable, lineId: bigint): Promise<BankM
     select
       m.id, m.line_id as "lineId", m.topup_id as "topupId", m.account_id as "accountId", m.rate_e8 as "rateE8",
       m.micros, m.note, m.topup_state as "topupState", t.reference, a.email, a.closed_at is not null as "isClosed",
-      a.suspended_at is not null as "isSuspended", m.entered_by as "enteredById", maker.email as "matchedBy",
+      a.suspended_at is not null as "isSuspended", m.entered_by as "enteredById", m.held_by as "heldById", maker.email as "matchedBy",
       m.matched_by as "matchedById", m.matched_at as "matchedAt", approver.email as "approvedBy",
       m.approved_at as "approvedAt", m.one_person as "onePerson", ender.email as "endedBy", m.ended_at as "endedAt",
       m.ended_why as "endedWhy"

@@ -83,7 +83,7 @@ export async function approveMatch(
   const open = await openMatchOf(tx, lineId, matchId);
   if (!open.ok) return open;
   const { line, match } = open;
-  const approval = approvalOf(by, { enteredById: match.enteredById, decidedById: match.matchedById }, { isOnePerson });
+  const approval = approvalOf(by, { ...match, decidedById: match.matchedById }, { isOnePerson });
   if (!approval.ok) return approval;
   const refusal = isOnePerson ? null : await whyNoApproval(tx, by.id, workOn(line, match.matchedById));
   if (refusal !== null) return { ok: false, problem: refusal, refused: line };
@@ -154,7 +154,11 @@ export async function rejectMatch(
   if (!open.ok) return open;
   const { line, match } = open;
   await lockTopup(tx, match.topupId); // before the ledger, as an approval locks them
-  const suspense = await postToSuspense(tx, line, { rateE8: match.rateE8, micros: match.micros });
+  const suspense = await postToSuspense(tx, line, {
+    rateE8: match.rateE8,
+    micros: match.micros,
+    by: match.matchedById,
+  });
   if (!suspense.ok) return suspense;
   await endDecision(tx, "bank_matches", match.id, { by: by.id, why: reason });
   await saveTopupState(tx, match.topupId, "rejected", reason);
