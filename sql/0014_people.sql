@@ -128,12 +128,12 @@ comment on table operators is
 create table operator_changes (
   id bigint generated always as identity primary key,
   user_id text not null references operators,
-  what text not null constraint operator_change_is_known check (what in ('created', 'enabled', 'password', 'second-factor')),
+  what text not null constraint operator_change_is_known check (what in ('created', 'enabled', 'role', 'password', 'second-factor')),
   made_by text not null,
   made_at timestamptz not null default clock_timestamp()
 );
 comment on table operator_changes is
-  'who created or enabled an operator, or reset their password or second factor: for a day the operator approves nothing, and who was created or reset never that person''s work, because that person could sign in as them';
+  'who created or enabled an operator, reset their password or second factor, or gave them a role that may approve: for a day the operator approves nothing, and who was created or reset never that person''s work, because that person could sign in as them';
 create index operator_changes_of_user on operator_changes (user_id, made_at desc);
 create trigger operator_change_is_never_changed before update or delete on operator_changes
   for each row execute function refuse_change_of_record();

@@ -1,5 +1,6 @@
 import { letter, type Letter } from "../mail/letter.ts";
 import { LINK } from "../mail/seal.ts";
+import { givesApprovals, type OperatorRole } from "./operators/roles.ts";
 
 /** Common values of letters. A typed address is never repeated in a letter to another address. */
 interface Links {
@@ -155,7 +156,8 @@ export function signInFromNewDevice({
 }
 
 /** What gives another person control of a staff sign-in, or changes what it may do. */
-export type StaffChange = "created" | "disabled" | StaffReset | { role: string; before: string } | { factor: "on" };
+export type StaffChange =
+  "created" | "disabled" | StaffReset | { role: OperatorRole; before: OperatorRole } | { factor: "on" };
 
 /** What another person resets for a member of staff: `second-factor` is turning it off, `enabled` ends `disabled`. */
 export type StaffReset = "password" | "second-factor" | "enabled";
@@ -195,7 +197,7 @@ export function operatorChanged({ email, what, by }: { email: string; what: Staf
   }
   if (typeof what === "object") {
     return letter("operator-changed", "The role of a member of staff was changed", [
-      `${email} is ${what.role} now, and was ${what.before}. ${by} changed it.`,
+      `${email} is ${what.role} now, and was ${what.before}. ${by} changed it.${givesApprovals(what) ? " For 24 hours they cannot approve anything." : ""}`,
       "If you did not agree on this, disable both sign-ins and read the audit log.",
     ]);
   }

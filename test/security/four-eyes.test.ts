@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { noteOperatorChange, type OperatorChange } from "../../src/accounts/operators/operator-change-store.ts";
+import { type OperatorChange, saveOperatorChange } from "../../src/accounts/operators/operator-change-store.ts";
+import { changeRole } from "../../src/accounts/operators/manage.ts";
 import { type BankWorld, openBankWorld, problemOf } from "../topups/bank-world.ts";
 import type { CookieClient } from "../support/cookie-client.ts";
 
@@ -28,7 +29,7 @@ async function person({ hasTwoFactor = true } = {}): Promise<Person> {
 /** Records a change of a person's sign-in, that many hours ago. */
 async function changed(of: Person, what: OperatorChange, by: string, hours: number): Promise<void> {
   const { sql } = bank;
-  await sql.begin((tx) => noteOperatorChange(tx, { userId: of.id, email: of.email, what, by }));
+  await sql.begin((tx) => saveOperatorChange(tx, { userId: of.id, what, by }));
   await sql`alter table operator_changes disable trigger operator_change_is_never_changed`;
   await sql`
     update operator_changes
@@ -121,6 +122,46 @@ describe("[FOUR-EYES] a credit of a line from a statement", () => {
   });
 });
 
+describe("[FOUR-EYES] another role", () => {
+  it.each([
+    ["viewer", "operator", 1],
+    ["data", "operator", 1],
+    ["viewer", "admin", 1],
+    ["operator", "admin", 0],
+    ["admin", "operator", 0],
+    ["operator", "viewer", 0],
+  ] as const)("from %s to %s is a change after which approvals wait: %i", async (was, role, waits) => {
+    const { sql, world } = bank;
+    const email = `${was}-to-${role}@example.com`;
+    const id = await world.makeOperator(email, was);
+    expect(await sql.begin((tx) => changeRole(tx, { id }, { role, was, by: "chief@example.com" }))).toMatchObject({
+      ok: true,
+    });
+    expect(await sql`select what, made_by from operator_changes where user_id = ${id}`).toEqual(
+      Array.from({ length: waits }, () => ({ what: "role", made_by: "chief@example.com" })),
+    );
+    const mails = await sql<{ body: string }[]>`
+      select body from mails where kind = 'operator-changed' and body like ${`%${email} is ${role} now%`}`;
+    expect(mails.length).toBeGreaterThan(0);
+    for (const { body } of mails) {
+      expect(body.includes("For 24 hours they cannot approve anything.")).toBe(waits === 1);
+    }
+  });
+
+  it("lets nobody approve within minutes", async () => {
+    const { sql, world } = bank;
+    const email = "promoted@example.com";
+    const id = await world.makeOperator(email, "viewer");
+    const { client } = await world.signIn(email);
+    await sql`update auth.users set two_factor_enabled = true where id = ${id}`;
+    const { approve } = await WORK["credit"]!(bank.ann);
+    const chief = await world.as("admin");
+    const given = await chief.post(`/ops/people/${id}/role`, { role: "operator", was: "viewer", reason: "cover" });
+    expect(given.status).toBe(303);
+    expect(await problemOf(await approve(client))).toContain("your role was changed by");
+  });
+});
+
 describe("[FOUR-EYES] a line in suspense", () => {
   it("is not credited by who was created by the person who held it", async () => {
     const [holder, matcher, other] = [await person(), await person(), await person()];
@@ -165,6 +206,7 @@ describe.each(Object.entries(WORK))("[FOUR-EYES] a %s", (_, work) => {
     ["has a password that was reset", "password"],
     ["has no second factor since", "second-factor"],
     ["was enabled again", "enabled"],
+    ["may approve since", "role"],
   ])("is not approved by who %s 23 hours ago, and is an hour and a half later", async (__, what) => {
     const [author, other] = [await person(), await person()];
     const done = await work(author);
@@ -189,11 +231,14 @@ describe.each(Object.entries(WORK))("[FOUR-EYES] a %s", (_, work) => {
     },
   );
 
-  it("is not approved for 24 hours by who was enabled by its author, and is then", async () => {
+  it.each<[string, OperatorChange]>([
+    ["your sign-in was enabled", "enabled"],
+    ["your role was changed", "role"],
+  ])("is not approved for 24 hours by who got this from its author, and is then: %s", async (words, what) => {
     const [author, other] = [await person(), await person()];
-    await changed(other, "enabled", author.email, 23);
+    await changed(other, what, author.email, 23);
     const done = await work(author);
-    await expectRefusal(done, other, new RegExp(`your sign-in was enabled by ${author.email}; you can approve from`));
+    await expectRefusal(done, other, new RegExp(`${words} by ${author.email}; you can approve from`));
     await passTime(other);
     expect((await done.approve(other)).status).toBe(303);
   });
@@ -203,6 +248,7 @@ describe.each(Object.entries(WORK))("[FOUR-EYES] a %s", (_, work) => {
     ["reset the password of", "password"],
     ["turned off the second factor of", "second-factor"],
     ["enabled", "enabled"],
+    ["changed the role of", "role"],
   ])("is not approved by who %s its author within a day before it or since", async (__, what) => {
     const [author, chief] = [await person(), await person()];
     await changed(author, what, chief.email, 23);

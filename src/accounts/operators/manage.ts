@@ -10,10 +10,16 @@ import {
   savePassword,
   saveRole,
 } from "./operator-store.ts";
-import { mailAdmins, mailDisabling, noteOperatorChange, noteReset } from "./operator-change-store.ts";
+import {
+  mailAdmins,
+  mailDisabling,
+  noteOperatorChange,
+  noteReset,
+  saveOperatorChange,
+} from "./operator-change-store.ts";
 import { withdrawLinks } from "./link-store.ts";
 import { hashPassword } from "../identity/password.ts";
-import type { OperatorRole } from "./roles.ts";
+import { givesApprovals, type OperatorRole } from "./roles.ts";
 import { endSessions } from "../identity/session-store.ts";
 
 /** The change, for the audit log and the requester; or why nothing changed. */
@@ -45,7 +51,7 @@ export async function createOperator(
 }
 
 /**
- * Gives an operator another role and mails the admins. Refused if the role is not `was` (null: any), or if no admin would be
+ * Gives an operator another role and mails the admins. If only the new one may approve, approvals wait for 24 hours. Refused if the role is not `was` (null: any), or if no admin would be
  * left.
  */
 export async function changeRole(
@@ -62,7 +68,9 @@ export async function changeRole(
   if (role === operator.role) return { ok: false, reason: `${operator.email} is ${role} already` };
   if (isLastAdmin(operator, admins)) return lastAdmin(operator);
   const { id: userId, email } = operator;
-  await mailAdmins(tx, { userId, email, what: { role, before: operator.role }, by }); // an admin who loses the role, too
+  const change = { role, before: operator.role };
+  await mailAdmins(tx, { userId, email, what: change, by }); // an admin who loses the role, too
+  if (givesApprovals(change)) await saveOperatorChange(tx, { userId, what: "role", by });
   await saveRole(tx, userId, role);
   return { ok: true, email, before: { role: operator.role }, after: { role } };
 }

@@ -4,20 +4,28 @@ import { queueMail } from "../../mail/outbox-store.ts";
 import { operatorChanged, type StaffChange, staffDisabled, staffReset, type StaffReset } from "../letters.ts";
 import { isLocalAddress } from "./local-operator.ts";
 
-/** What gives another person control of an operator's sign-in for a while. */
-export type OperatorChange = "created" | StaffReset;
+/** What gives another person control of an operator's sign-in for a while; `role` is one that may approve, after one that may not. */
+export type OperatorChange = "created" | "role" | StaffReset;
 
 /** The same change of the same person is mailed once in each of these windows, so that repeating it floods no one. */
 const WINDOW_MS = 120_000;
 
-/** Stores a change of an operator and mails every active admin. `by` is an e-mail address or a user of the server. */
-export async function noteOperatorChange(
+/** Stores a change of an operator, who approves nothing for 24 hours. `by` is an e-mail address or a user of the server. */
+export async function saveOperatorChange(
   tx: Transaction,
-  { userId, email, what, by }: { userId: string; email: string; what: OperatorChange; by: string },
+  { userId, what, by }: { userId: string; what: OperatorChange; by: string },
 ): Promise<void> {
   await tx`
     insert into operator_changes (user_id, what, made_by)
     values (${userId}, ${what}, ${by})`;
+}
+
+/** Stores a change of an operator and mails every active admin. */
+export async function noteOperatorChange(
+  tx: Transaction,
+  { userId, email, what, by }: { userId: string; email: string; what: Exclude<OperatorChange, "role">; by: string },
+): Promise<void> {
+  await saveOperatorChange(tx, { userId, what, by });
   await mailAdmins(tx, { userId, email, what, by });
 }
 
@@ -103,20 +111,23 @@ export interface WorkToApprove {
 const CHANGED = {
   created: "you were made an operator",
   enabled: "your sign-in was enabled",
+  role: "your role was changed",
   password: "your password was reset",
   "second-factor": "your second factor was turned off",
 } as const;
 const CHANGES = {
   created: "you made an operator of",
   enabled: "you enabled the sign-in of",
+  role: "you changed the role of",
   password: "you reset the password of",
   "second-factor": "you turned off the second factor of",
 } as const;
 
 /**
  * Why an operator may not approve some work. Null if they may. Refused are
- * - who was created or enabled, or whose password or second factor was reset, within 24 hours;
- * - who was created or reset by an author, permanently: the author knew how to sign in as them. Enabling reveals no password;
+ * - who was created or enabled, whose password or second factor was reset, or who got a role that may approve, within 24 hours;
+ * - who was created or reset by an author, permanently: the author knew how to sign in as them. Enabling and another role reveal
+ *   no password;
  * - who did this to an author within 24 hours before the work or since: the author could be them.
  *
  * Not refused: two operators whom the same admin made. See "Limits of four eyes" in SECURITY.md.
@@ -137,7 +148,7 @@ export async function whyNoApproval(
     cross join lateral (
       select exists (
         select from auth.users a
-        where c.what <> 'enabled' and a.id = any(${[...authors]}::text[]) and a.id <> ${userId} and a.email = c.made_by
+        where c.what not in ('enabled', 'role') and a.id = any(${[...authors]}::text[]) and a.id <> ${userId} and a.email = c.made_by
       ) as is_by_author
     ) t
     where c.user_id = ${userId}
