@@ -174,6 +174,19 @@ describe("signing up", () => {
     expect((await mailsTo(world.sql, "again@example.com")).slice(2)).toEqual([]); // the sign-up is used up
   });
 
+  it("is not kept out by strangers who ask to send its mail again; its own browser sends it a few times", async () => {
+    const email = "wanted@example.com";
+    for (let n = 0; n < 8; n += 1) {
+      expect((await world.stranger().post("/console/sign-up/resend", { email })).status).toBe(200);
+    }
+    const { client, response } = await signUp(email);
+    expect(response.status).toBe(200);
+    const again: number[] = [];
+    for (let n = 0; n < 5; n += 1) again.push((await client.post("/console/sign-up/resend", { email })).status);
+    expect(again).toEqual([200, 200, 200, 200, 429]);
+    expect(await mailsTo(world.sql, email)).toHaveLength(5);
+  });
+
   it("shows no link, whatever the mail server, unless the instance is a demo", async () => {
     const { response } = await signUp("shown@example.com");
     expect(await response.text()).not.toContain("token=");

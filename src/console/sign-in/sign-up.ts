@@ -1,9 +1,9 @@
 import type { Express, Request } from "express";
 import { z } from "zod";
-import { takeMail } from "../../accounts/holders/mail-limits.ts";
+import { takeMail, takeMailFrom, takeMailTo } from "../../accounts/holders/mail-limits.ts";
 import { passwordProblem } from "../../accounts/identity/password.ts";
 import { confirmSignUp, isOfBrowser, resendSignUp, type Sent, signUp } from "../../accounts/holders/sign-up.ts";
-import { findSignUp } from "../../accounts/holders/sign-up-store.ts";
+import { findSignUp, findSignUpOfBrowser } from "../../accounts/holders/sign-up-store.ts";
 import { takeTry, tooMany } from "../../accounts/identity/tries.ts";
 import { addressOf, requesterOf, passCookies, userAgentOf } from "../../frame/requester.ts";
 import type { PageReply } from "../../frame/view.ts";
@@ -83,7 +83,7 @@ function signUpPage(context: Context): PublicForm {
   };
 }
 
-/** The form that sends the mail again. */
+/** The form that sends the mail again. Without a sign-up of the browser no mail is sent, and its network alone is counted. */
 function resendForm(context: Context): PublicForm {
   const { responder, parts, signIn } = context;
   return {
@@ -92,17 +92,18 @@ function resendForm(context: Context): PublicForm {
       const { email } = await formOf(request, resendFields);
       const problem = emailProblem(email);
       if (problem !== null) return showSignUp(context, request, reply, { problem, email }, 422);
-      const wait = await takeMail(signIn.buckets, addressOf(request), { purpose: "sign-up", recipient: email });
+      const { sql, buckets } = signIn;
+      const browser = browserToken(request, parts.settings);
+      let wait = await takeMailFrom(buckets, addressOf(request));
+      if (wait === 0 && (await findSignUpOfBrowser(sql, { email, browser })) !== null) {
+        wait = await takeMailTo(buckets, { purpose: "sign-up", recipient: email });
+      }
       if (wait > 0) {
         reply.setHeader("Retry-After", wait);
         return showSignUp(context, request, reply, { problem: tooMany(wait), email }, 429);
       }
       const mailing = { site: parts.site(), mailKey: parts.mailKey };
-      const { path } = await resendSignUp(signIn.sql, {
-        email,
-        browser: browserToken(request, parts.settings),
-        ...mailing,
-      });
+      const { path } = await resendSignUp(sql, { email, browser, ...mailing });
       showSent(context, request, reply, { email, path }, true);
     },
   };
