@@ -139,8 +139,9 @@ export function receiveWhole(request: IncomingMessage): Promise<void> {
 /** Responds with an error of the table; any other exception is a bug and is logged. */
 export function sendErrors(site: () => string, log: Log, refused: (code: ErrorCode) => void = () => undefined) {
   // Express recognizes an error handler by its four parameters
-  return (thrown: unknown, request: IncomingMessage, response: Reply, next: Next) => {
-    if (thrown instanceof ClientGoneError) return;
+  return (caught: unknown, request: IncomingMessage, response: Reply, next: Next) => {
+    if (caught instanceof ClientGoneError) return;
+    const thrown = isUndecodable(caught) ? new ApiError("not_found") : caught;
     const { requestId, limits } = response.locals;
     if (!(thrown instanceof ApiError)) {
       const stack = thrown instanceof Error ? thrown.stack : String(thrown);
@@ -157,6 +158,11 @@ export function sendErrors(site: () => string, log: Log, refused: (code: ErrorCo
     for (const [name, value] of Object.entries(error.headers)) response.setHeader(name, value);
     sendJson(response, status, errorBody(error, { site: site(), requestId }));
   };
+}
+
+/** Whether the router could not decode a part of the path; it adds a status, which a URIError of ours does not have. */
+function isUndecodable(thrown: unknown): boolean {
+  return thrown instanceof URIError && "status" in thrown;
 }
 
 /** The content type of all JSON. */

@@ -50,6 +50,19 @@ describe("paths that are none", () => {
   });
 });
 
+describe("parts of a path that are not UTF-8", () => {
+  it.each(["/houses/%E0%A4%A", "/log/tile/%E0%A4%A", "/log/export/rounds/%E0%A4%A/a/b", "/houses/%E0%A4%A/x/%zz"])(
+    "%s is a path that does not exist",
+    async (path) => {
+      for (const method of ["GET", "HEAD", "POST"]) {
+        expect([method, (await world.get(path, { method })).status]).toEqual([method, 404]);
+      }
+      const { error } = errorBody.parse(await (await world.get(path)).json());
+      expect(error).toMatchObject({ code: "not_found", message: "this path does not exist" });
+    },
+  );
+});
+
 describe("methods", () => {
   it.each(["POST", "PUT", "PATCH", "DELETE", "PROPFIND"])(
     "%s is 405 with Allow, before the key is looked at",
