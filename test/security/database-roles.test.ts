@@ -273,6 +273,16 @@ describe("[DATABASE-ROLES] one stolen login of the database", () => {
     expect(await attempt("ops", "update operators set disabled_at = now() where user_id = 'boss'")).toBe("1 rows");
   });
 
+  it("console and worker read no bank statement, and worker no payer", async () => {
+    for (const part of ["console", "worker"] as const) {
+      expect(await attempt(part, "select body from bank_imports")).toBe(DENIED);
+      expect(await attempt(part, "select reason from bank_returns")).toBe(DENIED);
+      expect(await attempt(part, "select note from bank_matches")).toBe(DENIED);
+    }
+    expect(await attempt("worker", "select sender from bank_lines")).toBe(DENIED);
+    expect(await attempt("worker", "select remittance from bank_lines")).toBe(DENIED);
+  });
+
   it("worker takes no count of calls out, and api resets no quota and reads no address", async () => {
     expect(await attempt("worker", "truncate usage_facts")).toBe(DENIED);
     expect(await attempt("worker", "delete from usage_facts")).toBe(DENIED);
