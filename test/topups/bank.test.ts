@@ -3,6 +3,7 @@ import { noteOperatorChange } from "../../src/accounts/operators/operator-change
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { closeRows } from "../../src/accounts/holders/close-store.ts";
 import { connect, type Transaction } from "../../src/db/client.ts";
+import { ROLES } from "../../src/db/roles/role-grants.ts";
 import { checkLedger } from "../../src/ledger/check.ts";
 import type { Leg } from "../../src/ledger/posting.ts";
 import { post } from "../../src/ledger/store.ts";
@@ -10,6 +11,7 @@ import { listOpenSubjects } from "../../src/alerts/store.ts";
 import { RATE_OF_USD } from "../../src/topups/bank/statements/amount.ts";
 import { saveLines } from "../../src/topups/bank/line-store.ts";
 import { approveMatch, matchLine } from "../../src/topups/bank/match.ts";
+import { countOverdue } from "../../src/topups/bank/overdue-store.ts";
 import { findSuspense } from "../../src/topups/bank/suspense-store.ts";
 import { watchOverdueApprovals, watchSuspense } from "../../src/topups/bank/watch.ts";
 import { findTopup, lockTopup } from "../../src/topups/topup-store.ts";
@@ -805,6 +807,16 @@ describe("the alerts about money in suspense", () => {
     await watch();
     expect(await subjects()).toContain(`${nameOf(first)}, reversed`);
     expect(await subjects()).not.toContainEqual(expect.stringContaining("without a bank line"));
+  });
+
+  it("are found with the rights of a worker", async () => {
+    await bank.ann.post(`${await bank.enter({ remittance: "?" })}/hold`, { reason: "unknown" });
+    const found = await bank.sql.begin(async (tx) => {
+      await tx.unsafe(`set local role ${ROLES.worker}`);
+      return [await findSuspense(tx), await countOverdue(tx)] as const;
+    });
+    expect(found[0].length).toBeGreaterThan(0);
+    expect(found[1].count).toBeGreaterThanOrEqual(0);
   });
 
   it("count further lines after the hundred oldest, and money of no line", async () => {
