@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { rm, writeFile } from "node:fs/promises";
 import { createServer, request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
+import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { freePort } from "../../src/embedded/ports.ts";
@@ -92,4 +93,42 @@ it("deletes the X-Forwarded-For of a client where it ends TLS itself", async () 
   });
   expect(await forwarded(`https://127.0.0.1:${port}`, CLIENT)).toBe(CLIENT);
   expect(await forwarded(`https://127.0.0.1:${port}`, IN_FRONT)).toContain(FORGED);
+});
+
+/** Opens connections that send nothing, from an address. They end with the test. */
+async function openSilent(url: string, from: string, count: number): Promise<Socket[]> {
+  const { hostname, port } = new URL(url);
+  const sockets = Array.from({ length: count }, () =>
+    connect({ host: hostname, port: Number(port), localAddress: from }),
+  );
+  for (const socket of sockets) socket.on("error", () => undefined); // refused
+  onTestFinished(() => sockets.forEach((socket) => socket.destroy()));
+  await Promise.allSettled(sockets.map((socket) => once(socket, "connect")));
+  return sockets;
+}
+
+it("refuses the connections of an address beyond its limit, on all ports together, and serves others", async () => {
+  const redirect = await freePort();
+  const url = await startEcho({
+    HTTP_ADDRESS: "0.0.0.0:3000",
+    PROXY_IN_FRONT: IN_FRONT,
+    CONNECTIONS_PER_ADDRESS: "5",
+    TLS_CERTIFICATES: await makeCertificates(),
+    LISTEN_TLS: `127.0.0.1:${await freePort()}`,
+    LISTEN_REDIRECT: `127.0.0.1:${redirect}`,
+  });
+  await openSilent(url, CLIENT, 3);
+  await openSilent(`http://127.0.0.1:${redirect}`, CLIENT, 1);
+  expect(await forwarded(url, CLIENT)).toBe(CLIENT);
+  await openSilent(url, CLIENT, 4); // more than there is room for: the request before may still be open
+  await expect(forwarded(url, CLIENT)).rejects.toThrow(/hang up|ECONNRESET/);
+  expect(await forwarded(url, "127.0.0.4")).toBe("127.0.0.4");
+  await openSilent(url, IN_FRONT, 10);
+  expect(await forwarded(url, IN_FRONT)).toContain(FORGED);
+});
+
+it("limits no connections of a port that is published to this machine alone", async () => {
+  const url = await startEcho({ HTTP_ADDRESS: "127.0.0.1:3000", CONNECTIONS_PER_ADDRESS: "5" });
+  await openSilent(url, CLIENT, 10);
+  expect(await forwarded(url, CLIENT)).toContain(FORGED);
 });
