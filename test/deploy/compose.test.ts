@@ -99,7 +99,9 @@ describe("docker-compose.yml", () => {
 
   it("lets no client write its own address: every frontend that forwards deletes X-Forwarded-For first, and all bound connections", () => {
     expect(services["proxy"]?.environment["HTTP_ADDRESS"]).toBe("${HTTP_ADDRESS:-127.0.0.1:3000}");
-    const frontends = read("deploy/haproxy.cfg").split(/^frontend /m).slice(1);
+    const frontends = read("deploy/haproxy.cfg")
+      .split(/^frontend /m)
+      .slice(1);
     for (const frontend of frontends) expect(frontend).toContain("tcp-request connection reject if { sc0_conn_cur gt");
     const forwarding = frontends.filter((frontend) => frontend.includes("default_backend"));
     expect(forwarding.map((frontend) => frontend.split("\n")[0])).toEqual(["callers", "secure"]);

@@ -7,6 +7,7 @@ import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { freePort } from "../../src/embedded/ports.ts";
+import { findPrograms } from "../../src/embedded/process.ts";
 import { makeFolder } from "../cli/world.ts";
 import { eventually } from "../support/eventually.ts";
 import { startProxy } from "./haproxy.ts";
@@ -54,8 +55,10 @@ async function forwarded(url: string, from: string): Promise<string> {
 async function makeCertificates(): Promise<string> {
   const folder = await makeFolder();
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const command = (await findPrograms(["openssl"])).get("openssl");
+  if (command === undefined) throw new Error("expected openssl, found none in the PATH; install it");
   const make = (args: string[]) =>
-    execFileSync("openssl", args, { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
+    execFileSync(command, args, { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
   const key = join(folder, "key");
   make(["genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", key]);
   const certificate = make(["req", "-new", "-x509", "-key", key, "-subj", "/CN=localhost", "-days", "1"]);
