@@ -163,16 +163,16 @@ export const GRANTS: Record<string, Grants> = {
     // a holder's file has their own transfers
     console: "r(id,bank,bank_ref,value_date,currency,amount_minor,sender,remittance)",
     ops: "raw",
-    // alerts name a line by its bank and reference, and no payer
+    // alerts name a line by its bank, reference and amount, and no payer
     worker:
-      "r(id,bank,bank_ref,state,suspense_micros,suspense_transaction_id,credit_transaction_id,return_transaction_id)",
+      "r(id,bank,bank_ref,currency,amount_minor,state,suspense_micros,suspense_transaction_id,credit_transaction_id,return_transaction_id)",
   },
   bank_matches: {
     console: "r(id,line_id,topup_id,approved_by,ended_at)",
     ops: "raw",
-    worker: "r(matched_at,approved_at,ended_at)",
+    worker: "r(line_id,matched_at,approved_at,ended_at)",
   },
-  bank_returns: { ops: "raw", worker: "r(asked_at,approved_at,ended_at)" },
+  bank_returns: { ops: "raw", worker: "r(line_id,asked_at,approved_at,ended_at)" },
   deposit_addresses: { console: "ra", ops: "r", worker: "r" },
   chain_endpoints: { api: "r", console: "r", ops: "r w(settled_to)", worker: "raw" },
   chain_deposits: { api: "r(chain_id,state,seen_at)", console: "r", ops: "r", worker: "raw" },
