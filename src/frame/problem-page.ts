@@ -2,7 +2,7 @@ import type { NextFunction, Request } from "express";
 import { z } from "zod";
 import { ClientGoneError } from "../http/client-gone.ts";
 import { isResponding } from "../db/facts.ts";
-import { isConnectionError } from "../db/errors.ts";
+import { isConnectionError, isLockError } from "../db/errors.ts";
 import { TooManyPasswordsError } from "../accounts/identity/password.ts";
 import { TooManyReadsError } from "../db/reads.ts";
 import type { Sql } from "../db/client.ts";
@@ -29,6 +29,8 @@ const TITLES: Record<number, string> = {
 };
 const TOO_MUCH =
   "PostgreSQL did not finish this in time. Select less (one table, a shorter time), or try again when the load is lower.";
+const LOCKED =
+  "Other work, such as an import or a repair of a table, keeps a row locked that this needs. Nothing was changed; try again.";
 const TOO_MANY_SIGN_INS = "Too many passwords are being checked. Try again in a few seconds.";
 const TOO_MANY = "Too many pages are being read from the database. Try again in a few seconds.";
 
@@ -103,6 +105,7 @@ async function asPageError(thrown: unknown, sql: Sql, away: string): Promise<Pag
   if (thrown instanceof TooManyPasswordsError) return new PageError(503, TOO_MANY_SIGN_INS, { "Retry-After": "5" });
   if (thrown instanceof URIError) return new PageError(400, "the address holds a part that is not UTF-8");
   if (thrown instanceof Error && "code" in thrown && thrown.code === "57014") return new PageError(504, TOO_MUCH);
+  if (isLockError(thrown)) return new PageError(503, LOCKED, { "Retry-After": "5" });
   const isAway = isConnectionError(thrown) || !(await isResponding(sql).catch(() => false));
   if (isAway) return new PageError(503, away, { "Retry-After": "5" });
   return new PageError(

@@ -1,26 +1,51 @@
 import type { HouseEntry } from "./load.ts";
-import type { Sql, Transaction } from "../db/client.ts";
+import type { Queryable, Sql, Transaction } from "../db/client.ts";
 import { UsageError } from "../errors.ts";
-import { lockHeads } from "../tables/heads-store.ts";
+import { isLockError } from "../db/errors.ts";
+import { listFreeHeads, lockHeads } from "../tables/heads-store.ts";
 import { endLeasesOf } from "../houses/polling/lease-store.ts";
 import { saveHeads } from "./heads-store.ts";
 import { changesOf, type KnownTable } from "./changes.ts";
 
 const APPLY_LOCK = 0x7268_0003; // "rh", 3 (2 is the reconciler's): one process at a time applies a houses file
 
+/** Called when other sessions keep tables locked, before the next attempt; the names are empty if they no longer do. */
+export type WhileLocked = (tables: readonly string[]) => Promise<void>;
+
 /**
  * Makes the database equal to the houses file: completely or, if a fixed setting was changed, not at all.
  *
  * A house or table that is no longer in the file is disabled, never deleted. Unchanged rows are not written, so a
- * second process that starts with the same file changes nothing.
+ * second process that starts with the same file changes nothing. While another session, such as an import, keeps a changed
+ * table locked, it is repeated: its own locks, with which the house cannot be polled, are held for about a second.
  *
  * @throws UsageError with each table whose palette or kind of round ids was changed although it has rounds
  */
 export async function applyHouses(
   sql: Sql,
   entries: readonly HouseEntry[],
-): Promise<{ houses: number; tables: number; disabled: string[] }> {
+  whileLocked: WhileLocked = () => Promise.resolve(),
+): Promise<AppliedHouses> {
+  for (;;) {
+    try {
+      return await tryToApply(sql, entries);
+    } catch (error) {
+      if (!isLockError(error)) throw error;
+      await whileLocked(await listLockedTables(sql, entries));
+    }
+  }
+}
+
+/** The number of applied houses and tables, and the ids of houses that were disabled. */
+interface AppliedHouses {
+  houses: number;
+  tables: number;
+  disabled: string[];
+}
+
+async function tryToApply(sql: Sql, entries: readonly HouseEntry[]): Promise<AppliedHouses> {
   return sql.begin(async (transaction) => {
+    await transaction`select set_config('lock_timeout', '1s', true)`;
     await transaction`select pg_advisory_xact_lock(${APPLY_LOCK})`;
     let changes = changesOf(entries, await listKnownTables(transaction));
     if (changes.changed.length > 0) {
@@ -43,8 +68,18 @@ export async function applyHouses(
   });
 }
 
+/** The names of tables that are to be changed and that other sessions keep locked. */
+async function listLockedTables(sql: Sql, entries: readonly HouseEntry[]): Promise<string[]> {
+  const known = await listKnownTables(sql);
+  const changed = new Set(changesOf(entries, known).changed);
+  const free = new Set(await listFreeHeads(sql, [...changed]));
+  return known.flatMap(({ id, house, game, market }) =>
+    changed.has(id) && !free.has(id) ? [`${house}/${game}/${market}`] : [],
+  );
+}
+
 /** All tables. Heads are not locked: a pass of a table that stays as it is does not wait for a houses file. */
-async function listKnownTables(sql: Transaction): Promise<KnownTable[]> {
+async function listKnownTables(sql: Queryable): Promise<KnownTable[]> {
   return sql<KnownTable[]>`
     select
       t.id,

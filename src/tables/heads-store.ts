@@ -5,9 +5,10 @@ export type LockTimeout = "250ms" | "1s" | "4s";
 
 /**
  * Locks the heads of tables until the end of the transaction, in id order, and returns the tables. Tables without a
- * head are left out.
+ * head are left out. For one of several it waits a second at most, because those that are locked already are not polled.
  */
 export async function lockHeads(tx: Transaction, tableIds: readonly number[]): Promise<{ id: number; name: string }[]> {
+  if (tableIds.length > 1) await tx`select set_config('lock_timeout', '1s', true)`;
   return tx<{ id: number; name: string }[]>`
     select h.table_id as id, t.house_id || '/' || t.game || '/' || t.market as name
     from table_heads h

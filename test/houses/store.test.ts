@@ -187,6 +187,29 @@ describe("applying a houses file", () => {
     expect(await applied).toMatch(/the palette is fixed because .* has rounds/);
   });
 
+  test("names a table that another session keeps locked, and is applied when it is free", async () => {
+    const file = (path: string) => [
+      houseEntry({ tables: [tableEntry(), tableEntry({ market: "euro", feed: feedEntry({ path }) })] }),
+    ];
+    await applyHouses(sql, file("/a"));
+    const free = Promise.withResolvers<undefined>();
+    const isLocked = Promise.withResolvers<undefined>();
+    const importing = sql.begin(async (tx) => {
+      await tx`select from table_heads where table_id = (select id from tables where market = 'euro') for no key update`;
+      isLocked.resolve(undefined);
+      await free.promise;
+    });
+    await isLocked.promise;
+    const named: (readonly string[])[] = [];
+    const applied = await applyHouses(sql, file("/b"), async (tables) => {
+      named.push(tables);
+      free.resolve(undefined);
+      await importing;
+    });
+    expect(named).toEqual([["alpha/crash/euro"]]);
+    expect(applied).toMatchObject({ tables: 2 });
+  });
+
   test("takes the locks of a table with another feed in the order of a pass, so that neither is refused", async () => {
     await applyHouses(sql, [houseEntry()]);
     let applied: Promise<unknown> | undefined;
@@ -442,6 +465,17 @@ describe("the list of houses", () => {
     expect(await resumeHouse(sql, "alpha")).toMatchObject({ kind: "done" });
     expect(await statusOf()).toMatchObject({ status: "offline", pause_reason: null });
     expect(await listPollSchedules(sql)).toHaveLength(1);
+  });
+
+  test("is paused and resumed while another session keeps one of its tables locked, as an import does", async () => {
+    await applyHouses(sql, [houseEntry()]);
+    await sql.begin(async (importing) => {
+      await importing`select from table_heads for no key update`;
+      expect(await pauseHouse(sql, { house: "alpha", by: "ana", reason: "maintenance" })).toMatchObject({
+        kind: "done",
+      });
+      expect(await resumeHouse(sql, "alpha")).toMatchObject({ kind: "done" });
+    });
   });
 
   test("knows no house that is not there", async () => {

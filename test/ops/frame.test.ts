@@ -566,8 +566,14 @@ describe("the frame", () => {
           return null;
         }),
     };
+    const locked: OpsPage = {
+      ...slow,
+      path: "/locked",
+      show: ({ sql }) =>
+        sql.unsafe("do $$ begin raise exception 'lock timeout' using errcode = '55P03'; end $$").then(() => null),
+    };
     const other = await openOpsWorld({
-      lists: { pages: [page, slow], actions: [act("test.silent", false), act("test.noted", true)] },
+      lists: { pages: [page, slow, locked], actions: [act("test.silent", false), act("test.noted", true)] },
     });
     try {
       const operator = await other.as("operator");
@@ -579,6 +585,8 @@ describe("the frame", () => {
       expect([failing.status, await failing.text()]).toEqual([500, expect.not.stringContaining("secrets")]);
       const tooMuch = await operator.get("/ops/slow");
       expect([tooMuch.status, await tooMuch.text()]).toEqual([504, expect.stringContaining("Select less")]);
+      const busy = await operator.get("/ops/locked");
+      expect([busy.status, await busy.text()]).toEqual([503, expect.stringContaining("Nothing was changed")]);
       expect((await operator.post("/ops/failing")).status).toBe(405);
       expect((await other.stranger().get("/ops/failing")).status).toBe(302);
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { connect, type Sql } from "../../src/db/client.ts";
+import { writeNotice } from "../../src/corrections/operator-notice.ts";
 import { createNoticeRefresh, refreshNotices, refreshStalledNotices } from "../../src/rounds/notices/notices-store.ts";
 import { lockHeads } from "../../src/tables/heads-store.ts";
 import { openTestDatabase } from "../support/database.ts";
@@ -48,6 +49,16 @@ async function hold(tables: readonly MadeTable[]): Promise<{ free: () => Promise
     },
   };
 }
+
+it("of a house are refused after a second if another session keeps one of its tables locked, as an import does", async () => {
+  const [one, locked] = await disputedTables(2);
+  if (one === undefined || locked === undefined) throw new Error("expected two tables");
+  const held = await hold([locked]);
+  const written = sql.begin((tx) => writeNotice(tx, idsOf([one, locked]), { text: "a test", by: "ann" }));
+  await expect(written).rejects.toMatchObject({ code: "55P03" });
+  await held.free();
+  expect(await openNotices(sql, one)).toEqual({});
+});
 
 it("are opened and closed by the periodic refresh if the process of the pass ended before", async () => {
   const [disputed, gapped, filled] = await disputedTables(3);

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { type HouseEntry, loadHouses } from "../../houses-file/load.ts";
 import { loadHousesInThread } from "../../houses-file/load-in-thread.ts";
 import { jobs } from "../../../jobs/index.ts";
@@ -52,8 +53,11 @@ export interface Work {
   demo: DemoServer;
 }
 
-/** Tables that are named as polled too seldom; a file may have thousands. */
-const SLOW_POLLS_NAMED = 10;
+/** Tables that are named in a warning; a file may have thousands. */
+const TABLES_NAMED = 10;
+
+/** Between attempts to apply the houses file, so that the house of a locked table is polled. */
+const LOCKED_PAUSE_MS = 3_000;
 
 /**
  * Reads the houses file, and logs a warning for each table that is polled too seldom.
@@ -74,8 +78,8 @@ async function readHousesFileAgain(settings: Settings, log: Log): Promise<HouseE
 
 function warnOfSlowPolls(houses: readonly HouseEntry[], log: Log): void {
   const slow = slowPolls(houses.map((house) => house.settings));
-  for (const { found, advice } of slow.slice(0, SLOW_POLLS_NAMED)) log.warn(`${found}; ${advice}`);
-  const others = slow.length - SLOW_POLLS_NAMED;
+  for (const { found, advice } of slow.slice(0, TABLES_NAMED)) log.warn(`${found}; ${advice}`);
+  const others = slow.length - TABLES_NAMED;
   if (others > 0)
     log.warn(
       `${others} other tables are polled too seldom as well: compare poll_every_ms and pause_ms of their houses`,
@@ -129,7 +133,13 @@ function openDemoServer(life: Life, { settings, connections, log }: WorkOptions)
 async function keepHousesApplied(life: Life, options: WorkOptions, demo: DemoServer): Promise<void> {
   const { settings, houses, connections, log } = options;
   const apply = async (entries: readonly HouseEntry[]) => {
-    const applied = await applyHouses(connections.work, entries);
+    const applied = await applyHouses(connections.work, entries, async (tables) => {
+      const locked = tables.slice(0, TABLES_NAMED).join(", ") || "a row";
+      log.warn(
+        `${settings.HOUSES_FILE} is not applied yet: another session, such as an import, keeps ${locked} locked`,
+      );
+      await delay(LOCKED_PAUSE_MS, undefined, { signal: life.ending });
+    });
     await demo.refresh(entries);
     const disabled = applied.disabled.length === 0 ? "" : `; no longer polled: ${applied.disabled.join(", ")}`;
     log.info(`${settings.HOUSES_FILE}: ${applied.houses} houses, ${applied.tables} tables${disabled}`);

@@ -1,5 +1,4 @@
 import type { Transaction } from "../../db/client.ts";
-import { lockHeads, touchHeads } from "../../tables/heads-store.ts";
 
 /** The controls of a house's polling that operators change. */
 export interface HouseControl {
@@ -30,7 +29,6 @@ export async function stopHouse(
       paused_by = ${by},
       pause_reason = ${reason}
     where id = ${house}`;
-  await touchTables(tx, house);
   return { kind: "done", before, after: await requireControl(tx, house) };
 }
 
@@ -56,29 +54,17 @@ export async function startHouse(
       pause_reason = null,
       updated_at = clock_timestamp()
     where id = ${house}`;
-  await touchTables(tx, house);
   return { kind: "done", before, after: await requireControl(tx, house) };
 }
 
-/** The status of a house is shown with its tables, so readers of those must reload them. */
-async function touchTables(tx: Transaction, house: string): Promise<void> {
-  await touchHeads(tx, await listTableIds(tx, house));
-}
-
-/** The controls of a house, locked after the heads of its tables: a houses file changes them in this order. */
+/** The controls of a house, locked; heads of its tables are not, which an import may keep locked for minutes. */
 async function lockControl(tx: Transaction, house: string): Promise<HouseControl | null> {
-  await lockHeads(tx, await listTableIds(tx, house));
   await tx`
     select
     from houses
     where id = ${house}
     for no key update`;
   return findControl(tx, house);
-}
-
-async function listTableIds(tx: Transaction, house: string): Promise<number[]> {
-  const tables = await tx<{ id: number }[]>`select id from tables where house_id = ${house}`;
-  return tables.map(({ id }) => id);
 }
 
 /** The open circuits of a house's shards. */
