@@ -25,12 +25,14 @@ import { refusalOf } from "./stores/write-store.ts";
 const MOST_TRIES = 5;
 /** Payloads of a table per transaction: with 25, a round of payloads of fifty takes 3.7 µs more of all processes. */
 const PER_TRANSACTION = 100;
-/** Payloads of a table per list, at most; their bytes are bounded too. */
-const PER_LIST = 1_000;
+/** Transactions per list of a table, at most; the bytes of its payloads are bounded too. */
+const TRANSACTIONS_PER_LIST = 10;
 
 /** How the next payloads are processed, after what failed. */
 interface Attempt {
   tries: number;
+  /** Payloads per transaction: fewer if polls move the head faster than so many are processed. */
+  size: number;
   /** Only the oldest payload. */
   isAlone: boolean;
   mayIssue: boolean;
@@ -40,14 +42,22 @@ interface Attempt {
   failure: unknown;
 }
 
-const FIRST_ATTEMPT: Attempt = { tries: 1, isAlone: false, mayIssue: true, all: false, failure: null };
+const FIRST_ATTEMPT: Attempt = {
+  tries: 1,
+  size: PER_TRANSACTION,
+  isAlone: false,
+  mayIssue: true,
+  all: false,
+  failure: null,
+};
 
-/** The next attempt after an error. @throws the error, if there is none */
-function nextAttempt(attempt: Attempt, error: unknown): Attempt {
+/** The next attempt after an error; `hasStored`: a transaction before it was committed. @throws the error, if there is none */
+function nextAttempt(attempt: Attempt, error: unknown, hasStored: boolean): Attempt {
   if (attempt.tries === MOST_TRIES || isConnectionError(error) || !isOwnFault(error)) throw error;
   if (error instanceof ThreadBusyError) throw error; // nothing is wrong with the payload
   const refusal = refusalOf(error);
-  if (refusal === "moved") return attempt; // another process was first, perhaps with these payloads
+  // another process was first, perhaps with these payloads
+  if (refusal === "moved") return hasStored ? attempt : { ...attempt, size: Math.ceil(attempt.size / 2) };
   const next = { ...attempt, tries: attempt.tries + 1 };
   if (refusal === "late") return { ...next, mayIssue: false };
   if (!attempt.isAlone) return { ...attempt, isAlone: true };
@@ -85,21 +95,27 @@ export async function* processUnread(work: Processing, tableId: number): AsyncGe
     if (state === undefined) return;
     // a look-up by hash finds stored rounds only, not those of a payload in the same transaction
     if (isLookedUpByHash(house, state)) attempt = { ...attempt, isAlone: true };
-    const unread = await listUnread(passes.pipeline, tableId, attempt.isAlone ? 1 : PER_LIST);
+    const unread = await listUnread(
+      passes.pipeline,
+      tableId,
+      attempt.isAlone ? 1 : attempt.size * TRANSACTIONS_PER_LIST,
+    );
     if (unread.length === 0) return;
     // another process stored the payload that failed
-    if (attempt.all && unread[0]?.receivedAt !== oldest) attempt = FIRST_ATTEMPT;
+    if (attempt.all && unread[0]?.receivedAt !== oldest) attempt = { ...FIRST_ATTEMPT, size: attempt.size };
     oldest = unread[0]?.receivedAt;
     if (!attempt.isAlone) forgetOthers(reads, unread);
+    let hasStored = false;
     try {
       for await (const result of processListed(work, state, { unread, reads }, attempt)) {
-        attempt = FIRST_ATTEMPT;
+        hasStored = true;
+        attempt = { ...FIRST_ATTEMPT, size: attempt.size };
         for (const { receivedAt } of result.rows.marks) reads.delete(receivedAt);
         yield result;
       }
     } catch (error) {
       passes.states.drop([tableId]);
-      attempt = nextAttempt(attempt, error);
+      attempt = nextAttempt(attempt, error, hasStored);
     }
   }
 }
@@ -141,7 +157,7 @@ async function* processListed(
 ): AsyncGenerator<PassResult> {
   const table = { name: first.table.name, ...gameOf(first) };
   const read = (from: number) => {
-    const payloads = unread.slice(from, from + PER_TRANSACTION);
+    const payloads = unread.slice(from, from + attempt.size);
     const items = readMissing(reads, payloads, (missing) => readStored(house, table, missing, signal));
     items.catch(() => undefined); // aborted: its `await` throws the reason
     return items;

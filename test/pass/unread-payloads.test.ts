@@ -106,6 +106,20 @@ describe("a backlog of payloads", () => {
     await expectAll(table, 250);
   });
 
+  it("is stored in smaller transactions after polls moved the head while earlier ones were computed", async () => {
+    const table = await makeBacklog(250);
+    const passes = createPasses(pipeline);
+    let computed = 0;
+    const countTables = async () => {
+      computed += 1;
+      if (computed <= 4) await sql`update table_heads set version = version + 1 where table_id = ${table.id}`;
+      return passes.countTables();
+    };
+    const stored = await finish(await start(table, new AbortController(), { ...passes, countTables }));
+    expect(stored.filter((payloads) => payloads > 50)).toEqual([]);
+    await expectAll(table, 250);
+  });
+
   it("is known to the cached state also when another process adds a payload while the last one is stored", async () => {
     const table = await makeBacklog(1);
     const passes = createPasses(pipeline);
