@@ -2,8 +2,8 @@
  * The folder of a log: its private key, and the newest checkpoint that it signed. A restored or rewritten database
  * cannot undo that checkpoint. The last ones of earlier logs are kept as `checkpoint.1`, `checkpoint.2` and so on.
  */
-import { generateKeyPairSync } from "node:crypto";
-import { chmod, open, readFile, rename, writeFile } from "node:fs/promises";
+import { generateKeyPairSync, randomUUID } from "node:crypto";
+import { chmod, open, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { createFolder } from "../../create-folder.ts";
 import { codeOf } from "../../errors.ts";
@@ -65,11 +65,28 @@ async function readCheckpointFile(path: string): Promise<KeptCheckpoint | null> 
   }
 }
 
-/** Stores the newest checkpoint, and keeps the last one of the log before; both are on disk before this resolves. */
-export async function keepNewestNote(folder: string, note: string): Promise<void> {
+/**
+ * Stores the newest checkpoint, and keeps the last one of the log before; both are on disk before this resolves. `replaced`
+ * is the newest note so far. A flush can take longer than the caller's lock lasts, so `requireLock` is called right before
+ * the file is replaced, and throws if the lock is lost.
+ *
+ * @throws Error if another process replaced the note meanwhile
+ */
+export async function keepNewestNote(
+  folder: string,
+  note: string,
+  replaced: string | null,
+  requireLock: () => Promise<unknown>,
+): Promise<void> {
   const last = await readNewestCheckpoint(folder);
   if (last !== null && last.origin !== readCheckpoint(note).origin) await keepLast(folder, last);
-  await replaceFile(join(folder, "checkpoint"), note);
+  await replaceFile(join(folder, "checkpoint"), note, async () => {
+    await requireLock();
+    if ((await readNewestNote(folder)) !== replaced)
+      throw new Error(
+        `expected the newest checkpoint in ${folder} as it was read, found that another process replaced it`,
+      );
+  });
 }
 
 /** Keeps the last checkpoint of an earlier log, unless a larger one is kept. */
@@ -79,12 +96,25 @@ async function keepLast(folder: string, { note, origin, size }: KeptCheckpoint):
   if (kept === null || kept.size < size) await replaceFile(path, note);
 }
 
-/** Replaces a file atomically: readers see the old text or the new one, which is on disk before this resolves. */
-export async function replaceFile(path: string, text: string): Promise<void> {
-  const next = `${path}.next`;
-  await writeFile(next, text, { mode: 0o600, flush: true });
-  await chmod(next, 0o600);
-  await rename(next, path);
+/**
+ * Replaces a file atomically: readers see the old text or the new one, which is on disk before this resolves.
+ * `beforeReplace` can still refuse it, when the new text is on disk under a temporary name.
+ */
+export async function replaceFile(
+  path: string,
+  text: string,
+  beforeReplace: () => Promise<unknown> = () => Promise.resolve(),
+): Promise<void> {
+  const next = `${path}.${randomUUID()}.next`;
+  try {
+    await writeFile(next, text, { mode: 0o600, flush: true });
+    await chmod(next, 0o600);
+    await beforeReplace();
+    await rename(next, path);
+  } catch (error) {
+    await rm(next, { force: true });
+    throw error;
+  }
   await syncFolder(dirname(path));
 }
 

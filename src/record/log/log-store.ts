@@ -65,12 +65,15 @@ export async function moveSize(
   return moved.length === 1;
 }
 
-/** Locks a log until the transaction ends: one process at a time replaces the checkpoint in its folder. */
-export async function lockLog(tx: Transaction, id: number): Promise<void> {
+/**
+ * Locks the folder of the logs until the transaction ends: one process at a time replaces the checkpoint in it. All logs
+ * have one folder, so this is the row of the first.
+ */
+export async function lockFolder(tx: Transaction): Promise<void> {
   await tx`
     select
     from logs
-    where id = ${id}
+    where id = (select min(id) from logs)
     for no key update`;
 }
 

@@ -14,7 +14,7 @@ import {
   findNewestCheckpoint,
   insertEntries,
   listLogs,
-  lockLog,
+  lockFolder,
   type Log,
   moveSize,
   type NewEntry,
@@ -95,11 +95,14 @@ export async function publishLog(sql: Sql, publication: Publication, signal: Abo
   }
   const note = signCheckpoint({ origin: log.origin, size, root }, signer);
   const isCovered = await sql.begin(async (tx) => {
-    await lockLog(tx, log.id);
+    await lockFolder(tx);
     // witnesses take seconds: a run that began later may have signed a larger size, which no smaller one may replace
     const now = await readNewestNote(publication.folder);
     if (now !== kept) return coversOrThrow(now, log.origin, size);
-    await keepNewestNote(publication.folder, note);
+    await keepNewestNote(publication.folder, note, kept, async () => {
+      signal.throwIfAborted();
+      await lockFolder(tx); // fails if PostgreSQL ended the transaction
+    });
     return false;
   });
   if (isCovered) return { added, cosigned: 0, damaged };

@@ -1,6 +1,6 @@
 import { parseWitnesses, type Witness } from "../../../src/config/witnesses.ts";
 import { generateKeyPairSync } from "node:crypto";
-import { cp, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { cp, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -28,6 +28,7 @@ import {
   signCheckpoint,
   signerOf,
 } from "../../../src/signed-note.ts";
+import { keepNewestNote } from "../../../src/record/log/log-folder.ts";
 import { listAccuracyMarks, noteAccuracy } from "../../../src/record/log/pending-store.ts";
 import { LogRefusal, publishLog } from "../../../src/record/log/publish-log.ts";
 import { proveForecast } from "../../../src/record/log/prove.ts";
@@ -39,6 +40,7 @@ import { verifierKeyText } from "../../../src/signed-note.ts";
 import { generatedRounds } from "../../forecasts/streams.ts";
 import { createWorld, type World, type WorldOptions } from "../../forecasts/world.ts";
 import { eventually } from "../../support/eventually.ts";
+import { lockWaits } from "../../support/lock-waits.ts";
 
 const signal = new AbortController().signal;
 /** The model of a table as `createWorld` makes it. */
@@ -413,6 +415,41 @@ describe("the transparency log", () => {
     expect(await declare(world, path)).toBe(origin.replace(/2$/, "4"));
     await publish();
     expect(readCheckpoint(await newestNote(world)).origin).toBe(origin.replace(/2$/, "4"));
+  });
+
+  test("waits for a run of an earlier log that replaces the checkpoint in the same folder", async () => {
+    const { world, path, publish } = await logged();
+    await publish();
+    const before = await readFile(join(path, "checkpoint"), "utf8");
+    await declare(world, path);
+    let published: Promise<unknown> | undefined;
+    await world.sql.begin(async (run) => {
+      await run`select from logs where id = 1 for no key update`;
+      published = publish();
+      await lockWaits(world.sql, 1);
+      expect(await readFile(join(path, "checkpoint"), "utf8")).toBe(before);
+    });
+    expect(await published).toMatchObject({ added: expect.any(Number) });
+  });
+
+  test("replaces no checkpoint after its lock was lost", async () => {
+    const { path, publish } = await logged();
+    await publish();
+    const file = join(path, "checkpoint");
+    const first = await readFile(file, "utf8");
+    const pem = await readFile(join(path, "key.pem"), "utf8");
+    const { origin } = readCheckpoint(first);
+    const note = (size: number) =>
+      signCheckpoint({ origin, size, root: Buffer.alloc(32) }, signerOf(origin, "log", pem));
+    const locked = () => Promise.resolve();
+    const late = keepNewestNote(path, note(100), first, async () => {
+      await keepNewestNote(path, note(200), first, locked); // the next run, after this one lost its lock
+      throw new Error("the connection to PostgreSQL was lost");
+    });
+    await expect(late).rejects.toThrow("the connection to PostgreSQL was lost");
+    await expect(keepNewestNote(path, note(100), first, locked)).rejects.toThrow("another process replaced it");
+    expect(readCheckpoint(await readFile(file, "utf8")).size).toBe(200);
+    expect((await readdir(path)).toSorted()).toEqual(["checkpoint", "key.pem"]);
   });
 
   test("refuses another key than the log's", async () => {
