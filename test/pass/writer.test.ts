@@ -1,5 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { connect, openPipeline, type Pipeline, type Sql } from "../../src/db/client.ts";
+import { ConnectionLostError } from "../../src/db/errors.ts";
+import { createLeaseTaker } from "../../src/houses/polling/lease-store.ts";
+import { afterPoll } from "../../src/houses/polling/circuit.ts";
+import { summarizePoll } from "../../src/houses/polling/poll-summary.ts";
 import type { HeldLease } from "../../src/pass/stores/write-heads-store.ts";
 import { createWriter, type Rows } from "../../src/pass/writer.ts";
 import { createDatabase } from "../support/database.ts";
@@ -115,6 +119,70 @@ it("writes fifty with one that is refused in fifteen transactions", async () => 
   const results = await Promise.allSettled(given);
   expect(results.flatMap(({ status }, n) => (status === "rejected" ? [n] : []))).toEqual([20]);
   expect(transactions).toBe(2 + 15);
+});
+
+/** A poll of a new house, under its lease, whose only request failed. */
+async function failedPoll(house: string): Promise<Rows> {
+  const [table] = await sql<{ id: number; at: string }[]>`
+    select t.id, h.updated_at::text as at
+    from tables t
+    join houses h on h.id = t.house_id
+    where h.id = ${house}`;
+  if (table === undefined) throw new Error("the house was made before");
+  const request = { house, shard: 0, updatedAt: table.at, timeoutMs: 60_000, dueAt: null };
+  const lease = await createLeaseTaker(pipeline)(request);
+  if (lease === null) throw new Error("the house was never polled");
+  const response = {
+    kind: "failed",
+    status: 503,
+    reason: "status",
+    detail: "",
+    retryAfterMs: null,
+    elapsedMs: 5,
+  } as const;
+  const asked = [{ tableId: table.id, name: "crash/global", path: "/", requestedMs: 0, receivedMs: 5, response }];
+  const summary = summarizePoll(asked);
+  const next = afterPoll(lease.circuit, summary.outcome, 0);
+  return { passes: [], noted: [], lease, end: { lease, asked, feeds: [], summary, storedBytes: 7, next } };
+}
+
+it("counts polls once that are written again because the outcome of their shared commit is unknown", async () => {
+  const houses = ["s1", "s2", "s3", "s4"];
+  const made = houses.map((id) => houseEntry({ id, tables: [tableEntry({})] }));
+  await applyHouses(sql, made);
+  let [computed, lost] = [0, 0];
+  const losing = new Proxy(pipeline, {
+    get: (target, name: keyof Pipeline) => {
+      if (name !== "transact") return target[name];
+      return async (statements: Parameters<Pipeline["transact"]>[0]) => {
+        const isShared = computed > 1;
+        computed = 0;
+        const done = await target.transact(statements);
+        if (isShared && lost++ === 0) throw new ConnectionLostError("the connection was lost during the commit");
+        return done;
+      };
+    },
+  });
+  const write = createWriter(losing);
+  const polls = await Promise.all(houses.map(failedPoll));
+  const give = (rows: () => Rows, tableId: number) =>
+    write({ tableIds: [tableId], bytes: 0, mayWait: true, waitsApart: "4s", rows });
+  const given: Promise<void>[] = [];
+  await whileLocked(["a", "b"], () => {
+    for (const house of ["a", "b"]) given.push(give(() => leaseOf(house), given.length));
+    for (const poll of polls) given.push(give(() => ((computed += 1), poll), given.length)); // share the next transaction
+    return Promise.resolve();
+  });
+  await Promise.all(given);
+  expect(lost).toBeGreaterThan(0);
+  const counted = await sql`
+    select p.house_id as house, p.requests, l.bytes_today::integer as bytes
+    from polls p
+    join poll_leases l using (house_id, shard)
+    where p.house_id = any(${houses})
+    order by p.house_id`;
+  expect(counted).toEqual(houses.map((house) => ({ house, requests: 1, bytes: 7 })));
+  expect(await sql`select from poll_failures where house_id = any(${houses})`).toHaveLength(4);
 });
 
 it("writes others while those that wait for a lock of another session wait, one after the other", async () => {

@@ -31,7 +31,8 @@ type Statement = Query<readonly unknown[]>;
 
 /**
  * The statements that finish polls, whose leases must be locked earlier in the same transaction: the validators of their
- * feeds, sums per minute, failures, and the circuit with the release of the lease.
+ * feeds, sums per minute, failures, and the circuit with the release of the lease. A poll that is finished already, since
+ * its commit had an unknown outcome and is repeated, adds nothing.
  */
 export function endPollStatements(sql: Queryable, polls: readonly EndedPoll[]): Statement[] {
   if (polls.length === 0) return [];
@@ -81,6 +82,7 @@ function addSums(sql: Queryable, polls: readonly EndedPoll[]): Statement {
     from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as a (
       house text, shard integer, at timestamptz, requests integer, statuses jsonb, bytes bigint, latency integer[]
     )
+    where ${isHeld(sql)}
     order by house, shard
     on conflict (minute, house_id, shard) do update
     set
@@ -104,8 +106,20 @@ function addSums(sql: Queryable, polls: readonly EndedPoll[]): Statement {
       )`;
 }
 
+/** The condition that the lease of a house and shard is not released. */
+function isHeld(sql: Queryable) {
+  return sql`
+    exists (
+      select
+      from poll_leases l
+      where l.house_id = a.house
+        and l.shard = a.shard
+        and l.lease_until > '-infinity'
+    )`;
+}
+
 /** A request that failed. */
-type Failure = { house: string; leasedAt: string; tableId: number; receivedMs: number } & Pick<
+type Failure = { house: string; shard: number; leasedAt: string; tableId: number; receivedMs: number } & Pick<
   Extract<RequestedTable["response"], { kind: "failed" }>,
   "status" | "reason" | "detail"
 >;
@@ -113,7 +127,7 @@ type Failure = { house: string; leasedAt: string; tableId: number; receivedMs: n
 function failuresOf({ lease, asked }: EndedPoll): Failure[] {
   return asked.flatMap(({ tableId, receivedMs, response, isShared }) =>
     response.kind === "failed" && isShared !== true
-      ? [{ house: lease.house, leasedAt: lease.now, tableId, receivedMs, ...response }]
+      ? [{ house: lease.house, shard: lease.shard, leasedAt: lease.now, tableId, receivedMs, ...response }]
       : [],
   );
 }
@@ -123,16 +137,18 @@ function saveFailures(sql: Queryable, failed: readonly Failure[]): Statement {
   return sql`
     insert into poll_failures (house_id, table_id, at, status, reason, detail)
     select
-      house_id, table_id, leased_at::timestamptz + received_ms * interval '1 millisecond', status, reason, detail
+      house, table_id, leased_at::timestamptz + received_ms * interval '1 millisecond', status, reason, detail
     from unnest(
       ${failed.map(({ house }) => house)}::text[],
+      ${failed.map(({ shard }) => shard)}::integer[],
       ${failed.map(({ leasedAt }) => leasedAt)}::text[],
       ${failed.map(({ tableId }) => tableId)}::integer[],
       ${failed.map(({ receivedMs }) => receivedMs)}::float8[],
       ${failed.map(({ status }) => status)}::integer[],
       ${failed.map(({ reason }) => reason)}::text[],
       ${failed.map(({ detail }) => detail)}::text[]
-    ) as f (house_id, leased_at, table_id, received_ms, status, reason, detail)`;
+    ) as a (house, shard, leased_at, table_id, received_ms, status, reason, detail)
+    where ${isHeld(sql)}`;
 }
 
 /** Releases leases whose rows are locked. */
@@ -179,6 +195,7 @@ function endLeases(sql: Queryable, polls: readonly EndedPoll[]): Statement {
     from ended e
     where l.house_id = e.house_id
       and l.shard = e.shard
+      and l.lease_until > '-infinity'
       and e.has_asked`;
 }
 
