@@ -76,9 +76,16 @@ export async function listWaitingComparisons(sql: Queryable): Promise<{ a: strin
     limit 100`;
 }
 
-/** Claims a comparison; false if it is not pending. */
-export async function takeComparison(sql: Queryable, [a, b]: Pair): Promise<boolean> {
-  const rows = await sql`
+/** A claimed comparison. Its writes are refused when another worker has claimed it since. */
+export interface Attempt {
+  pair: Pair;
+  requestedAt: string;
+  lostAttempts: number;
+}
+
+/** Claims a comparison; null if it is not pending. */
+export async function takeComparison(sql: Queryable, [a, b]: Pair): Promise<Attempt | null> {
+  const [row] = await sql<Omit<Attempt, "pair">[]>`
     update calibration_comparisons
     set
       lost_attempts = lost_attempts + case status when 'running' then 1 else 0 end,
@@ -88,40 +95,42 @@ export async function takeComparison(sql: Queryable, [a, b]: Pair): Promise<bool
       and b_id = ${b}
       and status in ('queued', 'running')
       and (status = 'queued' or heartbeat_at < clock_timestamp() - ${COMPARISON_SILENT_SECONDS} * interval '1 second')
-    returning a_id`;
-  return rows.length > 0;
+    returning requested_at::text as "requestedAt", lost_attempts as "lostAttempts"`;
+  return row === undefined ? null : { pair: [a, b], ...row };
 }
 
-/** Stores a heartbeat and the progress of a comparison. */
-export async function beatComparison(sql: Queryable, [a, b]: Pair, done: number, of: number): Promise<void> {
-  await sql`
-    update calibration_comparisons
-    set
-      heartbeat_at = clock_timestamp(),
-      done = ${done},
-      of = ${of}
-    where a_id = ${a}
-      and b_id = ${b}
-      and status = 'running'`;
+/** Stores a heartbeat and the progress of a comparison. @throws Error if another worker has claimed it */
+export async function beatComparison(sql: Queryable, attempt: Attempt, done: number, of: number): Promise<void> {
+  requireOwn(
+    await sql`
+      update calibration_comparisons
+      set
+        heartbeat_at = clock_timestamp(),
+        done = ${done},
+        of = ${of}
+      where ${isOwn(sql, attempt)}
+      returning a_id`,
+  );
 }
 
-/** Stores the result of a comparison. */
-export async function finishComparison(sql: Queryable, [a, b]: Pair, paired: Comparison["paired"]): Promise<void> {
-  await sql`
-    update calibration_comparisons
-    set
-      status = 'done',
-      finished_at = clock_timestamp(),
-      paired = ${asJson(sql, paired)}
-    where a_id = ${a}
-      and b_id = ${b}
-      and status = 'running'`;
+/** Stores the result of a comparison. @throws Error if another worker has claimed it */
+export async function finishComparison(sql: Queryable, attempt: Attempt, paired: Comparison["paired"]): Promise<void> {
+  requireOwn(
+    await sql`
+      update calibration_comparisons
+      set
+        status = 'done',
+        finished_at = clock_timestamp(),
+        paired = ${asJson(sql, paired)}
+      where ${isOwn(sql, attempt)}
+      returning a_id`,
+  );
 }
 
-/** Ends a comparison without a result; `queued` leaves it to the next worker. */
+/** Ends a comparison without a result, unless another worker has claimed it; `queued` leaves it to the next worker. */
 export async function leaveComparison(
   sql: Queryable,
-  [a, b]: Pair,
+  attempt: Attempt,
   { status, reason }: { status: "failed" | "queued"; reason: string },
 ): Promise<void> {
   await sql`
@@ -130,7 +139,18 @@ export async function leaveComparison(
       status = ${status},
       reason = ${reason},
       finished_at = case when ${status} = 'failed' then clock_timestamp() end
-    where a_id = ${a}
-      and b_id = ${b}
-      and status = 'running'`;
+    where ${isOwn(sql, attempt)}`;
+}
+
+function isOwn(sql: Queryable, { pair: [a, b], requestedAt, lostAttempts }: Attempt) {
+  return sql`
+    a_id = ${a}
+    and b_id = ${b}
+    and status = 'running'
+    and requested_at = ${requestedAt}::text::timestamptz
+    and lost_attempts = ${lostAttempts}`;
+}
+
+function requireOwn(rows: readonly unknown[]): void {
+  if (rows.length === 0) throw new Error("expected a comparison of this worker, found that another one has claimed it");
 }

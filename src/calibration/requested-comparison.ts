@@ -20,17 +20,18 @@ export function pairOf(one: string, other: string): Pair {
 export async function runComparison(sql: Sql, pair: Pair, signal: AbortSignal): Promise<boolean> {
   const lost = await giveUpLostComparison(sql, pair);
   if (lost !== null) throw new Error(lost);
-  if (!(await takeComparison(sql, pair))) return false;
+  const attempt = await takeComparison(sql, pair);
+  if (attempt === null) return false;
   try {
     const { paired } = await compareCalibrations(sql, [...pair], {
       signal,
       roundsPerChunk: ROUNDS_PER_CHUNK,
-      afterChunk: (done, of) => beatComparison(sql, pair, done, of),
+      afterChunk: (done, of) => beatComparison(sql, attempt, done, of),
     });
-    await finishComparison(sql, pair, paired);
+    await finishComparison(sql, attempt, paired);
     return true;
   } catch (error) {
-    await leaveComparison(sql, pair, { status: signal.aborted ? "queued" : "failed", reason: reasonOf(error) });
+    await leaveComparison(sql, attempt, { status: signal.aborted ? "queued" : "failed", reason: reasonOf(error) });
     throw error;
   }
 }

@@ -2,7 +2,13 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import compareCalibrations from "../../jobs/compare-calibrations.ts";
 import replayRange from "../../jobs/replay-range.ts";
 import { createAccount, createKey } from "../../src/callers/store.ts";
-import { takeComparison } from "../../src/calibration/comparison-store.ts";
+import {
+  beatComparison,
+  findComparison,
+  leaveComparison,
+  requestComparison,
+  takeComparison,
+} from "../../src/calibration/comparison-store.ts";
 import { giveUpLostRun } from "../../src/calibration/runs/lost-attempts-store.ts";
 import { runWaitingCalibration } from "../../src/calibration/manual-calibration.ts";
 import { claimManualRun } from "../../src/calibration/runs/manual-run-store.ts";
@@ -204,12 +210,12 @@ describe("a run that is asked for in a browser", () => {
       expect(await claimManualRun(sql, run, "worker")).not.toBeNull();
       // nothing of the last 1 h is known of its worker, as after a kill
       await sql`update calibration_runs set heartbeat_at = heartbeat_at - interval '1 hour' where id = ${run}`;
-      expect(await takeComparison(sql, [a, b])).toBe(true);
+      expect(await takeComparison(sql, [a, b])).not.toBeNull();
       await sql`update calibration_comparisons set heartbeat_at = heartbeat_at - interval '1 hour' where a_id = ${a}`;
     }
     expect(await giveUpLostRun(sql, run)).toBeNull();
     expect(await claimManualRun(sql, run, "worker")).not.toBeNull();
-    expect(await takeComparison(sql, [a, b])).toBe(true);
+    expect(await takeComparison(sql, [a, b])).not.toBeNull();
     await expect(replayRange.run({ run }, context)).resolves.toEqual({ skipped: 1 }); // its worker may live yet
     await sql`update calibration_runs set heartbeat_at = heartbeat_at - interval '1 hour' where id = ${run}`;
     await sql`update calibration_comparisons set heartbeat_at = heartbeat_at - interval '1 hour' where a_id = ${a}`;
@@ -224,6 +230,26 @@ describe("a run that is asked for in a browser", () => {
     await data.post("/ops/calibrations/compare", { id: [a, b] });
     await calibrationOf(run);
     expect(await page(`/ops/calibrations/compare?id=${a}&id=${b}`)).not.toContain(lost);
+  });
+
+  it("and a comparison that another worker has claimed is neither ended nor finished by the one that lost it", async () => {
+    const { sql } = world;
+    const [{ a, b } = { a: "", b: "" }] = await sql<{ a: string; b: string }[]>`
+      select min(id)::text as a, max(id)::text as b
+      from calibrations
+      where table_id = ${table.id}`;
+    await requestComparison(sql, [a, b], { by: "ann", recompute: true });
+    const first = await takeComparison(sql, [a, b]);
+    await sql`update calibration_comparisons set heartbeat_at = heartbeat_at - interval '1 hour' where a_id = ${a}`;
+    const second = await takeComparison(sql, [a, b]);
+    if (first === null || second === null) throw new Error("the comparison was requested");
+    await leaveComparison(sql, first, { status: "failed", reason: "it was stopped" });
+    await expect(beatComparison(sql, first, 1, 2)).rejects.toThrow("another one has claimed it");
+    expect(await findComparison(sql, [a, b])).toMatchObject({ status: "running", reason: null, done: 0n });
+    await leaveComparison(sql, second, { status: "queued", reason: "the worker stops" });
+    expect(await findComparison(sql, [a, b])).toMatchObject({ status: "queued" });
+    const { context } = testContext(sql);
+    expect(await compareCalibrations.run({ a, b }, context)).toEqual({ compared: 1 });
   });
 
   it("that gets on before each of its workers is lost is not given up", async () => {
