@@ -6,6 +6,7 @@ import { pauseQueue, resumeQueue } from "../../src/queue/runs/inspect.ts";
 import type { Job } from "../../src/queue/job.ts";
 import { createPeriodicTasks, type PeriodicTask } from "../../src/queue/schedules/periodic.ts";
 import { createReconciler, type Reconciler } from "../../src/queue/schedules/reconcile.ts";
+import { restorePauses } from "../../src/queue/schedules/reconcile-steps.ts";
 import { findHeartbeat, RECONCILER, saveHeartbeat } from "../../src/queue/store.ts";
 import { eventually } from "../support/eventually.ts";
 import { createWorld, gate, LEVEL, makeJob, type World } from "./world.ts";
@@ -83,6 +84,19 @@ describe("after Redis lost everything", () => {
     expect(world.lines.filter(({ msg }) => msg === "done")).toEqual([]);
     await resumeQueue(world.sql, queues, { queue: "resting" });
     await eventually(() => world.lines.some(({ msg }) => msg === "done"));
+  });
+
+  it("a pause that staff made while the reconciler read the queues is kept", async () => {
+    const queues = await world.open([makeJob({ name: "resting" })]);
+    const queue = queues.get("resting");
+    const isPaused = async () => {
+      await pauseQueue(world.sql, queues, { queue: "resting", by: "ann", reason: "the house asked for quiet" });
+      return queue.isPaused();
+    };
+    const slow = { ...queues, get: () => Object.assign(Object.create(queue) as typeof queue, { isPaused }) };
+    const { sql, log } = world;
+    await restorePauses({ sql, log, settings: loadSettings({}), queues: slow });
+    expect(await queue.isPaused()).toBe(true);
   });
 
   it("a pause with an end is over by itself, and the audit log has an entry", async () => {

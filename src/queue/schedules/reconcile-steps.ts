@@ -7,7 +7,14 @@ import { findMark } from "../boot-mark.ts";
 import type { Job } from "../job.ts";
 import type { Queues } from "../queues.ts";
 import { inBatches, syncSchedulers } from "./schedulers.ts";
-import { deleteEndedPauses, deleteSilentWorkers, findHeartbeat, listPauses, listWrongClocks } from "../store.ts";
+import {
+  deleteEndedPauses,
+  deleteSilentWorkers,
+  findHeartbeat,
+  findPause,
+  listPauses,
+  listWrongClocks,
+} from "../store.ts";
 
 const LEADERLESS_MS = 60_000;
 
@@ -56,9 +63,11 @@ export async function restorePauses({ sql, queues, log }: StepContext): Promise<
   const failures: unknown[] = [];
   for (const { name } of queues.jobs) {
     const queue = queues.get(name);
-    const isWanted = paused.has(name);
     try {
-      if (isWanted === (await queue.isPaused())) continue;
+      const isPaused = await queue.isPaused();
+      if (isPaused === paused.has(name)) continue;
+      const isWanted = (await findPause(sql, name)) !== null; // staff may have changed it since the list was read
+      if (isPaused === isWanted) continue;
       await (isWanted ? queue.pause() : queue.resume());
       log.info({ queue: name }, isWanted ? "paused, as in PostgreSQL" : "resumed, as in PostgreSQL");
     } catch (error) {
