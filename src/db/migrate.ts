@@ -63,8 +63,7 @@ export async function migrate(
       const made = (await appliedMigrations(client)).slice(before.length);
       for (const name of made) say(`migrated to ${name}`);
       await applyRoles(client, say);
-      await client.query("reset lock_timeout");
-      await client.query("select make_day_partitions((now() at time zone 'UTC')::date - 1, 5)");
+      await whileInUse(() => client.query("select make_day_partitions((now() at time zone 'UTC')::date - 1, 5)"), say);
       return made;
     },
     { deadlineMs: MIGRATION_MS },

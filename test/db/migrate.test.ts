@@ -56,6 +56,27 @@ describe("a database that lacks migrations", () => {
   });
 });
 
+it("makes room for readers and writers of a default partition while a backup reads it", async () => {
+  const [{ partition } = { partition: "" }] = await sql<{ partition: string }[]>`
+    select 'usage_facts_' || to_char((now() at time zone 'UTC')::date + 3, 'YYYYMMDD') as partition`;
+  await sql`drop table ${sql(partition)}`;
+  const [isRead, free] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const backup = sql.begin(async (tx) => {
+    await tx`lock table usage_facts_default in access share mode`;
+    isRead.resolve();
+    await free.promise;
+  });
+  await isRead.promise;
+  const lines: string[] = [];
+  await migrate(url, (line) => {
+    lines.push(line);
+    free.resolve();
+  });
+  await backup;
+  expect(lines).toEqual([expect.stringContaining("is in use: making room for those who wait")]);
+  expect(await sql`select to_regclass(${partition}) is not null as "isMade"`).toEqual([{ isMade: true }]);
+});
+
 it("states that another migration is running when it has waited for it", async () => {
   await sql.begin(async (tx) => {
     await tx`select pg_advisory_xact_lock(x'72680001'::bigint)`;
