@@ -165,7 +165,7 @@ function pollTasks(): PeriodicTask[] {
     },
     {
       name: "bring-back-times",
-      purpose: "ends waits and leases that a clock that was ahead left too far in the future",
+      purpose: "sets back waits, leases and times of newest rounds that a clock that was ahead left in the future",
       intervalSeconds: 20,
       timeoutSeconds: TIMEOUT_SECONDS,
       run: async ({ sql, log }) => {

@@ -57,3 +57,28 @@ it("waits and leases that are farther ahead than any end now, and those that are
   expect(server).toEqual({ mail: true, webhook: true });
   expect(await bringBackTimes(sql)).toBe(0);
 });
+
+it("rounds from a clock that was ahead count as received now, from which the age of the newest is counted", async () => {
+  await sql`
+    update table_heads h
+    set
+      version = version + 1,
+      last_round_at = clock_timestamp() + case t.house_id when 'alpha' then interval '20 hours' else interval '1 second' end,
+      last_polled_round_at = clock_timestamp()
+        + case t.house_id when 'alpha' then interval '20 hours' else interval '-1 hour' end
+    from tables t
+    where t.id = h.table_id`;
+  expect(await bringBackTimes(sql)).toBe(1);
+  const [alpha, beta] = await sql<{ round: number; polled: number }[]>`
+    select
+      extract(epoch from clock_timestamp() - h.last_round_at)::float8 as round,
+      extract(epoch from clock_timestamp() - h.last_polled_round_at)::float8 as polled
+    from table_heads h
+    join tables t on t.id = h.table_id
+    order by t.house_id`;
+  expect(alpha?.round).toBeGreaterThanOrEqual(0);
+  expect(alpha?.polled).toBeGreaterThanOrEqual(0);
+  expect(alpha?.polled).toBeLessThan(60);
+  expect(beta?.polled).toBeGreaterThanOrEqual(3_600);
+  expect(await bringBackTimes(sql)).toBe(0);
+});
