@@ -8,6 +8,8 @@ import { numberOf } from "../rounds/round.ts";
 
 /** What the comma or the point of a multiplier proves about the notation of its file. */
 export type MultiplierShape = "clear" | "comma_decimals" | "comma_and_three" | "point_and_three";
+/** What a date of a file proves about the order of day and month; `unclear` if AM or PM decides it. */
+export type DateShape = "clear" | "day_first" | "unclear";
 
 /** How a file is read and ordered. */
 export interface PlanOptions extends RowOptions {
@@ -17,6 +19,14 @@ export interface PlanOptions extends RowOptions {
   newest?: bigint | null;
   /** If no option names the decimal mark: what a multiplier proves about it. */
   multiplierShape?: (text: string) => MultiplierShape;
+  /** If no option names the order of day and month: what a date proves about it. */
+  dateShape?: (text: string) => DateShape;
+}
+
+/** Lines with two possible meanings, and the first line that proves the one that is not assumed. */
+interface Evidence {
+  unclear: number[];
+  provenBy: number | null;
 }
 
 /** The facts about a file before anything is stored. */
@@ -48,16 +58,17 @@ export function createPlanner(
   staged: StagedRounds,
   refusals: Refusals = createRefusals(),
 ): Planner {
-  const { settings, rowNumbers, order = "auto", newest = null, multiplierShape } = options;
+  const { settings, rowNumbers, order = "auto", newest = null, multiplierShape, dateShape } = options;
   const survey = emptySurvey();
   const keys = createRowKeys();
-  /** Lines whose comma or point has two possible meanings. */
-  let unclear: number[] = [];
-  let commaDecimals: number | null = null;
+  const decimals: Evidence = { unclear: [], provenBy: null };
+  const dates: Evidence = { unclear: [], provenBy: null };
   let read = 0;
   return {
     add(row) {
       read += 1;
+      const date = row.occurredAt === null ? "clear" : (dateShape?.(row.occurredAt) ?? "clear");
+      if (date === "day_first") dates.provenBy ??= row.line;
       const one = readRow(row, options);
       if (!one.ok) {
         refusals.add(row.line, one.reason);
@@ -69,23 +80,26 @@ export function createPlanner(
       keys.add(row.line, rowNumbers === undefined ? numberOf(round.roundId) : null, one.ms);
       countTime(survey, round.occurredAt);
       if (one.clock !== undefined) countLine(survey.clock[one.clock], row.line);
+      if (date === "unclear") dates.unclear.push(row.line);
       const shape = multiplierShape?.(round.rawValue) ?? "clear";
-      if (shape === "comma_decimals") commaDecimals ??= row.line;
+      if (shape === "comma_decimals") decimals.provenBy ??= row.line;
       if (shape === "comma_and_three") countLine(survey.thousands, row.line);
-      if (shape === "comma_and_three" || shape === "point_and_three") unclear.push(row.line);
+      if (shape === "comma_and_three" || shape === "point_and_three") decimals.unclear.push(row.line);
     },
     async plan(total, signal) {
       await nextTurn(signal);
       const roundIds = rowNumbers === undefined ? settings.round_ids : "opaque";
       const byTime = rowNumbers === undefined && survey.clock.twice.count === 0;
       const { lines: ordered, far, ...found } = keys.order({ roundIds, order, byTime, newest });
-      unclear = refuseFar(far, unclear, refusals);
-      let lines = ordered;
-      if (commaDecimals !== null && unclear.length > 0) {
-        lines = without(lines, unclear);
-        await refuseUnclear(staged, { unclear, commaDecimals, refusals }, signal);
-        survey.thousands = { count: 0, line: null };
-      }
+      refuseFar(far, refusals);
+      if (decimals.provenBy !== null) survey.thousands = { count: 0, line: null };
+      const clear = await refuseUnclear(
+        staged,
+        { lines: ordered, evidence: decimals, refusals },
+        multiplierReason,
+        signal,
+      );
+      let lines = await refuseUnclear(staged, { lines: clear, evidence: dates, refusals }, dateReason, signal);
       survey.order = found;
       const list =
         rowNumbers === undefined ? staged.list : listNumbered(staged, rowNumbers, found.isReversed ? total : null);
@@ -109,32 +123,43 @@ function listNumbered(staged: StagedRounds, rowNumbers: RowNumbers, total: numbe
   return (lines) => staged.list(lines).map((round) => ({ ...round, roundId: idOf(BigInt(round.roundId)) }));
 }
 
+/** Refuses unclear lines if a line proves that they may mean something else. Returns the others, in their order. */
 async function refuseUnclear(
   staged: StagedRounds,
-  { unclear, commaDecimals, refusals }: { unclear: number[]; commaDecimals: number; refusals: Refusals },
+  { lines, evidence, refusals }: { lines: Int32Array; evidence: Evidence; refusals: Refusals },
+  reasonOf: (round: StagedRound, provenBy: number) => string,
   signal: AbortSignal,
-): Promise<void> {
-  for (let from = 0; from < unclear.length; from += ROWS_AT_ONCE) {
+): Promise<Int32Array> {
+  const { unclear, provenBy } = evidence;
+  if (provenBy === null || unclear.length === 0) return lines;
+  const left = new Set(unclear);
+  const refused = lines.filter((line) => left.has(line)).toSorted();
+  for (let from = 0; from < refused.length; from += ROWS_AT_ONCE) {
     await nextTurn(signal);
-    for (const { line, rawValue } of staged.list(Int32Array.from(unclear.slice(from, from + ROWS_AT_ONCE)))) {
-      refusals.add(line, unclearReason(rawValue, commaDecimals));
+    for (const round of staged.list(refused.subarray(from, from + ROWS_AT_ONCE))) {
+      refusals.add(round.line, reasonOf(round, provenBy));
     }
   }
+  return lines.filter((line) => !left.has(line));
 }
 
-/** Refuses far rows, and returns the lines with an unclear multiplier that are not among them. */
-function refuseFar(far: RowOrder["far"], unclear: number[], refusals: Refusals): number[] {
-  if (far === null) return unclear;
+function refuseFar(far: RowOrder["far"], refusals: Refusals): void {
+  if (far === null) return;
   const reason = `expected an id near the others, found one more than 10,000,000 above the highest before it, ${far.above}`;
-  const lines = new Set(far.lines);
-  for (const line of lines) refusals.add(line, reason);
-  return unclear.filter((line) => !lines.has(line));
+  for (const line of far.lines) refusals.add(line, reason);
 }
 
-function unclearReason(text: string, commaDecimals: number): string {
+function multiplierReason({ rawValue }: StagedRound, provenBy: number): string {
   return (
-    `expected a multiplier with one meaning, found ${JSON.stringify(text)}: line ${commaDecimals} has a ` +
+    `expected a multiplier with one meaning, found ${JSON.stringify(rawValue)}: line ${provenBy} has a ` +
     "decimal comma, so this may be thousands or three decimals; state the decimal mark"
+  );
+}
+
+function dateReason({ occurredAt }: StagedRound, provenBy: number): string {
+  return (
+    `expected a date with one meaning, found ${occurredAt}, read with the month first: line ${provenBy} has the day ` +
+    "first; state --dates day_first"
   );
 }
 

@@ -60,6 +60,14 @@ describe("a time of a file", () => {
     });
   });
 
+  it("with the day first and AM or PM is refused with the option that reads it", () => {
+    expect(read("25/11/2024, 1:21 pm")).toEqual({
+      reason:
+        'expected a date with the month first, as with AM or PM, found "25/11/2024, 1:21 pm"; state --dates day_first',
+    });
+    expect(iso("25/11/2024, 1:21 pm", null, "day_first")).toBe("2024-11-25T13:21:00Z");
+  });
+
   it.each([
     ["2024-07-01 12:00:00.25", "Europe/Berlin", "2024-07-01T10:00:00.25Z"],
     ["4/11/2024, 1:21:03 PM", "Europe/Berlin", "2024-04-11T11:21:03Z"],

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import normalizeRounds from "../../jobs/normalize-rounds.ts";
 import { SALT, TERMINATING_HASH } from "../../src/demo/bustabit-v2.ts";
 import { createTrueChain } from "../../src/demo/true-chain.ts";
+import { dateShape, timesOf } from "../../src/cli/import/times.ts";
 import { multiplierShape, multipliersOf } from "../../src/cli/import/values.ts";
 import { MOST_LISTED } from "../../src/import/refusals.ts";
 import { createPasses } from "../../src/pass/passes.ts";
@@ -430,6 +431,41 @@ describe("a multiplier with three digits after a mark", () => {
     const imported = await importRows(table, [rows[0]!, rows[3]!], { multiplierShape });
     expect(imported).toMatchObject({ inserted: 2, survey: { thousands: { count: 1, line: 2 } } });
     expect(await storedRounds(sql, table)).toMatchObject([{ x: 1234 }, { x: 2.25 }]);
+  });
+});
+
+describe("a date with slashes and AM or PM", () => {
+  const read = { readTime: timesOf({ zone: null, dates: "auto" }), dateShape };
+
+  it("is refused if another line of the file proves that the day is first", async () => {
+    const table = await makeTable(sql, { round_ids: "opaque" });
+    const rows: Row[] = [
+      ["a", "1.50", "04/11/2024, 1:21:03 pm"],
+      ["b", "1,5", "2024-11-05T13:21:03Z"],
+      ["c", "1,234", "12/11/2024, 1:21:03 pm"],
+      ["d", "1.50", "25/11/2024, 1:21:03 pm"],
+    ];
+    const imported = await importRows(table, rows, { ...read, multiplierShape });
+    expect(imported).toMatchObject({ read: 4, inserted: 1, refusedCount: 3 });
+    expect(imported.refused).toMatchObject([
+      {
+        line: 2,
+        reason:
+          "expected a date with one meaning, found 2024-04-11T13:21:03Z, read with the month first: line 5 has the day " +
+          "first; state --dates day_first",
+      },
+      { line: 4, reason: expect.stringContaining("decimal comma") },
+      { line: 5, reason: expect.stringContaining("state --dates day_first") },
+    ]);
+  });
+
+  it("has the month first in any other file", async () => {
+    const table = await makeTable(sql, { round_ids: "opaque" });
+    const rows: Row[] = [
+      ["a", "1.50", "4/11/2024, 1:21:03 PM"],
+      ["b", "1.50", "4/13/2024, 1:21:03 PM"],
+    ];
+    expect(await importRows(table, rows, read)).toMatchObject({ inserted: 2, refusedCount: 0 });
   });
 });
 

@@ -16,7 +16,7 @@ import { type FileFindings, readFileRows } from "./file.ts";
 import { formatOptions } from "./flags.ts";
 import { type FileFormat, type FormatFlags, readFormat } from "./format.ts";
 import { notesOf, summaryLines, summaryOf } from "./report.ts";
-import { timesOf } from "./times.ts";
+import { dateShape, timesOf } from "./times.ts";
 import { multiplierShape, multipliersOf } from "./values.ts";
 import { listenForInterruption } from "../interruption.ts";
 import { print, printJson, say } from "../output.ts";
@@ -81,6 +81,7 @@ async function importFile({ sql, settings }: Session, given: ImportArguments, fo
     order: format.order,
     newest: await findNewestNumber(sql, table.id),
     ...(format.decimal === "auto" ? { multiplierShape } : {}),
+    ...(format.dates === "auto" ? { dateShape } : {}),
     ...(numbers === null ? {} : { rowNumbers: numbers }),
   };
   const findings: FileFindings = { ignored: [], refusals: createRefusals(), total: 0 };

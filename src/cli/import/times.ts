@@ -1,5 +1,6 @@
 import { describe } from "../../houses/reading/excerpt.ts";
 import { type Moment, parseOccurredAt } from "../../houses/reading/occurred-at.ts";
+import type { DateShape } from "../../import/plan.ts";
 import type { ImportedMoment } from "../../import/row.ts";
 import { localTimesIn } from "./zone.ts";
 
@@ -57,11 +58,23 @@ function fromDate(text: string, dates: DateOrder): string | { reason: string } |
       reason: `expected a date whose month is known (--dates month_first or day_first), found ${describe(text)}`,
     };
   }
+  if (dates === "auto" && dateShape(text) === "day_first") {
+    return {
+      reason: `expected a date with the month first, as with AM or PM, found ${describe(text)}; state --dates day_first`,
+    };
+  }
   const [month, day] = order === "month_first" ? [first, second] : [second, first];
   const date = `${year}-${two(month)}-${two(day)}`;
   if (hour === undefined) return date;
   const hours = half === undefined ? Number(hour) : hourOf(Number(hour), half);
   return hours === null ? null : `${date}T${two(String(hours))}:${minute}:${seconds}${fraction.replace(",", ".")}`;
+}
+
+/** The evidence in a date with slashes on its file: a day that is first, or AM or PM, with which the month is assumed first. */
+export function dateShape(text: string): DateShape {
+  const [, first, mark, second] = YEAR_LAST.exec(text.replace(AGO, "").trim()) ?? [];
+  if (mark !== "/" || Number(second) > 12) return "clear";
+  return Number(first) > 12 ? "day_first" : "unclear";
 }
 
 /** The hour of a day from a 12-hour clock. */
