@@ -27,6 +27,8 @@ export interface PlanOptions extends RowOptions {
 interface Evidence {
   unclear: number[];
   provenBy: number | null;
+  /** Why an unclear line is refused. */
+  reasonOf: (round: StagedRound, provenBy: number) => string;
 }
 
 /** The facts about a file before anything is stored. */
@@ -61,8 +63,8 @@ export function createPlanner(
   const { settings, rowNumbers, order = "auto", newest = null, multiplierShape, dateShape } = options;
   const survey = emptySurvey();
   const keys = createRowKeys();
-  const decimals: Evidence = { unclear: [], provenBy: null };
-  const dates: Evidence = { unclear: [], provenBy: null };
+  const decimals: Evidence = { unclear: [], provenBy: null, reasonOf: multiplierReason };
+  const dates: Evidence = { unclear: [], provenBy: null, reasonOf: dateReason };
   let read = 0;
   return {
     add(row) {
@@ -93,13 +95,8 @@ export function createPlanner(
       const { lines: ordered, far, ...found } = keys.order({ roundIds, order, byTime, newest });
       refuseFar(far, refusals);
       if (decimals.provenBy !== null) survey.thousands = { count: 0, line: null };
-      const clear = await refuseUnclear(
-        staged,
-        { lines: ordered, evidence: decimals, refusals },
-        multiplierReason,
-        signal,
-      );
-      let lines = await refuseUnclear(staged, { lines: clear, evidence: dates, refusals }, dateReason, signal);
+      const clear = await refuseUnclear(staged, { lines: ordered, evidence: decimals, refusals }, signal);
+      let lines = await refuseUnclear(staged, { lines: clear, evidence: dates, refusals }, signal);
       survey.order = found;
       const list =
         rowNumbers === undefined ? staged.list : listNumbered(staged, rowNumbers, found.isReversed ? total : null);
@@ -127,10 +124,9 @@ function listNumbered(staged: StagedRounds, rowNumbers: RowNumbers, total: numbe
 async function refuseUnclear(
   staged: StagedRounds,
   { lines, evidence, refusals }: { lines: Int32Array; evidence: Evidence; refusals: Refusals },
-  reasonOf: (round: StagedRound, provenBy: number) => string,
   signal: AbortSignal,
 ): Promise<Int32Array> {
-  const { unclear, provenBy } = evidence;
+  const { unclear, provenBy, reasonOf } = evidence;
   if (provenBy === null || unclear.length === 0) return lines;
   const left = new Set(unclear);
   const refused = lines.filter((line) => left.has(line)).toSorted();

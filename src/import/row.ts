@@ -51,6 +51,8 @@ export type ReadRow =
  * permanently.
  */
 const LONGEST_AHEAD_MS = 86_400_000;
+/** No crash game is older: an earlier time is a number that is no time, such as a date of a spreadsheet or a duration. */
+const EARLIEST_MS = Date.UTC(2010);
 
 /** Reads a row as a round. If rows are numbered, the first row of the file has the first number. */
 export function readRow(row: FileRow, options: RowOptions): ReadRow {
@@ -102,6 +104,10 @@ function timeOf(
     return { ok: false, reason };
   }
   if ("reason" in read) return { ok: false, reason: read.reason };
+  if (read.ms < EARLIEST_MS) {
+    const reason = `expected a time of 2010 or later as occurred_at, found ${read.iso}, read from ${describe(text)}; write times in ISO 8601, or as seconds since 1970`;
+    return { ok: false, reason };
+  }
   const latest = now + LONGEST_AHEAD_MS;
   if (read.ms <= latest) return { ok: true, moment: read };
   const reason = `expected a time as occurred_at, at most ${new Date(latest).toISOString()}, found ${read.iso}`;

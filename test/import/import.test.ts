@@ -316,6 +316,30 @@ describe("a line of an import", () => {
   });
 });
 
+describe("a time before 2010", () => {
+  it.each([
+    ["45987", "1970-01-01T12:46:27Z"],
+    ["20261121", "1970-08-23T12:05:21Z"],
+    ["0", "1970-01-01T00:00:00Z"],
+    ["2009-12-31T23:59:59Z", "2009-12-31T23:59:59Z"],
+  ])("is refused, since no crash game is as old: %s", async (text, iso) => {
+    const table = await makeTable(sql, { round_ids: "opaque" });
+    const rows: Row[] = [
+      ["a", "1.50", "2010-01-01T00:00:00Z"],
+      ["b", "1.50", text],
+    ];
+    expect(await importRows(table, rows)).toMatchObject({
+      inserted: 1,
+      refused: [
+        {
+          line: 3,
+          reason: `expected a time of 2010 or later as occurred_at, found ${iso}, read from "${text}"; write times in ISO 8601, or as seconds since 1970`,
+        },
+      ],
+    });
+  });
+});
+
 describe("a file that lists the newest first", () => {
   it("is read from its end; of two results for a round the one listed first is kept", async () => {
     const at = (second: number) => `2026-11-21T04:00:0${second}Z`;
