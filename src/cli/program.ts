@@ -48,8 +48,21 @@ async function makeProgram(words: readonly string[], isJson: boolean): Promise<C
   for (const command of allCommands(program)) {
     command.exitOverride().showHelpAfterError("(add --help to see how it is used)");
     if (isJson) command.configureOutput({ writeErr: () => undefined }); // printed as JSON instead
+    refuseRepeats(command);
   }
   return program;
+}
+
+/** Refuses a second value of an option that has one: commander would ignore the first. */
+function refuseRepeats(command: Command): void {
+  for (const option of command.options) {
+    if (option.variadic || option.isBoolean()) continue;
+    let isGiven = false;
+    command.on(`option:${option.name()}`, (value: string | null) => {
+      if (isGiven) command.error(`error: expected ${option.long} once, found it again: ${value}`);
+      isGiven = true;
+    });
+  }
 }
 
 function isKnown(name = ""): boolean {

@@ -40,6 +40,8 @@ describe("wrong usage ends with 2 and names the argument, before any server is a
     [["audit", "--table", "Acme/crash/global"], "--table"],
     [["verify", "--table", "acme"], "--table"],
     [["verify", "--checkpoint", "/nowhere/kept.txt"], "there is no such file"],
+    [["verify", ...TABLE, "--table", "acme/dice/eu"], "expected --table once, found it again: acme/dice/eu"],
+    [["payload", "list", "--limit", "5", "--limit=7"], "expected --limit once"],
     [["verify", "rounds", "--table", "acme"], "--table"],
     [["calibrate", "--table", "acme"], "--table"],
     [["calibrate", ...TABLE, "--params", "/nowhere/slow.yaml"], "there is no such file"],

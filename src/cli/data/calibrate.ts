@@ -53,11 +53,7 @@ type CheckedRun = RequestedRun & { check: Check | undefined };
 export function calibrateCommand(): Command {
   return new Command("calibrate")
     .description("replay a range of a table through a fresh model, and store the result")
-    .requiredOption(
-      "--table <house/game/market>",
-      "the table; repeat the option for more tables, which run one after the other",
-      tables,
-    )
+    .requiredOption("--table <house/game/market...>", "the table; several run one after the other", tables)
     .option("--from <round id>", "the first round, or the time (UTC) at which it was stored", someText)
     .option("--to <round id>", "the last round, included, or a time", someText)
     .addOption(
