@@ -1,5 +1,6 @@
 import type { Sql } from "../db/client.ts";
 import { UsageError } from "../errors.ts";
+import { readIsoTime } from "../iso-time.ts";
 import { createModel, type Model } from "../forecasts/model/model.ts";
 import { parameterSetOf } from "../forecasts/model/model-name.ts";
 import type { Parameters } from "../forecasts/model/parameters.ts";
@@ -17,9 +18,6 @@ import {
 } from "./backtest/range-store.ts";
 import { createManualRun, type ManualRun, type RunOrder } from "./runs/manual-run-store.ts";
 import { findParameters } from "./runs/parameter-set-store.ts";
-
-/** PostgreSQL has no year 0. */
-const FIRST_MOMENT = new Date("0001-01-01T00:00Z");
 
 /** The range to replay; both ends are round ids or times of receipt, inclusive. */
 export interface ManualRequest {
@@ -122,12 +120,9 @@ async function placeAt(
   { tableId, table }: ManualRequest,
   { end, option, text }: { end: "from" | "to"; option: string; text: string },
 ): Promise<RoundPlace> {
-  const moment = new Date(
-    `${text.replace(" ", "T").replace(/Z$/, "")}${text.length > "2026-11-21".length + 1 ? "Z" : ""}`,
-  );
-  if (Number.isNaN(moment.getTime()) || moment < FIRST_MOMENT)
-    throw new UsageError(`${option}: expected a time such as 2026-11-21T04:00, found ${text}`);
-  const at = moment.toISOString();
+  const moment = readIsoTime(text);
+  if (moment === null) throw new UsageError(`${option}: expected a time such as 2026-11-21T04:00, found ${text}`);
+  const at = new Date(moment.ms).toISOString();
   const place = await findRoundAt(sql, tableId, { at, end });
   if (place !== null) return place;
   const where = end === "from" ? "at or after" : "at or before";

@@ -1,8 +1,9 @@
 import type { HouseRound } from "../houses/contract.ts";
 import { describe } from "../houses/reading/excerpt.ts";
 import { parseMultiplier, type ParsedMultiplier } from "../houses/reading/multiplier.ts";
-import { type Moment, parseOccurredAt } from "../houses/reading/occurred-at.ts";
+import { parseOccurredAt } from "../houses/reading/occurred-at.ts";
 import type { TableSettings } from "../houses/settings/settings.ts";
+import type { Moment } from "../iso-time.ts";
 import { numberOf } from "../rounds/round.ts";
 
 /** A row of a file, each field trimmed; null if it is empty or its column is missing. */

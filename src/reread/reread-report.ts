@@ -1,3 +1,4 @@
+import { readIsoTime } from "../iso-time.ts";
 import type { RereadPlace } from "./reread-store.ts";
 
 /** The result of reading a range of payloads again, or what it would be. */
@@ -58,5 +59,6 @@ export function placeText({ requestedAt, tableId }: RereadPlace): string {
 
 export function readPlace(text: string): RereadPlace | null {
   const found = /^(\d{4}-\d{2}-\d{2}T[\d:.]+Z)~(\d{1,9})$/.exec(text);
-  return found === null ? null : { requestedAt: found[1] ?? "", tableId: Number(found[2]) };
+  const [, requestedAt = "", tableId] = found ?? [];
+  return readIsoTime(requestedAt) === null ? null : { requestedAt, tableId: Number(tableId) };
 }

@@ -106,6 +106,11 @@ describe("a run that is asked for in a browser", () => {
       { from: "0000-01-01" },
       "from: expected a time such as 2026-11-21T04:00, found 0000-01-01",
     ],
+    [
+      "a day that does not exist",
+      { to: "2026-02-30" },
+      "to: expected a time such as 2026-11-21T04:00, found 2026-02-30",
+    ],
     ["a model that is not there", { model: "k8" }, "there is no model k8; known are k7@1"],
     ["what is no number", { recent_prior: "many" }, "recent_prior: expected numbers such as 25, found many"],
     ["too few weights", { prior_weights: "1, 2" }, "prior_weights: expected 7 numbers, found 2"],

@@ -4,6 +4,7 @@ import { variablesOf } from "../../config/environment.ts";
 import { UsageError } from "../../errors.ts";
 import { createProver } from "../../houses/fairness/prove.ts";
 import { loadHouseToRead } from "../../houses/store.ts";
+import { isUtcTime } from "../../iso-time.ts";
 import {
   findPayload,
   type ListedPayload,
@@ -105,8 +106,7 @@ export function payloadCommand(): Command {
 
 /** A time with its microseconds, which a Date would lose. */
 function receivedTime(text: string): string {
-  const isTime = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,7})?Z$/.test(text);
-  if (isTime && !Number.isNaN(Date.parse(text))) return text;
+  if (isUtcTime(text)) return text;
   throw new InvalidArgumentError("expected a time as `payload list` shows it: 2026-11-21T04:00:12.123456Z.");
 }
 

@@ -1,7 +1,8 @@
 import { describe } from "../../houses/reading/excerpt.ts";
-import { type Moment, parseOccurredAt } from "../../houses/reading/occurred-at.ts";
+import { parseOccurredAt } from "../../houses/reading/occurred-at.ts";
 import type { DateShape } from "../../import/plan.ts";
 import type { ImportedMoment } from "../../import/row.ts";
+import type { Moment } from "../../iso-time.ts";
 import { localTimesIn } from "./zone.ts";
 
 /** Which number of a date such as 3/4/2024 is the month; `auto` if the notation decides. */

@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from "commander";
-import type { Moment } from "../../houses/reading/occurred-at.ts";
+import type { Moment } from "../../iso-time.ts";
 import type { ImportedMoment } from "../../import/row.ts";
 
 const DAY_MS = 86_400_000;

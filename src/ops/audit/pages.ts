@@ -3,6 +3,7 @@ import { type AuditSearch, type KeptEntry, listAuditFacets, searchAudit } from "
 import { csvText } from "../../csv.ts";
 import { type OpsPage, opsPage } from "../contract.ts";
 import { PageError } from "../../frame/errors.ts";
+import { time } from "../payloads/listing.ts";
 import { diffOf, maskedText } from "./diff.ts";
 import { sentenceOf } from "./sentence.ts";
 
@@ -10,30 +11,13 @@ const PER_PAGE = 50;
 /** Entries of one file; longer times are downloaded in parts. */
 const MOST_IN_FILE = 50_000;
 
-/** PostgreSQL stores times between these. */
-const [FIRST, LAST] = [new Date("1970-01-01T00:00Z"), new Date("9999-01-01T00:00Z")];
-
 const text = z.string().trim().max(200).default("");
-/** A time as typed; UTC if it has no zone. */
-const time = z
-  .string()
-  .trim()
-  .max(40)
-  .default("")
-  .transform((given, context) => {
-    if (given === "") return null;
-    const hasZone = /(?:Z|[+-]\d\d:?\d\d)$/i.test(given);
-    const whole = given.includes("T") || given.includes(" ") ? given.replace(" ", "T") : `${given}T00:00`;
-    const at = new Date(hasZone ? whole : `${whole}Z`);
-    if (at >= FIRST && at < LAST) return at;
-    context.addIssue("expected a time such as 2026-11-21 or 2026-11-21 04:00");
-    return z.NEVER;
-  });
+const date = time.transform((at) => (at === null ? null : new Date(at)));
 const whole = z
   .enum(["", "1"])
   .default("")
   .transform((given) => given === "1");
-const search = z.strictObject({ actor: text, action: text, target: text, whole, text, from: time, to: time });
+const search = z.strictObject({ actor: text, action: text, target: text, whole, text, from: date, to: date });
 const searchPage = search.extend({
   before: z
     .string()

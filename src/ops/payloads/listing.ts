@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { Queryable } from "../../db/client.ts";
 import { createNotifier } from "../../db/connections/notifier.ts";
+import { readIsoTime } from "../../iso-time.ts";
 import { findTablesOf } from "../../rounds/lists/table-filter-store.ts";
 import type { OpsParts } from "../contract.ts";
 
@@ -33,8 +34,6 @@ export function idsOf(most: number, none: string) {
 /** A reason for the audit log. */
 export const reason = z.string().trim().min(3, "expected a reason of 3 characters or more").max(500);
 
-const [FIRST, LAST] = [new Date("1970-01-01T00:00Z"), new Date("9999-01-01T00:00Z")];
-
 /** A time as typed, to ISO 8601; UTC if it has no zone. Null for an empty field. */
 export const time = z
   .string()
@@ -43,11 +42,8 @@ export const time = z
   .default("")
   .transform((given, context): string | null => {
     if (given === "") return null;
-    const hasZone = /(?:Z|[+-]\d\d:?\d\d)$/i.test(given);
-    const whole = /[T ]/.test(given) ? given.replace(" ", "T") : `${given}T00:00`;
-    const at = new Date(hasZone ? whole : `${whole}Z`);
-    // PostgreSQL reads years of more than four digits, and the year 0, differently or not at all
-    if (at >= FIRST && at < LAST) return at.toISOString();
+    const read = readIsoTime(given);
+    if (read !== null) return new Date(read.ms).toISOString();
     context.addIssue("expected a time such as 2026-11-21 or 2026-11-21 04:00");
     return z.NEVER;
   });
@@ -81,7 +77,7 @@ export function cursorText(at: string, id: bigint): string {
 /** Parses a cursor of `cursorText`; null for any other text. */
 export function readCursor(text: string): { at: string; id: bigint } | null {
   const [, at = "", id = ""] = /^(\d{4}-\d{2}-\d{2}T[\d:.]+(?:\+00|Z))~(\d{1,18})$/.exec(text) ?? [];
-  return at === "" ? null : { at: at.replace("T", " "), id: BigInt(id) };
+  return readIsoTime(at) === null ? null : { at: at.replace("T", " "), id: BigInt(id) };
 }
 
 /** Notifies the API processes that published data has changed. */

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isUtcTime } from "../../iso-time.ts";
 import { listConflictsOf } from "../../rounds/lists/conflict-list-store.ts";
 import {
   findPayload,
@@ -44,16 +45,9 @@ export const payloadsPage = opsPage({
 
 const crumbs = [{ label: "Payloads", href: "/ops/payloads" }];
 
-/** Whether a text is a time as payloads have it, of a day that exists. */
-export function isTime(at: string): boolean {
-  if (!/^(?:19|2\d)\d{2}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,7})?Z$/.test(at)) return false;
-  const moment = new Date(at); // the 30th of February is a day of March
-  return !Number.isNaN(moment.getTime()) && moment.toISOString().slice(0, 19) === at.slice(0, 19);
-}
-
 /** The payload that a path names; null if it can be none. */
 function keyOf({ table = "", at = "" }: Readonly<Record<string, string>>): PayloadKey | null {
-  return isTime(at) && /^\d{1,9}$/.test(table) ? { tableId: Number(table), receivedAt: at } : null;
+  return isUtcTime(at) && /^\d{1,9}$/.test(table) ? { tableId: Number(table), receivedAt: at } : null;
 }
 
 /** One payload: what was requested, what was received, and what was read from it. */

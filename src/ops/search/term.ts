@@ -1,4 +1,4 @@
-import { isTime } from "../payloads/pages.ts";
+import { isUtcTime } from "../../iso-time.ts";
 import { parseForecastId } from "../../forecasts/chain/forecast-id.ts";
 import type { PayloadKey } from "../../rounds/lists/payload-list-store.ts";
 
@@ -73,5 +73,5 @@ export function readTerm(given: string): SearchTerm {
 function payloadOf(text: string): PayloadKey | null {
   const [, table = "", at = ""] =
     /(?:^|\/payloads\/)(\d{1,9})\/(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,7})?Z)$/.exec(text) ?? [];
-  return !isTime(at) ? null : { tableId: Number(table), receivedAt: at };
+  return !isUtcTime(at) ? null : { tableId: Number(table), receivedAt: at };
 }

@@ -1,3 +1,4 @@
+import { readIsoTime } from "../../iso-time.ts";
 import { type Parsed, parseAmount } from "./statements/amount.ts";
 import type { StatementLine } from "./line.ts";
 
@@ -70,7 +71,5 @@ function isoDate(text: string): string {
 
 /** Whether a text is a calendar date from 1900 to 2099. */
 function isDate(text: string): boolean {
-  if (!/^(?:19|20)\d\d-\d\d-\d\d$/.test(text)) return false;
-  const at = new Date(`${text}T00:00:00Z`);
-  return !Number.isNaN(at.getTime()) && at.toISOString().startsWith(text);
+  return /^(?:19|20)\d\d-\d\d-\d\d$/.test(text) && readIsoTime(text) !== null;
 }
