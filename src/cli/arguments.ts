@@ -1,6 +1,6 @@
 import { accessSync, constants, statSync } from "node:fs";
 import { InvalidArgumentError } from "commander";
-import { isEmailAddress } from "../config/mail.ts";
+import { DEMO_ACCOUNT, emailProblem } from "../config/mail.ts";
 import { codeOf, reasonOf } from "../errors.ts";
 import { NAME } from "../houses/settings/name.ts";
 
@@ -45,10 +45,11 @@ export function tableName(text: string): string {
   throw new InvalidArgumentError("expected house/game/market, such as bustabit/crash/global.");
 }
 
-/** Parses an e-mail address. */
+/** Parses an e-mail address that a person can claim, or the demo account's. */
 export function emailAddress(text: string): string {
-  if (isEmailAddress(text)) return text;
-  throw new InvalidArgumentError("expected an e-mail address such as ann@example.com.");
+  const problem = text === DEMO_ACCOUNT ? null : emailProblem(text);
+  if (problem === null) return text;
+  throw new InvalidArgumentError(`${problem}.`);
 }
 
 /** Parses the path of a readable file. */

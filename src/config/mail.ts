@@ -7,8 +7,9 @@ export interface Sender {
   address: string;
 }
 
-/** The form that the outbox and accounts accept; the separators of a header (`,;<>`) are in no address of ours. */
-const ADDRESS = /^[^@\s\p{Cc},;:<>()"\\]+@[^@\s\p{Cc},;:<>()"\\]+$/u;
+const LABEL = "[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?";
+/** HTML's pattern of an e-mail address: no character of it is invisible or looks like another, and none is SMTP syntax. */
+const ADDRESS = new RegExp(`^[a-z0-9.!#$%&'*+/=?^_\`{|}~-]+@${LABEL}(?:\\.${LABEL})*$`, "i");
 const LONGEST_ADDRESS = 254;
 const LONGEST_WEBHOOK = 2000;
 /** The most addresses of staff of one installation. */
@@ -27,9 +28,20 @@ export function senderText({ name, address }: Sender): string {
   return `${name} <${address}>`;
 }
 
-/** Whether a mail can be sent to it. The demo account is demo@localhost, so a domain without a dot is accepted. */
+/** The account of the key that `up` prints. */
+export const DEMO_ACCOUNT = "demo@localhost";
+
+/** Whether a mail can be sent to it; servers of a network have domains without a dot. */
 export function isEmailAddress(text: string): boolean {
   return text.length <= LONGEST_ADDRESS && ADDRESS.test(text);
+}
+
+/** Why a person cannot have an address, whose domain must have a dot; null if they can. */
+export function emailProblem(text: string): string | null {
+  if (isEmailAddress(text) && /@.+\./.test(text)) return null;
+  const code = /[^\x20-\x7e]/u.exec(text)?.[0].codePointAt(0)?.toString(16).toUpperCase().padStart(4, "0");
+  if (code === undefined) return "expected an e-mail address such as ann@example.com";
+  return `expected an address of ASCII characters, found U+${code}; if it was pasted, type it instead`;
 }
 
 function isMailServer(text: string): boolean {

@@ -13,6 +13,7 @@ import { listOperators, type Operator } from "../../accounts/operators/operator-
 import { hashPassword, passwordProblem } from "../../accounts/identity/password.ts";
 import { OPERATOR_ROLES, type OperatorRole } from "../../accounts/operators/roles.ts";
 import type { Sql, Transaction } from "../../db/client.ts";
+import { emailProblem } from "../../config/mail.ts";
 import { UsageError } from "../../errors.ts";
 import { emailAddress, examples, someText } from "../arguments.ts";
 import { auditedOrThrow } from "../audited.ts";
@@ -159,10 +160,11 @@ function addResetPassword(command: Command): void {
     });
 }
 
-/** Parses an address for sign-in: its domain must have a dot. */
+/** Parses an address for sign-in: its domain must have a dot, so the demo account's is none. */
 function operatorEmail(text: string): string {
-  if (/\.[^@.]+$/.test(text)) return emailAddress(text);
-  throw new InvalidArgumentError("expected an e-mail address such as ann@example.com.");
+  const problem = emailProblem(text);
+  if (problem === null) return text;
+  throw new InvalidArgumentError(`${problem}.`);
 }
 
 async function create(email: string, { role, generate, json }: Given): Promise<void> {

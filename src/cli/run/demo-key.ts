@@ -1,7 +1,7 @@
 import { createAccount, createKey, listKeys, revokeKey } from "../../callers/store.ts";
+import { DEMO_ACCOUNT } from "../../config/mail.ts";
 import type { Sql } from "../../db/client.ts";
 
-const DEMO_ACCOUNT = "demo@localhost";
 const DEMO_PLAN = "Pro"; // seeded plans include all houses
 const DEMO_KEY = "roundhouse up";
 

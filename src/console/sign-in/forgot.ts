@@ -4,13 +4,13 @@ import { takeMail } from "../../accounts/holders/mail-limits.ts";
 import { findMailToken } from "../../accounts/holders/mail-token-store.ts";
 import { askReset, setNewPassword } from "../../accounts/holders/reset.ts";
 import { takeTry, tooMany } from "../../accounts/identity/tries.ts";
+import { emailProblem } from "../../config/mail.ts";
 import { reasonOf } from "../../errors.ts";
 import { addressOf, passCookies } from "../../frame/requester.ts";
 import type { PageReply } from "../../frame/view.ts";
 import type { RouteParts } from "../signed-in.ts";
 import {
   addPublicForm,
-  emailProblem,
   formOf,
   type PublicForm,
   queryOf,

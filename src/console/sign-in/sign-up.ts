@@ -5,6 +5,7 @@ import { passwordProblem } from "../../accounts/identity/password.ts";
 import { confirmSignUp, isOfBrowser, resendSignUp, type Sent, signUp } from "../../accounts/holders/sign-up.ts";
 import { findSignUp, findSignUpOfBrowser } from "../../accounts/holders/sign-up-store.ts";
 import { takeTry, tooMany } from "../../accounts/identity/tries.ts";
+import { emailProblem } from "../../config/mail.ts";
 import { addressOf, requesterOf, passCookies, userAgentOf } from "../../frame/requester.ts";
 import type { PageReply } from "../../frame/view.ts";
 import type { RouteParts } from "../signed-in.ts";
@@ -12,7 +13,6 @@ import { browserToken, keepBrowserToken } from "./browser-token.ts";
 import {
   addPublicForm,
   box,
-  emailProblem,
   formOf,
   type PublicForm,
   queryOf,

@@ -19,15 +19,6 @@ export const box = z
   .optional()
   .transform((value) => value === "on");
 
-/** HTML's pattern of an e-mail address, in lower case and with a dot in the domain; it allows no SMTP syntax. */
-const LABEL = "[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?";
-const EMAIL = new RegExp(`^[a-z0-9.!#$%&'*+/=?^_\`{|}~-]+@${LABEL}(?:\\.${LABEL})+$`);
-
-/** Why a typed address is refused; null if it is valid. */
-export function emailProblem(email: string): string | null {
-  return EMAIL.test(email) ? null : "expected an e-mail address such as ann@example.com";
-}
-
 /** A page with a form that needs no sign-in. */
 export interface PublicForm {
   show(request: Request, reply: PageReply): Promise<void> | void;
