@@ -32,6 +32,42 @@ describe("the forms and texts of bank transfers", () => {
   });
 });
 
+describe("an amount in a currency of three decimals", () => {
+  const READ = { bank: "main", currencies: ["KWD", "EUR"] };
+  const csvOf = (...amounts: string[]) =>
+    ["ref;date;amount;currency;payer", ...amounts.map((one, at) => `A${at};2026-11-20;${one};KWD;Ann`)].join("\n");
+  const minorOf = (text: string) => {
+    const read = parseStatement(text, READ);
+    if (!read.ok) throw new Error(read.problem);
+    return [read.statement.lines.map(({ line }) => line.amountMinor), read.statement.refused.length];
+  };
+
+  it.each(["1,234", "12,345", "1.234"])("is unclear with one mark and three digits: %s", (text) => {
+    expect(amount.parseAmount(text, "KWD")).toMatchObject({
+      ok: false,
+      problem: expect.stringContaining("or a thousand"),
+    });
+    const [whole, fraction] = text.split(/[.,]/);
+    expect(amount.parseAmount(`${whole}${fraction}`, "KWD")).toMatchObject({ value: BigInt(`${whole}${fraction}000`) });
+    expect(amount.parseAmount(`${whole}.${fraction}0`, "KWD")).toMatchObject({ value: BigInt(`${whole}${fraction}`) });
+  });
+
+  it("is refused in a CSV unless another amount proves the decimal mark", () => {
+    expect(minorOf(csvOf("250,000", "1,234"))).toEqual([[], 2]);
+    expect(minorOf(csvOf("250.000", "0.750", "1,234.500"))).toEqual([[250_000n, 750n, 1_234_500n], 0]);
+    expect(minorOf(csvOf("250.000", "1234.567"))).toEqual([[250_000n, 1_234_567n], 0]);
+    expect(minorOf(csvOf("1,234", "0.750")), "the other mark").toEqual([[750n], 1]);
+    expect(minorOf(csvOf("1,234", "0.750", "0,750")), "both marks").toEqual([[750n, 750n], 1]);
+  });
+
+  it("has a decimal point in camt", () => {
+    const entry = (text: string, ref: string) =>
+      `<Ntry><Amt Ccy="KWD">${text}</Amt><CdtDbtInd>CRDT</CdtDbtInd><Sts>BOOK</Sts><ValDt><Dt>2026-11-20</Dt></ValDt><AcctSvcrRef>${ref}</AcctSvcrRef><NtryDtls><TxDtls><RltdPties><Dbtr><Nm>Ann</Nm></Dbtr></RltdPties></TxDtls></NtryDtls></Ntry>`;
+    const text = `<Document><BkToCstmrStmt><Stmt><Id>1</Id>${entry("12.345", "A1")}</Stmt></BkToCstmrStmt></Document>`;
+    expect(minorOf(text)).toEqual([[12_345n], 0]);
+  });
+});
+
 describe("a reference", () => {
   // a digit for a letter may be right by chance, since a letter counts as two digits
   const KINDS = ["0123456789", "ABCDEFGHJKMNPQRSTVWXYZ"];

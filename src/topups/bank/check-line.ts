@@ -1,5 +1,5 @@
 import { readIsoTime } from "../../iso-time.ts";
-import { type Parsed, parseAmount } from "./statements/amount.ts";
+import { type DecimalMark, type Parsed, parseAmount } from "./statements/amount.ts";
 import type { StatementLine } from "./line.ts";
 
 /** A line as it was typed, or as it is in a file. */
@@ -18,7 +18,7 @@ const [LONGEST_SENDER, LONGEST_TEXT] = [140, 1_000];
 
 /**
  * Checks every field of a line. Returns the line, or all its problems in one text. `currencies` are those that are
- * accepted.
+ * accepted, `decimalMark` the one that the other lines of its file prove.
  *
  * @example
  * const typed = { bank: "Main", bankRef: "A1", valueDate: "2026-11-20", amount: "10", currency: "usd", sender: "Ann", remittance: "" };
@@ -27,7 +27,11 @@ const [LONGEST_SENDER, LONGEST_TEXT] = [140, 1_000];
  * checkLine({ ...typed, currency: "GBP" }, ["USD"]); // => { ok: false, problem: "expected one of the currencies USD, got GBP" }
  * checkLine({ ...typed, valueDate: "2026-02-30" }, ["USD"]); // => { ok: false, problem: "expected a value date such as 2026-11-20 or 20.11.2026, got 2026-02-30" }
  */
-export function checkLine(typed: TypedLine, currencies: readonly string[]): Parsed<StatementLine> {
+export function checkLine(
+  typed: TypedLine,
+  currencies: readonly string[],
+  decimalMark: DecimalMark | null = null,
+): Parsed<StatementLine> {
   const problems: string[] = [];
   const bank = clean(typed.bank).toLowerCase(); // one bank, one name: a line is entered once by it
   if (!BANK.test(bank)) problems.push("expected a short name of the bank: letters, digits, spaces, . _ -");
@@ -41,7 +45,7 @@ export function checkLine(typed: TypedLine, currencies: readonly string[]): Pars
   if (!currencies.includes(currency)) {
     problems.push(`expected one of the currencies ${currencies.join(", ")}, got ${currency.slice(0, 10) || "none"}`);
   }
-  const amount = parseAmount(typed.amount, currency);
+  const amount = parseAmount(typed.amount, currency, decimalMark);
   if (!amount.ok) problems.push(amount.problem);
   const sender = clean(typed.sender);
   if (sender === "" || sender.length > LONGEST_SENDER)

@@ -11,6 +11,9 @@ export const RATE_OF_USD = 100_000_000n;
 /** A parsed value, or the problem with the text that was typed. */
 export type Parsed<Value> = { ok: true; value: Value } | { ok: false; problem: string };
 
+/** The sign before the decimals of an amount. */
+export type DecimalMark = "." | ",";
+
 /**
  * Returns the number of decimals of a currency.
  *
@@ -26,30 +29,33 @@ export function decimalsOf(currency: string): number {
 /**
  * Parses an amount from a statement into the smallest unit of its currency. The amount must be above zero and have no
  * more decimals than the currency; the decimal separator is a point or a comma. Thousands may be separated by spaces or
- * by the other sign.
+ * by the other sign. One sign before three digits is unclear unless `decimalMark` is that sign and the currency has three
+ * decimals.
  *
  * @example
  * parseAmount("1234.5", "EUR"); // => { ok: true, value: 123_450n }
  * parseAmount("1.234,50", "EUR"); // => { ok: true, value: 123_450n }
  * parseAmount("1,234", "EUR"); // => { ok: false, problem: "1,234 may be one or a thousand; write it with 2 decimals" }
+ * parseAmount("1,234", "KWD"); // => { ok: false, problem: "1,234 may be one or a thousand; write 1234, or 1.2340 for three decimals" }
+ * parseAmount("1.234", "KWD", "."); // => { ok: true, value: 1_234n }
  * parseAmount("0.001", "USD"); // => { ok: false, problem: "0.001 has more decimals than the 2 of USD" }
  * parseAmount("-5", "USD"); // => { ok: false, problem: "-5 is below zero; expected an amount above it" }
  */
-export function parseAmount(text: string, currency: string): Parsed<bigint> {
+export function parseAmount(text: string, currency: string, decimalMark: DecimalMark | null = null): Parsed<bigint> {
   const typed = text.trim();
   const shown = typed.slice(0, 40);
   const refuse = (problem: string) => ({ ok: false, problem: `${shown} ${problem}` }) as const;
   if (typed === "") return { ok: false, problem: "expected an amount" };
   if (/^[-−(]/.test(typed)) return refuse("is below zero; expected an amount above it");
-  const bare = typed.replaceAll(/[\s'\u{2019}]/gu, "").replace(/^\+/, "");
-  const [, whole = "", mark, fraction = ""] =
-    /^(\d+|\d{1,3}(?:,\d{3})+|\d{1,3}(?:\.\d{3})+)(?:([.,])(\d*))?$/.exec(bare) ?? [];
+  const { whole, mark, fraction, isUnclear } = partsOf(typed);
   if (whole === "" || whole.length > 20 || (mark !== undefined && whole.includes(mark))) {
     return refuse("is no amount; expected one such as 1234.50");
   }
   const decimals = decimalsOf(currency);
-  const isUnclear = decimals !== 3 && /^\d{1,3}[.,]\d{3}$/.test(bare) && !/^0[.,]/.test(bare);
-  if (isUnclear) return refuse(`may be one or a thousand; write it with ${decimals} decimals`);
+  if (isUnclear && (decimals !== 3 || mark !== decimalMark)) {
+    const advice = `write ${decimals === 3 ? `${whole}${fraction}, or ${whole}.${fraction}0 for three` : `it with ${decimals}`}`;
+    return refuse(`may be one or a thousand; ${advice} decimals`);
+  }
   if (fraction.length > decimals && !/^0*$/.test(fraction.slice(decimals))) {
     return refuse(`has more decimals than the ${decimals} of ${currency}`);
   }
@@ -57,6 +63,33 @@ export function parseAmount(text: string, currency: string): Parsed<bigint> {
   if (minor === 0n) return refuse("is nothing");
   if (minor > MOST_MINOR) return refuse(`is more than ${amountText(MOST_MINOR, currency)}; is a digit too many in it?`);
   return { ok: true, value: minor };
+}
+
+/**
+ * Returns the decimal mark that amounts of one file prove: with both marks, or with digits that cannot be thousands. Null if
+ * none does, or if some prove the other mark.
+ *
+ * @example
+ * decimalMarkOf(["250.000", "0.750"]); // => "."
+ * decimalMarkOf(["250.000", "1.234"]); // => null
+ */
+export function decimalMarkOf(amounts: readonly string[]): DecimalMark | null {
+  const parts = amounts.map((text) => partsOf(text.trim().replace(/^[-−]/, "")));
+  const marks = new Set(
+    parts.flatMap(({ whole, mark, isUnclear }) =>
+      mark === undefined || whole.includes(mark) || isUnclear ? [] : mark,
+    ),
+  );
+  const [mark] = marks;
+  return marks.size === 1 && (mark === "." || mark === ",") ? mark : null;
+}
+
+/** The digits of an amount, without signs and spaces; unclear are one to three digits, a mark and three digits. */
+function partsOf(text: string): { whole: string; mark: string | undefined; fraction: string; isUnclear: boolean } {
+  const bare = text.replaceAll(/[\s'\u{2019}]/gu, "").replace(/^\+/, "");
+  const [, whole = "", mark, fraction = ""] =
+    /^(\d+|\d{1,3}(?:,\d{3})+|\d{1,3}(?:\.\d{3})+)(?:([.,])(\d*))?$/.exec(bare) ?? [];
+  return { whole, mark, fraction, isUnclear: /^\d{1,3}[.,]\d{3}$/.test(bare) && !/^0[.,]/.test(bare) };
 }
 
 /**

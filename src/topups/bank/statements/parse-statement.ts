@@ -1,4 +1,4 @@
-import type { Parsed } from "./amount.ts";
+import { type DecimalMark, decimalMarkOf, type Parsed } from "./amount.ts";
 import { checkLine } from "../check-line.ts";
 import { findExact, findReferences, type FoundReferences } from "../find-reference.ts";
 import { differsIn, type StatementLine } from "../line.ts";
@@ -30,6 +30,11 @@ export interface StatementOptions {
   currencies: readonly string[];
 }
 
+/** How the amounts of a statement are read. */
+interface RowOptions extends StatementOptions {
+  decimalMark: DecimalMark | null;
+}
+
 /** Parses a bank statement: ISO 20022 XML if it begins with `<`, else CSV with a header. */
 export function parseStatement(text: string, { bank, currencies }: StatementOptions): ReadStatement {
   const isXml = text.trimStart().startsWith("<");
@@ -40,11 +45,13 @@ export function parseStatement(text: string, { bank, currencies }: StatementOpti
   if (rows.length + (isXml ? 0 : skipped) > MOST_LINES)
     return { ok: false, problem: `expected at most ${MOST_LINES} lines in one import, got more; import them in parts` };
   const statement: Statement = { format: isXml ? "camt" : "CSV", lines: [], repeated: [], refused: [], skipped };
-  for (const row of rows) addRow(statement, row, { bank, currencies });
+  const sound = rows.flatMap(({ fields, problem }) => (problem === undefined ? (fields["amount"] ?? []) : []));
+  const decimalMark = isXml ? "." : decimalMarkOf(sound);
+  for (const row of rows) addRow(statement, row, { bank, currencies, decimalMark });
   return { ok: true, statement };
 }
 
-function addRow(statement: Statement, { at, fields, problem }: RawRow, options: StatementOptions): void {
+function addRow(statement: Statement, { at, fields, problem }: RawRow, options: RowOptions): void {
   const refuse = (why: string) => void statement.refused.push({ at, problem: why });
   if (problem !== undefined) return refuse(problem);
   const checked = checkRow(fields, options);
@@ -65,9 +72,9 @@ function referencesIn(text: string): FoundReferences {
   return exact.length > 0 ? { exact, close: [] } : findReferences(text);
 }
 
-function checkRow(fields: RawRow["fields"], { bank, currencies }: StatementOptions): Parsed<StatementLine> {
+function checkRow(fields: RawRow["fields"], { bank, currencies, decimalMark }: RowOptions): Parsed<StatementLine> {
   const field = (name: string) => fields[name] ?? "";
   const typed = { bank, bankRef: field("bankRef"), valueDate: field("valueDate"), amount: field("amount") };
   const rest = { currency: field("currency"), sender: field("sender"), remittance: field("remittance") };
-  return checkLine({ ...typed, ...rest }, currencies);
+  return checkLine({ ...typed, ...rest }, currencies, decimalMark);
 }
