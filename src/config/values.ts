@@ -1,9 +1,14 @@
 import { z } from "zod";
 
-/** A whole number between two bounds. */
+/** A whole number between two bounds, in digits alone: JavaScript reads white space as 0. */
 export function wholeNumber(min: number, max: number) {
   const error = `expected a whole number from ${min} to ${max}`;
-  return z.coerce.number({ error }).int({ error }).min(min, { error }).max(max, { error });
+  return z
+    .string()
+    .trim()
+    .regex(/^\d+$/, { error, abort: true })
+    .transform(Number)
+    .pipe(z.int({ error }).min(min, { error }).max(max, { error }));
 }
 
 /** A text of one line, without white space around it. */
