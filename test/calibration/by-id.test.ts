@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { findRoundAt } from "../../src/calibration/backtest/range-store.ts";
 import { compareCalibrations } from "../../src/calibration/compare.ts";
 import { requestManualRun, type ManualRequest } from "../../src/calibration/manual-request.ts";
 import { runManualCalibration } from "../../src/calibration/manual-calibration.ts";
@@ -107,6 +108,48 @@ describe("a replay of history that was imported into a live table", () => {
     });
     expect(read).toBeGreaterThan(1);
     expect(read).toBeLessThan(50);
+  });
+
+  test("is requested of the on-time rounds between two times, whatever the times of the late ones among them", async () => {
+    const world = await createWorld();
+    await world.play([200]);
+    await world.sql.begin(async (tx) => {
+      await tx`set local session_replication_role = replica`;
+      await tx`delete from rounds where table_id = ${world.tableId}`;
+      // 1,000 rounds one a minute, 500 late ones from minutes 100 to 200, and 500 more of a minute each
+      await tx`
+        insert into rounds
+          (table_id, seq, ordinal, hundredths, received_at, palette, color, source, after_gap, late, round_id, raw_value, history_hash)
+        select
+          ${world.tableId}, n, case when n <= 1000 then n when n > 1500 then n - 500 end, 200,
+          '2026-01-01Z'::timestamptz
+            + case when n <= 1000 then n when n <= 1500 then 100 + (n - 1000) / 5 else n - 500 end * interval '1 minute',
+          1, 0, 3, false, n between 1001 and 1500, n::text, '2', sha256('')
+        from generate_series(1, 2000) n`;
+      await tx`update table_heads set newest_seq = 2000, last_seq = 2000 where table_id = ${world.tableId}`;
+    });
+    for (const [minute, seq] of [
+      [50, 50],
+      [150, 150],
+      [300, 300],
+      [600, 600],
+      [999, 999],
+      [1001, 1501],
+      [1200, 1700],
+    ]) {
+      for (const end of ["from", "to"] as const) {
+        const at = new Date(Date.UTC(2026, 0, 1, 0, minute)).toISOString();
+        const found = await findRoundAt(world.sql, world.tableId, { at, end });
+        expect(found, `${end} minute ${minute}`).toMatchObject({ seq: BigInt(seq ?? 0), late: false });
+      }
+    }
+    const find = (at: string, end: "from" | "to") => findRoundAt(world.sql, world.tableId, { at, end });
+    expect(await find("2025-12-31", "to")).toBeNull();
+    expect(await find("2025-12-31", "from")).toMatchObject({ seq: 1n });
+    expect(await find("2026-01-01T16:40:30Z", "to")).toMatchObject({ seq: 1000n });
+    expect(await find("2026-01-01T16:40:30Z", "from")).toMatchObject({ seq: 1501n });
+    expect(await find("2026-02-01", "from")).toBeNull();
+    expect(await find("2026-02-01", "to")).toMatchObject({ seq: 2000n });
   });
 
   test("forecasts each round as a plain port of the formulas does, and opens the windows that the port opens", async () => {

@@ -38,8 +38,9 @@ export async function findRound(sql: Queryable, tableId: number, roundId: string
 
 /**
  * The first on-time round that was received at or after a time, or the last at or before it; null if there is none. Times
- * are times of receipt, independent of the clock of the house, and rise with the order of storage: halving finds one in some
- * 25 look-ups. If the clock was set back, several rounds fit, and one of them is found.
+ * are times of receipt, independent of the clock of the house. Those of on-time rounds rise with the order of storage, so that
+ * halving finds one in some 25 look-ups; those of late rounds may be earlier, and are not compared. If the clock was set back,
+ * several rounds fit, and one of them is found.
  */
 export async function findRoundAt(
   sql: Queryable,
@@ -47,17 +48,28 @@ export async function findRoundAt(
   { at, end }: { at: string; end: "from" | "to" },
 ): Promise<RoundPlace | null> {
   const isBefore = end === "from" ? sql`r.received_at < at.time` : sql`r.received_at <= at.time`;
+  const isAfter = sql`r.seq is not null and not ${isBefore}`;
   const [row] = await sql<RoundPlace[]>`
     with recursive at as (
       select ${at}::text::timestamptz as time
     ),
     halving (low, high) as (
-      select 1::bigint, coalesce((select max(seq) from rounds where table_id = ${tableId}), 0) + 1
+      select 1::bigint, coalesce(${newestOnTime(sql, tableId)}, 0) + 1
       union all
-      select case when ${isBefore} then r.seq + 1 else h.low end, case when ${isBefore} then h.high else r.seq end
+      select
+        case when ${isAfter} then h.low else (h.low + h.high) / 2 + 1 end,
+        case when ${isAfter} then r.seq else h.high end
       from halving h
       cross join at
-      join rounds r on r.table_id = ${tableId} and r.seq = (h.low + h.high) / 2
+      left join lateral (
+        select seq, received_at
+        from rounds
+        where table_id = ${tableId}
+          and not late
+          and seq between h.low and (h.low + h.high) / 2
+        order by seq desc
+        limit 1
+      ) r on true
       where h.low < h.high
     )
     select seq, round_id as "roundId", late
