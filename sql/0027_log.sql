@@ -47,10 +47,12 @@ create table log_heads (
   version bigint not null,
   statement jsonb not null,
   accuracy_version bigint,
+  accuracy_day date,
   primary key (log_id, table_id)
 ) with (fillfactor = 50);
 comment on table log_heads is 'the newest statement about each table, and the version of the head that it was made from';
 comment on column log_heads.accuracy_version is 'accuracy_marks.version up to which the accuracy of the table is stated; null if none is';
+comment on column log_heads.accuracy_day is 'the newest UTC day on which all rows of the accuracy of the table were stated, changed or not';
 
 create table log_tiles (
   log_id integer not null references logs,

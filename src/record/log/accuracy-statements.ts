@@ -23,8 +23,9 @@ interface AccuracyStatements {
 }
 
 /**
- * Statements about the accuracy of every table over all time, of the rows that changed since they were stated, if none was
- * made in this UTC hour; else none.
+ * Statements about the accuracy of every table over all time, of the rows that changed since they were stated; none if some
+ * were made in this UTC hour. The first ones of a table in a UTC day have all rows, since a row can also change without a new
+ * version: by a fault, or by someone with access to the database.
  */
 export async function listAccuracyStatements(sql: Sql, logId: number): Promise<AccuracyStatements> {
   const found: AccuracyStatements = { statements: [], stated: [], damaged: [] };
@@ -35,13 +36,18 @@ export async function listAccuracyStatements(sql: Sql, logId: number): Promise<A
       const isDamaged = new Set(published.damaged.map(({ tableId }) => tableId));
       return { marks, isDamaged, rows: Map.groupBy(published.rows, ({ tableId }) => tableId) };
     });
-    for (const { tableId, version, statedVersion, ...mark } of page.marks) {
-      if (page.isDamaged.has(tableId)) found.damaged.push(mark.table);
-      const changed = (page.rows.get(tableId) ?? []).filter((row) => row.version > (statedVersion ?? -1n));
+    for (const { tableId, version, statedVersion, isWholeDue, ...mark } of page.marks) {
+      if (page.isDamaged.has(tableId)) {
+        found.damaged.push(mark.table);
+        continue;
+      }
+      // versions of a restored table may be lower than the stated one
+      const isWhole = isWholeDue || statedVersion === null || statedVersion > version;
+      const changed = (page.rows.get(tableId) ?? []).filter((row) => isWhole || row.version > statedVersion);
       const rows = changed.map(rowOf);
       // before the first score of a table nothing is stated about it
       if (statedVersion === null && rows.every(({ scored }) => scored === "0")) continue;
-      found.stated.push({ tableId, version });
+      found.stated.push({ tableId, version, isWhole });
       for (let from = 0; from < rows.length; from += ROWS_PER_STATEMENT)
         found.statements.push({
           tableId,

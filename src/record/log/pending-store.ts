@@ -120,6 +120,8 @@ export interface AccuracyMark {
   version: bigint;
   /** The version up to which the log states the accuracy; null if it does not. */
   statedVersion: bigint | null;
+  /** Not all rows of it were stated in this UTC day. */
+  isWholeDue: boolean;
   table: string;
   cutoff_seq: string;
   settled_seq: string;
@@ -128,8 +130,8 @@ export interface AccuracyMark {
 }
 
 /**
- * The marks of tables after an id that changed since their accuracy was stated, if none was stated in this UTC hour; else
- * none.
+ * The marks of tables after an id whose accuracy changed since it was stated, or was not stated as a whole in this UTC day;
+ * none if accuracy was stated in this UTC hour.
  */
 export async function listAccuracyMarks(
   tx: Transaction,
@@ -140,6 +142,7 @@ export async function listAccuracyMarks(
       m.table_id as "tableId",
       m.version,
       s.accuracy_version as "statedVersion",
+      coalesce(s.accuracy_day < ${today(tx)}, true) as "isWholeDue",
       t.house_id || '/' || t.game || '/' || t.market as "table",
       m.set_seq::text as cutoff_seq,
       m.settled_seq::text as settled_seq,
@@ -152,26 +155,34 @@ export async function listAccuracyMarks(
     left join score_revisions v on v.table_id = m.table_id and v.revision = m.revision
     where l.id = ${logId}
       and l.accuracy_hour < date_trunc('hour', now(), 'UTC')
-      and s.accuracy_version is distinct from m.version
+      and (s.accuracy_version is distinct from m.version or s.accuracy_day < ${today(tx)})
     order by m.table_id
     limit ${limit}`;
 }
 
-/** Up to which version the accuracy of a table is stated. */
+function today(tx: Transaction) {
+  return tx`(now() at time zone 'UTC')::date`;
+}
+
+/** Up to which version the accuracy of a table is stated, and whether all of its rows were. */
 export interface StatedAccuracy {
   tableId: number;
   version: bigint;
+  isWhole: boolean;
 }
 
-/** Stores up to which versions accuracy is stated, and in which hour. */
+/** Stores up to which versions accuracy is stated, in which hour, and the day of what was stated as a whole. */
 export async function noteAccuracy(tx: Transaction, logId: number, stated: readonly StatedAccuracy[]): Promise<void> {
   await tx`
     update log_heads h
-    set accuracy_version = x.version
+    set
+      accuracy_version = x.version,
+      accuracy_day = case when x.is_whole then ${today(tx)} else h.accuracy_day end
     from unnest(
       ${stated.map(({ tableId }) => tableId)}::integer[],
-      ${stated.map(({ version }) => version)}::bigint[]
-    ) as x (table_id, version)
+      ${stated.map(({ version }) => version)}::bigint[],
+      ${stated.map(({ isWhole }) => isWhole)}::boolean[]
+    ) as x (table_id, version, is_whole)
     where h.log_id = ${logId}
       and h.table_id = x.table_id`;
   await tx`

@@ -190,14 +190,15 @@ async function addStatements(
       ...accuracy.map(({ statement, tableId }) => entry(statement, tableId)),
       ...(accuracy.length > 0 && witnessKeys.length > 0 ? [entry({ kind: "witnesses", keys: witnessKeys })] : []),
     ];
-    if (entries.length === 0 && tables.length === 0 && stated.length === 0) return { added: size - log.size, damaged };
+    const isAccuracyRead = stated.length + damaged.length > 0;
+    if (entries.length === 0 && tables.length === 0 && !isAccuracyRead) return { added: size - log.size, damaged };
     const to = size + entries.length;
     if (audit !== null) auditSeq = BigInt(audit.seq);
     const isMoved = await sql.begin(async (tx) => {
       if (!(await moveSize(tx, { id: log.id, size, to, auditSeq }))) return false;
       await insertEntries(tx, log.id, size, entries);
       await noteHeads(tx, log.id, tables);
-      if (stated.length > 0) await noteAccuracy(tx, log.id, stated);
+      if (isAccuracyRead) await noteAccuracy(tx, log.id, stated);
       const leaves = entries.map((one) => leafHash(Buffer.from(one.entry)));
       await saveTiles(tx, log.id, growTiles(await listEdge(tx, log.id), leaves));
       return true;

@@ -5,6 +5,8 @@ import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { KEY } from "../../../src/forecasts/accuracy/keys.ts";
+import { addTo, decodeSums, encodeSums } from "../../../src/forecasts/accuracy/sum-vector.ts";
 import { listSets } from "../../../src/forecasts/accuracy/new-facts-store.ts";
 import { createModel } from "../../../src/forecasts/model/model.ts";
 import { listPublished } from "../../../src/forecasts/accuracy/published-store.ts";
@@ -62,11 +64,49 @@ async function logged(options: WorldOptions = {}) {
   const publish = async (witnesses: Witness[] = []) => {
     const publication = { folder: path, publicUrl: "https://crash.example", witnesses };
     const published = await publishLog(world.sql, publication, signal);
-    // accuracy is stated in each hour: the next one may begin during a test
+    // accuracy is stated in each hour, and all of it on each day: the next one may begin during a test
     await world.sql`update logs set accuracy_hour = 'infinity' where accuracy_hour > '-infinity'`;
+    await world.sql`update log_heads set accuracy_day = 'infinity' where accuracy_day > now() - interval '2 days'`;
     return published;
   };
   return { world, path, publish };
+}
+
+/** A log that states a replaced model with the name "old", in whose hours nothing is added; all accuracy was stated today. */
+async function replaced() {
+  const { world, publish } = await logged();
+  await tamper(
+    world,
+    `insert into accuracy_models select table_id, 'old', palette, first_hour from accuracy_models;
+     insert into accuracy_periods select table_id, feature, 'old', 'all', sums, 1 from accuracy_hours;
+     update accuracy_marks set version = 7`,
+  );
+  await publish();
+  return {
+    world,
+    publish,
+    hourLater: () => hourLater(world),
+    /** The hits of its next color, as they were stated in order. */
+    async stated() {
+      const statements = (await listEntries(world.sql, 1, 0, 100)).map((entry) => JSON.parse(entry) as Statement);
+      const rows = statements.flatMap((one) => (one.kind === "accuracy" ? one.rows : []));
+      return rows.flatMap(({ model, feature, hits }) => (model === "old" && feature === "next_color" ? [hits] : []));
+    },
+  };
+}
+
+/** Adds three hits to the published next color of the replaced model. */
+async function addHits({ sql }: World): Promise<void> {
+  const [row] = await sql<{ sums: Buffer }[]>`
+    select sums from accuracy_periods where model = 'old' and feature = 0`;
+  const sums = decodeSums(row?.sums ?? Buffer.alloc(0));
+  addTo(sums, KEY.hits, 3n);
+  await sql`update accuracy_periods set sums = ${encodeSums(sums)} where model = 'old' and feature = 0`;
+}
+
+/** Lets an hour pass since accuracy was stated. */
+async function hourLater({ sql }: World): Promise<void> {
+  await sql`update logs set accuracy_hour = date_trunc('hour', now(), 'UTC') - interval '1 hour'`;
 }
 
 async function newestNote({ sql }: World): Promise<string> {
@@ -203,14 +243,12 @@ describe("the transparency log", () => {
 
   test("states accuracy once per hour, and only what changed", async () => {
     const { world, publish } = await logged();
-    const hourLater = () =>
-      world.sql`update logs set accuracy_hour = date_trunc('hour', now(), 'UTC') - interval '1 hour'`;
     const stated = async () => {
       const statements = (await listEntries(world.sql, 1, 0, 100)).map((entry) => JSON.parse(entry) as Statement);
       return statements.findLast((one) => one.kind === "accuracy")?.rows.map(({ model }) => model);
     };
     await publish();
-    await hourLater();
+    await hourLater(world);
     expect(await publish()).toMatchObject({ added: 0 });
 
     await world.add();
@@ -229,20 +267,76 @@ describe("the transparency log", () => {
        insert into accuracy_periods select table_id, feature, 'old', 'all', sums, 1 from accuracy_hours;
        update accuracy_marks set version = 7; update log_heads set accuracy_version = 0`,
     );
-    await hourLater();
+    await hourLater(world);
     expect(await publish()).toMatchObject({ added: 1 });
     expect(new Set(await stated())).toEqual(new Set(["old", MODEL]));
     await world.add();
-    await hourLater();
+    await hourLater(world);
     expect(await publish()).toMatchObject({ added: 1 });
     expect(new Set(await stated())).toEqual(new Set([MODEL]));
     await tamper(world, "delete from accuracy_hours; update accuracy_marks set version = version + 1");
-    await hourLater();
+    await hourLater(world);
     expect(await publish()).toMatchObject({ added: 0 });
     await world.sql.begin(async (tx) => {
       await tx`update logs set accuracy_hour = '-infinity'`;
       expect(await listAccuracyMarks(tx, { logId: 1, after: 0, limit: 10 })).toEqual([]);
     });
+  });
+
+  test("states a row of a replaced model again the next day, with what is published then", async () => {
+    const { hourLater, publish, stated, world } = await replaced();
+    const [before] = await stated();
+    await addHits(world);
+    await world.add();
+    await hourLater();
+    await publish();
+    expect(await stated()).toEqual([before]);
+    await world.sql`update log_heads set accuracy_day = '2000-01-01'`;
+    await hourLater();
+    expect(await publish()).toMatchObject({ added: 1 });
+    expect(await stated()).toEqual([before, String(Number(before) + 3)]);
+    await hourLater();
+    expect(await publish()).toMatchObject({ added: 0 });
+    // a table without new rounds too
+    await world.sql`update log_heads set accuracy_day = '2000-01-01'`;
+    await hourLater();
+    expect(await publish()).toMatchObject({ added: 1 });
+    expect(await stated()).toHaveLength(3);
+  });
+
+  test("states what changed while the accuracy of a table was damaged, once it is repaired", async () => {
+    const { hourLater, publish, stated, world } = await replaced();
+    const [before] = await stated();
+    await world.sql`update accuracy_marks set version = version + 1`;
+    await addHits(world);
+    await world.sql`update accuracy_periods set version = (select version from accuracy_marks)`;
+    await world.sql`create table kept as select * from accuracy_hours`;
+    await world.sql`update accuracy_hours set sums = '\\xff' where feature = 1`;
+    await hourLater();
+    expect(await publish()).toEqual({ added: 0, cosigned: 0, damaged: [world.tableName] });
+    await world.sql`
+      update accuracy_hours h set sums = k.sums from kept k
+      where (k.feature, k.model, k.hour) = (h.feature, h.model, h.hour)`;
+    await hourLater();
+    expect(await publish()).toMatchObject({ added: 1, damaged: [] });
+    expect(await stated()).toEqual([before, String(Number(before) + 3)]);
+  });
+
+  test("reads the accuracy of a damaged table once per hour", async () => {
+    const { world, publish } = await logged();
+    await world.sql`update accuracy_hours set sums = '\\xff'`;
+    expect(await publish()).toMatchObject({ damaged: [world.tableName] });
+    expect(await publish()).toMatchObject({ damaged: [] });
+    await hourLater(world);
+    expect(await publish()).toMatchObject({ damaged: [world.tableName] });
+  });
+
+  test("states all accuracy of a table again whose versions were set back", async () => {
+    const { hourLater, publish, stated, world } = await replaced();
+    await world.sql`update accuracy_marks set version = 3`;
+    await hourLater();
+    expect(await publish()).toMatchObject({ added: 1 });
+    expect(await stated()).toHaveLength(2);
   });
 
   test("states nothing about the accuracy of a table with a damaged row, and still states the others", async () => {
