@@ -60,7 +60,7 @@ export interface AccuracyStatement {
   }[];
 }
 
-/** The witnesses whose cosignatures are asked for: once an hour, if any are configured. */
+/** The witnesses whose cosignatures are asked for: after statements of accuracy, if any are configured. */
 export interface WitnessStatement {
   kind: "witnesses";
   /** Their verifier keys, as `roundhouse witness` prints them. */

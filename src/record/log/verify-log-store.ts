@@ -142,40 +142,44 @@ async function findMissingCalibration(tx: Transaction, tableId: number): Promise
   return missing ?? null;
 }
 
-/** What the newest statement about the accuracy of a table covers, with its place in the log. */
-export interface NewestAccuracy extends Pick<AccuracyStatement, "cutoff_seq" | "settled_seq" | "revision"> {
+/** The entries of a log about the accuracy of a table, newest first. */
+export interface AccuracyPlaces {
   logId: number;
-  index: number;
-  /** Each row as it was stated last, with its place. */
-  rows: (AccuracyStatement["rows"][number] & { index: number })[];
+  indexes: number[];
 }
 
-/** What the newest log that states the accuracy of a table states about it last; null if none does. */
-export async function findNewestAccuracy(tx: Transaction, tableId: number): Promise<NewestAccuracy | null> {
-  const [newest] = await tx<NewestAccuracy[]>`
-    with stated as materialized (
-      select log_id, index, entry::jsonb as s
-      from log_entries
-      where table_id = ${tableId}
-        and forecast_seq is null
-        and log_id = (select max(log_id) from log_entries where table_id = ${tableId} and forecast_seq is null)
-    )
-    select
-      log_id as "logId", index::float8 as index, s ->> 'cutoff_seq' as cutoff_seq, s ->> 'settled_seq' as settled_seq,
-      s ->> 'revision' as revision,
-      (
-        select jsonb_agg(newest.row)
-        from (
-          select distinct on (r ->> 'model', r ->> 'feature') r || jsonb_build_object('index', o.index) as row
-          from stated o
-          cross join lateral jsonb_array_elements(o.s -> 'rows') as r
-          order by r ->> 'model', r ->> 'feature', o.index desc
-        ) newest
-      ) as rows
-    from stated
-    order by index desc
+/** The places of what the newest log that states the accuracy of a table states about it; null if none does. */
+export async function findAccuracyPlaces(tx: Transaction, tableId: number): Promise<AccuracyPlaces | null> {
+  const [places] = await tx<AccuracyPlaces[]>`
+    select log_id as "logId", json_agg(index order by index desc) as indexes
+    from log_entries
+    where table_id = ${tableId}
+      and forecast_seq is null
+    group by log_id
+    order by log_id desc
     limit 1`;
-  return newest ?? null;
+  return places ?? null;
+}
+
+/** A statement about accuracy with its place in the log. */
+export interface PlacedAccuracy extends Pick<AccuracyStatement, "cutoff_seq" | "settled_seq" | "revision" | "rows"> {
+  index: number;
+}
+
+/** Statements about accuracy at places of a log, newest first. */
+export async function readAccuracyStatements(
+  tx: Transaction,
+  { logId, indexes }: AccuracyPlaces,
+): Promise<PlacedAccuracy[]> {
+  return tx<PlacedAccuracy[]>`
+    select
+      e.index::float8 as index, s ->> 'cutoff_seq' as cutoff_seq, s ->> 'settled_seq' as settled_seq,
+      s ->> 'revision' as revision, coalesce(s -> 'rows', '[]') as rows
+    from log_entries e
+    cross join lateral (select e.entry::jsonb as s) j
+    where e.log_id = ${logId}
+      and e.index = any(${indexes}::bigint[])
+    order by e.index desc`;
 }
 
 /** The names of a table's features, by model and code as `MODEL CODE`. */

@@ -33,6 +33,7 @@ import {
 import { keepNewestNote } from "../../../src/record/log/log-folder.ts";
 import { listAccuracyMarks, noteAccuracy } from "../../../src/record/log/pending-store.ts";
 import { LogRefusal, publishLog } from "../../../src/record/log/publish-log.ts";
+import { findContradictedAccuracy } from "../../../src/record/log/verify-accuracy.ts";
 import { proveForecast } from "../../../src/record/log/prove.ts";
 import { type AccuracyStatement, entryOf, type Statement } from "../../../src/record/log/statements.ts";
 import { saveTiles, tileReader } from "../../../src/record/log/tiles-store.ts";
@@ -657,11 +658,12 @@ describe("witnesses", () => {
 });
 
 describe("verify", () => {
-  test("are stated with their keys once an hour", async () => {
+  test("are stated with their keys whenever accuracy is stated", async () => {
     const { world, publish } = await logged();
     await publish();
     const { witness } = await serveWitness(await logKey(world));
-    await world.sql`update logs set accuracy_hour = '-infinity'`;
+    await world.sql`update log_heads set accuracy_day = '2000-01-01'`; // no accuracy changed since
+    await hourLater(world);
     expect(await publish([witness])).toMatchObject({ added: 2, cosigned: 1 });
     const [, stated = "{}"] = await listEntries(world.sql, 1, 3, 2);
     expect(JSON.parse(stated)).toEqual({ kind: "witnesses", keys: [verifierKeyText(witness.key)] });
@@ -920,6 +922,30 @@ describe("verify", () => {
       id: expect.stringMatching(/^[23] about /) as string,
       expected: expect.stringMatching(/^forecasts of windows?:/) as string,
     });
+  });
+
+  test("parses statements about accuracy from the newest one on, until each row was found", async () => {
+    const { world, publish } = await logged();
+    await publish();
+    const append = (rows: string) =>
+      tamper(
+        world,
+        `insert into log_entries (log_id, index, table_id, entry)
+         select log_id, n, table_id, jsonb_set(entry::jsonb, '{rows}', ${rows})::text
+         from log_entries, generate_series(coalesce((select max(index) + 1 from log_entries), 0), 200) n where index = 2
+         order by n limit 60`,
+      );
+    const first = (text: string) => tamper(world, `update log_entries set entry = ${text} where index = 2`);
+    const find = () => world.sql.begin((tx) => findContradictedAccuracy(tx, world.tableId));
+    const nextColor = `jsonb_path_query_array(entry::jsonb, '$.rows[*] ? (@.feature == "next_color")')`;
+    await append(nextColor);
+    expect(await find()).toBeNull();
+    await first(`replace(entry, '"hits":"0"', '"hits":"77"')`);
+    expect(await find()).toMatchObject({ logId: 1, index: 2, stated: "77" });
+    await first(`replace(entry, '"hits":"77"', '"hits":"0"')`);
+    await append("entry::jsonb -> 'rows'");
+    await first("'no JSON'");
+    expect(await find()).toBeNull();
   });
 
   test("finds a chain that was computed again after it was stated", async () => {
