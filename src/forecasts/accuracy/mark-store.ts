@@ -76,11 +76,17 @@ function isAtRest(sql: Queryable) {
     )`;
 }
 
-/** The hour with which the periods of a mark `m` end: of a table at rest the current one, though its mark stays. */
+/**
+ * The hour with which the periods of a mark `m` end: of a table at rest the current one, though its mark stays. With a round
+ * that is not added, the table is at rest no more: what the hours since the mark have is not known.
+ */
 export function shownHour(sql: Queryable) {
   return sql`
     case
-      when m.hour < date_trunc('hour', now(), 'UTC') and ${isAtRest(sql)} then date_trunc('hour', now(), 'UTC')
+      when m.hour < date_trunc('hour', now(), 'UTC')
+        and m.round_seq >= (select last_seq from table_heads where table_id = m.table_id)
+        and ${isAtRest(sql)}
+        then date_trunc('hour', now(), 'UTC')
       else m.hour
     end`;
 }

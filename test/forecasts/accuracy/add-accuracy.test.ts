@@ -283,12 +283,20 @@ describe("adding the accuracy of tables", () => {
     expect((await listTablesToAdd(sql, house)).map(({ id }) => id)).toEqual([silent]);
     const { version, hour } = (await findMark(sql, resting))!;
     const read = async () => (await readVersions(sql, [resting])).accuracy.get(resting)! - Number(version);
+    const published = async () => {
+      const { rows } = await listPublished(sql, {
+        tableIds: [resting],
+        periods: ["24h", "all"],
+        feature: "next_color",
+      });
+      return [rows.at(-2)!, rows.at(-1)!] as const;
+    };
+    const endOf = (last: number) => new Date((last + 1) * 3_600_000).toISOString().replace("Z", "0000Z");
     expect(await read()).toBeCloseTo(30 / 2 ** 20, 12);
-    const { rows } = await listPublished(sql, { tableIds: [resting], periods: ["24h", "all"], feature: "next_color" });
-    const [day, all] = [rows.at(-2)!, rows.at(-1)!];
+    const [day, all] = await published();
     expect(day).toMatchObject({
       period: "24h",
-      end: new Date((hour + 31) * 3_600_000).toISOString().replace("Z", "0000Z"),
+      end: endOf(hour + 30),
     });
     expect([day.sums.forecasts, day.sums.receivedRounds]).toEqual([0n, 0n]);
     expect(all.sums.forecasts).toBeGreaterThan(0n);
@@ -297,6 +305,9 @@ describe("adding the accuracy of tables", () => {
     await storeEvents(sql, resting, roundNow(201n));
     await sql`update accuracy_marks set updated_at = updated_at - interval '10 seconds' where table_id = ${resting}`;
     expect((await listTablesToAdd(sql, house)).map(({ id }) => id)).toContain(resting);
+    // until its new rows are added, nothing is known of the hours since
+    expect(await read()).toBe(0);
+    expect(await published()).toMatchObject([{ period: "24h", end: endOf(hour) }, { period: "all" }]);
     await addAccuracy(sql, [resting], signal);
     expect((await findMark(sql, resting))?.hour).toBeGreaterThanOrEqual(hour + 30);
     expect(await checkAccuracy(sql, resting)).toBeNull();
