@@ -86,7 +86,6 @@ async function replaced() {
   return {
     world,
     publish,
-    hourLater: () => hourLater(world),
     /** The hits of its next color, as they were stated in order. */
     async stated() {
       const statements = (await listEntries(world.sql, 1, 0, 100)).map((entry) => JSON.parse(entry) as Statement);
@@ -285,40 +284,40 @@ describe("the transparency log", () => {
   });
 
   test("states a row of a replaced model again the next day, with what is published then", async () => {
-    const { hourLater, publish, stated, world } = await replaced();
+    const { publish, stated, world } = await replaced();
     const [before] = await stated();
     await addHits(world);
     await world.add();
-    await hourLater();
+    await hourLater(world);
     await publish();
     expect(await stated()).toEqual([before]);
     await world.sql`update log_heads set accuracy_day = '2000-01-01'`;
-    await hourLater();
+    await hourLater(world);
     expect(await publish()).toMatchObject({ added: 1 });
     expect(await stated()).toEqual([before, String(Number(before) + 3)]);
-    await hourLater();
+    await hourLater(world);
     expect(await publish()).toMatchObject({ added: 0 });
     // a table without new rounds too
     await world.sql`update log_heads set accuracy_day = '2000-01-01'`;
-    await hourLater();
+    await hourLater(world);
     expect(await publish()).toMatchObject({ added: 1 });
     expect(await stated()).toHaveLength(3);
   });
 
   test("states what changed while the accuracy of a table was damaged, once it is repaired", async () => {
-    const { hourLater, publish, stated, world } = await replaced();
+    const { publish, stated, world } = await replaced();
     const [before] = await stated();
     await world.sql`update accuracy_marks set version = version + 1`;
     await addHits(world);
     await world.sql`update accuracy_periods set version = (select version from accuracy_marks)`;
     await world.sql`create table kept as select * from accuracy_hours`;
     await world.sql`update accuracy_hours set sums = '\\xff' where feature = 1`;
-    await hourLater();
+    await hourLater(world);
     expect(await publish()).toEqual({ added: 0, cosigned: 0, damaged: [world.tableName] });
     await world.sql`
       update accuracy_hours h set sums = k.sums from kept k
       where (k.feature, k.model, k.hour) = (h.feature, h.model, h.hour)`;
-    await hourLater();
+    await hourLater(world);
     expect(await publish()).toMatchObject({ added: 1, damaged: [] });
     expect(await stated()).toEqual([before, String(Number(before) + 3)]);
   });
@@ -333,9 +332,9 @@ describe("the transparency log", () => {
   });
 
   test("states all accuracy of a table again whose versions were set back", async () => {
-    const { hourLater, publish, stated, world } = await replaced();
+    const { publish, stated, world } = await replaced();
     await world.sql`update accuracy_marks set version = 3`;
-    await hourLater();
+    await hourLater(world);
     expect(await publish()).toMatchObject({ added: 1 });
     expect(await stated()).toHaveLength(2);
   });
