@@ -57,7 +57,7 @@ comment on table bank_lines is 'incoming lines of bank statements; each is credi
 comment on column bank_lines.bank is 'lower case, so that one bank has one name and a line of it is entered once';
 comment on column bank_lines.amount_minor is 'in the smallest unit of its currency';
 comment on column bank_lines.rate_e8 is 'USD for one unit of the currency, in 1e-8; fixed once the line is in suspense';
-comment on column bank_lines.held_by is 'who set the rate at which it went to suspense: they put it there, or made the match that was rejected';
+comment on column bank_lines.held_by is 'who put it into suspense, or made the match that was rejected: unless it is in USD, they set its rate';
 create index bank_lines_by_money on bank_lines (value_date, amount_minor);
 create index bank_lines_by_state on bank_lines (state, id);
 
@@ -95,6 +95,7 @@ create table bank_matches (
     and (ended_by is null) = (ended_why is null)
   )
 );
+comment on column bank_matches.held_by is 'who set the rate in suspense; null for a line in USD, whose rate is 1';
 comment on column bank_matches.topup_state is 'state of the top-up before; restored if the match is taken back';
 comment on table bank_matches is 'who assigned a line to a top-up and who approved it; a match that was taken back or rejected does not change';
 create unique index bank_line_has_one_match on bank_matches (line_id) where ended_at is null;
@@ -104,7 +105,6 @@ create table bank_returns (
   id bigint generated always as identity primary key,
   line_id bigint not null,
   entered_by text not null,
-  held_by text,
   reason text not null,
   asked_by text not null references operators,
   asked_at timestamptz not null default clock_timestamp(),
@@ -115,11 +115,10 @@ create table bank_returns (
   ended_at timestamptz,
   ended_why text,
   foreign key (line_id, entered_by) references bank_lines (id, entered_by),
-  foreign key (line_id, held_by) references bank_lines (id, held_by),
   constraint return_is_approved_by_another check (
     approved_by is null
     or one_person
-    or (approved_by <> asked_by and approved_by <> entered_by and approved_by is distinct from held_by)
+    or (approved_by <> asked_by and approved_by <> entered_by)
   ),
   constraint return_ends_in_one_way check (approved_by is null or ended_by is null),
   constraint return_says_when check (
@@ -166,12 +165,16 @@ begin
     raise exception 'line % is % and is not changed any more', old.id, old.state;
   end if;
   if new.state = 'credited' and not exists (
-    select from bank_matches where line_id = new.id and approved_by is not null and held_by is not distinct from new.held_by
+    select
+    from bank_matches
+    where line_id = new.id
+      and approved_by is not null
+      and held_by is not distinct from case when new.currency <> 'USD' then new.held_by end
   ) then
     raise exception 'line % can be credited only after another person has approved its account', new.id;
   end if;
   if new.state = 'returned' and not exists (
-    select from bank_returns where line_id = new.id and approved_by is not null and held_by = new.held_by
+    select from bank_returns where line_id = new.id and approved_by is not null
   ) then
     raise exception 'line % can be returned only after another person has confirmed it', new.id;
   end if;

@@ -299,7 +299,7 @@ describe("money that cannot be placed", () => {
     expect(posted).toEqual({ kind: "placement" });
   });
 
-  it("[FOUR-EYES] is credited or returned by neither who entered, held nor decided on it, at the page or past it", async () => {
+  it("[FOUR-EYES] is credited by neither who entered, set its rate nor decided on it, at the page or past it", async () => {
     const { sql, world } = bank;
     const id = await world.makeOperator("cat@example.com", "operator");
     const { client: cat } = await world.signIn("cat@example.com");
@@ -307,14 +307,17 @@ describe("money that cannot be placed", () => {
     const account = await bank.account("held@example.com");
     const path = await bank.enter({ currency: "EUR", amount: "10000.00" });
     const lineId = /\d+$/.exec(path)![0];
+    const third = "ann@example.com entered this line. If you set its rate, a third person has to approve its credit";
+    const shown = async (of: CookieClient) => (await (await of.get(path)).text()).includes(third);
+    expect([await shown(cat), await shown(bank.ann)]).toEqual([true, false]);
     await cat.post(`${path}/hold`, { rate: "10", reason: "unknown reference" });
-    const held = "you held this line yourself: another person has to approve it";
+    const held = "you set the rate of this line yourself: another person has to approve it";
     const page = async (of: CookieClient) => (await (await of.get(path)).text()).replaceAll(/\s+/g, " ");
     expect(await page(cat)).toContain("<dt>Held by</dt><dd>cat@example.com</dd>");
 
     await bank.ben.post(`${path}/match`, { to: "held@example.com", account: String(account), rate: "" });
     const match = await bank.matchId(path);
-    expect(await page(cat)).toContain("You held this yourself: another person has to approve it.");
+    expect(await page(cat)).toContain("You set the rate of this yourself: another person has to approve it.");
     expect(await problemOf(await cat.post(`${path}/approve`, { match }))).toBe(held);
     const approve = (table: string, which: string) =>
       sql`update ${sql(table)} set approved_by = ${id}, approved_at = now() where id = ${which}`;
@@ -324,17 +327,52 @@ describe("money that cannot be placed", () => {
 
     await bank.ben.post(`${path}/return`, { reason: "sent back" });
     const [asked] = await sql<{ id: string }[]>`select max(id)::text as id from bank_returns`;
-    expect(await page(cat)).toContain("You held the line yourself: another person has to confirm it.");
-    expect(await problemOf(await cat.post(`${path}/return/approve`, { return: asked!.id }))).toBe(held);
-    await expect(approve("bank_returns", asked!.id)).rejects.toThrow("return_is_approved_by_another");
+    const entered = "you entered this line yourself: another person has to approve it";
+    expect(await page(bank.ann)).toContain("You entered the line yourself: another person has to confirm it.");
+    expect(await problemOf(await bank.ann.post(`${path}/return/approve`, { return: asked!.id }))).toBe(entered);
+    const past = sql`update bank_returns set approved_by = entered_by, approved_at = now() where id = ${asked!.id}`;
+    await expect(past).rejects.toThrow("return_is_approved_by_another");
     expect(await bank.stateOf(path)).toBe("suspense");
+    // all of it leaves suspense, whatever its rate is
+    expect((await cat.post(`${path}/return/approve`, { return: asked!.id })).status).toBe(303);
+    expect(await bank.stateOf(path)).toBe("returned");
   });
 
-  it("[FOUR-EYES] is credited by no match that hides who held it", async () => {
+  it.each([
+    ["USD", ""],
+    ["EUR", "1.1"],
+  ])(
+    "in %s that was rejected is returned by two people, of whom one entered it and the other matched it",
+    async (currency, rate) => {
+      const email = `refused-${currency}@example.com`;
+      const account = await bank.account(email);
+      const path = await bank.enter({ currency });
+      await bank.ben.post(`${path}/match`, { to: email, account: String(account), rate });
+      await bank.ann.post(`${path}/reject`, { match: await bank.matchId(path), reason: "the name does not fit" });
+      expect(await bank.stateOf(path)).toBe("rejected");
+      await bank.ann.post(`${path}/return`, { reason: "sent back" });
+      const [asked] = await bank.sql<{ id: string }[]>`select max(id)::text as id from bank_returns`;
+      expect(await (await bank.ben.get(path)).text()).toContain("Confirm return");
+      expect((await bank.ben.post(`${path}/return/approve`, { return: asked!.id })).status).toBe(303);
+      expect(await bank.stateOf(path)).toBe("returned");
+    },
+  );
+
+  it("in USD is credited by two people, also if it was put into suspense by the one who did not enter it", async () => {
+    const account = await bank.account("pair@example.com");
+    const path = await bank.enter({});
+    expect(await (await bank.ben.get(path)).text()).not.toContain("a third person has to approve");
+    await bank.ben.post(`${path}/hold`, { reason: "unknown reference" });
+    await bank.match(path, "pair@example.com", account);
+    expect((await bank.ben.post(`${path}/approve`, { match: await bank.matchId(path) })).status).toBe(303);
+    expect(await bank.holds("wallet", account)).toBe(100_000_000n);
+  });
+
+  it("[FOUR-EYES] is credited by no match that hides who set its rate", async () => {
     const { sql } = bank;
     const account = await bank.account("hidden@example.com");
-    const path = await bank.enter({});
-    await bank.ben.post(`${path}/hold`, { reason: "unknown reference" });
+    const path = await bank.enter({ currency: "EUR" });
+    await bank.ben.post(`${path}/hold`, { rate: "1.1", reason: "unknown reference" });
     await bank.match(path, "hidden@example.com", account);
     const run = sql.begin(async (tx) => {
       await tx`alter table bank_matches disable trigger bank_match_is_never_changed`;

@@ -9,8 +9,19 @@ export interface Person {
   hasTwoFactor: boolean;
 }
 
-/** Returns what a decision on a line approves: the work of who entered it, of who held it, and of who decided on it. */
-export function workOn({ enteredById, heldById, begunAt }: BankLine, decidedById: string): WorkToApprove {
+/** The people whose work an approval approves: who entered a line, set its rate in suspense and decided on it. */
+interface Authors {
+  enteredById: string;
+  /** Null for a line in USD, whose rate is 1, and for a return, with which the whole amount leaves suspense. */
+  heldById: string | null;
+  decidedById: string;
+}
+
+/** Returns what a decision on a line approves. */
+export function workOn(
+  { begunAt }: Pick<BankLine, "begunAt">,
+  { enteredById, heldById, decidedById }: Authors,
+): WorkToApprove {
   return { authors: [enteredById, decidedById, ...(heldById === null ? [] : [heldById])], begunAt };
 }
 
@@ -30,11 +41,7 @@ export type Approval =
  * approvalOf(ann, { enteredById: "2", heldById: "1", decidedById: "3" }, { isOnePerson: false }).ok; // => false
  * approvalOf({ ...ann, hasTwoFactor: false }, { enteredById: "2", heldById: null, decidedById: "2" }, { isOnePerson: false }).ok; // => false
  */
-export function approvalOf(
-  person: Person,
-  of: { enteredById: string; heldById: string | null; decidedById: string },
-  { isOnePerson }: { isOnePerson: boolean },
-): Approval {
+export function approvalOf(person: Person, of: Authors, { isOnePerson }: { isOnePerson: boolean }): Approval {
   if (!person.hasTwoFactor) {
     return {
       ok: false,
@@ -49,8 +56,8 @@ export function approvalOf(
 }
 
 /** What a person did to a line themselves; null if nothing. */
-function partOf({ id }: Person, of: Parameters<typeof approvalOf>[1]): string | null {
+function partOf({ id }: Person, of: Authors): string | null {
   if (of.decidedById === id) return "decided on this";
   if (of.enteredById === id) return "entered this line";
-  return of.heldById === id ? "held this line" : null;
+  return of.heldById === id ? "set the rate of this line" : null;
 }

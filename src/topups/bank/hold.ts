@@ -16,7 +16,7 @@ export type Decision =
 
 /**
  * Moves a line to suspense: the account is unknown, or the money must not be credited yet. From now on its value is
- * fixed at this rate, and the person who set it approves neither its credit nor its return.
+ * fixed at this rate, and the person who set it does not approve its credit. The rate of USD is always 1.
  */
 export async function holdLine(
   tx: Transaction,
@@ -98,9 +98,10 @@ export async function approveReturn(
   const found = await openReturnOf(tx, lineId, returnId);
   if (!found.ok) return found;
   const { line, asked } = found;
-  const approval = approvalOf(by, { ...asked, decidedById: asked.askedById }, { isOnePerson });
+  const authors = { ...asked, heldById: null, decidedById: asked.askedById };
+  const approval = approvalOf(by, authors, { isOnePerson });
   if (!approval.ok) return approval;
-  const refusal = isOnePerson ? null : await whyNoApproval(tx, by.id, workOn(line, asked.askedById));
+  const refusal = isOnePerson ? null : await whyNoApproval(tx, by.id, workOn(line, authors));
   if (refusal !== null) return { ok: false, problem: refusal, refused: line };
   const { suspenseMicros: micros, suspenseTransactionId } = line;
   if (micros === null || suspenseTransactionId === null)

@@ -46,7 +46,7 @@ export interface BankLine extends StatementLine {
   /** The value posted to suspense, in 1e-6 USD; null if the line was never there. */
   suspenseMicros: bigint | null;
   suspenseTransactionId: bigint | null;
-  /** Who set the rate of the posting to suspense; null if the line was never there. */
+  /** Who put it into suspense, or made the match that was rejected; null if the line was never there. */
   heldBy: string | null;
   heldById: string | null;
   creditTransactionId: bigint | null;

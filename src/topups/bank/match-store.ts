@@ -20,7 +20,7 @@ export interface BankMatch extends Decided {
   isClosed: boolean;
   isSuspended: boolean;
   enteredById: string;
-  /** Who set the rate at which the line was in suspense; null if it was not. */
+  /** Who set the rate at which the line was in suspense; null if it was not, or is in USD. */
   heldById: string | null;
   matchedBy: string;
   matchedById: string;
@@ -39,8 +39,8 @@ export async function saveMatch(
       line_id, entered_by, held_by, topup_id, account_id, rate_e8, micros, note, topup_state, matched_by
     )
     select
-      id, entered_by, held_by, ${match.topupId}, ${match.accountId}, ${match.rateE8}, ${match.micros}, ${match.note},
-      ${match.topupState}, ${match.by}
+      id, entered_by, case when currency <> 'USD' then held_by end, ${match.topupId}, ${match.accountId},
+      ${match.rateE8}, ${match.micros}, ${match.note}, ${match.topupState}, ${match.by}
     from bank_lines
     where id = ${match.lineId}
     returning id`;

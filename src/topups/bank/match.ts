@@ -83,9 +83,10 @@ export async function approveMatch(
   const open = await openMatchOf(tx, lineId, matchId);
   if (!open.ok) return open;
   const { line, match } = open;
-  const approval = approvalOf(by, { ...match, decidedById: match.matchedById }, { isOnePerson });
+  const authors = { ...match, decidedById: match.matchedById };
+  const approval = approvalOf(by, authors, { isOnePerson });
   if (!approval.ok) return approval;
-  const refusal = isOnePerson ? null : await whyNoApproval(tx, by.id, workOn(line, match.matchedById));
+  const refusal = isOnePerson ? null : await whyNoApproval(tx, by.id, workOn(line, authors));
   if (refusal !== null) return { ok: false, problem: refusal, refused: line };
   await lockTopup(tx, match.topupId); // before the account, as others lock them
   if (!(await lockAccount(tx, match.accountId))) {

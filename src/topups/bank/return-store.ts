@@ -7,7 +7,6 @@ export interface BankReturn extends Decided {
   lineId: bigint;
   reason: string;
   enteredById: string;
-  heldById: string | null;
   askedBy: string;
   askedById: string;
   askedAt: Date;
@@ -19,8 +18,8 @@ export async function saveReturn(
   { lineId, reason, by }: { lineId: bigint; reason: string; by: string },
 ): Promise<bigint> {
   const [saved] = await tx<{ id: bigint }[]>`
-    insert into bank_returns (line_id, entered_by, held_by, reason, asked_by)
-    select id, entered_by, held_by, ${reason}, ${by}
+    insert into bank_returns (line_id, entered_by, reason, asked_by)
+    select id, entered_by, ${reason}, ${by}
     from bank_lines
     where id = ${lineId}
     returning id`;
@@ -32,7 +31,7 @@ export async function saveReturn(
 export async function listReturns(sql: Queryable, lineId: bigint): Promise<BankReturn[]> {
   return sql<BankReturn[]>`
     select
-      r.id, r.line_id as "lineId", r.reason, r.entered_by as "enteredById", r.held_by as "heldById", requester.email as "askedBy",
+      r.id, r.line_id as "lineId", r.reason, r.entered_by as "enteredById", requester.email as "askedBy",
       r.asked_by as "askedById", r.asked_at as "askedAt", approver.email as "approvedBy",
       r.approved_at as "approvedAt", r.one_person as "onePerson", ender.email as "endedBy", r.ended_at as "endedAt",
       r.ended_why as "endedWhy"
