@@ -80,6 +80,13 @@ it.each([
   },
 );
 
+it("believes several proxies in front, by address or network", async () => {
+  const url = await startEcho({ HTTP_ADDRESS: "0.0.0.0:3000", PROXY_IN_FRONT: `127.0.1.0/24 ${IN_FRONT}` });
+  expect(await forwarded(url, CLIENT)).toBe(CLIENT);
+  expect(await forwarded(url, IN_FRONT)).toContain(FORGED);
+  expect(await forwarded(url, "127.0.1.9")).toContain(FORGED);
+});
+
 it("keeps X-Forwarded-For if the port is published to this machine alone, where a proxy ends TLS", async () => {
   const url = await startEcho({ HTTP_ADDRESS: "127.0.0.1:3000" });
   expect(await forwarded(url, CLIENT)).toContain(FORGED);
