@@ -152,6 +152,30 @@ describe("a camt file", () => {
     expect(refused).toEqual([{ at: 4, problem: "the same bank reference as row 2: A2, with another amount" }]);
   });
 
+  it("refuses a second payment whose reference its payer chose: equal facts may be of two payments", async () => {
+    const rent = entry("", { details: "<Refs><EndToEndId>RENT</EndToEndId></Refs>" });
+    const { lines, repeated, refused } = await statementOf(camt(rent + rent));
+    expect(lines).toHaveLength(1);
+    expect(repeated).toEqual([]);
+    const problem =
+      "the same reference as row 1: RENT, which the bank did not give; if this is another payment, enter it manually with another reference";
+    expect(refused).toEqual([{ at: 2, problem }]);
+
+    const part = (refs: string) =>
+      `<TxDtls>${refs}<Amt Ccy="EUR">10.00</Amt><RltdPties><Dbtr><Nm>Ann</Nm></Dbtr></RltdPties></TxDtls>`;
+    const batch = (first: string, second = first) =>
+      camt(entry("B1").replace(/<NtryDtls>.*<\/NtryDtls>/, `<NtryDtls>${part(first)}${part(second)}</NtryDtls>`));
+    const outcome = async (text: string) => {
+      const read = await statementOf(text);
+      return [read.lines.length, read.repeated.length, read.refused.length];
+    };
+    const of = (id: string) => `<Refs><TxId>${id}</TxId><EndToEndId>RENT</EndToEndId></Refs>`;
+    expect(await outcome(batch("<Refs><EndToEndId>RENT</EndToEndId></Refs>"))).toEqual([1, 0, 1]);
+    expect(await outcome(batch(""))).toEqual([1, 0, 1]);
+    expect(await outcome(batch(of("T1")))).toEqual([1, 1, 0]);
+    expect(await outcome(batch(of("T1"), of("T2")))).toEqual([2, 0, 0]);
+  });
+
   it.each(["NONREF", "NOTPROVIDED"])("takes %s for no reference of an entry or a transaction", async (none) => {
     const details = (own: string) => `<Refs><AcctSvcrRef>${none}</AcctSvcrRef><EndToEndId>${own}</EndToEndId></Refs>`;
     const text = camt(entry(none, { details: details("E-1") }) + entry("A2", { details: details(none) }));

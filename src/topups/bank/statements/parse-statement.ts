@@ -51,7 +51,7 @@ export function parseStatement(text: string, { bank, currencies }: StatementOpti
   return { ok: true, statement };
 }
 
-function addRow(statement: Statement, { at, fields, problem }: RawRow, options: RowOptions): void {
+function addRow(statement: Statement, { at, fields, isBankRef, problem }: RawRow, options: RowOptions): void {
   const refuse = (why: string) => void statement.refused.push({ at, problem: why });
   if (problem !== undefined) return refuse(problem);
   const checked = checkRow(fields, options);
@@ -63,8 +63,12 @@ function addRow(statement: Statement, { at, fields, problem }: RawRow, options: 
     return;
   }
   const differs = differsIn(first.line, line).join(", ");
-  if (differs === "") statement.repeated.push({ at, line, first: first.at });
-  else refuse(`the same bank reference as row ${first.at}: ${line.bankRef}, with another ${differs}`);
+  if (differs === "" && isBankRef) statement.repeated.push({ at, line, first: first.at });
+  else if (differs === "") {
+    refuse(
+      `the same reference as row ${first.at}: ${line.bankRef}, which the bank did not give; if this is another payment, enter it manually with another reference`,
+    );
+  } else refuse(`the same bank reference as row ${first.at}: ${line.bankRef}, with another ${differs}`);
 }
 
 function referencesIn(text: string): FoundReferences {

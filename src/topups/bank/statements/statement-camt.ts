@@ -96,9 +96,12 @@ function rowOf({ entry, number }: Entry, part: XmlElement | null, isBatch: boole
     sender: part === null ? "" : senderOf(part),
     remittance: texts.map(({ text }) => text.trim()).join(" "),
   };
-  if (amount !== undefined) return { fields };
+  const isBankRef = isBatch
+    ? ownBankRef !== "" && (entryRef === "" || ownRef === ownBankRef)
+    : [entryRef, ownBankRef, number].some((ref) => ref !== "");
+  if (amount !== undefined) return { fields, isBankRef };
   const problem = `expected an amount in ${currency}, the currency of the entry, in each transaction of it; enter this line manually`;
-  return { fields, problem };
+  return { fields, isBankRef, problem };
 }
 
 /** The amount of one transaction of a batch in the currency of the batch. */

@@ -6,6 +6,8 @@ export interface RawRow {
   /** Its row in the text, counted from 1. */
   at: number;
   fields: Readonly<Record<string, string>>;
+  /** Whether the bank gave the reference, to this row alone. Otherwise rows with equal fields may be different payments. */
+  isBankRef: boolean;
   /** Why it cannot be imported, if that is already known. */
   problem?: string;
 }
@@ -85,7 +87,12 @@ export function readCsv(text: string, mostRows: number): Parsed<{ rows: RawRow[]
       record.problem ??
       countProblem(record, layout, shortest) ??
       (column === null ? undefined : directionProblem(record, column));
-    return { at: record.at, fields: Object.fromEntries(fields), ...(problem !== undefined && { problem }) };
+    return {
+      at: record.at,
+      fields: Object.fromEntries(fields),
+      isBankRef: true,
+      ...(problem !== undefined && { problem }),
+    };
   });
   return { ok: true, value: { rows, skipped: records.length - rows.length } };
 }
