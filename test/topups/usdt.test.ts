@@ -8,6 +8,7 @@ import { saveDeposits } from "../../src/topups/usdt/deposit-store.ts";
 import { listEndpoints } from "../../src/topups/usdt/endpoints/endpoint-store.ts";
 import { requireUsdt } from "../../src/topups/usdt/ready.ts";
 import { findUsdtProblems } from "../../src/topups/usdt/problem-store.ts";
+import { findTopup } from "../../src/topups/topup-store.ts";
 import { usdtOf } from "../../src/config/usdt.ts";
 import { loadSettings } from "../../src/config/environment.ts";
 import type { ConsoleParts, Holder } from "../../src/console/contract.ts";
@@ -833,14 +834,25 @@ describe("the pages", () => {
     const { id, address } = await world.account();
     await world.chain.transfer(address, 21_000_000n);
     await settle();
-    const [topup] = await world.sql<{ transactionId: bigint }[]>`
-      select transaction_id as "transactionId" from topups where account_id = ${id}`;
+    const [topup] = await world.sql<{ id: bigint; transactionId: bigint }[]>`
+      select id, transaction_id as "transactionId" from topups where account_id = ${id}`;
     const reversed = { accountId: id, micros: -21_000_000n, side: "cash_onchain" } as const;
-    await takeBack(world.sql, { ...reversed, transactionId: topup!.transactionId });
+    const first = await takeBack(world.sql, { ...reversed, transactionId: topup!.transactionId });
     const own = await page("console", await asHolder(id));
     expect(own).toMatch(/21\.00<\/td>[^]*>reversed<[^]*taken back from your balance/);
     expect(own).not.toContain(">credited<");
     expect(await atOps("/deposits", { account: String(id) })).toMatch(/>credited<[^]*>reversed</);
+
+    const second = await takeBack(world.sql, { ...reversed, micros: 21_000_000n, transactionId: first });
+    const restored = await page("console", await asHolder(id));
+    expect(restored).toContain(">credited<");
+    expect(restored).not.toContain(">reversed<");
+    expect(await atOps("/deposits", { account: String(id) })).not.toContain(">reversed<");
+    const reversedAt = async () => (await findTopup(world.sql, id, topup!.id))?.reversedAt;
+    expect(await reversedAt()).toBeNull();
+    await takeBack(world.sql, { ...reversed, transactionId: second });
+    expect(await page("console", await asHolder(id))).toContain(">reversed<");
+    expect(await reversedAt()).toBeInstanceOf(Date);
   });
 
   it("show no address if the key is another one, and are missing if USDT is not configured", async () => {

@@ -1,5 +1,6 @@
 import type { Queryable } from "../../db/client.ts";
 import type { Usdt } from "../../config/usdt.ts";
+import { reversedAt } from "../../ledger/reversed-at-store.ts";
 
 /** State of a deposit: see `sql/0022_usdt.sql`. */
 export type DepositState = "pending" | "below_min" | "credited" | "orphaned";
@@ -51,12 +52,11 @@ export async function listDeposits(
       d.dispute,
       c.missing_since as "missingSince",
       d.topup_id as "topupId",
-      reversal.created_at as "reversedAt"
+      ${reversedAt(sql, sql`t.transaction_id`)} as "reversedAt"
     from chain_deposits d
     join accounts a on a.id = d.account_id
     left join credited_deposits c on c.deposit_id = d.id
     left join topups t on t.id = d.topup_id
-    left join ledger_transactions reversal on reversal.reverses = t.transaction_id
     where (${accountId}::bigint is null or d.account_id = ${accountId})
       and (${state}::text is null or d.state = ${state})
       and (${before}::bigint is null or d.id < ${before})
