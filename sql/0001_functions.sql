@@ -75,10 +75,25 @@ end $$;
 comment on function make_day_partitions is
   'creates the partitions for whole UTC days of every partitioned table, and moves rows of these days out of a default partition; all of them are partitioned by time';
 
+create function worked_lately() returns boolean
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return exists (
+    select
+    from public.uptime_days
+    where day between (clock_timestamp() at time zone 'UTC')::date - 8 and (clock_timestamp() at time zone 'UTC')::date - 2
+      and good > 0
+  );
+end $$;
+comment on function worked_lately is
+  'whether the instance worked two to eight days ago; otherwise the clock may be months ahead, and what is deleted by its day stays';
+
 -- No role owns a table. Called once it detaches a day, called again it drops it, so that the table is locked for a moment.
 -- Detaching concurrently would not lock it, but is possible in no function and next to no default partition.
--- With a clock that is months ahead for an hour it would drop everything: it requires that the instance worked two to
--- eight days ago. After months without work it begins two days later.
+-- With a clock that is months ahead for an hour it would drop everything: it requires worked_lately(). After months
+-- without work it begins two days later.
 create function drop_day(of_table text, of_day date) returns void
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
@@ -101,12 +116,7 @@ begin
   if of_day::timestamp at time zone 'UTC' + kept > clock_timestamp() then
     raise exception 'a day of % is kept for %: % stays', of_table, kept, of_day;
   end if;
-  if not exists (
-    select
-    from public.uptime_days
-    where day between (clock_timestamp() at time zone 'UTC')::date - 8 and (clock_timestamp() at time zone 'UTC')::date - 2
-      and good > 0
-  ) then
+  if not public.worked_lately() then
     raise exception 'expected this instance at work two to eight days ago by the clock of the database, found nothing: set the clock if it is wrong; % of % stays until then or for two days', of_day, of_table;
   end if;
   if exists (select from pg_inherits where inhrelid = to_regclass('public.' || part)) then

@@ -30,14 +30,20 @@ export async function noteWorkUptime(sql: Queryable): Promise<void> {
 /**
  * Sums today and yesterday (UTC): the polls of each house, the minutes in which any house was polled, and those in which
  * the API, scheduling and parsing reported. Idempotent: a day is replaced by its newest sums. Days that the status page no
- * longer shows are deleted.
+ * longer shows are deleted, unless the clock may be ahead.
  * @returns how many days of components were written
  */
 export async function rollUpUptime(sql: Sql): Promise<number> {
   return sql.begin(async (tx) => {
     const written = (await sumPolls(tx)) + (await sumMinutes(tx));
-    await tx`delete from uptime_days where day < (now() at time zone 'UTC')::date - ${UPTIME_KEPT_DAYS}::integer`;
-    await tx`delete from uptime_minutes where minute < now() - ${UPTIME_MINUTES_KEPT_DAYS} * interval '1 day'`;
+    await tx`
+      delete from uptime_days
+      where day < (now() at time zone 'UTC')::date - ${UPTIME_KEPT_DAYS}::integer
+        and worked_lately()`;
+    await tx`
+      delete from uptime_minutes
+      where minute < now() - ${UPTIME_MINUTES_KEPT_DAYS} * interval '1 day'
+        and worked_lately()`;
     return written;
   });
 }

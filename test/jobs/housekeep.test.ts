@@ -590,6 +590,21 @@ test("sums polls by house and day, again when they change, and forgets days that
   expect(left).toEqual({ days: 0 });
 });
 
+test("keeps the history of the status page if the instance did not work two to eight days ago: the clock may be ahead", async () => {
+  await sql`truncate uptime_days, uptime_minutes`;
+  for (const days of [100, 9, 1, 0]) await workedAgo(days);
+  await sql`insert into uptime_minutes values ('api', now() - interval '9 days')`;
+  const kept = async () => [
+    (await sql`select from uptime_days where day = ${today}::date - 100`).length,
+    (await sql`select from uptime_minutes where minute < now() - interval '8 days'`).length,
+  ];
+  await run("uptime");
+  expect(await kept()).toEqual([1, 1]);
+  await workedAgo(8);
+  await run("uptime");
+  expect(await kept()).toEqual([0, 0]);
+});
+
 describe("the minutes in which a component reports", () => {
   const uptimeOf = (component: string, daysAgo: number) =>
     sql<{ good: number; total: number }[]>`
@@ -649,6 +664,7 @@ describe("the minutes in which a component reports", () => {
   });
 
   it("are deleted after three days", async () => {
+    await workedAgo(2);
     await sql`insert into uptime_minutes values ('api', now() - interval '4 days'), ('api', now() - interval '1 day')`;
     await run("uptime");
     expect(await sql`select component from uptime_minutes`).toHaveLength(1);
