@@ -1,4 +1,5 @@
-import type { Sql, Transaction } from "../db/client.ts";
+import type { Queryable, Sql, Transaction } from "../db/client.ts";
+import type { Query } from "../db/query.ts";
 import { inBatches, type Tidied } from "./batch-store.ts";
 import {
   BATCH,
@@ -13,21 +14,23 @@ import {
 /** Rows of a table whose time is over, the oldest first: deletes a batch of them and gives how many. */
 type Prune = (tx: Transaction) => Promise<{ count: number }>;
 
+/** The statement that deletes a batch of decided items of the quarantine whose time is over, the oldest first. */
+export function pruneQuarantineStatement(sql: Queryable): Query<object[]> {
+  return sql`
+    delete from quarantine
+    where id in (
+      select id
+      from quarantine
+      where state <> 'open'
+        and greatest(last_seen_at, decided_at) < now() - ${SETTLED_KEPT_DAYS} * interval '1 day'
+      order by greatest(last_seen_at, decided_at)
+      limit ${BATCH}
+    )`;
+}
+
 /** What is deleted by its age alone, by table. now(): an index cannot search by clock_timestamp(). */
 const BY_AGE: readonly (readonly [table: string, prune: Prune])[] = [
-  [
-    "quarantine",
-    (tx) => tx`
-      delete from quarantine
-      where id in (
-        select id
-        from quarantine
-        where state <> 'open'
-          and greatest(last_seen_at, decided_at) < now() - ${SETTLED_KEPT_DAYS} * interval '1 day'
-        order by greatest(last_seen_at, decided_at)
-        limit ${BATCH}
-      )`,
-  ],
+  ["quarantine", pruneQuarantineStatement],
   [
     "notices",
     (tx) => tx`

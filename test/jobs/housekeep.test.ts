@@ -6,7 +6,7 @@ import housekeep from "../../jobs/housekeep.ts";
 import { connect } from "../../src/db/client.ts";
 import { ROLES } from "../../src/db/roles/role-grants.ts";
 import { withRole } from "../../src/db/roles/take-role.ts";
-import { PRUNED_BY_AGE } from "../../src/housekeeping/prune-store.ts";
+import { PRUNED_BY_AGE, pruneQuarantineStatement } from "../../src/housekeeping/prune-store.ts";
 import { noteWorkUptime } from "../../src/housekeeping/uptime-store.ts";
 import { readWork } from "../../src/site/site-store.ts";
 import { createRunner } from "../../src/queue/runs/run.ts";
@@ -354,14 +354,7 @@ describe("retention", () => {
       select 1, 'not_a_number', 'x', '{}', n::text
       from generate_series(1, 5000) as n`;
     await sql`analyze quarantine`;
-    const plan = await sql<{ "QUERY PLAN": string }[]>`
-      explain
-      select id
-      from quarantine
-      where state <> 'open'
-        and greatest(last_seen_at, decided_at) < now() - interval '90 days'
-      order by greatest(last_seen_at, decided_at)
-      limit 500`;
+    const plan = await sql<{ "QUERY PLAN": string }[]>`explain ${pruneQuarantineStatement(sql)}`;
     expect(plan.map((row) => row["QUERY PLAN"]).join("\n")).toContain("Index Scan using quarantine_settled");
   });
 
