@@ -118,7 +118,12 @@ export function emptyHolding(): Holding {
 export function applyReading(holding: Holding, reading: Reading, bufferRounds: number): void {
   if (reading.houses !== null) applyHouses(holding, reading.houses);
   let isReordered = false;
-  for (const row of reading.heads) isReordered = applyHead(holding, row, reading, bufferRounds) || isReordered;
+  const setBack = new Set<House>();
+  for (const row of reading.heads) {
+    const held = holding.byId.get(row.id);
+    if (held !== undefined && (held.lastPolledMs ?? 0) > (row.lastPolledMs ?? 0)) setBack.add(held.house);
+    isReordered = applyHead(holding, row, reading, bufferRounds) || isReordered;
+  }
   for (const [id, { version, rows }] of reading.accuracy) {
     const table = holding.byId.get(id);
     if (table === undefined) continue; // created after the heads were read; the next read brings both
@@ -127,6 +132,16 @@ export function applyReading(holding: Holding, reading: Reading, bufferRounds: n
     table.version += 1;
   }
   if (isReordered) index(holding);
+  for (const house of setBack) house.newestPolledMs = newestPolledMs(holding.byHouse.get(house.id) ?? []);
+}
+
+/** Of all tables: the time of one goes back after the database's clock was ahead and was set back. */
+function newestPolledMs(tables: readonly Table[]): number | null {
+  let newest: number | null = null;
+  for (const { lastPolledMs } of tables) {
+    if (lastPolledMs !== null) newest = Math.max(newest ?? 0, lastPolledMs);
+  }
+  return newest;
 }
 
 function applyHouses(holding: Holding, rows: readonly HouseRow[]): void {
