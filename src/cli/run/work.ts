@@ -1,4 +1,3 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { type HouseEntry, loadHouses } from "../../houses-file/load.ts";
 import { loadHousesInThread } from "../../houses-file/load-in-thread.ts";
 import { jobs } from "../../../jobs/index.ts";
@@ -7,7 +6,6 @@ import { type Settings, variablesOf } from "../../config/environment.ts";
 import { connect, openPipeline, type Pipeline, type Sql } from "../../db/client.ts";
 import type { HouseClient } from "../../houses/polling/client.ts";
 import { createHouseClient } from "../../houses/polling/http.ts";
-import { applyHouses } from "../../houses-file/apply-store.ts";
 import { makeMissingPartitions } from "../../housekeeping/store.ts";
 import type { Log } from "../../log.ts";
 import type { Metrics } from "../../metrics/metrics.ts";
@@ -18,6 +16,7 @@ import { requireUsdt } from "../../topups/usdt/ready.ts";
 import { VERSION } from "../../version.ts";
 import { createDemoServer, type DemoServer } from "./demo-server.ts";
 import { adaptHeap } from "./heap.ts";
+import { createHousesInForce } from "./houses-in-force.ts";
 import type { Life } from "./life.ts";
 import type { PartUrls } from "./part.ts";
 import { slowPolls } from "./poll-rate.ts";
@@ -55,9 +54,6 @@ export interface Work {
 
 /** Tables that are named in a warning; a file may have thousands. */
 const TABLES_NAMED = 10;
-
-/** Between attempts to apply the houses file, so that the house of a locked table is polled. */
-const LOCKED_PAUSE_MS = 3_000;
 
 /**
  * Reads the houses file, and logs a warning for each table that is polled too seldom.
@@ -132,20 +128,9 @@ function openDemoServer(life: Life, { settings, connections, log }: WorkOptions)
 /** Applies the houses, and the houses file again on SIGHUP; a file with problems is logged and changes nothing. */
 async function keepHousesApplied(life: Life, options: WorkOptions, demo: DemoServer): Promise<void> {
   const { settings, houses, connections, log } = options;
-  const apply = async (entries: readonly HouseEntry[]) => {
-    const applied = await applyHouses(connections.work, entries, async (tables) => {
-      const locked = tables.slice(0, TABLES_NAMED).join(", ") || "a row";
-      log.warn(
-        `${settings.HOUSES_FILE} is not applied yet: another session, such as an import, keeps ${locked} locked`,
-      );
-      await delay(LOCKED_PAUSE_MS, undefined, { signal: life.ending });
-    });
-    await demo.refresh(entries);
-    const disabled = applied.disabled.length === 0 ? "" : `; no longer polled: ${applied.disabled.join(", ")}`;
-    log.info(`${settings.HOUSES_FILE}: ${applied.houses} houses, ${applied.tables} tables${disabled}`);
-  };
-  await apply(houses);
-  life.onHangup(async () => apply(await readHousesFileAgain(settings, log)));
+  const inForce = createHousesInForce(life, { sql: connections.work, demo, file: settings.HOUSES_FILE, log });
+  await inForce.start(houses);
+  life.onHangup(() => inForce.reload(() => readHousesFileAgain(settings, log)));
 }
 
 function openHouseClient(life: Life, { settings, metrics }: WorkOptions): HouseClient {
