@@ -2,7 +2,7 @@ import { readdirSync } from "node:fs";
 import { runner } from "node-pg-migrate";
 import type pg from "pg";
 import { UsageError } from "../errors.ts";
-import { WAIT_FOR_TABLE_MS, whileInUse } from "./connections/while-in-use.ts";
+import { InUseError, WAIT_FOR_TABLE_MS, whileInUse } from "./connections/while-in-use.ts";
 import { isLockError } from "./errors.ts";
 import { withPgClient } from "./connections/pg-client.ts";
 import { applyRoles } from "./roles/roles.ts";
@@ -34,7 +34,8 @@ export async function migrate(
   {
     upTo = migrationNames(),
     waitForOtherMs = WAIT_FOR_OTHER_MS,
-  }: { upTo?: readonly string[]; waitForOtherMs?: number } = {},
+    waitForTableMs,
+  }: { upTo?: readonly string[]; waitForOtherMs?: number; waitForTableMs?: number } = {},
 ): Promise<string[]> {
   return withPgClient(
     databaseUrl,
@@ -63,11 +64,25 @@ export async function migrate(
       const made = (await appliedMigrations(client)).slice(before.length);
       for (const name of made) say(`migrated to ${name}`);
       await applyRoles(client, say);
-      await whileInUse(() => client.query("select make_day_partitions((now() at time zone 'UTC')::date - 1, 5)"), say);
+      await makeDayPartitions(client, say, waitForTableMs);
       return made;
     },
     { deadlineMs: MIGRATION_MS },
   );
+}
+
+/** A backup may read a table for longer than this waits: a worker makes the partitions that are missing. */
+async function makeDayPartitions(client: pg.Client, say: (line: string) => void, waitForTableMs?: number) {
+  try {
+    await whileInUse(
+      () => client.query("select make_day_partitions((now() at time zone 'UTC')::date - 1, 5)"),
+      say,
+      waitForTableMs,
+    );
+  } catch (error) {
+    if (!(error instanceof InUseError)) throw error;
+    say("the partitions of the next days are not made yet, because their table is in use: a worker makes them");
+  }
 }
 
 /** @throws Error if another migration keeps the lock for longer than the lock timeout. */

@@ -77,6 +77,18 @@ it("makes room for readers and writers of a default partition while a backup rea
   expect(await sql`select to_regclass(${partition}) is not null as "isMade"`).toEqual([{ isMade: true }]);
 });
 
+it("leaves the partitions of the next days to the workers when a backup reads a table for too long", async () => {
+  const [{ partition } = { partition: "" }] = await sql<{ partition: string }[]>`
+    select 'usage_facts_' || to_char((now() at time zone 'UTC')::date + 3, 'YYYYMMDD') as partition`;
+  await sql`drop table ${sql(partition)}`;
+  const lines: string[] = [];
+  await sql.begin(async (tx) => {
+    await tx`lock table usage_facts_default in access share mode`;
+    await migrate(url, (line) => lines.push(line), { waitForTableMs: 0 });
+  });
+  expect(lines).toEqual([expect.stringContaining("are not made yet")]);
+});
+
 it("states that another migration is running when it has waited for it", async () => {
   await sql.begin(async (tx) => {
     await tx`select pg_advisory_xact_lock(x'72680001'::bigint)`;
