@@ -39,9 +39,11 @@ export function isEmailAddress(text: string): boolean {
 /** Why a person cannot have an address, whose domain must have a dot; null if they can. */
 export function emailProblem(text: string): string | null {
   if (isEmailAddress(text) && /@.+\./.test(text)) return null;
-  const code = /[^\x20-\x7e]/u.exec(text)?.[0].codePointAt(0)?.toString(16).toUpperCase().padStart(4, "0");
-  if (code === undefined) return "expected an e-mail address such as ann@example.com";
-  return `expected an address of ASCII characters, found U+${code}; if it was pasted, type it instead`;
+  const [other] = /[^\x20-\x7e]/u.exec(text) ?? [];
+  if (other === undefined) return "expected an e-mail address such as ann@example.com";
+  const code = other.codePointAt(0)?.toString(16).toUpperCase().padStart(4, "0");
+  const advice = /[\p{C}\p{Z}]/u.test(other) ? "; if it was pasted, type it instead" : "";
+  return `expected an address of visible ASCII characters, found U+${code}${advice}`;
 }
 
 function isMailServer(text: string): boolean {

@@ -42,7 +42,7 @@ describe("an amount in a currency of three decimals", () => {
     return [read.statement.lines.map(({ line }) => line.amountMinor), read.statement.refused.length];
   };
 
-  it.each(["1,234", "12,345", "1.234"])("is unclear with one mark and three digits: %s", (text) => {
+  it.each(["1,234", "12,345"])("is unclear with a comma before three digits: %s", (text) => {
     expect(amount.parseAmount(text, "KWD")).toMatchObject({
       ok: false,
       problem: expect.stringContaining("or a thousand"),
@@ -52,7 +52,13 @@ describe("an amount in a currency of three decimals", () => {
     expect(amount.parseAmount(`${whole}.${fraction}0`, "KWD")).toMatchObject({ value: BigInt(`${whole}${fraction}`) });
   });
 
-  it("is refused in a CSV unless another amount proves the decimal mark", () => {
+  it("has decimals behind a point, unless another amount of the file proves the comma", () => {
+    expect(amount.parseAmount("12.500", "KWD")).toEqual({ ok: true, value: 12_500n });
+    expect(minorOf(csvOf("12.500", "250.000", "99.950"))).toEqual([[12_500n, 250_000n, 99_950n], 0]);
+    expect(minorOf(csvOf("12.500", "0,750"))).toEqual([[750n], 1]);
+  });
+
+  it("with a comma is refused in a CSV unless another amount proves it", () => {
     expect(minorOf(csvOf("250,000", "1,234"))).toEqual([[], 2]);
     expect(minorOf(csvOf("250.000", "0.750", "1,234.500"))).toEqual([[250_000n, 750n, 1_234_500n], 0]);
     expect(minorOf(csvOf("250.000", "1234.567"))).toEqual([[250_000n, 1_234_567n], 0]);

@@ -14,7 +14,7 @@ import { usd } from "../../money.ts";
 import { walletMicros } from "../../ledger/store.ts";
 import { listPurchases, type Purchase } from "../../purchases/history-store.ts";
 import { readUsage } from "../../usage/store.ts";
-import { emailAddress, examples, someText } from "../arguments.ts";
+import { examples, knownAddress, someText } from "../arguments.ts";
 import { auditedOrThrow } from "../audited.ts";
 import { operator } from "../operator.ts";
 import { paint, print, printJson, printTable, shortTime, snakeKeys } from "../output.ts";
@@ -67,7 +67,7 @@ export function addAccountDecisions(command: Command): void {
 
 /** Parses an e-mail address or an id. */
 function emailOrId(text: string): string {
-  return /^\d{1,18}$/.test(text) ? text : emailAddress(text);
+  return /^\d{1,18}$/.test(text) ? text : knownAddress(text);
 }
 
 async function required(sql: Sql, which: string): Promise<Account> {

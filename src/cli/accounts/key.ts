@@ -2,7 +2,7 @@ import { Command, Option } from "commander";
 import { type Overlap, OVERLAPS, rotateKey } from "../../callers/rotation-store.ts";
 import { createKey, type ListedKey, listKeys, revokeKey } from "../../callers/store.ts";
 import { nested } from "../../db/nested.ts";
-import { emailAddress, examples, someText, wholeNumber } from "../arguments.ts";
+import { examples, knownAddress, someText, wholeNumber } from "../arguments.ts";
 import { auditedOrThrow } from "../audited.ts";
 import { paint, print, printJson, printTable, say, shortTime } from "../output.ts";
 import { withDatabase } from "../session.ts";
@@ -23,7 +23,7 @@ function addCreate(command: Command): void {
   command
     .command("create")
     .description("create a key and print it once; an account without a plan gets that plan without an end")
-    .requiredOption("--account <email>", "the owner of the key", emailAddress)
+    .requiredOption("--account <email>", "the owner of the key", knownAddress)
     .requiredOption("--plan <name>", "the plan it is for")
     .option("--name <text>", "the name of the key, for the account's holder", someText, "default")
     .option("--days <days>", "days until it expires; without it the key does not expire", wholeNumber(1))
@@ -49,7 +49,7 @@ function addList(command: Command): void {
   command
     .command("list")
     .description("list all keys, or those of an account; only the last four characters of a key are stored")
-    .option("--account <email>", "only those of this account", emailAddress)
+    .option("--account <email>", "only those of this account", knownAddress)
     .option("--json", "print a JSON array", false)
     .addHelpText("after", examples("key list", "key list --account ann@example.com --json"))
     .action(({ account, json }: { account?: string; json: boolean }) =>

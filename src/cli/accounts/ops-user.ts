@@ -15,7 +15,7 @@ import { OPERATOR_ROLES, type OperatorRole } from "../../accounts/operators/role
 import type { Sql, Transaction } from "../../db/client.ts";
 import { emailProblem } from "../../config/mail.ts";
 import { UsageError } from "../../errors.ts";
-import { emailAddress, examples, someText } from "../arguments.ts";
+import { examples, knownAddress, someText } from "../arguments.ts";
 import { auditedOrThrow } from "../audited.ts";
 import { operator } from "../operator.ts";
 import { paint, print, printJson, printTable, say, shortTime, snakeKeys } from "../output.ts";
@@ -125,7 +125,7 @@ function addSetRole(command: Command): void {
       .description(
         "change the role of a member of staff, effective with the next request; the role admin is given only here",
       )
-      .argument("<email>", "their address", emailAddress),
+      .argument("<email>", "their address", knownAddress),
   )
     .addHelpText("after", examples("ops-user set-role ann@example.com --role operator"))
     .action((email: string, given: Given) =>
@@ -137,7 +137,7 @@ function addSetRole(command: Command): void {
 
 function addChange(command: Command, { name, description, action, doneText, work }: PlainChange): void {
   withReason(
-    withJson(command.command(name)).description(description).argument("<email>", "their address", emailAddress),
+    withJson(command.command(name)).description(description).argument("<email>", "their address", knownAddress),
   )
     .addHelpText("after", examples(`ops-user ${name} ann@example.com`))
     .action((email: string, given: Given) => change(email, given, action, doneText, work));
@@ -149,7 +149,7 @@ function addResetPassword(command: Command): void {
       .description(
         "set a new password and sign the member of staff out; for 24 hours they cannot approve; asks for the password, or reads it from stdin",
       )
-      .argument("<email>", "their address", emailAddress),
+      .argument("<email>", "their address", knownAddress),
   )
     .addHelpText("after", examples("ops-user reset-password ann@example.com --generate"))
     .action(async (email: string, given: Given) => {

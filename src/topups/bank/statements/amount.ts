@@ -29,15 +29,15 @@ export function decimalsOf(currency: string): number {
 /**
  * Parses an amount from a statement into the smallest unit of its currency. The amount must be above zero and have no
  * more decimals than the currency; the decimal separator is a point or a comma. Thousands may be separated by spaces or
- * by the other sign. One sign before three digits is unclear unless `decimalMark` is that sign and the currency has three
- * decimals.
+ * by the other sign. One sign before three digits is unclear unless the currency has three decimals and `decimalMark` is
+ * that sign; if that is unknown, a point is one, as in what {@link amountText} writes.
  *
  * @example
  * parseAmount("1234.5", "EUR"); // => { ok: true, value: 123_450n }
  * parseAmount("1.234,50", "EUR"); // => { ok: true, value: 123_450n }
  * parseAmount("1,234", "EUR"); // => { ok: false, problem: "1,234 may be one or a thousand; write it with 2 decimals" }
  * parseAmount("1,234", "KWD"); // => { ok: false, problem: "1,234 may be one or a thousand; write 1234, or 1.2340 for three decimals" }
- * parseAmount("1.234", "KWD", "."); // => { ok: true, value: 1_234n }
+ * parseAmount("1.234", "KWD"); // => { ok: true, value: 1_234n }
  * parseAmount("0.001", "USD"); // => { ok: false, problem: "0.001 has more decimals than the 2 of USD" }
  * parseAmount("-5", "USD"); // => { ok: false, problem: "-5 is below zero; expected an amount above it" }
  */
@@ -52,7 +52,7 @@ export function parseAmount(text: string, currency: string, decimalMark: Decimal
     return refuse("is no amount; expected one such as 1234.50");
   }
   const decimals = decimalsOf(currency);
-  if (isUnclear && (decimals !== 3 || mark !== decimalMark)) {
+  if (isUnclear && (decimals !== 3 || mark !== (decimalMark ?? "."))) {
     const advice = `write ${decimals === 3 ? `${whole}${fraction}, or ${whole}.${fraction}0 for three` : `it with ${decimals}`}`;
     return refuse(`may be one or a thousand; ${advice} decimals`);
   }
