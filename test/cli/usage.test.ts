@@ -71,7 +71,10 @@ describe("wrong usage ends with 2 and names the argument, before any server is a
     [["notice", "write", "x".repeat(301), ...TABLE, ...WHY], "<text>"],
     [["notice", "end", "--table", "x", ...WHY], "--table"],
     [["ops-user", "create", "ann", "--role", "admin"], "'email'"],
-    [["account", "create", "ann@example.com\u200b"], "expected an address of visible ASCII characters, found U+200B; if it was pasted"],
+    [
+      ["account", "create", "ann@example.com\u200b"],
+      "expected an address of visible ASCII characters, found U+200B; if it was pasted",
+    ],
     [["account", "create", "j\u00fcrgen@example.com"], "found U+00FC."],
     [["account", "create", "ann@example"], "expected an e-mail address"],
     [["ops-user", "create", "\u202emoc.elpmaxe@nna", "--role", "admin"], "'email'"],
