@@ -52,7 +52,7 @@ export function emailAddress(text: string): string {
   throw new InvalidArgumentError(`${problem}.`);
 }
 
-/** Parses the address of somebody who is stored, which may have been accepted by looser rules. */
+/** Parses the address of a stored account or member of staff, which may have been accepted by looser rules. */
 export function knownAddress(text: string): string {
   if (/^\S+@\S+$/.test(text)) return text;
   throw new InvalidArgumentError("expected an e-mail address such as ann@example.com.");

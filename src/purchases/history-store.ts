@@ -1,7 +1,7 @@
 import type { Queryable } from "../db/client.ts";
 import { type ListPage, type PageWanted, readListPage } from "../db/list-page.ts";
+import { reversedAt } from "../ledger/reversed-at-store.ts";
 import type { PurchaseKind } from "./offer.ts";
-import { givenBack } from "./reversal-store.ts";
 
 /** A purchase. Amounts are micro-units; times are in the format of all JSON. */
 export interface Purchase {
@@ -53,10 +53,8 @@ export async function listPurchases(
   return readListPage<Purchase>(
     wanted,
     ({ limit, offset }) => sql<(Purchase & { total: number })[]>`
-    with recursive ${givenBack(sql, accountId)}
     select ${columnsOf(sql)}, count(*) over ()::integer as total
     from purchases p
-    left join given_back on given_back.paid_by = p.transaction_id
     where p.account_id = ${accountId}
     order by p.id desc
     limit ${limit}
@@ -67,10 +65,8 @@ export async function listPurchases(
 /** Returns a purchase of an account; null if this account has none with that id. */
 export async function findPurchase(sql: Queryable, accountId: bigint, id: bigint): Promise<Purchase | null> {
   const [row] = await sql<Purchase[]>`
-    with recursive ${givenBack(sql, accountId)}
     select ${columnsOf(sql)}
     from purchases p
-    left join given_back on given_back.paid_by = p.transaction_id
     where p.account_id = ${accountId}
       and p.id = ${id}`;
   return row ?? null;
@@ -100,7 +96,7 @@ function columnsOf(sql: Queryable) {
     ${agreedText(sql, "start-now")} as "startNow",
     ${agreedText(sql, "no-withdrawal")} as "noWithdrawal",
     p.transaction_id as "transactionId",
-    utc_text(given_back.at) as "reversedAt"`;
+    utc_text(${reversedAt(sql, sql`p.transaction_id`)}) as "reversedAt"`;
 }
 
 function agreedText(sql: Queryable, kind: "start-now" | "no-withdrawal") {

@@ -1,9 +1,9 @@
 import { lockAccount } from "../callers/lock-store.ts";
 import type { Queryable, Transaction } from "../db/client.ts";
+import { reversedAt } from "../ledger/reversed-at-store.ts";
 import { walletMicros } from "../ledger/store.ts";
 import type { Buyer } from "./check-order.ts";
 import type { HeldPlan, PlanForSale } from "./offer.ts";
-import { givenBack } from "./reversal-store.ts";
 
 /** Reads the state that decides what an account may buy; null if there is no such account. */
 export async function readBuyer(sql: Queryable, accountId: bigint): Promise<Buyer | null> {
@@ -45,7 +45,6 @@ export async function lockBuyer(
 /** Reversed payments have no value towards another plan; credits from replaced purchases still have. */
 async function listHeld(sql: Queryable, accountId: bigint, now: bigint): Promise<HeldPlan[]> {
   const rows = await sql<(Omit<HeldPlan, "purchase"> & { purchaseId: bigint | null; valueMicros: bigint | null })[]>`
-    with recursive ${givenBack(sql, accountId)}
     select
       e.id as "entitlementId",
       e.plan,
@@ -54,7 +53,7 @@ async function listHeld(sql: Queryable, accountId: bigint, now: bigint): Promise
       (extract(epoch from e.ends_at) * 1000000)::bigint as "endsAt",
       b.id as "purchaseId",
       b.discount_micros
-        + case when b.transaction_id in (select paid_by from given_back) then 0 else b.paid_micros end as "valueMicros"
+        + case when ${reversedAt(sql, sql`b.transaction_id`)} is null then b.paid_micros else 0 end as "valueMicros"
     from entitlements e
     join plans p on p.name = e.plan
     left join purchases b on b.id = e.purchase_id

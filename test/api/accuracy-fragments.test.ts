@@ -4,37 +4,10 @@ import { emptyReferenceSums } from "../../src/forecasts/accuracy/figures/referen
 import { emptySums } from "../../src/forecasts/accuracy/figures/sums.ts";
 import { PERIODS } from "../../src/forecasts/accuracy/periods.ts";
 import type { PublishedAccuracy } from "../../src/forecasts/accuracy/published-store.ts";
-import type { HeadRow } from "../../src/published/store.ts";
+import { HEAD } from "../support/head-row.ts";
 import { applyReading, emptyHolding, type Reading } from "../../src/published/tables.ts";
 
 const PLAN = { name: "Pro", houses: null };
-
-const HEAD: HeadRow = {
-  id: 1,
-  version: 1,
-  house: "alpha",
-  game: "crash",
-  market: "global",
-  position: 1,
-  enabled: true,
-  roundIds: "consecutive",
-  resets: 0,
-  lastSeq: 9,
-  lastOrdinal: 9,
-  newestSeq: 9,
-  isLate: false,
-  lastRoundAt: null,
-  lastPolledMs: null,
-  openSets: [],
-  hasEnded: false,
-  setSeq: null,
-  nowPpm: [],
-  changedAt: "2026-11-21T12:00:00.0000000Z",
-  continuityText: null,
-  calibration: null,
-  readingAt: null,
-  reading: null,
-};
 
 /** A table in memory with a row for each period, and how often the sums of a row were read. */
 function makeTable() {

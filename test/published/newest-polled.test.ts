@@ -1,33 +1,7 @@
 import { expect, it } from "vitest";
 import type { HeadRow } from "../../src/published/store.ts";
+import { HEAD } from "../support/head-row.ts";
 import { applyReading, emptyHolding } from "../../src/published/tables.ts";
-
-const HEAD: HeadRow = {
-  id: 1,
-  version: 1,
-  house: "alpha",
-  game: "crash",
-  market: "global",
-  position: 1,
-  enabled: true,
-  roundIds: "consecutive",
-  resets: 0,
-  lastSeq: 9,
-  lastOrdinal: 9,
-  newestSeq: 9,
-  isLate: false,
-  lastRoundAt: null,
-  lastPolledMs: null,
-  openSets: [],
-  hasEnded: false,
-  setSeq: null,
-  nowPpm: [],
-  changedAt: "2026-11-21T12:00:00.0000000Z",
-  continuityText: null,
-  calibration: null,
-  readingAt: null,
-  reading: null,
-};
 
 /** A process that reads heads; each read returns when a poll last received a round of the house. */
 function startProcess() {

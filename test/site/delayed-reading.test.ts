@@ -1,36 +1,10 @@
 import { expect, it } from "vitest";
 import { applyReading, emptyHolding } from "../../src/published/tables.ts";
 import type { HeadRow } from "../../src/published/store.ts";
+import { HEAD } from "../support/head-row.ts";
 import { delayedReading } from "../../src/site/delayed.ts";
 
 const START = Date.parse("2026-11-21T12:00:00Z");
-
-const HEAD: HeadRow = {
-  id: 1,
-  version: 1,
-  house: "alpha",
-  game: "crash",
-  market: "global",
-  position: 1,
-  enabled: true,
-  roundIds: "consecutive",
-  resets: 0,
-  lastSeq: 9,
-  lastOrdinal: 9,
-  newestSeq: 9,
-  isLate: false,
-  lastRoundAt: null,
-  lastPolledMs: null,
-  openSets: [],
-  hasEnded: false,
-  setSeq: null,
-  nowPpm: [],
-  changedAt: "2026-11-21T12:00:00.0000000Z",
-  continuityText: null,
-  calibration: null,
-  readingAt: null,
-  reading: null,
-};
 
 /** A process that holds a table, reads each reading when it is published, and shows one only when it is requested. */
 function startProcess() {

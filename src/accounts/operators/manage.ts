@@ -51,8 +51,8 @@ export async function createOperator(
 }
 
 /**
- * Gives an operator another role and mails the admins. If only the new one may approve, approvals wait for 24 hours. Refused if the role is not `was` (null: any), or if no admin would be
- * left.
+ * Gives an operator another role and mails the admins. If only the new one may approve, approvals wait for 24 hours. Refused
+ * if the role is not `was` (null: any), or if no admin would be left.
  */
 export async function changeRole(
   tx: Transaction,
