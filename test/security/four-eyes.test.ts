@@ -53,7 +53,7 @@ interface Work {
 let works = 0;
 
 /** Enters a line of a bank statement for a new account. */
-async function line(author: CookieClient) {
+async function line(author: CookieClient, currency = "USD") {
   works += 1;
   const email = `holder-${works}@example.com`;
   const account = await bank.account(email);
@@ -63,7 +63,7 @@ async function line(author: CookieClient) {
     bank_ref: `work-${works}`,
     value_date: "2026-11-20",
     amount: "100.00",
-    currency: "USD",
+    currency,
     sender: "Cleo Caller",
     remittance: topup.reference,
   });
@@ -163,11 +163,11 @@ describe("[FOUR-EYES] another role", () => {
 });
 
 describe("[FOUR-EYES] a line in suspense", () => {
-  it("is not credited by who was created by the person who held it", async () => {
+  it("is not credited by who was created by the person who set its rate", async () => {
     const [holder, matcher, other] = [await person(), await person(), await person()];
     await changed(other, "created", holder.email, 24 * 365);
-    const { path, match } = await line(matcher);
-    await holder.post(`${path}/hold`, { reason: "unknown" });
+    const { path, match } = await line(matcher, "EUR");
+    await holder.post(`${path}/hold`, { rate: "1.1", reason: "unknown" });
     await match(matcher);
     const refused = await other.post(`${path}/approve`, { match: await bank.matchId(path) });
     expect(await problemOf(refused)).toContain("whose work this is: another person has to approve it");
