@@ -3,7 +3,7 @@ import path from "node:path";
 import { constants } from "node:perf_hooks";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
-import { heapFlags } from "../../src/cli/run/heap.ts";
+import { heapFlags, heapSurplus } from "../../src/cli/run/heap.ts";
 
 const { NODE_PERFORMANCE_GC_MAJOR: MAJOR, NODE_PERFORMANCE_GC_MINOR: MINOR } = constants;
 const MB = 1 << 20;
@@ -33,8 +33,38 @@ describe("after a collection", () => {
   });
 });
 
+describe("pages are given back", () => {
+  it("when 64 MB less are live than before, at most every ten minutes", () => {
+    const hasSurplus = heapSurplus(600_000);
+    const collect = (atMs: number, usedMb: number, kind = MAJOR) => hasSurplus({ kind, atMs, usedBytes: usedMb * MB });
+    expect([collect(0, 200), collect(1_000, 137), collect(2_000, 20, MINOR)]).toEqual([false, false, false]);
+    expect([collect(3_000, 136), collect(4_000, 60)]).toEqual([true, false]);
+    expect([collect(602_000, 60), collect(603_000, 60), collect(604_000, 60)]).toEqual([false, true, false]);
+  });
+
+  it("in a program that still allocates", async () => {
+    expect(await measure(SHRINKS)).toBeGreaterThanOrEqual(32);
+  });
+});
+
+/** A program of which ever more is live, then little, until it has much less; it prints how many megabytes less. */
+const SHRINKS = `
+  import { setImmediate } from "node:timers/promises";
+  import { adaptHeap } from ${JSON.stringify(path.resolve("src/cli/run/heap.ts"))};
+  adaptHeap(100);
+  let kept = [];
+  let [largest, now] = [0, 0];
+  for (let turn = 0; turn < 5_000 && largest - now < 32; turn++) {
+    kept.push(Array.from({ length: 10_000 }, (_, at) => ({ turn, at, text: turn + " " + at })));
+    if (turn >= 300) kept = kept.slice(-20);
+    await setImmediate();
+    now = process.memoryUsage.rss() / 2 ** 20;
+    largest = Math.max(largest, now);
+  }
+  console.log(largest - now);`;
+
 /** A program that allocates about a megabyte per turn, half of which lives for thirty turns. */
-const PROGRAM = `
+const BUSY = `
   import { setImmediate } from "node:timers/promises";
   import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
   import { adaptHeap } from ${JSON.stringify(path.resolve("src/cli/run/heap.ts"))};
@@ -49,12 +79,12 @@ const PROGRAM = `
   console.log(getHeapSpaceStatistics().find(({ space_name }) => space_name === "new_space").space_size / 2 ** 20);`;
 
 it("a busy program gets a larger young generation", async () => {
-  const [adapted, fixed] = await Promise.all([run("adapts"), run("does not")]);
+  const [adapted, fixed] = await Promise.all([measure(BUSY, "adapts"), measure(BUSY, "does not")]);
   expect(adapted).toBeGreaterThan(fixed);
 });
 
-/** Megabytes of the young generation at the end. */
-async function run(how: "adapts" | "does not"): Promise<number> {
-  const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", PROGRAM, how]);
+/** The number that a program prints. */
+async function measure(program: string, how = ""): Promise<number> {
+  const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", program, how]);
   return Number(stdout);
 }

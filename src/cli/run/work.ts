@@ -97,8 +97,8 @@ export interface WorkOptions {
 }
 
 /**
- * Starts the working half of the system: creates missing partitions, applies the houses, serves the demo ones unless
- * another process does, and works on the queues.
+ * Starts the working half of the system: creates missing partitions, applies the houses (in the background while a table
+ * is locked), serves the demo ones unless another process does, and works on the queues.
  */
 export async function startWork(life: Life, options: WorkOptions): Promise<Work> {
   await requireUsdt(options.connections.work, options.settings, options.log);
