@@ -30,6 +30,15 @@ export abstract class Fragment {
   abstract readonly template: Template;
 }
 
+/** A part that a program put together; its texts must not come from outside. */
+export class Part extends Fragment {
+  readonly template: Template;
+  constructor(strings: readonly string[], values: readonly unknown[] = []) {
+    super();
+    this.template = { strings, values };
+  }
+}
+
 /** The pieces of a template with the values between them. */
 export interface Template {
   readonly strings: readonly string[];

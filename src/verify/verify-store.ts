@@ -1,7 +1,9 @@
 import type { Queryable, Sql, Transaction } from "../db/client.ts";
-import { asSet, setColumns, type StoredSet } from "../pass/stores/set-store.ts";
-import { SOURCES, type ForecastSetRow, type RoundRow, type ScoreSetRow } from "../pass/compute/rows.ts";
+import type { Selected } from "../pass/columns.ts";
+import { FORECAST_SETS, SOURCES, type ForecastSetRow, type RoundRow, type ScoreSetRow } from "../pass/compute/rows.ts";
 import { fromDatabase } from "../pass/compute/times.ts";
+
+const SET = FORECAST_SETS.selectFrom("s");
 
 /** Opens one snapshot of the database: everything checked inside belongs to the same moment. */
 export async function withSnapshot<Result>(sql: Sql, check: (tx: Transaction) => Promise<Result>): Promise<Result> {
@@ -96,14 +98,14 @@ export async function listStoredSets(
   sql: Queryable,
   { tableId, afterSeq, upToSeq }: SeqSpan,
 ): Promise<Map<bigint, ForecastSetRow>> {
-  const rows = await sql<StoredSet[]>`
-    select ${setColumns(sql)}
+  const rows = await sql<Selected<ForecastSetRow>[]>`
+    select ${SET}
     from forecast_sets s
     where s.table_id = ${tableId}
       and s.cutoff_seq > ${afterSeq}
       and s.cutoff_seq <= ${upToSeq}
     order by s.cutoff_seq`;
-  return new Map(rows.map((row) => [row.cutoff_seq, asSet(row)]));
+  return new Map(rows.map(FORECAST_SETS.parse).map((set) => [set.cutoffSeq, set]));
 }
 
 /** The score sets of rounds in a span, by round. */

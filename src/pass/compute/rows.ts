@@ -2,6 +2,7 @@
  * What a pass reads and writes, as plain values. Times are texts in UTC with seven digits (`2026-11-21T04:00:12.1234560Z`),
  * hashes lower-case hex, numbers of rounds and forecasts bigint.
  */
+import { arrayOf, bigint, columnsOf, hash, hex, integer, optional, text, time, type RowOf } from "../columns.ts";
 
 /** A row of `table_heads`; its columns are explained in sql/0003_heads.sql. */
 export interface HeadRow {
@@ -121,28 +122,30 @@ export interface GapRow {
   beforeRoundId: string;
 }
 
-/** Everything forecast after one round. */
-export interface ForecastSetRow {
-  cutoffSeq: bigint;
-  cutoffOrdinal: bigint;
-  model: string;
-  firstSeq: bigint;
-  issuedAt: string;
-  pauseMs: number;
-  absentAt: string;
-  cutoffRoundId: string;
-  historyHash: string;
-  targetRoundId: string | null;
-  features: readonly number[];
-  horizons: readonly number[];
-  pPpm: readonly number[];
-  basePpm: readonly number[];
-  referencePpm: readonly (number | null)[];
-  ends: readonly bigint[];
-  prevHash: string;
+const FORECAST_SET = {
+  cutoffSeq: bigint,
+  cutoffOrdinal: bigint,
+  model: text,
+  firstSeq: bigint,
+  issuedAt: time,
+  pauseMs: integer,
+  absentAt: time,
+  cutoffRoundId: text,
+  historyHash: hash,
+  targetRoundId: optional(text),
+  features: arrayOf<number>("smallint"),
+  horizons: arrayOf<number>("smallint"),
+  pPpm: arrayOf<number>("integer"),
+  basePpm: arrayOf<number>("integer"),
+  referencePpm: arrayOf<number | null>("integer"),
+  ends: arrayOf<bigint>("bigint"),
+  prevHash: hash,
   /** One after the other, 64 digits each. */
-  hashes: string;
-}
+  hashes: hex,
+};
+/** Everything forecast after one round. */
+export type ForecastSetRow = RowOf<typeof FORECAST_SET>;
+export const FORECAST_SETS = columnsOf(FORECAST_SET);
 
 /** Everything settled by one round. */
 export interface ScoreSetRow {

@@ -1,5 +1,5 @@
 /** Elements whose text needs no quotes inside an array: numbers, booleans and times. */
-type Plain = number | bigint | boolean | string | null;
+export type Plain = number | bigint | boolean | string | null;
 
 /**
  * The text of a PostgreSQL array of values that need no quotes. The driver would quote and escape each element, which

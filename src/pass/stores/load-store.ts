@@ -9,14 +9,14 @@ import { listUnknownGaps } from "../../rounds/gaps/gaps-store.ts";
 import type { NoticeKind } from "../../rounds/notices/notices.ts";
 import type { HeldBack } from "../../rounds/intake.ts";
 import type { KnownRound } from "../../rounds/round.ts";
-import type { ForecastSetRow, HeadRow, SnapshotRow } from "../compute/rows.ts";
+import { FORECAST_SETS, type ForecastSetRow, type HeadRow, type SnapshotRow } from "../compute/rows.ts";
 import { HELD_ROUNDS, type ReplayRound } from "../compute/state.ts";
 import { fromDatabase, optionalTime } from "../compute/times.ts";
 import { asHead, asSnapshot, listHeads, listSnapshots } from "./head-store.ts";
 import { listFreeHeads, type LockTimeout, shareHeads } from "../../tables/heads-store.ts";
 import { asHeld, asKnown, listHeld, listNewest } from "./known-store.ts";
 import { asReplay, listReplays, REPLAYED_AT_ONCE } from "./replay-store.ts";
-import { asSet, listOpenSets, listSettled } from "./set-store.ts";
+import { listOpenSets, listSettled } from "./set-store.ts";
 
 /** The stored rows that the state of a table is made from. */
 export interface StoredTable {
@@ -131,7 +131,7 @@ function tablesOf([heads, snapshots, replay, sets, settled, known, held, gaps, n
   ReturnType<typeof loadStatements>
 >): StoredTable[] {
   const replayOf = Map.groupBy(replay, ({ table_id }) => table_id);
-  const setsOf = Map.groupBy(sets, ({ table_id }) => table_id);
+  const setsOf = Map.groupBy(sets, ({ tableId }) => tableId);
   const heldOf = Map.groupBy(held, ({ table_id }) => table_id);
   const gapsOf = Map.groupBy(gaps, ({ tableId }) => tableId);
   const noticesOf = Map.groupBy(notices, ({ table_id }) => table_id);
@@ -156,15 +156,15 @@ function tablesOf([heads, snapshots, replay, sets, settled, known, held, gaps, n
       snapshot: asSnapshot(snapshotOf.get(tableId)),
       replay: rounds,
       isWhole: rounds.length < REPLAYED_AT_ONCE,
-      sets: (setsOf.get(tableId) ?? []).map(asSet),
+      sets: (setsOf.get(tableId) ?? []).map(FORECAST_SETS.parse),
       settled: new Set(settledOf.get(tableId)),
       known: asKnown(knownOf.get(tableId)),
       heldBack: new Map(heldRounds.map((one): [string, HeldBack] => [one.round_id, asHeld(one)])),
       isHeldCut: heldRounds.reduce((sum, { items }) => sum + items, 0) >= HELD_ROUNDS,
       hasUnread: row.has_unread,
       otherBands: new Map(
-        (setsOf.get(tableId) ?? []).flatMap((set): [bigint, Color[]][] =>
-          set.other_bands === null ? [] : [[set.cutoff_seq, set.other_bands]],
+        (setsOf.get(tableId) ?? []).flatMap(({ cutoffSeq, otherBands }): [bigint, Color[]][] =>
+          otherBands === null ? [] : [[cutoffSeq, otherBands]],
         ),
       ),
       unknownGaps: row.round_ids === "opaque" ? (gapsOf.get(tableId) ?? []) : [],

@@ -1,47 +1,13 @@
 import type { Queryable } from "../../db/client.ts";
-import type { SnapshotRow } from "../compute/rows.ts";
+import { FORECAST_SETS, type ForecastSetRow, type SnapshotRow } from "../compute/rows.ts";
 import type { CompletePassRows as PassRows } from "../compute/state.ts";
 import { plainArray } from "./arrays.ts";
 import { rowsOf, type Statement, type TableRows } from "./table-rows.ts";
 
 /** Stores forecast sets. */
-export function insertForecastSets(
-  sql: Queryable,
-  s: TableRows<NonNullable<PassRows["forecastSet"]>>,
-): Statement | null {
+export function insertForecastSets(sql: Queryable, s: TableRows<ForecastSetRow>): Statement | null {
   if (s.rows.length === 0) return null;
-  return sql`
-    insert into forecast_sets (
-      table_id, cutoff_seq, cutoff_ordinal, model, first_seq, issued_at, pause_ms, absent_at, cutoff_round_id,
-      target_round_id, history_hash, features, horizons, p_ppm, base_ppm, reference_ppm, ends, prev_hash, hashes
-    )
-    select
-      table_id, cutoff_seq, cutoff_ordinal, model, first_seq, issued_at, pause_ms, absent_at, cutoff_round_id,
-      target_round_id, substr(${s.hashes(({ historyHash }) => historyHash)}, (32 * place - 31)::integer, 32),
-      features::smallint[], horizons::smallint[], p_ppm::integer[], base_ppm::integer[], reference_ppm::integer[],
-      ends::bigint[], substr(${s.hashes(({ prevHash }) => prevHash)}, (32 * place - 31)::integer, 32), hashes
-    from unnest(
-      ${s.tableIds}::integer[],
-      ${s.plain(({ cutoffSeq }) => cutoffSeq)}::bigint[],
-      ${s.plain(({ cutoffOrdinal }) => cutoffOrdinal)}::bigint[],
-      ${s.text(({ model }) => model)}::text[],
-      ${s.plain(({ firstSeq }) => firstSeq)}::bigint[],
-      ${s.plain(({ issuedAt }) => issuedAt)}::timestamptz[],
-      ${s.plain(({ pauseMs }) => pauseMs)}::integer[],
-      ${s.plain(({ absentAt }) => absentAt)}::timestamptz[],
-      ${s.text(({ cutoffRoundId }) => cutoffRoundId)}::text[],
-      ${s.text(({ targetRoundId }) => targetRoundId)}::text[],
-      ${s.arrays(({ features }) => features)}::text[],
-      ${s.arrays(({ horizons }) => horizons)}::text[],
-      ${s.arrays(({ pPpm }) => pPpm)}::text[],
-      ${s.arrays(({ basePpm }) => basePpm)}::text[],
-      ${s.arrays(({ referencePpm }) => referencePpm)}::text[],
-      ${s.arrays(({ ends }) => ends)}::text[],
-      ${s.hex(({ hashes }) => hashes)}::bytea[]
-    ) with ordinality as s (
-      table_id, cutoff_seq, cutoff_ordinal, model, first_seq, issued_at, pause_ms, absent_at, cutoff_round_id,
-      target_round_id, features, horizons, p_ppm, base_ppm, reference_ppm, ends, hashes, place
-    )`;
+  return sql`insert into forecast_sets (table_id, ${FORECAST_SETS.names}) ${FORECAST_SETS.rows(s)}`;
 }
 
 /** Stores score sets. */

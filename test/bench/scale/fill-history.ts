@@ -7,7 +7,8 @@ import { modelOf } from "../../../src/forecasts/model/table-model.ts";
 import { emptyReading } from "../../../src/forecasts/readings/reading-memory.ts";
 import { hashesOf } from "../../../src/pass/compute/issue.ts";
 import { learnRounds, snapshotOf } from "../../../src/pass/compute/learn.ts";
-import { asSet, setColumns, type StoredSet } from "../../../src/pass/stores/set-store.ts";
+import type { Selected } from "../../../src/pass/columns.ts";
+import { FORECAST_SETS, type ForecastSetRow } from "../../../src/pass/compute/rows.ts";
 import { bandOf } from "../../../src/pass/compute/settle.ts";
 import type { Color } from "../../../src/rounds/colors.ts";
 import { multiplierText } from "../../../src/rounds/round.ts";
@@ -206,18 +207,20 @@ async function moveHeads(sql: Sql, rounds: number): Promise<void> {
 
 /** Stores real hashes in the newest set of each table, since a state is not loaded from a damaged set. */
 async function hashNewestSets(sql: Sql): Promise<void> {
-  const sets = await sql<(StoredSet & { name: string; bands: Color[] })[]>`
-    select ${setColumns(sql)}, t.house_id || '/' || t.game || '/' || t.market as name, p.bands
+  const sets = await sql<(Selected<ForecastSetRow> & { tableId: number; name: string; bands: Color[] })[]>`
+    select
+      s.table_id as "tableId", ${FORECAST_SETS.selectFrom("s")},
+      t.house_id || '/' || t.game || '/' || t.market as name, p.bands
     from table_heads h
     join tables t on t.id = h.table_id
     join palettes p on p.id = h.palette
     join forecast_sets s on s.table_id = h.table_id and s.cutoff_seq = h.set_seq`;
-  const hashes = sets.map((set) => hashesOf({ tableId: set.table_id, name: set.name, bands: set.bands }, asSet(set)));
+  const hashes = sets.map((set) => hashesOf(set, FORECAST_SETS.parse(set)));
   await sql.begin(async (tx) => {
     await tx`set local session_replication_role = replica`;
     await tx`
       with hashed as (
-        select * from unnest(${sets.map((set) => set.table_id)}::integer[], ${hashes}::text[]) as n (table_id, hashes)
+        select * from unnest(${sets.map((set) => set.tableId)}::integer[], ${hashes}::text[]) as n (table_id, hashes)
       ),
       heads as (
         update table_heads h
