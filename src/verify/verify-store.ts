@@ -1,9 +1,17 @@
 import type { Queryable, Sql, Transaction } from "../db/client.ts";
 import type { Selected } from "../pass/columns.ts";
-import { FORECAST_SETS, SOURCES, type ForecastSetRow, type RoundRow, type ScoreSetRow } from "../pass/compute/rows.ts";
+import {
+  FORECAST_SETS,
+  SCORE_SETS,
+  SOURCES,
+  type ForecastSetRow,
+  type RoundRow,
+  type ScoreSetRow,
+} from "../pass/compute/rows.ts";
 import { fromDatabase } from "../pass/compute/times.ts";
 
 const SET = FORECAST_SETS.selectFrom("s");
+const SCORES = SCORE_SETS.selectFrom("s");
 
 /** Opens one snapshot of the database: everything checked inside belongs to the same moment. */
 export async function withSnapshot<Result>(sql: Sql, check: (tx: Transaction) => Promise<Result>): Promise<Result> {
@@ -113,22 +121,14 @@ export async function listStoredScores(
   sql: Queryable,
   { tableId, afterSeq, upToSeq }: SeqSpan,
 ): Promise<Map<bigint, ScoreSetRow>> {
-  const rows = await sql<ScoreSetRow[]>`
-    select
-      settled_seq as "settledSeq", settled_ordinal as "settledOrdinal", target_requested_at::text as "targetRequestedAt",
-      scored_at::text as "scoredAt", forecast_seqs as "forecastSeqs", cutoff_seqs as "cutoffSeqs", features, statuses,
-      reasons, outcomes, encode(prev_hash, 'hex') as "prevHash", encode(hashes, 'hex') as hashes
-    from score_sets
-    where table_id = ${tableId}
-      and settled_seq > ${afterSeq}
-      and settled_seq <= ${upToSeq}
-    order by settled_seq`;
-  return new Map(
-    rows.map((row) => [
-      row.settledSeq,
-      { ...row, targetRequestedAt: timeOf(row.targetRequestedAt), scoredAt: fromDatabase(row.scoredAt) },
-    ]),
-  );
+  const rows = await sql<Selected<ScoreSetRow>[]>`
+    select ${SCORES}
+    from score_sets s
+    where s.table_id = ${tableId}
+      and s.settled_seq > ${afterSeq}
+      and s.settled_seq <= ${upToSeq}
+    order by s.settled_seq`;
+  return new Map(rows.map(SCORE_SETS.parse).map((set) => [set.settledSeq, set]));
 }
 
 /** The key of a set without a round; null if there is none. */

@@ -147,22 +147,24 @@ const FORECAST_SET = {
 export type ForecastSetRow = RowOf<typeof FORECAST_SET>;
 export const FORECAST_SETS = columnsOf(FORECAST_SET);
 
-/** Everything settled by one round. */
-export interface ScoreSetRow {
-  settledSeq: bigint;
-  settledOrdinal: bigint | null;
-  targetRequestedAt: string | null;
-  scoredAt: string;
-  forecastSeqs: readonly bigint[];
-  cutoffSeqs: readonly bigint[];
-  features: readonly number[];
-  statuses: readonly number[];
-  reasons: readonly number[];
-  outcomes: readonly (number | null)[];
-  prevHash: string;
+const SCORE_SET = {
+  settledSeq: bigint,
+  settledOrdinal: optional(bigint),
+  targetRequestedAt: optional(time),
+  scoredAt: time,
+  forecastSeqs: arrayOf<bigint>("bigint"),
+  cutoffSeqs: arrayOf<bigint>("bigint"),
+  features: arrayOf<number>("smallint"),
+  statuses: arrayOf<number>("smallint"),
+  reasons: arrayOf<number>("smallint"),
+  outcomes: arrayOf<number | null>("smallint"),
+  prevHash: hash,
   /** One after the other, 64 digits each. */
-  hashes: string;
-}
+  hashes: hex,
+};
+/** Everything settled by one round. */
+export type ScoreSetRow = RowOf<typeof SCORE_SET>;
+export const SCORE_SETS = columnsOf(SCORE_SET);
 
 /** A snapshot from which a state can be replayed. */
 export interface SnapshotRow {

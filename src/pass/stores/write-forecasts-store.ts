@@ -1,5 +1,5 @@
 import type { Queryable } from "../../db/client.ts";
-import { FORECAST_SETS, type ForecastSetRow, type SnapshotRow } from "../compute/rows.ts";
+import { FORECAST_SETS, SCORE_SETS, type ForecastSetRow, type ScoreSetRow, type SnapshotRow } from "../compute/rows.ts";
 import type { CompletePassRows as PassRows } from "../compute/state.ts";
 import { plainArray } from "./arrays.ts";
 import { rowsOf, type Statement, type TableRows } from "./table-rows.ts";
@@ -11,34 +11,9 @@ export function insertForecastSets(sql: Queryable, s: TableRows<ForecastSetRow>)
 }
 
 /** Stores score sets. */
-export function insertScoreSets(sql: Queryable, s: TableRows<PassRows["scoreSets"][number]>): Statement | null {
+export function insertScoreSets(sql: Queryable, s: TableRows<ScoreSetRow>): Statement | null {
   if (s.rows.length === 0) return null;
-  return sql`
-    insert into score_sets (
-      table_id, settled_seq, settled_ordinal, target_requested_at, scored_at, forecast_seqs, cutoff_seqs, features,
-      statuses, reasons, outcomes, prev_hash, hashes
-    )
-    select
-      table_id, settled_seq, settled_ordinal, target_requested_at, scored_at, forecast_seqs::bigint[],
-      cutoff_seqs::bigint[], features::smallint[], statuses::smallint[], reasons::smallint[], outcomes::smallint[],
-      substr(${s.hashes(({ prevHash }) => prevHash)}, (32 * place - 31)::integer, 32), hashes
-    from unnest(
-      ${s.tableIds}::integer[],
-      ${s.plain(({ settledSeq }) => settledSeq)}::bigint[],
-      ${s.plain(({ settledOrdinal }) => settledOrdinal)}::bigint[],
-      ${s.plain((row) => row.targetRequestedAt)}::timestamptz[],
-      ${s.plain(({ scoredAt }) => scoredAt)}::timestamptz[],
-      ${s.arrays(({ forecastSeqs }) => forecastSeqs)}::text[],
-      ${s.arrays(({ cutoffSeqs }) => cutoffSeqs)}::text[],
-      ${s.arrays(({ features }) => features)}::text[],
-      ${s.arrays(({ statuses }) => statuses)}::text[],
-      ${s.arrays(({ reasons }) => reasons)}::text[],
-      ${s.arrays(({ outcomes }) => outcomes)}::text[],
-      ${s.hex(({ hashes }) => hashes)}::bytea[]
-    ) with ordinality as s (
-      table_id, settled_seq, settled_ordinal, target_requested_at, scored_at, forecast_seqs, cutoff_seqs, features,
-      statuses, reasons, outcomes, hashes, place
-    )`;
+  return sql`insert into score_sets (table_id, ${SCORE_SETS.names}) ${SCORE_SETS.rows(s)}`;
 }
 
 /** Stores a snapshot of a table, in the place of the one of its model. The caller holds the lock of the head. */
