@@ -2,6 +2,7 @@ import type { Queryable, Sql, Transaction } from "../db/client.ts";
 import type { Selected } from "../pass/columns.ts";
 import {
   FORECAST_SETS,
+  ROUNDS,
   SCORE_SETS,
   SOURCES,
   type ForecastSetRow,
@@ -10,6 +11,7 @@ import {
 } from "../pass/compute/rows.ts";
 import { fromDatabase } from "../pass/compute/times.ts";
 
+const ROUND = ROUNDS.selectFrom("r");
 const SET = FORECAST_SETS.selectFrom("s");
 const SCORES = SCORE_SETS.selectFrom("s");
 
@@ -58,29 +60,14 @@ export async function listStoredRounds(
   afterSeq: bigint,
   limit: number,
 ): Promise<RoundRow[]> {
-  const rows = await tx<
-    (Omit<RoundRow, "hundredths"> & {
-      hundredths: bigint;
-    })[]
-  >`
-    select
-      seq, ordinal, round_id as "roundId", hundredths, raw_value as "rawValue", palette, color, source,
-      requested_at::text as "requestedAt", received_at::text as "receivedAt", occurred_at::text as "occurredAt",
-      absent_at::text as "absentAt", after_gap as "afterGap", late, verified, encode(proof_hash, 'hex') as "proofHash",
-      encode(history_hash, 'hex') as "historyHash"
-    from rounds
-    where table_id = ${tableId}
-      and seq > ${afterSeq}
-    order by rounds.seq
+  const rows = await tx<Selected<RoundRow>[]>`
+    select ${ROUND}
+    from rounds r
+    where r.table_id = ${tableId}
+      and r.seq > ${afterSeq}
+    order by r.seq
     limit ${limit}`;
-  return rows.map((row) => ({
-    ...row,
-    hundredths: Number(row.hundredths),
-    requestedAt: timeOf(row.requestedAt),
-    receivedAt: fromDatabase(row.receivedAt),
-    occurredAt: timeOf(row.occurredAt),
-    absentAt: timeOf(row.absentAt),
-  }));
+  return rows.map(ROUNDS.parse);
 }
 
 /** The name of a round's source. */
@@ -88,10 +75,6 @@ export function sourceOf({ source }: Pick<RoundRow, "source">): (typeof SOURCES)
   const name = SOURCES[source];
   if (name === undefined) throw new Error(`expected a source from 0 to ${SOURCES.length - 1}, found ${source}`);
   return name;
-}
-
-function timeOf(text: string | null): string | null {
-  return text === null ? null : fromDatabase(text);
 }
 
 /** A span of a table's rounds: after one seq, up to and including another. */

@@ -2,7 +2,21 @@
  * What a pass reads and writes, as plain values. Times are texts in UTC with seven digits (`2026-11-21T04:00:12.1234560Z`),
  * hashes lower-case hex, numbers of rounds and forecasts bigint.
  */
-import { arrayOf, bigint, columnsOf, hash, hex, integer, optional, text, time, type RowOf } from "../columns.ts";
+import {
+  arrayOf,
+  bigint,
+  bigintAsNumber,
+  boolean,
+  columnsOf,
+  hash,
+  hex,
+  integer,
+  optional,
+  smallint,
+  text,
+  time,
+  type RowOf,
+} from "../columns.ts";
 
 /** A row of `table_heads`; its columns are explained in sql/0003_heads.sql. */
 export interface HeadRow {
@@ -69,29 +83,38 @@ export interface PayloadRow {
  */
 export const SOURCES = ["poll", "history", "computed", "import"] as const;
 
-/** A round with its place. */
-export interface RoundRow {
-  seq: bigint;
+const REPLAYED = {
+  seq: bigint,
   /** Null when it is late. */
-  ordinal: bigint | null;
-  roundId: string;
-  hundredths: number;
-  rawValue: string;
-  palette: number;
+  ordinal: optional(bigint),
+  roundId: text,
+  hundredths: bigintAsNumber,
+  requestedAt: optional(time),
+  receivedAt: time,
+  afterGap: boolean,
+  late: boolean,
+  verified: optional(boolean),
+};
+/** What a replay needs of a round. */
+export type ReplayedRow = RowOf<typeof REPLAYED>;
+export const REPLAYED_ROUNDS = columnsOf(REPLAYED);
+
+const ROUND = {
+  ...REPLAYED,
+  rawValue: text,
+  palette: smallint,
   /** Index in the palette. */
-  color: number;
+  color: smallint,
   /** Index in {@link SOURCES}. */
-  source: number;
-  requestedAt: string | null;
-  receivedAt: string;
-  occurredAt: string | null;
-  absentAt: string | null;
-  afterGap: boolean;
-  late: boolean;
-  verified: boolean | null;
-  proofHash: string | null;
-  historyHash: string;
-}
+  source: smallint,
+  occurredAt: optional(time),
+  absentAt: optional(time),
+  proofHash: optional(hex),
+  historyHash: hash,
+};
+/** A round with its place. */
+export type RoundRow = RowOf<typeof ROUND>;
+export const ROUNDS = columnsOf(ROUND);
 
 /** An item that was not stored as a round; `item` is its JSON, at most 16,384 characters. */
 export interface QuarantineRow {

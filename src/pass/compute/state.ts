@@ -13,7 +13,7 @@ import type { UnknownGap } from "../../rounds/gaps/gaps.ts";
 import type { NoticeKind } from "../../rounds/notices/notices.ts";
 import type { KnownRound } from "../../rounds/round.ts";
 import type { HeldBack } from "../../rounds/intake.ts";
-import type { ForecastSetRow, HeadRow, PassRows, PayloadRow, SnapshotRow } from "./rows.ts";
+import type { ForecastSetRow, HeadRow, PassRows, PayloadRow, ReplayedRow, SnapshotRow } from "./rows.ts";
 
 /** Rounds of a table that a later response may list again, by seq: those after `lastSeq - KNOWN_ROUNDS` are known. */
 export const KNOWN_ROUNDS = 128;
@@ -180,17 +180,7 @@ export interface PassResult {
 }
 
 /** A stored round as a replay reads it. */
-export interface ReplayRound {
-  seq: bigint;
-  /** Null when it is late. */
-  ordinal: bigint | null;
-  roundId: string;
-  hundredths: number;
-  requestedAt: string | null;
-  receivedAt: string;
-  afterGap: boolean;
-  late: boolean;
-  verified: boolean | null;
+export interface ReplayRound extends ReplayedRow {
   /** 3: it has another result; 5: an operator revised it (3 if both); 0: neither. No forecast on a disputed one counts. */
   dispute: 0 | 3 | 5;
 }

@@ -130,7 +130,7 @@ type Loaded<Statements extends readonly unknown[]> = { readonly [Key in keyof St
 function tablesOf([heads, snapshots, replay, sets, settled, known, held, gaps, notices]: Loaded<
   ReturnType<typeof loadStatements>
 >): StoredTable[] {
-  const replayOf = Map.groupBy(replay, ({ table_id }) => table_id);
+  const replayOf = Map.groupBy(replay, ({ tableId }) => tableId);
   const setsOf = Map.groupBy(sets, ({ tableId }) => tableId);
   const heldOf = Map.groupBy(held, ({ table_id }) => table_id);
   const gapsOf = Map.groupBy(gaps, ({ tableId }) => tableId);

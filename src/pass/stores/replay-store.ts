@@ -1,28 +1,17 @@
 import type { Queryable } from "../../db/client.ts";
+import type { Selected } from "../columns.ts";
+import { REPLAYED_ROUNDS, type ReplayedRow } from "../compute/rows.ts";
 import type { ReplayRound } from "../compute/state.ts";
-import { fromDatabase, optionalTime } from "../compute/times.ts";
 
 /** Rounds per replay query; a snapshot is at most 64 rounds old, a window covers at most 400. */
 export const REPLAYED_AT_ONCE = 1_024;
 
-interface StoredReplay {
-  table_id: number;
-  seq: bigint;
-  ordinal: bigint | null;
-  round_id: string;
-  hundredths: bigint;
-  requested_at: string | null;
-  after_gap: boolean;
-  late: boolean;
-  verified: boolean | null;
-  received_at: string;
-  dispute: 0 | 3 | 5;
-}
+type StoredReplay = Selected<ReplayedRow> & Pick<ReplayRound, "dispute">;
 
-function replayColumns(sql: Queryable) {
+const SELECTED = REPLAYED_ROUNDS.selectFrom("r");
+
+function disputeOf(sql: Queryable) {
   return sql`
-    r.table_id, r.seq, r.ordinal, r.round_id, r.hundredths, r.requested_at::text, r.received_at::text, r.after_gap,
-    r.late, r.verified,
     case
       when exists (select from conflicts c where c.table_id = r.table_id and c.round_id = r.round_id) then 3
       when exists (select from round_revision v where v.table_id = r.table_id and v.round_id = r.round_id) then 5
@@ -35,8 +24,8 @@ function replayColumns(sql: Queryable) {
  * set. Of late rounds, such as a million of an import, those before the snapshot are in it and count for no set.
  */
 export function listReplays(sql: Queryable, ids: readonly number[]) {
-  return sql<StoredReplay[]>`
-    select ${replayColumns(sql)}
+  return sql<(StoredReplay & { tableId: number })[]>`
+    select r.table_id as "tableId", ${SELECTED}, ${disputeOf(sql)}
     from table_heads h
     left join model_snapshots s on s.table_id = h.table_id and s.model = h.model
     left join forecast_sets f on f.table_id = h.table_id and f.cutoff_seq = h.open_sets[1] -- which are in order
@@ -76,7 +65,7 @@ export async function listReplayRows(
   { afterSeq, snapshotSeq }: { afterSeq: bigint; snapshotSeq: bigint },
 ): Promise<ReplayRound[]> {
   const rows = await sql<StoredReplay[]>`
-    select ${replayColumns(sql)}
+    select ${SELECTED}, ${disputeOf(sql)}
     from rounds r
     where r.table_id = ${tableId}
       and r.seq > ${afterSeq}
@@ -88,16 +77,5 @@ export async function listReplayRows(
 
 /** A round of a replay from its stored row. */
 export function asReplay(row: StoredReplay): ReplayRound {
-  return {
-    seq: row.seq,
-    ordinal: row.ordinal,
-    roundId: row.round_id,
-    hundredths: Number(row.hundredths),
-    requestedAt: optionalTime(row.requested_at),
-    afterGap: row.after_gap,
-    late: row.late,
-    verified: row.verified,
-    receivedAt: fromDatabase(row.received_at),
-    dispute: row.dispute,
-  };
+  return { ...REPLAYED_ROUNDS.parse(row), dispute: row.dispute };
 }

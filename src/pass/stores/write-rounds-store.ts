@@ -1,5 +1,6 @@
 import type { Queryable } from "../../db/client.ts";
 import { closeUnknownGapsStatement, fillGapsStatement } from "../../rounds/gaps/gaps-store.ts";
+import { ROUNDS, type RoundRow } from "../compute/rows.ts";
 import type { CompletePassRows as PassRows } from "../compute/state.ts";
 import { RESULTS_LISTED, UNDECIDED_LISTED } from "../../rounds/conflict-limits.ts";
 import { plainArray } from "./arrays.ts";
@@ -9,39 +10,9 @@ import type { Statement, TableRows } from "./table-rows.ts";
 const MOST_TIMES = 2_147_483_647;
 
 /** Stores rounds. */
-export function insertRounds(sql: Queryable, r: TableRows<PassRows["rounds"][number]>): Statement | null {
+export function insertRounds(sql: Queryable, r: TableRows<RoundRow>): Statement | null {
   if (r.rows.length === 0) return null;
-  return sql`
-    insert into rounds (
-      table_id, seq, ordinal, round_id, hundredths, raw_value, palette, color, source, requested_at, received_at,
-      occurred_at, absent_at, after_gap, late, verified, proof_hash, history_hash
-    )
-    select
-      table_id, seq, ordinal, round_id, hundredths, raw_value, palette, color, source, requested_at, received_at,
-      occurred_at, absent_at, after_gap, late, verified, proof_hash,
-      substr(${r.hashes(({ historyHash }) => historyHash)}, (32 * place - 31)::integer, 32)
-    from unnest(
-      ${r.tableIds}::integer[],
-      ${r.plain(({ seq }) => seq)}::bigint[],
-      ${r.plain(({ ordinal }) => ordinal)}::bigint[],
-      ${r.text(({ roundId }) => roundId)}::text[],
-      ${r.plain(({ hundredths }) => hundredths)}::bigint[],
-      ${r.text(({ rawValue }) => rawValue)}::text[],
-      ${r.plain(({ palette }) => palette)}::smallint[],
-      ${r.plain(({ color }) => color)}::smallint[],
-      ${r.plain(({ source }) => source)}::smallint[],
-      ${r.plain(({ requestedAt }) => requestedAt)}::timestamptz[],
-      ${r.plain(({ receivedAt }) => receivedAt)}::timestamptz[],
-      ${r.plain(({ occurredAt }) => occurredAt)}::timestamptz[],
-      ${r.plain(({ absentAt }) => absentAt)}::timestamptz[],
-      ${r.plain(({ afterGap }) => afterGap)}::boolean[],
-      ${r.plain(({ late }) => late)}::boolean[],
-      ${r.plain(({ verified }) => verified)}::boolean[],
-      ${r.hex(({ proofHash }) => proofHash)}::bytea[]
-    ) with ordinality as r (
-      table_id, seq, ordinal, round_id, hundredths, raw_value, palette, color, source, requested_at, received_at,
-      occurred_at, absent_at, after_gap, late, verified, proof_hash, place
-    )`;
+  return sql`insert into rounds (table_id, ${ROUNDS.names}) ${ROUNDS.rows(r)}`;
 }
 
 /** Opens gaps, each once. */
