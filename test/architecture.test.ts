@@ -55,7 +55,6 @@ const LONG_FUNCTIONS: Readonly<Record<string, string>> = {
   "src/forecasts/chain/export-store.ts readForecastsForExport": "one query, for a reader that takes no parts of SQL",
   "src/limits/buckets.ts openBuckets": "runs per call: drawing and sending share the batches",
   "src/pass/compute/place.ts placeResponse": "runs per response: a flat list of the fields that it computes",
-  "src/pass/stores/write-heads-store.ts moveHeads": "one query with a line for each column of a head",
   "src/reread/reread-store.ts listToReread": "one query over three sources with the same conditions",
   "src/published/memory.ts loadMemory": "one snapshot: reading and the timer share when each part was read",
 };

@@ -18,41 +18,52 @@ import {
   type RowOf,
 } from "../columns.ts";
 
-/** A row of `table_heads`; its columns are explained in sql/0003_heads.sql. */
-export interface HeadRow {
-  palette: number;
-  model: string;
-  pauseMs: number;
-  lastSeq: bigint;
-  lastOrdinal: bigint;
-  newestSeq: bigint | null;
-  newestRoundId: string | null;
-  newestNumber: bigint | null;
-  newestOccurredAt: string | null;
-  sameHundredths: number | null;
-  sameCount: number;
-  historyHash: string;
-  forecastSeq: bigint;
-  forecastHash: string;
-  scoreHash: string;
-  firstForecastAt: string | null;
-  firstForecastOrdinal: bigint | null;
-  proofNumber: bigint | null;
-  proofHash: string | null;
-  proofOf: string | null;
-  respondedAt: string | null;
-  payloadSha256: string | null;
-  /** Of its part of the shared response that it read last, see `sharedPart`; null if it must read the next one. */
-  partSha256: string | null;
-  payloadPath: string | null;
-  openSets: readonly bigint[];
-  setSeq: bigint | null;
-  nowPpm: readonly (number | null)[];
+/** Columns of a head that follow from its table's records. */
+const FROM_RECORDS = {
+  lastSeq: bigint,
+  lastOrdinal: bigint,
+  newestSeq: optional(bigint),
+  newestRoundId: optional(text),
+  historyHash: hash,
+  forecastSeq: bigint,
+  forecastHash: hash,
+  scoreHash: hash,
+  firstForecastAt: optional(time),
+  firstForecastOrdinal: optional(bigint),
+  openSets: arrayOf<bigint>("bigint"),
+  setSeq: optional(bigint),
+  nowPpm: arrayOf<number | null>("integer"),
   /** A forecast has ended and is not settled: settling was paused. */
-  hasEnded: boolean;
-  lastRoundAt: string | null;
-  lastPolledRoundAt: string | null;
-}
+  hasEnded: boolean,
+};
+/** Columns of a head that follow from its last responses. */
+const FROM_RESPONSES = {
+  newestNumber: optional(bigint),
+  newestOccurredAt: optional(time),
+  sameHundredths: optional(bigintAsNumber),
+  sameCount: integer,
+  proofNumber: optional(bigint),
+  proofHash: optional(hex),
+  proofOf: optional(text),
+  respondedAt: optional(time),
+  payloadSha256: optional(hex),
+  /** Of its part of the shared response that it read last, see `sharedPart`; null if it must read the next one. */
+  partSha256: optional(hex),
+  payloadPath: optional(text),
+  lastRoundAt: optional(time),
+  lastPolledRoundAt: optional(time),
+};
+const HEAD = { palette: smallint, model: text, pauseMs: integer, ...FROM_RECORDS, ...FROM_RESPONSES };
+/** A row of `table_heads`; its columns are explained in sql/0003_heads.sql. */
+export type HeadRow = RowOf<typeof HEAD>;
+export const HEADS = columnsOf(HEAD);
+/** What a pass changes: palette, model and pause are written by changes of a table's settings. */
+export const MOVED_HEADS = columnsOf({ ...FROM_RECORDS, ...FROM_RESPONSES });
+
+const REBUILT = { palette: smallint, model: text, ...FROM_RECORDS };
+/** What a repair changes. */
+export type RebuiltHeadRow = RowOf<typeof REBUILT>;
+export const REBUILT_HEADS = columnsOf(REBUILT);
 
 /** A response as stored. */
 export interface PayloadRow {

@@ -1,5 +1,3 @@
-import type { PublishedReadingJson } from "../../forecasts/readings/reading-state.ts";
-import type { NumberReset } from "../../forecasts/readings/house-audit.ts";
 import type { Pipeline, Queryable, Transaction } from "../../db/client.ts";
 import { isLockError } from "../../db/errors.ts";
 import type { Color } from "../../rounds/colors.ts";
@@ -9,27 +7,17 @@ import { listUnknownGaps } from "../../rounds/gaps/gaps-store.ts";
 import type { NoticeKind } from "../../rounds/notices/notices.ts";
 import type { HeldBack } from "../../rounds/intake.ts";
 import type { KnownRound } from "../../rounds/round.ts";
-import { FORECAST_SETS, type ForecastSetRow, type HeadRow, type SnapshotRow } from "../compute/rows.ts";
+import { FORECAST_SETS, HEADS, type ForecastSetRow, type HeadRow, type SnapshotRow } from "../compute/rows.ts";
 import { HELD_ROUNDS, type ReplayRound } from "../compute/state.ts";
 import { fromDatabase, optionalTime } from "../compute/times.ts";
-import { asHead, asSnapshot, listHeads, listSnapshots } from "./head-store.ts";
+import { asSnapshot, type HeadFacts, listHeads, listSnapshots } from "./head-store.ts";
 import { listFreeHeads, type LockTimeout, shareHeads } from "../../tables/heads-store.ts";
 import { asHeld, asKnown, listHeld, listNewest } from "./known-store.ts";
 import { asReplay, listReplays, REPLAYED_AT_ONCE } from "./replay-store.ts";
 import { listOpenSets, listSettled } from "./set-store.ts";
 
 /** The stored rows that the state of a table is made from. */
-export interface StoredTable {
-  tableId: number;
-  house: string;
-  game: string;
-  market: string;
-  roundIds: "consecutive" | "opaque";
-  /** Entries of the houses file. */
-  settings: object;
-  resets: readonly NumberReset[];
-  bands: readonly Color[];
-  version: bigint;
+export interface StoredTable extends Omit<HeadFacts, "badResponses" | "formatSince"> {
   head: HeadRow;
   /** Of the head's model; null before the first. */
   snapshot: SnapshotRow | null;
@@ -47,8 +35,6 @@ export interface StoredTable {
   heldBack: Map<string, HeldBack>;
   /** Older rounds than those in `heldBack` may have a quarantined item too. */
   isHeldCut: boolean;
-  /** A payload is unread, so no set may be issued. */
-  hasUnread: boolean;
   /** Bands of the cutoffs of `sets` with another palette than the table's, by cutoff_seq. */
   otherBands: ReadonlyMap<bigint, readonly Color[]>;
   /** Gaps of unknown size that are not filled, newest first. */
@@ -56,8 +42,6 @@ export interface StoredTable {
   /** When each open notice was opened, by kind. */
   notices: Map<NoticeKind, string>;
   format: FormatState;
-  /** The published reading; null before the first. */
-  reading: PublishedReadingJson | null;
 }
 
 /**
@@ -139,20 +123,20 @@ function tablesOf([heads, snapshots, replay, sets, settled, known, held, gaps, n
   const settledOf = new Map(settled.map((row) => [row.table_id, row.seqs]));
   const knownOf = new Map(known.map((row) => [row.table_id, row]));
   return heads.map((row) => {
-    const { table_id: tableId } = row;
+    const { tableId, house, game, market, roundIds, settings, resets, bands, version, hasUnread, reading } = row;
     const rounds = (replayOf.get(tableId) ?? []).map(asReplay);
     const heldRounds = heldOf.get(tableId) ?? [];
     return {
       tableId,
-      house: row.house,
-      game: row.game,
-      market: row.market,
-      roundIds: row.round_ids,
-      settings: row.settings,
-      resets: row.resets,
-      bands: row.bands,
-      version: row.version,
-      head: asHead(row),
+      house,
+      game,
+      market,
+      roundIds,
+      settings,
+      resets,
+      bands,
+      version,
+      head: HEADS.parse(row),
       snapshot: asSnapshot(snapshotOf.get(tableId)),
       replay: rounds,
       isWhole: rounds.length < REPLAYED_AT_ONCE,
@@ -161,16 +145,16 @@ function tablesOf([heads, snapshots, replay, sets, settled, known, held, gaps, n
       known: asKnown(knownOf.get(tableId)),
       heldBack: new Map(heldRounds.map((one): [string, HeldBack] => [one.round_id, asHeld(one)])),
       isHeldCut: heldRounds.reduce((sum, { items }) => sum + items, 0) >= HELD_ROUNDS,
-      hasUnread: row.has_unread,
+      hasUnread,
       otherBands: new Map(
         (setsOf.get(tableId) ?? []).flatMap(({ cutoffSeq, otherBands }): [bigint, Color[]][] =>
           otherBands === null ? [] : [[cutoffSeq, otherBands]],
         ),
       ),
-      unknownGaps: row.round_ids === "opaque" ? (gapsOf.get(tableId) ?? []) : [],
+      unknownGaps: roundIds === "opaque" ? (gapsOf.get(tableId) ?? []) : [],
       notices: new Map((noticesOf.get(tableId) ?? []).map(({ kind, opened_at }) => [kind, fromDatabase(opened_at)])),
-      format: { badResponses: row.bad_responses, since: optionalTime(row.format_since) },
-      reading: row.reading,
+      format: { badResponses: row.badResponses, since: optionalTime(row.formatSince) },
+      reading,
     };
   });
 }

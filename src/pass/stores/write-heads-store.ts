@@ -1,4 +1,5 @@
 import type { Queryable } from "../../db/client.ts";
+import { MOVED_HEADS } from "../compute/rows.ts";
 import type { CompletePassRows as PassRows } from "../compute/state.ts";
 import { plainArray, textArray } from "./arrays.ts";
 import { rowsOf, type Statement } from "./table-rows.ts";
@@ -33,75 +34,15 @@ export function lockPasses(
     )`;
 }
 
-/** Palette, model and pause are written by changes of a table's settings, never by a pass. */
+const ASSIGNED = MOVED_HEADS.assignFrom("n");
+
+/** Moves heads to what passes made of them. Their versions were checked by {@link lockPasses}. */
 export function moveHeads(sql: Queryable, passes: readonly PassRows[]): Statement | null {
   if (passes.length === 0) return null;
-  const h = rowsOf(passes, ({ head }) => [head]);
   return sql`
     update table_heads h
-    set
-      version = n.version,
-      changed_at = clock_timestamp(),
-      last_seq = n.last_seq,
-      last_ordinal = n.last_ordinal,
-      newest_seq = n.newest_seq,
-      newest_round_id = n.newest_round_id,
-      newest_number = n.newest_number,
-      newest_occurred_at = n.newest_occurred_at,
-      same_hundredths = n.same_hundredths,
-      same_count = n.same_count,
-      history_hash = substr(${h.hashes(({ historyHash }) => historyHash)}, (32 * n.place - 31)::integer, 32),
-      forecast_seq = n.forecast_seq,
-      forecast_hash = substr(${h.hashes(({ forecastHash }) => forecastHash)}, (32 * n.place - 31)::integer, 32),
-      score_hash = substr(${h.hashes(({ scoreHash }) => scoreHash)}, (32 * n.place - 31)::integer, 32),
-      first_forecast_at = n.first_forecast_at,
-      first_forecast_ordinal = n.first_forecast_ordinal,
-      proof_number = n.proof_number,
-      proof_hash = n.proof_hash,
-      proof_of = n.proof_of,
-      responded_at = n.responded_at,
-      payload_sha256 = n.payload_sha256,
-      part_sha256 = n.part_sha256,
-      payload_path = n.payload_path,
-      open_sets = n.open_sets::bigint[],
-      set_seq = n.set_seq,
-      now_ppm = n.now_ppm::integer[],
-      has_ended = n.has_ended,
-      last_round_at = n.last_round_at,
-      last_polled_round_at = n.last_polled_round_at
-    from unnest(
-      ${h.tableIds}::integer[],
-      ${plainArray(passes.map(({ version }) => version + 1n))}::bigint[],
-      ${h.plain(({ lastSeq }) => lastSeq)}::bigint[],
-      ${h.plain(({ lastOrdinal }) => lastOrdinal)}::bigint[],
-      ${h.plain(({ newestSeq }) => newestSeq)}::bigint[],
-      ${h.text(({ newestRoundId }) => newestRoundId)}::text[],
-      ${h.plain(({ newestNumber }) => newestNumber)}::bigint[],
-      ${h.plain((row) => row.newestOccurredAt)}::timestamptz[],
-      ${h.plain(({ sameHundredths }) => sameHundredths)}::bigint[],
-      ${h.plain(({ sameCount }) => sameCount)}::integer[],
-      ${h.plain(({ forecastSeq }) => forecastSeq)}::bigint[],
-      ${h.plain(({ firstForecastAt }) => firstForecastAt)}::timestamptz[],
-      ${h.plain((row) => row.firstForecastOrdinal)}::bigint[],
-      ${h.plain(({ proofNumber }) => proofNumber)}::bigint[],
-      ${h.hex(({ proofHash }) => proofHash)}::bytea[],
-      ${h.text(({ proofOf }) => proofOf)}::text[],
-      ${h.plain(({ respondedAt }) => respondedAt)}::timestamptz[],
-      ${h.hex(({ payloadSha256 }) => payloadSha256)}::bytea[],
-      ${h.hex(({ partSha256 }) => partSha256)}::bytea[],
-      ${h.text(({ payloadPath }) => payloadPath)}::text[],
-      ${h.arrays(({ openSets }) => openSets)}::text[],
-      ${h.plain(({ setSeq }) => setSeq)}::bigint[],
-      ${h.arrays(({ nowPpm }) => nowPpm)}::text[],
-      ${h.plain(({ hasEnded }) => hasEnded)}::boolean[],
-      ${h.plain(({ lastRoundAt }) => lastRoundAt)}::timestamptz[],
-      ${h.plain((row) => row.lastPolledRoundAt)}::timestamptz[]
-    ) with ordinality as n (
-      table_id, version, last_seq, last_ordinal, newest_seq, newest_round_id, newest_number, newest_occurred_at,
-      same_hundredths, same_count, forecast_seq, first_forecast_at, first_forecast_ordinal, proof_number, proof_hash,
-      proof_of, responded_at, payload_sha256, part_sha256, payload_path, open_sets, set_seq, now_ppm,
-      has_ended, last_round_at, last_polled_round_at, place
-    )
+    set version = h.version + 1, changed_at = clock_timestamp(), ${ASSIGNED}
+    from (${MOVED_HEADS.rows(rowsOf(passes, ({ head }) => [head]))}) n
     where h.table_id = n.table_id`;
 }
 
