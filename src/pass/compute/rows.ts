@@ -11,6 +11,7 @@ import {
   hash,
   hex,
   integer,
+  json,
   optional,
   smallint,
   text,
@@ -200,23 +201,27 @@ const SCORE_SET = {
 export type ScoreSetRow = RowOf<typeof SCORE_SET>;
 export const SCORE_SETS = columnsOf(SCORE_SET);
 
+const SNAPSHOT = {
+  model: text,
+  ordinal: bigint,
+  seq: bigint,
+  stateHash: hex,
+  reading: text,
+  readingHash: hex,
+  refs: json,
+};
 /** A snapshot from which a state can be replayed. */
-export interface SnapshotRow {
-  model: string;
-  ordinal: bigint;
-  seq: bigint;
+export interface SnapshotRow extends RowOf<typeof SNAPSHOT> {
   state: Uint8Array;
-  stateHash: string;
-  reading: string;
-  readingHash: string;
-  refs: object;
 }
+export const SNAPSHOTS = columnsOf(SNAPSHOT);
+/** Their states are sent as one byte string. */
+export const PACKED_SNAPSHOTS = columnsOf({ ...SNAPSHOT, stateEnd: integer, stateLength: integer });
 
+const READING = { seq: bigint, reading: json };
 /** A reading to publish. */
-export interface ReadingRow {
-  seq: bigint;
-  reading: object;
-}
+export type ReadingRow = RowOf<typeof READING>;
+export const READINGS = columnsOf(READING);
 
 /** Everything that a pass writes for one table. */
 export interface PassRows {

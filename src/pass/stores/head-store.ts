@@ -3,7 +3,7 @@ import type { NumberReset } from "../../forecasts/readings/house-audit.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { Color } from "../../rounds/colors.ts";
 import type { Selected } from "../columns.ts";
-import { HEADS, type HeadRow, type SnapshotRow } from "../compute/rows.ts";
+import { HEADS, SNAPSHOTS, type HeadRow, type SnapshotRow } from "../compute/rows.ts";
 
 /** What is selected with a head. */
 export interface HeadFacts {
@@ -44,23 +44,14 @@ export function listHeads(sql: Queryable, ids: readonly number[]) {
     order by h.table_id`;
 }
 
-interface StoredSnapshot {
-  table_id: number;
-  model: string;
-  ordinal: bigint;
-  seq: bigint;
-  state: Buffer;
-  state_hash: Buffer;
-  reading: string;
-  reading_hash: Buffer;
-  refs: object;
-}
+type StoredSnapshot = Selected<SnapshotRow> & { tableId: number; state: Buffer };
+
+const SNAPSHOT = SNAPSHOTS.selectFrom("s");
 
 /** The snapshots of the models of heads. */
 export function listSnapshots(sql: Queryable, ids: readonly number[]) {
   return sql<StoredSnapshot[]>`
-    select
-      s.table_id, s.model, s.ordinal, s.seq, s.state, s.state_hash, s.reading, s.reading_hash, s.refs
+    select s.table_id as "tableId", s.state, ${SNAPSHOT}
     from table_heads h
     join model_snapshots s on s.table_id = h.table_id and s.model = h.model
     where h.table_id = any(${ids}::integer[])`;
@@ -68,7 +59,5 @@ export function listSnapshots(sql: Queryable, ids: readonly number[]) {
 
 /** A snapshot from its stored row. */
 export function asSnapshot(row: StoredSnapshot | undefined): SnapshotRow | null {
-  if (row === undefined) return null;
-  const { table_id: _, state_hash, reading_hash, ...snapshot } = row;
-  return { ...snapshot, stateHash: state_hash.toString("hex"), readingHash: reading_hash.toString("hex") };
+  return row === undefined ? null : { ...SNAPSHOTS.parse(row), state: row.state };
 }

@@ -119,7 +119,7 @@ function tablesOf([heads, snapshots, replay, sets, settled, known, held, gaps, n
   const heldOf = Map.groupBy(held, ({ table_id }) => table_id);
   const gapsOf = Map.groupBy(gaps, ({ tableId }) => tableId);
   const noticesOf = Map.groupBy(notices, ({ table_id }) => table_id);
-  const snapshotOf = new Map(snapshots.map((row) => [row.table_id, row]));
+  const snapshotOf = new Map(snapshots.map((row) => [row.tableId, row]));
   const settledOf = new Map(settled.map((row) => [row.table_id, row.seqs]));
   const knownOf = new Map(known.map((row) => [row.table_id, row]));
   return heads.map((row) => {
