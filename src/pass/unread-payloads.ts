@@ -17,7 +17,8 @@ import { loadStates, type Passes } from "./passes.ts";
 import { findTime, listUnread, maySettle, type UnreadPayload } from "./stores/payload-store.ts";
 import { checkItems, gameOf, type Reader } from "./read.ts";
 import type { ReadResponse, StoredResponse } from "./compute/response.ts";
-import { KNOWN_ROUNDS, type PassResult, type PassState, type PassTime, type PayloadMark } from "./compute/state.ts";
+import type { PayloadMark } from "./compute/rows.ts";
+import { KNOWN_ROUNDS, type PassResult, type PassState, type PassTime } from "./compute/state.ts";
 import { fromDatabase, laterBy } from "./compute/times.ts";
 import { refusalOf } from "./stores/write-store.ts";
 

@@ -1,6 +1,6 @@
 import type { Queryable, Transaction } from "../db/client.ts";
 import { fromDatabase } from "../pass/compute/times.ts";
-import type { PayloadMark } from "../pass/compute/state.ts";
+import type { PayloadMark } from "../pass/compute/rows.ts";
 
 /** The limits of a batch; one runs at a time. */
 const MOST_PAYLOADS = 100;

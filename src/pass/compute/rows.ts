@@ -13,6 +13,7 @@ import {
   integer,
   json,
   optional,
+  plain,
   smallint,
   text,
   time,
@@ -66,28 +67,50 @@ const REBUILT = { palette: smallint, model: text, ...FROM_RECORDS };
 export type RebuiltHeadRow = RowOf<typeof REBUILT>;
 export const REBUILT_HEADS = columnsOf(REBUILT);
 
+const MARK = {
+  receivedAt: time,
+  state: plain<"unread" | "read" | "refused">("text"),
+  refusedReason: optional(text),
+  items: optional(integer),
+  newRounds: optional(integer),
+  quarantined: optional(integer),
+};
+/** The result of reading a payload that was stored before. */
+export type PayloadMark = RowOf<typeof MARK>;
+export const PAYLOAD_MARKS = columnsOf(MARK);
+
+const PAYLOAD = {
+  ...MARK,
+  kind: plain<"poll" | "history">("text"),
+  requestedAt: time,
+  previousRequestedAt: optional(time),
+  path: text,
+  status: integer,
+  contentType: optional(text),
+  bytes: integer,
+  sha256: hash,
+  error: optional(text),
+};
 /** A response as stored. */
-export interface PayloadRow {
-  receivedAt: string;
-  kind: "poll" | "history";
-  requestedAt: string;
-  previousRequestedAt: string | null;
-  path: string;
-  status: number;
-  contentType: string | null;
-  bytes: number;
-  sha256: string;
+export interface PayloadRow extends RowOf<typeof PAYLOAD> {
   /** gzip. One array in several rows of a transaction is stored once. */
   body: Uint8Array;
   /** Other tables that share the response and for which it listed what they had read before. */
   served?: readonly number[];
-  state: "unread" | "read" | "refused";
-  refusedReason: string | null;
-  error: string | null;
-  items: number | null;
-  newRounds: number | null;
-  quarantined: number | null;
 }
+export const PAYLOADS = columnsOf(PAYLOAD);
+
+const PACKED_PAYLOAD = {
+  ...PAYLOAD,
+  served: arrayOf<number>("integer"),
+  bodyEnd: integer,
+  bodyLength: integer,
+  /** The table whose payload has the body; null if it has its own. */
+  bodyOf: optional(integer),
+};
+/** A payload whose body is part of one byte string. */
+export type PackedPayloadRow = RowOf<typeof PACKED_PAYLOAD>;
+export const PACKED_PAYLOADS = columnsOf(PACKED_PAYLOAD);
 
 /**
  * How a round was received, by its number in `rounds.source`: polled, requested or read again afterwards, computed from a

@@ -13,7 +13,7 @@ import type { UnknownGap } from "../../rounds/gaps/gaps.ts";
 import type { NoticeKind } from "../../rounds/notices/notices.ts";
 import type { KnownRound } from "../../rounds/round.ts";
 import type { HeldBack } from "../../rounds/intake.ts";
-import type { ForecastSetRow, HeadRow, PassRows, PayloadRow, ReplayedRow, SnapshotRow } from "./rows.ts";
+import type { ForecastSetRow, HeadRow, PassRows, PayloadMark, ReplayedRow, SnapshotRow } from "./rows.ts";
 
 /** Rounds of a table that a later response may list again, by seq: those after `lastSeq - KNOWN_ROUNDS` are known. */
 export const KNOWN_ROUNDS = 128;
@@ -149,12 +149,6 @@ export interface NoticeEvent {
   text: string | null;
   since: string | null;
 }
-
-/** The result of reading a payload that was stored before. */
-export type PayloadMark = Pick<
-  PayloadRow,
-  "receivedAt" | "state" | "refusedReason" | "items" | "newRounds" | "quarantined"
->;
 
 /** Everything that a pass writes. */
 export interface CompletePassRows extends PassRows {
