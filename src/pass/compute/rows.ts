@@ -151,15 +151,17 @@ const ROUND = {
 export type RoundRow = RowOf<typeof ROUND>;
 export const ROUNDS = columnsOf(ROUND);
 
+const QUARANTINED = {
+  payloadReceivedAt: optional(time),
+  code: plain<string>("text"),
+  reason: text,
+  roundId: optional(text),
+  item: text,
+  itemSha256: plain<string>("text"),
+};
 /** An item that was not stored as a round; `item` is its JSON, at most 16,384 characters. */
-export interface QuarantineRow {
-  payloadReceivedAt: string | null;
-  code: string;
-  reason: string;
-  roundId: string | null;
-  item: string;
-  itemSha256: string;
-}
+export type QuarantineRow = RowOf<typeof QUARANTINED>;
+export const QUARANTINE = columnsOf(QUARANTINED);
 
 /** A round with another result than the one that was kept. */
 export interface ConflictRow {
@@ -170,15 +172,17 @@ export interface ConflictRow {
   otherRaw: string;
 }
 
-/** Rounds known to exist and not received; without numbers the size is unknown. */
-export interface GapRow {
-  fromNumber: bigint | null;
-  toNumber: bigint | null;
+const GAP = {
+  fromNumber: optional(bigint),
+  toNumber: optional(bigint),
   /** How many of the range are missing; 0 opens it as filled. */
-  missing: bigint | null;
-  afterRoundId: string;
-  beforeRoundId: string;
-}
+  missing: optional(bigint),
+  afterRoundId: text,
+  beforeRoundId: text,
+};
+/** Rounds known to exist and not received; without numbers the size is unknown. */
+export type GapRow = RowOf<typeof GAP>;
+export const GAPS = columnsOf(GAP);
 
 const FORECAST_SET = {
   cutoffSeq: bigint,

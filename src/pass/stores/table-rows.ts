@@ -1,6 +1,6 @@
 import type { Query } from "../../db/query.ts";
 import type { CompletePassRows as PassRows } from "../compute/state.ts";
-import { arraysArray, hexArray, plainArray, textArray } from "./arrays.ts";
+import { plainArray } from "./arrays.ts";
 
 /** A statement of a transaction, to be run with the others of it. */
 export type Statement = Query<readonly unknown[]>;
@@ -11,13 +11,6 @@ export interface TableRows<Row> {
   /** The same as the text of an array. */
   tableIds: string;
   rows: readonly Row[];
-  /** A column as the text of an array. */
-  plain(value: (row: Row) => number | bigint | boolean | string | null): string;
-  text(value: (row: Row) => string | null): string;
-  arrays(value: (row: Row) => readonly (number | bigint | null)[]): string;
-  hex(value: (row: Row) => string | null): string;
-  /** Hashes of 32 bytes, one after the other. */
-  hashes(value: (row: Row) => string): Buffer;
 }
 
 /** Rows of passes, in their order. */
@@ -33,14 +26,5 @@ export function rowsOf<Row, Pass extends Pick<PassRows, "tableId"> = PassRows>(
       rows.push(row);
     }
   }
-  return {
-    tables: tableIds,
-    tableIds: plainArray(tableIds),
-    rows,
-    plain: (value) => plainArray(rows.map(value)),
-    text: (value) => textArray(rows.map(value)),
-    arrays: (value) => arraysArray(rows.map(value)),
-    hex: (value) => hexArray(rows.map(value)),
-    hashes: (value) => Buffer.from(rows.map(value).join(""), "hex"),
-  };
+  return { tables: tableIds, tableIds: plainArray(tableIds), rows };
 }

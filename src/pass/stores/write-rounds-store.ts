@@ -1,9 +1,17 @@
 import type { Queryable } from "../../db/client.ts";
 import { closeUnknownGapsStatement, fillGapsStatement } from "../../rounds/gaps/gaps-store.ts";
-import { ROUNDS, type RoundRow } from "../compute/rows.ts";
+import {
+  GAPS,
+  QUARANTINE,
+  ROUNDS,
+  type ConflictRow,
+  type GapRow,
+  type QuarantineRow,
+  type RoundRow,
+} from "../compute/rows.ts";
 import type { CompletePassRows as PassRows } from "../compute/state.ts";
 import { RESULTS_LISTED, UNDECIDED_LISTED } from "../../rounds/conflict-limits.ts";
-import { plainArray } from "./arrays.ts";
+import { plainArray, textArray } from "./arrays.ts";
 import type { Statement, TableRows } from "./table-rows.ts";
 
 /** The largest integer: a response may repeat an item 5,000 times, so counts reach it. */
@@ -16,21 +24,12 @@ export function insertRounds(sql: Queryable, r: TableRows<RoundRow>): Statement 
 }
 
 /** Opens gaps, each once. */
-export function openGaps(sql: Queryable, g: TableRows<PassRows["gaps"][number]>): Statement | null {
+export function openGaps(sql: Queryable, g: TableRows<GapRow>): Statement | null {
   if (g.rows.length === 0) return null;
   return sql`
-    insert into gaps (table_id, from_number, to_number, missing, after_round_id, before_round_id, state, closed_at)
-    select
-      table_id, from_number, to_number, missing, after_round_id, before_round_id,
-      case missing when 0 then 'filled' else 'open' end, case missing when 0 then clock_timestamp() end
-    from unnest(
-      ${g.tableIds}::integer[],
-      ${g.plain(({ fromNumber }) => fromNumber)}::bigint[],
-      ${g.plain(({ toNumber }) => toNumber)}::bigint[],
-      ${g.plain(({ missing }) => missing)}::bigint[],
-      ${g.text(({ afterRoundId }) => afterRoundId)}::text[],
-      ${g.text(({ beforeRoundId }) => beforeRoundId)}::text[]
-    ) as g (table_id, from_number, to_number, missing, after_round_id, before_round_id)
+    insert into gaps (table_id, ${GAPS.names}, state, closed_at)
+    select *, case missing when 0 then 'filled' else 'open' end, case missing when 0 then clock_timestamp() end
+    from (${GAPS.rows(g)}) g
     on conflict on constraint gap_is_opened_once do nothing`;
 }
 
@@ -42,12 +41,11 @@ export function fillGaps(sql: Queryable, late: TableRows<bigint>): Statement | n
 /** Closes gaps of unknown size that a response showed to be complete. */
 export function closeUnknownGaps(sql: Queryable, shown: TableRows<PassRows["shownGaps"][number]>): Statement | null {
   if (shown.rows.length === 0) return null;
-  const beforeRoundIds = shown.text(({ beforeRoundId }) => beforeRoundId);
   return closeUnknownGapsStatement(
     sql,
     shown.tableIds,
-    beforeRoundIds,
-    shown.plain(({ found }) => found),
+    textArray(shown.rows.map(({ beforeRoundId }) => beforeRoundId)),
+    plainArray(shown.rows.map(({ found }) => found)),
   );
 }
 
@@ -55,7 +53,7 @@ export function closeUnknownGaps(sql: Queryable, shown: TableRows<PassRows["show
  * Stores other results of stored rounds, and counts how often each was received. Results beyond the limits of a round are
  * only counted, in its first undecided conflict.
  */
-export function saveConflicts(sql: Queryable, c: TableRows<PassRows["conflicts"][number]>): Statement | null {
+export function saveConflicts(sql: Queryable, c: TableRows<ConflictRow>): Statement | null {
   if (c.rows.length === 0) return null;
   return sql`
     with received as (${receivedConflicts(sql, c)}),
@@ -112,39 +110,31 @@ export function saveConflicts(sql: Queryable, c: TableRows<PassRows["conflicts"]
 }
 
 /** Conflicts, each once: a response may repeat one; both count, but a statement may change a row only once. */
-function receivedConflicts(sql: Queryable, c: TableRows<PassRows["conflicts"][number]>) {
+function receivedConflicts(sql: Queryable, c: TableRows<ConflictRow>) {
   return sql`
     select
       table_id, round_id, min(kept) as kept, other, min(other_raw) as other_raw,
       min(payload_received_at) as payload_received_at, count(*) as times, min(place) as place
     from unnest(
       ${c.tableIds}::integer[],
-      ${c.text(({ roundId }) => roundId)}::text[],
-      ${c.plain(({ keptHundredths }) => keptHundredths)}::bigint[],
-      ${c.plain(({ otherHundredths }) => otherHundredths)}::bigint[],
-      ${c.text(({ otherRaw }) => otherRaw)}::text[],
-      ${c.plain((row) => row.payloadReceivedAt)}::timestamptz[]
+      ${textArray(c.rows.map(({ roundId }) => roundId))}::text[],
+      ${plainArray(c.rows.map(({ keptHundredths }) => keptHundredths))}::bigint[],
+      ${plainArray(c.rows.map(({ otherHundredths }) => otherHundredths))}::bigint[],
+      ${textArray(c.rows.map(({ otherRaw }) => otherRaw))}::text[],
+      ${plainArray(c.rows.map((row) => row.payloadReceivedAt))}::timestamptz[]
     ) with ordinality as r (table_id, round_id, kept, other, other_raw, payload_received_at, place)
     group by table_id, round_id, other`;
 }
 
 /** Stores refused items, and counts how often each was received. */
-export function saveQuarantine(sql: Queryable, q: TableRows<PassRows["quarantine"][number]>): Statement | null {
+export function saveQuarantine(sql: Queryable, q: TableRows<QuarantineRow>): Statement | null {
   if (q.rows.length === 0) return null;
   return sql`
     insert into quarantine as q (
       table_id, payload_received_at, code, reason, round_id, item, item_sha256, times
     )
     select table_id, min(payload_received_at), code, min(reason), min(round_id), min(item), item_sha256, count(*)
-    from unnest(
-      ${q.tableIds}::integer[],
-      ${q.plain((row) => row.payloadReceivedAt)}::timestamptz[],
-      ${q.plain(({ code }) => code)}::text[],
-      ${q.text(({ reason }) => reason)}::text[],
-      ${q.text(({ roundId }) => roundId)}::text[],
-      ${q.text(({ item }) => item)}::text[],
-      ${q.plain(({ itemSha256 }) => itemSha256)}::text[]
-    ) as r (table_id, payload_received_at, code, reason, round_id, item, item_sha256)
+    from (${QUARANTINE.rows(q)}) r
     group by table_id, item_sha256, code
     order by table_id, item_sha256, code
     on conflict on constraint quarantined_item_is_listed_once do update
