@@ -1,6 +1,7 @@
 import type { Queryable, Transaction } from "../db/client.ts";
 import { type ListPage, type PageWanted, readListPage } from "../db/list-page.ts";
 import { currentPlan } from "./current-plan-store.ts";
+import { keyWorks } from "./key-state-store.ts";
 import { lockAccount } from "./lock-store.ts";
 import { announce, type Outcome } from "./store.ts";
 
@@ -211,10 +212,9 @@ function columnsOf(sql: Queryable) {
     utc_text(current.ends_at) as "planEndsAt",
     (
       select count(*)::integer
-      from keys
-      where account_id = a.id
-        and revoked_at is null
-        and (expires_at is null or expires_at > now())
+      from keys k
+      where k.account_id = a.id
+        and ${keyWorks(sql)}
     ) as keys,
     utc_text(a.last_used_at) as "lastUsedAt",
     a.quota_mails as "quotaMails"`;

@@ -1,7 +1,8 @@
 import type { Sql, Transaction } from "../db/client.ts";
+import { nested } from "../db/nested.ts";
 import { successorName } from "./successor-name.ts";
 import { lockAccount } from "./lock-store.ts";
-import { announce, findKey, saveKey, type Outcome } from "./store.ts";
+import { findKey, isActive, type ListedKey, listWorkingKeys, saveKey, tooManyToday, type Outcome } from "./store.ts";
 
 /** How many hours a key continues next to the one that replaces it: long enough to give the new key to servers. */
 export const OVERLAPS = { "0": 0, "1h": 1, "24h": 24, "7d": 168 } as const;
@@ -31,19 +32,23 @@ export async function rotateKey(sql: Sql, which: string | bigint, overlap: Overl
   return sql.begin(async (transaction) => {
     const found = await findKey(transaction, which);
     if (!found.ok) return found;
-    const { id } = found;
-    await lockAccount(transaction, found.accountId);
+    const { id, accountId, account } = found;
+    await lockAccount(transaction, accountId);
     await transaction`
       select
       from keys
       where id = ${id}
       for no key update`;
-    const old = await findRotated(transaction, id);
-    if (old === undefined) throw new Error(`the key ${id} was there and is gone`);
-    const problem = problemOf(id, old);
+    const old = await findKey(transaction, id); // again: the last holder of the locks may have changed it
+    if (!old.ok) return old;
+    const working = await listWorkingKeys(transaction, accountId);
+    const problem = problemOf(old, working.filter((key) => !isActive(key)).length);
     if (problem !== null) return { ok: false, reason: problem };
-    const name = successorName(old.name, old.taken);
-    const made = await saveKey(transaction, { account: old.account, name, days: null });
+    const name = successorName(
+      old.name,
+      working.map((key) => key.name),
+    );
+    const made = await saveKey(transaction, { account: accountId, name, days: null });
     await transaction`
       update keys
       set expires_at = (select expires_at from keys where id = ${id})
@@ -56,65 +61,56 @@ export async function rotateKey(sql: Sql, which: string | bigint, overlap: Overl
       where id = ${id}
       returning last4, utc_text(expires_at) as "expiresAt"`;
     if (ended === undefined) throw new Error(`the key ${id} was there and is gone`);
-    await announce(transaction);
     const replaced = { id, last4: ended.last4, expires_at: ended.expiresAt };
-    return { ok: true, ...made, account: old.email, name, replaced };
+    return { ok: true, ...made, account, name, replaced };
   });
 }
 
-/** A key to be replaced, and the keys of its account. */
-interface OldKey {
-  account: bigint;
-  email: string;
-  name: string;
-  revoked: boolean;
-  expired: boolean;
-  replacedBy: bigint | null;
-  runningOut: number;
-  taken: string[];
-}
-
-async function findRotated(tx: Transaction, id: bigint): Promise<OldKey | undefined> {
-  const [old] = await tx<OldKey[]>`
-    select
-      k.account_id as account,
-      a.email,
-      k.name,
-      k.revoked_at is not null as revoked,
-      coalesce(k.expires_at <= now(), false) as expired,
-      k.replaced_by as "replacedBy",
-      (
-        select count(*)::integer
-        from keys o
-        where o.account_id = a.id
-          and o.replaced_by is not null
-          and o.revoked_at is null
-          and o.expires_at > now()
-      ) as "runningOut",
-      array(
-        select o.name
-        from keys o
-        where o.account_id = a.id
-          and o.revoked_at is null
-          and (o.expires_at is null or o.expires_at > now())
-      ) as taken
-    from keys k
-    join accounts a on a.id = k.account_id
-    where k.id = ${id}`;
-  return old;
-}
-
-function problemOf(
-  id: bigint,
-  old: { email: string; revoked: boolean; expired: boolean; replacedBy: bigint | null; runningOut: number },
-): string | null {
-  if (old.replacedBy !== null) return `key ${id} was replaced by key ${old.replacedBy}; rotate that one`;
-  if (old.revoked || old.expired) {
-    const state = old.revoked ? "revoked" : "expired";
+function problemOf({ id, account, state, replacedBy }: ListedKey, runningOut: number): string | null {
+  if (replacedBy !== null) return `key ${id} was replaced by key ${replacedBy}; rotate that one`;
+  if (state === "revoked" || state === "expired") {
     return `key ${id} is ${state}, so there is nothing to replace; make a new one with \`roundhouse key create\``;
   }
-  if (old.runningOut >= RUNNING_OUT) {
-    return `${old.runningOut} replaced keys of ${old.email} still work, the most there may be; revoke one first`;
+  if (runningOut >= RUNNING_OUT) {
+    return `${runningOut} replaced keys of ${account} still work, the most there may be; revoke one first`;
   }
   return null;
+}
+
+/** What rotating a key of one's own made; the key's text is known this once. */
+export interface OwnRotated {
+  id: bigint;
+  key: string;
+  name: string;
+  replaced: { id: bigint; name: string; last4: string; endsAt: string };
+}
+
+/** Replaces a key of an account by a new one; the old one continues for the overlap. Null where the account has no such key. */
+export async function rotateOwnKey(
+  tx: Transaction,
+  accountId: bigint,
+  id: bigint,
+  overlap: Overlap,
+): Promise<Outcome<OwnRotated> | null> {
+  await lockAccount(tx, accountId);
+  const found = await findKey(tx, id, accountId);
+  if (!found.ok) return null;
+  if (found.state === "revoked" || found.state === "expired") {
+    return {
+      ok: false,
+      reason: `the key …${found.last4} is ${found.state}, so there is nothing to replace; create a new one`,
+    };
+  }
+  if (found.replacedBy !== null) {
+    return {
+      ok: false,
+      reason: `the key …${found.last4} was replaced by …${found.replacedByLast4} already; rotate that one`,
+    };
+  }
+  const problem = await tooManyToday(tx, accountId);
+  if (problem !== null) return { ok: false, reason: problem };
+  const done = await rotateKey(nested(tx), id, overlap);
+  if (!done.ok) return done;
+  const { expires_at: endsAt, ...replaced } = done.replaced;
+  return { ok: true, id: done.id, key: done.key, name: done.name, replaced: { ...replaced, name: found.name, endsAt } };
 }

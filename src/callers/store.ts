@@ -1,12 +1,17 @@
 import { randomBytes } from "node:crypto";
 import { isEmailAddress } from "../config/mail.ts";
 import type { Queryable, Sql, Transaction } from "../db/client.ts";
+import type { Fragment } from "../db/statement.ts";
 import { CALLERS_CHANNEL } from "./caller-store.ts";
 import { currentPlan } from "./current-plan-store.ts";
+import { keyState, keyWorks, type KeyState, lastUse } from "./key-state-store.ts";
 import { checkKey, hashKey, mintKey } from "./key.ts";
+import { ACCOUNT_CLOSED, lockAccount } from "./lock-store.ts";
 
 /** One for each of several servers; quotas are per account, so more keys would not bring more calls. */
 export const ACTIVE_KEYS = 5;
+/** New keys that an account may make in a day: more than anybody needs, and few enough to keep lists short. */
+const KEYS_A_DAY = 50;
 const MOST_DAYS = 3_660;
 const MOST_NAME = 100;
 
@@ -71,25 +76,49 @@ export async function createKey(
     if (account === undefined) {
       return { ok: false, reason: `there is no account ${email}; make it with \`roundhouse account create ${email}\`` };
     }
-    const [{ active } = { active: 0 }] = await transaction<{ active: number }[]>`
-      select count(*)::integer as active
-      from keys
-      where account_id = ${account.id}
-        and revoked_at is null
-        and replaced_by is null
-        and (expires_at is null or expires_at > now())`;
+    const { length: active } = (await listWorkingKeys(transaction, account.id)).filter(isActive);
     if (active >= ACTIVE_KEYS) {
       return { ok: false, reason: `${email} has ${active} active keys, the most there may be; revoke one first` };
     }
     const granted = await grantPlan(transaction, account.id, plan);
     if (!granted.ok) return granted;
-    const made = await saveKey(transaction, { account: account.id, name, days });
-    await announce(transaction);
-    return { ok: true, ...made, plan: granted.plan };
+    return { ok: true, ...(await saveKey(transaction, { account: account.id, name, days })), plan: granted.plan };
   });
 }
 
-/** Mints a key and stores what may be stored of it. */
+/**
+ * Makes a key for an account, by its holder: at most {@link ACTIVE_KEYS} active ones, each under a name of its own, so
+ * that a form that is sent twice makes one key.
+ */
+export async function createOwnKey(
+  tx: Transaction,
+  accountId: bigint,
+  name: string,
+): Promise<Outcome<{ id: bigint; key: string }>> {
+  if (!(await lockAccount(tx, accountId))) return { ok: false, reason: ACCOUNT_CLOSED };
+  const active = (await listWorkingKeys(tx, accountId)).filter(isActive);
+  if (active.some((key) => key.name === name))
+    return { ok: false, reason: `you have a key named ${JSON.stringify(name)} already; give this one another name` };
+  if (active.length >= ACTIVE_KEYS) {
+    return { ok: false, reason: `you have ${active.length} active keys, the most there may be; revoke one first` };
+  }
+  const problem = await tooManyToday(tx, accountId);
+  if (problem !== null) return { ok: false, reason: problem };
+  return { ok: true, ...(await saveKey(tx, { account: accountId, name, days: null })) };
+}
+
+/** Why the holder of an account may make no more keys today; null if they may. */
+export async function tooManyToday(sql: Queryable, accountId: bigint): Promise<string | null> {
+  const [{ today } = { today: 0 }] = await sql<{ today: number }[]>`
+    select count(*)::integer as today
+    from keys
+    where account_id = ${accountId}
+      and created_at > now() - interval '1 day'`;
+  if (today < KEYS_A_DAY) return null;
+  return `${today} keys were made within a day, the most there may be; wait, or use those you have`;
+}
+
+/** Mints a key, stores what may be stored of it, and announces it. */
 export async function saveKey(
   sql: Transaction,
   { account, name, days }: { account: bigint; name: string; days: number | null },
@@ -102,6 +131,7 @@ export async function saveKey(
     )
     returning id`;
   if (made === undefined) throw new Error("expected the new key's id, got nothing");
+  await announce(sql);
   return { id: made.id, key };
 }
 
@@ -135,78 +165,120 @@ async function grantPlan(sql: Transaction, account: bigint, wanted: string): Pro
 /** A key as it may be shown; times as every surface prints them. */
 export interface ListedKey {
   id: bigint;
+  accountId: bigint;
+  /** The address of its account. */
   account: string;
   name: string;
   last4: string;
-  /** `expiring`: it still works and has an end. */
-  state: "active" | "expiring" | "expired" | "revoked";
+  state: KeyState;
+  /** The plan of its account. */
   plan: string | null;
-  created_at: string;
-  last_used_at: string | null;
-  expires_at: string | null;
-  /** The id of the key that replaced it, if it was rotated. */
-  replaced_by: bigint | null;
+  createdAt: string;
+  lastUsedAt: string | null;
+  expiresAt: string | null;
+  revokedAt: string | null;
+  /** The key that replaced it, if it was rotated, and the last four characters of that one. */
+  replacedBy: bigint | null;
+  replacedByLast4: string | null;
+}
+
+function selectKeys(sql: Queryable, condition: Fragment) {
+  return sql<ListedKey[]>`
+    select
+      k.id,
+      k.account_id as "accountId",
+      a.email as account,
+      k.name,
+      k.last4,
+      ${keyState(sql)} as state,
+      current.plan,
+      utc_text(k.created_at) as "createdAt",
+      utc_text(${lastUse(sql)}) as "lastUsedAt",
+      utc_text(k.expires_at) as "expiresAt",
+      utc_text(k.revoked_at) as "revokedAt",
+      k.replaced_by as "replacedBy",
+      r.last4 as "replacedByLast4"
+    from keys k
+    join accounts a on a.id = k.account_id
+    left join keys r on r.id = k.replaced_by
+    ${currentPlan(sql)}
+    where ${condition}
+    order by k.id`;
 }
 
 /** All keys, or those of one account, oldest first. */
 export async function listKeys(sql: Queryable, email: string | null = null): Promise<ListedKey[]> {
-  return sql<ListedKey[]>`
-    select
-      k.id,
-      a.email as account,
-      k.name,
-      k.last4,
-      case
-        when k.revoked_at is not null then 'revoked'
-        when k.expires_at <= now() then 'expired'
-        when k.expires_at > now() then 'expiring'
-        else 'active'
-      end as state,
-      current.plan,
-      utc_text(k.created_at) as created_at,
-      utc_text(k.last_used_at) as last_used_at,
-      utc_text(k.expires_at) as expires_at,
-      k.replaced_by
-    from keys k
-    join accounts a on a.id = k.account_id
-    ${currentPlan(sql)}
-    where ${email}::text is null
-      or lower(a.email) = lower(${email})
-    order by k.id`;
+  return selectKeys(sql, email === null ? sql`true` : sql`lower(a.email) = lower(${email})`);
+}
+
+/** The keys of an account that work, oldest first. */
+export async function listWorkingKeys(sql: Queryable, accountId: bigint): Promise<ListedKey[]> {
+  return selectKeys(sql, sql`k.account_id = ${accountId} and ${keyWorks(sql)}`);
+}
+
+/** Whether a working key counts as one of {@link ACTIVE_KEYS}: one that was replaced does not, while it runs out. */
+export function isActive({ replacedBy }: ListedKey): boolean {
+  return replacedBy === null;
+}
+
+/** The newest keys of an account that do not work any more, and how many there are. */
+export async function listEndedKeys(
+  sql: Queryable,
+  accountId: bigint,
+  limit: number,
+): Promise<{ ended: ListedKey[]; endedInAll: number }> {
+  const isEnded = sql`k.account_id = ${accountId} and not ${keyWorks(sql)}`;
+  const newest = sql`k.id in (select k.id from keys k where ${isEnded} order by k.id desc limit ${limit})`;
+  const [ended, [count]] = await Promise.all([
+    selectKeys(sql, newest),
+    sql<{ all: number }[]>`select count(*)::integer as all from keys k where ${isEnded}`,
+  ]);
+  return { ended: ended.toReversed(), endedInAll: count?.all ?? 0 };
 }
 
 /**
- * Revokes a key immediately, in every process. `which` is the key itself, its id, or its last four characters; if those
- * match several keys, none is revoked (a number, or a text with a leading zero, can only be an id). Idempotent.
+ * Revokes a key immediately, in every process, and returns the state it had. `which` names it as in {@link findKey}.
+ * Idempotent.
  */
-export async function revokeKey(sql: Sql, which: string | bigint): Promise<Outcome<{ id: bigint; last4: string }>> {
+export async function revokeKey(
+  sql: Sql,
+  which: string | bigint,
+  accountId: bigint | null = null,
+): Promise<Outcome<Pick<ListedKey, "id" | "name" | "last4"> & { before: KeyState }>> {
   return sql.begin(async (transaction) => {
-    const found = await findKey(transaction, which);
+    const found = await findKey(transaction, which, accountId);
     if (!found.ok) return found;
-    await transaction`
+    const { id, name, last4, state } = found;
+    const revoked = await transaction`
       update keys
-      set revoked_at = coalesce(revoked_at, now())
-      where id = ${found.id}`;
-    await announce(transaction);
-    return { ok: true, id: found.id, last4: found.last4 };
+      set revoked_at = now()
+      where id = ${id}
+        and revoked_at is null
+      returning id`;
+    if (revoked.length > 0) await announce(transaction);
+    return { ok: true, id, name, last4, before: revoked.length > 0 ? state : "revoked" };
   });
 }
 
-/** Finds the one key that `which` means. */
+/**
+ * Finds the one key that `which` means: the key itself, its id, or its last four characters (a number, or a text with a
+ * leading zero, can only be an id). With an account, only keys of that account are found.
+ */
 export async function findKey(
   sql: Queryable,
   which: string | bigint,
-): Promise<Outcome<{ id: bigint; last4: string; accountId: bigint }>> {
+  accountId: bigint | null = null,
+): Promise<Outcome<ListedKey>> {
   const text = String(which);
   const isNumber = typeof which === "bigint";
-  const found = await sql<{ id: bigint; last4: string; accountId: bigint; account: string }[]>`
-    select k.id, k.last4, a.id as "accountId", a.email as account
-    from keys k
-    join accounts a on a.id = k.account_id
-    where k.sha256 = ${checkKey(text) ? hashKey(text) : null}
+  const found = await selectKeys(
+    sql,
+    sql`(
+      k.sha256 = ${checkKey(text) ? hashKey(text) : null}
       or k.id = ${isNumber || /^\d{1,18}$/.test(text) ? text : null}
       or k.last4 = ${isNumber ? null : text}
-    order by k.id`;
+    ) ${accountId === null ? sql`` : sql`and k.account_id = ${accountId}`}`,
+  );
   const [key, ...others] = found;
   if (key === undefined) {
     const shown = checkKey(text) ? "with this text" : JSON.stringify(text);
@@ -219,7 +291,7 @@ export async function findKey(
       reason: `${which} fits ${found.length} keys: ${named}; give the id, as 0${key.id} for the first`,
     };
   }
-  return { ok: true, id: key.id, last4: key.last4, accountId: key.accountId };
+  return { ok: true, ...key };
 }
 
 /** Remembers that keys were used, to the minute and only forward; meant to be called once a minute, not per call. */

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { listOwnKeys } from "../../src/callers/holder-key-store.ts";
-import { revokeKey } from "../../src/callers/store.ts";
+import { listWorkingKeys, revokeKey } from "../../src/callers/store.ts";
 import type { CallMinute } from "../../src/usage/call-counts.ts";
 import { listCallKinds, listCallMinutes, listRefusals, saveCallMinutes } from "../../src/usage/call-minute-store.ts";
 import { eventually } from "../support/eventually.ts";
@@ -92,7 +91,7 @@ describe("calls by minute", () => {
 
   it("give the last use of a key within seconds", async () => {
     const { accountId, call } = await makeCaller("Pro");
-    const lastUsed = async () => (await listOwnKeys(world.sql, accountId, 0)).working[0]?.lastUsedAt ?? null;
+    const lastUsed = async () => (await listWorkingKeys(world.sql, accountId))[0]?.lastUsedAt ?? null;
     expect(await lastUsed()).toBeNull();
     await call("games");
     const first = await eventually(async () => (await lastUsed()) ?? false);

@@ -51,8 +51,8 @@ it.each([
     });
     expect([await standingOf(old.key), await standingOf(made.key)]).toEqual(["good", "good"]);
     expect(await listKeys(sql)).toMatchObject([
-      { id: old.id, state: "expiring", replaced_by: made.id },
-      { id: made.id, state: "active", name: "server 2", expires_at: null, replaced_by: null },
+      { id: old.id, state: "expiring", replacedBy: made.id },
+      { id: made.id, state: "active", name: "server 2", expiresAt: null, replacedBy: null },
     ]);
     const [row] = await sql<{ hours: number }[]>`
     select extract(epoch from expires_at - now())::float8 / 3600 as hours from keys where id = ${old.id}`;
@@ -71,12 +71,12 @@ it("without an overlap the old key ends immediately", async () => {
 it("an end earlier than the overlap stays, and the new key has the end of the old one", async () => {
   const short = await newKey("short", 1);
   const [before] = await listKeys(sql);
-  expect((await rotated(short.key, "7d")).replaced.expires_at).toBe(before?.expires_at);
+  expect((await rotated(short.key, "7d")).replaced.expires_at).toBe(before?.expiresAt);
   const long = await newKey("long", 30);
   const { id } = await rotated(long.key, "0");
   const keys = await listKeys(sql);
-  expect(keys.find(({ name, replaced_by }) => name === "short 2" && replaced_by === null)?.expires_at).toBe(
-    before?.expires_at,
+  expect(keys.find(({ name, replacedBy }) => name === "short 2" && replacedBy === null)?.expiresAt).toBe(
+    before?.expiresAt,
   );
   const [given] = await sql<{ days: number }[]>`
     select round(extract(epoch from expires_at - created_at) / 86400)::integer as days

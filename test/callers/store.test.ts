@@ -5,7 +5,8 @@ import { endGrant } from "../../src/callers/account-store.ts";
 import { findCaller } from "../../src/callers/caller-store.ts";
 import { checkKey, hashKey, mintKey } from "../../src/callers/key.ts";
 import { lockAccount } from "../../src/callers/lock-store.ts";
-import { createAccount, createKey, listKeys, revokeKey, touchKeys } from "../../src/callers/store.ts";
+import { createAccount, createKey, listKeys, listWorkingKeys, revokeKey, touchKeys } from "../../src/callers/store.ts";
+import { saveCallMinutes } from "../../src/usage/call-minute-store.ts";
 import { openTestDatabase } from "../support/database.ts";
 import { lockWaits } from "../support/lock-waits.ts";
 
@@ -154,9 +155,9 @@ describe("revoking a key", () => {
   ])("takes %s, and twice is fine", async (_, which) => {
     const other = await newKey();
     const made = await newKey();
-    const revoked = { ok: true, id: made.id, last4: made.last4 };
-    expect(await revokeKey(sql, which(made))).toEqual(revoked);
-    expect(await revokeKey(sql, which(made))).toEqual(revoked);
+    const revoked = { ok: true, id: made.id, name: "default", last4: made.last4 };
+    expect(await revokeKey(sql, which(made))).toEqual({ ...revoked, before: "active" });
+    expect(await revokeKey(sql, which(made))).toEqual({ ...revoked, before: "revoked" });
     expect(await standingOf(made.key)).toBe("revoked_api_key");
     expect(await standingOf(other.key)).toBe("good");
   });
@@ -253,7 +254,29 @@ describe("when a key was last used", () => {
       where id <> ${unused.id}
       order by id`;
     expect(rows).toMatchObject([{ whole: true, ahead: false }, { ahead: true }]);
-    expect((await listKeys(sql)).at(-1)?.last_used_at).toBeNull();
+    expect((await listKeys(sql)).at(-1)?.lastUsedAt).toBeNull();
+  });
+
+  it("is shown to staff as to the holder: as the counts of calls have it, until the minute is written", async () => {
+    const { id } = await newKey();
+    const lastAtMs = Date.now() - 1_000;
+    const minuteMs = lastAtMs - (lastAtMs % 60_000);
+    await saveCallMinutes(sql, [
+      { accountId: 1n, keyId: id, endpoint: "games", outcome: "ok", minuteMs, n: 1, lastAtMs },
+      {
+        accountId: 1n,
+        keyId: id,
+        endpoint: "games",
+        outcome: "expired_api_key",
+        minuteMs,
+        n: 1,
+        lastAtMs: lastAtMs + 500,
+      },
+    ]);
+    const shown = [...(await listKeys(sql)), ...(await listWorkingKeys(sql, 1n))].map(({ lastUsedAt }) =>
+      Date.parse(lastUsedAt ?? ""),
+    );
+    expect(shown).toEqual([lastAtMs, lastAtMs]);
   });
 
   it("is noted while the account of the keys is closed, in one order of locks", async () => {

@@ -1,3 +1,4 @@
+import { lastUse } from "../../callers/key-state-store.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { Read } from "../../db/reads.ts";
 import type { Pages } from "../../json-parts.ts";
@@ -80,8 +81,8 @@ function listKeys(sql: Queryable, accountId: bigint, after: bigint | null) {
   return sql<Placed<bigint>>`
     select
       id, name, last4, utc_text(created_at) as created_at, utc_text(expires_at) as expires_at,
-      utc_text(revoked_at) as revoked_at, utc_text(last_used_at) as last_used_at, id as place
-    from keys
+      utc_text(revoked_at) as revoked_at, utc_text(${lastUse(sql)}) as last_used_at, id as place
+    from keys k
     where account_id = ${accountId}
       and id > ${after ?? 0n}
     order by id

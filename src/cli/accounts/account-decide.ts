@@ -14,6 +14,7 @@ import { usd } from "../../money.ts";
 import { walletMicros } from "../../ledger/store.ts";
 import { listPurchases, type Purchase } from "../../purchases/history-store.ts";
 import { readUsage } from "../../usage/store.ts";
+import { keyJson } from "./key.ts";
 import { examples, knownAddress, someText } from "../arguments.ts";
 import { auditedOrThrow } from "../audited.ts";
 import { operator } from "../operator.ts";
@@ -106,7 +107,7 @@ async function show(sql: Sql, which: string, json: boolean): Promise<void> {
     return printJson({
       ...snakeKeys(account),
       plans: plans.map(snakeKeys),
-      keys,
+      keys: keys.map(keyJson),
       usage: snakeKeys(usage),
       balance: usd(balance),
       purchases: purchases.rows.map(plain),
@@ -129,9 +130,9 @@ async function show(sql: Sql, which: string, json: boolean): Promise<void> {
       `…${key.last4}`,
       key.name,
       key.state,
-      shortTime(key.created_at),
-      shortTime(key.last_used_at),
-      shortTime(key.expires_at),
+      shortTime(key.createdAt),
+      shortTime(key.lastUsedAt),
+      shortTime(key.expiresAt),
     ]),
   );
   if (purchases.rows.length === 0) return;

@@ -4,7 +4,7 @@ import { createKey, type ListedKey, listKeys, revokeKey } from "../../callers/st
 import { nested } from "../../db/nested.ts";
 import { examples, knownAddress, someText, wholeNumber } from "../arguments.ts";
 import { auditedOrThrow } from "../audited.ts";
-import { paint, print, printJson, printTable, say, shortTime } from "../output.ts";
+import { paint, print, printJson, printTable, say, shortTime, snakeKeys } from "../output.ts";
 import { withDatabase } from "../session.ts";
 
 /** `roundhouse key …`: making, listing, rotating and revoking API keys. */
@@ -55,7 +55,7 @@ function addList(command: Command): void {
     .action(({ account, json }: { account?: string; json: boolean }) =>
       withDatabase(async ({ sql }) => {
         const keys = await listKeys(sql, account ?? null);
-        return json ? printJson(keys) : showKeys(keys);
+        return json ? printJson(keys.map(keyJson)) : showKeys(keys);
       }),
     );
 }
@@ -108,6 +108,11 @@ function addRevoke(command: Command): void {
     );
 }
 
+/** A key as JSON shows it. */
+export function keyJson(key: ListedKey): object {
+  return snakeKeys({ ...key, accountId: undefined, revokedAt: undefined, replacedByLast4: undefined });
+}
+
 async function showKeys(keys: ListedKey[]): Promise<void> {
   await printTable(
     ["id", "account", "name", "key", "state", "plan", "made at", "last used at", "expires at", "replaced by"],
@@ -118,10 +123,10 @@ async function showKeys(keys: ListedKey[]): Promise<void> {
       `…${key.last4}`,
       STATES[key.state],
       key.plan,
-      shortTime(key.created_at),
-      shortTime(key.last_used_at),
-      shortTime(key.expires_at),
-      key.replaced_by,
+      shortTime(key.createdAt),
+      shortTime(key.lastUsedAt),
+      shortTime(key.expiresAt),
+      key.replacedBy,
     ]),
   );
 }

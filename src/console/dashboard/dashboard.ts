@@ -1,7 +1,6 @@
 import { type Account, findAccount, listHeldPlans } from "../../callers/account-store.ts";
-import { listOwnKeys } from "../../callers/holder-key-store.ts";
 import { type ListedPlan, listPlanSettings, type PlanSettings } from "../../callers/plan-store.ts";
-import { ACTIVE_KEYS } from "../../callers/store.ts";
+import { ACTIVE_KEYS, isActive, listWorkingKeys } from "../../callers/store.ts";
 import { number, timeText } from "../../frame/text/format.ts";
 import type { Buyer } from "../../purchases/check-order.ts";
 import { isOffer, type Offer, offerOf } from "../../purchases/offer.ts";
@@ -33,7 +32,7 @@ export const dashboardPage = consolePage({
       listHeldPlans(sql, accountId),
       listPlanSettings(sql),
       readUsage(sql, accountId, DAYS_SHOWN),
-      listOwnKeys(sql, accountId, 0),
+      listWorkingKeys(sql, accountId),
       listRefusals(sql, accountId),
       listPendingTopups(sql, accountId, MOST_PENDING),
       countPendingTopups(sql, accountId),
@@ -61,18 +60,18 @@ export const dashboardPage = consolePage({
         state,
         usage,
         balance,
-        keys: keys.working.filter(({ replacedBy }) => replacedBy === null).length,
+        keys: keys.filter(isActive).length,
         pending: pendingCount,
       }),
       quotaMails: account.quotaMails,
-      keys: keys.working,
+      keys,
       refusals: refusals.map((one) => ({ ...one, ...outcomeOf(one.outcome) })),
       pending: pending.map((topup) => topupRow(topup, offered)),
       steps: nextSteps({
         hasBalance: balance > 0n,
         hasHadPlan: held.length > 0,
-        hasKey: keys.working.length > 0,
-        hasCalled: isUsed || keys.working.some(({ lastUsedAt }) => lastUsedAt !== null),
+        hasKey: keys.length > 0,
+        hasCalled: isUsed || keys.some(({ lastUsedAt }) => lastUsedAt !== null),
       }),
     };
     return { template: "dashboard/dashboard", title: "Dashboard", data, refreshSeconds: REFRESH_SECONDS };

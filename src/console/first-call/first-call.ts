@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { findOwnKey, listOwnKeys } from "../../callers/holder-key-store.ts";
+import { checkKey } from "../../callers/key.ts";
+import { findKey, listWorkingKeys } from "../../callers/store.ts";
 import { reasonOf } from "../../errors.ts";
 import { consoleAction, consolePage, type ConsoleParts, type Holder } from "../contract.ts";
 import type { Shown } from "../../frame/view.ts";
@@ -40,7 +41,7 @@ export const firstCallAction = consoleAction({
       once: await page(parts, holder, { endpoint, problem, response }),
     });
     // only keys of the account: the form must not reveal whether a text is another account's key
-    if ((await findOwnKey(parts.sql, holder.accountId, { key })) === null) {
+    if (!checkKey(key) || !(await findKey(parts.sql, key, holder.accountId)).ok) {
       return done("This is not a key of your account. Enter all of it, from rh_live_ on.", null);
     }
     const path = ENDPOINTS_TO_TRY.find(({ name }) => name === endpoint)?.path;
@@ -59,7 +60,7 @@ async function page(
   { accountId, isSuspended }: Holder,
   shown: { endpoint: string; problem: string | null; response: LiveResponse | null },
 ): Promise<Shown> {
-  const { working } = await listOwnKeys(sql, accountId, 0);
+  const working = await listWorkingKeys(sql, accountId);
   const path = ENDPOINTS_TO_TRY.find(({ name }) => name === shown.endpoint)?.path ?? "";
   const data = { ...shown, path, site: site(), endpoints: ENDPOINTS_TO_TRY, hasKey: working.length > 0, isSuspended };
   return { template: "first-call/first-call", title: "Your first call", data };

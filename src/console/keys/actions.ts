@@ -2,8 +2,9 @@ import { z } from "zod";
 import { holderEntry } from "../../accounts/holders/holder-entry.ts";
 import { appendAudit } from "../../audit/store.ts";
 import { keyCreated, keyRevoked, keyRotated } from "../../callers/key-letters.ts";
-import { createOwnKey, revokeOwnKey, rotateOwnKey } from "../../callers/holder-key-store.ts";
-import { OVERLAPS, type Overlap } from "../../callers/rotation-store.ts";
+import { OVERLAPS, type Overlap, rotateOwnKey } from "../../callers/rotation-store.ts";
+import { createOwnKey, revokeKey } from "../../callers/store.ts";
+import { nested } from "../../db/nested.ts";
 import { queueMail } from "../../mail/outbox-store.ts";
 import type { Shown } from "../../frame/view.ts";
 import { idOf } from "../../frame/path-id.ts";
@@ -91,18 +92,19 @@ export const revokeKeyAction = consoleAction({
     const id = idOf(params["key"]);
     if (id === null) return { ok: false, missing: true };
     const done = await sql.begin(async (tx) => {
-      const revoked = await revokeOwnKey(tx, holder.accountId, id);
-      if (revoked !== null && !revoked.wasRevoked) {
+      const revoked = await revokeKey(nested(tx), id, holder.accountId);
+      if (revoked.ok && revoked.before !== "revoked") {
         const after = { key: id, last4: revoked.last4 };
         await appendAudit(tx, holderEntry(holder, { action: "key.revoke", after }));
         await queueMail(tx, { ...keyRevoked(site(), revoked), recipient: holder.email });
       }
       return revoked;
     });
-    if (done === null) return { ok: false, missing: true };
-    const outcome = done.wasRevoked ? "was revoked before." : "is revoked. Its next call is refused.";
+    if (!done.ok) return { ok: false, missing: true };
+    const wasRevoked = done.before === "revoked";
+    const outcome = wasRevoked ? "was revoked before." : "is revoked. Its next call is refused.";
     const message = `Key …${done.last4} ${outcome}`;
-    return { ok: true, message, location: KEYS, ...(done.wasRevoked && { didNothing: true }) };
+    return { ok: true, message, location: KEYS, ...(wasRevoked && { didNothing: true }) };
   },
 });
 

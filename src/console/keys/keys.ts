@@ -1,6 +1,5 @@
-import { listOwnKeys } from "../../callers/holder-key-store.ts";
 import type { Overlap } from "../../callers/rotation-store.ts";
-import { ACTIVE_KEYS } from "../../callers/store.ts";
+import { ACTIVE_KEYS, isActive, listEndedKeys, listWorkingKeys } from "../../callers/store.ts";
 import { consolePage } from "../contract.ts";
 
 /** Expired and revoked keys in the list. */
@@ -22,11 +21,15 @@ export const keysPage = consolePage({
   path: "/keys",
   nav: { label: "Keys", order: 20, group: "API" },
   async show({ sql }, { holder }) {
-    const keys = await listOwnKeys(sql, holder.accountId, ENDED_SHOWN);
+    const [working, ended] = await Promise.all([
+      listWorkingKeys(sql, holder.accountId),
+      listEndedKeys(sql, holder.accountId, ENDED_SHOWN),
+    ]);
     const data = {
-      ...keys,
+      working,
+      ...ended,
       mostKeys: ACTIVE_KEYS,
-      active: keys.working.filter(({ replacedBy }) => replacedBy === null).length,
+      active: working.filter(isActive).length,
       overlaps: OVERLAP_LABELS,
       isSuspended: holder.isSuspended,
     };

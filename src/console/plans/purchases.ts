@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { thousands, usd } from "../../money.ts";
-import { listOwnKeys } from "../../callers/holder-key-store.ts";
+import { listWorkingKeys } from "../../callers/store.ts";
 import { walletMicros } from "../../ledger/store.ts";
 import { findPurchase, listPurchases, type Purchase } from "../../purchases/history-store.ts";
 import { includedText, KIND_WORDS } from "../../purchases/receipt.ts";
@@ -35,7 +35,7 @@ export const purchasePage = consolePage({
       texts: [made.startNow, made.noWithdrawal],
       email,
       balance: await walletMicros(sql, accountId),
-      mayCreateKey: !isSuspended && (await listOwnKeys(sql, accountId, 0)).working.length === 0,
+      mayCreateKey: !isSuspended && (await listWorkingKeys(sql, accountId)).length === 0,
     };
     const crumbs = [{ label: "Purchases", href: "/console/purchases" }];
     return { template: "plans/purchase", title: `Purchase ${made.id}`, data, crumbs };

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { removeHolderTwoFactor } from "../../accounts/holders/holder-two-factor.ts";
 import { findAccount, restoreAccount, suspendAccount } from "../../callers/account-store.ts";
-import { listKeys, type Outcome, revokeKey } from "../../callers/store.ts";
+import { type Outcome, revokeKey } from "../../callers/store.ts";
 import type { Transaction } from "../../db/client.ts";
 import { nested } from "../../db/nested.ts";
 import { auditedAction, type Change } from "../audited-action.ts";
@@ -88,17 +88,14 @@ export const revokeKeyAction = auditedAction({
     const account = id === null ? null : await findAccount(tx, { id });
     const key = idOf(params["key"]);
     if (account === null || key === null) throw new PageError(404, "there is no such key");
-    const before = (await listKeys(tx, account.email)).find((one) => one.id === key);
-    if (before === undefined) return { ok: false, problem: `${account.email} has no key ${key}` };
-    if (before.state === "revoked") return { ok: false, problem: `key ${key} was revoked already` };
-    const done = await revokeKey(nested(tx), key);
-    if (!done.ok) return { ok: false, problem: done.reason };
-    const after = (await listKeys(tx, account.email)).find((one) => one.id === key);
+    const done = await revokeKey(nested(tx), key, account.id);
+    if (!done.ok) return { ok: false, problem: `${account.email} has no key ${key}` };
+    if (done.before === "revoked") return { ok: false, problem: `key ${key} was revoked already` };
     return {
       ok: true,
       target: `key ${key} of account ${account.id}`,
-      before: { state: before.state, last4: before.last4 },
-      after: { state: after?.state, last4: before.last4 },
+      before: { state: done.before, last4: done.last4 },
+      after: { state: "revoked", last4: done.last4 },
       message: `key ${key} (…${done.last4}) is revoked from the next call on`,
       location: `/ops/callers/${account.id}`,
     };

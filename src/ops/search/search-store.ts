@@ -1,3 +1,4 @@
+import { keyState, keyWorks } from "../../callers/key-state-store.ts";
 import type { Queryable, Sql } from "../../db/client.ts";
 import type { SearchTerm } from "./term.ts";
 
@@ -87,9 +88,8 @@ export const findKeys: Find = (sql, term, limit) => sql<FoundRow[]>`
     k.account_id::text as key,
     k.name || ' …' || k.last4 as label,
     'key ' || k.id || ' of ' || a.email || case
-      when k.revoked_at is not null then ', revoked'
-      when k.expires_at <= now() then ', expired'
-      else ''
+      when ${keyWorks(sql)} then ''
+      else ', ' || ${keyState(sql)}
     end as detail,
     k.id is not distinct from ${term.kind === "key" ? term.id : null} as "isExact"
   from keys k
