@@ -1,12 +1,13 @@
-import { Command, Option } from "commander";
+import { Command } from "commander";
 import { listAccounts } from "../../callers/account-store.ts";
 import { createAccount } from "../../callers/store.ts";
 import { nested } from "../../db/nested.ts";
 import { UsageError } from "../../errors.ts";
 import { addAccountDecisions } from "./account-decide.ts";
-import { emailAddress, examples, someText, wholeNumber } from "../arguments.ts";
+import { emailAddress, examples, someText } from "../arguments.ts";
 import { audited } from "../audited.ts";
-import { paint, print, printJson, printTable, say, shortTime, snakeKeys } from "../output.ts";
+import { filter, inState, listCommand } from "../list-command.ts";
+import { paint, print, printJson, shortTime } from "../output.ts";
 import { withDatabase } from "../session.ts";
 
 /** `roundhouse account …`: who holds keys and plans. */
@@ -36,45 +37,36 @@ export function accountCommand(): Command {
         await print(created ? `made the account ${email}` : `the account ${email} is there already`);
       }),
     );
-  command
-    .command("list")
-    .description("list accounts, newest first, with plan, active keys and last call")
-    .option("--search <text>", "a part of the address, an id, or the last four characters of a key", someText)
-    .addOption(new Option("--state <state>", "those in one state").choices(["active", "suspended"]))
-    .option("--limit <n>", "at most this many", wholeNumber(1, 10_000), 50)
-    .option("--json", "print a JSON array", false)
-    .addHelpText("after", examples("account list", "account list --state suspended --json"))
-    .action(list);
+  addList(command);
   addAccountDecisions(command);
   return command;
 }
 
-interface ListArguments {
-  search?: string;
-  state?: "active" | "suspended";
-  limit: number;
-  json: boolean;
-}
-
-async function list({ search = "", state, limit, json }: ListArguments): Promise<void> {
-  await withDatabase(async ({ sql }) => {
-    const isSuspended = state === undefined ? null : state === "suspended";
-    const wanted = { text: search, isSuspended, sort: "created", isDown: true } as const;
-    const { rows, total } = await listAccounts(sql, wanted, { page: 1, perPage: limit });
-    if (json) return printJson(rows.map(snakeKeys));
-    await printTable(
-      ["id", "e-mail", "state", "plan", "until", "keys", "made at", "last call"],
-      rows.map((row) => [
-        row.id,
-        row.email,
-        row.suspendedAt === null ? paint.green("active") : paint.red("suspended"),
-        row.plan,
-        shortTime(row.planEndsAt),
-        row.keys,
-        shortTime(row.createdAt),
-        shortTime(row.lastUsedAt),
-      ]),
-    );
-    if (total > rows.length) say(`${rows.length} of ${total}; --limit shows more`);
+function addList(command: Command): void {
+  const search = "a part of the address, an id, or the last four characters of a key";
+  listCommand(command, {
+    description: "list accounts, newest first, with plan, active keys and last call",
+    filters: {
+      search: filter("--search <text>", search, someText),
+      state: inState("active", "suspended"),
+    },
+    hasLimit: true,
+    examples: ["account list", "account list --state suspended --json"],
+    read: ({ sql }, { search: text, state }, { limit }) =>
+      listAccounts(
+        sql,
+        { text: text ?? "", isSuspended: state && state === "suspended", sort: "created", isDown: true },
+        { page: 1, perPage: limit },
+      ),
+    columns: [
+      ["id", (account) => account.id],
+      ["e-mail", (account) => account.email],
+      ["state", ({ suspendedAt }) => (suspendedAt === null ? paint.green("active") : paint.red("suspended"))],
+      ["plan", (account) => account.plan],
+      ["until", (account) => shortTime(account.planEndsAt)],
+      ["keys", (account) => account.keys],
+      ["made at", (account) => shortTime(account.createdAt)],
+      ["last call", (account) => shortTime(account.lastUsedAt)],
+    ],
   });
 }

@@ -4,7 +4,8 @@ import { createKey, type ListedKey, listKeys, revokeKey } from "../../callers/st
 import { nested } from "../../db/nested.ts";
 import { examples, knownAddress, someText, wholeNumber } from "../arguments.ts";
 import { auditedOrThrow } from "../audited.ts";
-import { paint, print, printJson, printTable, say, shortTime, snakeKeys } from "../output.ts";
+import { filter, listCommand } from "../list-command.ts";
+import { paint, print, printJson, say, shortTime, snakeKeys } from "../output.ts";
 import { withDatabase } from "../session.ts";
 
 /** `roundhouse key …`: making, listing, rotating and revoking API keys. */
@@ -46,18 +47,27 @@ function addCreate(command: Command): void {
 }
 
 function addList(command: Command): void {
-  command
-    .command("list")
-    .description("list all keys, or those of an account; only the last four characters of a key are stored")
-    .option("--account <email>", "only those of this account", knownAddress)
-    .option("--json", "print a JSON array", false)
-    .addHelpText("after", examples("key list", "key list --account ann@example.com --json"))
-    .action(({ account, json }: { account?: string; json: boolean }) =>
-      withDatabase(async ({ sql }) => {
-        const keys = await listKeys(sql, account ?? null);
-        return json ? printJson(keys.map(keyJson)) : showKeys(keys);
-      }),
-    );
+  listCommand(command, {
+    description: "list all keys, or those of an account; only the last four characters of a key are stored",
+    filters: {
+      account: filter("--account <email>", "only those of this account", knownAddress),
+    },
+    examples: ["key list", "key list --account ann@example.com --json"],
+    read: ({ sql }, { account }) => listKeys(sql, account),
+    columns: [
+      ["id", (key) => key.id],
+      ["account", (key) => key.account],
+      ["name", (key) => key.name],
+      ["key", (key) => `…${key.last4}`],
+      ["state", (key) => STATES[key.state]],
+      ["plan", (key) => key.plan],
+      ["made at", (key) => shortTime(key.createdAt)],
+      ["last used at", (key) => shortTime(key.lastUsedAt)],
+      ["expires at", (key) => shortTime(key.expiresAt)],
+      ["replaced by", (key) => key.replacedBy],
+    ],
+    toJson: keyJson,
+  });
 }
 
 function addRotate(command: Command): void {
@@ -111,24 +121,6 @@ function addRevoke(command: Command): void {
 /** A key as JSON shows it. */
 export function keyJson(key: ListedKey): object {
   return snakeKeys({ ...key, accountId: undefined, revokedAt: undefined, replacedByLast4: undefined });
-}
-
-async function showKeys(keys: ListedKey[]): Promise<void> {
-  await printTable(
-    ["id", "account", "name", "key", "state", "plan", "made at", "last used at", "expires at", "replaced by"],
-    keys.map((key) => [
-      key.id,
-      key.account,
-      key.name,
-      `…${key.last4}`,
-      STATES[key.state],
-      key.plan,
-      shortTime(key.createdAt),
-      shortTime(key.lastUsedAt),
-      shortTime(key.expiresAt),
-      key.replacedBy,
-    ]),
-  );
 }
 
 const STATES: Record<ListedKey["state"], string> = {

@@ -9,7 +9,7 @@ import {
   resetPassword,
   resetTwoFactor,
 } from "../../accounts/operators/manage.ts";
-import { listOperators, type Operator } from "../../accounts/operators/operator-store.ts";
+import { listOperators } from "../../accounts/operators/operator-store.ts";
 import { hashPassword, passwordProblem } from "../../accounts/identity/password.ts";
 import { OPERATOR_ROLES, type OperatorRole } from "../../accounts/operators/roles.ts";
 import type { Sql, Transaction } from "../../db/client.ts";
@@ -18,7 +18,8 @@ import { UsageError } from "../../errors.ts";
 import { examples, knownAddress, someText } from "../arguments.ts";
 import { auditedOrThrow } from "../audited.ts";
 import { operator } from "../operator.ts";
-import { paint, print, printJson, printTable, say, shortTime, snakeKeys } from "../output.ts";
+import { listCommand } from "../list-command.ts";
+import { paint, print, printJson, say, shortTime } from "../output.ts";
 import { askPassword } from "./ask-password.ts";
 import { withDatabase } from "../session.ts";
 
@@ -106,17 +107,21 @@ function addCreate(command: Command): void {
 }
 
 function addList(command: Command): void {
-  command
-    .command("list")
-    .description("all members of staff")
-    .option("--json", "print a JSON array", false)
-    .addHelpText("after", examples("ops-user list", "ops-user list --json"))
-    .action(({ json }: { json: boolean }) =>
-      withDatabase(async ({ sql }) => {
-        const operators = await listOperators(sql);
-        return json ? printJson(operators.map(snakeKeys)) : showOperators(operators);
-      }),
-    );
+  listCommand(command, {
+    description: "all members of staff",
+    examples: ["ops-user list", "ops-user list --json"],
+    read: ({ sql }) => listOperators(sql),
+    whenEmpty: "no members of staff yet; `roundhouse ops-user create EMAIL --role admin` creates the first",
+    columns: [
+      ["e-mail", (one) => one.email],
+      ["role", (one) => one.role],
+      ["state", ({ disabledAt }) => (disabledAt === null ? paint.green("active") : paint.red("disabled"))],
+      ["second factor", (one) => (one.hasTwoFactor ? "on" : "off")],
+      ["sign-ins", (one) => one.sessions],
+      ["last seen", (one) => shortTime(one.seenAt?.toISOString() ?? null)],
+      ["made by", (one) => one.createdBy],
+    ],
+  });
 }
 
 function addSetRole(command: Command): void {
@@ -207,21 +212,4 @@ async function newPassword(email: string, generate: boolean): Promise<{ password
   const problem = await passwordProblem(password, email);
   if (problem !== null) throw new UsageError(problem);
   return { password, passwordHash: await hashPassword(password) };
-}
-
-async function showOperators(operators: Operator[]): Promise<void> {
-  if (operators.length === 0)
-    return say("no members of staff yet; `roundhouse ops-user create EMAIL --role admin` creates the first");
-  await printTable(
-    ["e-mail", "role", "state", "second factor", "sign-ins", "last seen", "made by"],
-    operators.map((one) => [
-      one.email,
-      one.role,
-      one.disabledAt === null ? paint.green("active") : paint.red("disabled"),
-      one.hasTwoFactor ? "on" : "off",
-      one.sessions,
-      shortTime(one.seenAt?.toISOString() ?? null),
-      one.createdBy,
-    ]),
-  );
 }

@@ -5,7 +5,8 @@ import { UsageError } from "../../errors.ts";
 import { parseUsd } from "../../money.ts";
 import { commaList, examples, wholeNumber } from "../arguments.ts";
 import { auditedOrThrow } from "../audited.ts";
-import { printJson, printTable } from "../output.ts";
+import { type Columns, listCommand, printColumns } from "../list-command.ts";
+import { printJson } from "../output.ts";
 import { withDatabase } from "../session.ts";
 
 /** `roundhouse plan …`: the plans that callers can buy, and changes of them while callers are connected. */
@@ -19,17 +20,12 @@ export function planCommand(): Command {
 }
 
 function addList(command: Command): void {
-  command
-    .command("list")
-    .description("all plans")
-    .option("--json", "print a JSON array", false)
-    .addHelpText("after", examples("plan list"))
-    .action(({ json }: { json: boolean }) =>
-      withDatabase(async ({ sql }) => {
-        const plans = await listPlanSettings(sql);
-        return json ? printJson(plans) : showPlans(plans);
-      }),
-    );
+  listCommand(command, {
+    description: "all plans",
+    examples: ["plan list"],
+    read: ({ sql }) => listPlanSettings(sql),
+    columns: COLUMNS,
+  });
 }
 
 function addSet(command: Command): void {
@@ -71,7 +67,7 @@ function addSet(command: Command): void {
           (tx) => setPlan(nested(tx), name, { ...changes, ...limits, priceMicros }),
           (done) => ({ action: "plan.set", target: `plan ${done.plan.name}`, before: done.before, after: done.plan }),
         );
-        return json ? printJson(plan) : showPlans([plan]);
+        return json ? printJson(plan) : printColumns(COLUMNS, [plan]);
       });
     });
 }
@@ -89,34 +85,18 @@ function limitOf(given: number | "none" | undefined): number | null | undefined 
   return given === "none" ? null : given;
 }
 
-async function showPlans(plans: PlanSettings[]): Promise<void> {
-  await printTable(
-    [
-      "plan",
-      "houses",
-      "calls a day",
-      "calls a month",
-      "ceiling a day",
-      "per second",
-      "burst",
-      "USD",
-      "days",
-      "on sale",
-    ],
-    plans.map((plan) => [
-      plan.name,
-      plan.houses?.join(", ") ?? "all",
-      plan.day_limit ?? "no limit",
-      plan.month_limit ?? "no limit",
-      plan.day_ceiling ?? "none",
-      plan.burst_per_second,
-      plan.burst,
-      plan.price,
-      plan.days,
-      plan.on_sale ? "yes" : "no",
-    ]),
-  );
-}
+const COLUMNS: Columns<PlanSettings> = [
+  ["plan", (plan) => plan.name],
+  ["houses", (plan) => plan.houses?.join(", ") ?? "all"],
+  ["calls a day", (plan) => plan.day_limit ?? "no limit"],
+  ["calls a month", (plan) => plan.month_limit ?? "no limit"],
+  ["ceiling a day", (plan) => plan.day_ceiling ?? "none"],
+  ["per second", (plan) => plan.burst_per_second],
+  ["burst", (plan) => plan.burst],
+  ["USD", (plan) => plan.price],
+  ["days", (plan) => plan.days],
+  ["on sale", (plan) => (plan.on_sale ? "yes" : "no")],
+];
 
 function housesOrAll(text: string): string[] | "all" {
   return text === "all" ? "all" : commaList(text);

@@ -1,27 +1,23 @@
 import type { comparisonOf, Detail, Summary } from "../../calibration/calibration-view.ts";
+import type { Columns } from "../list-command.ts";
 import { showHeights, showReliability } from "./reliability-text.ts";
 import { paint, print, printTable, shortTime } from "../output.ts";
 
-/** Prints calibrations as a table. */
-export async function showList(rows: Summary[]): Promise<void> {
-  await printTable(
-    ["id", "table", "version", "kind", "from", "to", "rounds", "made", "log loss", "skill", "live state", "why"],
-    rows.map((row) => [
-      row.id,
-      row.table,
-      `${row.model} ${row.version}`,
-      row.kind,
-      row.from,
-      row.to,
-      row.rounds,
-      shortTime(row.created_at),
-      decimals(row.log_loss),
-      percent(row.skill),
-      metText(row),
-      row.promotion === null ? "" : `${row.promotion.by}: ${row.promotion.reason}`,
-    ]),
-  );
-}
+/** The columns of a list of calibrations. */
+export const LIST_COLUMNS: Columns<Summary> = [
+  ["id", (row) => row.id],
+  ["table", (row) => row.table],
+  ["version", (row) => `${row.model} ${row.version}`],
+  ["kind", (row) => row.kind],
+  ["from", (row) => row.from],
+  ["to", (row) => row.to],
+  ["rounds", (row) => row.rounds],
+  ["made", (row) => shortTime(row.created_at)],
+  ["log loss", (row) => decimals(row.log_loss)],
+  ["skill", (row) => percent(row.skill)],
+  ["live state", metText],
+  ["why", ({ promotion }) => (promotion === null ? "" : `${promotion.by}: ${promotion.reason}`)],
+];
 
 /** Prints one calibration in full. */
 export async function showDetail(detail: Detail): Promise<void> {

@@ -5,39 +5,32 @@ import { compareCalibrations } from "../../calibration/compare.ts";
 import { promoteCalibration, refuseLaterPromotion } from "../../calibration/promote.ts";
 import { findNewestPromotion } from "../../calibration/promotion-store.ts";
 import type { Sql } from "../../db/client.ts";
-import { examples, someText, tableName, wholeNumber } from "../arguments.ts";
+import { examples, someText } from "../arguments.ts";
 import { announce } from "../announce.ts";
 import { appendCommandAudit } from "../audited.ts";
-import { showComparison, showDetail, showList } from "./calibration-text.ts";
+import { LIST_COLUMNS, showComparison, showDetail } from "./calibration-text.ts";
 import { comparisonOf, detailOf, summaryOf } from "../../calibration/calibration-view.ts";
+import { listCommand, ofTable } from "../list-command.ts";
 import { withProgress } from "../long-work.ts";
 import { operator } from "../operator.ts";
 import { print, printJson } from "../output.ts";
 import { promotionReport } from "../../calibration/promotion-report.ts";
 import { withDatabase } from "../session.ts";
-import { findTableByName } from "../table-name.ts";
-
-const SHOWN = 50;
 
 /** `roundhouse calibration …`: the results of replays. */
 export function calibrationCommand(): Command {
   const command = new Command("calibration")
     .description("replays of each table's model: its state, and how well it fits")
     .addHelpText("after", examples("calibration list", "calibration show 12"));
-  command
-    .command("list")
-    .description("calibrations, newest first: rolling ones, manual runs and promotions")
-    .option("--table <house/game/market>", "one table instead of all", tableName)
-    .option("--limit <n>", "at most this many", wholeNumber(1, 10_000), SHOWN)
-    .option("--json", "print a JSON array", false)
-    .addHelpText("after", examples("calibration list", "calibration list --table bustabit/crash/global --json"))
-    .action((given: { table?: string; limit: number; json: boolean }) =>
-      withDatabase(async ({ sql }) => {
-        const table = given.table === undefined ? undefined : await findTableByName(sql, given.table);
-        const rows = (await listCalibrations(sql, { tableId: table?.id, limit: given.limit })).map(summaryOf);
-        await (given.json ? printJson(rows) : showList(rows));
-      }),
-    );
+  listCommand(command, {
+    description: "calibrations, newest first: rolling ones, manual runs and promotions",
+    filters: { table: ofTable("one table instead of all") },
+    hasLimit: true,
+    examples: ["calibration list", "calibration list --table bustabit/crash/global --json"],
+    read: async ({ sql }, { tableIds }, { limit }) =>
+      (await listCalibrations(sql, { tableId: tableIds?.[0], limit })).map(summaryOf),
+    columns: LIST_COLUMNS,
+  });
   command
     .command("show")
     .description("show a calibration: weights, losses, windows, waits, and a plot of its reliability")

@@ -1,21 +1,12 @@
-import { type Command, Option } from "commander";
 import type { Sql } from "../../db/client.ts";
 import { UsageError } from "../../errors.ts";
 import { findTablesOf } from "../../rounds/lists/table-filter-store.ts";
-import { houseId, tableName } from "../arguments.ts";
 import { findTableByName } from "../table-name.ts";
 
 /** The tables of a command, by house or by name. */
 export interface Chosen {
   house?: string;
   table?: string;
-}
-
-/** Adds the options `--house` and `--table` to a list, of which at most one is accepted. */
-export function withTableFilter(command: Command): Command {
-  return command
-    .addOption(new Option("--house <id>", "those of one house").argParser(houseId).conflicts("table"))
-    .option("--table <house/game/market>", "those of one table", tableName);
 }
 
 /**

@@ -1,19 +1,13 @@
 import { Command, Option } from "commander";
 import { listConflicts, type ListedConflict } from "../../rounds/lists/conflict-list-store.ts";
 import { decideConflict, resultText } from "../../corrections/revision.ts";
-import { examples, someText, wholeNumber } from "../arguments.ts";
-import { type Chosen, chosenTables, withTableFilter } from "./chosen-tables.ts";
+import { examples, someText } from "../arguments.ts";
 import { manyIds } from "../ids.ts";
+import { inState, listCommand, ofTables } from "../list-command.ts";
 import { operator } from "../operator.ts";
-import { print, printJson, printTable, shortTime } from "../output.ts";
+import { print, printJson, shortTime } from "../output.ts";
 import { applyDecision, decisionJson, decisionText, multiplierOf } from "./revision-output.ts";
 import { withDatabase } from "../session.ts";
-
-interface ListArguments extends Chosen {
-  state?: "open" | "decided";
-  limit: number;
-  json: boolean;
-}
 
 /** `roundhouse conflict …`: rounds that were received with two results. */
 export function conflictCommand(): Command {
@@ -29,35 +23,26 @@ export function conflictCommand(): Command {
 }
 
 function addList(command: Command): void {
-  withTableFilter(command.command("list"))
-    .description("list conflicts, newest first: the stored result and the other")
-    .addOption(new Option("--state <state>", "those in one state").choices(["open", "decided"]))
-    .option("--limit <n>", "at most this many", wholeNumber(1, 10_000), 50)
-    .option("--json", "print a JSON array", false)
-    .addHelpText("after", examples("conflict list --state open", "conflict list --house bustabit --json"))
-    .action((given: ListArguments) =>
-      withDatabase(async ({ sql }) => {
-        const tableIds = await chosenTables(sql, given);
-        const isDecided = given.state === undefined ? null : given.state === "decided";
-        const filter = { tableIds, isDecided };
-        const rows = await listConflicts(sql, filter, { after: null, oldestFirst: false, limit: given.limit });
-        if (given.json) return printJson(rows.map(forPrograms));
-        await printTable(
-          ["id", "table", "round", "kept", "other", "times", "last seen", "decided", "by"],
-          rows.map((row) => [
-            row.id,
-            row.table,
-            row.roundId,
-            resultText(row.kept),
-            resultText(row.other),
-            row.times,
-            shortTime(row.lastSeenAt),
-            row.decidedAt === null ? null : resultText(row.to),
-            row.decidedBy,
-          ]),
-        );
-      }),
-    );
+  listCommand(command, {
+    description: "list conflicts, newest first: the stored result and the other",
+    filters: { ...ofTables(), state: inState("open", "decided") },
+    hasLimit: true,
+    examples: ["conflict list --state open", "conflict list --house bustabit --json"],
+    read: ({ sql }, { tableIds, state }, newest) =>
+      listConflicts(sql, { tableIds, isDecided: state && state === "decided" }, newest),
+    columns: [
+      ["id", (conflict) => conflict.id],
+      ["table", (conflict) => conflict.table],
+      ["round", (conflict) => conflict.roundId],
+      ["kept", (conflict) => resultText(conflict.kept)],
+      ["other", (conflict) => resultText(conflict.other)],
+      ["times", (conflict) => conflict.times],
+      ["last seen", (conflict) => shortTime(conflict.lastSeenAt)],
+      ["decided", ({ decidedAt, to }) => (decidedAt === null ? null : resultText(to))],
+      ["by", (conflict) => conflict.decidedBy],
+    ],
+    toJson: forPrograms,
+  });
 }
 
 function addDecide(command: Command): void {

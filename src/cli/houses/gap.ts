@@ -1,20 +1,14 @@
-import { Command, Option } from "commander";
+import { Command } from "commander";
 import { giveUpGap, openGapAgain, type GapOutcome } from "../../corrections/close-gap.ts";
-import { listGaps, type GapState } from "../../rounds/gaps/gap-list-store.ts";
+import { listGaps } from "../../rounds/gaps/gap-list-store.ts";
 import { announce } from "../announce.ts";
-import { examples, someText, wholeNumber } from "../arguments.ts";
+import { examples, someText } from "../arguments.ts";
 import { auditedOrThrow } from "../audited.ts";
-import { type Chosen, chosenTables, withTableFilter } from "./chosen-tables.ts";
 import { oneId } from "../ids.ts";
+import { inState, listCommand, ofTables } from "../list-command.ts";
 import { operator } from "../operator.ts";
-import { print, printJson, printTable, shortTime, snakeKeys } from "../output.ts";
+import { print, printJson, shortTime } from "../output.ts";
 import { type Session, withDatabase } from "../session.ts";
-
-interface ListArguments extends Chosen {
-  state?: GapState["state"];
-  limit: number;
-  json: boolean;
-}
 
 /** `roundhouse gap …`: rounds that are missing. */
 export function gapCommand(): Command {
@@ -28,34 +22,25 @@ export function gapCommand(): Command {
 }
 
 function addList(command: Command): void {
-  withTableFilter(command.command("list"))
-    .description("list gaps, newest first: missing rounds, attempts, and the next attempt")
-    .addOption(new Option("--state <state>", "those in one state").choices(["open", "filled", "given_up"]))
-    .option("--limit <n>", "at most this many", wholeNumber(1, 10_000), 50)
-    .option("--json", "print a JSON array", false)
-    .addHelpText("after", examples("gap list --state open", "gap list --house bustabit --json"))
-    .action((given: ListArguments) =>
-      withDatabase(async ({ sql }) => {
-        const filter = { tableIds: await chosenTables(sql, given), state: given.state ?? null };
-        const rows = await listGaps(sql, filter, { after: null, oldestFirst: false, limit: given.limit });
-        if (given.json) return printJson(rows.map(snakeKeys));
-        await printTable(
-          ["id", "table", "state", "from", "to", "missing", "filled", "attempts", "next attempt", "reason"],
-          rows.map((row) => [
-            row.id,
-            row.table,
-            row.state,
-            row.from,
-            row.to,
-            row.missing,
-            row.filled,
-            row.attempts,
-            shortTime(row.nextAttemptAt),
-            row.reason,
-          ]),
-        );
-      }),
-    );
+  listCommand(command, {
+    description: "list gaps, newest first: missing rounds, attempts, and the next attempt",
+    filters: { ...ofTables(), state: inState("open", "filled", "given_up") },
+    hasLimit: true,
+    examples: ["gap list --state open", "gap list --house bustabit --json"],
+    read: ({ sql }, values, newest) => listGaps(sql, values, newest),
+    columns: [
+      ["id", (gap) => gap.id],
+      ["table", (gap) => gap.table],
+      ["state", (gap) => gap.state],
+      ["from", (gap) => gap.from],
+      ["to", (gap) => gap.to],
+      ["missing", (gap) => gap.missing],
+      ["filled", (gap) => gap.filled],
+      ["attempts", (gap) => gap.attempts],
+      ["next attempt", (gap) => shortTime(gap.nextAttemptAt)],
+      ["reason", (gap) => gap.reason],
+    ],
+  });
 }
 
 function addClose(command: Command): void {

@@ -6,6 +6,7 @@ import { listHouses } from "../../houses/house-status-store.ts";
 import { examples, houseId, someText } from "../arguments.ts";
 import { appendCommandAudit } from "../audited.ts";
 import { checkHouse, type TableCheck } from "./house-check.ts";
+import { listCommand } from "../list-command.ts";
 import { operator } from "../operator.ts";
 import { coloredStatus, paint, print, printJson, printTable, say, shortTime } from "../output.ts";
 import { findServers, type Session, withDatabase } from "../session.ts";
@@ -26,12 +27,20 @@ export function houseCommand(): Command {
 }
 
 function addList(command: Command): void {
-  command
-    .command("list")
-    .description("list houses: whether they are live, their last response and last error")
-    .option("--json", "print a JSON array", false)
-    .addHelpText("after", examples("house list", "house list --json"))
-    .action(({ json }: { json: boolean }) => listThem(json));
+  listCommand(command, {
+    description: "list houses: whether they are live, their last response and last error",
+    examples: ["house list", "house list --json"],
+    read: ({ sql, settings }) => listHouses(sql, settings.LIVE_WINDOW_SECONDS),
+    columns: [
+      ["house", ({ house, simulated }) => (simulated ? `${house} (simulated)` : house)],
+      ["status", (house) => coloredStatus(house.status)],
+      ["last ok", (house) => shortTime(house.last_ok_at)],
+      ["last status", (house) => house.last_status],
+      ["circuit", (house) => house.circuit],
+      ["next poll", (house) => shortTime(house.next_poll_at)],
+      ["last error", (house) => house.pause_reason ?? house.last_error],
+    ],
+  });
 }
 
 function addCheck(command: Command): void {
@@ -116,25 +125,6 @@ async function change<Facts>(
     });
     if (outcome.kind === "unknown") await refuseUnknown(sql, house);
     if (outcome.kind === "refused") throw new UsageError(outcome.problem);
-  });
-}
-
-async function listThem(json: boolean): Promise<void> {
-  await withDatabase(async ({ sql, settings }) => {
-    const houses = await listHouses(sql, settings.LIVE_WINDOW_SECONDS);
-    if (json) return printJson(houses);
-    await printTable(
-      ["house", "status", "last ok", "last status", "circuit", "next poll", "last error"],
-      houses.map((house) => [
-        house.simulated ? `${house.house} (simulated)` : house.house,
-        coloredStatus(house.status),
-        shortTime(house.last_ok_at),
-        house.last_status,
-        house.circuit,
-        shortTime(house.next_poll_at),
-        house.pause_reason ?? house.last_error,
-      ]),
-    );
   });
 }
 

@@ -1,23 +1,17 @@
 import { Command, Option } from "commander";
 import { UsageError } from "../../errors.ts";
-import { NOTICE_ORDER, type NoticeKind } from "../../rounds/notices/notices.ts";
+import { NOTICE_ORDER } from "../../rounds/notices/notices.ts";
 import { endNotice, LONGEST_NOTICE, writeNotice } from "../../corrections/operator-notice.ts";
 import { listNotices } from "../../corrections/operator-notice-store.ts";
 import { announce } from "../announce.ts";
-import { examples, houseId, someText, tableName, wholeNumber } from "../arguments.ts";
+import { examples, houseId, someText, tableName } from "../arguments.ts";
 import { auditedOrThrow } from "../audited.ts";
-import { type Chosen, chosenTables, withTableFilter } from "./chosen-tables.ts";
+import { type Chosen, chosenTables } from "./chosen-tables.ts";
+import { inState, listCommand, ofTables, oneOf } from "../list-command.ts";
 import { operator } from "../operator.ts";
-import { print, printJson, printTable, shortTime, snakeKeys } from "../output.ts";
+import { print, printJson, shortTime } from "../output.ts";
 import { withDatabase } from "../session.ts";
 import { findTableByName } from "../table-name.ts";
-
-interface ListArguments extends Chosen {
-  kind?: NoticeKind;
-  state?: "open" | "ended";
-  limit: number;
-  json: boolean;
-}
 
 /** `roundhouse notice …`: notices to callers about a table's continuity. */
 export function noticeCommand(): Command {
@@ -34,33 +28,27 @@ export function noticeCommand(): Command {
 }
 
 function addList(command: Command): void {
-  withTableFilter(command.command("list"))
-    .description("notices, newest first")
-    .addOption(new Option("--kind <kind>", "those of one kind").choices([...NOTICE_ORDER]))
-    .addOption(new Option("--state <state>", "those in one state").choices(["open", "ended"]))
-    .option("--limit <n>", "at most this many", wholeNumber(1, 10_000), 50)
-    .option("--json", "print a JSON array", false)
-    .addHelpText("after", examples("notice list --state open", "notice list --kind operator --json"))
-    .action((given: ListArguments) =>
-      withDatabase(async ({ sql }) => {
-        const isOpen = given.state === undefined ? null : given.state === "open";
-        const filter = { tableIds: await chosenTables(sql, given), kind: given.kind ?? null, isOpen };
-        const rows = await listNotices(sql, filter, { after: null, oldestFirst: false, limit: given.limit });
-        if (given.json) return printJson(rows.map(snakeKeys));
-        await printTable(
-          ["id", "table", "kind", "opened", "ended", "by", "text"],
-          rows.map((row) => [
-            row.id,
-            row.table,
-            row.kind,
-            shortTime(row.openedAt),
-            shortTime(row.closedAt),
-            row.openedBy,
-            row.text,
-          ]),
-        );
-      }),
-    );
+  listCommand(command, {
+    description: "notices, newest first",
+    filters: {
+      ...ofTables(),
+      kind: oneOf("--kind <kind>", "those of one kind", NOTICE_ORDER),
+      state: inState("open", "ended"),
+    },
+    hasLimit: true,
+    examples: ["notice list --state open", "notice list --kind operator --json"],
+    read: ({ sql }, { tableIds, kind, state }, newest) =>
+      listNotices(sql, { tableIds, kind, isOpen: state && state === "open" }, newest),
+    columns: [
+      ["id", (notice) => notice.id],
+      ["table", (notice) => notice.table],
+      ["kind", (notice) => notice.kind],
+      ["opened", (notice) => shortTime(notice.openedAt)],
+      ["ended", (notice) => shortTime(notice.closedAt)],
+      ["by", (notice) => notice.openedBy],
+      ["text", (notice) => notice.text],
+    ],
+  });
 }
 
 function addWrite(command: Command): void {

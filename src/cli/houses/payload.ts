@@ -5,36 +5,24 @@ import { UsageError } from "../../errors.ts";
 import { createProver } from "../../houses/fairness/prove.ts";
 import { loadHouseToRead } from "../../houses/store.ts";
 import { isUtcTime } from "../../iso-time.ts";
-import {
-  findPayload,
-  type ListedPayload,
-  listPayloads,
-  type PayloadState,
-} from "../../rounds/lists/payload-list-store.ts";
+import { findPayload, type ListedPayload, listPayloads } from "../../rounds/lists/payload-list-store.ts";
 import { rereadRange } from "../../reread/reread.ts";
 import { placeText, readPlace, type Reread } from "../../reread/reread-report.ts";
 import { countToReread, type RereadPlace, type RereadRange } from "../../reread/reread-store.ts";
 import { announce } from "../announce.ts";
 import { examples, houseId, someText, tableName, wholeNumber } from "../arguments.ts";
 import { appendCommandAudit } from "../audited.ts";
-import { type Chosen, chosenTables, withTableFilter } from "./chosen-tables.ts";
+import { chosenTables } from "./chosen-tables.ts";
+import { filter, inState, listCommand, ofTables } from "../list-command.ts";
 import { withProgress } from "../long-work.ts";
 import { moment } from "../time-argument.ts";
 import { operator } from "../operator.ts";
-import { print, printJson, printTable, snakeKeys } from "../output.ts";
+import { print, printJson, snakeKeys } from "../output.ts";
 import { type Session, withDatabase } from "../session.ts";
 import { findTableByName } from "../table-name.ts";
 
 /** As many as are stored for a house with a refused feed; `--after` continues. */
 const MOST_PAYLOADS = 2_000;
-
-interface ListArguments extends Chosen {
-  state?: PayloadState;
-  from?: string;
-  to?: string;
-  limit: number;
-  json: boolean;
-}
 
 interface RereadArguments {
   house: string;
@@ -57,15 +45,7 @@ export function payloadCommand(): Command {
       "after",
       examples("payload list --from 2h", "payload show bustabit/crash/global 2026-11-21T04:00:12.123456Z"),
     );
-  withTableFilter(command.command("list"))
-    .description("list payloads, newest first, with the outcome of each")
-    .addOption(new Option("--state <state>", "those in one state").choices(["unread", "read", "refused"]))
-    .option("--from <time>", "arrived since then: 2026-11-21T04:00, or how long ago, as 6h", moment)
-    .option("--to <time>", "arrived before then", moment)
-    .option("--limit <n>", "at most this many", wholeNumber(1, 10_000), 50)
-    .option("--json", "print a JSON array", false)
-    .addHelpText("after", examples("payload list --house bustabit --state refused", "payload list --from 2h --json"))
-    .action((given: ListArguments) => withDatabase((session) => list(session, given)));
+  addList(command);
   command
     .command("show")
     .description("show a payload: its request, response and outcome; the body follows on stdout")
@@ -104,6 +84,34 @@ export function payloadCommand(): Command {
   return command;
 }
 
+function addList(command: Command): void {
+  listCommand(command, {
+    description: "list payloads, newest first, with the outcome of each",
+    filters: {
+      ...ofTables(),
+      state: inState("unread", "read", "refused"),
+      from: filter("--from <time>", "arrived since then: 2026-11-21T04:00, or how long ago, as 6h", moment),
+      to: filter("--to <time>", "arrived before then", moment),
+    },
+    hasLimit: true,
+    examples: ["payload list --house bustabit --state refused", "payload list --from 2h --json"],
+    read: ({ sql }, values, newest) => listPayloads(sql, values, newest),
+    columns: [
+      ["table", (payload) => payload.table],
+      ["received", (payload) => payload.receivedAt],
+      ["kind", (payload) => payload.kind],
+      ["status", (payload) => payload.status],
+      ["bytes", (payload) => payload.bytes],
+      ["state", (payload) => payload.state],
+      ["items", (payload) => payload.items],
+      ["new", (payload) => payload.newRounds],
+      ["quarantined", (payload) => payload.quarantined],
+      ["reason", (payload) => payload.refusedReason],
+    ],
+    toJson: forPrograms,
+  });
+}
+
 /** A time with its microseconds, which a Date would lose. */
 function receivedTime(text: string): string {
   if (isUtcTime(text)) return text;
@@ -114,28 +122,6 @@ function place(text: string): RereadPlace {
   const read = readPlace(text);
   if (read !== null) return read;
   throw new InvalidArgumentError("expected a place as the last one printed it.");
-}
-
-async function list({ sql }: Session, { house, table, state, from, to, limit, json }: ListArguments): Promise<void> {
-  const tableIds = await chosenTables(sql, { ...(house && { house }), ...(table && { table }) });
-  const filter = { tableIds, state: state ?? null, from: from ?? null, to: to ?? null };
-  const rows = await listPayloads(sql, filter, { after: null, oldestFirst: false, limit });
-  if (json) return printJson(rows.map(forPrograms));
-  await printTable(
-    ["table", "received", "kind", "status", "bytes", "state", "items", "new", "quarantined", "reason"],
-    rows.map((row) => [
-      row.table,
-      row.receivedAt,
-      row.kind,
-      row.status,
-      row.bytes,
-      row.state,
-      row.items,
-      row.newRounds,
-      row.quarantined,
-      row.refusedReason,
-    ]),
-  );
 }
 
 async function show(

@@ -1,22 +1,15 @@
-import { Command, Option } from "commander";
+import { Command } from "commander";
 import { UsageError } from "../../errors.ts";
 import { decideOnItems } from "../../corrections/quarantine-decisions.ts";
-import { findItem, listItems, type ItemState, type ListedItem } from "../../rounds/lists/quarantine-list-store.ts";
+import { findItem, listItems, type ListedItem } from "../../rounds/lists/quarantine-list-store.ts";
 import { announce } from "../announce.ts";
-import { examples, someText, wholeNumber } from "../arguments.ts";
+import { examples, someText } from "../arguments.ts";
 import { auditedOrThrow } from "../audited.ts";
-import { type Chosen, chosenTables, withTableFilter } from "./chosen-tables.ts";
 import { manyIds, oneId } from "../ids.ts";
+import { filter, inState, listCommand, ofTables } from "../list-command.ts";
 import { operator } from "../operator.ts";
-import { print, printJson, printTable, shortTime, snakeKeys } from "../output.ts";
+import { print, printJson, shortTime, snakeKeys } from "../output.ts";
 import { withDatabase } from "../session.ts";
-
-interface ListArguments extends Chosen {
-  state?: ItemState;
-  code?: string;
-  limit: number;
-  json: boolean;
-}
 
 /** `roundhouse quarantine …`: quarantined items, each with its reason. */
 export function quarantineCommand(): Command {
@@ -37,34 +30,29 @@ export function quarantineCommand(): Command {
 }
 
 function addList(command: Command): void {
-  withTableFilter(command.command("list"))
-    .description("list items, last seen first, with the reason of each")
-    .addOption(new Option("--state <state>", "those in one state").choices(["open", "released", "discarded"]))
-    .option("--code <code>", "items quarantined for one reason, such as proof_mismatch")
-    .option("--limit <n>", "at most this many", wholeNumber(1, 10_000), 50)
-    .option("--json", "print a JSON array; of each item the first 240 characters, `quarantine show` has more", false)
-    .addHelpText("after", examples("quarantine list --state open", "quarantine list --code stuck_feed --json"))
-    .action((given: ListArguments) =>
-      withDatabase(async ({ sql }) => {
-        const tableIds = await chosenTables(sql, given);
-        const filter = { tableIds, state: given.state ?? null, code: given.code ?? null };
-        const rows = await listItems(sql, filter, { after: null, oldestFirst: false, limit: given.limit });
-        if (given.json) return printJson(rows.map(forPrograms));
-        await printTable(
-          ["id", "table", "round", "code", "seen", "last seen", "state", "reason"],
-          rows.map((row) => [
-            row.id,
-            row.table,
-            row.roundId,
-            row.code,
-            row.times,
-            shortTime(row.lastSeenAt),
-            row.state,
-            row.reason,
-          ]),
-        );
-      }),
-    );
+  listCommand(command, {
+    description: "list items, last seen first, with the reason of each",
+    filters: {
+      ...ofTables(),
+      state: inState("open", "released", "discarded"),
+      code: filter("--code <code>", "items quarantined for one reason, such as proof_mismatch", String),
+    },
+    hasLimit: true,
+    jsonDescription: "print a JSON array; of each item the first 240 characters, `quarantine show` has more",
+    examples: ["quarantine list --state open", "quarantine list --code stuck_feed --json"],
+    read: ({ sql }, values, newest) => listItems(sql, values, newest),
+    columns: [
+      ["id", (item) => item.id],
+      ["table", (item) => item.table],
+      ["round", (item) => item.roundId],
+      ["code", (item) => item.code],
+      ["seen", (item) => item.times],
+      ["last seen", (item) => shortTime(item.lastSeenAt)],
+      ["state", (item) => item.state],
+      ["reason", (item) => item.reason],
+    ],
+    toJson: forPrograms,
+  });
 }
 
 function addShow(command: Command): void {

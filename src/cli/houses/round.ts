@@ -2,9 +2,10 @@ import { Command, InvalidArgumentError } from "commander";
 import { parseMultiplier } from "../../houses/reading/multiplier.ts";
 import { reviseRound, resultText } from "../../corrections/revision.ts";
 import { type ListedRevision, listRevisions } from "../../corrections/revision-store.ts";
-import { examples, someText, tableName, wholeNumber } from "../arguments.ts";
+import { examples, someText, tableName } from "../arguments.ts";
+import { filter, listCommand, ofTable } from "../list-command.ts";
 import { operator } from "../operator.ts";
-import { print, printJson, printTable, shortTime, snakeKeys } from "../output.ts";
+import { print, printJson, shortTime, snakeKeys } from "../output.ts";
 import { applyDecision, decisionJson, decisionText, multiplierOf } from "./revision-output.ts";
 import { withDatabase } from "../session.ts";
 import { findTableByName } from "../table-name.ts";
@@ -64,35 +65,29 @@ function addRevise(command: Command): void {
 }
 
 function addRevisions(command: Command): void {
-  command
-    .command("revisions")
-    .description("list manual corrections of rounds, newest first")
-    .option("--table <house/game/market>", "those of one table", tableName)
-    .option("--round <id>", "those of one round")
-    .option("--limit <n>", "at most this many", wholeNumber(1, 10_000), 50)
-    .option("--json", "print a JSON array", false)
-    .addHelpText("after", examples("round revisions", "round revisions --table bustabit/crash/global --json"))
-    .action((given: { table?: string; round?: string; limit: number; json: boolean }) =>
-      withDatabase(async ({ sql }) => {
-        const table = given.table === undefined ? null : await findTableByName(sql, given.table);
-        const asked = { tableId: table?.id ?? null, roundId: given.round ?? null, limit: given.limit };
-        const rows = await listRevisions(sql, asked);
-        if (given.json) return printJson(rows.map(revisionJson));
-        await printTable(
-          ["id", "table", "round", "from", "to", "at", "by", "reason"],
-          rows.map((row) => [
-            row.id,
-            row.table,
-            row.roundId,
-            resultText(row.from),
-            resultText(row.to),
-            shortTime(row.at),
-            row.by,
-            row.reason,
-          ]),
-        );
-      }),
-    );
+  listCommand(command, {
+    name: "revisions",
+    description: "list manual corrections of rounds, newest first",
+    filters: {
+      table: ofTable("those of one table"),
+      round: filter("--round <id>", "those of one round", String),
+    },
+    hasLimit: true,
+    examples: ["round revisions", "round revisions --table bustabit/crash/global --json"],
+    read: ({ sql }, { tableIds, round: roundId }, { limit }) =>
+      listRevisions(sql, { tableId: tableIds?.[0] ?? null, roundId, limit }),
+    columns: [
+      ["id", (revision) => revision.id],
+      ["table", (revision) => revision.table],
+      ["round", (revision) => revision.roundId],
+      ["from", (revision) => resultText(revision.from)],
+      ["to", (revision) => resultText(revision.to)],
+      ["at", (revision) => shortTime(revision.at)],
+      ["by", (revision) => revision.by],
+      ["reason", (revision) => revision.reason],
+    ],
+    toJson: revisionJson,
+  });
 }
 
 function revisionJson({ from, to, ...row }: ListedRevision): object {

@@ -10,6 +10,7 @@ import { repairTable } from "../../verify/repair.ts";
 import { announce } from "../announce.ts";
 import { examples, someText, tableName } from "../arguments.ts";
 import { auditedOrThrow } from "../audited.ts";
+import { listCommand } from "../list-command.ts";
 import { operator } from "../operator.ts";
 import { coloredStatus, print, printJson, printTable, shortTime } from "../output.ts";
 import { progressBar } from "../progress.ts";
@@ -28,21 +29,7 @@ export function tableCommand(): Command {
         'table repair bustabit/crash/global --reason "its snapshot does not hash"',
       ),
     );
-  command
-    .command("list")
-    .description("list tables: status, newest round, rounds, open gaps, and the share of rounds with a forecast")
-    .option("--json", "print a JSON array", false)
-    .addHelpText("after", examples("table list", "table list --json"))
-    .action(({ json }: { json: boolean }) =>
-      withDatabase(async ({ sql, settings }) => {
-        const coverage = await readCoverage(sql);
-        const tables = (await listTables(sql, settings.LIVE_WINDOW_SECONDS)).map((table) => ({
-          ...table,
-          coverage: coverage.get(table.table) ?? null,
-        }));
-        return json ? printJson(tables) : showTables(tables);
-      }),
-    );
+  addList(command);
   command
     .command("show")
     .description("show a table: status, newest round, missing rounds, open notices, model and recent accuracy")
@@ -72,6 +59,27 @@ export function tableCommand(): Command {
     .addHelpText("after", examples('table repair bustabit/crash/global --reason "its snapshot does not hash"'))
     .action(repair);
   return command;
+}
+
+function addList(command: Command): void {
+  listCommand(command, {
+    description: "list tables: status, newest round, rounds, open gaps, and the share of rounds with a forecast",
+    examples: ["table list", "table list --json"],
+    async read({ sql, settings }) {
+      const coverage = await readCoverage(sql);
+      const tables = await listTables(sql, settings.LIVE_WINDOW_SECONDS);
+      return tables.map((table) => ({ ...table, coverage: coverage.get(table.table) ?? null }));
+    },
+    columns: [
+      ["table", ({ table, simulated }) => (simulated ? `${table} (simulated)` : table)],
+      ["status", (table) => coloredStatus(table.status)],
+      ["newest round", (table) => shortTime(table.last_round_at)],
+      ["lag", ({ lag_seconds }) => (lag_seconds === null ? null : `${lag_seconds} s`)],
+      ["rounds", (table) => table.rounds],
+      ["gaps", (table) => table.gaps],
+      ["coverage", ({ coverage }) => (coverage === null ? null : `${(coverage * 100).toFixed(1)} %`)],
+    ],
+  });
 }
 
 async function show(name: string, { json }: { json: boolean }): Promise<void> {
@@ -156,19 +164,4 @@ async function resetNewest(
     const { table, before, after } = done;
     return json ? printJson({ table, before, after }) : print(resetText(done));
   });
-}
-
-async function showTables(tables: (ListedTable & { coverage: number | null })[]): Promise<void> {
-  await printTable(
-    ["table", "status", "newest round", "lag", "rounds", "gaps", "coverage"],
-    tables.map((table) => [
-      table.simulated ? `${table.table} (simulated)` : table.table,
-      coloredStatus(table.status),
-      shortTime(table.last_round_at),
-      table.lag_seconds === null ? null : `${table.lag_seconds} s`,
-      table.rounds,
-      table.gaps,
-      table.coverage === null ? null : `${(table.coverage * 100).toFixed(1)} %`,
-    ]),
-  );
 }
