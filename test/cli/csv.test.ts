@@ -120,7 +120,7 @@ describe("rows of a file", () => {
     const [header] = await linesOf("#,round_id,multiplier\n");
     expect(csvReader(header!).ignored).toEqual(["#"]);
     expect(await readAll("#,round_id,multiplier\n0,7,1.5\n")).toEqual(["2 7 1.5"]);
-    expect(await readAll("value,multiplier\na,1.5\n", { rowNumbers: "" })).toEqual(["2 null 1.5"]);
+    expect(await readAll("value,multiplier\na,1.5\n", { row_numbers: "" })).toEqual(["2 null 1.5"]);
   });
 
   it("keep two values that U+2028 glues together in one field", async () => {

@@ -204,11 +204,33 @@ order: newest_first
       dates: "day_first",
     });
     expect(await withMap("row_numbers: true\nheader: false\ncolumns: { multiplier: 1 }\n")).toMatchObject({
-      rowNumbers: "",
+      row_numbers: "",
       header: false,
     });
     expect(await readFormat({ header: true })).toEqual(PLAIN_FORMAT);
     expect(await withMap("")).toEqual(PLAIN_FORMAT);
+  });
+
+  it("is read from flags by the rules of a mapping file", async () => {
+    const flags = { header: false, rowNumbers: true, multiplier: "2", occurredAt: " 3 ", delimiter: "tab" };
+    expect(await readFormat({ ...flags, zone: "europe/berlin", scale: 0.01 })).toEqual({
+      ...PLAIN_FORMAT,
+      header: false,
+      row_numbers: "",
+      columns: { ...PLAIN_FORMAT.columns, multiplier: "2", occurred_at: ["3"] },
+      delimiter: "\t",
+      zone: "Europe/Berlin",
+      scale: 0.01,
+    });
+    const refusal = readFormat({ header: true, hash: " ", zone: "Europe/Bärlin", scale: "x", delimiter: "|" });
+    for (const expected of [
+      'columns.hash: expected the name of a column, or its place counted from 1, found ""',
+      'zone: expected a time zone such as Europe/Berlin, found "Europe/Bärlin"',
+      'scale: expected a number above 0, at most 1, such as 0.01, found "x"',
+      'delimiter: expected auto, ",", ";" or tab, found "|"',
+    ]) {
+      await expect(refusal).rejects.toThrow(expected);
+    }
   });
 
   it("is refused with everything that is wrong with it", async () => {
@@ -359,11 +381,11 @@ describe("a file", () => {
 
   it("has the number of each row in place of its id if rows are numbered, refused ones counted", async () => {
     const { rows, total, refused } = await read("rounds.csv", "note,multiplier\na,1.5\n\nb\nc,1.7\n", {
-      rowNumbers: "",
+      row_numbers: "",
     });
     expect(rows).toEqual([rowOf(2, "1", "1.5"), rowOf(5, "3", "1.7")]);
     expect({ total, refused }).toMatchObject({ total: 3, refused: [{ line: 4 }] });
-    const bare = { header: false, rowNumbers: "", columns: { ...PLAIN_FORMAT.columns, multiplier: 1 } };
+    const bare = { header: false, row_numbers: "", columns: { ...PLAIN_FORMAT.columns, multiplier: 1 } };
     expect((await read("rounds.csv", "1.5\n1.6\n", bare)).total).toBe(2);
   });
 

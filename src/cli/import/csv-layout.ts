@@ -4,7 +4,7 @@ import type { ColumnRef, FileFormat } from "./format.ts";
 import type { FileRow } from "../../import/row.ts";
 
 /** What the lines of a CSV file are read with. */
-export type CsvFormat = Pick<FileFormat, "delimiter" | "header" | "columns" | "rowNumbers">;
+export type CsvFormat = Pick<FileFormat, "delimiter" | "header" | "columns" | "row_numbers">;
 
 /** The columns of a round's fields in the lines of a file. */
 export interface Layout {
@@ -56,7 +56,7 @@ export function hasOpenQuote(text: string): boolean {
 
 type Tried = { count: number } & ({ ok: true; layout: Layout } | { ok: false; reason: string });
 
-function tryLayout(first: Line, { header, columns, rowNumbers }: CsvFormat, delimiter: string): Tried {
+function tryLayout(first: Line, { header, columns, row_numbers: rowNumbers }: CsvFormat, delimiter: string): Tried {
   const fields = fieldsOf(first.text, delimiter) ?? [];
   const names = header ? fields.map((name) => name.toLowerCase()) : [];
   const count = fields.length;

@@ -44,7 +44,7 @@ export async function readFileRows(
         findings.refusals.add(item.line, item.reason);
         continue;
       }
-      if (format.rowNumbers !== null) item.row.roundId = String(findings.total);
+      if (format.row_numbers !== null) item.row.roundId = String(findings.total);
       onRow(item.row);
     }
   };

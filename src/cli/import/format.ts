@@ -2,100 +2,75 @@ import { readFile } from "node:fs/promises";
 import { parse } from "yaml";
 import { z } from "zod";
 import { reasonOf, UsageError } from "../../errors.ts";
-import type { FileOrder } from "../../import/order.ts";
-import type { DateOrder } from "./times.ts";
-import type { DecimalMark } from "./values.ts";
-import { zoneName } from "./zone.ts";
+import { findZone } from "./zone.ts";
 
-/** A column: its name, or its position counted from 1. */
-export type ColumnRef = string | number;
-
-/** The columns of a round's fields; null for fields that are not configured, which have their default names or are missing. */
-export interface Columns {
-  round_id: ColumnRef | null;
-  multiplier: ColumnRef | null;
-  /** Several columns are joined with a space, such as a date and a time. */
-  occurred_at: ColumnRef[] | null;
-  hash: ColumnRef | null;
-}
-
-/** How a file is read. */
-export interface FileFormat {
-  format: "auto" | "csv" | "jsonl";
-  delimiter: "auto" | "," | ";" | "\t";
-  header: boolean;
-  columns: Columns;
-  /** The id of the oldest row, from which rows are numbered; "" for the default; null if the file has ids. */
-  rowNumbers: string | null;
-  decimal: DecimalMark;
-  scale: number;
-  /** Spellings of an instant crash, in addition to those that the table declares. */
-  instant: (string | number)[];
-  zone: string | null;
-  dates: DateOrder;
-  order: FileOrder | "auto";
-}
-
-/** The options of the command line; they have precedence over the mapping file. */
-export interface FormatFlags {
-  map?: string;
-  roundId?: string;
-  multiplier?: string;
-  occurredAt?: string;
-  hash?: string;
-  rowNumbers?: string | true;
-  format?: FileFormat["format"];
-  delimiter?: FileFormat["delimiter"];
-  header: boolean;
-  decimal?: DecimalMark;
-  scale?: number;
-  zone?: string;
-  dates?: DateOrder;
-  order?: FileOrder | "auto";
-}
-
-const column = z.union([z.string().trim().min(1).max(200), z.int().min(1).max(1000)], {
-  error: "expected the name of a column, or its place counted from 1",
+const expected = (text: string) => ({
+  error: ({ input }: { input?: unknown }) => `expected ${text}, found ${JSON.stringify(input)}`,
 });
-const delimiters = { auto: "auto", ",": ",", ";": ";", tab: "\t", "\t": "\t" } as const;
-const schema = z
-  .strictObject({
-    format: z.enum(["auto", "csv", "jsonl"]),
-    delimiter: z.enum(["auto", ",", ";", "tab", "\t"], { error: 'expected auto, ",", ";" or tab' }),
-    header: z.boolean(),
-    columns: z
-      .strictObject({
-        round_id: column,
-        multiplier: column,
-        occurred_at: z.union([column, z.array(column).min(1).max(4)]),
-        hash: column,
-      })
-      .partial(),
-    row_numbers: z.union([z.boolean(), z.string().max(64)]),
-    decimal: z.enum(["auto", ".", ","], { error: 'expected auto, "." or ","' }),
-    scale: z.number().positive().max(1),
-    instant: z.array(z.union([z.string().max(32), z.number()])).max(10),
-    zone: z.string().refine(isZone, { error: "expected a time zone such as Europe/Berlin" }),
-    dates: z.enum(["auto", "month_first", "day_first"]),
-    order: z.enum(["auto", "newest_first", "newest_last"]),
-  })
-  .partial();
-type Mapping = z.infer<typeof schema>;
+const aColumn = expected("the name of a column, or its place counted from 1");
+const aScale = expected("a number above 0, at most 1, such as 0.01");
+
+const column = z.union(
+  [z.string().trim().min(1, aColumn).max(200, aColumn), z.int().min(1, aColumn).max(1000, aColumn)],
+  aColumn,
+);
+/** A column: its name, or its position counted from 1. */
+export type ColumnRef = z.output<typeof column>;
+
+/** The columns of a round's fields; a field without one has its default name or is missing. */
+const roundColumns = z.strictObject({
+  round_id: column.nullable().default(null),
+  multiplier: column.nullable().default(null),
+  /** Several columns are joined with a space, such as a date and a time. */
+  occurred_at: z
+    .union([column, z.array(column).min(1).max(4)], aColumn)
+    .transform((given) => [given].flat())
+    .nullable()
+    .default(null),
+  hash: column.nullable().default(null),
+});
+
+/** The format of a file: what a mapping file may set, and options of the command line under the same names. */
+export const fileFormat = z.strictObject({
+  format: z.enum(["auto", "csv", "jsonl"]).default("auto"),
+  delimiter: z
+    .enum(["auto", ",", ";", "tab", "\t", "\\t"], expected('auto, ",", ";" or tab'))
+    .transform((mark) => (mark === "tab" || mark === "\\t" ? "\t" : mark))
+    .default("auto"),
+  header: z.boolean().default(true),
+  columns: roundColumns.prefault({}),
+  /** The id of the oldest row, from which rows are numbered; "" for the default; null if the file has ids. */
+  row_numbers: z
+    .union([z.boolean(), z.string()], expected("true, or the id of the oldest row"))
+    .transform((first) => (first === true ? "" : first === false ? null : first))
+    .default(null),
+  decimal: z.enum(["auto", ".", ","], expected('auto, "." or ","')).default("auto"),
+  scale: z.number(aScale).positive(aScale).max(1, aScale).default(1),
+  /** Spellings of an instant crash, in addition to those that the table declares. */
+  instant: z
+    .array(z.union([z.string().max(32), z.number()]))
+    .max(10)
+    .default([]),
+  zone: z
+    .string()
+    .refine((name) => findZone(name) !== null, expected("a time zone such as Europe/Berlin"))
+    .transform(findZone)
+    .default(null),
+  dates: z.enum(["auto", "month_first", "day_first"]).default("auto"),
+  order: z.enum(["auto", "newest_first", "newest_last"]).default("auto"),
+});
+/** How a file is read. */
+export type FileFormat = z.output<typeof fileFormat>;
 
 /** The format of a file without options and mapping file. */
-export const PLAIN_FORMAT: FileFormat = {
-  format: "auto",
-  delimiter: "auto",
-  header: true,
-  columns: { round_id: null, multiplier: null, occurred_at: null, hash: null },
-  rowNumbers: null,
-  decimal: "auto",
-  scale: 1,
-  instant: [],
-  zone: null,
-  dates: "auto",
-  order: "auto",
-};
+export const PLAIN_FORMAT: FileFormat = fileFormat.parse({});
+
+/** The options of the command line by their names; they have precedence over the mapping file. */
+export interface FormatFlags {
+  readonly [name: string]: unknown;
+  map?: string;
+  header: boolean;
+}
 
 /**
  * How a file is read: the flags first, then the mapping file, then the defaults.
@@ -103,33 +78,26 @@ export const PLAIN_FORMAT: FileFormat = {
  */
 export async function readFormat(flags: FormatFlags): Promise<FileFormat> {
   const mapping = flags.map === undefined ? {} : await readMapping(flags.map);
-  const rowNumbers = flags.rowNumbers ?? mapping.row_numbers ?? false;
-  const { columns = {} } = mapping;
-  const times = flags.occurredAt ?? columns.occurred_at ?? null;
-  const format: FileFormat = {
-    format: flags.format ?? mapping.format ?? PLAIN_FORMAT.format,
-    delimiter: flags.delimiter ?? delimiters[mapping.delimiter ?? "auto"],
-    header: flags.header && (mapping.header ?? PLAIN_FORMAT.header),
-    columns: {
-      round_id: flags.roundId ?? columns.round_id ?? null,
-      multiplier: flags.multiplier ?? columns.multiplier ?? null,
-      occurred_at: times === null || Array.isArray(times) ? times : [times],
-      hash: flags.hash ?? columns.hash ?? null,
-    },
-    rowNumbers: rowNumbers === false ? null : rowNumbers === true ? "" : rowNumbers,
-    decimal: flags.decimal ?? mapping.decimal ?? PLAIN_FORMAT.decimal,
-    scale: flags.scale ?? mapping.scale ?? PLAIN_FORMAT.scale,
-    instant: mapping.instant ?? [],
-    zone: flags.zone ?? (mapping.zone === undefined ? null : zoneName(mapping.zone)),
-    dates: flags.dates ?? mapping.dates ?? PLAIN_FORMAT.dates,
-    order: flags.order ?? mapping.order ?? PLAIN_FORMAT.order,
-  };
-  const problems = contradictionsOf(format);
-  if (problems.length > 0) throw new UsageError("the file cannot be read with these options", problems);
-  return format;
+  const given = (shape: object) =>
+    Object.fromEntries(
+      Object.keys(shape).flatMap((name) => {
+        const value = flags[name.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase())];
+        return value === undefined ? [] : [[name, value]];
+      }),
+    );
+  const read = fileFormat.safeParse({
+    ...mapping,
+    ...given(fileFormat.shape),
+    columns: { ...mapping.columns, ...given(roundColumns.shape) },
+    header: flags.header && mapping.header,
+  });
+  const problems = read.success ? contradictionsOf(read.data) : read.error.issues.flatMap(problemsOf);
+  if (!read.success || problems.length > 0)
+    throw new UsageError("the file cannot be read with these options", problems);
+  return read.data;
 }
 
-async function readMapping(file: string): Promise<Mapping> {
+async function readMapping(file: string): Promise<z.input<typeof fileFormat>> {
   let text: string;
   try {
     text = await readFile(file, "utf8");
@@ -142,21 +110,21 @@ async function readMapping(file: string): Promise<Mapping> {
   } catch (error) {
     throw new UsageError(`--map: ${file} is not YAML: ${reasonOf(error)}`);
   }
-  const read = schema.safeParse(value);
-  if (read.success) return read.data;
+  const read = fileFormat.safeParse(value);
+  if (read.success) return value as z.input<typeof fileFormat>;
   throw new UsageError(`--map: ${file} is not usable`, read.error.issues.flatMap(problemsOf));
 }
 
 function problemsOf(issue: z.core.$ZodIssue): { path: string; message: string }[] {
   if (issue.code !== "unrecognized_keys") return [{ path: issue.path.join(".") || "the file", message: issue.message }];
-  const known = issue.path.length === 0 ? Object.keys(schema.shape) : Object.keys(PLAIN_FORMAT.columns);
+  const known = issue.path.length === 0 ? Object.keys(fileFormat.shape) : Object.keys(roundColumns.shape);
   return issue.keys.map((key) => ({
     path: [...issue.path, key].join("."),
     message: `there is no such setting; there are ${known.join(", ")}`,
   }));
 }
 
-function contradictionsOf({ rowNumbers, columns, header, format }: FileFormat): { path: string; message: string }[] {
+function contradictionsOf({ row_numbers: rowNumbers, columns, header, format }: FileFormat): UsageError["problems"] {
   const problems: { path: string; message: string }[] = [];
   if (rowNumbers !== null && columns.round_id !== null) {
     problems.push({
@@ -179,13 +147,4 @@ function contradictionsOf({ rowNumbers, columns, header, format }: FileFormat): 
     }
   }
   return problems;
-}
-
-function isZone(name: string): boolean {
-  try {
-    zoneName(name);
-    return true;
-  } catch {
-    return false; // the schema's message already states what was expected
-  }
 }

@@ -66,8 +66,8 @@ export function importCommand(): Command {
 async function importFile({ sql, settings }: Session, given: ImportArguments, format: FileFormat): Promise<void> {
   const table = await findTableByName(sql, given.table);
   const tableSettings = await findTableSettings(sql, table.name);
-  if (format.rowNumbers !== null) await requireNoHouseRounds(sql, table);
-  const numbers = format.rowNumbers === null ? null : firstId(format.rowNumbers, tableSettings);
+  if (format.row_numbers !== null) await requireNoHouseRounds(sql, table);
+  const numbers = format.row_numbers === null ? null : firstId(format.row_numbers, tableSettings);
   const staged = await openStagedRounds(settings.DATA_DIR);
   const interruption = listenForInterruption(
     "interrupted; what is stored stays, and importing again adds what is missing",
@@ -151,7 +151,7 @@ function lateText(isLate: boolean): string {
 async function report(
   imported: Imported,
   { file, table, dryRun, json }: ImportArguments,
-  { rowNumbers, zone }: FileFormat,
+  { row_numbers: rowNumbers, zone }: FileFormat,
 ): Promise<void> {
   const { late, read, inserted, skipped, refused, refusedCount } = imported;
   for (const note of notesOf(imported, { numbered: rowNumbers !== null, zone })) say(note);

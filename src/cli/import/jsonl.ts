@@ -12,7 +12,10 @@ type Field = { field: Exclude<keyof FileRow, "line">; name: string; paths: strin
  * Strings and numbers keep all their digits; null and missing ones are empty. A line that is not an object, or has another
  * type in a field, is refused alone.
  */
-export function jsonLinesReader({ columns, rowNumbers }: Pick<FileFormat, "columns" | "rowNumbers">): FileReader {
+export function jsonLinesReader({
+  columns,
+  row_numbers: rowNumbers,
+}: Pick<FileFormat, "columns" | "row_numbers">): FileReader {
   const fields: Field[] = [
     { field: "multiplier", name: "multiplier", paths: pathsOf(columns.multiplier, "multiplier") },
     { field: "occurredAt", name: "occurred_at", paths: pathsOf(columns.occurred_at, "occurred_at") },

@@ -1,4 +1,3 @@
-import { InvalidArgumentError } from "commander";
 import type { Moment } from "../../iso-time.ts";
 import type { ImportedMoment } from "../../import/row.ts";
 
@@ -6,12 +5,12 @@ const DAY_MS = 86_400_000;
 /** Every zone changes its offset at a quarter of an hour. */
 const QUARTER_MS = 900_000;
 
-/** Parses the name of a time zone, such as Europe/Berlin. */
-export function zoneName(text: string): string {
+/** The name of a time zone as Intl writes it, such as Europe/Berlin; null if there is no such zone. */
+export function findZone(name: string): string | null {
   try {
-    return new Intl.DateTimeFormat("en", { timeZone: text }).resolvedOptions().timeZone;
+    return new Intl.DateTimeFormat("en", { timeZone: name }).resolvedOptions().timeZone;
   } catch {
-    throw new InvalidArgumentError("expected a time zone such as Europe/Berlin.");
+    return null;
   }
 }
 
