@@ -1,6 +1,7 @@
 import type { Sql } from "../db/client.ts";
 import { UsageError } from "../errors.ts";
 import { listTableNames } from "../rounds/lists/export-store.ts";
+import { findTablesOf } from "../rounds/lists/table-filter-store.ts";
 
 const MOST_SUGGESTED = 5;
 
@@ -9,13 +10,10 @@ const MOST_SUGGESTED = 5;
  * @throws UsageError listing the closest names if there is none.
  */
 export async function findTableByName(sql: Sql, name: string): Promise<{ id: number; name: string }> {
-  const tables = await listTableNames(sql);
-  const found = tables.find((table) => table.name === name);
-  if (found !== undefined) return found;
-  const near = nearest(
-    name,
-    tables.map((table) => table.name),
-  );
+  const [id] = name.includes("/") ? ((await findTablesOf(sql, name))?.ids ?? []) : [];
+  if (id !== undefined) return { id, name };
+  const names = (await listTableNames(sql)).map((table) => table.name);
+  const near = nearest(name, names);
   const expected = name.split("/").length === 3 ? "" : ", expected house/game/market";
   const advice = near.length === 0 ? "there are none yet" : `the nearest are ${near.join(", ")}`;
   throw new UsageError(`there is no table ${JSON.stringify(name)}${expected}; ${advice} (\`roundhouse table list\`)`);

@@ -4,7 +4,8 @@ import type { Fragment } from "../../src/db/statement.ts";
 import { reasonOf } from "../../src/errors.ts";
 import { applyHouses, setDemoAddress } from "../../src/houses-file/apply-store.ts";
 import { readDatabaseFacts } from "../../src/metrics/facts-store.ts";
-import { listHouses } from "../../src/houses/house-status-store.ts";
+import { readHouses } from "../../src/health/house-facts-store.ts";
+import { statusOf } from "../../src/houses/status.ts";
 import { askHouseNow } from "../../src/houses/polling/control-store.ts";
 import { listPollSchedules, loadHouse, loadHouseToRead } from "../../src/houses/store.ts";
 import { findOfflineHouses, findUnreadableTables } from "../../src/houses-file/watch-store.ts";
@@ -29,7 +30,10 @@ async function facts() {
   return { houses, tables, feeds, heads };
 }
 
-const statusOf = async () => (await listHouses(sql, 300))[0];
+async function firstHouse() {
+  const [house] = await readHouses(sql);
+  return house && { ...house, status: statusOf(house, 300_000) };
+}
 
 const polledSecondsAfterRound = (seconds: number) =>
   sql.begin(async (tx) => {
@@ -384,7 +388,7 @@ describe("a demo house", () => {
 describe("the list of houses", () => {
   test("is live, stale or offline by the newest polled round of any table", async () => {
     await applyHouses(sql, [houseEntry({ tables: [tableEntry(), tableEntry({ market: "euro" })] })]);
-    expect((await statusOf())?.status).toBe("offline");
+    expect((await firstHouse())?.status).toBe("offline");
     for (const [seconds, status] of [
       [1, "live"],
       [290, "live"],
@@ -393,20 +397,20 @@ describe("the list of houses", () => {
       [3_610, "offline"],
     ] as const) {
       await moveHeads(sql`last_polled_round_at = clock_timestamp() - ${seconds} * interval '1 second'`, "euro");
-      expect((await statusOf())?.status, `${seconds} s`).toBe(status);
+      expect((await firstHouse())?.status, `${seconds} s`).toBe(status);
     }
   });
 
   test("has its last response, its last error and its next poll", async () => {
     await applyHouses(sql, [houseEntry({ simulated: true })]);
-    expect(await statusOf()).toMatchObject({
-      house: "alpha",
+    expect(await firstHouse()).toMatchObject({
+      id: "alpha",
       simulated: true,
-      last_ok_at: null,
-      last_status: null,
-      last_error: null,
+      lastOkAt: null,
+      lastStatus: null,
+      lastError: null,
       circuit: "closed",
-      next_poll_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{7}Z$/),
+      nextPollAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{7}Z$/),
     });
     await sql`
       update poll_leases
@@ -418,12 +422,12 @@ describe("the list of houses", () => {
         last_error_at = '2026-11-21 04:00:00Z',
         circuit = 'open',
         next_allowed_at = '2099-01-01 00:00:00Z'`;
-    expect(await statusOf()).toMatchObject({
-      last_ok_at: "2026-11-21T03:59:00.0000000Z",
-      last_status: 503,
-      last_error: "answered 503",
+    expect(await firstHouse()).toMatchObject({
+      lastOkAt: "2026-11-21T03:59:00.0000000Z",
+      lastStatus: 503,
+      lastError: "answered 503",
       circuit: "open",
-      next_poll_at: "2099-01-01T00:00:00.0000000Z",
+      nextPollAt: "2099-01-01T00:00:00.0000000Z",
     });
   });
 
@@ -432,7 +436,7 @@ describe("the list of houses", () => {
     await sql`
       insert into poll_leases (house_id, shard, circuit, last_poll_at, last_status, last_error, last_error_at)
       values ('alpha', 1, 'open', now(), 503, 'answered 503', now())`;
-    expect(await statusOf()).toMatchObject({ circuit: "closed", last_status: null, last_error: null });
+    expect(await firstHouse()).toMatchObject({ circuit: "closed", lastStatus: null, lastError: null });
     const circuits = async () => (await readDatabaseFacts(sql)).circuits;
     expect(await circuits()).toEqual([{ house: "alpha", kind: "closed", n: 1 }]);
     await applyHouses(sql, [houseEntry({ enabled: false })]);
@@ -447,23 +451,40 @@ describe("the list of houses", () => {
         last_ok_at = '2026-11-21 04:00:00Z',
         last_error = 'answered 503',
         last_error_at = '2026-11-21 03:00:00Z'`;
-    expect(await statusOf()).toMatchObject({ last_error: "answered 503" });
+    expect(await firstHouse()).toMatchObject({ lastError: "answered 503" });
     await refuseResponses("expected JSON, found HTML");
-    expect(await statusOf()).toMatchObject({
-      last_error: "crash/global: expected JSON, found HTML",
-      last_error_at: "2026-11-21T04:00:00.0000000Z",
+    expect(await firstHouse()).toMatchObject({
+      lastError: "crash/global: expected JSON, found HTML",
+      lastErrorAt: "2026-11-21T04:00:00.0000000Z",
     });
     await sql`update poll_leases set last_error_at = '2026-11-21 05:00:00Z'`;
-    expect(await statusOf()).toMatchObject({ last_error: "answered 503" });
+    expect(await firstHouse()).toMatchObject({ lastError: "answered 503" });
+  });
+
+  test("has the error of the shard with the worst circuit, also while another shard fails later", async () => {
+    const tables = Array.from({ length: 101 }, (_, n) => tableEntry({ market: `m${n}` }));
+    await applyHouses(sql, [houseEntry({ tables })]);
+    await sql`
+      update poll_leases
+      set
+        circuit = case shard when 0 then 'open' else 'closed' end,
+        last_poll_at = '2026-11-21 04:00:00Z',
+        last_ok_at = case shard when 0 then null else timestamptz '2026-11-21 04:00:00Z' end,
+        last_status = case shard when 0 then 404 else 200 end,
+        last_error = case shard when 0 then 'answered 404' else 'timed out' end,
+        last_error_at = timestamptz '2026-11-21 03:00:00Z' + shard * interval '1 minute'`;
+    expect(await firstHouse()).toMatchObject({ circuit: "open", lastError: "answered 404" });
+    await sql`update poll_leases set circuit = 'closed'`;
+    expect(await firstHouse()).toMatchObject({ circuit: "closed", lastError: "timed out" });
   });
 
   test("shows who was paused and why, until it is resumed", async () => {
     await applyHouses(sql, [houseEntry()]);
     expect(await pauseHouse(sql, { house: "alpha", by: "ana", reason: "maintenance" })).toMatchObject({ kind: "done" });
-    expect(await statusOf()).toMatchObject({ status: "paused", pause_reason: "maintenance", next_poll_at: null });
+    expect(await firstHouse()).toMatchObject({ status: "paused", pauseReason: "maintenance", nextPollAt: null });
     expect(await listPollSchedules(sql)).toEqual([]);
     expect(await resumeHouse(sql, "alpha")).toMatchObject({ kind: "done" });
-    expect(await statusOf()).toMatchObject({ status: "offline", pause_reason: null });
+    expect(await firstHouse()).toMatchObject({ status: "offline", pauseReason: null });
     expect(await listPollSchedules(sql)).toHaveLength(1);
   });
 

@@ -5,7 +5,7 @@ import { createTrueChain } from "../../src/demo/true-chain.ts";
 import { createNoticeRefresh, refreshStalledNotices } from "../../src/rounds/notices/notices-store.ts";
 import { createPasses, type Passes } from "../../src/pass/passes.ts";
 import { syncProofAlerts } from "../../src/rounds/proofs/proof-alerts-store.ts";
-import { listTables } from "../../src/rounds/lists/table-list-store.ts";
+import { readOpen, readTables } from "../../src/health/table-facts-store.ts";
 import { verify } from "../../src/verify/verify.ts";
 import { testContext, type TestContext } from "../support/context.ts";
 import { openTestDatabase } from "../support/database.ts";
@@ -619,22 +619,17 @@ describe("rounds with a fairness scheme", () => {
   });
 });
 
-describe("the list of tables", () => {
-  it("reports the state of each", async () => {
+describe("the health of tables", () => {
+  it("has the newest round, the lag and the open gaps of each", async () => {
     const table = await makeTable(sql);
-    const age = async () => (await listTables(sql, 7_200))[0];
-    expect(await age()).toMatchObject({
-      table: "alpha/crash/global",
-      status: "offline",
-      last_round_at: null,
-      rounds: 0,
-    });
+    const read = async () => (await readTables(sql, {}))[0];
+    expect(await read()).toMatchObject({ house: "alpha", lastRoundAt: null, lagSeconds: null, rounds: 0 });
     await makePayload(sql, table, { second: 0, items: [...items(5, 5), ...items(2, 1)] });
     await normalize();
-    const listed = await age();
-    expect(listed).toMatchObject({ status: "live", rounds: 3, gaps: 1, simulated: false });
-    expect(listed?.last_round_at).toBe(atSecond(0.1).replace("Z", "0000Z"));
+    const found = await read();
+    expect(found).toMatchObject({ rounds: 3, lastRoundAt: atSecond(0.1).replace("Z", "0000Z") });
+    expect(await readOpen(sql, { id: table.id })).toMatchObject([{ tableId: table.id, gaps: 1 }]);
     const before = (Date.now() - Date.parse(atSecond(0.1))) / 1000;
-    expect(Math.abs((listed?.lag_seconds ?? 0) - before)).toBeLessThan(120);
+    expect(Math.abs((found?.lagSeconds ?? 0) - before)).toBeLessThan(120);
   });
 });

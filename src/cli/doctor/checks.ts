@@ -8,7 +8,8 @@ import { readDatabaseFacts } from "../../db/facts.ts";
 import { schemaState } from "../../db/migrate.ts";
 import { codeOf, reasonOf, UsageError } from "../../errors.ts";
 import { DISK_ADVICE, diskProblem, readDisk } from "../../housekeeping/disk.ts";
-import { type HouseStatus, listHouses } from "../../houses/house-status-store.ts";
+import { type HouseFacts, readHouses } from "../../health/house-facts-store.ts";
+import { statusOf } from "../../houses/status.ts";
 import { createLog, withoutPassword } from "../../log.ts";
 import { clockProblem, readClocks } from "../../queue/clock.ts";
 import { checkRedis, connectProducer } from "../../queue/redis.ts";
@@ -180,11 +181,11 @@ async function checkWorkers(databaseUrl: string): Promise<Finding> {
 /** Checks the polled houses by the stored results of their polls; sends no request. */
 async function checkHouses(databaseUrl: string, liveWindowSeconds: number): Promise<Finding> {
   const check = "houses";
-  const houses = await withConnections(databaseUrl, CONNECTION, (sql) => listHouses(sql, liveWindowSeconds));
-  const polled = houses.filter((house) => house.next_poll_at !== null);
+  const houses = await withConnections(databaseUrl, CONNECTION, (sql) => readHouses(sql));
+  const polled = houses.filter(({ nextPollAt }) => nextPollAt !== null);
   const failing = polled.flatMap((house) => {
-    const problem = problemOf(house);
-    return problem === null ? [] : [`${house.house}: ${problem}`];
+    const problem = problemOf(house, liveWindowSeconds);
+    return problem === null ? [] : [`${house.id}: ${problem}`];
   });
   if (failing.length === 0)
     return ok(check, polled.length === 0 ? "none is polled" : `${polled.length} polled, all well`);
@@ -195,8 +196,10 @@ async function checkHouses(databaseUrl: string, liveWindowSeconds: number): Prom
 }
 
 /** The problem of a polled house; null if there is none. */
-function problemOf({ status, last_error, last_error_at, last_ok_at }: HouseStatus): string | null {
-  const isNow = last_error !== null && (last_ok_at === null || (last_error_at ?? "") >= last_ok_at);
-  if (isNow) return last_error;
-  return status === "offline" || status === "stale" ? `no new round; it is ${status}` : null;
+function problemOf(house: HouseFacts, liveWindowSeconds: number): string | null {
+  const { circuit, lastError, lastErrorAt, lastOkAt } = house;
+  const isNow = circuit !== "closed" || lastOkAt === null || (lastErrorAt ?? "") >= lastOkAt;
+  if (lastError !== null && isNow) return lastError;
+  const status = statusOf(house, liveWindowSeconds * 1_000);
+  return status === "live" ? null : `no new round; it is ${status}`;
 }

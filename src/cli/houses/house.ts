@@ -2,13 +2,15 @@ import { Command } from "commander";
 import type { Transaction } from "../../db/client.ts";
 import { UsageError } from "../../errors.ts";
 import { askHouseNow, type HouseOutcome, startHouse, stopHouse } from "../../houses/polling/control-store.ts";
-import { listHouses } from "../../houses/house-status-store.ts";
+import { listHouseIds } from "../../forecasts/accuracy/measured-store.ts";
+import { readHouses } from "../../health/house-facts-store.ts";
+import { statusOf } from "../../houses/status.ts";
 import { examples, houseId, someText } from "../arguments.ts";
 import { appendCommandAudit } from "../audited.ts";
 import { checkHouse, type TableCheck } from "./house-check.ts";
 import { listCommand } from "../list-command.ts";
 import { operator } from "../operator.ts";
-import { coloredStatus, paint, print, printJson, printTable, say, shortTime } from "../output.ts";
+import { coloredStatus, paint, print, printJson, printTable, say, shortTime, snakeKeys } from "../output.ts";
 import { findServers, type Session, withDatabase } from "../session.ts";
 
 const SHOWN_ROUNDS = 5;
@@ -30,16 +32,24 @@ function addList(command: Command): void {
   listCommand(command, {
     description: "list houses: whether they are live, their last response and last error",
     examples: ["house list", "house list --json"],
-    read: ({ sql, settings }) => listHouses(sql, settings.LIVE_WINDOW_SECONDS),
+    async read({ sql, settings }) {
+      const houses = await readHouses(sql);
+      return houses.map((house) => ({ ...house, status: statusOf(house, settings.LIVE_WINDOW_SECONDS * 1_000) }));
+    },
     columns: [
-      ["house", ({ house, simulated }) => (simulated ? `${house} (simulated)` : house)],
+      ["house", ({ id, simulated }) => (simulated ? `${id} (simulated)` : id)],
       ["status", (house) => coloredStatus(house.status)],
-      ["last ok", (house) => shortTime(house.last_ok_at)],
-      ["last status", (house) => house.last_status],
+      ["last ok", (house) => shortTime(house.lastOkAt)],
+      ["last status", (house) => house.lastStatus],
       ["circuit", (house) => house.circuit],
-      ["next poll", (house) => shortTime(house.next_poll_at)],
-      ["last error", (house) => house.pause_reason ?? house.last_error],
+      ["next poll", (house) => shortTime(house.nextPollAt)],
+      ["last error", (house) => house.pauseReason ?? house.lastError],
     ],
+    toJson({ id, name, simulated, status, ...house }) {
+      const { lastOkAt, lastStatus, lastError, lastErrorAt, circuit, nextPollAt, pauseReason } = house;
+      const polls = { lastOkAt, lastStatus, lastError, lastErrorAt, circuit, nextPollAt, pauseReason };
+      return { house: id, name, simulated, status, ...snakeKeys(polls) };
+    },
   });
 }
 
@@ -169,7 +179,6 @@ function forPrograms({ exchange, ...check }: TableCheck, explain: boolean): obje
 }
 
 async function refuseUnknown(sql: Session["sql"], id: string): Promise<never> {
-  const houses = await listHouses(sql, 1);
-  const known = houses.map(({ house }) => house).join(", ") || "none yet";
+  const known = (await listHouseIds(sql)).join(", ") || "none yet";
   throw new UsageError(`there is no house ${JSON.stringify(id)}; there are ${known}`);
 }

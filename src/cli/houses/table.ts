@@ -1,7 +1,10 @@
 import { Command, InvalidArgumentError } from "commander";
-import { readCoverage } from "../../forecasts/accuracy/measured-store.ts";
-import { type ListedTable, listTables } from "../../rounds/lists/table-list-store.ts";
-import { readTable, type TableFacts } from "../../rounds/lists/table-facts-store.ts";
+import { listNotices } from "../../corrections/operator-notice-store.ts";
+import { readDay } from "../../forecasts/accuracy/measured-store.ts";
+import { readHouses } from "../../health/house-facts-store.ts";
+import { findTableDetail, readOpen, readTables, tableName as nameOf } from "../../health/table-facts-store.ts";
+import { statusOf } from "../../houses/status.ts";
+import { NOTICE_ORDER } from "../../rounds/notices/notices.ts";
 import { resetNewestNumber, resetAuditEntry, resetText } from "../../corrections/reset-newest.ts";
 import { numberOf } from "../../rounds/round.ts";
 import { createLog } from "../../log.ts";
@@ -14,7 +17,7 @@ import { listCommand } from "../list-command.ts";
 import { operator } from "../operator.ts";
 import { coloredStatus, print, printJson, printTable, shortTime } from "../output.ts";
 import { progressBar } from "../progress.ts";
-import { withDatabase } from "../session.ts";
+import { type Session, withDatabase } from "../session.ts";
 import { findTableByName } from "../table-name.ts";
 
 /** `roundhouse table …`: every table, its health, and repairs. */
@@ -65,11 +68,7 @@ function addList(command: Command): void {
   listCommand(command, {
     description: "list tables: status, newest round, rounds, open gaps, and the share of rounds with a forecast",
     examples: ["table list", "table list --json"],
-    async read({ sql, settings }) {
-      const coverage = await readCoverage(sql);
-      const tables = await listTables(sql, settings.LIVE_WINDOW_SECONDS);
-      return tables.map((table) => ({ ...table, coverage: coverage.get(table.table) ?? null }));
-    },
+    read: async (session) => (await readListed(session)).map(({ listed }) => listed),
     columns: [
       ["table", ({ table, simulated }) => (simulated ? `${table} (simulated)` : table)],
       ["status", (table) => coloredStatus(table.status)],
@@ -82,23 +81,76 @@ function addList(command: Command): void {
   });
 }
 
+/** All tables, or one, as both commands print them, each with its facts. */
+async function readListed({ sql, settings }: Session, one?: { id: number; name: string }) {
+  const [tables, houses, opens, days] = await Promise.all([
+    readTables(sql, { id: one?.id }),
+    readHouses(sql, one?.name.split("/")[0]),
+    readOpen(sql, { id: one?.id }),
+    readDay(sql, one && [one.id]),
+  ]);
+  const houseOf = new Map(houses.map((house) => [house.id, house]));
+  const openOf = new Map(opens.map((open) => [open.tableId, open]));
+  const dayOf = new Map(days.map((day) => [day.tableId, day]));
+  return tables.flatMap((table) => {
+    const house = houseOf.get(table.house);
+    if (house === undefined) return []; // added between two reads
+    const { lastRoundAt, lagSeconds, rounds, enabled } = table;
+    const open = openOf.get(table.id);
+    const listed = {
+      table: nameOf(table),
+      status: statusOf({ ...house, enabled }, settings.LIVE_WINDOW_SECONDS * 1_000),
+      last_round_at: lastRoundAt,
+      lag_seconds: lagSeconds === null ? null : Math.max(0, Math.round(lagSeconds * 10) / 10),
+      rounds,
+      gaps: open?.gaps ?? 0,
+      simulated: house.simulated,
+      coverage: dayOf.get(table.id)?.coverage ?? null,
+    };
+    return { listed, table, open };
+  });
+}
+
 async function show(name: string, { json }: { json: boolean }): Promise<void> {
-  await withDatabase(async ({ sql, settings }) => {
-    const { id } = await findTableByName(sql, name);
-    const [listed, coverage, facts] = await Promise.all([
-      listTables(sql, settings.LIVE_WINDOW_SECONDS),
-      readCoverage(sql),
-      readTable(sql, id),
-    ]);
-    const table = listed.find((one) => one.table === name);
-    if (table === undefined)
-      throw new Error(`expected the table ${name} in the list, found none; run the command again`);
-    const shown = { ...table, coverage: coverage.get(name) ?? null, ...facts };
+  await withDatabase(async (session) => {
+    const shown = await readShown(session, name);
     return json ? printJson(shown) : showTable(shown);
   });
 }
 
-async function showTable(table: ListedTable & TableFacts & { coverage: number | null }): Promise<void> {
+async function readShown(session: Session, name: string) {
+  const { sql } = session;
+  const found = await findTableByName(sql, name);
+  const ofTable = { tableIds: [found.id], kind: null, isOpen: true };
+  const ofEachKind = { after: null, oldestFirst: true, limit: NOTICE_ORDER.length };
+  const [[row], detail, notices] = await Promise.all([
+    readListed(session, found),
+    findTableDetail(sql, found.id),
+    listNotices(sql, ofTable, ofEachKind),
+  ]);
+  if (row === undefined || detail === null)
+    throw new Error(`expected the table ${name}, found none; run the command again`);
+  const { listed, table, open } = row;
+  return {
+    ...listed,
+    colors: detail.colors.map((color) => color.name),
+    model: detail.model,
+    newest_round: table.newestRoundId,
+    on_time: detail.onTime,
+    forecasts: detail.forecasts,
+    last_request_at: detail.lastRequestAt,
+    open: {
+      gaps: listed.gaps,
+      missing: open?.missing ?? 0,
+      quarantined: open?.quarantine ?? 0,
+      conflicts: open?.conflicts ?? 0,
+      unread_payloads: detail.unreadPayloads,
+    },
+    notices: notices.map(({ kind, text, openedAt }) => ({ kind, text, opened_at: openedAt })),
+  };
+}
+
+async function showTable(table: Awaited<ReturnType<typeof readShown>>): Promise<void> {
   const { open, notices } = table;
   await printTable(
     ["", table.table],

@@ -1,4 +1,5 @@
 import type { Queryable } from "../../db/client.ts";
+import { hasTooManyVoids } from "./figures/figures.ts";
 import type { PeriodSums } from "./present.ts";
 import type { Period } from "./periods.ts";
 import { listPublished } from "./published-store.ts";
@@ -146,17 +147,28 @@ export async function listWaits(sql: Queryable, tableIds: readonly number[]): Pr
   return rows.flatMap(({ pit }) => (pit === null || pit.length === 0 ? [] : [pit.map(BigInt)]));
 }
 
-/**
- * The share of the rounds received in 24 hours for which a next-color forecast was issued in time, by table as
- * `house/game/market`; tables without such rounds are left out.
- */
-export async function readCoverage(sql: Queryable): Promise<Map<string, number>> {
-  const rows = await listMeasuredOrDamaged(sql, { period: "24h", feature: "next_color" });
-  return new Map(
-    rows.flatMap((row): [string, number][] => {
-      if ("damage" in row || row.sums.receivedRounds === 0n) return [];
-      const { house, game, market, sums } = row;
-      return [[`${house}/${game}/${market}`, 1 - Number(sums.notIssued) / Number(sums.receivedRounds)]];
-    }),
-  );
+/** How the forecasts of a table's next color did in the last day. */
+export interface DayFacts {
+  tableId: number;
+  /** The share of the received rounds for which one was issued in time; null without rounds. */
+  coverage: number | null;
+  scored: number;
+  hits: number;
+  /** The sum of the stated chances, in ppm. */
+  sumP: number;
+  /** Too many are void or late to publish an interval. */
+  isWithheld: boolean;
+}
+
+/** The last day of tables, or of all; those with damaged sums are left out. */
+export async function readDay(sql: Queryable, tableIds?: readonly number[]): Promise<DayFacts[]> {
+  const rows = await listMeasuredOrDamaged(sql, { period: "24h", feature: "next_color", tableIds });
+  return rows.flatMap((row) => {
+    if ("damage" in row) return [];
+    const { tableId, sums } = row;
+    const { receivedRounds, notIssued, n, hits, sumP } = sums;
+    const coverage = receivedRounds === 0n ? null : 1 - Number(notIssued) / Number(receivedRounds);
+    const isWithheld = hasTooManyVoids(sums);
+    return { tableId, coverage, scored: Number(n), hits: Number(hits), sumP: Number(sumP), isWithheld };
+  });
 }

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { readDay } from "../../forecasts/accuracy/measured-store.ts";
 import { STATUSES } from "../../houses/status.ts";
 import { opsPage, type OpsParts } from "../contract.ts";
 import { readBoard } from "./facts.ts";
@@ -12,7 +13,6 @@ import { maySnooze, MOST_SNOOZED, problemKey, splitSnoozed } from "./snooze.ts";
 import { CLASS_TEXT, codeText, statusStrip } from "./strip.ts";
 import { readWaiting } from "./summary/summary-store.ts";
 import { countFailedRuns, summaryTiles } from "./summary/summary.ts";
-import { readHits } from "./table-facts-store.ts";
 
 const PER_PAGE = 50;
 const PROBLEMS_SHOWN = 8;
@@ -83,13 +83,13 @@ async function pageOfRows(
   const needsPolls = sort === "p95" || sort === "-p95";
   const needsHits = sort === "hit" || sort === "-hit";
   const polled = needsPolls ? withPolls(rows, await sumPolls(sql, null)) : rows;
-  const first = needsHits ? withHits(polled, await readHits(sql, null)) : polled;
+  const first = needsHits ? withHits(polled, await readDay(sql)) : polled;
   const chosen = cut(sortRows(first, sort));
   const houses = [...new Set(chosen.map(({ house }) => house.id))];
   const [sums, statuses, hits] = await Promise.all([
     sumPolls(sql, houses),
     listStatuses(sql, houses, STRIP),
-    readHits(
+    readDay(
       sql,
       chosen.map(({ table }) => table.id),
     ),

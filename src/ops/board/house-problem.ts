@@ -1,6 +1,6 @@
 import { statusOf } from "../../houses/status.ts";
 import { duration, type Tone, timeText } from "../../frame/text/format.ts";
-import type { HouseFacts } from "./house-facts-store.ts";
+import type { HouseFacts } from "../../health/house-facts-store.ts";
 import type { OpenAlert } from "./open-store.ts";
 import type { Problem } from "./problems.ts";
 
@@ -43,7 +43,8 @@ function circuitOf(house: HouseFacts, now: Date): Found | null {
     nextAllowedAt === null || nextAllowedAt <= now
       ? "now"
       : `in ${duration((nextAllowedAt.getTime() - now.getTime()) / 1_000)}, at ${timeText(nextAllowedAt).slice(11)}`;
-  const bad = { kind: "circuit", tone: "bad" as Tone, why, since: house.openedAt ?? house.lastOkAt };
+  const okAt = house.lastOkAt === null ? null : new Date(house.lastOkAt);
+  const bad = { kind: "circuit", tone: "bad" as Tone, why, since: house.openedAt ?? okAt };
   if (circuit === "open") {
     return { ...bad, what: "not responding", doing: `circuit open: probe ${openedTimes} ${next}` };
   }
@@ -52,23 +53,23 @@ function circuitOf(house: HouseFacts, now: Date): Found | null {
   }
   if (failuresInRow >= FAILURES_SHOWN) {
     const doing = `polled every ${paceText(house.pollEverySeconds)}; ${failuresInRow} polls in a row failed, the circuit opens at 5`;
-    return { ...bad, kind: "polls_fail", what: "polls fail", since: house.lastOkAt, doing };
+    return { ...bad, kind: "polls_fail", what: "polls fail", since: okAt, doing };
   }
   if (isWaiting && throttledInRow > 0) {
     const doing = `polled again ${next}, as it requested`;
     const what = "rate limited by the house";
-    return { kind: "throttled", tone: "warn", what, since: house.lastOkAt, why: "It returned status 429", doing };
+    return { kind: "throttled", tone: "warn", what, since: okAt, why: "It returned status 429", doing };
   }
   if (isWaiting && nextAllowedAt !== null && nextAllowedAt.getTime() - now.getTime() > LONG_WAIT_MS) {
     const doing = `polled again ${next}`;
-    return { kind: "waiting", tone: "warn", what: "polling is on hold", since: house.lastOkAt, why, doing };
+    return { kind: "waiting", tone: "warn", what: "polling is on hold", since: okAt, why, doing };
   }
   return null;
 }
 
 /** Problems that its rounds show, while its polls succeed. */
 function silenceOf(house: HouseFacts, liveWindowSeconds: number): Found | null {
-  const { pollEverySeconds, newestPolledAgeMs, unpolledSeconds, lastPollAt, newestPolledAt: since } = house;
+  const { pollEverySeconds, unpolledSeconds, lastPollAt, newestPolledAt: since } = house;
   if (unpolledSeconds > Math.max(UNPOLLED_SECONDS, 3 * pollEverySeconds)) {
     const why =
       lastPollAt === null
@@ -77,7 +78,7 @@ function silenceOf(house: HouseFacts, liveWindowSeconds: number): Found | null {
     const doing = "check that workers run the queue poll-house and that it is not paused";
     return { kind: "not_polled", tone: "bad", what: "not polled", since: lastPollAt, why, doing };
   }
-  const status = statusOf({ newestPolledAgeMs, paused: false, enabled: true }, liveWindowSeconds * 1_000);
+  const status = statusOf(house, liveWindowSeconds * 1_000);
   if (status === "live") return null;
   const doing = `polled every ${paceText(pollEverySeconds)}`;
   const why = lastPollAt === null ? "It was not polled yet" : "Its polls succeed but return no new or readable round";

@@ -1,17 +1,5 @@
 import type { Queryable } from "../../db/client.ts";
 
-/** What is open of a table. */
-export interface OpenFacts {
-  tableId: number;
-  gaps: number;
-  missing: number;
-  gapSince: Date | null;
-  attempts: number;
-  nextAttemptAt: Date | null;
-  quarantine: number;
-  conflicts: number;
-}
-
 /** A notice that callers see now. */
 export interface OpenNotice {
   tableId: number;
@@ -34,42 +22,6 @@ export interface Usual {
   perMinute: number;
   /** Past days whose same hour it is the mean of; 0: it is the mean of the last day. */
   days: number;
-}
-
-/** What is open, of the tables that have anything open; of one house if given. */
-export async function readOpen(sql: Queryable, house: string | null = null): Promise<OpenFacts[]> {
-  const ofHouse =
-    house === null ? sql`` : sql`and table_id = any(array(select id from tables where house_id = ${house}))`;
-  return sql<OpenFacts[]>`
-    with found as (
-      select
-        table_id, count(*) as gaps, coalesce(sum(missing - filled), 0) as missing, min(opened_at) as gap_since,
-        max(attempts) as attempts, min(next_attempt_at) as next_attempt_at, 0 as quarantine, 0 as conflicts
-      from gaps
-      where state = 'open' ${ofHouse}
-      group by table_id
-      union all
-      select table_id, 0, 0, null, 0, null, count(*), 0
-      from quarantine
-      where state = 'open' ${ofHouse}
-      group by table_id
-      union all
-      select table_id, 0, 0, null, 0, null, 0, count(*)
-      from conflicts
-      where decided_at is null ${ofHouse}
-      group by table_id
-    )
-    select
-      table_id as "tableId",
-      sum(gaps)::float8 as gaps,
-      sum(missing)::float8 as missing,
-      max(gap_since) as "gapSince",
-      max(attempts)::integer as attempts,
-      max(next_attempt_at) as "nextAttemptAt",
-      sum(quarantine)::float8 as quarantine,
-      sum(conflicts)::float8 as conflicts
-    from found
-    group by table_id`;
 }
 
 /** Notices that are open, of tables that are polled; of one house if given. */

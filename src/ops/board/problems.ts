@@ -1,11 +1,10 @@
 import type { Pause, ReportedWorker } from "../../queue/runs/inspect.ts";
 import { MOST_ATTEMPTS } from "../../backfill/gap-plan.ts";
 import { duration, type Tone, timeText } from "../../frame/text/format.ts";
-import type { HouseFacts } from "./house-facts-store.ts";
+import type { HouseFacts } from "../../health/house-facts-store.ts";
+import { type OpenFacts, type TableFacts, tableName } from "../../health/table-facts-store.ts";
 import { HOUSE_ALERTS, houseProblem } from "./house-problem.ts";
-import type { OpenAlert, OpenFacts, OpenNotice } from "./open-store.ts";
-import { tableName } from "./rows.ts";
-import type { TableFacts } from "./table-facts-store.ts";
+import type { OpenAlert, OpenNotice } from "./open-store.ts";
 
 /** Something that is wrong now. */
 export interface Problem {

@@ -1,12 +1,13 @@
 import { wilsonInterval } from "../../forecasts/accuracy/figures/intervals.ts";
 import { statusOf, type Status } from "../../houses/status.ts";
 import type { Tone } from "../../frame/text/format.ts";
-import type { HouseFacts } from "./house-facts-store.ts";
+import type { DayFacts } from "../../forecasts/accuracy/measured-store.ts";
+import type { HouseFacts } from "../../health/house-facts-store.ts";
+import { type OpenFacts, type TableFacts, tableName } from "../../health/table-facts-store.ts";
 import { latencyQuantile, type LatencyBound } from "./latency.ts";
-import type { OpenFacts, Usual } from "./open-store.ts";
+import type { Usual } from "./open-store.ts";
 import type { PollSums } from "./polls-store.ts";
 import type { Problem } from "./problems.ts";
-import type { HitFacts, TableFacts } from "./table-facts-store.ts";
 
 /** A table on the board, with what is known of its house. */
 export interface BoardRow {
@@ -73,15 +74,13 @@ export function boardRows(facts: BoardFacts, problems: readonly Problem[], liveW
     const house = houses.get(table.house);
     if (house === undefined) return []; // added between two reads: the next look has it
     const name = tableName(table);
-    const { newestPolledAgeMs, pausedAt } = house;
-    const paused = pausedAt !== null;
     const place = Math.min(places.get(name) ?? problems.length, places.get(house.id) ?? problems.length);
     return {
       table,
       name,
       href: `/ops/tables/${name}`,
       house,
-      status: statusOf({ newestPolledAgeMs, paused, enabled: table.enabled }, liveWindowSeconds * 1_000),
+      status: statusOf({ ...house, enabled: table.enabled }, liveWindowSeconds * 1_000),
       tone: problems[place]?.tone ?? null,
       place,
       recentPerMinute: table.recentRounds / table.recentMinutes,
@@ -107,7 +106,7 @@ export function withPolls(rows: readonly BoardRow[], sums: readonly PollSums[]):
 }
 
 /** Adds how the forecasts of the rows' tables did. */
-export function withHits(rows: readonly BoardRow[], hits: readonly HitFacts[]): BoardRow[] {
+export function withHits(rows: readonly BoardRow[], hits: readonly DayFacts[]): BoardRow[] {
   const byTable = new Map(hits.map((one) => [one.tableId, hitOf(one)]));
   return rows.map((row) => ({ ...row, hit: byTable.get(row.table.id) ?? null }));
 }
@@ -153,14 +152,9 @@ const KEYS: Record<Sort, (row: BoardRow) => number | string | null> = {
   conflicts: ({ open }) => open?.conflicts ?? 0,
   evidence: ({ table }) => table.lnE,
   forecast: ({ table }) => table.forecastAt?.getTime() ?? null,
-  calibration: ({ table }) => table.calibratedAt,
+  calibration: ({ table }) => table.calibratedAt?.getTime() ?? null,
   hit: ({ hit }) => (hit === null ? null : hit.rate - hit.stated),
 };
-
-/** What every surface calls a table. */
-export function tableName({ house, game, market }: Pick<TableFacts, "house" | "game" | "market">): string {
-  return `${house}/${game}/${market}`;
-}
 
 /**
  * Formats an e-value in few characters, from its logarithm in micro-nats. Below a hundredth the exact value does not matter.
@@ -179,7 +173,7 @@ export function evidenceText(lnE: number): string {
   return e < 10 ? e.toFixed(2) : e < 100 ? e.toFixed(1) : String(Math.round(e));
 }
 
-function hitOf({ scored, hits, sumP, isWithheld }: HitFacts): BoardRow["hit"] {
+function hitOf({ scored, hits, sumP, isWithheld }: DayFacts): BoardRow["hit"] {
   if (scored === 0) return null;
   const interval = isWithheld ? null : wilsonInterval(hits, scored);
   const stated = sumP / scored / 1e6;

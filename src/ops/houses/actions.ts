@@ -4,7 +4,7 @@ import { auditedAction, type Change } from "../audited-action.ts";
 import { PageError } from "../../frame/errors.ts";
 import { reason } from "../payloads/listing.ts";
 import { resetNewestNumber, resetAuditEntry, resetText } from "../../corrections/reset-newest.ts";
-import { readTable } from "../board/table-facts-store.ts";
+import { findTablesOf } from "../../rounds/lists/table-filter-store.ts";
 
 const roles = ["operator"] as const;
 const form = z.object({ reason });
@@ -88,10 +88,11 @@ export const resetNewestAction = auditedAction({
   isPublished: true,
   async change(tx, { visitor, params, form: { reason: why, to } }) {
     const { house = "", game = "", market = "" } = params;
-    const table = await readTable(tx, { house, game, market });
-    if (table === null) throw new PageError(404, `there is no table ${house}/${game}/${market}`);
+    const name = `${house}/${game}/${market}`;
+    const [id] = (await findTablesOf(tx, name))?.ids ?? [];
+    if (id === undefined) throw new PageError(404, `there is no table ${name}`);
     const decision = { to: to === "" ? null : BigInt(to), by: visitor.email, reason: why };
-    const done = await resetNewestNumber(tx, table.id, decision);
+    const done = await resetNewestNumber(tx, id, decision);
     if (!done.ok) return done;
     return { ok: true, ...resetAuditEntry(done, why), message: resetText(done), location: `/ops/tables/${done.table}` };
   },

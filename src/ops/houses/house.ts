@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { readBoard } from "../board/facts.ts";
-import { type HouseFacts, readHouses } from "../board/house-facts-store.ts";
+import { type HouseFacts, readHouses } from "../../health/house-facts-store.ts";
 import { paceText } from "../board/house-problem.ts";
 import { latencyQuantile, latencyText } from "../board/latency.ts";
 import { listStatuses } from "../board/polls-store.ts";

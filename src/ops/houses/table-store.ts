@@ -130,18 +130,3 @@ export async function listAuditHours(sql: Queryable, tableId: number, limit: num
     order by house_audits.hour desc
     limit ${limit}`;
 }
-
-/** What a table's rounds are colored by, and the model that forecasts it. */
-export async function findTableSettings(
-  sql: Queryable,
-  tableId: number,
-): Promise<{ colors: { name: string; below?: number }[]; model: string; roundIds: string; pauseMs: number } | null> {
-  const [row] = await sql<
-    { colors: { name: string; below?: number }[]; model: string; roundIds: string; pauseMs: number }[]
-  >`
-    select t.colors, h.model, t.round_ids as "roundIds", t.pause_ms as "pauseMs"
-    from tables t
-    join table_heads h on h.table_id = t.id
-    where t.id = ${tableId}`;
-  return row ?? null;
-}

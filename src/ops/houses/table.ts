@@ -1,13 +1,15 @@
 import { z } from "zod";
+import { readDay } from "../../forecasts/accuracy/measured-store.ts";
+import { findTableDetail } from "../../health/table-facts-store.ts";
+import { findTablesOf } from "../../rounds/lists/table-filter-store.ts";
 import { multiplierText } from "../../rounds/round.ts";
 import { readBoard } from "../board/facts.ts";
 import { heatRow, heatStart } from "../board/heat.ts";
 import { listCells, listGapMarks } from "../board/heat-store.ts";
 import { findProblems } from "../board/problems.ts";
-import { boardRows, evidenceText, tableName, withHits } from "../board/rows.ts";
-import { readHits, readTable } from "../board/table-facts-store.ts";
+import { boardRows, evidenceText, withHits } from "../board/rows.ts";
 import { opsPage } from "../contract.ts";
-import { findTableSettings, listAuditHours, listNewestForecasts, listNewestRounds } from "./table-store.ts";
+import { listAuditHours, listNewestForecasts, listNewestRounds } from "./table-store.ts";
 
 const querySchema = z.object({ rounds: z.coerce.number().int().min(10).max(500).default(25) });
 const FORECASTS = 20;
@@ -20,26 +22,25 @@ export const tablePage = opsPage({
   async show(parts, { params, query }) {
     const { sql } = parts;
     const { house = "", game = "", market = "" } = params;
-    const table = await readTable(sql, { house, game, market });
-    if (table === null) return null;
-    const { id } = table;
+    const name = `${house}/${game}/${market}`;
+    const [id] = (await findTablesOf(sql, name))?.ids ?? [];
+    if (id === undefined) return null;
     const [facts, settings, rounds, forecasts, audits, cells, marks, hits] = await Promise.all([
       readBoard(parts, house),
-      findTableSettings(sql, id),
+      findTableDetail(sql, id),
       listNewestRounds(sql, id, query.rounds),
       listNewestForecasts(sql, id, FORECASTS),
       listAuditHours(sql, id, AUDIT_HOURS),
       listCells(sql, [id]),
       listGapMarks(sql, [id]),
-      readHits(sql, [id]),
+      readDay(sql, [id]),
     ]);
-    const name = tableName(table);
     const problems = findProblems(facts).filter(({ subject }) => subject === name || subject === house);
     const rows = boardRows(facts, problems, parts.liveWindowSeconds).filter((one) => one.table.id === id);
     const [row] = withHits(rows, hits);
     if (row === undefined || settings === null) return null; // gone between two reads
     const start = heatStart(facts.now);
-    const heat = heatRow({ start, perMinute: row.usual?.perMinute ?? 0, createdAt: table.createdAt }, cells, marks);
+    const heat = heatRow({ start, perMinute: row.usual?.perMinute ?? 0, createdAt: row.table.createdAt }, cells, marks);
     const data = {
       row,
       problems,

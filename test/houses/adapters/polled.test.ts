@@ -8,7 +8,7 @@ import type { HouseClient } from "../../../src/houses/polling/client.ts";
 import { verify } from "../../../src/verify/verify.ts";
 import { createHouseClient } from "../../../src/houses/polling/http.ts";
 import { findLatePolls } from "../../../src/houses/polling/polling-store.ts";
-import { listHouses } from "../../../src/houses/house-status-store.ts";
+import { readHouses } from "../../../src/health/house-facts-store.ts";
 import { respondWith, startBadHouse, type BadHouse } from "../../support/bad-house.ts";
 import { testContext } from "../../support/context.ts";
 import { passesTo } from "../../support/passes-to.ts";
@@ -394,8 +394,8 @@ describe("a house that changed its format", () => {
     expect(await sql`select circuit, opened_times from poll_leases`).toMatchObject([
       { circuit: "open", opened_times: 2 },
     ]);
-    expect(await listHouses(sql, 300)).toMatchObject([
-      { circuit: "open", last_error: expect.stringContaining("cannot be read") },
+    expect(await readHouses(sql)).toMatchObject([
+      { circuit: "open", lastError: expect.stringContaining("cannot be read") },
     ]);
     serveItems(good(24).map((one, at) => ({ ...one, crashPoint: 1.5 + at })));
     await pollAndRead();

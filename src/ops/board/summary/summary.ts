@@ -3,7 +3,7 @@ import { within } from "../../../within.ts";
 import { readDepths } from "../../../queue/runs/inspect.ts";
 import type { OpsParts } from "../../contract.ts";
 import type { BoardRow } from "../rows.ts";
-import type { HouseFacts } from "../house-facts-store.ts";
+import type { HouseFacts } from "../../../health/house-facts-store.ts";
 import type { Waiting } from "./summary-store.ts";
 
 /** Redis usually responds within milliseconds; the board waits no longer than this for the number of failed runs. */
