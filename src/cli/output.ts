@@ -75,6 +75,14 @@ export function printTable(head: string[], rows: Cell[][]): Promise<void> {
   return print(lines.map((line) => line.map(padded).join("  ").trimEnd()).join("\n"));
 }
 
+/** Prints a table of texts that pages show too, with hyphens as minus signs and dashes, as programs read them. */
+export function printTexts(head: readonly string[], rows: readonly (readonly string[])[]): Promise<void> {
+  return printTable(
+    [...head],
+    rows.map((row) => row.map((text) => text.replace(/^–$/, "-").replaceAll("−", "-"))),
+  );
+}
+
 /** The columns of a terminal that a text takes: two for a wide letter, none for a color or an accent on a letter. */
 function widthOf(text: string): number {
   const letters = stripVTControlCharacters(text).replaceAll(/\p{Mark}/gu, "");

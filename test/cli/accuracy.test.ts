@@ -34,9 +34,11 @@ describe("accuracy", () => {
       run(world, "--json"),
     ]);
     expect(list).toMatchObject({ code: 0, stderr: "" });
-    expect(list.stdout).toMatch(/^of +feature +n +hit rate \(95 %\) +stated +baseline +z +e-value +verdict +log loss/);
     expect(list.stdout).toMatch(
-      new RegExp(`^${world.tableName} +next_color +63 +\\d+\\.\\d\\d % \\(\\d+\\.\\d\\d–\\d+\\.\\d\\d\\) `, "m"),
+      /^table +feature +model +n +hit rate +95 % interval +stated +baseline +z +e-value +verdict +/,
+    );
+    expect(list.stdout).toMatch(
+      new RegExp(`^${world.tableName} +next_color +\\S+ +63 +\\d+\\.\\d % +\\d+\\.\\d % to \\d+\\.\\d % `, "m"),
     );
     expect(list.stdout).toMatch(/ running /);
 
@@ -45,13 +47,16 @@ describe("accuracy", () => {
       "reliability:",
       "CORP:",
       "MCB",
-      "references, on the same 126 forecasts",
+      "CORP reliability curve",
+      "References, on the same 126 forecasts",
       "last_100",
       "none yet",
     ]) {
       expect(detail.stdout).toContain(part);
     }
-    expect(detail.stdout).toMatch(/^0\.\d to [01]\.\d +\d+ +0\.\d{4} +[01]\.\d{4} +-*[|o*][-|o]*/m);
+    expect(detail.stdout).toMatch(
+      /^\d+ % to \d+ % +\d+ +\d+\.\d+ % +\d+\.\d+ % +\d+\.\d+ % to \d+\.\d+ % +-*[|o*][-|o]*/m,
+    );
 
     const rows = rowsOf(json.stdout);
     const nextColors = rows.filter(({ feature }) => feature === "next_color");

@@ -1,7 +1,14 @@
 import type { comparisonOf, Detail, Summary } from "../../calibration/calibration-view.ts";
+import {
+  compareWindows,
+  fitRows,
+  metricRows,
+  WINDOW_COLUMNS,
+  windowRows,
+} from "../../frame/text/calibration-format.ts";
 import type { Columns } from "../list-command.ts";
+import { paint, print, printTexts, shortTime } from "../output.ts";
 import { showHeights, showReliability } from "./reliability-text.ts";
-import { paint, print, printTable, shortTime } from "../output.ts";
 
 /** The columns of a list of calibrations. */
 export const LIST_COLUMNS: Columns<Summary> = [
@@ -22,15 +29,7 @@ export const LIST_COLUMNS: Columns<Summary> = [
 /** Prints one calibration in full. */
 export async function showDetail(detail: Detail): Promise<void> {
   await print(headOf(detail));
-  await printTable(
-    ["", "model", "baseline"],
-    [
-      ["log loss", decimals(detail.log_loss), decimals(detail.baseline_log_loss)],
-      ["Brier score", decimals(detail.brier), decimals(detail.baseline_brier)],
-      ["skill", percent(detail.skill), null],
-      ["calibration error", decimals(detail.calibration_error), `by luck ${decimals(detail.calibration_error_floor)}`],
-    ],
-  );
+  await printTexts(["Figure", "Value", "Note"], fitRows(detail));
   const live = detail.compared_with_live;
   if (live !== null) {
     await print(
@@ -40,25 +39,12 @@ export async function showDetail(detail: Detail): Promise<void> {
     );
   }
   await print("");
-  await printTable(
-    ["expert", "weight"],
+  await printTexts(
+    ["Expert", "Weight"],
     Object.entries(detail.weights).map(([expert, weight]) => [expert, weight.toFixed(6)]),
   );
   await print("");
-  await printTable(
-    ["window", "rounds", "p", "times", "stated", "came true", "z", "e-value", "void"],
-    detail.windows.map((row) => [
-      row.feature,
-      row.rounds,
-      row.probability?.toFixed(4),
-      row.sample_size,
-      row.expected_rate?.toFixed(4),
-      row.hit_rate?.toFixed(4),
-      row.z?.toFixed(2),
-      row.e_value?.toPrecision(3),
-      row.voids,
-    ]),
-  );
+  await printTexts(WINDOW_COLUMNS, windowRows(detail.windows));
   if (detail.waits !== null) {
     await print(
       `\n${detail.waits.waits} waits for the top color, by their stated length; a uniform distribution is right`,
@@ -73,21 +59,13 @@ export async function showDetail(detail: Detail): Promise<void> {
 export async function showComparison({ table, a, b, paired }: ReturnType<typeof comparisonOf>): Promise<void> {
   const name = (side: typeof a) => `${side.id}: ${side.model} ${side.version}, ${side.from} to ${side.to}`;
   await print(`${table}: backtests, no accuracy of issued forecasts`);
-  await printTable(
-    ["", name(a), name(b)],
-    [
-      ["rounds", a.sample_size, b.sample_size],
-      ["log loss", decimals(a.log_loss), decimals(b.log_loss)],
-      ["baseline", decimals(a.baseline_log_loss), decimals(b.baseline_log_loss)],
-      ["skill", percent(a.skill), percent(b.skill)],
-      ["Brier score", decimals(a.brier), decimals(b.brier)],
-      ["calibration error", decimals(a.calibration_error), decimals(b.calibration_error)],
-      ...a.windows.map(({ feature, ...ofA }) => {
-        const ofB = b.windows.find((window) => window.feature === feature);
-        return [feature, windowText(ofA), ofB === undefined ? null : windowText(ofB)];
-      }),
-    ],
-  );
+  const sides = [a, b].map((side) => ({ ...side, table }));
+  const metrics = metricRows(sides).map(({ label, cells }) => [
+    label,
+    ...cells.map(({ text, difference }) => (difference === null ? text : `${text} (${difference})`)),
+  ]);
+  const scored = ["Scored rounds", ...sides.map((side) => String(side.sample_size))];
+  await printTexts(["", ...sides.map(name)], [scored, ...metrics, ...compareWindows(sides)]);
   for (const side of [a, b]) {
     await print(`\n${name(side)}`);
     await showReliability(side.reliability);
@@ -103,11 +81,6 @@ export async function showComparison({ table, a, b, paired }: ReturnType<typeof 
 function verdict(a: string, b: string, interval: [number, number] | null): string {
   if (interval === null || (interval[0] <= 0 && interval[1] >= 0)) return "which favors neither";
   return `${interval[1] < 0 ? a : b} is better`;
-}
-
-function windowText(window: { sample_size: number; expected_rate: number | null; hit_rate: number | null }): string {
-  const { sample_size, expected_rate, hit_rate } = window;
-  return `stated ${expected_rate?.toFixed(4) ?? "-"}, observed ${hit_rate?.toFixed(4) ?? "-"}, n ${sample_size}`;
 }
 
 function headOf(detail: Detail): string {

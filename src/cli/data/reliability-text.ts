@@ -1,6 +1,7 @@
 import { wilsonInterval } from "../../forecasts/accuracy/figures/intervals.ts";
 import type { ReliabilityBin } from "../../forecasts/accuracy/figures/reliability.ts";
-import { print, printTable } from "../output.ts";
+import { HEIGHT_COLUMNS, heightRows, reliabilityFigure } from "../../frame/text/accuracy-format.ts";
+import { print, printTexts } from "../output.ts";
 
 /** The columns from 0 to 100 %, in steps of two. */
 const WIDTH = 51;
@@ -11,27 +12,20 @@ const WIDTH = 51;
  */
 export async function showReliability(bins: readonly ReliabilityBin[], isWithheld = false): Promise<void> {
   await print(`reliability: | stated, o observed${isWithheld ? "" : " with its 95 % interval"}, * both`);
-  await printTable(
-    ["stated", "times", "mean", "observed", "0 %".padEnd(WIDTH - 5) + "100 %"],
-    bins.map((bin) => [
-      `${bin.p_from.toFixed(1)} to ${bin.p_to.toFixed(1)}`,
-      bin.n,
-      bin.mean_p.toFixed(4),
-      (bin.hits / bin.n).toFixed(4),
-      scaleOf(bin, isWithheld),
-    ]),
+  const { columns, rows } = reliabilityFigure("Reliability", bins, isWithheld);
+  await printTexts(
+    [...columns, "0 %".padEnd(WIDTH - 5) + "100 %"],
+    bins.map((bin, at) => [...(rows[at] ?? []), scaleOf(bin, isWithheld)]),
   );
 }
 
 /** Prints a histogram of heights around 1, one line each; a bar of full width is a height of 2 or more. */
 export async function showHeights(heights: readonly number[]): Promise<void> {
-  await printTable(
-    ["stated", "height", ""],
-    heights.map((height, bin) => [
-      `${(bin / heights.length).toFixed(1)} to ${((bin + 1) / heights.length).toFixed(1)}`,
-      height.toFixed(3),
-      "#".repeat(Math.min(WIDTH, Math.round((height * WIDTH) / 2))),
-    ]),
+  const barOf = (height: number) => "#".repeat(Math.min(WIDTH, Math.round((height * WIDTH) / 2)));
+  const bars = heights.map(barOf);
+  await printTexts(
+    [...HEIGHT_COLUMNS, ""],
+    heightRows(heights).map((row, at) => [...row, bars[at] ?? ""]),
   );
 }
 

@@ -75,6 +75,12 @@ export function skillText(skill: number | null, interval: Interval, count = deci
   return { skill: share(skill, count), skillInterval: between(interval, count) };
 }
 
+/** Evidence over many powers of ten. */
+export function evidence(e: number | null): string {
+  if (e === null) return NONE;
+  return e >= 1e5 || (e > 0 && e < 1e-3) ? e.toExponential(1) : e.toPrecision(3);
+}
+
 /** The tone of each verdict on a record. */
 export const TONES: Record<Measured["verdict"], Tone> = {
   "on target": "good",

@@ -11,8 +11,7 @@ import { csvText } from "../../csv.ts";
 import { type Figure, figureOf } from "../../frame/figure.ts";
 import { featureText } from "./list.ts";
 import { byOf, periodLabel, TONES } from "../../frame/text/accuracy-format.ts";
-import { figuresOf, sectionsOf } from "./sections.ts";
-import { nameOf } from "./formats.ts";
+import { figuresOf, nameOf, sectionsOf } from "../../frame/text/accuracy-sections.ts";
 
 const query = z.object({
   of: z.string().trim().min(1, "expected a house, or house/game/market").max(200),

@@ -13,8 +13,8 @@ import { csvText } from "../../csv.ts";
 import { PageError } from "../../frame/errors.ts";
 import type { Tone } from "../../frame/text/format.ts";
 import { choose, PER_PAGE } from "../payloads/listing.ts";
-import { digits, periodLabel, ratesText, share, skillText, TONES } from "../../frame/text/accuracy-format.ts";
-import { evidence, nameOf, voidsText } from "./formats.ts";
+import { periodLabel, TONES } from "../../frame/text/accuracy-format.ts";
+import { type Cells, cellsOf, COLUMNS, nameOf } from "../../frame/text/accuracy-sections.ts";
 
 /** Lines of a file: one feature of every table, where there are four times as many tables as we expect. */
 const MOST_LINES = 2_000;
@@ -66,26 +66,6 @@ export const accuracyFile = opsPage({
   },
 });
 
-/** The cells of a line, in the order of the page. */
-const COLUMNS = [
-  ["of", "table"],
-  ["feature", "feature"],
-  ["model", "model"],
-  ["n", "n"],
-  ["rate", "hit rate"],
-  ["interval", "95 % interval"],
-  ["stated", "stated"],
-  ["baseline", "baseline"],
-  ["z", "z"],
-  ["e", "e-value"],
-  ["verdict", "verdict"],
-  ["logLoss", "log loss"],
-  ["skill", "skill"],
-  ["coverage", "coverage"],
-  ["voids", "voids"],
-  ["bounds", "bounds"],
-] as const;
-
 async function read(
   { sql }: OpsParts,
   { of, feature, period, sort }: Query,
@@ -130,8 +110,6 @@ function sorted(rows: (MeasuredRow | DamagedRow)[], sort: Query["sort"]): (Measu
   return [...known, ...valued.filter((one) => Number.isNaN(one.value))].map(({ row }) => row);
 }
 
-type Cells = Record<(typeof COLUMNS)[number][0], string>;
-
 interface Line {
   cells: Cells;
   tone: Tone;
@@ -141,22 +119,8 @@ interface Line {
 
 function lineOf(row: MeasuredRow | DamagedRow, shown: number, decimals?: number): Line {
   if ("damage" in row) return damagedLine(row);
-  const figures = figuresOf(row.feature, row.sums);
   const verdict = verdictOf(row.sums, { period: row.period, shown });
-  const cells: Cells = {
-    of: nameOf(row),
-    feature: row.feature,
-    model: row.model,
-    n: String(figures.sample_size),
-    ...ratesText(figures, decimals),
-    z: digits(figures.z, 2),
-    e: evidence(figures.e_value),
-    verdict,
-    logLoss: digits(figures.log_loss),
-    skill: skillText(figures.skill, figures.skill_interval_95, decimals).skill,
-    coverage: share(figures.coverage, 1),
-    voids: voidsText(figures.voids),
-  };
+  const cells = cellsOf({ ...row, ...figuresOf(row.feature, row.sums), verdict }, decimals);
   return { cells, tone: TONES[verdict], damage: "" };
 }
 

@@ -14,18 +14,12 @@ import type { Queryable } from "../../db/client.ts";
 import { UsageError } from "../../errors.ts";
 import { type Figure, figureOf } from "../../frame/figure.ts";
 import { BIN_COLUMNS, binRow, pointOf } from "../../frame/text/accuracy-format.ts";
+import { type ComparedSide, compareWindows, metricRows } from "../../frame/text/calibration-format.ts";
 import type { Log } from "../../log.ts";
 import { auditEntry } from "../audit-entry.ts";
 import { opsAction, opsPage } from "../contract.ts";
 import { idsOf } from "../payloads/listing.ts";
-import {
-  type ComparedSide,
-  compareWindows,
-  metricRows,
-  MOST_COMPARED,
-  SKILL_COLUMNS,
-  skillsOf,
-} from "./compare-view.ts";
+import { MOST_COMPARED, SKILL_COLUMNS, skillsOf } from "./compare-view.ts";
 import { CALIBRATIONS } from "./run-view.ts";
 
 const query = z.object({

@@ -5,11 +5,11 @@ import { detailOf } from "../../calibration/calibration-view.ts";
 import { findLiveRecord } from "../../calibration/runs/live-record-store.ts";
 import { findRunOf } from "../../calibration/runs/run-list-store.ts";
 import { HEIGHT_COLUMNS, heightRows, reliabilityFigure } from "../../frame/text/accuracy-format.ts";
+import { fitRows, WINDOW_COLUMNS, windowRows } from "../../frame/text/calibration-format.ts";
 import { opsPage } from "../contract.ts";
 import { figureOf } from "../../frame/figure.ts";
 import { idOf } from "../../frame/path-id.ts";
 import { linkTo } from "./compare.ts";
-import { windowRows, WINDOW_COLUMNS } from "./windows.ts";
 import { CALIBRATIONS } from "./run-view.ts";
 
 /** One calibration: its state, how well it fits, and who requested it. */
@@ -35,6 +35,7 @@ export const calibrationPage = opsPage({
     const data = {
       detail,
       run,
+      fit: fitRows(detail),
       figures,
       recordHash: row.recordHash,
       otherBands: row.otherBands,

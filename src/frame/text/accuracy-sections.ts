@@ -1,11 +1,12 @@
 import { corpPlot } from "../../charts/reliability.ts";
 import { waitsPlot } from "../../charts/waits.ts";
-import type { RateSums } from "../../forecasts/accuracy/rates-store.ts";
 import type { Measured } from "../../forecasts/accuracy/measure.ts";
+import type { RateSums } from "../../forecasts/accuracy/rates-store.ts";
 import {
   byOf,
   decimalsOf,
   digits,
+  evidence,
   HEIGHT_COLUMNS,
   heightRows,
   ratesOf,
@@ -13,17 +14,73 @@ import {
   reliabilityFigure,
   share,
   skillText,
-} from "../../frame/text/accuracy-format.ts";
-import { evidence } from "./formats.ts";
+} from "./accuracy-format.ts";
 
-/** A table of texts, as the page and the file show it. */
+/** The columns of a list of records: their names in {@link cellsOf}, and their labels. */
+export const COLUMNS = [
+  ["of", "table"],
+  ["feature", "feature"],
+  ["model", "model"],
+  ["n", "n"],
+  ["rate", "hit rate"],
+  ["interval", "95 % interval"],
+  ["stated", "stated"],
+  ["baseline", "baseline"],
+  ["z", "z"],
+  ["e", "e-value"],
+  ["verdict", "verdict"],
+  ["logLoss", "log loss"],
+  ["skill", "skill"],
+  ["skillInterval", "skill, 95 % interval"],
+  ["error", "calibration error"],
+  ["floor", "its floor"],
+  ["coverage", "coverage"],
+  ["voids", "voids"],
+  ["bounds", "bounds"],
+] as const;
+
+/** A record in a list: a text for each of {@link COLUMNS}. */
+export type Cells = Record<(typeof COLUMNS)[number][0], string>;
+
+type Listed = Parameters<typeof ratesText>[0] &
+  Pick<Measured, "house" | "game" | "market" | "feature" | "model" | "sample_size" | "z" | "e_value" | "verdict"> &
+  Pick<Measured, "log_loss" | "skill" | "skill_interval_95" | "calibration_error" | "calibration_error_floor"> &
+  Pick<Measured, "coverage" | "voids">;
+
+/** The cells of a record; rates and skill have `decimals`, or as many as their sample allows. */
+export function cellsOf(row: Listed, decimals?: number): Cells {
+  const voids = Object.entries(row.voids).filter(([, n]) => n > 0);
+  return {
+    of: nameOf(row),
+    feature: row.feature,
+    model: row.model,
+    n: String(row.sample_size),
+    ...ratesText(row, decimals),
+    z: digits(row.z, 2),
+    e: evidence(row.e_value),
+    verdict: row.verdict,
+    logLoss: digits(row.log_loss),
+    ...skillText(row.skill, row.skill_interval_95, decimals),
+    error: digits(row.calibration_error),
+    floor: digits(row.calibration_error_floor),
+    coverage: share(row.coverage, 1),
+    voids: voids.length === 0 ? "0" : voids.map(([kind, n]) => `${n} ${kind}`).join(", "),
+  };
+}
+
+/** The name of a table or a whole house. */
+export function nameOf({ house, game, market }: Pick<Measured, "house" | "game" | "market">): string {
+  return game === null ? house : `${house}/${game}/${market}`;
+}
+
+/** A table of texts, as pages, files and commands show it. */
 interface Section {
   title: string;
   columns: readonly string[];
   rows: readonly (readonly string[])[];
 }
 
-/** What was measured, as tables of texts: the page and the file show the same. */
+/** What was measured, as tables of texts: the page, the file and the command show the same. */
 export function sectionsOf(row: Measured | null): Section[] {
   if (row === null) return [];
   const voids = Object.entries(row.voids).map(([kind, n]) => [kind, String(n)]);
@@ -105,25 +162,30 @@ function figureRows(row: Measured): string[][] {
   ];
 }
 
-/** The plots of a feature, each with the numbers in it. */
-export function figuresOf(row: Measured, rates: readonly RateSums[]) {
-  const steps = row.corp.flatMap(({ color, curve }, i) =>
+/** The CORP reliability curve: its plot, and its steps as numbers. */
+export function curveOf({ corp }: Measured) {
+  const steps = corp.flatMap(({ color, curve }, i) =>
     curve.map(({ p_from, p_to, rate, n }) => ({ of: color ?? `color ${i + 1}`, from: p_from, to: p_to, rate, n })),
   );
+  return {
+    plot: corpPlot("CORP reliability curve", steps),
+    columns: ["Stated", "Color", "Times", "Observed, recalibrated"],
+    rows: steps.map(({ of, from, to, rate, n }) => [
+      `${digits(from, 3)} to ${digits(to, 3)}`,
+      of,
+      String(n),
+      digits(rate, 4),
+    ]),
+  };
+}
+
+/** The plots of a feature, each with the numbers in it. */
+export function figuresOf(row: Measured, rates: readonly RateSums[]) {
   const isWithheld = row.withheld !== null;
   return [
     ratesOf(rates, byOf(row), isWithheld),
     reliabilityFigure("Reliability", row.reliability, isWithheld),
-    {
-      plot: corpPlot("CORP reliability curve", steps),
-      columns: ["Stated", "Color", "Times", "Observed, recalibrated"],
-      rows: steps.map(({ of, from, to, rate, n }) => [
-        `${digits(from, 3)} to ${digits(to, 3)}`,
-        of,
-        String(n),
-        digits(rate, 4),
-      ]),
-    },
+    curveOf(row),
     ...(row.pit === null
       ? []
       : [
