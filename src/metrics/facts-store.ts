@@ -127,7 +127,7 @@ function countOpenItems(tx: Transaction): Promise<Count[]> {
       where state = 'open'
       group by 1
       union all
-      select table_id, 'missing', coalesce(sum(missing), 0)
+      select table_id, 'missing', coalesce(sum(missing - filled), 0)
       from gaps
       where state = 'open'
       group by 1
