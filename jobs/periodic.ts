@@ -121,7 +121,7 @@ function alertTasks(): PeriodicTask[] {
 async function closeAlertsWithoutCause({ sql, log, settings }: PeriodicContext): Promise<void> {
   const unusedKinds: string[] = [];
   if (settings.SMTP_URL === undefined) {
-    unusedKinds.push("mail_server", "mail_refused");
+    unusedKinds.push("mail_server", "mail_refused", "mail_late");
     await clearSendFailure(sql);
   }
   if (settings.STAFF_WEBHOOK_URL === undefined) {

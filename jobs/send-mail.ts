@@ -2,10 +2,16 @@ import { z } from "zod";
 import { authSecret } from "../src/config/auth-secret.ts";
 import { mailKeysOf } from "../src/mail/seal.ts";
 import { hasAlertsToMail, queueAlertMail } from "../src/alerts/mail-store.ts";
-import { closeAlert, openAlert, syncAlerts } from "../src/alerts/store.ts";
-import { FAILURE_ALERT_SECONDS } from "../src/mail/limits.ts";
-import { isMailWaiting, listLateMails, listRefusals } from "../src/mail/outbox-store.ts";
-import { sendWaitingMails } from "../src/mail/send.ts";
+import { closeAlert, openAlert, syncAlerts, type Wrong } from "../src/alerts/store.ts";
+import { FAILURE_ALERT_SECONDS, PUT_OFF_ALERT_MINUTES } from "../src/mail/limits.ts";
+import {
+  isMailWaiting,
+  listLateMails,
+  listPutOffMails,
+  listRefusals,
+  type PutOffMails,
+} from "../src/mail/outbox-store.ts";
+import { sendWaitingMails, withoutAddresses } from "../src/mail/send.ts";
 import { senderOf } from "../src/mail/sender.ts";
 import { job, type Counts, type JobContext } from "../src/queue/job.ts";
 
@@ -59,5 +65,19 @@ async function send({ sql, settings, log, signal }: JobContext, url: string): Pr
   if (counts.refused > 0) await syncAlerts(sql, log, "mail_refused", await listRefusals(sql));
   else if (counts.sent > 0) await closeAlert(sql, log, { kind: "mail_refused", subject: "smtp" });
   if (counts.givenUp > 0) await syncAlerts(sql, log, "mail_given_up", await listLateMails(sql));
+  await syncAlerts(sql, log, "mail_late", (await listPutOffMails(sql)).map(putOffAlert));
   return { ...counts };
+}
+
+function putOffAlert({ isUnreadable, mails, reason }: PutOffMails): Wrong {
+  const late = `${mails} mails could not be sent within ${PUT_OFF_ALERT_MINUTES} minutes`;
+  return isUnreadable
+    ? {
+        subject: "AUTH_SECRET",
+        text: `${late}: a worker cannot decrypt their links; give each worker the AUTH_SECRET of the console`,
+      }
+    : {
+        subject: "smtp",
+        text: `${late}: the mail server puts all mails off (${withoutAddresses(reason)}); check the quota of the account of SMTP_URL; /ops/mails shows each response`,
+      };
 }

@@ -20,6 +20,10 @@ export const MOST_PER_RUN = 200;
 export const RUN_BEGINS_WITHIN_MS = 180_000;
 /** A second failure of the mail server, 20 s after the first, raises an alert: no person can confirm an address. */
 export const FAILURE_ALERT_SECONDS = 15;
+/** After this a mail that waits although the mail server responds counts as late: greylisting ends earlier. */
+export const PUT_OFF_ALERT_MINUTES = 15;
+/** If mails to so many recipients are late and none was sent, the cause is the server and not a full mailbox. */
+export const PUT_OFF_TO_ALERT = 3;
 /** If so many mails in a row are refused, the cause is the server or our settings and not the recipients. */
 export const REFUSALS_TO_ALERT = 5;
 /** How long mails are kept that were sent or given up: longer than the months for which some must not be repeated. */

@@ -1,6 +1,13 @@
 import type { Queryable } from "../db/client.ts";
-import { type MailKey, sealLink } from "./seal.ts";
-import { type Backoff, LEASE_SECONDS, REFUSALS_TO_ALERT, TRIED_FOR_DAYS } from "./limits.ts";
+import { type MailKey, sealLink, UNREADABLE_LINK } from "./seal.ts";
+import {
+  type Backoff,
+  LEASE_SECONDS,
+  PUT_OFF_ALERT_MINUTES,
+  PUT_OFF_TO_ALERT,
+  REFUSALS_TO_ALERT,
+  TRIED_FOR_DAYS,
+} from "./limits.ts";
 
 /** A mail as a concept writes it; `letter` makes kind, subject and body. */
 export interface NewMail {
@@ -184,4 +191,37 @@ export async function listRefusals(sql: Queryable): Promise<{ subject: string; t
     ) as ended
     having count(*) = ${REFUSALS_TO_ALERT}
       and bool_and(is_refused)`;
+}
+
+/** Mails that wait although the mail server responds. */
+export interface PutOffMails {
+  /** Their links are encrypted with another AUTH_SECRET; otherwise the server puts them off. */
+  isUnreadable: boolean;
+  mails: number;
+  /** The error of the newest. */
+  reason: string;
+}
+
+/**
+ * Mails that were tried and still wait after 15 minutes: those that the mail server puts off, if they go to several
+ * recipients and it took none meanwhile, so that a full mailbox alone is not listed; and those whose links cannot be decrypted.
+ */
+export async function listPutOffMails(sql: Queryable): Promise<PutOffMails[]> {
+  const since = sql`clock_timestamp() - ${PUT_OFF_ALERT_MINUTES} * interval '1 minute'`;
+  return sql<PutOffMails[]>`
+    select "isUnreadable", count(*)::integer as mails, (array_agg(last_error order by id desc))[1] as reason
+    from (
+      select id, recipient, last_error, last_error = ${UNREADABLE_LINK} as "isUnreadable"
+      from mails
+      where sent_at is null
+        and given_up_at is null
+        and attempts > 0
+        and last_error is not null
+        and asked_at < ${since}
+    ) late
+    group by "isUnreadable"
+    having "isUnreadable"
+      or count(distinct recipient) >= ${PUT_OFF_TO_ALERT}
+        and not exists (select from mails where sent_at > ${since})
+        and not exists (select from mail_failures)`;
 }

@@ -6,6 +6,10 @@ export type MailKey = KeyObject;
 /** Placeholder for the sealed link in the text of a mail. */
 export const LINK = "[link]";
 
+/** Why a mail waits whose link was sealed with none of a worker's keys; another worker may have the secret. */
+export const UNREADABLE_LINK =
+  "its link is encrypted with another AUTH_SECRET; give this worker the one that the console has";
+
 const CIPHER = "aes-256-gcm";
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;

@@ -4,7 +4,7 @@ import { type Delivery, type MailServer, openMailServer } from "./deliver.ts";
 import { MAIL_RETRY, MOST_PER_RUN, RUN_BEGINS_WITHIN_MS, SERVER_RETRY } from "./limits.ts";
 import { finishMail, giveUpLateMails, putOffMail, refuseMail, type TakenMail, takeMail } from "./outbox-store.ts";
 import { clearSendFailure, saveSendFailure } from "./failure-store.ts";
-import { type MailKey, unsealText } from "./seal.ts";
+import { type MailKey, UNREADABLE_LINK, unsealText } from "./seal.ts";
 import type { Sender } from "../config/mail.ts";
 
 /** Numbers of mails of a run, by outcome. */
@@ -61,11 +61,7 @@ export async function sendWaitingMails(parts: SendParts): Promise<SentCounts> {
 
 const COUNTED = { sent: "sent", never: "refused", later: "putOff", "server-failure": "putOff" } as const;
 
-/** Another worker may have the secret. */
-const UNREADABLE: Delivery = {
-  outcome: "later",
-  reason: "its link is encrypted with another AUTH_SECRET; give this worker the one that the console has",
-};
+const UNREADABLE: Delivery = { outcome: "later", reason: UNREADABLE_LINK };
 
 /** Sends one mail and stores the outcome. */
 async function sendOne({ sql, keys, log, signal }: SendParts, server: MailServer, mail: TakenMail): Promise<Delivery> {
@@ -84,6 +80,6 @@ async function sendOne({ sql, keys, log, signal }: SendParts, server: MailServer
 }
 
 /** A server's response without addresses of people, for logs and alerts. */
-function withoutAddresses(reason: string): string {
+export function withoutAddresses(reason: string): string {
   return reason.replaceAll(/[^\s<>"'(:]+@[^\s<>"'):;,]+/g, "(an address)");
 }

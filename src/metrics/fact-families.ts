@@ -136,7 +136,7 @@ function serverFamilies(facts: DatabaseFacts | null): Family[] {
     gauge("roundhouse_mails_waiting", "Pending mails.", one(server?.waitingMails)),
     gauge(
       "roundhouse_mails_late_seconds",
-      "Delay of the most overdue mail; 0 if there is none.",
+      "Time since the most overdue mail was due to be tried; 0 if there is none. The alert mail_late reports mails that were tried and put off.",
       one(server?.lateMail),
     ),
     gauge(

@@ -15,7 +15,7 @@ beforeEach(async () => {
   await sql`
     insert into alerts (kind, subject, text)
     values
-      ('staff_webhook', 'webhook', 'x'), ('mail_server', 'smtp', 'x'), ('mail_refused', 'smtp', 'x'), ('disk', 'a:/', 'x'),
+      ('staff_webhook', 'webhook', 'x'), ('mail_server', 'smtp', 'x'), ('mail_refused', 'smtp', 'x'), ('mail_late', 'smtp', 'x'), ('disk', 'a:/', 'x'),
       ('calibration_failed', 'alpha/crash/other', 'x'), ('calibration_failed', 'alpha/crash/global', 'x'),
       ('calibration', 'alpha/crash/global', 'x'), ('calibration', 'alpha/crash/other', 'x'), ('calibration', 'beta/crash/global', 'x'),
       ('payload_differs', 'alpha/crash/other 2026-11-25T00:00:00Z', 'x'),
@@ -53,7 +53,7 @@ it("keeps alerts of services that are configured", async () => {
     STAFF_WEBHOOK_URL: "https://example.com/x",
   };
   expect(await closeEnded(env)).toEqual(
-    [...OTHERS, "mail_refused smtp", "mail_server smtp", "staff_webhook webhook"].toSorted(),
+    [...OTHERS, "mail_late smtp", "mail_refused smtp", "mail_server smtp", "staff_webhook webhook"].toSorted(),
   );
   expect(await sql`select from mail_failures union all select from staff_webhook_failure`).toHaveLength(2);
 });

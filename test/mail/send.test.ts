@@ -377,6 +377,49 @@ describe("a failing mail server", () => {
   });
 });
 
+  it("that puts all mails off is an alert after 15 minutes, until it takes one", async () => {
+    server.replyToRecipient = (address) => (address.startsWith("ben") ? null : 454);
+    const writtenEarlier = async (names: string[]) => {
+      for (const name of names) await write(`${name}@example.com`);
+      await sql`update mails set asked_at = asked_at - interval '16 minutes' where sent_at is null`;
+    };
+    await writtenEarlier(["full", "full", "full", "ann"]);
+    await send();
+    expect(await openAlerts(), "two full mailboxes").toEqual([]);
+    await writtenEarlier(["cat"]);
+    await wait();
+    await send();
+    expect(await openAlerts()).toEqual(["mail_late"]);
+    const [{ text }] = (await sql`select text from alerts`) as [{ text: string }];
+    expect(text).toMatch(/^5 mails could not be sent within 15 minutes: .*454/);
+    expect(text).not.toContain("@");
+    await write("ben@example.com");
+    await send();
+    expect(await openAlerts()).toEqual([]);
+    await sql`update mails set sent_at = sent_at - interval '16 minutes' where sent_at is not null`;
+    await wait();
+    await send();
+    expect(await openAlerts()).toEqual(["mail_late"]);
+  });
+
+  it("is no cause of the alert about links that are encrypted with another AUTH_SECRET", async () => {
+    await write("ann@example.com");
+    await sql`update mails set sealed = 'of another secret'`;
+    await send();
+    expect(await openAlerts()).toEqual([]);
+    await sql`update mails set asked_at = asked_at - interval '16 minutes'`;
+    await wait();
+    await write("ben@example.com");
+    expect((await send()).counts).toMatchObject({ sent: 1, putOff: 1 });
+    expect(await sql`select kind, subject from alerts where closed_at is null`).toEqual([
+      { kind: "mail_late", subject: "AUTH_SECRET" },
+    ]);
+    await sql`update mails set sealed = null`;
+    await wait();
+    await send();
+    expect(await openAlerts()).toEqual([]);
+  });
+
 describe("without a mail server", () => {
   it("mails wait, and each new one is printed once with its link", async () => {
     await write("ann@example.com", "Confirm your address", ["Open this:\nhttp://127.0.0.1:3000/verify?token=abc"]);

@@ -247,6 +247,7 @@ const ALERTS: Record<string, { what: string; href: string; action: string }> = {
   topup: { what: "top-up needs a decision", href: "/ops/payment-app", action: "Open payment app" },
   mail_server: { what: "mail server", href: "/ops/mails", action: "Open mails" },
   mail_refused: { what: "mails refused", href: "/ops/mails", action: "Open mails" },
+  mail_late: { what: "mails are late", href: "/ops/mails", action: "Open mails" },
   mail_given_up: { what: "mails not sent", href: "/ops/mails", action: "Open mails" },
   staff_webhook: { what: "staff webhook", href: "/ops/workers", action: "Open workers" },
   bank_approval: { what: "bank transfer to approve", href: "/ops/bank", action: "Open bank transfers" },
