@@ -59,7 +59,7 @@ function noticeTasks(): PeriodicTask[] {
     },
     {
       name: "note-uptime",
-      purpose: "notes the minutes in which scheduling and parsing work, for the status page",
+      purpose: "notes the minutes in which polling, scheduling and parsing work, for the status page",
       intervalSeconds: 20,
       timeoutSeconds: TIMEOUT_SECONDS,
       run: ({ sql }) => noteWorkUptime(sql),

@@ -178,7 +178,7 @@ comment on table uptime_days is
 
 create table uptime_minutes (
   component text not null
-    constraint uptime_component_is_known check (component in ('api', 'scheduling', 'parsing')),
+    constraint uptime_component_is_known check (component in ('api', 'polling', 'scheduling', 'parsing')),
   minute timestamptz not null,
   primary key (component, minute)
 );

@@ -33,7 +33,7 @@ export const RUNS_KEPT_DAYS = 7;
 export const USAGE_DAYS_KEPT_DAYS = 400;
 /** Of the history on the status page; one more than it shows, which begins with today. */
 export const UPTIME_KEPT_DAYS = 91;
-/** Yesterday is summed again today; a day more in case the worker was down. */
+/** Yesterday is summed again today, and more days after an outage: what is summed again is not deleted before. */
 export const UPTIME_MINUTES_KEPT_DAYS = 3;
 /** What is over and settled: quarantined items a person decided on, closed notices, closed alerts. */
 export const SETTLED_KEPT_DAYS = 90;

@@ -192,7 +192,7 @@ export async function listSiteNotices(tx: Transaction, limit: number): Promise<S
 }
 
 /**
- * One day of a component: its successful minutes or polls, and their total. `component` is `polling` or `house:<id>`.
+ * One day of a component: its successful minutes or polls, and their total. `component` is such as `polling` or `house:<id>`.
  */
 export interface UptimeDay {
   component: string;
@@ -201,6 +201,7 @@ export interface UptimeDay {
   good: number;
   total: number;
 }
+      and day <= (now() at time zone 'UTC')::date -- a clock that was ahead may have left later ones
 
 /** Returns the days of components for the status page, oldest first. */
 export async function listUptime(tx: Transaction, components: readonly string[], days: number): Promise<UptimeDay[]> {

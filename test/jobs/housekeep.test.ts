@@ -8,7 +8,7 @@ import { ROLES } from "../../src/db/roles/role-grants.ts";
 import { withRole } from "../../src/db/roles/take-role.ts";
 import { PRUNED_BY_AGE, pruneQuarantineStatement } from "../../src/housekeeping/prune-store.ts";
 import { noteWorkUptime } from "../../src/housekeeping/uptime-store.ts";
-import { readWork } from "../../src/site/site-store.ts";
+import { listUptime, readWork } from "../../src/site/site-store.ts";
 import { createRunner } from "../../src/queue/runs/run.ts";
 import { noteApiUptime } from "../../src/serve/uptime-store.ts";
 import { RETENTION } from "../../src/housekeeping/retention.ts";
@@ -578,7 +578,6 @@ test("sums polls by house and day, again when they change, and forgets days that
   await run("uptime");
   const days = await daySums();
   expect(days.find(({ component }) => component === "house:alpha")).toMatchObject({ good: "9", total: "20" });
-  expect(days.find(({ component }) => component === "polling")).toMatchObject({ good: "1" });
   const [left] = await sql`select count(*)::integer as days from uptime_days where day < current_date - 91`;
   expect(left).toEqual({ days: 0 });
 });
@@ -586,14 +585,15 @@ test("sums polls by house and day, again when they change, and forgets days that
 test("keeps the history of the status page if the instance did not work two to eight days ago: the clock may be ahead", async () => {
   await sql`truncate uptime_days, uptime_minutes`;
   for (const days of [100, 9, 1, 0]) await workedAgo(days);
-  await sql`insert into uptime_minutes values ('api', now() - interval '9 days')`;
+  await sql`insert into uptime_minutes values ('api', now() - interval '11 days')`;
   const kept = async () => [
     (await sql`select from uptime_days where day = ${today}::date - 100`).length,
-    (await sql`select from uptime_minutes where minute < now() - interval '8 days'`).length,
+    (await sql`select from uptime_minutes where component = 'api'`).length,
   ];
   await run("uptime");
   expect(await kept()).toEqual([1, 1]);
   await workedAgo(8);
+  await sql`insert into uptime_minutes values ('scheduling', (${today}::date - 8)::timestamp at time zone 'UTC')`;
   await run("uptime");
   expect(await kept()).toEqual([0, 0]);
 });
@@ -626,16 +626,81 @@ describe("the minutes in which a component reports", () => {
   });
 
   it("of a component that was measured before count a whole day without reports", async () => {
-    await sql`insert into uptime_days values ('parsing', ${today}::date - 2, 1440, 1440)`;
+    await sql`insert into uptime_days values ('parsing', ${today}::date - 3, 1440, 1440), ('api', ${today}::date - 1, 1, 1440)`;
     await run("uptime");
     expect(await uptimeOf("parsing", 1)).toEqual([{ good: 0, total: 1440 }]);
+  });
+
+  it("count an outage of days from its first minute, whatever was summed before it", async () => {
+    const components = ["api", "parsing", "polling", "scheduling"];
+    // summed last on the day before the outage, and at 11:00 on its first day
+    await sql`
+      insert into uptime_days
+      select component, ${today}::date - days.ago, days.minutes, days.minutes
+      from unnest(${components}::text[]) component, (values (4, 1440), (3, 660)) as days (ago, minutes)`;
+    await sql`
+      insert into uptime_minutes (component, minute)
+      select component, (${today}::date - 4)::timestamp at time zone 'UTC' + n * interval '1 minute'
+      from unnest(${components}::text[]) component, generate_series(0, 1440 + 719) n`;
+    await run("uptime");
+    for (const component of components) {
+      expect(await uptimeOf(component, 4), component).toEqual([{ good: 1440, total: 1440 }]);
+      expect(await uptimeOf(component, 3), component).toEqual([{ good: 720, total: 1440 }]);
+      for (const daysAgo of [2, 1]) {
+        expect(await uptimeOf(component, daysAgo), component).toEqual([{ good: 0, total: 1440 }]);
+      }
+    }
+    await run("uptime"); // minutes of days that are summed again are not deleted before
+    for (const component of components) {
+      expect(await uptimeOf(component, 3), component).toEqual([{ good: 720, total: 1440 }]);
+    }
+  });
+
+  it("are summed from the newest day with work, also if a clock that was ahead left later days, which are not shown", async () => {
+    await sql`
+      insert into uptime_days
+      select 'scheduling', ${today}::date + days, case when days = -3 then 600 else 0 end, case when days = -3 then 600 else 1440 end
+      from generate_series(-3, 5) days`;
+    await sql`
+      insert into uptime_minutes (component, minute)
+      select 'scheduling', (${today}::date - 3)::timestamp at time zone 'UTC' + n * interval '1 minute'
+      from generate_series(0, 719) n`;
+    await run("uptime");
+    expect(await uptimeOf("scheduling", 3)).toEqual([{ good: 720, total: 1440 }]);
+    const shown = await sql.begin((tx) => listUptime(tx, ["scheduling"], 90));
+    expect(shown.filter(({ day }) => day > today).length).toBeLessThanOrEqual(1); // midnight may come meanwhile
+  });
+
+  it("are noted for polling unless every house that is due is late", async () => {
+    const isPolling = async () => {
+      await sql`truncate uptime_minutes`;
+      await noteWorkUptime(sql);
+      return (await sql`select from uptime_minutes where component = 'polling'`).length > 0;
+    };
+    const polledAgo = (house: string, minutes: number) => sql`
+      with polled as (
+        update poll_leases set last_poll_at = clock_timestamp() - ${minutes} * interval '1 minute' where house_id = ${house}
+      )
+      update houses set updated_at = clock_timestamp() - interval '1 day' where id = ${house}`;
+    await polledAgo("alpha", 60);
+    await polledAgo("beta", 60);
+    expect(await isPolling()).toBe(false);
+    await polledAgo("beta", 0);
+    expect(await isPolling()).toBe(true);
+    await sql`update houses set poll_every_ms = 3600000`;
+    await polledAgo("alpha", 50);
+    await polledAgo("beta", 50);
+    expect(await isPolling(), "both are polled once per hour").toBe(true);
+    await sql`update poll_leases set next_allowed_at = clock_timestamp() + interval '1 minute', last_poll_at = clock_timestamp() - interval '1 day'`;
+    expect(await isPolling(), "no house may be polled").toBe(true);
   });
 
   it("are noted for parsing only while no payload waits", async () => {
     await noteWorkUptime(sql);
     await noteWorkUptime(sql);
     // each is noted twice if another minute begins meanwhile
-    const components = () => sql`select distinct component from uptime_minutes order by component`;
+    const components = () =>
+      sql`select distinct component from uptime_minutes where component <> 'polling' order by component`;
     expect(await components()).toEqual([{ component: "parsing" }, { component: "scheduling" }]);
     await sql`truncate uptime_minutes`;
     const table = await makeTable(sql);
