@@ -23,7 +23,7 @@ const PLANS_CACHED_MS = 10_000;
 /** Shorter than a poll interval, so a badge is never late by more than one poll. */
 const HOUSES_CACHED_MS = 2_000;
 const WORK_CACHED_MS = 5_000;
-/** PostgreSQL takes 300 ms for a day of polls of a hundred houses. */
+/** PostgreSQL takes 300 ms for an hour of polls of a thousand houses. */
 const POLLS_CACHED_MS = 30_000;
 const LOG_CACHED_MS = 5_000;
 /** On the status page and in its feed, which links to them. */

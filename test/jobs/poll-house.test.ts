@@ -158,7 +158,7 @@ describe("a poll", () => {
     await rollUpUptime(sql);
     const [day] = await sql`select good::integer, total::integer from uptime_days where component = 'house:alpha'`;
     expect(day).toEqual({ good: 4, total: 4 });
-    expect(await sql.begin((tx) => listPollSuccess(tx))).toMatchObject([{ house: "alpha", dayAsked: 4, dayGood: 4 }]);
+    expect(await sql.begin((tx) => listPollSuccess(tx))).toMatchObject([{ house: "alpha", asked: 4, good: 4 }]);
   });
 
   test("stores the number of a round in the path of its page, also if it contains the value of a variable", async () => {

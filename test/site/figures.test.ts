@@ -472,15 +472,16 @@ describe("/status", () => {
       insert into polls (house_id, shard, minute, requests, statuses, bytes, latency_ms)
       select 'alpha', 0, date_trunc('minute', now()) - minutes * interval '1 minute', 1000, statuses::jsonb, 1, array_fill(0, '{10}')
       from (values (0, '{"200": 900, "304": 99, "503": 1}'), (90, '{"200": 500, "0": 500}')) as p (minutes, statuses)`;
+    await sql`insert into uptime_days values ('house:alpha', (now() at time zone 'UTC')::date, 1499, 2000)`;
     const far = await makeWorld({}, { on: world });
     try {
       const { text } = await ask("/status", far);
       expect(text).toContain("1 process reported in the last 30 s.");
       expect(text).toContain('<span class="badge good">responding</span>');
       expect(text).toContain(
-        '<td class="num nowrap" data-name="Good responses, 1 h">99.9 % of 1,000</td><td class="num nowrap" data-name="24 h">74.9 % of 2,000</td>',
+        '<td class="num nowrap" data-name="Good responses, 1 h">99.9 % of 1,000</td><td class="num nowrap" data-name="today (UTC)">74.9 % of 2,000</td>',
       );
-      expect(text).toContain('data-name="24 h">none asked</td>');
+      expect(text).toContain('data-name="Good responses, 1 h">none asked</td>');
       expect(text).toContain("No open notices: nothing is known to be missing.");
       expect(text).not.toMatch(/secret-host|4711|9\.9\.9|w1/);
     } finally {

@@ -59,6 +59,8 @@ export function statusPage(parts: StatusParts): SitePage {
       new Date(),
     );
   const byHouse = new Map(polls?.map((one) => [one.house, one]));
+  const today = new Date().toISOString().slice(0, 10);
+  const todayOf = new Map(houseUptimes?.filter(({ day }) => day === today).map((row) => [row.component, row]));
   const all = houses && houses.houses.map((house) => shownHouse(house, liveWindowMs));
   return {
     path: "/status",
@@ -77,7 +79,8 @@ export function statusPage(parts: StatusParts): SitePage {
         houses: firstOf(all).map((house) => ({
           ...house,
           uptime: historyOf(componentOf(house), houseUptimes),
-          polls: polls === null ? null : pollsOf(byHouse.get(house.id)),
+          lastHour: polls && success(byHouse.get(house.id) ?? { good: 0, asked: 0 }),
+          today: successOfDay(todayOf.get(componentOf(house))),
         })),
       },
       counted: all && countedBy(all),
@@ -178,15 +181,12 @@ export function workStates(work: Work | null): PartState[] {
   ];
 }
 
-function pollsOf(sums: PollSuccess | undefined): { hour: string; day: string } {
-  return {
-    hour: success(sums?.hourGood ?? 0, sums?.hourAsked ?? 0),
-    day: success(sums?.dayGood ?? 0, sums?.dayAsked ?? 0),
-  };
+function successOfDay(row: UptimeDay | undefined): string | null {
+  return row === undefined ? null : success({ good: row.good, asked: row.total });
 }
 
 /** Rounds down, so that 100 % means all. */
-function success(good: number, asked: number): string {
+function success({ good, asked }: Pick<PollSuccess, "good" | "asked">): string {
   if (asked === 0) return "none asked";
   const percent = Math.floor((good / asked) * 1_000) / 10;
   return `${percent.toFixed(1)} % of ${asked.toLocaleString("en-US")}`;
