@@ -21,7 +21,6 @@ import {
 import { rollUpUptime } from "../src/housekeeping/uptime-store.ts";
 import { watchLedger } from "../src/ledger/watch.ts";
 import { listLateMails } from "../src/mail/outbox-store.ts";
-import { pruneMails } from "../src/mail/retention-store.ts";
 import { maySettle } from "../src/pass/stores/payload-store.ts";
 import { watchOverdueApprovals, watchSuspense } from "../src/topups/bank/watch.ts";
 import { job, type Counts, type JobContext } from "../src/queue/job.ts";
@@ -136,7 +135,6 @@ async function retain({ sql, settings, log, signal }: JobContext): Promise<Count
     ...listPrunes(sql, signal).map((prune) => async () => report(await prune())),
     async () => report({ table: "calibrations", ...(await thinCalibrations(sql, signal)) }),
     async () => void (counts.pruned += await forgetEndedSignIns(sql)),
-    async () => void (counts.pruned += await pruneMails(sql, signal)),
     async () => syncAlerts(sql, log, "mail_given_up", await listLateMails(sql)),
     () => watchOverdueApprovals(sql, log),
   ]);

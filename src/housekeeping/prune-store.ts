@@ -1,5 +1,6 @@
 import type { Queryable, Sql, Transaction } from "../db/client.ts";
 import type { Query } from "../db/query.ts";
+import { ENDED_KEPT_DAYS } from "../mail/limits.ts";
 import { inBatches, type Tidied } from "./batch-store.ts";
 import {
   BATCH,
@@ -11,110 +12,78 @@ import {
   USAGE_FACTS_KEPT_DAYS,
 } from "./limits.ts";
 
-/** Rows of a table whose time is over, the oldest first: deletes a batch of them and gives how many. */
-type Prune = (tx: Transaction) => Promise<{ count: number }>;
-
-/** The statement that deletes a batch of decided items of the quarantine whose time is over, the oldest first. */
-export function pruneQuarantineStatement(sql: Queryable): Query<object[]> {
-  return sql`
-    delete from quarantine
-    where id in (
-      select id
-      from quarantine
-      where state <> 'open'
-        and greatest(last_seen_at, decided_at) < now() - ${SETTLED_KEPT_DAYS} * interval '1 day'
-      order by greatest(last_seen_at, decided_at)
-      limit ${BATCH}
-    )`;
+/** Rows that are deleted by their age alone, in SQL. */
+interface Expired {
+  age: string;
+  /** Rows of a lower age are deleted. now(): an index cannot search by clock_timestamp(). */
+  before: string;
+  and?: string;
 }
 
-/** What is deleted by its age alone, by table. now(): an index cannot search by clock_timestamp(). */
-const BY_AGE: readonly (readonly [table: string, prune: Prune])[] = [
-  ["quarantine", pruneQuarantineStatement],
-  [
-    "notices",
-    (tx) => tx`
-      delete from notices
-      where id in (
-        select id
-        from notices
-        where closed_at < now() - ${SETTLED_KEPT_DAYS} * interval '1 day'
-        order by closed_at
-        limit ${BATCH}
-      )`,
-  ],
-  [
-    "alerts",
-    (tx) => tx`
-      delete from alerts
-      where ctid = any(array(
-        select ctid
-        from alerts
-        where closed_at < now() - ${SETTLED_KEPT_DAYS} * interval '1 day'
-        order by closed_at
-        limit ${BATCH}
-      ))`,
-  ],
-  [
-    "calibration_runs",
-    (tx) => tx`
-      delete from calibration_runs
-      where id in (
-        select id
-        from calibration_runs
-        where kind = 'rolling'
-          and calibration_id is null
-          and finished_at < now() - ${RUNS_KEPT_DAYS} * interval '1 day'
-        order by finished_at
-        limit ${BATCH}
-      )`,
-  ],
-  [
-    "usage_days",
-    (tx) => tx`
-      delete from usage_days
-      where day in (
-        select day
-        from usage_days
-        where day < (now() at time zone 'UTC')::date - ${USAGE_FACTS_KEPT_DAYS}::integer
-          and to_regclass('usage_facts_' || to_char(day, 'YYYYMMDD')) is null
-        order by day
-        limit ${BATCH}
-      )`,
-  ],
-  [
-    "usage_counts",
-    (tx) => tx`
-      delete from usage_counts
-      where ctid = any(array(
-        select ctid
-        from usage_counts
-        where day < (now() at time zone 'UTC')::date - ${USAGE_DAYS_KEPT_DAYS}::integer
-        order by day
-        limit ${BATCH}
-      ))`,
-  ],
-  [
-    "quotas",
-    (tx) => tx`
-      delete from quotas
-      where ctid = any(array(
-        select ctid
-        from quotas
-        where length(period) = 10
-          and period < to_char((now() at time zone 'UTC')::date - ${USAGE_DAYS_KEPT_DAYS}::integer, 'YYYY-MM-DD')
-        limit ${BATCH}
-      ))`,
-  ],
-];
+const ago = (days: number) => `now() - interval '${days} days'`;
+const dayAgo = (days: number) => `(now() at time zone 'UTC')::date - ${days}`;
+
+/** What is deleted by its age alone, by table. */
+const EXPIRED: Readonly<Record<string, Expired>> = {
+  quarantine: {
+    age: "greatest(last_seen_at, decided_at)",
+    before: ago(SETTLED_KEPT_DAYS),
+    and: "state <> 'open'",
+  },
+  notices: { age: "closed_at", before: ago(SETTLED_KEPT_DAYS) },
+  alerts: { age: "closed_at", before: ago(SETTLED_KEPT_DAYS) },
+  calibration_runs: {
+    age: "finished_at",
+    before: ago(RUNS_KEPT_DAYS),
+    and: "kind = 'rolling' and calibration_id is null",
+  },
+  usage_days: {
+    age: "day",
+    before: dayAgo(USAGE_FACTS_KEPT_DAYS),
+    and: "to_regclass('usage_facts_' || to_char(day, 'YYYYMMDD')) is null",
+  },
+  usage_counts: { age: "day", before: dayAgo(USAGE_DAYS_KEPT_DAYS) },
+  quotas: {
+    age: "period",
+    before: `to_char(${dayAgo(USAGE_DAYS_KEPT_DAYS)}, 'YYYY-MM-DD')`,
+    and: "length(period) = 10",
+  },
+  mails: {
+    age: "created_at",
+    before: ago(ENDED_KEPT_DAYS),
+    and: `coalesce(sent_at, given_up_at, asked_at) < ${ago(ENDED_KEPT_DAYS)}`,
+  },
+  alert_mails: { age: "written_at", before: ago(ENDED_KEPT_DAYS) },
+};
 
 /** Tables of which rows are deleted by their age. */
-export const PRUNED_BY_AGE: readonly string[] = BY_AGE.map(([table]) => table);
+export const PRUNED_BY_AGE: readonly string[] = Object.keys(EXPIRED);
+
+/**
+ * The statement that deletes a batch of the oldest rows whose time is over. A row that is changed meanwhile is compared again,
+ * so that a mail that is retried stays.
+ */
+export function pruneStatement(sql: Queryable, table: string): Query<object[]> {
+  const expired = EXPIRED[table];
+  if (expired === undefined) throw new Error(`expected a table of which rows are deleted by their age, found ${table}`);
+  const { age, before, and = "true" } = expired;
+  const isOver = sql.unsafe(`${age} < ${before} and ${and}`);
+  return sql`
+    delete from ${sql(table)}
+    where ctid = any(array(
+      select ctid
+      from ${sql(table)}
+      where ${isOver}
+      order by ${sql.unsafe(age)}
+      limit ${BATCH}
+    ))
+      and ${isOver}`;
+}
 
 /** The deletions by age, one per table: if one fails, a caller can continue with the others. */
 export function listPrunes(sql: Sql, signal: AbortSignal): (() => Promise<Tidied & { table: string }>)[] {
-  return BY_AGE.map(([table, prune]) => async () => {
-    const tidied = await inBatches(sql, signal, async (tx) => (await prune(tx)).count);
+  return PRUNED_BY_AGE.map((table) => async () => {
+    const tidied = await inBatches(sql, signal, async (tx) => (await pruneStatement(tx, table)).count);
     return { table, ...tidied };
   });
 }

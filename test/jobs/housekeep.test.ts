@@ -6,7 +6,7 @@ import housekeep from "../../jobs/housekeep.ts";
 import { connect } from "../../src/db/client.ts";
 import { ROLES } from "../../src/db/roles/role-grants.ts";
 import { withRole } from "../../src/db/roles/take-role.ts";
-import { PRUNED_BY_AGE, pruneQuarantineStatement } from "../../src/housekeeping/prune-store.ts";
+import { PRUNED_BY_AGE, pruneStatement } from "../../src/housekeeping/prune-store.ts";
 import { noteWorkUptime } from "../../src/housekeeping/uptime-store.ts";
 import { listUptime, readWork } from "../../src/site/site-store.ts";
 import { createRunner } from "../../src/queue/runs/run.ts";
@@ -354,7 +354,7 @@ describe("retention", () => {
       select 1, 'not_a_number', 'x', '{}', n::text
       from generate_series(1, 5000) as n`;
     await sql`analyze quarantine`;
-    const plan = await sql<{ "QUERY PLAN": string }[]>`explain ${pruneQuarantineStatement(sql)}`;
+    const plan = await sql<{ "QUERY PLAN": string }[]>`explain ${pruneStatement(sql, "quarantine")}`;
     expect(plan.map((row) => row["QUERY PLAN"]).join("\n")).toContain("Index Scan using quarantine_settled");
   });
 
@@ -494,7 +494,7 @@ describe("retention", () => {
       const rule = RETENTION[name];
       return rule?.kept === "pruned" && rule.by === "housekeep";
     });
-    expect(byHousekeep).toEqual(expect.arrayContaining([...PRUNED_BY_AGE, "calibrations", "payloads", "mails"]));
+    expect(byHousekeep).toEqual(expect.arrayContaining([...PRUNED_BY_AGE, "calibrations", "payloads"]));
     expect(ruled.filter((name) => PRUNED_BY_AGE.includes(name) && !byHousekeep.includes(name))).toEqual([]);
   });
 

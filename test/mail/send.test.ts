@@ -10,10 +10,10 @@ import { openMailServer } from "../../src/mail/deliver.ts";
 import { letter } from "../../src/mail/letter.ts";
 import { retryMails } from "../../src/mail/list-store.ts";
 import { queueMail, takeMail } from "../../src/mail/outbox-store.ts";
-import { pruneMails } from "../../src/mail/retention-store.ts";
 import { testContext } from "../support/context.ts";
 import { openTestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
+import { lockWaits } from "../support/lock-waits.ts";
 import { startMailServer, type TestMailServer } from "../support/mail-server.ts";
 
 const { sql } = await openTestDatabase({ max: 4 });
@@ -64,6 +64,9 @@ const rows = () => sql<Row[]>`
 const states = async () => (await rows()).map(({ state }) => state);
 const openAlerts = async () =>
   (await sql<{ kind: string }[]>`select kind from alerts where closed_at is null`).map(({ kind }) => kind);
+
+/** Deletes what is older than it is kept. */
+const retain = () => housekeep.run({ kind: "retention" }, testContext(sql).context);
 
 describe("a mail", () => {
   it("is sent once, with everything that belongs into it, and its text is forgotten", async () => {
@@ -184,12 +187,15 @@ describe("a refusal", () => {
       set given_up_at = clock_timestamp() - interval '33 days', created_at = clock_timestamp() - interval '40 days'
       where given_up_at is not null
       returning id`;
-    await sql`update mails set asked_at = clock_timestamp() - interval '33 days', next_try_at = clock_timestamp() where id <> ${old?.id ?? 0n}`;
-    await housekeep.run({ kind: "retention" }, testContext(sql).context);
-    expect(await rows()).toMatchObject([{ state: "late", error: expect.stringContaining("450") as string }]);
+    await sql`
+      update mails
+      set given_up_at = clock_timestamp(), last_error = '450'
+      where id <> ${old?.id ?? 0n}`;
+    await retain();
+    expect(await rows()).toMatchObject([{ state: "late", error: "450" }]);
     expect(await openAlerts()).toEqual(["mail_given_up"]);
     await sql`update mails set given_up_at = clock_timestamp() - interval '2 days'`;
-    await housekeep.run({ kind: "retention" }, testContext(sql).context);
+    await retain();
     expect(await openAlerts()).toEqual([]);
   });
 
@@ -202,10 +208,13 @@ describe("a refusal", () => {
         created_at = clock_timestamp() - interval '40 days',
         last_error = '450'
       returning id`;
+    let retained: ReturnType<typeof retain> | undefined;
     await sql.begin(async (tx) => {
       await retryMails(tx, [old!.id], 1);
-      expect(await pruneMails(sql, new AbortController().signal)).toBe(0); // nor does it wait
+      retained = retain();
+      await lockWaits(sql, 1);
     });
+    await retained;
     expect(await states()).toEqual(["waiting"]);
   });
 });
@@ -368,15 +377,6 @@ describe("a failing mail server", () => {
     expect(await openAlerts()).toEqual([]);
   });
 
-  it("is checked by the doctor if the instance is public, and its absence is fine on one's own machine", async () => {
-    expect(await checkMail({ PUBLIC_URL: "https://rounds.example" })).toMatchObject({ status: "warn" });
-    expect(await checkMail({ PUBLIC_URL: "http://127.0.0.1:3000" })).toMatchObject({ status: "ok" });
-    await server.close();
-    expect(await checkMail({ SMTP_URL: server.url })).toMatchObject({ status: "fail" });
-    server = await startMailServer();
-  });
-});
-
   it("that puts all mails off is an alert after 15 minutes, until it takes one", async () => {
     server.replyToRecipient = (address) => (address.startsWith("ben") ? null : 454);
     const writtenEarlier = async (names: string[]) => {
@@ -420,6 +420,15 @@ describe("a failing mail server", () => {
     expect(await openAlerts()).toEqual([]);
   });
 
+  it("is checked by the doctor if the instance is public, and its absence is fine on one's own machine", async () => {
+    expect(await checkMail({ PUBLIC_URL: "https://rounds.example" })).toMatchObject({ status: "warn" });
+    expect(await checkMail({ PUBLIC_URL: "http://127.0.0.1:3000" })).toMatchObject({ status: "ok" });
+    await server.close();
+    expect(await checkMail({ SMTP_URL: server.url })).toMatchObject({ status: "fail" });
+    server = await startMailServer();
+  });
+});
+
 describe("without a mail server", () => {
   it("mails wait, and each new one is printed once with its link", async () => {
     await write("ann@example.com", "Confirm your address", ["Open this:\nhttp://127.0.0.1:3000/verify?token=abc"]);
@@ -442,6 +451,24 @@ describe("without a mail server", () => {
     expect(said[0]).toContain("http://127.0.0.1:3000/verify?token=abc");
     expect(await states()).toEqual(["waiting", "waiting"]);
     expect(lines).toEqual([]);
+  });
+
+  it("mails are deleted 32 days after they were last requested", async () => {
+    for (const name of ["ann", "ben", "cat"]) await write(`${name}@example.com`);
+    const ago = (recipient: string, days: number, askedDays: number) => sql`
+      update mails
+      set
+        created_at = clock_timestamp() - ${days} * interval '1 day',
+        asked_at = clock_timestamp() - ${askedDays} * interval '1 day'
+      where recipient = ${recipient}`;
+    await ago("ann@example.com", 33, 33);
+    await ago("ben@example.com", 33, 31);
+    await ago("cat@example.com", 31, 31);
+    await retain();
+    expect(await sql`select recipient from mails order by id`).toEqual([
+      { recipient: "ben@example.com" },
+      { recipient: "cat@example.com" },
+    ]);
   });
 
   it("those that wait for more than three days are not sent unasked once there is one", async () => {
