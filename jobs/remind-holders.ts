@@ -22,7 +22,7 @@ export default job({
   retry: { attempts: 3, firstMs: 10_000, maxMs: 60_000 },
 
   async run(_, { sql, settings, signal }) {
-    const options = { site: settings.PUBLIC_URL?.replace(/\/$/, "") ?? null, signal };
+    const options = { site: settings.PUBLIC_URL ?? null, signal };
     return {
       ...(await notifyHolders(sql, { ...options, hasBank: hasBank(settings) })),
       quotas: await notifyQuotas(sql, options),

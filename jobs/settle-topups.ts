@@ -34,7 +34,7 @@ export default job({
   async run({ of }, { sql, settings, log, signal }) {
     const app = binancePayOf(settings);
     if (app === null) return { skipped: 1 };
-    const site = settings.PUBLIC_URL?.replace(/\/+$/, "") ?? null;
+    const site = settings.PUBLIC_URL ?? null;
     const parts = { sql, client: createClient(app, signal), site, log };
     return of === CERTIFICATES ? refreshCertificates(parts) : processOrder(parts, BigInt(of));
   },

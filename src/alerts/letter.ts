@@ -44,7 +44,7 @@ export function alertMessage(alerts: readonly ReportedAlert[], site: string | nu
     fitting.push(alert);
   }
   const { open, over } = sorted(fitting);
-  const board = `Board: ${site?.replace(/\/$/, "") ?? ""}/ops`;
+  const board = `Board: ${site ?? ""}/ops`;
   const text = [subjectOf(open, over), ...fitting.map(paragraphOf)].join("\n\n");
   return { text: `${cut(text, LONGEST_MESSAGE)}\n\n${board}`, alerts: fitting };
 }
@@ -72,7 +72,7 @@ export function alertLetter(
   return letter("alerts", subjectOf(open, over, unnamed), [
     ...[...open, ...over].map(paragraphOf),
     ...unnamedText(unnamed),
-    `What is open now: ${site === null ? "/ops on your installation" : `${site.replace(/\/$/, "")}/ops`}. One such mail is written in ten minutes at most; you get it since your address is in ALERT_EMAIL.`,
+    `What is open now: ${site === null ? "/ops on your installation" : `${site}/ops`}. One such mail is written in ten minutes at most; you get it since your address is in ALERT_EMAIL.`,
   ]);
 }
 

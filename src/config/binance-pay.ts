@@ -37,16 +37,6 @@ export function binancePayOf(given: BinancePaySettings): BinancePay | null {
   return key === undefined || secret === undefined ? null : { url, key, secret };
 }
 
-/** Returns the problems of the variables together. */
-export function binancePayProblems(given: BinancePaySettings): { path: string; message: string }[] {
-  const { BINANCE_PAY_KEY: key, BINANCE_PAY_SECRET: secret } = given;
-  if ((key === undefined) === (secret === undefined)) return [];
-  const [missing, other] =
-    key === undefined ? ["BINANCE_PAY_KEY", "BINANCE_PAY_SECRET"] : ["BINANCE_PAY_SECRET", "BINANCE_PAY_KEY"];
-  const advice = "set both, or neither to offer no payment app";
-  return [{ path: missing, message: `expected it together with ${other}, found ${other} alone; ${advice}` }];
-}
-
 function isSafe(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const { protocol, hostname } = new URL(text);

@@ -9,14 +9,23 @@ import { mailVariables } from "./mail.ts";
 import { parseWitnesses } from "./witnesses.ts";
 import { placeOfRedis } from "../redis-url.ts";
 import { bankVariables } from "./bank.ts";
-import { binancePayProblems, binancePayVariables } from "./binance-pay.ts";
+import { binancePayVariables } from "./binance-pay.ts";
 import { usdtProblems, usdtVariables } from "./usdt.ts";
-import { commaSeparated, flag, oneLine, oneOf, wholeNumber } from "./values.ts";
+import { commaSeparated, flag, isHttpUrl, oneLine, oneOf, wholeNumber } from "./values.ts";
 
 const serverUrl = (...schemes: string[]) =>
   z.string().refine((text) => URL.canParse(text) && schemes.includes(new URL(text).protocol), {
     error: `expected a URL that begins with ${schemes.map((scheme) => `${scheme}//`).join(" or ")}`,
   });
+
+/** Everything is served at the root of PUBLIC_URL, and links in mails are made from it. */
+const publicUrl = z
+  .string()
+  .refine((text) => isHttpUrl(text) && new URL(text).href === `${new URL(text).origin}/`, {
+    error: "expected a URL such as https://rounds.example, without a path, a query or a user",
+  })
+  .transform((text) => new URL(text).origin)
+  .optional();
 
 const redisUrl = z.string().refine((text) => placeOfRedis(text) !== null, {
   error:
@@ -62,7 +71,7 @@ const environment = z.object({
   LIVE_WINDOW_SECONDS: wholeNumber(1, 86_400).default(300),
   BUFFER_ROUNDS: wholeNumber(1, 10_000).default(200),
   LOG_LEVEL: oneOf(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).default("info"),
-  PUBLIC_URL: serverUrl("http:", "https:").optional(),
+  PUBLIC_URL: publicUrl,
   PAYLOAD_RETENTION_HOURS: wholeNumber(1, 24 * 366).default(48),
   TRUSTED_PROXIES: proxies,
   OTEL_EXPORTER_OTLP_ENDPOINT: serverUrl("http:", "https:").optional(),
@@ -85,16 +94,23 @@ const environment = z.object({
   ...binancePayVariables,
 });
 
-/** Each of these URLs is another way to the database of DATABASE_URL. */
-function databaseProblems(
-  given: Partial<Record<"DATABASE_URL" | "DATABASE_DIRECT_URL" | "DATABASE_READ_URL", string | undefined>>,
-): Problem[] {
-  if (given.DATABASE_URL !== undefined) return [];
-  const others = (["DATABASE_DIRECT_URL", "DATABASE_READ_URL"] as const).filter((name) => given[name] !== undefined);
-  return others.map((name) => ({
-    path: name,
-    message: "expected DATABASE_URL too, found it not set; set both, or neither",
-  }));
+/** Settings that have no use without another one, and what neither of them means. */
+const NEEDS: readonly [name: keyof Settings, other: keyof Settings, neither: string][] = [
+  ["DATABASE_DIRECT_URL", "DATABASE_URL", ""],
+  ["DATABASE_READ_URL", "DATABASE_URL", ""],
+  ["BANK_BENEFICIARY", "BANK_IBAN", " to offer no bank transfer"],
+  ["BANK_IBAN", "BANK_BENEFICIARY", " to offer no bank transfer"],
+  ["USDT_XPUB", "USDT_RPC_URLS", " to take no USDT"],
+  ["USDT_RPC_URLS", "USDT_XPUB", " to take no USDT"],
+  ["BINANCE_PAY_KEY", "BINANCE_PAY_SECRET", " to offer no payment app"],
+  ["BINANCE_PAY_SECRET", "BINANCE_PAY_KEY", " to offer no payment app"],
+];
+
+function problemsOfPairs(given: NodeJS.ProcessEnv): Problem[] {
+  const alone = NEEDS.filter(([name, other]) => given[name] !== undefined && given[other] === undefined);
+  return alone.map(([path, other, neither]) => {
+    return { path, message: `expected ${other} too, found it not set; set both, or neither${neither}` };
+  });
 }
 
 function isNetwork(text: string): boolean {
@@ -159,7 +175,7 @@ export function loadSettings(env: NodeJS.ProcessEnv = process.env): Settings {
   for (const [path, [issue]] of issues) problems.push({ path, message: completeMessage(path, issue?.message, given) });
   if (result.success) {
     const { data } = result;
-    problems.push(...databaseProblems(data), ...usdtProblems(data), ...binancePayProblems(data));
+    problems.push(...problemsOfPairs(given), ...usdtProblems(data));
     if (problems.length === 0) return data;
   }
   throw new UsageError("the environment is not usable:", problems);
@@ -225,6 +241,11 @@ export function variablesOf(env: NodeJS.ProcessEnv = process.env): Variables {
 /** The folder that the public log is signed from: LOG_DIR, else `log` in DATA_DIR. */
 export function logFolderOf({ LOG_DIR, DATA_DIR }: Pick<Settings, "LOG_DIR" | "DATA_DIR">): string {
   return LOG_DIR ?? join(DATA_DIR, "log");
+}
+
+/** Whether visitors use https, so that cookies are `Secure` and belong to this host alone. */
+export function usesHttps({ PUBLIC_URL }: Pick<Settings, "PUBLIC_URL">): boolean {
+  return PUBLIC_URL?.startsWith("https:") === true;
 }
 
 /** Whether npm runs this process in the foreground, by `npm start` or `npx roundhouse`, and waits for it. */

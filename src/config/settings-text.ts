@@ -42,7 +42,7 @@ export const SETTING_GROUPS = {
     DRAIN_SECONDS: literal("how long an `api` still responds after SIGTERM, while its `/readyz` returns 503; 0 to 300"),
     PUBLIC_URL: other(
       "its own address",
-      "the address in error messages and mails; with https, cookies are `Secure` and `__Host-`; the same for `api` and `worker`",
+      "the origin of links in error messages and mails, such as `https://rounds.example`, without a path; with https, cookies are `Secure` and `__Host-`; the same for `api` and `worker`",
     ),
     TRUSTED_PROXIES: none(
       "proxies whose `X-Forwarded-For` is believed: addresses or networks (`10.0.0.0/8`), separated by commas",

@@ -65,17 +65,9 @@ export interface Usdt {
   minMicros: bigint;
 }
 
-/** Returns the problems of the variables together, each with the variable to change. */
+/** Returns the problems of the variables of a chain together, each with the variable to change. */
 export function usdtProblems(given: UsdtSettings): { path: string; message: string }[] {
   const problems: { path: string; message: string }[] = [];
-  if ((given.USDT_XPUB === undefined) !== (given.USDT_RPC_URLS.length === 0)) {
-    const missing = given.USDT_XPUB === undefined ? "USDT_XPUB" : "USDT_RPC_URLS";
-    const other = given.USDT_XPUB === undefined ? "USDT_RPC_URLS" : "USDT_XPUB";
-    problems.push({
-      path: missing,
-      message: `expected it together with ${other}, found ${other} alone; set both, or neither to take no USDT`,
-    });
-  }
   for (const name of ["USDT_CHAIN_ID", "USDT_TOKEN", "USDT_DECIMALS"] as const) {
     if (given.USDT_CHAIN === "custom" && given[name] === undefined) {
       const message = "expected it with USDT_CHAIN=custom, found it not set; set it, or choose a known chain";

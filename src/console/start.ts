@@ -5,6 +5,7 @@ import { redeemFirstSignIn } from "../accounts/holders/sign-up.ts";
 import { isHolder } from "../accounts/holders/person-store.ts";
 import type { SharedParts } from "../serve/server.ts";
 import { mailKeyOf } from "../mail/seal.ts";
+import { usesHttps } from "../config/environment.ts";
 import { openConsole } from "./app.ts";
 import type { ConsoleAction, ConsolePage, ConsoleParts } from "./contract.ts";
 import { actions, pages } from "./index.ts";
@@ -44,7 +45,7 @@ export function startConsole({
   lists = { pages, actions },
 }: StartConsole): Console {
   const { sql, settings, log } = parts;
-  const isSecure = settings.PUBLIC_URL?.startsWith("https:") === true;
+  const isSecure = usesHttps(settings);
   const identity: Identity = openIdentity({
     databaseUrl: directUrl,
     secret,

@@ -5,7 +5,7 @@ import { type Identity, openIdentity } from "../accounts/identity/identity.ts";
 import { redeemLink } from "../accounts/operators/link-store.ts";
 import type { SharedParts } from "../serve/server.ts";
 import { isOperator } from "../accounts/operators/operator-store.ts";
-import type { Settings } from "../config/environment.ts";
+import { type Settings, usesHttps } from "../config/environment.ts";
 import { openOps } from "./app.ts";
 import type { OpsAction, OpsPage, OpsParts } from "./contract.ts";
 import { actions, pages } from "./index.ts";
@@ -39,7 +39,7 @@ export interface Ops {
 /** Opens `/ops`. The server passes the shared parts to `listener`. */
 export function startOps({ parts, directUrl, secret, settings, printLink, lists = { pages, actions } }: StartOps): Ops {
   const { sql, log } = parts;
-  const isSecure = settings.PUBLIC_URL?.startsWith("https:") === true;
+  const isSecure = usesHttps(settings);
   const identity: Identity = openIdentity({
     databaseUrl: directUrl,
     secret,

@@ -160,7 +160,7 @@ async function openState(given: ApiParts): Promise<ApiState> {
     recorded: recordCalls((minutes) => saveCallMinutes(sql, minutes), nowMs, log),
     uptime: beatUptime(() => noteApiUptime(sql), log),
     metering: meterCalls(metrics?.api.batches(consume) ?? consume, nowMs, log, times),
-    address: { site: settings.PUBLIC_URL?.replace(/\/+$/, "") ?? "", own: "" },
+    address: { site: settings.PUBLIC_URL ?? "", own: "" },
     isDraining: false,
   };
 }

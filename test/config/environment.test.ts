@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { loadSettings, SECRET_SETTINGS, variablesOf } from "../../src/config/environment.ts";
+import { loadSettings, SECRET_SETTINGS, usesHttps, variablesOf } from "../../src/config/environment.ts";
 import { UsageError } from "../../src/errors.ts";
 
 let folder: string;
@@ -49,10 +49,30 @@ describe("the environment", () => {
     });
   });
 
-  it("refuses another way to a database that DATABASE_URL does not name", () => {
-    const url = "postgres://app@db/roundhouse";
-    for (const name of ["DATABASE_DIRECT_URL", "DATABASE_READ_URL"])
-      expect(() => loadSettings({ [name]: url })).toThrow(`${name}: expected DATABASE_URL too`);
+  it.each([
+    ["DATABASE_DIRECT_URL", "postgres://app@db/roundhouse", "DATABASE_URL"],
+    ["DATABASE_READ_URL", "postgres://app@db/roundhouse", "DATABASE_URL"],
+    ["BANK_BENEFICIARY", "Roundhouse Ltd", "BANK_IBAN"],
+    ["BANK_IBAN", "DE89 3704 0044 0532 0130 00", "BANK_BENEFICIARY"],
+    ["USDT_RPC_URLS", "https://node.example", "USDT_XPUB"],
+    ["BINANCE_PAY_KEY", "k".repeat(20), "BINANCE_PAY_SECRET"],
+    ["BINANCE_PAY_SECRET", "s".repeat(20), "BINANCE_PAY_KEY"],
+  ])("refuses %s alone, which has no use without another setting", (name, value, other) => {
+    expect(problemsOf(() => loadSettings({ [name]: value }))).toEqual({
+      [name]: expect.stringContaining(`expected ${other} too, found it not set; set both, or neither`) as unknown,
+    });
+  });
+
+  it.each([
+    ["https://rounds.example", "https://rounds.example"],
+    ["https://rounds.example/", "https://rounds.example"],
+    ["HTTPS://Rounds.example", "https://rounds.example"],
+    [" https://rounds.example:8443 ", "https://rounds.example:8443"],
+    ["http://[::1]:3000", "http://[::1]:3000"],
+  ])("reads PUBLIC_URL %j as the origin %s, and whether it is of https from that", (text, origin) => {
+    const settings = loadSettings({ PUBLIC_URL: text });
+    expect(settings.PUBLIC_URL).toBe(origin);
+    expect(usesHttps(settings)).toBe(origin.startsWith("https:"));
   });
 
   it("reads each secret from a file that NAME_FILE names, without the line's end", () => {

@@ -47,7 +47,7 @@ describe("a letter", () => {
       address: "hello@example.com",
     });
     expect(from({ MAIL_FROM: "hello@example.com" })).toEqual({ name: "Roundhouse", address: "hello@example.com" });
-    expect(from({ PUBLIC_URL: "https://rounds.example:8443/" }).address).toBe("no-reply@rounds.example");
+    expect(from({ PUBLIC_URL: "https://rounds.example:8443" }).address).toBe("no-reply@rounds.example");
     expect(from({ PUBLIC_URL: "http://127.0.0.1:3000" }).address).toBe("no-reply@localhost");
     expect(from({}).address).toBe("no-reply@localhost");
   });

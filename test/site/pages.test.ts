@@ -51,7 +51,7 @@ let world: World;
 beforeAll(async () => {
   await writeFile(HELPLINES, "# Spain\nJuego responsable:\n900 533 025 <free>\n\n- one\n- two\n");
   const settings = { HELPLINES_FILE: HELPLINES, OPERATOR_NAME: "Example & Sons", PAYLOAD_RETENTION_HOURS: 48 };
-  world = await makeWorld({ PUBLIC_URL: "https://rounds.example/", ...settings });
+  world = await makeWorld({ PUBLIC_URL: "https://rounds.example", ...settings });
 });
 afterAll(async () => {
   await world.close();

@@ -495,7 +495,7 @@ describe("without a configured payment app", () => {
   });
 
   it.each([
-    [{ BINANCE_PAY_KEY: "a-key-of-ours" }, "BINANCE_PAY_SECRET: expected it together with BINANCE_PAY_KEY"],
+    [{ BINANCE_PAY_KEY: "a-key-of-ours" }, "BINANCE_PAY_KEY: expected BINANCE_PAY_SECRET too"],
     [{ BINANCE_PAY_URL: "http://pay.example" }, "BINANCE_PAY_URL: expected a URL that begins with https://"],
   ])("half a configuration is refused: %j", (env, message) => {
     expect(() => loadSettings(env)).toThrow(message);

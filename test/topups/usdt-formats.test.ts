@@ -62,12 +62,8 @@ describe("the settings of USDT", () => {
       { ...both, USDT_XPUB: XPUB.replace("9g", "9h").replace("Nc", "Nd") },
       "found a mistyped character",
     ],
-    ["a key without endpoints", { USDT_XPUB: XPUB }, "USDT_RPC_URLS: expected it together with USDT_XPUB"],
-    [
-      "endpoints without a key",
-      { USDT_RPC_URLS: both.USDT_RPC_URLS },
-      "USDT_XPUB: expected it together with USDT_RPC_URLS",
-    ],
+    ["a key without endpoints", { USDT_XPUB: XPUB }, "USDT_XPUB: expected USDT_RPC_URLS too"],
+    ["endpoints without a key", { USDT_RPC_URLS: both.USDT_RPC_URLS }, "USDT_RPC_URLS: expected USDT_XPUB too"],
     [
       "the same endpoint twice",
       { ...both, USDT_RPC_URLS: "https://a.example,https://a.example" },

@@ -21,8 +21,8 @@ import {
 } from "./sign-up-store.ts";
 import { hashToken, makeToken } from "../token.ts";
 
-/** Lifetime of a sign-up link. */
-const LASTS_SECONDS = 24 * 3_600;
+/** How long the link of a sign-up works, and the browser that sent it is known. */
+export const SIGN_UP_SECONDS = 24 * 3_600;
 const SIGN_IN_WITHIN_SECONDS = 60;
 /** Consents that every account requires. */
 const AGREED: readonly LegalKind[] = ["terms", "adult"];
@@ -79,7 +79,7 @@ async function sendLink(tx: Transaction, pending: PendingSignUp, mailing: Mailin
   const { token, sha256 } = makeToken();
   const known = await findPerson(tx, { email });
   // if the address is known, the token is stored and never shown, so that both cases take the same time
-  await saveSignUp(tx, { ...pending, sha256, lastsSeconds: LASTS_SECONDS });
+  await saveSignUp(tx, { ...pending, sha256, lastsSeconds: SIGN_UP_SECONDS });
   const letter = known === null ? confirmAddress({ ...mailing, token }) : signUpOfKnown(mailing);
   await queueMail(tx, { ...letter, recipient: email, sealWith: mailing.mailKey });
   return { path: (await isTaken(tx, email)) ? null : `/console/confirm?token=${token}` };

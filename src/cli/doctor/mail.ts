@@ -1,4 +1,4 @@
-import type { Settings } from "../../config/environment.ts";
+import { type Settings, usesHttps } from "../../config/environment.ts";
 import { reasonOf } from "../../errors.ts";
 import { withoutPassword } from "../../log.ts";
 import { tryMailServer } from "../../mail/deliver.ts";
@@ -7,11 +7,11 @@ import { fail, type Finding, ok, warn } from "./finding.ts";
 
 /** Checks that the mail server accepts our connection and login. Sends nothing; ends within 20 s. */
 export async function checkMail(settings: Pick<Settings, "SMTP_URL" | "MAIL_FROM" | "PUBLIC_URL">): Promise<Finding> {
-  const { SMTP_URL, PUBLIC_URL } = settings;
+  const { SMTP_URL } = settings;
   const check = "mail";
   if (SMTP_URL === undefined) {
     const found = "SMTP_URL is not set: mails wait, and are shown at /ops/mails";
-    return PUBLIC_URL?.startsWith("https:") === true
+    return usesHttps(settings)
       ? warn(check, found, "set SMTP_URL: without mail, addresses cannot be confirmed")
       : ok(check, found);
   }
