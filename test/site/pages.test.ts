@@ -5,6 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { SIGN_UP_SECONDS } from "../../src/accounts/holders/sign-up.ts";
+import { KNOWN_SECONDS } from "../../src/accounts/identity/devices.ts";
+import { TRIES_KEPT_SECONDS } from "../../src/accounts/identity/tries.ts";
 import { legalText } from "../../src/accounts/legal.ts";
 import { FAILURES } from "../../src/http/errors.ts";
 import { openApiDocument } from "../../src/api/openapi/document.ts";
@@ -433,6 +436,12 @@ describe("terms, privacy and help", () => {
     const signInDays = Math.max(CONSOLE_SECONDS, OPS_SECONDS) / 86_400 + 1; // they are swept a day after their end
     expect(shown).toContain(`Until you sign out or end them, and ${signInDays} days at most`);
     expect(shown).toContain(`A mail that could not be sent is kept whole for ${ENDED_KEPT_DAYS} days`);
+    const limits = "Network addresses that load the home page, send wrong keys, try passwords or ask for mails";
+    expect(wordsOf(shown)).toMatch(
+      new RegExp(`${limits}.*${TRIES_KEPT_SECONDS / 3_600} hours at most Lines in the log`),
+    );
+    expect(shown).toContain(`one that for ${KNOWN_SECONDS / 86_400} days marks your browser`);
+    expect(shown).toContain(`one that for ${SIGN_UP_SECONDS / 3_600} hours marks it as the one in which you signed up`);
     expect(shown).toContain("write to the operator: Example &amp; Sons");
   });
 

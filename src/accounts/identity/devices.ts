@@ -1,7 +1,7 @@
 import { createHmac, createSecretKey, hkdfSync, randomUUID, timingSafeEqual } from "node:crypto";
 
 /** How long a device is known after its last sign-in. */
-const KNOWN_SECONDS = 90 * 86_400;
+export const KNOWN_SECONDS = 90 * 86_400;
 
 /**
  * Recognizes browsers in which a person signed in before, by a signed cookie. Such a browser has its own attempt limit,

@@ -26,6 +26,13 @@ const CODES_BY_ACCOUNT = [
   { points: 30, seconds: 86_400 },
 ];
 
+/** The longest of these times: an attempt is counted by its address for no longer. */
+export const TRIES_KEPT_SECONDS = Math.max(
+  ...[BY_BOTH, BY_ADDRESS, BY_ACCOUNT, ...FAILURES_BY_BOTH, ...FAILURES_BY_ACCOUNT, ...CODES_BY_ACCOUNT].map(
+    ({ seconds }) => seconds,
+  ),
+);
+
 /** An attempt to prove an identity. */
 export interface Attempt {
   /** What is counted together, such as `console`. */
