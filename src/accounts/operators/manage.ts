@@ -16,6 +16,7 @@ import {
   noteOperatorChange,
   noteReset,
   saveOperatorChange,
+  wasJustMailed,
 } from "./operator-change-store.ts";
 import { withdrawLinks } from "./link-store.ts";
 import { hashPassword } from "../identity/password.ts";
@@ -52,7 +53,7 @@ export async function createOperator(
 
 /**
  * Gives an operator another role and mails the admins. If only the new one may approve, approvals wait for 24 hours. Refused
- * if the role is not `was` (null: any), or if no admin would be left.
+ * if the role is not `was` (null: any), if no admin would be left, or if the same change was mailed within two minutes.
  */
 export async function changeRole(
   tx: Transaction,
@@ -69,6 +70,7 @@ export async function changeRole(
   if (isLastAdmin(operator, admins)) return lastAdmin(operator);
   const { id: userId, email } = operator;
   const change = { role, before: operator.role };
+  if (await wasJustMailed(tx, { userId, what: change, by })) return repeated(operator);
   await mailAdmins(tx, { userId, email, what: change, by }); // an admin who loses the role, too
   if (givesApprovals(change)) await saveOperatorChange(tx, { userId, what: "role", by });
   await saveRole(tx, userId, role);
@@ -77,7 +79,7 @@ export async function changeRole(
 
 /**
  * Disables an operator and ends their sessions, or enables them again; mails them and the admins. Refused if no admin would
- * be left.
+ * be left, or if the same change was mailed within two minutes.
  */
 export async function changeDisabled(
   tx: Transaction,
@@ -92,6 +94,7 @@ export async function changeDisabled(
   }
   if (isDisabled && isLastAdmin(operator, admins)) return lastAdmin(operator);
   const { id: userId, email } = operator;
+  if (await wasJustMailed(tx, { userId, what: isDisabled ? "disabled" : "enabled", by })) return repeated(operator);
   if (isDisabled) await mailDisabling(tx, { userId, email, by });
   else await noteReset(tx, { userId, email, what: "enabled", by });
   await saveDisabled(tx, userId, isDisabled);
@@ -118,10 +121,14 @@ export async function resetPassword(tx: Transaction, who: Who, passwordHash: str
   return { ok: true, email: operator.email, before: null, after: { sessions_ended: ended } };
 }
 
-/** Turns off the lost second factor of an operator, ends their sessions and mails them and the admins. */
+/**
+ * Turns off the lost second factor of an operator, ends their sessions and mails them and the admins. Refused if the same
+ * change was mailed within two minutes.
+ */
 export async function resetTwoFactor(tx: Transaction, who: Who, by: string): Promise<Change> {
   const operator = await findOperator(tx, who);
   if (operator === null) return unknown(who);
+  if (await wasJustMailed(tx, { userId: operator.id, what: "second-factor", by })) return repeated(operator);
   if (!(await deleteTwoFactor(tx, operator.id))) return { ok: false, reason: `${operator.email} has no second factor` };
   await noteReset(tx, { userId: operator.id, email: operator.email, what: "second-factor", by });
   const ended = await signOut(tx, operator.id);
@@ -147,6 +154,10 @@ function isLastAdmin(operator: Operator, admins: number): boolean {
 
 function lastAdmin({ email }: Operator): Change {
   return { ok: false, reason: `${email} is the last admin; make another first` };
+}
+
+function repeated({ email }: Operator): Change {
+  return { ok: false, reason: `you made the same change of ${email} within two minutes; wait two minutes` };
 }
 
 function unknown(who: Who): Change {

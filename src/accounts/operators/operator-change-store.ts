@@ -10,6 +10,13 @@ export type OperatorChange = "created" | "role" | StaffReset;
 /** The same change of the same person is mailed once in each of these windows, so that repeating it floods no one. */
 const WINDOW_MS = 120_000;
 
+/** A change of a member of staff, whose mails are written once in a window. */
+interface MailedChange {
+  userId: string;
+  what: StaffChange;
+  by: string;
+}
+
 /** Stores a change of an operator, who approves nothing for 24 hours. `by` is an e-mail address or a user of the server. */
 export async function saveOperatorChange(
   tx: Transaction,
@@ -50,18 +57,30 @@ export async function mailDisabling(
 
 async function mailOperator(
   tx: Transaction,
-  { userId, email, what, by }: { userId: string; email: string; what: string; by: string },
+  { email, ...change }: MailedChange & { email: string },
   letter: Letter,
 ): Promise<void> {
   if (isLocalAddress(email)) return;
-  const dedupKey = `staff ${userId} ${what} by ${by} to them ${windowNow()}`;
-  await queueMail(tx, { ...letter, recipient: email, dedupKey });
+  await queueMail(tx, { ...letter, recipient: email, dedupKey: `${dedupKeyOf(change)}them` });
+}
+
+/**
+ * Whether the same change was mailed in this window, so that its mails would be dropped: then the newest mails could state
+ * the opposite of it. To be called before the change.
+ */
+export async function wasJustMailed(sql: Queryable, change: MailedChange): Promise<boolean> {
+  const rows = await sql`
+    select
+    from mails
+    where starts_with(dedup_key, ${dedupKeyOf(change)})
+    limit 1`;
+  return rows.length > 0;
 }
 
 /** Mails every active admin about a change of a member of staff. */
 export async function mailAdmins(
   tx: Transaction,
-  { userId, email, what, by }: { userId: string; email: string; what: StaffChange; by: string },
+  { email, ...change }: MailedChange & { email: string },
 ): Promise<void> {
   const admins = await tx<{ id: string; email: string }[]>`
     select u.id, u.email
@@ -69,16 +88,15 @@ export async function mailAdmins(
     join auth.users u on u.id = o.user_id
     where o.role = 'admin' and o.disabled_at is null and u.email not like '%.localhost'
     order by u.email`;
-  const change = changeName(what);
-  const window = windowNow();
+  const letter = operatorChanged({ ...change, email });
   for (const admin of admins) {
-    const dedupKey = `staff ${userId} ${change} by ${by} to ${admin.id} ${window}`;
-    await queueMail(tx, { ...operatorChanged({ email, what, by }), recipient: admin.email, dedupKey });
+    await queueMail(tx, { ...letter, recipient: admin.email, dedupKey: `${dedupKeyOf(change)}${admin.id}` });
   }
 }
 
-function windowNow(): number {
-  return Math.floor(Date.now() / WINDOW_MS);
+/** The recipient follows. */
+function dedupKeyOf({ userId, what, by }: MailedChange): string {
+  return `staff ${userId} ${changeName(what)} by ${by} at ${Math.floor(Date.now() / WINDOW_MS)} to `;
 }
 
 function changeName(what: StaffChange): string {
