@@ -432,6 +432,46 @@ describe("/method", () => {
   });
 });
 
+/** A process whose entries of the log cannot be read until `release`. */
+async function holdLog() {
+  const far = await makeWorld({ TRUSTED_PROXIES: ["127.0.0.1"] }, { on: world, connections: 5 });
+  await publishTo(far);
+  const [held, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const holding = far.sql.begin(async (tx) => {
+    await tx`lock table log_entries in access exclusive mode`;
+    held.resolve();
+    await over.promise;
+  });
+  await held.promise;
+  const release = () => {
+    over.resolve();
+    return holding;
+  };
+  return {
+    lines: far.lines,
+    release,
+    /** Reads an entry from an address. */
+    async read(address: string, signal: AbortSignal | null = null): Promise<number> {
+      const headers = { "X-Forwarded-For": address };
+      return (await fetch(`${far.api.url}/log/tile/entries/000.p/1`, { headers, signal })).status;
+    },
+    /** Statements that wait for the entries. */
+    async waiting(): Promise<number> {
+      const locks = await far.sql`
+        select
+        from pg_locks
+        where relation = 'log_entries'::regclass
+          and database = (select oid from pg_database where datname = current_database())
+          and not granted`;
+      return locks.length;
+    },
+    async close() {
+      await release();
+      await far.close();
+    },
+  };
+}
+
 describe("/log", () => {
   it("is served as tlog-tiles, from which the signed root follows", async () => {
     const far = await makeWorld({}, { on: world });
@@ -457,6 +497,42 @@ describe("/log", () => {
         expect((await get(path)).status, path).toBe(404);
     } finally {
       await far.close();
+    }
+  });
+
+  it("is read twice at a time by one network, which leaves the other two places to others", async () => {
+    const held = await holdLog();
+    try {
+      const statuses: number[] = [];
+      const one = Array.from({ length: 4 }, () => held.read("192.0.2.1").then((status) => statuses.push(status)));
+      await eventually(() => statuses.length === 2);
+      expect(statuses).toEqual([503, 503]);
+      const other = held.read("192.0.2.2");
+      await eventually(async () => (await held.waiting()) === 3);
+      await held.release();
+      expect(await other).toBe(200);
+      await Promise.all(one);
+      expect(statuses).toEqual([503, 503, 200, 200]);
+    } finally {
+      await held.close();
+    }
+  });
+
+  it("is read no longer for a client that disconnected", async () => {
+    const held = await holdLog();
+    try {
+      const leaving = new AbortController();
+      const left = [1, 2].map(() => held.read("192.0.2.1", leaving.signal).catch(() => "left"));
+      await eventually(async () => (await held.waiting()) === 2);
+      leaving.abort();
+      expect(await Promise.all(left)).toEqual(["left", "left"]);
+      await eventually(async () => (await held.waiting()) === 0);
+      expect(held.lines.filter((line) => line.includes("the transparency log is not served"))).toEqual([]);
+      const next = held.read("192.0.2.1");
+      await held.release();
+      expect(await next).toBe(200);
+    } finally {
+      await held.close();
     }
   });
 });

@@ -1,8 +1,10 @@
 import type { ServerResponse } from "node:http";
-import type { Express } from "express";
+import type { Express, Response } from "express";
+import { clientGone } from "../../http/client-gone.ts";
 import { ApiError } from "../../http/errors.ts";
 import { urlOf } from "../../http/request.ts";
 import { resource } from "../../http/resource.ts";
+import { networkOf } from "../../limits/address.ts";
 import { within } from "../../within.ts";
 import type { Sql, Transaction } from "../../db/client.ts";
 import { reasonOf } from "../../errors.ts";
@@ -17,32 +19,36 @@ import { type TilePath, parseTilePath } from "../../record/log/tile-path.ts";
 import { PART_TIMEOUT_MS } from "../loader.ts";
 import { readBriefly } from "../site-store.ts";
 
-/** Concurrent statements: the log is read without a key. */
+/** Concurrent statements: the log is read without a key. A network gets half of them, so that others can read too. */
 const AT_ONCE = 4;
+const OF_ONE_NETWORK = 2;
 
 /**
  * Adds the transparency log as C2SP tlog-tiles: `/log/checkpoint`, `/log/tile/…`, `/log/tile/entries/…` and `/log/key`
  * (the verifier key), and `/log/export/<rounds, forecasts or scores>/<house>/<game>/<market>`, the logged data as CSV
- * in pages. Everything is read from PostgreSQL, at most four requests at a
- * time; more get a 503.
+ * in pages. Everything is read from PostgreSQL, at most four requests at a time, and two of one network; more get a 503.
  */
 export function addLog(app: Express, sql: Sql, log: Log): void {
-  let running = 0;
-  async function read<Value>(load: (tx: Transaction) => Promise<Value>): Promise<Value> {
-    if (running >= AT_ONCE) throw unavailable();
-    running += 1;
-    const reading = readBriefly(sql, load);
-    void reading.catch(() => undefined).finally(() => (running -= 1));
+  const readers: string[] = []; // by network
+  async function read<Value>(response: Response, load: (tx: Transaction) => Promise<Value>): Promise<Value> {
+    const network = networkOf(response.req.ip ?? "");
+    const isFull = readers.length >= AT_ONCE || readers.filter((one) => one === network).length >= OF_ONE_NETWORK;
+    if (isFull) throw unavailable();
+    readers.push(network);
+    const gone = clientGone(response);
+    const reading = readBriefly(sql.until(gone), load);
+    void reading.catch(() => undefined).finally(() => readers.splice(readers.indexOf(network), 1));
     try {
       return await within(PART_TIMEOUT_MS, "PostgreSQL", reading);
     } catch (error) {
+      gone.throwIfAborted();
       log.warn(`the transparency log is not served: ${reasonOf(error)}`);
       throw unavailable();
     }
   }
 
   resource(app, "/log/checkpoint", async (_, response) => {
-    const checkpoint = await read(async (tx) => {
+    const checkpoint = await read(response, async (tx) => {
       const [newest] = await listLogs(tx);
       return newest === undefined ? null : findNewestCheckpoint(tx, newest.id);
     });
@@ -50,13 +56,13 @@ export function addLog(app: Express, sql: Sql, log: Log): void {
     sendBytes(response, "text/plain; charset=utf-8", Buffer.from(checkpoint.note));
   });
   resource(app, "/log/key", async (_, response) => {
-    const [newest] = await read(listLogs);
+    const [newest] = await read(response, listLogs);
     if (newest === undefined) throw missing("no log is begun yet: the first worker begins it");
     sendBytes(response, "text/plain; charset=utf-8", Buffer.from(`${verifierKeyText(keyOf(newest))}\n`));
   });
   resource(app, "/log/tile/{*path}", async (request, response) => {
     const path = parseTilePath(urlOf(request).path.slice("/log/tile/".length));
-    const bytes = path === null ? null : await read((tx) => readTileBytes(tx, path));
+    const bytes = path === null ? null : await read(response, (tx) => readTileBytes(tx, path));
     if (bytes === null) throw missing("there is no such tile (yet): /log/checkpoint has the size of the log");
     sendBytes(response, "application/octet-stream", bytes);
   });
@@ -64,7 +70,7 @@ export function addLog(app: Express, sql: Sql, log: Log): void {
     const { path, query } = urlOf(request);
     const [kind = "", ...table] = path.slice("/log/export/".length).split("/");
     const readPage = Object.hasOwn(PUBLIC_EXPORTS, kind) ? PUBLIC_EXPORTS[kind] : undefined;
-    const page = await read(async (tx) => {
+    const page = await read(response, async (tx) => {
       const tableId = await findPublicTable(tx, table.join("/"));
       return tableId === null ? null : ((await readPage?.(tx, tableId, query.get("after") ?? "0")) ?? null);
     });
