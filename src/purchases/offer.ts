@@ -55,7 +55,6 @@ export interface Offer {
 
 /** Why an account cannot buy a plan now. */
 export interface Refusal {
-  reason: "off-sale" | "endless" | "later" | "queued-change" | "too-many" | "worth-more";
   message: string;
 }
 
@@ -78,24 +77,24 @@ export function offerOf(
   held: readonly HeldPlan[],
   { now, asOf = now }: { now: bigint; asOf?: bigint },
 ): Offer | Refusal {
-  if (!plan.isOnSale) return refuse("off-sale", `${plan.name} is not on sale now`);
+  if (!plan.isOnSale) return { message: `${plan.name} is not on sale now` };
   const endless = held.find(({ endsAt }) => endsAt === null);
   if (endless !== undefined) {
     const message = `you have ${endless.plan} without an end, which was given to you, so no plan can be bought. Ask the operator of this service to end it first`;
-    return refuse("endless", message);
+    return { message };
   }
   const [current, last] = [held[0], held.at(-1)];
   if (current === undefined || last === undefined) return fixed("buy", plan, null);
   if (current.startsAt > now) {
-    return refuse("later", `${current.plan} was given to you and has not begun; a plan can be bought once it has`);
+    return { message: `${current.plan} has not begun; a plan can be bought once it has` };
   }
   if (plan.position > current.position && plan.name !== last.plan) return upgrade(plan, held, { now, asOf });
   if (plan.name !== last.plan && last.plan !== current.plan) {
     const message = `${last.plan} follows ${current.plan} already, and only one change can wait. Once ${last.plan} has begun, you can change again; a higher plan than ${current.plan} can begin immediately`;
-    return refuse("queued-change", message);
+    return { message };
   }
   if (held.length >= MOST_HELD) {
-    return refuse("too-many", `${held.length} plans are paid ahead, the most there may be; wait until one has ended`);
+    return { message: `${held.length} plans are paid ahead, the most there may be; wait until one has ended` };
   }
   return fixed(plan.name === last.plan ? "renew" : "downgrade", plan, last);
 }
@@ -136,7 +135,7 @@ function upgrade(
   const usual = BigInt(plan.days) * DAY;
   if (unused > price && (price === 0n || (usual * unused) / price > LONGEST_DAYS * DAY)) {
     const message = `what is left of ${replaced} is worth so much more than ${plan.name} that most of it would be lost; take ${plan.name} once ${replaced} has ended`;
-    return refuse("worth-more", message);
+    return { message };
   }
   return {
     kind: "upgrade",
@@ -148,8 +147,4 @@ function upgrade(
     lastsMicroseconds: unused > price ? (usual * unused) / price : usual,
     after: { plan: replaced, endsAt: now },
   };
-}
-
-function refuse(reason: Refusal["reason"], message: string): Refusal {
-  return { reason, message };
 }

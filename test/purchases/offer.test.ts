@@ -41,7 +41,7 @@ const offered = (wanted: PlanForSale, held: HeldPlan[], at: { asOf?: bigint } = 
 };
 const refused = (wanted: PlanForSale, held: HeldPlan[]) => {
   const offer = offerOf(wanted, held, { now: NOW });
-  return isOffer(offer) ? offer.kind : offer.reason;
+  return isOffer(offer) ? offer.kind : offer.message;
 };
 const sumOf = (offer: Offer) => offer.credits.reduce((sum, { micros }) => sum + micros, 0n);
 
@@ -65,8 +65,8 @@ describe("an offer", () => {
     const held = [has(PRO, -10, 20)];
     expect(offered(STARTER, held)).toMatchObject({ kind: "downgrade", startsAt: NOW + 20n * DAY, discountMicros: 0n });
     const changed = [...held, has(STARTER, 20, 50)];
-    expect(refused(plan("Mini", 0, 9n), changed)).toBe("queued-change");
-    expect(refused(PRO, changed)).toBe("queued-change");
+    expect(refused(plan("Mini", 0, 9n), changed)).toContain("only one change can wait");
+    expect(refused(PRO, changed)).toContain("only one change can wait");
     expect(refused(STARTER, changed)).toBe("renew");
     expect(refused(MAX, changed)).toBe("upgrade");
   });
@@ -96,9 +96,9 @@ describe("an offer", () => {
   });
 
   it("is refused if most of the remainder would be lost, because the new plan costs nothing or next to it", () => {
-    expect(refused(plan("Gift", 9, 0n), [has(STARTER, -10, 20)])).toBe("worth-more");
+    expect(refused(plan("Gift", 9, 0n), [has(STARTER, -10, 20)])).toContain("most of it would be lost");
     const cent = { ...plan("Cent", 9, 0n), priceMicros: 1n };
-    expect(refused(cent, [has(STARTER, -10, 20)])).toBe("worth-more");
+    expect(refused(cent, [has(STARTER, -10, 20)])).toContain("most of it would be lost");
     const given = { ...has(STARTER, -10, 20), purchase: null };
     expect(offered(plan("Gift", 9, 0n), [given])).toMatchObject({ kind: "upgrade", paidMicros: 0n });
   });
@@ -106,15 +106,15 @@ describe("an offer", () => {
   it("gives nothing for a granted plan, and is refused next to a plan without an end or one that has not begun", () => {
     const granted = { ...has(STARTER, -10, 20), purchase: null };
     expect(offered(PRO, [granted])).toMatchObject({ kind: "upgrade", discountMicros: 0n, paidMicros: 99n * USD });
-    expect(refused(PRO, [has(STARTER, -10, null)])).toBe("endless");
-    expect(refused(STARTER, [has(STARTER, -10, 20), has(STARTER, 20, null)])).toBe("endless");
-    expect(refused(PRO, [has(STARTER, 2, 20)])).toBe("later");
+    expect(refused(PRO, [has(STARTER, -10, null)])).toContain("without an end");
+    expect(refused(STARTER, [has(STARTER, -10, 20), has(STARTER, 20, null)])).toContain("without an end");
+    expect(refused(PRO, [has(STARTER, 2, 20)])).toContain("Starter has not begun");
   });
 
   it("is refused off sale, also as a renewal, and beyond a year ahead", () => {
-    expect(refused({ ...PRO, isOnSale: false }, [has(PRO, -10, 20)])).toBe("off-sale");
+    expect(refused({ ...PRO, isOnSale: false }, [has(PRO, -10, 20)])).toContain("is not on sale");
     const year = Array.from({ length: 12 }, (_, n) => has(PRO, n * 30 - 1, n * 30 + 29));
-    expect(refused(PRO, year)).toBe("too-many");
+    expect(refused(PRO, year)).toContain("12 plans are paid ahead");
     expect(refused(MAX, year)).toBe("upgrade");
   });
 
