@@ -57,6 +57,25 @@ create trigger ledger_account_is_never_deleted before delete on ledger_accounts
 create trigger ledger_accounts_are_never_emptied before truncate on ledger_accounts
   for each statement execute function refuse_change_of_record();
 
+create function reversed_at(transaction_id bigint) returns timestamptz
+language sql stable strict
+set search_path = public, pg_temp
+as $$
+  with recursive reversals (id, at, times) as (
+    select r.id, r.created_at, 1
+    from ledger_transactions r
+    where r.reverses = reversed_at.transaction_id
+    union all
+    select r.id, r.created_at, n.times + 1
+    from reversals n
+    join ledger_transactions r on r.reverses = n.id
+  )
+  select max(at)
+  from reversals
+  having max(times) % 2 = 1
+$$;
+comment on function reversed_at is 'when a transaction was reversed; null if it was not, or if its reversal was reversed';
+
 -- checked when a transaction commits, whichever program wrote it
 create function refuse_unbalanced() returns trigger
 language plpgsql

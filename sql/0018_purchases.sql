@@ -74,17 +74,6 @@ begin
     select
     from purchase_credits c
     join purchases p on p.id = c.of_purchase
-    cross join lateral (
-      with recursive undone (id, times) as (
-        select p.transaction_id, 0
-        union all
-        select t.id, u.times + 1
-        from undone u
-        join ledger_transactions t on t.reverses = u.id
-      )
-      select case when max(times) % 2 = 0 then p.paid_micros else 0 end as micros -- a reversed reversal gives nothing back
-      from undone
-    ) kept
     where c.purchase_id = bought.id
       and (
         p.account_id <> bought.account_id
@@ -102,7 +91,8 @@ begin
           when p.ends_at <= bought.starts_at then 0
           -- its value times the remaining share of its period, as in unused.ts
           else ceil(
-            (kept.micros + p.discount_micros) * extract(epoch from p.ends_at - greatest(p.starts_at, offered_at))
+            (case when reversed_at(p.transaction_id) is null then p.paid_micros else 0 end + p.discount_micros)
+              * extract(epoch from p.ends_at - greatest(p.starts_at, offered_at))
               / extract(epoch from p.ends_at - p.starts_at)
           )
         end
@@ -205,6 +195,16 @@ begin
   return new;
 end
 $$;
+create trigger entitlement_is_what_was_bought before insert on entitlements
+  for each row execute function refuse_other_entitlement();
+
+-- Row security compares an entitlement with what it was.
+create function entitlement_end(of_entitlement bigint) returns timestamptz
+language sql stable security definer
+set search_path = pg_catalog, pg_temp
+as $$ select coalesce(ends_at, 'infinity') from public.entitlements where id = of_entitlement $$;
+comment on function entitlement_end is 'when a plan ended before the current statement; infinity if it had no end';
+revoke execute on function entitlement_end(bigint) from public;
 
 -- No role may begin a plan earlier. The end stays, so that its holder loses nothing. A step back of a minute ends by itself.
 create function begin_plans_of_wrong_clock() returns integer
@@ -229,14 +229,4 @@ comment on function begin_plans_of_wrong_clock is
   'begins plans now that were bought while the clock was ahead, those that follow another plan when that ends; returns their number';
 revoke execute on function begin_plans_of_wrong_clock() from public;
 
-create trigger entitlement_is_what_was_bought before insert on entitlements
-  for each row execute function refuse_other_entitlement();
-
--- Row security compares an entitlement with what it was.
-create function entitlement_end(of_entitlement bigint) returns timestamptz
-language sql stable security definer
-set search_path = pg_catalog, pg_temp
-as $$ select coalesce(ends_at, 'infinity') from public.entitlements where id = of_entitlement $$;
-comment on function entitlement_end is 'when a plan ended before the current statement; infinity if it had no end';
-revoke execute on function entitlement_end(bigint) from public;
 alter table entitlements enable row level security;

@@ -1,6 +1,5 @@
 import type { Queryable } from "../db/client.ts";
 import { type ListPage, type PageWanted, readListPage } from "../db/list-page.ts";
-import { reversedAt } from "../ledger/reversed-at-store.ts";
 import type { PurchaseKind } from "./offer.ts";
 
 /** A purchase. Amounts are micro-units; times are in the format of all JSON. */
@@ -96,7 +95,7 @@ function columnsOf(sql: Queryable) {
     ${agreedText(sql, "start-now")} as "startNow",
     ${agreedText(sql, "no-withdrawal")} as "noWithdrawal",
     p.transaction_id as "transactionId",
-    utc_text(${reversedAt(sql, sql`p.transaction_id`)}) as "reversedAt"`;
+    utc_text(reversed_at(p.transaction_id)) as "reversedAt"`;
 }
 
 function agreedText(sql: Queryable, kind: "start-now" | "no-withdrawal") {

@@ -1,6 +1,5 @@
 import { lockAccount } from "../callers/lock-store.ts";
 import type { Queryable, Transaction } from "../db/client.ts";
-import { reversedAt } from "../ledger/reversed-at-store.ts";
 import { walletMicros } from "../ledger/store.ts";
 import type { Buyer } from "./check-order.ts";
 import type { HeldPlan, PlanForSale } from "./offer.ts";
@@ -53,7 +52,7 @@ async function listHeld(sql: Queryable, accountId: bigint, now: bigint): Promise
       (extract(epoch from e.ends_at) * 1000000)::bigint as "endsAt",
       b.id as "purchaseId",
       b.discount_micros
-        + case when ${reversedAt(sql, sql`b.transaction_id`)} is null then b.paid_micros else 0 end as "valueMicros"
+        + case when reversed_at(b.transaction_id) is null then b.paid_micros else 0 end as "valueMicros"
     from entitlements e
     join plans p on p.name = e.plan
     left join purchases b on b.id = e.purchase_id

@@ -1,5 +1,4 @@
 import type { Queryable, Transaction } from "../db/client.ts";
-import { reversedAt } from "../ledger/reversed-at-store.ts";
 import { post, type Posted } from "../ledger/store.ts";
 import { queueMail } from "../mail/outbox-store.ts";
 import type { MethodId, Topup, TopupState } from "./contract.ts";
@@ -210,7 +209,7 @@ export function topupColumns(sql: Queryable) {
     t.expires_at as "expiresAt",
     t.credited_at as "creditedAt",
     t.transaction_id as "transactionId",
-    ${reversedAt(sql, sql`t.transaction_id`)} as "reversedAt",
+    reversed_at(t.transaction_id) as "reversedAt",
     t.reason,
     t.details`;
 }

@@ -1,5 +1,4 @@
 import type { Queryable } from "../../db/client.ts";
-import { reversedAt } from "../../ledger/reversed-at-store.ts";
 import { usd } from "../../money.ts";
 
 /**
@@ -103,7 +102,7 @@ async function findRefunds(sql: Queryable): Promise<Problem[]> {
     join topups t on t.id = o.topup_id
     where o.refund_reported_at is not null
       and t.transaction_id is not null
-      and ${reversedAt(sql, sql`t.transaction_id`)} is null
+      and reversed_at(t.transaction_id) is null
     order by o.refund_reported_at, o.topup_id
     limit 20`;
   return refunds.map(({ topupId, accountId, micros, transactionId, at }) => ({

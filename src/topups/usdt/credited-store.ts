@@ -1,6 +1,5 @@
 import type { Queryable } from "../../db/client.ts";
 import type { Usdt } from "../../config/usdt.ts";
-import { reversedAt } from "../../ledger/reversed-at-store.ts";
 import { type PendingDeposit, readDeposits, selectDeposits } from "./pending-store.ts";
 
 /** Deposits are watched for a day at most: no reorganization of an operating chain went back so far. */
@@ -65,7 +64,7 @@ export async function listReorganized(sql: Queryable) {
     join chain_deposits d on d.id = c.deposit_id
     join topups t on t.id = d.topup_id
     where c.missing_since is not null
-      and ${reversedAt(sql, sql`t.transaction_id`)} is null
+      and reversed_at(t.transaction_id) is null
     order by c.missing_since
     limit 20`;
 }

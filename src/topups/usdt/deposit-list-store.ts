@@ -1,6 +1,5 @@
 import type { Queryable } from "../../db/client.ts";
 import type { Usdt } from "../../config/usdt.ts";
-import { reversedAt } from "../../ledger/reversed-at-store.ts";
 
 /** State of a deposit: see `sql/0022_usdt.sql`. */
 export type DepositState = "pending" | "below_min" | "credited" | "orphaned";
@@ -52,7 +51,7 @@ export async function listDeposits(
       d.dispute,
       c.missing_since as "missingSince",
       d.topup_id as "topupId",
-      ${reversedAt(sql, sql`t.transaction_id`)} as "reversedAt"
+      reversed_at(t.transaction_id) as "reversedAt"
     from chain_deposits d
     join accounts a on a.id = d.account_id
     left join credited_deposits c on c.deposit_id = d.id
