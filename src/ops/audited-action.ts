@@ -1,14 +1,18 @@
+import type { Refusal } from "../audit/decision.ts";
 import { appendAudit } from "../audit/store.ts";
 import type { Transaction } from "../db/client.ts";
+import { PageError } from "../frame/errors.ts";
 import { type AuditedAction, auditEntry } from "./audit-entry.ts";
 import { type Done, type OpsAction, opsAction, type OpsParts, type Sent } from "./contract.ts";
 import { tellReaders } from "./payloads/listing.ts";
 
+type Changed = Omit<Extract<Done, { ok: true }>, "location" | "didNothing"> & { location?: string };
+
 /** What an action changed, for the audit log and for the person: or that there was nothing to change, or the problem. */
 export type Change =
-  | (Extract<Done, { ok: true; didNothing?: true }> & { didNothing: true })
-  | (Extract<Done, { ok: true }> & Partial<AuditedAction> & Pick<AuditedAction, "target">)
-  | (Extract<Done, { ok: false }> & {
+  | (Changed & { didNothing: true })
+  | (Changed & Partial<AuditedAction> & Pick<AuditedAction, "target"> & { didNothing?: true })
+  | (Refusal & {
       /** The target of an entry that records the refusal; none is written if it is not given. */
       refused?: string;
     });
@@ -19,16 +23,18 @@ type Declared<Form, Made> = Omit<OpsAction<Form>, "form" | "run"> & {
   isPublished?: true;
   /** Slow work, such as hashing a password, that runs before the transaction so that it holds no connection. */
   prepare?: () => Promise<Made>;
+  /** The page that follows, if the change does not name it. */
+  location?: (sent: Sent<Form>) => string;
   /** Makes the change. What it throws undoes it. */
   change: (tx: Transaction, sent: Sent<Form>, parts: OpsParts, made: Made) => Promise<Change>;
 };
 
 /**
  * An action whose change and audit entry are in one transaction. The entry has the action's name and the reason of the
- * form, unless the change states others.
+ * form, unless the change states others. The page of an unknown subject is 404.
  */
 export function auditedAction<Form, Made = undefined>(declared: Declared<Form, Made>): OpsAction {
-  const { change, isPublished, prepare, ...action } = declared;
+  const { change, isPublished, prepare, location = () => "/ops", ...action } = declared;
   return opsAction<Form>({
     ...action,
     async run(parts, sent) {
@@ -39,8 +45,10 @@ export function auditedAction<Form, Made = undefined>(declared: Declared<Form, M
         if (entry !== null) await appendAudit(tx, auditEntry(sent.visitor, entry));
         return changed;
       });
-      if (done.ok && isPublished === true) await tellReaders(parts);
-      return done;
+      if (!done.ok && done.isUnknown === true) throw new PageError(404, done.problem);
+      if (!done.ok) return done;
+      if (isPublished === true) await tellReaders(parts);
+      return { location: location(sent), ...done };
     },
   });
 }
@@ -50,7 +58,7 @@ function entryOf(action: string, form: unknown, changed: Change): AuditedAction 
     if (changed.refused === undefined) return null;
     return { action: `${action}.refused`, target: changed.refused, reason: changed.problem };
   }
-  return "target" in changed ? { action, reason: reasonOf(form), ...changed } : null;
+  return changed.didNothing === true ? null : { action, reason: reasonOf(form), ...changed };
 }
 
 function reasonOf(form: unknown): string | null {

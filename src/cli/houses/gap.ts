@@ -1,14 +1,11 @@
 import { Command } from "commander";
-import { giveUpGap, openGapAgain, type GapOutcome } from "../../corrections/close-gap.ts";
-import { listGaps } from "../../rounds/gaps/gap-list-store.ts";
-import { announce } from "../announce.ts";
-import { examples, someText } from "../arguments.ts";
-import { auditedOrThrow } from "../audited.ts";
+import { giveUpGap, openGapAgain } from "../../corrections/close-gap.ts";
+import { listGaps, type GapState } from "../../rounds/gaps/gap-list-store.ts";
+import { examples } from "../arguments.ts";
 import { oneId } from "../ids.ts";
 import { inState, listCommand, ofTables } from "../list-command.ts";
-import { operator } from "../operator.ts";
-import { print, printJson, shortTime } from "../output.ts";
-import { type Session, withDatabase } from "../session.ts";
+import { shortTime } from "../output.ts";
+import { decisionCommand, type Given } from "../decision.ts";
 
 /** `roundhouse gap …`: rounds that are missing. */
 export function gapCommand(): Command {
@@ -44,48 +41,33 @@ function addList(command: Command): void {
 }
 
 function addClose(command: Command): void {
-  command
+  const close = command
     .command("close")
     .description("abandon an open gap: its rounds are not requested again")
     .argument("<id>", "its id, as `gap list` shows it", oneId)
-    .requiredOption("--reason <text>", "why", someText)
-    .option("--json", "print one JSON object", false)
-    .addHelpText("after", examples('gap close 12 --reason "the house lost them"'))
-    .action((id: bigint, { reason, json }: { reason: string; json: boolean }) =>
-      withDatabase((session) =>
-        change(session, { id, action: "gap.close", reason, json }, (tx) =>
-          giveUpGap(tx, id, { by: operator(), reason }),
-        ),
-      ),
-    );
+    .addHelpText("after", examples('gap close 12 --reason "the house lost them"'));
+  decisionCommand(close, {
+    action: "gap.close",
+    isPublished: true,
+    decide: (tx, { subject, by, reason }: Given<bigint>) => giveUpGap(tx, subject, { by, reason }),
+    json: gapJson,
+  });
 }
 
 function addOpen(command: Command): void {
-  command
+  const open = command
     .command("open")
     .description("reopen an abandoned gap, to be requested immediately")
     .argument("<id>", "its id, as `gap list` shows it", oneId)
-    .requiredOption("--reason <text>", "why", someText)
-    .option("--json", "print one JSON object", false)
-    .addHelpText("after", examples('gap open 12 --reason "they have a history now"'))
-    .action((id: bigint, { reason, json }: { reason: string; json: boolean }) =>
-      withDatabase((session) =>
-        change(session, { id, action: "gap.open", reason, json }, (tx) => openGapAgain(tx, id)),
-      ),
-    );
+    .addHelpText("after", examples('gap open 12 --reason "they have a history now"'));
+  decisionCommand(open, {
+    action: "gap.open",
+    isPublished: true,
+    decide: (tx, { subject }: Given<bigint>) => openGapAgain(tx, subject),
+    json: gapJson,
+  });
 }
 
-async function change(
-  { sql, settings }: Session,
-  { id, action, reason, json }: { id: bigint; action: string; reason: string; json: boolean },
-  work: (tx: Parameters<typeof giveUpGap>[0]) => Promise<GapOutcome>,
-): Promise<void> {
-  const done = await auditedOrThrow(sql, work, ({ table, before, after }) => {
-    return { action, target: `gap ${id} of ${table}`, before, after, reason };
-  });
-  await announce(sql, settings.LOG_LEVEL);
-  const { table, after } = done;
-  await (json
-    ? printJson({ id, table, state: after.state })
-    : print(`gap ${id} of ${table} is ${after.state.replace("_", " ")}`));
+function gapJson({ table, state }: { table: string; state: GapState["state"] }, { subject: id }: Given<bigint>) {
+  return { id, table, state };
 }

@@ -1,10 +1,10 @@
 import { z } from "zod";
-import { giveUpGap, openGapAgain, type GapOutcome } from "../../corrections/close-gap.ts";
+import { giveUpGap, openGapAgain } from "../../corrections/close-gap.ts";
 import { countGaps, listGaps } from "../../rounds/gaps/gap-list-store.ts";
 import { MOST_ATTEMPTS } from "../../backfill/gap-plan.ts";
-import { auditedAction, type Change } from "../audited-action.ts";
+import { auditedAction } from "../audited-action.ts";
 import { opsPage } from "../contract.ts";
-import { idOf } from "../../frame/path-id.ts";
+import { idOf, requireId } from "../../frame/path-id.ts";
 import { choose, listing, pageOf, PER_PAGE, reason } from "../payloads/listing.ts";
 
 const listQuery = z.object({
@@ -35,39 +35,23 @@ export const gapsPage = opsPage({
   },
 });
 
-const form = z.object({ reason });
-const roles = ["operator"] as const;
+const decision = { roles: ["operator"], isDangerous: false, form: z.object({ reason }), isPublished: true } as const;
 
 /** Closes an open gap manually. */
 export const closeGapAction = auditedAction({
+  ...decision,
   name: "gap.close",
   path: "/gaps/:id/close",
-  roles,
-  isDangerous: false,
-  form,
-  isPublished: true,
-  change: (tx, { visitor, params, form: given }) =>
-    changeGap(params["id"], (id) => giveUpGap(tx, id, { by: visitor.email, reason: given.reason })),
+  location: () => "/ops/gaps?state=given_up",
+  change: (tx, { visitor, params, form }) =>
+    giveUpGap(tx, requireId(params["id"]), { by: visitor.email, reason: form.reason }),
 });
 
 /** Opens a gap again that was given up. */
 export const openGapAction = auditedAction({
+  ...decision,
   name: "gap.open",
   path: "/gaps/:id/open",
-  roles,
-  isDangerous: false,
-  form,
-  isPublished: true,
-  change: (tx, { params }) => changeGap(params["id"], (id) => openGapAgain(tx, id)),
+  location: () => "/ops/gaps?state=open",
+  change: (tx, { params }) => openGapAgain(tx, requireId(params["id"])),
 });
-
-async function changeGap(text: string | undefined, work: (id: bigint) => Promise<GapOutcome>): Promise<Change> {
-  const id = idOf(text);
-  if (id === null) return { ok: false, problem: "expected the id of a gap" };
-  const done = await work(id);
-  if (!done.ok) return done;
-  const { table, before, after } = done;
-  const target = `gap ${id} of ${table}`;
-  const message = `${target} is ${after.state === "open" ? "open again" : "given up"}`;
-  return { ok: true, target, before, after, message, location: `/ops/gaps?state=${after.state}` };
-}
