@@ -234,7 +234,7 @@ describe("applying a houses file", () => {
     await sql.begin(async (applying) => {
       await applying`select from houses for no key update`;
       const asked = sql.begin((tx) => askHouseNow(tx, { house: "alpha", forget: false }));
-      expect(await asked).toMatchObject({ kind: "done" });
+      expect(await asked).toMatchObject({ ok: true });
     });
   });
 
@@ -252,7 +252,7 @@ describe("applying a houses file", () => {
       both.push(applyHouses(sql, [houseEntry({ base_url: "http://127.0.0.1:2" })]));
       await lockWaits(sql, 2);
     });
-    expect(await Promise.all(both)).toMatchObject([{ kind: "done" }, { tables: 1 }]);
+    expect(await Promise.all(both)).toMatchObject([{ ok: true }, { tables: 1 }]);
   });
 
   test("takes another palette for a table without rounds", async () => {
@@ -480,10 +480,10 @@ describe("the list of houses", () => {
 
   test("shows who was paused and why, until it is resumed", async () => {
     await applyHouses(sql, [houseEntry()]);
-    expect(await pauseHouse(sql, { house: "alpha", by: "ana", reason: "maintenance" })).toMatchObject({ kind: "done" });
+    expect(await pauseHouse(sql, { house: "alpha", by: "ana", reason: "maintenance" })).toMatchObject({ ok: true });
     expect(await firstHouse()).toMatchObject({ status: "paused", pauseReason: "maintenance", nextPollAt: null });
     expect(await listPollSchedules(sql)).toEqual([]);
-    expect(await resumeHouse(sql, "alpha")).toMatchObject({ kind: "done" });
+    expect(await resumeHouse(sql, "alpha")).toMatchObject({ ok: true });
     expect(await firstHouse()).toMatchObject({ status: "offline", pauseReason: null });
     expect(await listPollSchedules(sql)).toHaveLength(1);
   });
@@ -492,16 +492,16 @@ describe("the list of houses", () => {
     await applyHouses(sql, [houseEntry()]);
     await sql.begin(async (importing) => {
       await importing`select from table_heads for no key update`;
-      expect(await pauseHouse(sql, { house: "alpha", by: "ana", reason: "maintenance" })).toMatchObject({
-        kind: "done",
-      });
-      expect(await resumeHouse(sql, "alpha")).toMatchObject({ kind: "done" });
+      expect(await pauseHouse(sql, { house: "alpha", by: "ana", reason: "maintenance" })).toMatchObject({ ok: true });
+      expect(await resumeHouse(sql, "alpha")).toMatchObject({ ok: true });
     });
   });
 
   test("knows no house that is not there", async () => {
-    expect(await pauseHouse(sql, { house: "nobody", by: "ana", reason: "x" })).toEqual({ kind: "unknown" });
-    expect(await resumeHouse(sql, "nobody")).toEqual({ kind: "unknown" });
+    await applyHouses(sql, [houseEntry()]);
+    const unknown = { ok: false, problem: 'there is no house "nobody"; there are alpha', isUnknown: true };
+    expect(await pauseHouse(sql, { house: "nobody", by: "ana", reason: "x" })).toEqual(unknown);
+    expect(await resumeHouse(sql, "nobody")).toEqual(unknown);
   });
 });
 

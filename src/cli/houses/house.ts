@@ -1,17 +1,15 @@
 import { Command } from "commander";
-import type { Transaction } from "../../db/client.ts";
 import { UsageError } from "../../errors.ts";
-import { askHouseNow, type HouseOutcome, startHouse, stopHouse } from "../../houses/polling/control-store.ts";
+import { askHouseNow, startHouse, stopHouse } from "../../houses/polling/control-store.ts";
 import { listHouseIds } from "../../forecasts/accuracy/measured-store.ts";
 import { readHouses } from "../../health/house-facts-store.ts";
 import { statusOf } from "../../houses/status.ts";
 import { examples, houseId, someText } from "../arguments.ts";
-import { appendCommandAudit } from "../audited.ts";
+import { decisionCommand, type Given } from "../decision.ts";
 import { checkHouse, type TableCheck } from "./house-check.ts";
 import { listCommand } from "../list-command.ts";
-import { operator } from "../operator.ts";
 import { coloredStatus, paint, print, printJson, printTable, say, shortTime, snakeKeys } from "../output.ts";
-import { findServers, type Session, withDatabase } from "../session.ts";
+import { findServers, type Session } from "../session.ts";
 
 const SHOWN_ROUNDS = 5;
 
@@ -71,70 +69,47 @@ function addCheck(command: Command): void {
 }
 
 function addPause(command: Command): void {
-  command
+  const pause = command
     .command("pause")
     .description("stop polling a house until it is resumed; its tables are shown as paused")
     .argument("<id>", "the house", houseId)
     .requiredOption("--reason <text>", "the reason, shown to staff", someText)
-    .option("--json", "print one JSON object", false)
-    .addHelpText("after", examples('house pause bustabit --reason "they asked us to wait"'))
-    .action(async (id: string, { reason, json }: { reason: string; json: boolean }) => {
-      const entry = { action: "house.pause", house: id, reason };
-      await change(entry, (tx) => stopHouse(tx, { house: id, by: operator(), reason }));
-      await (json ? printJson({ house: id, paused: true, reason }) : print(`${id} is paused`));
-    });
+    .addHelpText("after", examples('house pause bustabit --reason "they asked us to wait"'));
+  decisionCommand(pause, {
+    action: "house.pause",
+    isPublished: true,
+    decide: (tx, { subject: house, by, reason }: Given<string>) => stopHouse(tx, { house, by, reason }),
+    json: (_, { subject: house, reason }) => ({ house, paused: true, reason }),
+  });
 }
 
 function addResume(command: Command): void {
-  command
+  const resume = command
     .command("resume")
     .description("poll a paused house again")
     .argument("<id>", "the house", houseId)
-    .requiredOption("--reason <text>", "why, for the log", someText)
-    .option("--json", "print one JSON object", false)
-    .addHelpText("after", examples('house resume bustabit --reason "they are back"'))
-    .action(async (id: string, { reason, json }: { reason: string; json: boolean }) => {
-      await change({ action: "house.resume", house: id, reason }, (tx) => startHouse(tx, { house: id }));
-      if (json) return printJson({ house: id, paused: false, reason });
-      say(`resumed by ${operator()}: ${reason}`);
-      await print(`${id} is polled again`);
-    });
+    .addHelpText("after", examples('house resume bustabit --reason "they are back"'));
+  decisionCommand(resume, {
+    action: "house.resume",
+    isPublished: true,
+    decide: (tx, { subject: house }: Given<string>) => startHouse(tx, { house }),
+    json: (_, { subject: house, reason }) => ({ house, paused: false, reason }),
+  });
 }
 
 function addProbe(command: Command): void {
-  command
+  const probe = command
     .command("probe")
     .description("request a house at its next poll although its circuit is open")
     .argument("<id>", "the house", houseId)
-    .requiredOption("--reason <text>", "why, for the log", someText)
     .option("--close", "also close the circuit and reset its failures", false)
-    .option("--json", "print one JSON object", false)
-    .addHelpText("after", examples('house probe bustabit --reason "they say they are back"'))
-    .action(async (id: string, { reason, close, json }: { reason: string; close: boolean; json: boolean }) => {
-      const entry = { action: close ? "house.close-circuit" : "house.probe", house: id, reason };
-      await change(entry, (tx) => askHouseNow(tx, { house: id, forget: close }));
-      await (json
-        ? printJson({ house: id, closed: close, reason })
-        : print(`${id} is requested again at its next poll`));
-    });
-}
-
-/** Changes how a house is polled and writes the audit entry in one transaction. */
-async function change<Facts>(
-  { action, house, reason }: { action: string; house: string; reason: string },
-  work: (tx: Transaction) => Promise<HouseOutcome<Facts>>,
-): Promise<void> {
-  await withDatabase(async ({ sql }) => {
-    const outcome = await sql.begin(async (tx) => {
-      const done = await work(tx);
-      if (done.kind === "done") {
-        const { before, after } = done;
-        await appendCommandAudit(tx, { action, target: `house ${house}`, before, after, reason });
-      }
-      return done;
-    });
-    if (outcome.kind === "unknown") await refuseUnknown(sql, house);
-    if (outcome.kind === "refused") throw new UsageError(outcome.problem);
+    .addHelpText("after", examples('house probe bustabit --reason "they say they are back"'));
+  decisionCommand(probe, {
+    decide: (tx, { subject: house, close }: Given<string, { close: boolean }>) =>
+      askHouseNow(tx, { house, forget: close }),
+    action: ({ close }) => (close ? "house.close-circuit" : "house.probe"),
+    isPublished: true,
+    json: (_, { subject: house, close, reason }) => ({ house, closed: close, reason }),
   });
 }
 
@@ -176,9 +151,4 @@ async function showExchange({ exchange, status, elapsed_ms }: TableCheck): Promi
 
 function forPrograms({ exchange, ...check }: TableCheck, explain: boolean): object {
   return explain ? { ...check, exchange } : { ...check, rounds: check.rounds.slice(0, SHOWN_ROUNDS) };
-}
-
-async function refuseUnknown(sql: Session["sql"], id: string): Promise<never> {
-  const known = (await listHouseIds(sql)).join(", ") || "none yet";
-  throw new UsageError(`there is no house ${JSON.stringify(id)}; there are ${known}`);
 }

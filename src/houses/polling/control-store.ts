@@ -1,7 +1,8 @@
+import type { Decided, Refusal } from "../../audit/decision.ts";
 import type { Transaction } from "../../db/client.ts";
 
 /** The controls of a house's polling that operators change. */
-export interface HouseControl {
+interface HouseControl {
   pausedAt: Date | null;
   pausedBy: string | null;
   pauseReason: string | null;
@@ -9,19 +10,14 @@ export interface HouseControl {
   version: string | null;
 }
 
-/** The result of a change; `refused` states the current control and its author. `unknown`: there is no such house. */
-export type HouseOutcome<Facts> =
-  { kind: "done"; before: Facts; after: Facts } | { kind: "refused"; problem: string } | { kind: "unknown" };
-
 /** Stops polling a house until it is resumed. A paused house is left unchanged. */
 export async function stopHouse(
   tx: Transaction,
   { house, by, reason }: { house: string; by: string; reason: string },
-): Promise<HouseOutcome<HouseControl>> {
+): Promise<Decided> {
   const before = await lockControl(tx, house);
-  if (before === null) return { kind: "unknown" };
-  if (before.pausedAt !== null)
-    return { kind: "refused", problem: `${house} is paused already: ${describePause(before)}` };
+  if (before === null) return unknownHouse(tx, house);
+  if (before.pausedAt !== null) return refuse(`${house} is paused already: ${describePause(before)}`);
   await tx`
     update houses
     set
@@ -29,22 +25,19 @@ export async function stopHouse(
       paused_by = ${by},
       pause_reason = ${reason}
     where id = ${house}`;
-  return { kind: "done", before, after: await requireControl(tx, house) };
+  return changed(house, "is paused", before, await findControl(tx, house));
 }
 
 /** Polls a paused house again. With `version` only if that is its current pause. */
 export async function startHouse(
   tx: Transaction,
   { house, version = null }: { house: string; version?: string | null },
-): Promise<HouseOutcome<HouseControl>> {
+): Promise<Decided> {
   const before = await lockControl(tx, house);
-  if (before === null) return { kind: "unknown" };
-  if (before.pausedAt === null) return { kind: "refused", problem: `${house} is not paused: it is polled` };
+  if (before === null) return unknownHouse(tx, house);
+  if (before.pausedAt === null) return refuse(`${house} is not paused: it is polled`);
   if (version !== null && before.version !== version) {
-    return {
-      kind: "refused",
-      problem: `the pause of ${house} is not the one that was shown: ${describePause(before)}`,
-    };
+    return refuse(`the pause of ${house} is not the one that was shown: ${describePause(before)}`);
   }
   await tx`
     update houses
@@ -54,7 +47,7 @@ export async function startHouse(
       pause_reason = null,
       updated_at = clock_timestamp()
     where id = ${house}`;
-  return { kind: "done", before, after: await requireControl(tx, house) };
+  return changed(house, "is polled again", before, await findControl(tx, house));
 }
 
 /** The controls of a house, locked; heads of its tables are not, which an import may keep locked for minutes. */
@@ -67,12 +60,6 @@ async function lockControl(tx: Transaction, house: string): Promise<HouseControl
   return findControl(tx, house);
 }
 
-/** The open circuits of a house's shards. */
-export interface OpenCircuits {
-  /** Open shards, with the time of their next probe. */
-  open: { shard: number; nextProbe: Date; openedTimes: number }[];
-}
-
 /**
  * Requests a house with an open circuit at its next poll: with `forget` the circuit is closed and its failures are
  * erased, else the next request is its probe, and if that fails the waits keep growing. On shards with an open circuit
@@ -82,8 +69,8 @@ export interface OpenCircuits {
 export async function askHouseNow(
   tx: Transaction,
   { house, forget }: { house: string; forget: boolean },
-): Promise<HouseOutcome<OpenCircuits>> {
-  if ((await findControl(tx, house)) === null) return { kind: "unknown" };
+): Promise<Decided> {
+  if ((await findControl(tx, house)) === null) return unknownHouse(tx, house);
   // not the row of the house, which a houses file changes after it locked the leases
   const leases = await tx<{ shard: number; circuit: string; nextProbe: Date; openedTimes: number }[]>`
     select shard, circuit, next_allowed_at as "nextProbe", opened_times as "openedTimes"
@@ -97,7 +84,7 @@ export async function askHouseNow(
   if (open.length === 0) {
     const isProbing = leases.some(({ circuit }) => circuit === "half_open");
     const how = isProbing ? "it is being probed right now" : "its circuit is closed";
-    return { kind: "refused", problem: `the polls of ${house} are not suspended: ${how}` };
+    return refuse(`the polls of ${house} are not suspended: ${how}`);
   }
   await tx`
     update poll_leases
@@ -110,7 +97,8 @@ export async function askHouseNow(
       opened_times = case when ${forget} then 0 else opened_times end
     where house_id = ${house}
       and circuit = 'open'`;
-  return { kind: "done", before: { open }, after: { open: [] } };
+  const outcome = forget ? "is polled as if nothing had failed" : "is probed with its next poll";
+  return changed(house, outcome, { open }, { open: [] });
 }
 
 /** The controls of a house; null if there is none with this id. */
@@ -122,10 +110,18 @@ async function findControl(tx: Transaction, house: string): Promise<HouseControl
   return row ?? null;
 }
 
-async function requireControl(tx: Transaction, house: string): Promise<HouseControl> {
-  const found = await findControl(tx, house);
-  if (found === null) throw new Error(`the house ${house} was removed while its row was locked`);
-  return found;
+function changed(house: string, outcome: string, before: object, after: object | null): Decided {
+  return { ok: true, target: `house ${house}`, before, after, message: `${house} ${outcome}` };
+}
+
+function refuse(problem: string): Refusal {
+  return { ok: false, problem };
+}
+
+async function unknownHouse(tx: Transaction, house: string): Promise<Refusal> {
+  const houses = await tx<{ id: string }[]>`select id from houses order by id`;
+  const known = houses.map(({ id }) => id).join(", ") || "none yet";
+  return { ok: false, problem: `there is no house ${JSON.stringify(house)}; there are ${known}`, isUnknown: true };
 }
 
 function describePause({ pausedAt, pausedBy, pauseReason }: HouseControl): string {

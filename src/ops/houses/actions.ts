@@ -1,74 +1,57 @@
 import { z } from "zod";
-import { askHouseNow, type HouseOutcome, startHouse, stopHouse } from "../../houses/polling/control-store.ts";
-import { auditedAction, type Change } from "../audited-action.ts";
+import { askHouseNow, startHouse, stopHouse } from "../../houses/polling/control-store.ts";
+import { auditedAction } from "../audited-action.ts";
+import type { Sent } from "../contract.ts";
 import { PageError } from "../../frame/errors.ts";
 import { reason } from "../payloads/listing.ts";
 import { resetNewestNumber, resetAuditEntry, resetText } from "../../corrections/reset-newest.ts";
 import { findTablesOf } from "../../rounds/lists/table-filter-store.ts";
 
-const roles = ["operator"] as const;
+const decision = { roles: ["operator"], isDangerous: false, isPublished: true } as const;
 const form = z.object({ reason });
 const resumeForm = z.object({ reason, version: z.string().max(60).default("") });
+const location = ({ params }: { params: Sent<unknown>["params"] }) => `/ops/houses/${params["house"]}`;
 
 /** Stops polling a house. */
 export const pauseHouseAction = auditedAction({
+  ...decision,
   name: "house.pause",
   path: "/houses/:house/pause",
-  roles,
-  isDangerous: false,
   form,
-  isPublished: true,
-  async change(tx, { visitor, params: { house = "" }, form: given }) {
-    return changeOf(house, "is paused", await stopHouse(tx, { house, by: visitor.email, reason: given.reason }));
-  },
+  location,
+  change: (tx, { visitor, params: { house = "" }, form: given }) =>
+    stopHouse(tx, { house, by: visitor.email, reason: given.reason }),
 });
 
 /** Polls a paused house again. */
 export const resumeHouseAction = auditedAction({
+  ...decision,
   name: "house.resume",
   path: "/houses/:house/resume",
-  roles,
-  isDangerous: false,
   form: resumeForm,
-  isPublished: true,
-  async change(tx, { params: { house = "" }, form: { version } }) {
-    return changeOf(house, "is polled again", await startHouse(tx, { house, version: version || null }));
-  },
+  location,
+  change: (tx, { params: { house = "" }, form: { version } }) => startHouse(tx, { house, version: version || null }),
 });
 
 /** Probes an open circuit with the next poll. */
 export const probeHouseAction = auditedAction({
+  ...decision,
   name: "house.probe",
   path: "/houses/:house/probe",
-  roles,
-  isDangerous: false,
   form,
-  isPublished: true,
-  async change(tx, { params: { house = "" } }) {
-    return changeOf(house, "is probed with its next poll", await askHouseNow(tx, { house, forget: false }));
-  },
+  location,
+  change: (tx, { params: { house = "" } }) => askHouseNow(tx, { house, forget: false }),
 });
 
 /** Closes an open circuit. */
 export const closeCircuitAction = auditedAction({
+  ...decision,
   name: "house.close-circuit",
   path: "/houses/:house/close",
-  roles,
-  isDangerous: false,
   form,
-  isPublished: true,
-  async change(tx, { params: { house = "" } }) {
-    return changeOf(house, "is polled as if nothing had failed", await askHouseNow(tx, { house, forget: true }));
-  },
+  location,
+  change: (tx, { params: { house = "" } }) => askHouseNow(tx, { house, forget: true }),
 });
-
-function changeOf(house: string, outcome: string, done: HouseOutcome<object>): Change {
-  if (done.kind === "unknown") throw new PageError(404, `there is no house ${house}`);
-  if (done.kind === "refused") return { ok: false, problem: done.problem };
-  const { before, after } = done;
-  const location = `/ops/houses/${house}`;
-  return { ok: true, target: `house ${house}`, before, after, message: `${house} ${outcome}`, location };
-}
 
 const resetForm = z.object({
   reason,
@@ -80,12 +63,10 @@ const resetForm = z.object({
 
 /** Resets the newest number of a table, or the time of its newest round. */
 export const resetNewestAction = auditedAction({
+  ...decision,
   name: "table.reset-newest",
   path: "/tables/:house/:game/:market/reset-newest",
-  roles,
-  isDangerous: false,
   form: resetForm,
-  isPublished: true,
   async change(tx, { visitor, params, form: { reason: why, to } }) {
     const { house = "", game = "", market = "" } = params;
     const name = `${house}/${game}/${market}`;
