@@ -1,4 +1,4 @@
-import type { Sql } from "../db/client.ts";
+import type { Queryable } from "../db/client.ts";
 import { UsageError } from "../errors.ts";
 import { listTableNames } from "../rounds/lists/export-store.ts";
 import { findTablesOf } from "../rounds/lists/table-filter-store.ts";
@@ -9,7 +9,7 @@ const MOST_SUGGESTED = 5;
  * Finds the table of this name, `house/game/market`.
  * @throws UsageError listing the closest names if there is none.
  */
-export async function findTableByName(sql: Sql, name: string): Promise<{ id: number; name: string }> {
+export async function findTableByName(sql: Queryable, name: string): Promise<{ id: number; name: string }> {
   const [id] = name.includes("/") ? ((await findTablesOf(sql, name))?.ids ?? []) : [];
   if (id !== undefined) return { id, name };
   const names = (await listTableNames(sql)).map((table) => table.name);

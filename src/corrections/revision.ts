@@ -1,3 +1,4 @@
+import type { Decided, Made, Refusal } from "../audit/decision.ts";
 import type { Transaction } from "../db/client.ts";
 import { lockHeads, touchHeads } from "../tables/heads-store.ts";
 import { reviseScores } from "../pass/stores/revise-scores-store.ts";
@@ -43,14 +44,11 @@ export interface Voided {
   windows: number;
 }
 
-/** An applied decision, or why it was refused. */
-export type Outcome = ({ ok: true; revised: Revised } & Voided) | { ok: false; problem: string };
+/** A decision on one round. */
+export type Outcome = Decided<{ revised: Revised } & Voided>;
 
 /** Conflicts per decision: their tables are locked meanwhile, some five milliseconds for each. */
 export const MOST_CONFLICTS = 200;
-
-/** Decisions that were applied together, or why none was. */
-export type Outcomes = ({ ok: true; revised: Revised[] } & Voided) | { ok: false; problem: string };
 
 /** Decides one conflict, see {@link decideConflicts}. */
 export async function decideConflict(
@@ -75,7 +73,7 @@ export async function decideConflicts(
   tx: Transaction,
   ids: readonly bigint[],
   { take, by, reason }: Decision & { take: "kept" | "other" },
-): Promise<Outcomes> {
+): Promise<Decided<{ revised: Revised[] } & Voided>> {
   if (ids.length === 0 || ids.length > MOST_CONFLICTS) {
     return { ok: false, problem: `expected 1 to ${MOST_CONFLICTS} conflicts, found ${ids.length}` };
   }
@@ -108,7 +106,41 @@ export async function decideConflicts(
   await closeConflicts(tx, ids);
   const revised: Revised[] = [];
   for (const { table, round, ...rest } of wanted) revised.push(await revise(tx, table, round, { ...rest, by, reason }));
-  return { ok: true, revised, ...(await apply(tx, tables)) };
+  const voided = await apply(tx, tables);
+  const [only] = revised;
+  if (only !== undefined && revised.length === 1) return { ...oneRevised(only, voided), revised };
+  const names = [...new Set(revised.map(({ table }) => table))];
+  return {
+    ok: true,
+    target: `conflicts (${revised.length}) of ${names.join(", ")}`,
+    before: revised.map(({ conflictId, table, roundId, from }) => {
+      return { conflict: String(conflictId), table, round: roundId, result: resultText(from) };
+    }),
+    after: revised.map(({ conflictId, to }) => ({ conflict: String(conflictId), result: resultText(to) })),
+    message: `${revised.length} conflicts are decided; ${voidedText(voided)}`,
+    revised,
+    ...voided,
+  };
+}
+
+function oneRevised(revised: Revised, voided: Voided): Made<{ revised: Revised } & Voided> {
+  const { conflictId, roundId, table, from, to } = revised;
+  const round = `round ${roundId} of ${table}`;
+  const what =
+    from === to ? `stays ${resultText(to)}` : `is ${resultText(to)} now, not ${resultText(from)}, in manual runs`;
+  return {
+    ok: true,
+    target: conflictId === null ? round : `conflict ${conflictId}: ${round}`,
+    before: resultText(from),
+    after: resultText(to),
+    message: `${round} ${what}; ${voidedText(voided)}`,
+    revised,
+    ...voided,
+  };
+}
+
+function voidedText({ voided, windows }: Voided): string {
+  return `${voided} scored forecasts became void, ${windows} of them windows`;
 }
 
 function decidedBefore({ id, decidedAt, decidedBy, decision }: KnownConflict, asked: number): string {
@@ -143,7 +175,7 @@ export async function reviseRound(
   const problem = contradiction(round, to);
   if (problem !== null) return refuse(problem);
   const revised = await revise(tx, table, round, { to, by, reason, conflictId: null });
-  return { ok: true, revised, ...(await apply(tx, [table])) };
+  return oneRevised(revised, await apply(tx, [table]));
 }
 
 /** A multiplier for display; `void` for a voided round. */
@@ -151,7 +183,7 @@ export function resultText(hundredths: bigint | null): string {
   return hundredths === null ? "void" : multiplierText(hundredths);
 }
 
-function refuse(problem: string): Outcome {
+function refuse(problem: string): Refusal {
   return { ok: false, problem };
 }
 

@@ -1,4 +1,4 @@
-import type { Sql } from "../../db/client.ts";
+import type { Queryable } from "../../db/client.ts";
 import { UsageError } from "../../errors.ts";
 import { findTablesOf } from "../../rounds/lists/table-filter-store.ts";
 import { findTableByName } from "../table-name.ts";
@@ -13,7 +13,7 @@ export interface Chosen {
  * The ids of the tables of a house, or of one table; null if neither is given.
  * @throws UsageError if the house or table does not exist.
  */
-export async function chosenTables(sql: Sql, { house, table }: Chosen): Promise<number[] | null> {
+export async function chosenTables(sql: Queryable, { house, table }: Chosen): Promise<number[] | null> {
   if (table !== undefined) {
     const found = await findTableByName(sql, table);
     if (house === undefined || found.name.startsWith(`${house}/`)) return [found.id];

@@ -2,11 +2,12 @@ import { Command, Option } from "commander";
 import { listConflicts, type ListedConflict } from "../../rounds/lists/conflict-list-store.ts";
 import { decideConflict, resultText } from "../../corrections/revision.ts";
 import { examples, someText } from "../arguments.ts";
+import { decide } from "../decision.ts";
 import { manyIds } from "../ids.ts";
 import { inState, listCommand, ofTables } from "../list-command.ts";
 import { operator } from "../operator.ts";
 import { print, printJson, shortTime } from "../output.ts";
-import { applyDecision, decisionJson, decisionText, multiplierOf } from "./revision-output.ts";
+import { decisionJson, multiplierOf } from "./revision-output.ts";
 import { withDatabase } from "../session.ts";
 
 /** `roundhouse conflict …`: rounds that were received with two results. */
@@ -63,16 +64,15 @@ function addDecide(command: Command): void {
       ),
     )
     .action((ids: bigint[], { take, reason, json }: { take: "kept" | "other"; reason: string; json: boolean }) =>
-      withDatabase(async ({ sql, settings }) => {
+      withDatabase(async (session) => {
         const decided: object[] = [];
         try {
           for (const id of ids) {
-            const entry = { action: "conflict.decide", reason };
-            const one = await applyDecision({ sql, level: settings.LOG_LEVEL }, entry, (tx) =>
+            const one = await decide(session, { action: "conflict.decide", reason, isPublished: true }, (tx) =>
               decideConflict(tx, id, { take, by: operator(), reason }),
             );
             if (json) decided.push(decisionJson(one));
-            else await print(decisionText(one));
+            else await print(one.message);
           }
         } finally {
           // each decision has its own transaction: those made before a failure are reported

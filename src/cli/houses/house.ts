@@ -1,7 +1,5 @@
 import { Command } from "commander";
-import { UsageError } from "../../errors.ts";
 import { askHouseNow, startHouse, stopHouse } from "../../houses/polling/control-store.ts";
-import { listHouseIds } from "../../forecasts/accuracy/measured-store.ts";
 import { readHouses } from "../../health/house-facts-store.ts";
 import { statusOf } from "../../houses/status.ts";
 import { examples, houseId, someText } from "../arguments.ts";
@@ -9,7 +7,7 @@ import { decisionCommand, type Given } from "../decision.ts";
 import { checkHouse, type TableCheck } from "./house-check.ts";
 import { listCommand } from "../list-command.ts";
 import { coloredStatus, paint, print, printJson, printTable, say, shortTime, snakeKeys } from "../output.ts";
-import { findServers, type Session } from "../session.ts";
+import { findServers } from "../session.ts";
 
 const SHOWN_ROUNDS = 5;
 

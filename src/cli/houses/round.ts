@@ -2,20 +2,18 @@ import { Command, InvalidArgumentError } from "commander";
 import { parseMultiplier } from "../../houses/reading/multiplier.ts";
 import { reviseRound, resultText } from "../../corrections/revision.ts";
 import { type ListedRevision, listRevisions } from "../../corrections/revision-store.ts";
-import { examples, someText, tableName } from "../arguments.ts";
+import { examples, tableName } from "../arguments.ts";
 import { filter, listCommand, ofTable } from "../list-command.ts";
-import { operator } from "../operator.ts";
-import { print, printJson, shortTime, snakeKeys } from "../output.ts";
-import { applyDecision, decisionJson, decisionText, multiplierOf } from "./revision-output.ts";
+import { shortTime, snakeKeys } from "../output.ts";
+import { decisionJson, multiplierOf } from "./revision-output.ts";
+import { decisionCommand, type Given } from "../decision.ts";
 import { withDatabase } from "../session.ts";
 import { findTableByName } from "../table-name.ts";
 
-interface ReviseArguments {
+interface ReviseOptions {
   table: string;
   round: string;
   to: { hundredths: bigint | null };
-  reason: string;
-  json: boolean;
 }
 
 /** `roundhouse round …`: manual corrections. */
@@ -35,7 +33,7 @@ export function roundCommand(): Command {
 }
 
 function addRevise(command: Command): void {
-  command
+  const reviseCommand = command
     .command("revise")
     .description(
       "correct the result of a round, or void it; manual runs use the correction, and forecasts of the round are not counted",
@@ -43,25 +41,22 @@ function addRevise(command: Command): void {
     .requiredOption("--table <house/game/market>", "the table", tableName)
     .requiredOption("--round <id>", "the round, by the house's own id")
     .requiredOption("--to <multiplier|void>", "what it was, such as 2.04, or void", multiplierOrVoid)
-    .requiredOption("--reason <text>", "why", someText)
-    .option("--json", "print one JSON object", false)
     .addHelpText(
       "after",
       examples(
         'round revise --table bustabit/crash/global --round 812 --to 2.04 --reason "the house corrected it"',
         'round revise --table bustabit/crash/global --round 813 --to void --reason "test round" --json',
       ),
-    )
-    .action(({ table: name, round: roundId, to, reason, json }: ReviseArguments) =>
-      withDatabase(async ({ sql, settings }) => {
-        const table = await findTableByName(sql, name);
-        const entry = { action: "round.revise", reason };
-        const decided = await applyDecision({ sql, level: settings.LOG_LEVEL }, entry, (tx) =>
-          reviseRound(tx, { tableId: table.id, roundId }, { to: to.hundredths, by: operator(), reason }),
-        );
-        await (json ? printJson(decisionJson(decided)) : print(decisionText(decided)));
-      }),
     );
+  decisionCommand(reviseCommand, {
+    action: "round.revise",
+    isPublished: true,
+    async decide(tx, { table, round: roundId, to, by, reason }: Given<undefined, ReviseOptions>) {
+      const { id: tableId } = await findTableByName(tx, table);
+      return reviseRound(tx, { tableId, roundId }, { to: to.hundredths, by, reason });
+    },
+    json: decisionJson,
+  });
 }
 
 function addRevisions(command: Command): void {
@@ -95,7 +90,7 @@ function revisionJson({ from, to, ...row }: ListedRevision): object {
 }
 
 /** In an object, since commander ignores a parser that returns null. */
-function multiplierOrVoid(text: string): ReviseArguments["to"] {
+function multiplierOrVoid(text: string): ReviseOptions["to"] {
   if (text === "void") return { hundredths: null };
   const read = parseMultiplier(text, { scale: 1, instant: [] });
   if (read.ok) return { hundredths: BigInt(read.hundredths) };

@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { countTouched, findListedConflict, listConflicts } from "../../rounds/lists/conflict-list-store.ts";
-import { decideConflict, resultText, type Revised, type Voided } from "../../corrections/revision.ts";
+import { decideConflict, resultText } from "../../corrections/revision.ts";
 import { findStanding, listRevisions } from "../../corrections/revision-store.ts";
 import { auditedAction } from "../audited-action.ts";
 import { opsPage } from "../contract.ts";
-import { idOf } from "../../frame/path-id.ts";
+import { idOf, requireId } from "../../frame/path-id.ts";
 import { choose, listing, pageOf, PER_PAGE, reason } from "../payloads/listing.ts";
 
 const MOST_REVISIONS = 50;
@@ -63,32 +63,7 @@ export const decideConflictAction = auditedAction({
   isDangerous: false,
   form,
   isPublished: true,
-  async change(tx, { visitor, params, form: given }) {
-    const id = idOf(params["id"]);
-    if (id === null) return { ok: false, problem: "expected the id of a conflict" };
-    const done = await decideConflict(tx, id, { take: given.take, by: visitor.email, reason: given.reason });
-    if (!done.ok) return done;
-    const { roundId, table, from, to } = done.revised;
-    return {
-      ok: true,
-      target: `conflict ${id}: round ${roundId} of ${table}`,
-      before: resultText(from),
-      after: resultText(to),
-      message: decidedText([done.revised], done),
-      location: `/ops/conflicts/${id}`,
-    };
-  },
+  location: ({ params }) => `/ops/conflicts/${params["id"]}`,
+  change: (tx, { visitor, params, form: given }) =>
+    decideConflict(tx, requireId(params["id"]), { ...given, by: visitor.email }),
 });
-
-/** The result of decisions as text. */
-export function decidedText(decided: readonly Revised[], { voided, windows }: Voided): string {
-  const touched = `${voided} scored forecasts became void, ${windows} of them windows`;
-  const [only] = decided;
-  return decided.length === 1 && only !== undefined ? `${decisionText(only)}; ${touched}` : touched;
-}
-
-function decisionText({ roundId, table, from, to }: Revised): string {
-  const what =
-    from === to ? `stays ${resultText(to)}` : `is ${resultText(to)} now, not ${resultText(from)}, in manual runs`;
-  return `round ${roundId} of ${table} ${what}`;
-}

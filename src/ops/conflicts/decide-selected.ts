@@ -4,7 +4,6 @@ import { decideConflicts, MOST_CONFLICTS, resultText } from "../../corrections/r
 import { auditedAction } from "../audited-action.ts";
 import { opsPage } from "../contract.ts";
 import { choose, idsOf, reason } from "../payloads/listing.ts";
-import { decidedText } from "./conflicts.ts";
 
 const ids = idsOf(MOST_CONFLICTS, "choose at least one conflict");
 const query = z.object({
@@ -60,21 +59,7 @@ export const decideConflictsAction = auditedAction({
   isDangerous: false,
   form,
   isPublished: true,
-  async change(tx, { visitor, form: given }) {
-    const done = await decideConflicts(tx, given.ids, { take: given.take, by: visitor.email, reason: given.reason });
-    if (!done.ok) return done;
-    const { revised } = done;
-    const tables = [...new Set(revised.map(({ table }) => table))];
-    const count = revised.length === 1 ? "1 conflict is" : `${revised.length} conflicts are`;
-    return {
-      ok: true,
-      target: `conflicts (${revised.length}) of ${tables.join(", ")}`,
-      before: revised.map(({ conflictId, table, roundId, from }) => {
-        return { conflict: String(conflictId), table, round: roundId, result: resultText(from) };
-      }),
-      after: revised.map(({ conflictId, to }) => ({ conflict: String(conflictId), result: resultText(to) })),
-      message: `${count} decided; ${decidedText(revised, done)}`,
-      location: "/ops/conflicts?state=decided",
-    };
-  },
+  location: () => "/ops/conflicts?state=decided",
+  change: (tx, { visitor, form: { ids: chosen, ...given } }) =>
+    decideConflicts(tx, chosen, { ...given, by: visitor.email }),
 });

@@ -6,7 +6,6 @@ import { findTablesOf } from "../../rounds/lists/table-filter-store.ts";
 import { auditedAction } from "../audited-action.ts";
 import { opsPage } from "../contract.ts";
 import { reason } from "../payloads/listing.ts";
-import { decidedText } from "./conflicts.ts";
 
 const MOST_REVISIONS = 100;
 
@@ -64,21 +63,12 @@ export const reviseRoundAction = auditedAction({
   isDangerous: true,
   form,
   isPublished: true,
-  async change(tx, { visitor, form: { table: name, round: roundId, to, reason: why, seen } }) {
+  location: ({ form: { table: of, round: id } }) =>
+    `/ops/conflicts/revise?${new URLSearchParams({ table: of, round: id }).toString()}`,
+  async change(tx, { visitor, form: { table: name, round: roundId, ...given } }) {
     const tableId = await findOne(tx, name);
     if (tableId === null) return { ok: false, problem: `there is no table ${name}` };
-    const done = await reviseRound(tx, { tableId, roundId }, { to, by: visitor.email, reason: why, seen });
-    if (!done.ok) return done;
-    const { revised } = done;
-    const place = new URLSearchParams({ table: name, round: roundId });
-    return {
-      ok: true,
-      target: `round ${revised.roundId} of ${revised.table}`,
-      before: resultText(revised.from),
-      after: resultText(revised.to),
-      message: decidedText([revised], done),
-      location: `/ops/conflicts/revise?${place.toString()}`,
-    };
+    return reviseRound(tx, { tableId, roundId }, { ...given, by: visitor.email });
   },
 });
 
