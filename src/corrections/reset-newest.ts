@@ -1,14 +1,12 @@
+import type { Decided, Refusal } from "../audit/decision.ts";
 import type { Transaction } from "../db/client.ts";
 import { lockHeads } from "../tables/heads-store.ts";
 import { refreshNoticesWithin } from "../rounds/notices/notices-store.ts";
 import { clearNewestTime, findNewest, saveReset } from "./reset-newest-store.ts";
 import type { Decision } from "./revision.ts";
 
-/** A reset: of the newest number, or of the time of the newest round, which is then null. */
-type Reset = { table: string } & ({ before: bigint; after: bigint } | { before: string; after: null });
-
-/** What a reset changed, or why it was refused. */
-export type ResetOutcome = ({ ok: true } & Reset) | { ok: false; problem: string };
+/** A reset of the newest number, or of the time of the newest round, which is then null. */
+type ResetDecision = Decided<{ table: string } & ({ from: bigint; to: bigint } | { from: string; to: null })>;
 
 /**
  * Corrects the newest round of a table after a wrong one was accepted, which made every real round since then late: sets
@@ -21,7 +19,7 @@ export async function resetNewestNumber(
   tx: Transaction,
   tableId: number,
   { to, by, reason }: Decision & { to: bigint | null },
-): Promise<ResetOutcome> {
+): Promise<ResetDecision> {
   const [table] = await lockHeads(tx, [tableId]);
   const newest = table === undefined ? null : await findNewest(tx, tableId);
   if (table === undefined || newest === null) return refused(`${table?.name ?? "the table"} has no rounds yet`);
@@ -32,7 +30,16 @@ export async function resetNewestNumber(
     if (!newest.hasLate) return refused(`no round of ${name} was late since round ${newest.roundId}`);
     if (newest.occurredAt === null) return refused(`the newest rounds of ${name} have no time that could be wrong`);
     await clearNewestTime(tx, tableId);
-    return { ok: true, table: name, before: newest.occurredAt, after: null };
+    return {
+      ok: true,
+      target: `table ${name}`,
+      before: { newest_occurred_at: newest.occurredAt },
+      after: { newest_occurred_at: null },
+      message: `the time of the newest round of ${name}, ${newest.occurredAt}, is no longer compared with those of later rounds`,
+      table: name,
+      from: newest.occurredAt,
+      to: null,
+    };
   }
   const { number, highestLate } = newest;
   if (number === null) return refused(`the round ids of ${name} were not consecutive numbers so far`);
@@ -41,25 +48,18 @@ export async function resetNewestNumber(
   if (after >= number) return refused(`expected a number below the newest known, ${number}, found ${after}`);
   await saveReset(tx, tableId, { newest: number, after, by, reason });
   await refreshNoticesWithin(tx, [tableId]);
-  return { ok: true, table: name, before: number, after };
+  return {
+    ok: true,
+    target: `table ${name}`,
+    before: { newest_number: String(number) },
+    after: { newest_number: String(after) },
+    message: `the newest number of ${name} is ${after}, it was ${number}`,
+    table: name,
+    from: number,
+    to: after,
+  };
 }
 
-function refused(problem: string): ResetOutcome {
+function refused(problem: string): Refusal {
   return { ok: false, problem };
-}
-
-/** States what a reset changed. */
-export function resetText({ table, before, after }: Reset): string {
-  return after === null
-    ? `the time of the newest round of ${table}, ${before}, is no longer compared with those of later rounds`
-    : `the newest number of ${table} is ${after}, it was ${before}`;
-}
-
-/** The audit entry of a reset. */
-export function resetAuditEntry({ table, before, after }: Reset, reason: string) {
-  const [from, to] =
-    after === null
-      ? [{ newest_occurred_at: before }, { newest_occurred_at: null }]
-      : [{ newest_number: String(before) }, { newest_number: String(after) }];
-  return { action: "table.reset-newest", target: `table ${table}`, before: from, after: to, reason };
 }

@@ -1,3 +1,4 @@
+import type { Decided } from "../audit/decision.ts";
 import type { Transaction } from "../db/client.ts";
 import { reasonOf } from "../errors.ts";
 import { rebuildAccuracy } from "../forecasts/accuracy/rebuild-accuracy.ts";
@@ -6,11 +7,6 @@ import { rebuildTable } from "./walk.ts";
 import { lockHeads } from "../tables/heads-store.ts";
 import { saveRebuiltHead } from "./rebuilt-head-store.ts";
 import { saveSnapshot } from "../pass/stores/write-forecasts-store.ts";
-
-/** What a repair rebuilt, or why it could not. */
-export type RepairOutcome =
-  | { ok: true; table: string; rounds: bigint; forecasts: bigint; isAccuracyRebuilt: boolean }
-  | { ok: false; problem: string };
 
 /**
  * Rebuilds the snapshot, the head and, if they are wrong, the sums of accuracy of a table from its rounds, forecasts and
@@ -22,7 +18,7 @@ export async function repairTable(
   tx: Transaction,
   tableId: number,
   progress: (done: number, total: number) => void = () => undefined,
-): Promise<RepairOutcome> {
+): Promise<Decided<{ rounds: bigint; forecasts: bigint; isAccuracyRebuilt: boolean }>> {
   const [locked] = await lockHeads(tx, [tableId]);
   const [table] = await listTablesToVerify(tx, tableId);
   if (locked === undefined) return { ok: false, problem: "the table has no rounds yet" };
@@ -45,7 +41,8 @@ export async function repairTable(
   }
   if (rebuilt.snapshot !== null) await saveSnapshot(tx, tableId, rebuilt.snapshot);
   await saveRebuiltHead(tx, tableId, rebuilt.head);
-  const { lastSeq, forecastSeq } = rebuilt.head;
-  const isAccuracyRebuilt = await rebuildAccuracy(tx, tableId, lastSeq);
-  return { ok: true, table: table.name, rounds: lastSeq, forecasts: forecastSeq, isAccuracyRebuilt };
+  const { lastSeq: rounds, forecastSeq: forecasts } = rebuilt.head;
+  const isAccuracyRebuilt = await rebuildAccuracy(tx, tableId, rounds);
+  const message = `${table.name} is rebuilt from ${rounds} rounds and ${forecasts} forecasts`;
+  return { ok: true, target: `table ${table.name}`, message, rounds, forecasts, isAccuracyRebuilt };
 }

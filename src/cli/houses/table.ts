@@ -5,16 +5,14 @@ import { readHouses } from "../../health/house-facts-store.ts";
 import { findTableDetail, readOpen, readTables, tableName as nameOf } from "../../health/table-facts-store.ts";
 import { statusOf } from "../../houses/status.ts";
 import { NOTICE_ORDER } from "../../rounds/notices/notices.ts";
-import { resetNewestNumber, resetAuditEntry, resetText } from "../../corrections/reset-newest.ts";
+import { resetNewestNumber } from "../../corrections/reset-newest.ts";
 import { numberOf } from "../../rounds/round.ts";
 import { createLog } from "../../log.ts";
 import { closeDamageAlert } from "../../pass/damage.ts";
 import { repairTable } from "../../verify/repair.ts";
-import { announce } from "../announce.ts";
 import { examples, someText, tableName } from "../arguments.ts";
-import { auditedOrThrow } from "../audited.ts";
 import { listCommand } from "../list-command.ts";
-import { operator } from "../operator.ts";
+import { decide, decisionCommand, type Given } from "../decision.ts";
 import { coloredStatus, print, printJson, printTable, shortTime } from "../output.ts";
 import { progressBar } from "../progress.ts";
 import { type Session, withDatabase } from "../session.ts";
@@ -40,19 +38,7 @@ export function tableCommand(): Command {
     .option("--json", "print one JSON object", false)
     .addHelpText("after", examples("table show bustabit/crash/global", "table show bustabit/crash/global --json"))
     .action(show);
-  command
-    .command("reset-newest")
-    .description("reset the newest round of a table, if its number or time is wrong and every round since is late")
-    .argument("<house/game/market>", "the table", tableName)
-    .option(
-      "--to <number>",
-      "the number of its newest true round; without it the highest that arrived late; none if ids are opaque",
-      numberText,
-    )
-    .requiredOption("--reason <text>", "why", someText)
-    .option("--json", "print one JSON object", false)
-    .addHelpText("after", examples('table reset-newest bustabit/crash/global --reason "one response had 9001007"'))
-    .action(resetNewest);
+  addResetNewest(command);
   command
     .command("repair")
     .description("rebuild the snapshot, head and accuracy of a damaged table from its rounds, forecasts and scores")
@@ -62,6 +48,28 @@ export function tableCommand(): Command {
     .addHelpText("after", examples('table repair bustabit/crash/global --reason "its snapshot does not hash"'))
     .action(repair);
   return command;
+}
+
+function addResetNewest(command: Command): void {
+  const reset = command
+    .command("reset-newest")
+    .description("reset the newest round of a table, if its number or time is wrong and every round since is late")
+    .argument("<house/game/market>", "the table", tableName)
+    .option(
+      "--to <number>",
+      "the number of its newest true round; without it the highest that arrived late; none if ids are opaque",
+      numberText,
+    )
+    .addHelpText("after", examples('table reset-newest bustabit/crash/global --reason "one response had 9001007"'));
+  decisionCommand(reset, {
+    action: "table.reset-newest",
+    isPublished: true,
+    async decide(tx, { subject: name, to, by, reason }: Given<string, { to?: bigint }>) {
+      const { id } = await findTableByName(tx, name);
+      return resetNewestNumber(tx, id, { to: to ?? null, by, reason });
+    },
+    json: ({ table, from, to }) => ({ table, before: from, after: to }),
+  });
 }
 
 function addList(command: Command): void {
@@ -178,17 +186,18 @@ async function showTable(table: Awaited<ReturnType<typeof readShown>>): Promise<
 
 async function repair(name: string, { reason, json }: { reason: string; json: boolean }): Promise<void> {
   await withDatabase(
-    async ({ sql, settings }) => {
+    async (session) => {
+      const { sql, settings } = session;
       const { id } = await findTableByName(sql, name);
       const bar = progressBar();
-      const { table, rounds, forecasts, isAccuracyRebuilt } = await auditedOrThrow(
-        sql,
+      const { message, rounds, forecasts, isAccuracyRebuilt } = await decide(
+        session,
+        { action: "table.repair", reason },
         (tx) => repairTable(tx, id, (done, total) => bar.show(name, done, total)),
-        () => ({ action: "table.repair", target: `table ${name}`, reason }),
       ).finally(() => bar.end());
       await closeDamageAlert(sql, createLog(settings.LOG_LEVEL, process.stderr.isTTY), name);
-      if (json) return printJson({ table, rounds, forecasts, accuracy_rebuilt: isAccuracyRebuilt });
-      await print(`${table} is rebuilt from ${rounds} rounds and ${forecasts} forecasts`);
+      if (json) return printJson({ table: name, rounds, forecasts, accuracy_rebuilt: isAccuracyRebuilt });
+      await print(message);
       if (isAccuracyRebuilt) await print("its accuracy was wrong and is recomputed");
     },
     { patient: true },
@@ -199,21 +208,4 @@ function numberText(text: string): bigint {
   const number = numberOf(text);
   if (number === null) throw new InvalidArgumentError("expected the number of a round.");
   return number;
-}
-
-async function resetNewest(
-  name: string,
-  { to, reason, json }: { to?: bigint; reason: string; json: boolean },
-): Promise<void> {
-  await withDatabase(async ({ sql, settings }) => {
-    const { id } = await findTableByName(sql, name);
-    const done = await auditedOrThrow(
-      sql,
-      (tx) => resetNewestNumber(tx, id, { to: to ?? null, by: operator(), reason }),
-      (outcome) => resetAuditEntry(outcome, reason),
-    );
-    await announce(sql, settings.LOG_LEVEL);
-    const { table, before, after } = done;
-    return json ? printJson({ table, before, after }) : print(resetText(done));
-  });
 }

@@ -4,7 +4,7 @@ import { auditedAction } from "../audited-action.ts";
 import type { Sent } from "../contract.ts";
 import { PageError } from "../../frame/errors.ts";
 import { reason } from "../payloads/listing.ts";
-import { resetNewestNumber, resetAuditEntry, resetText } from "../../corrections/reset-newest.ts";
+import { resetNewestNumber } from "../../corrections/reset-newest.ts";
 import { findTablesOf } from "../../rounds/lists/table-filter-store.ts";
 
 const decision = { roles: ["operator"], isDangerous: false, isPublished: true } as const;
@@ -67,14 +67,12 @@ export const resetNewestAction = auditedAction({
   name: "table.reset-newest",
   path: "/tables/:house/:game/:market/reset-newest",
   form: resetForm,
+  location: ({ params: { house, game, market } }) => `/ops/tables/${house}/${game}/${market}`,
   async change(tx, { visitor, params, form: { reason: why, to } }) {
     const { house = "", game = "", market = "" } = params;
     const name = `${house}/${game}/${market}`;
     const [id] = (await findTablesOf(tx, name))?.ids ?? [];
     if (id === undefined) throw new PageError(404, `there is no table ${name}`);
-    const decision = { to: to === "" ? null : BigInt(to), by: visitor.email, reason: why };
-    const done = await resetNewestNumber(tx, id, decision);
-    if (!done.ok) return done;
-    return { ok: true, ...resetAuditEntry(done, why), message: resetText(done), location: `/ops/tables/${done.table}` };
+    return resetNewestNumber(tx, id, { to: to === "" ? null : BigInt(to), by: visitor.email, reason: why });
   },
 });
