@@ -45,15 +45,11 @@ export const writeNoticeAction = auditedAction({
   isDangerous: false,
   form: writing,
   isPublished: true,
+  location: () => "/ops/notices?kind=operator",
   async change(tx, { visitor, form: given }) {
     const choice = await findTablesOf(tx, given.of);
     if (choice === null) return { ok: false, problem: `there is no house or table ${given.of}` };
-    const done = await writeNotice(tx, choice.ids, { text: given.text, by: visitor.email });
-    if (!done.ok) return done;
-    const { tables, before } = done;
-    const message = `published for ${tables.length === 1 ? tables[0] : `${tables.length} tables of ${choice.house}`}`;
-    const location = "/ops/notices?kind=operator";
-    return { ok: true, target: tables.join(", "), before, after: given.text, message, location };
+    return writeNotice(tx, choice.ids, { text: given.text, by: visitor.email });
   },
 });
 
@@ -67,13 +63,11 @@ export const endNoticeAction = auditedAction({
   isDangerous: false,
   form: ending,
   isPublished: true,
+  location: () => "/ops/notices",
   async change(tx, { visitor, form: given }) {
     const choice = given.of.includes("/") ? await findTablesOf(tx, given.of) : null;
     const tableId = choice?.ids[0];
     if (tableId === undefined) return { ok: false, problem: `there is no table ${given.of}` };
-    const done = await endNotice(tx, tableId, { by: visitor.email });
-    if (!done.ok) return done;
-    const message = `the notice of ${given.of} is closed`;
-    return { ok: true, target: given.of, before: done.before[0], message, location: "/ops/notices" };
+    return endNotice(tx, tableId, { by: visitor.email });
   },
 });
