@@ -1,3 +1,4 @@
+import type { Decided } from "../audit/decision.ts";
 import type { Transaction } from "../db/client.ts";
 import { lockHeads, touchHeads } from "../tables/heads-store.ts";
 import { refreshNoticesWithin } from "../rounds/notices/notices-store.ts";
@@ -10,8 +11,8 @@ export const MOST_ITEMS = 500;
 /** The reasons on which an operator can decide: a suspicious result or number may be right. */
 export const RELEASABLE: ReadonlySet<string> = new Set(["stuck_feed", "far_ahead"]);
 
-/** The result for items in quarantine, or why nothing was changed. */
-export type ItemsOutcome = { ok: true; ids: bigint[]; tables: string[] } | { ok: false; problem: string };
+/** Names of the decisions in the audit log. */
+export const QUARANTINE_ACTIONS = { released: "quarantine.release", discarded: "quarantine.discard" } as const;
 
 /**
  * Decides quarantined items: `discarded` marks them invalid; `released` accepts a repeated result or a far number when the
@@ -22,7 +23,7 @@ export async function decideOnItems(
   tx: Transaction,
   ids: readonly bigint[],
   decision: Decision & { state: "released" | "discarded" },
-): Promise<ItemsOutcome> {
+): Promise<Decided<{ ids: bigint[] }>> {
   if (ids.length === 0 || ids.length > MOST_ITEMS) {
     return { ok: false, problem: `expected 1 to ${MOST_ITEMS} items, found ${ids.length}` };
   }
@@ -47,5 +48,8 @@ export async function decideOnItems(
   const tableIds = tables.map(({ id }) => id);
   await touchHeads(tx, tableIds); // a cached state includes the quarantined rounds
   await refreshNoticesWithin(tx, tableIds);
-  return { ok: true, ids: changed, tables: tables.map(({ name }) => name) };
+  const { state } = decision;
+  const target = `items ${ids.join(", ")} of ${tables.map(({ name }) => name).join(", ")}`;
+  const message = `${changed.length === 1 ? "1 item" : `${changed.length} items`} ${state}`;
+  return { ok: true, target, before: "open", after: state, message, ids: changed };
 }

@@ -1,14 +1,12 @@
 import { Command } from "commander";
 import { UsageError } from "../../errors.ts";
-import { decideOnItems } from "../../corrections/quarantine-decisions.ts";
+import { decideOnItems, QUARANTINE_ACTIONS } from "../../corrections/quarantine-decisions.ts";
 import { findItem, listItems, type ListedItem } from "../../rounds/lists/quarantine-list-store.ts";
-import { announce } from "../announce.ts";
-import { examples, someText } from "../arguments.ts";
-import { auditedOrThrow } from "../audited.ts";
+import { examples } from "../arguments.ts";
 import { manyIds, oneId } from "../ids.ts";
 import { filter, inState, listCommand, ofTables } from "../list-command.ts";
-import { operator } from "../operator.ts";
 import { print, printJson, shortTime, snakeKeys } from "../output.ts";
+import { decisionCommand, type Given } from "../decision.ts";
 import { withDatabase } from "../session.ts";
 
 /** `roundhouse quarantine …`: quarantined items, each with its reason. */
@@ -75,25 +73,16 @@ function addShow(command: Command): void {
 }
 
 function decision(name: "discard" | "release", state: "discarded" | "released", description: string): Command {
-  return new Command(name)
+  const command = new Command(name)
     .description(description)
     .argument("<id...>", "ids, as `quarantine list` shows them", manyIds)
-    .requiredOption("--reason <text>", "why", someText)
-    .option("--json", "print one JSON object", false)
-    .addHelpText("after", examples(`quarantine ${name} 12 13 --reason "the house confirmed it"`))
-    .action((ids: bigint[], { reason, json }: { reason: string; json: boolean }) =>
-      withDatabase(async ({ sql, settings }) => {
-        const target = `items ${ids.join(", ")}`;
-        const decided = await auditedOrThrow(
-          sql,
-          (tx) => decideOnItems(tx, ids, { state, by: operator(), reason }),
-          () => ({ action: `quarantine.${name}`, target, before: "open", after: state, reason }),
-        );
-        await announce(sql, settings.LOG_LEVEL);
-        if (json) return printJson({ state, ids: decided.ids });
-        await print(`${decided.ids.length} items of ${decided.tables.join(", ")} are ${state}`);
-      }),
-    );
+    .addHelpText("after", examples(`quarantine ${name} 12 13 --reason "the house confirmed it"`));
+  return decisionCommand(command, {
+    action: QUARANTINE_ACTIONS[state],
+    isPublished: true,
+    decide: (tx, { subject: ids, by, reason }: Given<bigint[]>) => decideOnItems(tx, ids, { state, by, reason }),
+    json: ({ ids }) => ({ state, ids }),
+  });
 }
 
 function forPrograms(item: ListedItem): object {

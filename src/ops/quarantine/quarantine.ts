@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { decideOnItems, MOST_ITEMS, RELEASABLE } from "../../corrections/quarantine-decisions.ts";
+import { decideOnItems, MOST_ITEMS, QUARANTINE_ACTIONS, RELEASABLE } from "../../corrections/quarantine-decisions.ts";
 import { countItems, findItem, listItems } from "../../rounds/lists/quarantine-list-store.ts";
 import { auditedAction } from "../audited-action.ts";
 import { indented } from "../../frame/text/indented.ts";
@@ -80,17 +80,9 @@ export const decideItemsAction = auditedAction({
   isDangerous: false,
   form,
   isPublished: true,
+  location: () => "/ops/quarantine",
   async change(tx, { visitor, form: { ids: chosen, state, reason: why } }) {
     const done = await decideOnItems(tx, chosen, { state, by: visitor.email, reason: why });
-    if (!done.ok) return done;
-    return {
-      ok: true,
-      action: state === "released" ? "quarantine.release" : "quarantine.discard",
-      target: `items ${chosen.join(", ")} of ${done.tables.join(", ")}`,
-      before: "open",
-      after: state,
-      message: `${done.ids.length === 1 ? "1 item" : `${done.ids.length} items`} ${state}`,
-      location: "/ops/quarantine",
-    };
+    return done.ok ? { ...done, action: QUARANTINE_ACTIONS[state] } : done;
   },
 });
