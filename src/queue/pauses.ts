@@ -1,22 +1,14 @@
+import type { Decided, Made, Refusal } from "../audit/decision.ts";
 import type { Sql, Transaction } from "../db/client.ts";
 import type { Queues } from "./queues.ts";
 import { isRedisUnavailable } from "./redis.ts";
 import { deletePause, findPause, insertPause, type Pause } from "./store.ts";
 
-/** The pause before and after a change: null if the queue is not paused. */
-export interface PauseChange {
-  before: Pause | null;
-  after: Pause | null;
-}
+/** Runs in the transaction of a pause or its end, to write its entry in the audit log. */
+type Also = (tx: Transaction, made: Made) => Promise<unknown>;
 
-/** Runs in the transaction of a pause or its end, for example to write an entry in the audit log. */
-export type Also = (tx: Transaction, change: PauseChange) => Promise<unknown>;
-
-/**
- * The result. `isApplied` is false if Redis is unavailable: the reconciler applies the change within seconds of its return.
- * `refused` has the present state of the queue and who caused it.
- */
-export type ControlOutcome = { kind: "done"; isApplied: boolean } | { kind: "refused"; problem: string };
+/** `isApplied` is false if Redis is unavailable: the reconciler applies the change within seconds of its return. */
+type PauseDecision = Decided<{ isApplied: boolean }>;
 
 /** A pause to make; `until` is a time as ISO 8601, null or absent for "until it is resumed". */
 export interface PauseRequest {
@@ -38,21 +30,17 @@ export async function pauseQueue(
   queues: Queues,
   pause: PauseRequest,
   also: Also = nothingElse,
-): Promise<ControlOutcome> {
+): Promise<PauseDecision> {
   const queue = queues.get(pause.queue);
-  const found = await sql.begin(async (tx) => {
+  const decided = await sql.begin(async (tx): Promise<Decided> => {
     for (;;) {
       const after = await insertPause(tx, { ...pause, until: pause.until ?? null });
-      if (after !== null) {
-        await also(tx, { before: null, after });
-        return null;
-      }
-      const before = await findPause(tx, pause.queue);
-      if (before !== null) return before; // else it ended between the two statements
+      if (after !== null) return changed(tx, pause.queue, { before: null, after }, also);
+      const before = await findPause(tx, pause.queue); // null if it ended between the two statements
+      if (before !== null) return refuse(`${pause.queue} is paused already: ${pauseText(before)}`);
     }
   });
-  if (found !== null) return { kind: "refused", problem: `${pause.queue} is paused already: ${pauseText(found)}` };
-  return { kind: "done", isApplied: await applyInRedis(queues, () => queue.pause()) };
+  return applied(queues, decided, () => queue.pause());
 }
 
 /**
@@ -64,20 +52,43 @@ export async function resumeQueue(
   queues: Queues,
   resume: { queue: string; version?: string | null },
   also: Also = nothingElse,
-): Promise<ControlOutcome> {
+): Promise<PauseDecision> {
   const queue = queues.get(resume.queue);
-  const outcome = await sql.begin(async (tx) => {
+  const decided = await sql.begin(async (tx): Promise<Decided> => {
     const before = await deletePause(tx, resume.queue, resume.version ?? null);
-    if (before === null) return { isDone: false, found: await findPause(tx, resume.queue) };
-    await also(tx, { before, after: null });
-    return { isDone: true, found: null };
+    if (before !== null) return changed(tx, resume.queue, { before, after: null }, also);
+    const found = await findPause(tx, resume.queue);
+    return refuse(
+      found === null
+        ? `${resume.queue} is not paused: it was never paused, or was resumed meanwhile`
+        : `the pause of ${resume.queue} is not the one that you saw: ${pauseText(found)}`,
+    );
   });
-  if (outcome.isDone) return { kind: "done", isApplied: await applyInRedis(queues, () => queue.resume()) };
-  const problem =
-    outcome.found === null
-      ? `${resume.queue} is not paused: it was never paused, or was resumed meanwhile`
-      : `the pause of ${resume.queue} is not the one that you saw: ${pauseText(outcome.found)}`;
-  return { kind: "refused", problem };
+  return applied(queues, decided, () => queue.resume());
+}
+
+async function changed(
+  tx: Transaction,
+  queue: string,
+  { before, after }: { before: Pause | null; after: Pause | null },
+  also: Also,
+): Promise<Made> {
+  const end = after?.until == null ? "" : ` until ${minuteText(after.until)}`;
+  const message = after === null ? `${queue} is resumed` : `${queue} is paused${end}`;
+  const made = { ok: true, target: `queue ${queue}`, before: factsOf(before), after: factsOf(after), message } as const;
+  await also(tx, made);
+  return made;
+}
+
+function refuse(problem: string): Refusal {
+  return { ok: false, problem };
+}
+
+async function applied(queues: Queues, decided: Decided, apply: () => Promise<unknown>): Promise<PauseDecision> {
+  if (!decided.ok) return decided;
+  const isApplied = await applyInRedis(queues, apply);
+  const later = isApplied ? "" : "; Redis is unavailable, and the change applies within seconds of its return";
+  return { ...decided, message: decided.message + later, isApplied };
 }
 
 /** A pause as a sentence for staff. */
@@ -87,7 +98,7 @@ function pauseText({ pausedBy, pausedAt, reason, until }: Omit<Pause, "queue" | 
 }
 
 /** A pause in the form of the audit log. */
-export function pauseFacts(pause: Pause | null): object {
+function factsOf(pause: Pause | null): object {
   if (pause === null) return { paused: false };
   const { pausedBy, pausedAt, reason, until } = pause;
   return { paused: true, by: pausedBy, at: pausedAt, reason, until };

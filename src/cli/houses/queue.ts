@@ -1,15 +1,15 @@
 import { setTimeout } from "node:timers/promises";
 import { Argument, Command, Option } from "commander";
 import { jobs } from "../../../jobs/index.ts";
+import type { Decided, Made } from "../../audit/decision.ts";
+import type { Transaction } from "../../db/client.ts";
 import { UsageError } from "../../errors.ts";
 import { createLog } from "../../log.ts";
 import {
   chooseFailed,
-  type ControlOutcome,
   discardRuns,
   listFailed,
   listQueues,
-  pauseFacts,
   pauseQueue,
   resumeQueue,
   retryRuns,
@@ -149,19 +149,8 @@ function addPause(command: Command): void {
       withQueues(async ({ sql }, queues) => {
         const ends = until ?? length ?? null;
         const pause = { queue, by: operator(), reason, until: ends };
-        const outcome = await pauseQueue(sql, queues, pause, (tx, { before, after }) => {
-          const [was, is] = [pauseFacts(before), pauseFacts(after)];
-          return appendCommandAudit(tx, {
-            action: "queue.pause",
-            target: `queue ${queue}`,
-            before: was,
-            after: is,
-            reason,
-          });
-        });
-        reportOutcome(outcome);
-        if (json) return printJson({ queue, paused: true, reason, until: ends });
-        await print(ends === null ? `${queue} is paused` : `${queue} is paused until ${ends}`);
+        const done = await pauseQueue(sql, queues, pause, entryOf("queue.pause", reason));
+        await report(done, json, { queue, paused: true, reason, until: ends });
       }),
     );
 }
@@ -176,16 +165,21 @@ function addResume(command: Command): void {
     .addHelpText("after", examples("queue resume backfill-gap"))
     .action((queue: string, { reason, json }: { reason?: string; json: boolean }) =>
       withQueues(async ({ sql }, queues) => {
-        const outcome = await resumeQueue(sql, queues, { queue }, (tx, { before, after }) => {
-          const change = { before: pauseFacts(before), after: pauseFacts(after), reason: reason ?? null };
-          return appendCommandAudit(tx, { action: "queue.resume", target: `queue ${queue}`, ...change });
-        });
-        reportOutcome(outcome);
-        if (json) return printJson({ queue, paused: false, reason: reason ?? null });
-        if (reason !== undefined) say(`resumed by ${operator()}: ${reason}`);
-        await print(`${queue} is resumed`);
+        const done = await resumeQueue(sql, queues, { queue }, entryOf("queue.resume", reason));
+        await report(done, json, { queue, paused: false, reason: reason ?? null });
       }),
     );
+}
+
+function entryOf(action: string, reason: string | null = null) {
+  return (tx: Transaction, made: Made) => appendCommandAudit(tx, { ...made, action, reason });
+}
+
+async function report(decided: Decided<{ isApplied: boolean }>, isJson: boolean, json: object): Promise<void> {
+  if (!decided.ok) throw new Error(decided.problem);
+  if (!isJson) return print(decided.message);
+  if (!decided.isApplied) say(decided.message);
+  await printJson(json);
 }
 
 function queueArgument(name: string, description: string): Argument {
@@ -234,11 +228,6 @@ async function actOnFailed(
   await sql.begin((tx) => appendCommandAudit(tx, { action, target, after: { runs: chosen.length }, reason }));
   const tokens = chosen.map(({ token }) => token);
   return work(queues, queue, tokens);
-}
-
-function reportOutcome(outcome: ControlOutcome): void {
-  if (outcome.kind === "refused") throw new UsageError(outcome.problem);
-  if (!outcome.isApplied) say("Redis is unavailable; the change applies within seconds of its return");
 }
 
 async function withQueues(work: (session: Session, queues: Queues) => Promise<void>): Promise<void> {

@@ -1,16 +1,10 @@
 import { z } from "zod";
 import { appendAudit } from "../../audit/store.ts";
-import type { Sql } from "../../db/client.ts";
-import {
-  type ControlOutcome,
-  listPauses,
-  type Pause,
-  pauseFacts,
-  pauseQueue,
-  resumeQueue,
-} from "../../queue/runs/inspect.ts";
+import type { Decided, Made } from "../../audit/decision.ts";
+import type { Sql, Transaction } from "../../db/client.ts";
+import { listPauses, type Pause, pauseQueue, resumeQueue } from "../../queue/runs/inspect.ts";
 import { auditEntry } from "../audit-entry.ts";
-import { type Done, opsAction, opsPage, type OpsParts, type PageRequest } from "../contract.ts";
+import { type Done, opsAction, opsPage, type OpsParts, type PageRequest, type Visitor } from "../contract.ts";
 import { reason, time } from "../payloads/listing.ts";
 import { mayDo } from "../routes.ts";
 import { requireQueue } from "./access.ts";
@@ -46,12 +40,8 @@ export const pauseQueueAction = opsAction({
       return { ok: false, problem: `expected an end in the future, got ${until}` };
     }
     const pause = { queue, by: visitor.email, reason: form.reason, until };
-    const outcome = await pauseQueue(parts.sql, queues, pause, async (tx, { before, after }) => {
-      const change = { before: pauseFacts(before), after: pauseFacts(after), reason: form.reason };
-      await appendAudit(tx, auditEntry(visitor, { action: "queue.pause", target: `queue ${queue}`, ...change }));
-    });
-    const message = until === null ? `${queue} is paused` : `${queue} is paused until ${until.slice(0, 16)}Z`;
-    return doneOf(queue, outcome, message);
+    const also = entryOf(visitor, "queue.pause", form.reason);
+    return doneOf(queue, await pauseQueue(parts.sql, queues, pause, also));
   },
 });
 
@@ -67,11 +57,8 @@ export const resumeQueueAction = opsAction({
   async run(parts, { visitor, params, form }) {
     const { queue, queues } = requireQueue(parts, params);
     const resume = { queue, version: form.version || null };
-    const outcome = await resumeQueue(parts.sql, queues, resume, async (tx, { before, after }) => {
-      const change = { before: pauseFacts(before), after: pauseFacts(after), reason: form.reason };
-      await appendAudit(tx, auditEntry(visitor, { action: "queue.resume", target: `queue ${queue}`, ...change }));
-    });
-    return doneOf(queue, outcome, `${queue} is resumed`);
+    const also = entryOf(visitor, "queue.resume", form.reason);
+    return doneOf(queue, await resumeQueue(parts.sql, queues, resume, also));
   },
 });
 
@@ -107,8 +94,10 @@ async function showForm(parts: OpsParts, { visitor, params }: PageRequest<unknow
   };
 }
 
-function doneOf(queue: string, outcome: ControlOutcome, message: string): Done {
-  if (outcome.kind === "refused") return { ok: false, problem: outcome.problem };
-  const later = outcome.isApplied ? "" : "; Redis is unavailable, and the change applies within seconds of its return";
-  return { ok: true, message: message + later, location: `/ops/queues/${queue}` };
+function entryOf(visitor: Visitor, action: string, why: string) {
+  return (tx: Transaction, made: Made) => appendAudit(tx, auditEntry(visitor, { ...made, action, reason: why }));
+}
+
+function doneOf(queue: string, decided: Decided): Done {
+  return decided.ok ? { ...decided, location: `/ops/queues/${queue}` } : decided;
 }

@@ -1,7 +1,7 @@
 import type { Queues } from "../queues.ts";
 import type { Pause } from "../store.ts";
 
-export { pauseFacts, pauseQueue, resumeQueue, type ControlOutcome } from "../pauses.ts";
+export { pauseQueue, resumeQueue } from "../pauses.ts";
 export { type Rates, readRates } from "./rates.ts";
 export { allFailed, chooseFailed, type FailureGroup, groupFailures, groupOf, listFailed } from "./failed.ts";
 export type { Queues } from "../queues.ts";
