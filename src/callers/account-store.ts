@@ -1,9 +1,10 @@
+import type { Decided, Made, Refusal } from "../audit/decision.ts";
 import type { Queryable, Transaction } from "../db/client.ts";
 import { type ListPage, type PageWanted, readListPage } from "../db/list-page.ts";
 import { currentPlan } from "./current-plan-store.ts";
 import { keyWorks } from "./key-state-store.ts";
 import { lockAccount } from "./lock-store.ts";
-import { announce, type Outcome } from "./store.ts";
+import { announce } from "./store.ts";
 
 /** An account as operators see it. */
 export interface Account {
@@ -103,12 +104,8 @@ export async function listHeldPlans(sql: Queryable, accountId: bigint): Promise<
     limit 100`;
 }
 
-/** An account before and after a decision. */
-export interface Decided {
-  email: string;
-  before: { suspended: boolean; reason: string | null };
-  after: { suspended: boolean; reason: string | null };
-}
+/** A decision on an account. */
+export type AccountDecision = Decided<{ email: string; after: object }>;
 
 /**
  * Suspends an account: in every process all its keys are refused from the next counted call on. Refused if it is suspended
@@ -118,13 +115,13 @@ export async function suspendAccount(
   tx: Transaction,
   id: bigint,
   { by, reason }: { by: string; reason: string },
-): Promise<Outcome<Decided>> {
+): Promise<AccountDecision> {
   const account = await findLocked(tx, id);
-  if (account === null) return { ok: false, reason: `there is no account ${id}` };
+  if (account === null) return unknownAccount(id);
   const { email, suspendedAt, suspendedBy, suspendReason } = account;
   if (suspendedAt !== null) {
     const who = suspendedBy === null ? "" : ` by ${suspendedBy}`;
-    return { ok: false, reason: `${email} was suspended${who} at ${suspendedAt} already: ${suspendReason}` };
+    return { ok: false, problem: `${email} was suspended${who} at ${suspendedAt} already: ${suspendReason}` };
   }
   await tx`
     update accounts
@@ -134,15 +131,18 @@ export async function suspendAccount(
       suspend_reason = ${reason}
     where id = ${id}`;
   await announce(tx);
-  return { ok: true, email, before: { suspended: false, reason: null }, after: { suspended: true, reason } };
+  return decided(account, "is suspended: its keys are refused from the next call on", {
+    before: { suspended: false, reason: null },
+    after: { suspended: true, reason },
+  });
 }
 
 /** Lets an account's keys call again, from the next call on. Refused where it is not suspended. */
-export async function restoreAccount(tx: Transaction, id: bigint): Promise<Outcome<Decided>> {
+export async function restoreAccount(tx: Transaction, id: bigint): Promise<AccountDecision> {
   const account = await findLocked(tx, id);
-  if (account === null) return { ok: false, reason: `there is no account ${id}` };
+  if (account === null) return unknownAccount(id);
   const { email, suspendedAt, suspendReason } = account;
-  if (suspendedAt === null) return { ok: false, reason: `${email} is not suspended` };
+  if (suspendedAt === null) return { ok: false, problem: `${email} is not suspended` };
   await tx`
     update accounts
     set
@@ -151,24 +151,19 @@ export async function restoreAccount(tx: Transaction, id: bigint): Promise<Outco
       suspend_reason = null
     where id = ${id}`;
   await announce(tx);
-  const before = { suspended: true, reason: suspendReason };
-  return { ok: true, email, before, after: { suspended: false, reason: null } };
-}
-
-/** A plan without end before and after it was ended. */
-export interface EndedGrant {
-  email: string;
-  before: { plan: string; ends_at: null };
-  after: { plan: string; ends_at: string };
+  return decided(account, "is restored: its keys work again", {
+    before: { suspended: true, reason: suspendReason },
+    after: { suspended: false, reason: null },
+  });
 }
 
 /**
  * Ends the plan that an account was granted without end, from the next call on, so that it can buy one. Refused where it
  * has none: what was bought runs to its end.
  */
-export async function endGrant(tx: Transaction, id: bigint): Promise<Outcome<EndedGrant>> {
+export async function endGrant(tx: Transaction, id: bigint): Promise<AccountDecision> {
   const account = await findLocked(tx, id);
-  if (account === null) return { ok: false, reason: `there is no account ${id}` };
+  if (account === null) return unknownAccount(id);
   const [ended] = await tx<{ plan: string; endsAt: string }[]>`
     update entitlements
     set
@@ -178,11 +173,28 @@ export async function endGrant(tx: Transaction, id: bigint): Promise<Outcome<End
       and ends_at is null
     returning plan, utc_text(ends_at) as "endsAt"`;
   if (ended === undefined) {
-    return { ok: false, reason: `${account.email} has no plan without end; what was bought runs to its end` };
+    return { ok: false, problem: `${account.email} has no plan without end; what was bought runs to its end` };
   }
   await announce(tx);
   const { plan, endsAt } = ended;
-  return { ok: true, email: account.email, before: { plan, ends_at: null }, after: { plan, ends_at: endsAt } };
+  return decided(account, "has no plan without end any more", {
+    before: { plan, ends_at: null },
+    after: { plan, ends_at: endsAt },
+  });
+}
+
+/** The account is named by its id: the log cannot delete an address, which is deleted when the account is closed. */
+export function decided(
+  { id, email }: Pick<Account, "id" | "email">,
+  outcome: string,
+  change: { before: object; after: object },
+): Made<{ email: string; after: object }> {
+  return { ok: true, target: `account ${id}`, ...change, message: `${email} ${outcome}`, email };
+}
+
+/** The refusal of a decision on an account that does not exist. */
+export function unknownAccount(id: bigint): Refusal {
+  return { ok: false, problem: `there is no account ${id}`, isUnknown: true };
 }
 
 async function findLocked(tx: Transaction, id: bigint): Promise<Account | null> {

@@ -1,6 +1,6 @@
+import type { Decided } from "../audit/decision.ts";
 import type { Queryable, Sql, Transaction } from "../db/client.ts";
 import { CALLERS_CHANNEL } from "./caller-store.ts";
-import type { Outcome } from "./store.ts";
 
 /** A plan as it may be shown; null limits are none, null houses are all. */
 export interface ListedPlan {
@@ -93,9 +93,9 @@ export async function setPlan(
   name: string,
   changes: PlanChanges,
   seen: bigint | null = null,
-): Promise<Outcome<{ before: PlanSettings; plan: PlanSettings }>> {
+): Promise<Decided<{ before: PlanSettings; after: PlanSettings }>> {
   const problem = problemOf(changes);
-  if (problem !== null) return { ok: false, reason: problem };
+  if (problem !== null) return { ok: false, problem };
   return sql.begin(async (transaction) => {
     await transaction`
       select
@@ -107,24 +107,25 @@ export async function setPlan(
     const plan = plans.find((known) => known.name.toLowerCase() === name.toLowerCase());
     if (plan === undefined) {
       const known = plans.map((one) => one.name).join(", ");
-      return { ok: false, reason: `there is no plan ${JSON.stringify(name)}; there are ${known}` };
+      return { ok: false, problem: `there is no plan ${JSON.stringify(name)}; there are ${known}` };
     }
     if (seen !== null && seen !== plan.revision) {
-      return { ok: false, reason: `${plan.name} was changed meanwhile; look at it as it is now, and change that` };
+      return { ok: false, problem: `${plan.name} was changed meanwhile; look at it as it is now, and change that` };
     }
     const [rps, burst] = [changes.rps ?? plan.burst_per_second, changes.burst ?? plan.burst];
     if (burst < rps) {
-      return { ok: false, reason: `a burst of ${burst} is below ${rps} calls a second; give --burst ${rps} or more` };
+      return { ok: false, problem: `a burst of ${burst} is below ${rps} calls a second; give --burst ${rps} or more` };
     }
     const unknown = await unknownHouses(transaction, changes.houses);
     if (unknown.length > 0) {
-      return { ok: false, reason: `there is no house ${unknown.join(", ")}; \`roundhouse house list\` shows all` };
+      return { ok: false, problem: `there is no house ${unknown.join(", ")}; \`roundhouse house list\` shows all` };
     }
     await savePlan(transaction, plan.name, { ...changes, rps, burst });
     await transaction`select pg_notify(${CALLERS_CHANNEL}, '')`;
     const changed = (await listPlanSettings(transaction)).find((known) => known.name === plan.name);
     if (changed === undefined) throw new Error(`the plan ${plan.name} was there and is gone`);
-    return { ok: true, before: plan, plan: changed };
+    const message = `${plan.name} is changed, for those who have it too, from their next call on`;
+    return { ok: true, target: `plan ${plan.name}`, before: plan, after: changed, message };
   });
 }
 

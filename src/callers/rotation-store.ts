@@ -1,8 +1,9 @@
+import type { Decided, Refusal } from "../audit/decision.ts";
 import type { Sql, Transaction } from "../db/client.ts";
 import { nested } from "../db/nested.ts";
 import { successorName } from "./successor-name.ts";
 import { lockAccount } from "./lock-store.ts";
-import { findKey, isActive, type ListedKey, listWorkingKeys, saveKey, tooManyToday, type Outcome } from "./store.ts";
+import { findKey, isActive, type ListedKey, listWorkingKeys, saveKey, tooManyToday } from "./store.ts";
 
 /** How many hours a key continues next to the one that replaces it: long enough to give the new key to servers. */
 export const OVERLAPS = { "0": 0, "1h": 1, "24h": 24, "7d": 168 } as const;
@@ -28,7 +29,7 @@ export interface Rotated {
  * `which` names the old key as revoking does. One that no longer works or was replaced before is refused, since its
  * holder would end up with another number of keys than he thinks.
  */
-export async function rotateKey(sql: Sql, which: string | bigint, overlap: Overlap): Promise<Outcome<Rotated>> {
+export async function rotateKey(sql: Sql, which: string | bigint, overlap: Overlap): Promise<Decided<Rotated>> {
   return sql.begin(async (transaction) => {
     const found = await findKey(transaction, which);
     if (!found.ok) return found;
@@ -43,7 +44,7 @@ export async function rotateKey(sql: Sql, which: string | bigint, overlap: Overl
     if (!old.ok) return old;
     const working = await listWorkingKeys(transaction, accountId);
     const problem = problemOf(old, working.filter((key) => !isActive(key)).length);
-    if (problem !== null) return { ok: false, reason: problem };
+    if (problem !== null) return { ok: false, problem };
     const name = successorName(
       old.name,
       working.map((key) => key.name),
@@ -62,7 +63,10 @@ export async function rotateKey(sql: Sql, which: string | bigint, overlap: Overl
       returning last4, utc_text(expires_at) as "expiresAt"`;
     if (ended === undefined) throw new Error(`the key ${id} was there and is gone`);
     const replaced = { id, last4: ended.last4, expires_at: ended.expiresAt };
-    return { ok: true, ...made, account, name, replaced };
+    const target = `key ${id} of account ${accountId}`;
+    const after = { replaced_by: made.id, expires_at: ended.expiresAt };
+    const message = `key ${made.id} of ${account} replaces key ${id} (…${ended.last4}): it is not shown again`;
+    return { ok: true, target, after, message, ...made, account, name, replaced };
   });
 }
 
@@ -91,24 +95,24 @@ export async function rotateOwnKey(
   accountId: bigint,
   id: bigint,
   overlap: Overlap,
-): Promise<Outcome<OwnRotated> | null> {
+): Promise<({ ok: true } & OwnRotated) | Refusal | null> {
   await lockAccount(tx, accountId);
   const found = await findKey(tx, id, accountId);
   if (!found.ok) return null;
   if (found.state === "revoked" || found.state === "expired") {
     return {
       ok: false,
-      reason: `the key …${found.last4} is ${found.state}, so there is nothing to replace; create a new one`,
+      problem: `the key …${found.last4} is ${found.state}, so there is nothing to replace; create a new one`,
     };
   }
   if (found.replacedBy !== null) {
     return {
       ok: false,
-      reason: `the key …${found.last4} was replaced by …${found.replacedByLast4} already; rotate that one`,
+      problem: `the key …${found.last4} was replaced by …${found.replacedByLast4} already; rotate that one`,
     };
   }
   const problem = await tooManyToday(tx, accountId);
-  if (problem !== null) return { ok: false, reason: problem };
+  if (problem !== null) return { ok: false, problem };
   const done = await rotateKey(nested(tx), id, overlap);
   if (!done.ok) return done;
   const { expires_at: endsAt, ...replaced } = done.replaced;

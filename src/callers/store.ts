@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import type { Decided, Refusal } from "../audit/decision.ts";
 import { isEmailAddress } from "../config/mail.ts";
 import type { Queryable, Sql, Transaction } from "../db/client.ts";
 import type { Fragment } from "../db/statement.ts";
@@ -15,16 +16,13 @@ const KEYS_A_DAY = 50;
 const MOST_DAYS = 3_660;
 const MOST_NAME = 100;
 
-/** The result of a command; `reason` includes what to do. */
-export type Outcome<Done extends object = object> = ({ ok: true } & Done) | { ok: false; reason: string };
-
 /**
  * Makes an account, or finds the one that is there: e-mail addresses differ by more than upper and lower case. It counts as
  * verified, since the operator who runs this command vouches for the address.
  */
-export async function createAccount(sql: Sql, email: string): Promise<Outcome<{ id: bigint; created: boolean }>> {
+export async function createAccount(sql: Sql, email: string): Promise<Decided<{ id: bigint; created: boolean }>> {
   if (!isEmailAddress(email)) {
-    return { ok: false, reason: `expected an e-mail address such as ann@example.com, got ${JSON.stringify(email)}` };
+    return { ok: false, problem: `expected an e-mail address such as ann@example.com, got ${JSON.stringify(email)}` };
   }
   return sql.begin(async (transaction) => {
     const [made] = await transaction<{ id: bigint }[]>`
@@ -32,7 +30,17 @@ export async function createAccount(sql: Sql, email: string): Promise<Outcome<{ 
       values (${email}, now())
       on conflict (lower(email)) do nothing
       returning id`;
-    if (made !== undefined) return { ok: true, id: made.id, created: true };
+    if (made !== undefined) {
+      const target = `account ${made.id}`;
+      return {
+        ok: true,
+        target,
+        after: { verified: true },
+        message: `made the account ${email}`,
+        ...made,
+        created: true,
+      };
+    }
     const [found] = await transaction<{ id: bigint }[]>`
       update accounts
       set verified_at = coalesce(verified_at, now())
@@ -40,7 +48,8 @@ export async function createAccount(sql: Sql, email: string): Promise<Outcome<{ 
       returning id`;
     if (found === undefined) throw new Error(`the account ${email} was there and is gone`);
     await announce(transaction);
-    return { ok: true, id: found.id, created: false };
+    const message = `the account ${email} is there already`;
+    return { ok: true, didNothing: true, target: `account ${found.id}`, message, id: found.id, created: false };
   });
 }
 
@@ -59,12 +68,12 @@ export interface NewKey {
 export async function createKey(
   sql: Sql,
   { email, plan, name = "default", days = null }: { email: string; plan: string; name?: string; days?: number | null },
-): Promise<Outcome<NewKey>> {
+): Promise<Decided<NewKey>> {
   if (days !== null && !(Number.isInteger(days) && days >= 1 && days <= MOST_DAYS)) {
-    return { ok: false, reason: `expected days from 1 to ${MOST_DAYS}, got ${days}` };
+    return { ok: false, problem: `expected days from 1 to ${MOST_DAYS}, got ${days}` };
   }
   if (name.length > MOST_NAME) {
-    return { ok: false, reason: `expected a name of at most ${MOST_NAME} characters, got ${name.length}` };
+    return { ok: false, problem: `expected a name of at most ${MOST_NAME} characters, got ${name.length}` };
   }
   return sql.begin(async (transaction) => {
     // locks the account's row, so that two concurrent commands cannot both make the fifth key
@@ -74,15 +83,21 @@ export async function createKey(
       where lower(email) = lower(${email})
       for no key update`;
     if (account === undefined) {
-      return { ok: false, reason: `there is no account ${email}; make it with \`roundhouse account create ${email}\`` };
+      return {
+        ok: false,
+        problem: `there is no account ${email}; make it with \`roundhouse account create ${email}\``,
+      };
     }
     const { length: active } = (await listWorkingKeys(transaction, account.id)).filter(isActive);
     if (active >= ACTIVE_KEYS) {
-      return { ok: false, reason: `${email} has ${active} active keys, the most there may be; revoke one first` };
+      return { ok: false, problem: `${email} has ${active} active keys, the most there may be; revoke one first` };
     }
     const granted = await grantPlan(transaction, account.id, plan);
     if (!granted.ok) return granted;
-    return { ok: true, ...(await saveKey(transaction, { account: account.id, name, days })), plan: granted.plan };
+    const made = await saveKey(transaction, { account: account.id, name, days });
+    const target = `key ${made.id} of account ${account.id}`;
+    const message = `key ${made.id} of ${email}, plan ${granted.plan}: keep it well, it is not shown again`;
+    return { ok: true, target, after: { name, plan: granted.plan, days }, message, ...made, plan: granted.plan };
   });
 }
 
@@ -94,16 +109,16 @@ export async function createOwnKey(
   tx: Transaction,
   accountId: bigint,
   name: string,
-): Promise<Outcome<{ id: bigint; key: string }>> {
-  if (!(await lockAccount(tx, accountId))) return { ok: false, reason: ACCOUNT_CLOSED };
+): Promise<{ ok: true; id: bigint; key: string } | Refusal> {
+  if (!(await lockAccount(tx, accountId))) return { ok: false, problem: ACCOUNT_CLOSED };
   const active = (await listWorkingKeys(tx, accountId)).filter(isActive);
   if (active.some((key) => key.name === name))
-    return { ok: false, reason: `you have a key named ${JSON.stringify(name)} already; give this one another name` };
+    return { ok: false, problem: `you have a key named ${JSON.stringify(name)} already; give this one another name` };
   if (active.length >= ACTIVE_KEYS) {
-    return { ok: false, reason: `you have ${active.length} active keys, the most there may be; revoke one first` };
+    return { ok: false, problem: `you have ${active.length} active keys, the most there may be; revoke one first` };
   }
   const problem = await tooManyToday(tx, accountId);
-  if (problem !== null) return { ok: false, reason: problem };
+  if (problem !== null) return { ok: false, problem };
   return { ok: true, ...(await saveKey(tx, { account: accountId, name, days: null })) };
 }
 
@@ -135,7 +150,11 @@ export async function saveKey(
   return { id: made.id, key };
 }
 
-async function grantPlan(sql: Transaction, account: bigint, wanted: string): Promise<Outcome<{ plan: string }>> {
+async function grantPlan(
+  sql: Transaction,
+  account: bigint,
+  wanted: string,
+): Promise<{ ok: true; plan: string } | Refusal> {
   const plans = await sql<{ name: string }[]>`
     select name
     from plans
@@ -143,7 +162,7 @@ async function grantPlan(sql: Transaction, account: bigint, wanted: string): Pro
   const plan = plans.find(({ name }) => name.toLowerCase() === wanted.toLowerCase())?.name;
   if (plan === undefined) {
     const known = plans.map(({ name }) => name).join(", ");
-    return { ok: false, reason: `there is no plan ${JSON.stringify(wanted)}; there are ${known}` };
+    return { ok: false, problem: `there is no plan ${JSON.stringify(wanted)}; there are ${known}` };
   }
   const [held] = await sql<{ plan: string }[]>`
     select plan
@@ -157,7 +176,7 @@ async function grantPlan(sql: Transaction, account: bigint, wanted: string): Pro
       insert into entitlements (account_id, plan, starts_at)
       values (${account}, ${plan}, clock_timestamp())`;
   } else if (held.plan !== plan) {
-    return { ok: false, reason: `the account has the plan ${held.plan}, not ${plan}; make the key for ${held.plan}` };
+    return { ok: false, problem: `the account has the plan ${held.plan}, not ${plan}; make the key for ${held.plan}` };
   }
   return { ok: true, plan };
 }
@@ -237,14 +256,14 @@ export async function listEndedKeys(
 }
 
 /**
- * Revokes a key immediately, in every process, and returns the state it had. `which` names it as in {@link findKey}.
+ * Revokes a key immediately, in every process. `which` names it as in {@link findKey}.
  * Idempotent.
  */
 export async function revokeKey(
   sql: Sql,
   which: string | bigint,
   accountId: bigint | null = null,
-): Promise<Outcome<Pick<ListedKey, "id" | "name" | "last4"> & { before: KeyState }>> {
+): Promise<Decided<Pick<ListedKey, "id" | "name" | "last4">>> {
   return sql.begin(async (transaction) => {
     const found = await findKey(transaction, which, accountId);
     if (!found.ok) return found;
@@ -255,8 +274,13 @@ export async function revokeKey(
       where id = ${id}
         and revoked_at is null
       returning id`;
-    if (revoked.length > 0) await announce(transaction);
-    return { ok: true, id, name, last4, before: revoked.length > 0 ? state : "revoked" };
+    const target = `key ${id} of account ${found.accountId}`;
+    const key = `key ${id} (…${last4})`;
+    if (revoked.length === 0)
+      return { ok: true, didNothing: true, target, message: `${key} was revoked already`, id, name, last4 };
+    await announce(transaction);
+    const message = `${key} is revoked from the next call on`;
+    return { ok: true, target, before: { state, last4 }, after: { state: "revoked", last4 }, message, id, name, last4 };
   });
 }
 
@@ -268,7 +292,7 @@ export async function findKey(
   sql: Queryable,
   which: string | bigint,
   accountId: bigint | null = null,
-): Promise<Outcome<ListedKey>> {
+): Promise<({ ok: true } & ListedKey) | Refusal> {
   const text = String(which);
   const isNumber = typeof which === "bigint";
   const found = await selectKeys(
@@ -282,13 +306,13 @@ export async function findKey(
   const [key, ...others] = found;
   if (key === undefined) {
     const shown = checkKey(text) ? "with this text" : JSON.stringify(text);
-    return { ok: false, reason: `there is no key ${shown}; \`roundhouse key list\` shows the ids of all` };
+    return { ok: false, problem: `there is no key ${shown}; \`roundhouse key list\` shows the ids of all` };
   }
   if (others.length > 0) {
     const named = found.map(({ id, account, last4 }) => `${id} of ${account} (…${last4})`).join(", ");
     return {
       ok: false,
-      reason: `${which} fits ${found.length} keys: ${named}; give the id, as 0${key.id} for the first`,
+      problem: `${which} fits ${found.length} keys: ${named}; give the id, as 0${key.id} for the first`,
     };
   }
   return { ok: true, ...key };

@@ -108,7 +108,7 @@ describe("/usage", () => {
   it("counts what another process served, and what another key of the account requested", async () => {
     const { email, call, usage } = await makeCaller("Pro");
     const second = await createKey(world.sql, { email, plan: "Pro", name: "second" });
-    if (!second.ok) throw new Error(second.reason);
+    if (!second.ok) throw new Error(second.problem);
     const other = await makeWorld({}, { on: world });
     try {
       expect(await call("games")).toBe(200);

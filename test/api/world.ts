@@ -227,7 +227,7 @@ export async function makeWorld(
 export async function makeKey(sql: Sql, email: string, plan: string): Promise<string> {
   await createAccount(sql, email);
   const made = await createKey(sql, { email, plan });
-  if (!made.ok) throw new Error(made.reason);
+  if (!made.ok) throw new Error(made.problem);
   return made.key;
 }
 

@@ -198,7 +198,7 @@ async function makeCaller(sql: Sql): Promise<string> {
     where name = 'Max'`;
   await createAccount(sql, "bench@example.com");
   const made = await createKey(sql, { email: "bench@example.com", plan: "Max" });
-  if (!made.ok) throw new Error(made.reason);
+  if (!made.ok) throw new Error(made.problem);
   return made.key;
 }
 

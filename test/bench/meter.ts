@@ -78,7 +78,7 @@ async function makeKeys(sql: Sql, count: number): Promise<bigint[]> {
     const email = `bench-${count}-${n}@example.com`;
     await createAccount(sql, email);
     const made = await createKey(sql, { email, plan: "Max" });
-    if (!made.ok) throw new Error(made.reason);
+    if (!made.ok) throw new Error(made.problem);
     keys.push(made.id);
   }
   return keys;

@@ -71,11 +71,11 @@ it("a plan is changed in what is given, and keeps the rest", async () => {
     day_ceiling: null,
     revision: 2n,
   };
-  expect(outcome).toMatchObject({ ok: true, before: { day_limit: 20_000n, houses: null }, plan: changed });
-  expect(await setPlan(sql, "Starter", { rps: 3, burst: 3, days: 10 })).toEqual({
+  expect(outcome).toMatchObject({ ok: true, before: { day_limit: 20_000n, houses: null }, after: changed });
+  expect(await setPlan(sql, "Starter", { rps: 3, burst: 3, days: 10 })).toMatchObject({
     ok: true,
     before: changed,
-    plan: { ...changed, burst_per_second: 3, burst: 3, days: 10, revision: 3n },
+    after: { ...changed, burst_per_second: 3, burst: 3, days: 10, revision: 3n },
   });
   await setPlan(sql, "Starter", { houses: "all", day: null });
   expect(await planOf("Starter")).toMatchObject({ houses: null, day_limit: null });
@@ -100,7 +100,7 @@ it("of concurrent changes each reports what it changed, so that they form a chai
   await held.promise;
   const outcomes = await Promise.all([101, 102].map((day) => setPlan(sql, "max", { day })));
   await holding;
-  const steps = outcomes.map((outcome) => (outcome.ok ? [outcome.before.day_limit, outcome.plan.day_limit] : []));
+  const steps = outcomes.map((outcome) => (outcome.ok ? [outcome.before.day_limit, outcome.after.day_limit] : []));
   const last = (await planOf("Max"))?.day_limit ?? null;
   const middle = last === 101n ? 102n : 101n;
   expect(steps.toSorted((a) => (a[1] === middle ? -1 : 1))).toEqual([
@@ -112,10 +112,10 @@ it("of concurrent changes each reports what it changed, so that they form a chai
 
 it("the ceiling of a plan is its operator's: no list that callers see has it", async () => {
   const outcome = await setPlan(sql, "Max", { ceiling: 5 });
-  expect(outcome).toMatchObject({ ok: true, plan: { name: "Max", day_limit: null, day_ceiling: 5n } });
+  expect(outcome).toMatchObject({ ok: true, after: { name: "Max", day_limit: null, day_ceiling: 5n } });
   expect((await listPlanSettings(sql)).map(({ name, day_ceiling }) => [name, day_ceiling])).toContainEqual(["Max", 5n]);
   expect(await planOf("Max")).not.toHaveProperty("day_ceiling");
-  expect(await setPlan(sql, "Max", { ceiling: null })).toMatchObject({ plan: { day_ceiling: null } });
+  expect(await setPlan(sql, "Max", { ceiling: null })).toMatchObject({ after: { day_ceiling: null } });
 });
 
 it.each([
@@ -133,23 +133,23 @@ it.each([
   const before = await planOf("Pro");
   expect(await setPlan(sql, "Pro", { days: 99, ...changes })).toEqual({
     ok: false,
-    reason: expect.stringContaining(reason),
+    problem: expect.stringContaining(reason),
   });
   expect(await planOf("Pro")).toEqual(before);
 });
 
 it("a plan is taken off sale and put back, and a change that was made from an older one is refused", async () => {
   const [seen] = (await listPlanSettings(sql)).filter(({ name }) => name === "Max").map(({ revision }) => revision);
-  expect(await setPlan(sql, "Max", { onSale: false }, seen)).toMatchObject({ ok: true, plan: { on_sale: false } });
+  expect(await setPlan(sql, "Max", { onSale: false }, seen)).toMatchObject({ ok: true, after: { on_sale: false } });
   const late = await setPlan(sql, "Max", { days: 31 }, seen);
-  expect(late).toEqual({ ok: false, reason: expect.stringContaining("Max was changed meanwhile") });
+  expect(late).toEqual({ ok: false, problem: expect.stringContaining("Max was changed meanwhile") });
   expect(await planOf("Max")).toMatchObject({ on_sale: false, days: 30 });
-  expect(await setPlan(sql, "Max", { onSale: true })).toMatchObject({ ok: true, plan: { on_sale: true } });
+  expect(await setPlan(sql, "Max", { onSale: true })).toMatchObject({ ok: true, after: { on_sale: true } });
 });
 
 it("an unknown plan is refused, naming those there are", async () => {
   expect(await setPlan(sql, "Gold", { day: 1 })).toEqual({
     ok: false,
-    reason: 'there is no plan "Gold"; there are Starter, Pro, Max',
+    problem: 'there is no plan "Gold"; there are Starter, Pro, Max',
   });
 });

@@ -22,13 +22,13 @@ beforeEach(async () => {
 
 async function newKey(name = "default", days: number | null = null): Promise<{ id: bigint; key: string }> {
   const made = await createKey(sql, { email: EMAIL, plan: "Pro", name, days });
-  if (!made.ok) throw new Error(made.reason);
+  if (!made.ok) throw new Error(made.problem);
   return made;
 }
 
 async function rotated(which: string, overlap: Parameters<typeof rotateKey>[2] = "24h") {
   const made = await rotateKey(sql, which, overlap);
-  if (!made.ok) throw new Error(made.reason);
+  if (!made.ok) throw new Error(made.problem);
   return made;
 }
 
@@ -106,7 +106,7 @@ it("stops at five replaced keys that still work, however many requests are concu
   expect(outcomes.filter(({ ok }) => ok)).toHaveLength(2);
   expect(outcomes.find(({ ok }) => !ok)).toEqual({
     ok: false,
-    reason: `5 replaced keys of ${EMAIL} still work, the most there may be; revoke one first`,
+    problem: `5 replaced keys of ${EMAIL} still work, the most there may be; revoke one first`,
   });
 });
 
@@ -116,7 +116,7 @@ it("of one key by two concurrent requests makes one new key", async () => {
   expect(outcomes.filter(({ ok }) => ok)).toHaveLength(1);
   expect(outcomes.find(({ ok }) => !ok)).toEqual({
     ok: false,
-    reason: expect.stringMatching(new RegExp(`^key ${id} was replaced by key \\d+; rotate that one$`)),
+    problem: expect.stringMatching(new RegExp(`^key ${id} was replaced by key \\d+; rotate that one$`)),
   });
 });
 
@@ -128,15 +128,15 @@ it.each([
   await end(id);
   expect(await rotateKey(sql, String(id), "1h")).toEqual({
     ok: false,
-    reason: `key ${id} is ${state}, so there is nothing to replace; make a new one with \`roundhouse key create\``,
+    problem: `key ${id} is ${state}, so there is nothing to replace; make a new one with \`roundhouse key create\``,
   });
 });
 
 it("an unknown key is not rotated, and invalid days are refused", async () => {
-  expect(await rotateKey(sql, "nope", "1h")).toMatchObject({ ok: false, reason: expect.stringContaining("no key") });
+  expect(await rotateKey(sql, "nope", "1h")).toMatchObject({ ok: false, problem: expect.stringContaining("no key") });
   expect(await createKey(sql, { email: EMAIL, plan: "Pro", days: 0 })).toEqual({
     ok: false,
-    reason: "expected days from 1 to 3660, got 0",
+    problem: "expected days from 1 to 3660, got 0",
   });
 });
 

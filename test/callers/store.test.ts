@@ -26,7 +26,7 @@ beforeEach(async () => {
 async function newKey(plan = "Pro", email = EMAIL): Promise<{ id: bigint; key: string; last4: string }> {
   await createAccount(sql, email);
   const made = await createKey(sql, { email, plan });
-  if (!made.ok) throw new Error(made.reason);
+  if (!made.ok) throw new Error(made.problem);
   return { id: made.id, key: made.key, last4: made.key.slice(-4) };
 }
 
@@ -34,8 +34,8 @@ const standingOf = async (key: string) => (await findCaller(sql, hashKey(key)))?
 
 describe("an account", () => {
   it("is made once, and asking again is fine, in any case of its address", async () => {
-    expect(await createAccount(sql, EMAIL)).toEqual({ ok: true, id: 1n, created: true });
-    expect(await createAccount(sql, "Ann@Example.com")).toEqual({ ok: true, id: 1n, created: false });
+    expect(await createAccount(sql, EMAIL)).toMatchObject({ ok: true, id: 1n, created: true });
+    expect(await createAccount(sql, "Ann@Example.com")).toMatchObject({ ok: true, id: 1n, created: false });
     expect(await sql`select email from accounts`).toHaveLength(1);
   });
 
@@ -59,7 +59,7 @@ describe("an account", () => {
   ])("is not made for %j, which no mail could be sent to", async (email) => {
     expect(await createAccount(sql, email)).toMatchObject({
       ok: false,
-      reason: expect.stringMatching(/^expected an e-mail address/),
+      problem: expect.stringMatching(/^expected an e-mail address/),
     });
     await expect(sql`insert into accounts (email) values (${email})`).rejects.toThrow("email_looks_like_one");
   });
@@ -104,21 +104,21 @@ describe("making a key", () => {
   it("is refused for another plan than the account has", async () => {
     await newKey("Pro");
     const outcome = await createKey(sql, { email: EMAIL, plan: "Max" });
-    expect(outcome).toEqual({ ok: false, reason: expect.stringContaining("has the plan Pro, not Max") });
+    expect(outcome).toEqual({ ok: false, problem: expect.stringContaining("has the plan Pro, not Max") });
     expect(await listKeys(sql)).toHaveLength(1);
   });
 
   it("is refused for an unknown plan, naming those there are", async () => {
     await createAccount(sql, EMAIL);
     const outcome = await createKey(sql, { email: EMAIL, plan: "Gold" });
-    expect(outcome).toEqual({ ok: false, reason: 'there is no plan "Gold"; there are Starter, Pro, Max' });
+    expect(outcome).toEqual({ ok: false, problem: 'there is no plan "Gold"; there are Starter, Pro, Max' });
   });
 
   it("is refused for an unknown account, saying how to make it", async () => {
     const outcome = await createKey(sql, { email: "bob@example.com", plan: "Pro" });
     expect(outcome).toEqual({
       ok: false,
-      reason: expect.stringContaining("roundhouse account create bob@example.com"),
+      problem: expect.stringContaining("roundhouse account create bob@example.com"),
     });
   });
 
@@ -127,7 +127,7 @@ describe("making a key", () => {
     const asked = Array.from({ length: 8 }, () => createKey(sql, { email: EMAIL, plan: "Pro" }));
     const outcomes = await Promise.all(asked);
     expect(outcomes.filter(({ ok }) => ok)).toHaveLength(5);
-    expect(outcomes.find(({ ok }) => !ok)).toEqual({ ok: false, reason: expect.stringContaining("5 active keys") });
+    expect(outcomes.find(({ ok }) => !ok)).toEqual({ ok: false, problem: expect.stringContaining("5 active keys") });
   });
 
   it("counts neither revoked nor expired keys", async () => {
@@ -156,8 +156,8 @@ describe("revoking a key", () => {
     const other = await newKey();
     const made = await newKey();
     const revoked = { ok: true, id: made.id, name: "default", last4: made.last4 };
-    expect(await revokeKey(sql, which(made))).toEqual({ ...revoked, before: "active" });
-    expect(await revokeKey(sql, which(made))).toEqual({ ...revoked, before: "revoked" });
+    expect(await revokeKey(sql, which(made))).toMatchObject({ ...revoked, before: { state: "active" } });
+    expect(await revokeKey(sql, which(made))).toMatchObject({ ...revoked, didNothing: true });
     expect(await standingOf(made.key)).toBe("revoked_api_key");
     expect(await standingOf(other.key)).toBe("good");
   });
@@ -167,7 +167,7 @@ describe("revoking a key", () => {
     await sql`update keys set last4 = '0001'`;
     expect(await revokeKey(sql, "0001")).toEqual({
       ok: false,
-      reason:
+      problem:
         "0001 fits 2 keys: 1 of ann@example.com (…0001), 2 of bob@example.com (…0001); give the id, as 01 for the first",
     });
     expect([await standingOf(one.key), await standingOf(two.key)]).toEqual(["good", "good"]);
@@ -187,9 +187,9 @@ describe("revoking a key", () => {
     const key = mintKey(randomBytes);
     expect(await revokeKey(sql, "nope")).toMatchObject({
       ok: false,
-      reason: expect.stringMatching(/^there is no key "nope"/),
+      problem: expect.stringMatching(/^there is no key "nope"/),
     });
-    expect(await revokeKey(sql, key)).toMatchObject({ reason: expect.not.stringContaining(key) });
+    expect(await revokeKey(sql, key)).toMatchObject({ problem: expect.not.stringContaining(key) });
   });
 });
 

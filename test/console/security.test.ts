@@ -335,7 +335,7 @@ describe("a second factor that was lost", () => {
     const { email, userId, accountId } = await world.makeHolder("lost@example.com");
     const { client } = await world.signIn(email);
     const drop = () => world.sql.begin((tx) => removeHolderTwoFactor(tx, accountId));
-    expect(await drop()).toEqual({ ok: false, reason: `${email} has no second factor` });
+    expect(await drop()).toEqual({ ok: false, problem: `${email} has no second factor` });
     await world.sql`update auth.users set two_factor_enabled = true where id = ${userId}`;
     await world.sql`
       insert into auth.two_factors (id, secret, backup_codes, user_id) values ('lost', 'x', 'x', ${userId})`;

@@ -184,7 +184,7 @@ export async function openConsoleWorld(options: Options = {}): Promise<ConsoleWo
     giveKey: (accountId, name) =>
       sql.begin(async (tx) => {
         const made = await createOwnKey(tx, accountId, name);
-        if (!made.ok) throw new Error(made.reason);
+        if (!made.ok) throw new Error(made.problem);
         return made;
       }),
     async close() {

@@ -59,7 +59,7 @@ export const BACKUP_CASES: readonly FaultCase[] = [
 
 async function makeBuyer({ sql }: Testbed): Promise<bigint> {
   const account = await createAccount(sql, `buyer-${randomUUID()}@example.com`);
-  if (!account.ok) throw new Error(account.reason);
+  if (!account.ok) throw new Error(account.problem);
   await sql.begin((tx) => fund(tx, account.id, FUNDS_MICROS));
   return account.id;
 }

@@ -15,11 +15,11 @@ beforeAll(async () => {
 async function makeAccount(keys = 1): Promise<{ account: bigint; keys: bigint[] }> {
   const email = `${crypto.randomUUID()}@example.com`;
   const account = await createAccount(sql, email);
-  if (!account.ok) throw new Error(account.reason);
+  if (!account.ok) throw new Error(account.problem);
   const made: bigint[] = [];
   for (let n = 0; n < keys; n++) {
     const key = await createKey(sql, { email, plan: "Pro" });
-    if (!key.ok) throw new Error(key.reason);
+    if (!key.ok) throw new Error(key.problem);
     made.push(key.id);
   }
   return { account: account.id, keys: made };

@@ -19,7 +19,7 @@ beforeAll(async () => {
     ["cem@example.com", "Starter", 0],
   ] as const) {
     const made = await createAccount(world.sql, email);
-    if (!made.ok) throw new Error(made.reason);
+    if (!made.ok) throw new Error(made.problem);
     await world.sql`insert into entitlements (account_id, plan) values (${made.id}, ${plan})`;
     await world.sql`
       insert into quotas (account_id, period, used)

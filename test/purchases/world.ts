@@ -72,7 +72,7 @@ export async function openPurchaseWorld(): Promise<PurchaseWorld> {
     buy,
     async makeHolder(usd = 0n) {
       const made = await createAccount(sql, `${crypto.randomUUID()}@example.com`);
-      if (!made.ok) throw new Error(made.reason);
+      if (!made.ok) throw new Error(made.problem);
       if (usd > 0n) await topUp(made.id, usd);
       return made.id;
     },
@@ -117,7 +117,7 @@ export async function openPurchaseWorld(): Promise<PurchaseWorld> {
 export async function makeKeyOnly(sql: Sql, accountId: bigint): Promise<string> {
   const [account] = await sql<{ email: string }[]>`select email from accounts where id = ${accountId}`;
   const made = await createKey(sql, { email: account?.email ?? "", plan: "Pro" });
-  if (!made.ok) throw new Error(made.reason);
+  if (!made.ok) throw new Error(made.problem);
   await sql`delete from entitlements where account_id = ${accountId}`;
   return made.key;
 }

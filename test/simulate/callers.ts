@@ -53,7 +53,7 @@ export async function makeCallers(sql: Sql): Promise<Caller[]> {
     const email = `${plan.toLowerCase()}@example.com`;
     await createAccount(sql, email);
     const key = await createKey(sql, { email, plan });
-    if (!key.ok) throw new Error(key.reason);
+    if (!key.ok) throw new Error(key.problem);
     made.push({
       email,
       plan,

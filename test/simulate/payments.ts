@@ -59,7 +59,7 @@ export async function startPayments(): Promise<Payments> {
   async function accountOf(sql: Sql): Promise<bigint> {
     if (account !== null) return account;
     const created = await createAccount(sql, EMAIL);
-    if (!created.ok) throw new Error(created.reason);
+    if (!created.ok) throw new Error(created.problem);
     return (account = created.id);
   }
 

@@ -24,11 +24,11 @@ beforeAll(async () => {
 async function makeAccount(on: Sql, keys = 1): Promise<{ accountId: bigint; keyIds: bigint[] }> {
   const email = `${crypto.randomUUID()}@example.com`;
   const account = await createAccount(on, email);
-  if (!account.ok) throw new Error(account.reason);
+  if (!account.ok) throw new Error(account.problem);
   const keyIds: bigint[] = [];
   for (let n = 0; n < keys; n++) {
     const key = await createKey(on, { email, plan: "Max" });
-    if (!key.ok) throw new Error(key.reason);
+    if (!key.ok) throw new Error(key.problem);
     keyIds.push(key.id);
   }
   return { accountId: account.id, keyIds };

@@ -1,5 +1,4 @@
-import { findAccount } from "../../callers/account-store.ts";
-import type { Outcome } from "../../callers/store.ts";
+import { type AccountDecision, decided, findAccount, unknownAccount } from "../../callers/account-store.ts";
 import type { Transaction } from "../../db/client.ts";
 import { queueMail } from "../../mail/outbox-store.ts";
 import { findHolderSummary } from "./holder-summary-store.ts";
@@ -8,17 +7,17 @@ import { deleteTwoFactor } from "../operators/operator-store.ts";
 import { endHolderSessions } from "../identity/session-store.ts";
 
 /** Turns off two-factor authentication for a holder who lost it, ends their sessions and mails them. */
-export async function removeHolderTwoFactor(
-  tx: Transaction,
-  accountId: bigint,
-): Promise<Outcome<{ email: string; before: object; after: object }>> {
+export async function removeHolderTwoFactor(tx: Transaction, accountId: bigint): Promise<AccountDecision> {
   const [account, holder] = [await findAccount(tx, { id: accountId }), await findHolderSummary(tx, accountId)];
-  if (account === null || holder === null) return { ok: false, reason: `there is no account ${accountId}` };
+  if (account === null || holder === null) return unknownAccount(accountId);
   const { email } = account;
   const { userId } = holder;
-  if (userId === null) return { ok: false, reason: `${email} has no holder who signs in` };
-  if (!(await deleteTwoFactor(tx, userId))) return { ok: false, reason: `${email} has no second factor` };
+  if (userId === null) return { ok: false, problem: `${email} has no holder who signs in` };
+  if (!(await deleteTwoFactor(tx, userId))) return { ok: false, problem: `${email} has no second factor` };
   const ended = await endHolderSessions(tx, userId);
   await queueMail(tx, { ...factorTakenOff(), recipient: email });
-  return { ok: true, email, before: { two_factor: true }, after: { two_factor: false, sessions_ended: ended } };
+  return decided(account, "has no second factor any more and is signed out everywhere", {
+    before: { two_factor: true },
+    after: { two_factor: false, sessions_ended: ended },
+  });
 }

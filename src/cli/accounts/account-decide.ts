@@ -1,14 +1,15 @@
 import type { Command } from "commander";
 import {
   type Account,
+  type AccountDecision,
   endGrant,
   findAccount,
   listHeldPlans,
   restoreAccount,
   suspendAccount,
 } from "../../callers/account-store.ts";
-import { listKeys, type Outcome } from "../../callers/store.ts";
-import type { Sql, Transaction } from "../../db/client.ts";
+import { listKeys } from "../../callers/store.ts";
+import type { Queryable, Sql, Transaction } from "../../db/client.ts";
 import { UsageError } from "../../errors.ts";
 import { usd } from "../../money.ts";
 import { walletMicros } from "../../ledger/store.ts";
@@ -16,8 +17,7 @@ import { listPurchases, type Purchase } from "../../purchases/history-store.ts";
 import { readUsage } from "../../usage/store.ts";
 import { keyJson } from "./key.ts";
 import { examples, knownAddress, someText } from "../arguments.ts";
-import { auditedOrThrow } from "../audited.ts";
-import { operator } from "../operator.ts";
+import { decisionCommand, type Given } from "../decision.ts";
 import { paint, print, printJson, printTable, shortTime, snakeKeys } from "../output.ts";
 import { withDatabase } from "../session.ts";
 
@@ -32,38 +32,49 @@ export function addAccountDecisions(command: Command): void {
     .option("--json", "print a JSON object", false)
     .addHelpText("after", examples("account show ann@example.com", "account show 12 --json"))
     .action((which: string, { json }: { json: boolean }) => withDatabase(({ sql }) => show(sql, which, json)));
-  command
-    .command("suspend")
-    .description("refuse all keys of an account with account_suspended (403), from the next call on")
-    .argument("<email>", "its address, or its id", emailOrId)
-    .requiredOption("--reason <text>", "the reason, shown to the account's holder", someText)
-    .option("--json", "print a JSON object", false)
-    .addHelpText("after", examples('account suspend ann@example.com --reason "keys were shared in public"'))
-    .action((which: string, given: { reason: string; json: boolean }) =>
-      decide(which, { ...given, action: "account.suspend", doneText: "is suspended" }, (tx, id) =>
-        suspendAccount(tx, id, { by: operator(), reason: given.reason }),
-      ),
-    );
-  command
-    .command("restore")
-    .description("restore a suspended account: its keys work again from the next call on")
-    .argument("<email>", "its address, or its id", emailOrId)
-    .requiredOption("--reason <text>", "why", someText)
-    .option("--json", "print a JSON object", false)
-    .addHelpText("after", examples('account restore ann@example.com --reason "the keys were replaced"'))
-    .action((which: string, given: { reason: string; json: boolean }) =>
-      decide(which, { ...given, action: "account.restore", doneText: "is restored" }, restoreAccount),
-    );
-  command
-    .command("end-plan")
-    .description("end the plan that an account was given without an end, from the next call on, so that it can buy one")
-    .argument("<email>", "its address, or its id", emailOrId)
-    .requiredOption("--reason <text>", "why", someText)
-    .option("--json", "print a JSON object", false)
-    .addHelpText("after", examples('account end-plan ann@example.com --reason "the trial is over"'))
-    .action((which: string, given: { reason: string; json: boolean }) =>
-      decide(which, { ...given, action: "account.end-plan", doneText: "has no plan without end any more" }, endGrant),
-    );
+  addDecision(
+    command
+      .command("suspend")
+      .description("refuse all keys of an account with account_suspended (403), from the next call on")
+      .requiredOption("--reason <text>", "the reason, shown to the account's holder", someText)
+      .addHelpText("after", examples('account suspend ann@example.com --reason "keys were shared in public"')),
+    "account.suspend",
+    suspendAccount,
+  );
+  addDecision(
+    command
+      .command("restore")
+      .description("restore a suspended account: its keys work again from the next call on")
+      .addHelpText("after", examples('account restore ann@example.com --reason "the keys were replaced"')),
+    "account.restore",
+    restoreAccount,
+  );
+  addDecision(
+    command
+      .command("end-plan")
+      .description(
+        "end the plan that an account was given without an end, from the next call on, so that it can buy one",
+      )
+      .addHelpText("after", examples('account end-plan ann@example.com --reason "the trial is over"')),
+    "account.end-plan",
+    endGrant,
+  );
+}
+
+function addDecision(
+  command: Command,
+  action: string,
+  work: (tx: Transaction, id: bigint, author: { by: string; reason: string }) => Promise<AccountDecision>,
+): void {
+  decisionCommand(command.argument("<email>", "its address, or its id", emailOrId), {
+    action,
+    async decide(tx, { subject, by, reason }: Given<string>) {
+      const { id } = await required(tx, subject);
+      const done = await work(tx, id, { by, reason });
+      return done.ok ? { ...done, id } : done;
+    },
+    json: ({ id, email, after }) => ({ id, email, ...after }),
+  });
 }
 
 /** Parses an e-mail address or an id. */
@@ -71,27 +82,10 @@ function emailOrId(text: string): string {
   return /^\d{1,18}$/.test(text) ? text : knownAddress(text);
 }
 
-async function required(sql: Sql, which: string): Promise<Account> {
+async function required(sql: Queryable, which: string): Promise<Account> {
   const found = await findAccount(sql, /^\d{1,18}$/.test(which) ? { id: BigInt(which) } : { email: which });
   if (found === null) throw new UsageError(`there is no account ${which}; \`roundhouse account list\` names them`);
   return found;
-}
-
-function decide<Decision extends { email: string; before: object; after: object }>(
-  which: string,
-  { action, doneText, reason, json }: { action: string; doneText: string; reason: string; json: boolean },
-  work: (tx: Transaction, id: bigint) => Promise<Outcome<Decision>>,
-): Promise<void> {
-  return withDatabase(async ({ sql }) => {
-    const account = await required(sql, which);
-    const { email, after } = await auditedOrThrow(
-      sql,
-      (tx) => work(tx, account.id),
-      (done) => ({ action, target: `account ${account.id}`, before: done.before, after: done.after, reason }),
-    );
-    if (json) return printJson({ id: account.id, email, ...after });
-    await print(`${email} ${doneText}`);
-  });
 }
 
 async function show(sql: Sql, which: string, json: boolean): Promise<void> {

@@ -2,12 +2,11 @@ import { Command } from "commander";
 import { listAccounts } from "../../callers/account-store.ts";
 import { createAccount } from "../../callers/store.ts";
 import { nested } from "../../db/nested.ts";
-import { UsageError } from "../../errors.ts";
 import { addAccountDecisions } from "./account-decide.ts";
 import { emailAddress, examples, someText } from "../arguments.ts";
-import { audited } from "../audited.ts";
 import { filter, inState, listCommand } from "../list-command.ts";
 import { paint, print, printJson, shortTime } from "../output.ts";
+import { decide } from "../decision.ts";
 import { withDatabase } from "../session.ts";
 
 /** `roundhouse account …`: who holds keys and plans. */
@@ -22,19 +21,11 @@ export function accountCommand(): Command {
     .option("--json", "print a JSON object", false)
     .addHelpText("after", examples("account create ann@example.com"))
     .action((email: string, { json }: { json: boolean }) =>
-      withDatabase(async ({ sql }) => {
-        const outcome = await audited(
-          sql,
-          (tx) => createAccount(nested(tx), email),
-          (made) =>
-            made.ok && made.created
-              ? { action: "account.create", target: `account ${made.id}`, after: { verified: true } }
-              : null,
+      withDatabase(async (session) => {
+        const { id, created, message } = await decide(session, { action: "account.create" }, (tx) =>
+          createAccount(nested(tx), email),
         );
-        if (!outcome.ok) throw new UsageError(outcome.reason);
-        const { id, created } = outcome;
-        if (json) return printJson({ id, email, created });
-        await print(created ? `made the account ${email}` : `the account ${email} is there already`);
+        return json ? printJson({ id, email, created }) : print(message);
       }),
     );
   addList(command);

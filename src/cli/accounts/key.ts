@@ -3,9 +3,9 @@ import { type Overlap, OVERLAPS, rotateKey } from "../../callers/rotation-store.
 import { createKey, type ListedKey, listKeys, revokeKey } from "../../callers/store.ts";
 import { nested } from "../../db/nested.ts";
 import { examples, knownAddress, someText, wholeNumber } from "../arguments.ts";
-import { auditedOrThrow } from "../audited.ts";
 import { filter, listCommand } from "../list-command.ts";
 import { paint, print, printJson, say, shortTime, snakeKeys } from "../output.ts";
+import { decide, decisionCommand, type Given } from "../decision.ts";
 import { withDatabase } from "../session.ts";
 
 /** `roundhouse key …`: making, listing, rotating and revoking API keys. */
@@ -31,17 +31,15 @@ function addCreate(command: Command): void {
     .option("--json", "print a JSON object", false)
     .addHelpText("after", examples("key create --account ann@example.com --plan Pro"))
     .action((options: { account: string; plan: string; name: string; days?: number; json: boolean }) =>
-      withDatabase(async ({ sql }) => {
+      withDatabase(async (session) => {
         const { account, plan, name, days = null, json } = options;
-        const made = await auditedOrThrow(
-          sql,
-          (tx) => createKey(nested(tx), { email: account, plan, name, days }),
-          (done) => ({ action: "key.create", target: `key ${done.id}`, after: { name, plan: done.plan, days } }),
+        const made = await decide(session, { action: "key.create" }, (tx) =>
+          createKey(nested(tx), { email: account, plan, name, days }),
         );
         const { id, key } = made;
         if (json) return printJson({ id, key, account, plan: made.plan, name });
         await print(key);
-        say(`key ${id} of ${account}, plan ${made.plan}: keep it well, it is not shown again`);
+        say(made.message);
       }),
     );
 }
@@ -81,41 +79,30 @@ function addRotate(command: Command): void {
     .option("--json", "print a JSON object", false)
     .addHelpText("after", examples("key rotate 42", "key rotate x9Qz --overlap 7d"))
     .action((which: string, { overlap, json }: { overlap: Overlap; json: boolean }) =>
-      withDatabase(async ({ sql }) => {
-        const { id, key, account, name, replaced } = await auditedOrThrow(
-          sql,
-          (tx) => rotateKey(nested(tx), which, overlap),
-          (made) => ({
-            action: "key.rotate",
-            target: `key ${made.replaced.id}`,
-            after: { replaced_by: made.id, expires_at: made.replaced.expires_at },
-          }),
+      withDatabase(async (session) => {
+        const { id, key, account, name, replaced, message } = await decide(session, { action: "key.rotate" }, (tx) =>
+          rotateKey(nested(tx), which, overlap),
         );
         if (json) return printJson({ id, key, account, name, replaced });
         await print(key);
-        say(`key ${id} of ${account} replaces key ${replaced.id} (…${replaced.last4}): it is not shown again`);
+        say(message);
         say(`key ${replaced.id} ${overlap === "0" ? "has ended" : `works until ${shortTime(replaced.expires_at)}`}`);
       }),
     );
 }
 
 function addRevoke(command: Command): void {
-  command
+  const revoke = command
     .command("revoke")
     .description("revoke a key immediately")
     .argument("<key>", "its id, its last four characters, or the key itself")
-    .option("--json", "print a JSON object", false)
-    .addHelpText("after", examples("key revoke 42", "key revoke x9Qz"))
-    .action((which: string, { json }: { json: boolean }) =>
-      withDatabase(async ({ sql }) => {
-        const { id, last4 } = await auditedOrThrow(
-          sql,
-          (tx) => revokeKey(nested(tx), which),
-          (done) => ({ action: "key.revoke", target: `key ${done.id}`, after: { last4: done.last4 } }),
-        );
-        return json ? printJson({ id, last4, state: "revoked" }) : print(`revoked key ${id} (…${last4})`);
-      }),
-    );
+    .option("--reason <text>", "why, for the audit log", someText)
+    .addHelpText("after", examples("key revoke 42", 'key revoke x9Qz --reason "it was in a public repository"'));
+  decisionCommand(revoke, {
+    action: "key.revoke",
+    decide: (tx, { subject }: Given<string>) => revokeKey(nested(tx), subject),
+    json: ({ id, last4 }) => ({ id, last4, state: "revoked" }),
+  });
 }
 
 /** A key as JSON shows it. */

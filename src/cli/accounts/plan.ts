@@ -3,10 +3,10 @@ import { listPlanSettings, type PlanChanges, type PlanSettings, setPlan } from "
 import { nested } from "../../db/nested.ts";
 import { UsageError } from "../../errors.ts";
 import { parseUsd } from "../../money.ts";
-import { commaList, examples, wholeNumber } from "../arguments.ts";
-import { auditedOrThrow } from "../audited.ts";
+import { commaList, examples, wholeNumber, someText } from "../arguments.ts";
 import { type Columns, listCommand, printColumns } from "../list-command.ts";
 import { printJson } from "../output.ts";
+import { decide } from "../decision.ts";
 import { withDatabase } from "../session.ts";
 
 /** `roundhouse plan …`: the plans that callers can buy, and changes of them while callers are connected. */
@@ -46,6 +46,7 @@ function addSet(command: Command): void {
     .option("--price <usd>", "price in USD", price)
     .option("--days <days>", "days that a purchase lasts", wholeNumber(1))
     .option("--on-sale <yes|no>", "whether it may be bought; those who have it keep it to its end", yesOrNo)
+    .option("--reason <text>", "why, for the audit log", someText)
     .option("--json", "print a JSON object", false)
     .addHelpText(
       "after",
@@ -55,19 +56,17 @@ function addSet(command: Command): void {
         "plan set Max --on-sale no",
       ),
     )
-    .action((name: string, { json, price: priceMicros, ...changes }: GivenChanges) => {
+    .action((name: string, { json, reason, price: priceMicros, ...changes }: GivenChanges) => {
       if (Object.keys(changes).length === 0 && priceMicros === undefined) {
         throw new UsageError("expected at least one thing to change; `roundhouse plan set --help` lists them");
       }
-      return withDatabase(async ({ sql }) => {
+      return withDatabase(async (session) => {
         const { day, month, ceiling } = changes;
         const limits = { day: limitOf(day), month: limitOf(month), ceiling: limitOf(ceiling) };
-        const { plan } = await auditedOrThrow(
-          sql,
-          (tx) => setPlan(nested(tx), name, { ...changes, ...limits, priceMicros }),
-          (done) => ({ action: "plan.set", target: `plan ${done.plan.name}`, before: done.before, after: done.plan }),
+        const { after } = await decide(session, { action: "plan.set", reason }, (tx) =>
+          setPlan(nested(tx), name, { ...changes, ...limits, priceMicros }),
         );
-        return json ? printJson(plan) : printColumns(COLUMNS, [plan]);
+        return json ? printJson(after) : printColumns(COLUMNS, [after]);
       });
     });
 }
@@ -77,6 +76,7 @@ interface GivenChanges extends Omit<PlanChanges, "day" | "month" | "ceiling" | "
   month?: number | "none";
   ceiling?: number | "none";
   price?: bigint;
+  reason?: string;
   json: boolean;
 }
 

@@ -17,18 +17,18 @@ export interface DemoKey {
  */
 export async function mintDemoKey(sql: Sql): Promise<DemoKey> {
   const account = await createAccount(sql, DEMO_ACCOUNT);
-  if (!account.ok) throw new Error(account.reason);
+  if (!account.ok) throw new Error(account.problem);
   const keys = await listKeys(sql, DEMO_ACCOUNT);
   for (const earlier of keys)
     if (earlier.name === DEMO_KEY && earlier.state === "active") await revoke(sql, earlier.id);
   // an operator may have changed the demo account's plan
   const plan = keys.at(-1)?.plan ?? DEMO_PLAN;
   const made = await createKey(sql, { email: DEMO_ACCOUNT, plan, name: DEMO_KEY });
-  if (!made.ok) throw new Error(`no demo key can be made: ${made.reason}`);
+  if (!made.ok) throw new Error(`no demo key can be made: ${made.problem}`);
   return { key: made.key, revoke: () => revoke(sql, made.id) };
 }
 
 async function revoke(sql: Sql, id: bigint): Promise<void> {
   const outcome = await revokeKey(sql, id);
-  if (!outcome.ok) throw new Error(outcome.reason);
+  if (!outcome.ok) throw new Error(outcome.problem);
 }

@@ -42,7 +42,7 @@ export const createKeyAction = consoleAction({
       await queueMail(tx, { ...keyCreated(parts.site(), { name, last4: after.last4 }), recipient: holder.email });
       return done;
     });
-    if (!made.ok) return { ok: false, problem: made.reason };
+    if (!made.ok) return made;
     const once = shownOnce({ key: made.key, name, replaced: null, site: parts.site() });
     return { ok: true, message: "", location: KEYS, once };
   },
@@ -75,7 +75,7 @@ export const rotateKeyAction = consoleAction({
       return done;
     });
     if (made === null) return { ok: false, missing: true };
-    if (!made.ok) return { ok: false, problem: made.reason };
+    if (!made.ok) return made;
     const replaced = { ...made.replaced, isOver: OVERLAPS[overlap] === 0 };
     const once = shownOnce({ key: made.key, name: made.name, replaced, site: parts.site() });
     return { ok: true, message: "", location: KEYS, once };
@@ -93,7 +93,7 @@ export const revokeKeyAction = consoleAction({
     if (id === null) return { ok: false, missing: true };
     const done = await sql.begin(async (tx) => {
       const revoked = await revokeKey(nested(tx), id, holder.accountId);
-      if (revoked.ok && revoked.before !== "revoked") {
+      if (revoked.ok && revoked.didNothing !== true) {
         const after = { key: id, last4: revoked.last4 };
         await appendAudit(tx, holderEntry(holder, { action: "key.revoke", after }));
         await queueMail(tx, { ...keyRevoked(site(), revoked), recipient: holder.email });
@@ -101,7 +101,7 @@ export const revokeKeyAction = consoleAction({
       return revoked;
     });
     if (!done.ok) return { ok: false, missing: true };
-    const wasRevoked = done.before === "revoked";
+    const wasRevoked = done.didNothing === true;
     const outcome = wasRevoked ? "was revoked before." : "is revoked. Its next call is refused.";
     const message = `Key …${done.last4} ${outcome}`;
     return { ok: true, message, location: KEYS, ...(wasRevoked && { didNothing: true }) };

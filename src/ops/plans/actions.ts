@@ -14,17 +14,7 @@ export const setPlanAction = auditedAction({
   roles: [],
   isDangerous: true,
   form,
-  async change(tx, { params, form: given }) {
-    const done = await setPlan(nested(tx), params["plan"] ?? "", changesOf(given), BigInt(given.revision));
-    if (!done.ok) return { ok: false, problem: done.reason };
-    const { before, plan } = done;
-    return {
-      ok: true,
-      target: `plan ${plan.name}`,
-      before,
-      after: plan,
-      message: `${plan.name} is changed, for those who have it too, from their next call on`,
-      location: `/ops/plans/${encodeURIComponent(plan.name)}`,
-    };
-  },
+  location: ({ params: { plan = "" } }) => `/ops/plans/${encodeURIComponent(plan)}`,
+  change: (tx, { params: { plan = "" }, form: given }) =>
+    setPlan(nested(tx), plan, changesOf(given), BigInt(given.revision)),
 });

@@ -239,7 +239,7 @@ async function makeCaller(sql: Sql): Promise<string> {
     where name = 'Max'`;
   await createAccount(sql, "scale@example.com");
   const made = await createKey(sql, { email: "scale@example.com", plan: "Max" });
-  if (!made.ok) throw new Error(made.reason);
+  if (!made.ok) throw new Error(made.problem);
   return made.key;
 }
 
