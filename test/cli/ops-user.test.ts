@@ -125,10 +125,10 @@ describe("ops-user", () => {
       [1, "roundhouse: bob@example.com is an operator already"],
       [0, "bob@example.com is operator now"],
       [1, "roundhouse: ann@example.com is the last admin; make another first"],
-      [0, "bob@example.com can sign in no longer"],
+      [0, "bob@example.com cannot sign in any more"],
       [0, ""],
       [1, "roundhouse: bob@example.com has no second factor"],
-      [1, "roundhouse: there is no operator nobody@example.com"],
+      [2, "roundhouse: there is no operator nobody@example.com"],
     ]);
     const list = JSON.parse((await run("ops-user", "list", "--json")).stdout) as object[];
     expect(list).toMatchObject([
@@ -189,9 +189,9 @@ describe("every command that changes something", () => {
       "queue.resume queue backfill-gap",
       "queue.retry queue backfill-gap",
       "account.create account 1",
-      "key.create key 1",
-      "key.rotate key 1",
-      "key.revoke key 1",
+      "key.create key 1 of account 1",
+      "key.rotate key 1 of account 1",
+      "key.revoke key 1 of account 1",
       "plan.set plan Pro",
       "import.begin table acme/crash/global",
       "import.end table acme/crash/global",

@@ -242,7 +242,7 @@ describe("[V6] a forgotten password", () => {
     const made = await world.sql.begin((tx) =>
       createOperator(tx, { email: "caller@example.com", role: "viewer", passwordHash: "x", by: "test" }),
     );
-    expect(made).toMatchObject({ ok: false, reason: expect.stringContaining("holds no account") as string });
+    expect(made).toMatchObject({ ok: false, problem: expect.stringContaining("holds no account") as string });
   });
 
   it("is chosen with no link that went to an address that is theirs no more", async () => {

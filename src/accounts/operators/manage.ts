@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import type { Decided, Made, Refusal } from "../../audit/decision.ts";
 import type { Transaction } from "../../db/client.ts";
 import {
   countAdmins,
@@ -23,9 +24,8 @@ import { hashPassword } from "../identity/password.ts";
 import { givesApprovals, type OperatorRole } from "./roles.ts";
 import { endSessions } from "../identity/session-store.ts";
 
-/** The change, for the audit log and the requester; or why nothing changed. */
-export type Change =
-  { ok: true; email: string; before: object | null; after: object | null } | { ok: false; reason: string };
+/** A decision on a member of staff. */
+export type OperatorDecision = Decided<{ email: string; after: object }>;
 
 type Who = { email: string } | { id: string };
 
@@ -39,15 +39,15 @@ function makePassword(): string {
 export async function createOperator(
   tx: Transaction,
   given: { email: string; role: OperatorRole; passwordHash: string; by: string },
-): Promise<Change> {
+): Promise<OperatorDecision> {
   const made = await insertOperator(tx, given);
   const email = given.email.toLowerCase();
   if (made !== null) await noteOperatorChange(tx, { userId: made.id, email, what: "created", by: given.by });
-  if (made !== null) return { ok: true, email, before: null, after: { role: given.role } };
-  if ((await findOperator(tx, { email })) !== null) return { ok: false, reason: `${email} is an operator already` };
+  if (made !== null) return changed(email, `is ${given.role} now`, null, { role: given.role });
+  if ((await findOperator(tx, { email })) !== null) return { ok: false, problem: `${email} is an operator already` };
   return {
     ok: false,
-    reason: `${email} signs in at the console; an operator needs an address that holds no account`,
+    problem: `${email} signs in at the console; an operator needs an address that holds no account`,
   };
 }
 
@@ -59,14 +59,14 @@ export async function changeRole(
   tx: Transaction,
   who: Who,
   { role, was, by }: { role: OperatorRole; was: string | null; by: string },
-): Promise<Change> {
+): Promise<OperatorDecision> {
   const admins = await countAdmins(tx);
   const operator = await findOperator(tx, who);
   if (operator === null) return unknown(who);
   if (was !== null && was !== operator.role) {
-    return { ok: false, reason: `${operator.email} was made ${operator.role} meanwhile; look again` };
+    return { ok: false, problem: `${operator.email} was made ${operator.role} meanwhile; look again` };
   }
-  if (role === operator.role) return { ok: false, reason: `${operator.email} is ${role} already` };
+  if (role === operator.role) return { ok: false, problem: `${operator.email} is ${role} already` };
   if (isLastAdmin(operator, admins)) return lastAdmin(operator);
   const { id: userId, email } = operator;
   const change = { role, before: operator.role };
@@ -74,7 +74,7 @@ export async function changeRole(
   await mailAdmins(tx, { userId, email, what: change, by }); // an admin who loses the role, too
   if (givesApprovals(change)) await saveOperatorChange(tx, { userId, what: "role", by });
   await saveRole(tx, userId, role);
-  return { ok: true, email, before: { role: operator.role }, after: { role } };
+  return changed(email, `is ${role} now`, { role: operator.role }, { role });
 }
 
 /**
@@ -85,12 +85,12 @@ export async function changeDisabled(
   tx: Transaction,
   who: Who,
   { isDisabled, by }: { isDisabled: boolean; by: string },
-): Promise<Change> {
+): Promise<OperatorDecision> {
   const admins = await countAdmins(tx);
   const operator = await findOperator(tx, who);
   if (operator === null) return unknown(who);
   if ((operator.disabledAt !== null) === isDisabled) {
-    return { ok: false, reason: `${operator.email} is ${isDisabled ? "disabled" : "active"} already` };
+    return { ok: false, problem: `${operator.email} is ${isDisabled ? "disabled" : "active"} already` };
   }
   if (isDisabled && isLastAdmin(operator, admins)) return lastAdmin(operator);
   const { id: userId, email } = operator;
@@ -99,41 +99,47 @@ export async function changeDisabled(
   else await noteReset(tx, { userId, email, what: "enabled", by });
   await saveDisabled(tx, userId, isDisabled);
   const ended = isDisabled ? await signOut(tx, userId) : 0;
-  const before = { disabled: !isDisabled };
-  return { ok: true, email, before, after: { disabled: isDisabled, sessions_ended: ended } };
+  const outcome = isDisabled ? "cannot sign in any more" : "can sign in again";
+  return changed(email, outcome, { disabled: !isDisabled }, { disabled: isDisabled, sessions_ended: ended });
 }
 
 /** Ends all sessions of an operator. */
-export async function endAllSessions(tx: Transaction, who: Who): Promise<Change> {
+export async function endAllSessions(tx: Transaction, who: Who): Promise<OperatorDecision> {
   const operator = await findOperator(tx, who);
   if (operator === null) return unknown(who);
   const ended = await signOut(tx, operator.id);
-  return { ok: true, email: operator.email, before: null, after: { sessions_ended: ended } };
+  return changed(operator.email, "is signed out everywhere", null, { sessions_ended: ended });
 }
 
 /** Gives an operator a new password, ends their sessions and mails them and the admins. */
-export async function resetPassword(tx: Transaction, who: Who, passwordHash: string, by: string): Promise<Change> {
+export async function resetPassword(
+  tx: Transaction,
+  who: Who,
+  passwordHash: string,
+  by: string,
+): Promise<OperatorDecision> {
   const operator = await findOperator(tx, who);
   if (operator === null) return unknown(who);
   await savePassword(tx, operator.id, passwordHash);
   await noteReset(tx, { userId: operator.id, email: operator.email, what: "password", by });
   const ended = await signOut(tx, operator.id);
-  return { ok: true, email: operator.email, before: null, after: { sessions_ended: ended } };
+  return changed(operator.email, "has a new password", null, { sessions_ended: ended });
 }
 
 /**
  * Turns off the lost second factor of an operator, ends their sessions and mails them and the admins. Refused if the same
  * change was mailed within two minutes.
  */
-export async function resetTwoFactor(tx: Transaction, who: Who, by: string): Promise<Change> {
+export async function resetTwoFactor(tx: Transaction, who: Who, by: string): Promise<OperatorDecision> {
   const operator = await findOperator(tx, who);
   if (operator === null) return unknown(who);
   if (await wasJustMailed(tx, { userId: operator.id, what: "second-factor", by })) return repeated(operator);
-  if (!(await deleteTwoFactor(tx, operator.id))) return { ok: false, reason: `${operator.email} has no second factor` };
+  if (!(await deleteTwoFactor(tx, operator.id)))
+    return { ok: false, problem: `${operator.email} has no second factor` };
   await noteReset(tx, { userId: operator.id, email: operator.email, what: "second-factor", by });
   const ended = await signOut(tx, operator.id);
   const after = { two_factor: false, sessions_ended: ended };
-  return { ok: true, email: operator.email, before: { two_factor: true }, after };
+  return changed(operator.email, "has no second factor any more", { two_factor: true }, after);
 }
 
 /** Makes an initial password, with the hash to store. */
@@ -152,14 +158,24 @@ function isLastAdmin(operator: Operator, admins: number): boolean {
   return operator.role === "admin" && operator.disabledAt === null && admins === 1;
 }
 
-function lastAdmin({ email }: Operator): Change {
-  return { ok: false, reason: `${email} is the last admin; make another first` };
+function changed(
+  email: string,
+  outcome: string,
+  before: object | null,
+  after: object,
+): Made<{ email: string; after: object }> {
+  return { ok: true, target: `operator ${email}`, before, after, message: `${email} ${outcome}`, email };
 }
 
-function repeated({ email }: Operator): Change {
-  return { ok: false, reason: `you made the same change of ${email} within two minutes; wait two minutes` };
+function lastAdmin({ email }: Operator): Refusal {
+  return { ok: false, problem: `${email} is the last admin; make another first` };
 }
 
-function unknown(who: Who): Change {
-  return { ok: false, reason: "email" in who ? `there is no operator ${who.email}` : "there is no such operator" };
+function repeated({ email }: Operator): Refusal {
+  return { ok: false, problem: `you made the same change of ${email} within two minutes; wait two minutes` };
+}
+
+function unknown(who: Who): Refusal {
+  const problem = "email" in who ? `there is no operator ${who.email}` : "there is no such operator";
+  return { ok: false, problem, isUnknown: true };
 }

@@ -1,22 +1,22 @@
 import { Command, InvalidArgumentError, Option } from "commander";
 import {
-  type Change,
   changeDisabled,
   changeRole,
   createOperator,
   endAllSessions,
   makeHashedPassword,
+  type OperatorDecision,
   resetPassword,
   resetTwoFactor,
 } from "../../accounts/operators/manage.ts";
 import { listOperators } from "../../accounts/operators/operator-store.ts";
 import { hashPassword, passwordProblem } from "../../accounts/identity/password.ts";
 import { OPERATOR_ROLES, type OperatorRole } from "../../accounts/operators/roles.ts";
-import type { Sql, Transaction } from "../../db/client.ts";
+import type { Transaction } from "../../db/client.ts";
 import { emailProblem } from "../../config/mail.ts";
 import { UsageError } from "../../errors.ts";
 import { examples, knownAddress, someText } from "../arguments.ts";
-import { auditedOrThrow } from "../audited.ts";
+import { decide } from "../decision.ts";
 import { operator } from "../operator.ts";
 import { listCommand } from "../list-command.ts";
 import { paint, print, printJson, say, shortTime } from "../output.ts";
@@ -48,8 +48,7 @@ interface PlainChange {
   name: string;
   description: string;
   action: string;
-  doneText: string;
-  work: (tx: Transaction, who: { email: string }) => Promise<Change>;
+  work: (tx: Transaction, who: { email: string }) => Promise<OperatorDecision>;
 }
 
 const CHANGES: readonly PlainChange[] = [
@@ -57,28 +56,24 @@ const CHANGES: readonly PlainChange[] = [
     name: "disable",
     description: "sign a member of staff out and refuse new sign-ins",
     action: "operator.disable",
-    doneText: "can sign in no longer",
     work: (tx, who) => changeDisabled(tx, who, { isDisabled: true, by: operator() }),
   },
   {
     name: "enable",
     description: "allow a disabled member of staff to sign in again",
     action: "operator.enable",
-    doneText: "can sign in again",
     work: (tx, who) => changeDisabled(tx, who, { isDisabled: false, by: operator() }),
   },
   {
     name: "end-sessions",
     description: "sign a member of staff out everywhere",
     action: "operator.end-sessions",
-    doneText: "is signed out everywhere",
     work: endAllSessions,
   },
   {
     name: "reset-two-factor",
     description: "remove the second factor of a member of staff who lost it, and sign them out",
     action: "operator.reset-two-factor",
-    doneText: "has no second factor now",
     work: (tx, who) => resetTwoFactor(tx, who, operator()),
   },
 ];
@@ -134,18 +129,18 @@ function addSetRole(command: Command): void {
   )
     .addHelpText("after", examples("ops-user set-role ann@example.com --role operator"))
     .action((email: string, given: Given) =>
-      change(email, given, "operator.role", `is ${given.role} now`, (tx, who) =>
+      change(email, given, "operator.role", (tx, who) =>
         changeRole(tx, who, { role: given.role, was: null, by: operator() }),
       ),
     );
 }
 
-function addChange(command: Command, { name, description, action, doneText, work }: PlainChange): void {
+function addChange(command: Command, { name, description, action, work }: PlainChange): void {
   withReason(
     withJson(command.command(name)).description(description).argument("<email>", "their address", knownAddress),
   )
     .addHelpText("after", examples(`ops-user ${name} ann@example.com`))
-    .action((email: string, given: Given) => change(email, given, action, doneText, work));
+    .action((email: string, given: Given) => change(email, given, action, work));
 }
 
 function addResetPassword(command: Command): void {
@@ -160,8 +155,7 @@ function addResetPassword(command: Command): void {
     .action(async (email: string, given: Given) => {
       const { password, passwordHash } = await newPassword(email, given.generate);
       const work: PlainChange["work"] = (tx, who) => resetPassword(tx, who, passwordHash, operator());
-      const shown = given.generate ? password : null;
-      await change(email, given, "operator.reset-password", "has a new password", work, shown);
+      await change(email, given, "operator.reset-password", work, given.generate ? password : null);
     });
 }
 
@@ -174,36 +168,28 @@ function operatorEmail(text: string): string {
 
 async function create(email: string, { role, generate, json }: Given): Promise<void> {
   const { password, passwordHash } = await newPassword(email, generate);
-  const made = await withDatabase(({ sql }) =>
-    withAudit(sql, "operator.create", null, (tx) => createOperator(tx, { email, role, passwordHash, by: operator() })),
+  const made = await withDatabase((session) =>
+    decide(session, { action: "operator.create" }, (tx) =>
+      createOperator(tx, { email, role, passwordHash, by: operator() }),
+    ),
   );
   const printed = generate ? password : null;
   if (json) return printJson({ email: made.email, role, password: printed });
   if (printed !== null) await print(printed);
-  say(`${made.email} is ${role} now`);
+  say(made.message);
 }
 
 async function change(
   email: string,
-  { reason = "", json }: Given,
+  { reason, json }: Given,
   action: string,
-  doneText: string,
-  work: (tx: Transaction, who: { email: string }) => Promise<Change>,
+  work: PlainChange["work"],
   password: string | null = null,
 ): Promise<void> {
-  const done = await withDatabase(({ sql }) =>
-    withAudit(sql, action, reason === "" ? null : reason, (tx) => work(tx, { email })),
-  );
+  const done = await withDatabase((session) => decide(session, { action, reason }, (tx) => work(tx, { email })));
   if (json) return printJson({ email: done.email, ...done.after, ...(password === null ? {} : { password }) });
   if (password !== null) await print(password);
-  say(`${done.email} ${doneText}`);
-}
-
-/** Makes a change and its audit entry in one transaction. @throws Error with the reason when nothing was changed. */
-function withAudit(sql: Sql, action: string, reason: string | null, work: (tx: Transaction) => Promise<Change>) {
-  return auditedOrThrow(sql, work, ({ email, before, after }) => {
-    return { action, target: `operator ${email}`, before, after, reason };
-  });
+  say(done.message);
 }
 
 async function newPassword(email: string, generate: boolean): Promise<{ password: string; passwordHash: string }> {

@@ -1,11 +1,11 @@
 import { z } from "zod";
 import {
-  type Change as OperatorChange,
   changeDisabled,
   changeRole,
   createOperator,
   endAllSessions,
   makeHashedPassword,
+  type OperatorDecision,
   resetPassword,
   resetTwoFactor,
 } from "../../accounts/operators/manage.ts";
@@ -14,8 +14,7 @@ import { OPERATOR_ROLES } from "../../accounts/operators/roles.ts";
 import type { Transaction } from "../../db/client.ts";
 import { personOf } from "../acting-person.ts";
 import { auditedAction, type Change } from "../audited-action.ts";
-import { type OpsAction, type OpsPage, opsPage, type Visitor } from "../contract.ts";
-import { PageError } from "../../frame/errors.ts";
+import { type OpsAction, type OpsPage, opsPage, type Sent, type Visitor } from "../contract.ts";
 
 const LIST = "/ops/people";
 /** Roles that `/ops` gives: the database lets its login make no admin. */
@@ -53,64 +52,54 @@ const create = auditedAction({
   roles: [],
   isDangerous: true,
   form: z.strictObject({ email: z.email().max(254), role: givenRole }),
+  location: () => LIST,
   prepare: makeHashedPassword,
   async change(tx, { visitor, form }, _, { password, passwordHash }) {
     await requireAdmin(tx, visitor);
-    const done = await createOperator(tx, { ...form, passwordHash, by: visitor.email });
-    const change = changeOf(done, `is ${form.role} now`, LIST);
-    return change.ok && done.ok ? { ...change, once: shownOnce(done.email, password) } : change;
+    return shownOnce(await createOperator(tx, { ...form, passwordHash, by: visitor.email }), password);
   },
 });
 
+const ofPerson = {
+  roles: [],
+  isDangerous: true,
+  location: ({ params: { id = "" } }: Pick<Sent<unknown>, "params">) => `${LIST}/${encodeURIComponent(id)}`,
+} as const;
+
 const role = auditedAction({
+  ...ofPerson,
   name: "operator.role",
   title: "Change role",
   path: "/people/:id/role",
-  roles: [],
-  isDangerous: true,
   form: z.strictObject({ role: givenRole, was: z.string().max(20), reason }),
   async change(tx, { visitor, params: { id = "" }, form }) {
     await requireAdmin(tx, visitor);
-    const done = await changeRole(tx, { id }, { role: form.role, was: form.was, by: visitor.email });
-    return changeOf(done, `is ${form.role} now`, pageOf(id));
+    return changeRole(tx, { id }, { role: form.role, was: form.was, by: visitor.email });
   },
 });
 
-const disable = simple(
-  { name: "operator.disable", title: "Disable sign-in", path: "disable", outcome: "cannot sign in any more" },
-  (tx, who, by) => changeDisabled(tx, who, { isDisabled: true, by }),
+const disable = simple({ name: "operator.disable", title: "Disable sign-in", path: "disable" }, (tx, who, by) =>
+  changeDisabled(tx, who, { isDisabled: true, by }),
 );
-const enable = simple(
-  { name: "operator.enable", title: "Enable sign-in", path: "enable", outcome: "can sign in again" },
-  (tx, who, by) => changeDisabled(tx, who, { isDisabled: false, by }),
+const enable = simple({ name: "operator.enable", title: "Enable sign-in", path: "enable" }, (tx, who, by) =>
+  changeDisabled(tx, who, { isDisabled: false, by }),
 );
-const endThem = simple(
-  { name: "operator.end-sessions", title: "End sign-ins", path: "end-sessions", outcome: "is signed out everywhere" },
-  endAllSessions,
-);
+const endThem = simple({ name: "operator.end-sessions", title: "End sign-ins", path: "end-sessions" }, endAllSessions);
 const dropFactor = simple(
-  {
-    name: "operator.reset-two-factor",
-    title: "Turn off two-factor authentication",
-    path: "reset-two-factor",
-    outcome: "has no second factor any more",
-  },
+  { name: "operator.reset-two-factor", title: "Turn off two-factor authentication", path: "reset-two-factor" },
   resetTwoFactor,
 );
 
 const newPassword = auditedAction({
+  ...ofPerson,
   name: "operator.reset-password",
   title: "Reset password",
   path: "/people/:id/reset-password",
-  roles: [],
-  isDangerous: true,
   form: withReason,
   prepare: makeHashedPassword,
   async change(tx, { visitor, params: { id = "" } }, _, { password, passwordHash }) {
     await requireAdmin(tx, visitor);
-    const done = await resetPassword(tx, { id }, passwordHash, visitor.email);
-    const change = changeOf(done, "has a new password", pageOf(id));
-    return change.ok && done.ok ? { ...change, once: shownOnce(done.email, password) } : change;
+    return shownOnce(await resetPassword(tx, { id }, passwordHash, visitor.email), password);
   },
 });
 
@@ -128,36 +117,24 @@ async function requireAdmin(tx: Transaction, visitor: Visitor): Promise<void> {
   await personOf(tx, visitor);
 }
 
-function shownOnce(email: string, password: string) {
-  return { template: "people/password-once", title: "A new password", data: { email, password } };
+function shownOnce(done: OperatorDecision, password: string): Change {
+  if (!done.ok) return done;
+  const data = { email: done.email, password };
+  return { ...done, once: { template: "people/password-once", title: "A new password", data } };
 }
 
 function simple(
-  { path, outcome, ...named }: { name: string; title: string; path: string; outcome: string },
-  work: (tx: Transaction, who: { id: string }, by: string) => Promise<OperatorChange>,
+  { path, ...named }: { name: string; title: string; path: string },
+  work: (tx: Transaction, who: { id: string }, by: string) => Promise<OperatorDecision>,
 ): OpsAction {
   return auditedAction({
+    ...ofPerson,
     ...named,
     path: `/people/:id/${path}`,
-    roles: [],
-    isDangerous: true,
     form: withReason,
     async change(tx, { visitor, params: { id = "" } }) {
       await requireAdmin(tx, visitor);
-      return changeOf(await work(tx, { id }, visitor.email), outcome, pageOf(id));
+      return work(tx, { id }, visitor.email);
     },
   });
-}
-
-function changeOf(done: OperatorChange, outcome: string, location: string): Change {
-  if (done.ok) {
-    const { email, before, after } = done;
-    return { ok: true, target: `operator ${email}`, before, after, message: `${email} ${outcome}`, location };
-  }
-  if (done.reason === "there is no such operator") throw new PageError(404, done.reason);
-  return { ok: false, problem: done.reason };
-}
-
-function pageOf(id: string): string {
-  return `${LIST}/${encodeURIComponent(id)}`;
 }
