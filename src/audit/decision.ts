@@ -4,6 +4,8 @@ export interface Refusal {
   problem: string;
   /** There is nothing with the id or name that was given. */
   isUnknown?: true;
+  /** The target of an entry that records the refusal; none is written if it is not given. */
+  refused?: string;
 }
 
 /**

@@ -12,10 +12,7 @@ type Changed = Omit<Extract<Done, { ok: true }>, "location" | "didNothing"> & { 
 export type Change =
   | (Changed & { didNothing: true })
   | (Changed & Partial<AuditedAction> & Pick<AuditedAction, "target"> & { didNothing?: true })
-  | (Refusal & {
-      /** The target of an entry that records the refusal; none is written if it is not given. */
-      refused?: string;
-    });
+  | Refusal;
 
 type Declared<Form, Made> = Omit<OpsAction<Form>, "form" | "run"> & {
   form?: OpsAction<Form>["form"];

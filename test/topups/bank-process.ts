@@ -18,9 +18,8 @@ const done = await sql.begin(async (tx) => {
       ? await matchLine(tx, work.by, work.match)
       : await approveMatch(tx, work.by, { ...work.approve, isOnePerson: false });
   if (!decided.ok) return decided;
-  const { before, after } = decided;
+  const { target, before, after } = decided;
   const from = { surface: "ops", role: "operator", requestId: name, address: null, reason: null } as const;
-  const target = `bank line ${decided.line.id} (${name})`;
   await appendAudit(tx, { ...from, actor: work.by.email, action: name, target, before, after });
   return decided;
 });

@@ -1,4 +1,5 @@
 import { listOperatorChanges, whyNoApproval } from "../../accounts/operators/operator-change-store.ts";
+import type { Decided } from "../../audit/decision.ts";
 import type { Transaction } from "../../db/client.ts";
 import { usd } from "../../money.ts";
 import { post } from "../../ledger/store.ts";
@@ -9,11 +10,6 @@ import { lineName, type BankLine } from "./line.ts";
 import { lockLine, type Posted, saveLineState } from "./line-store.ts";
 import { type BankReturn, findOpenReturn, saveReturn } from "./return-store.ts";
 
-/** The result of a decision: the line before it, and the data for the audit log. */
-export type Decision =
-  | { ok: true; line: BankLine; message: string; before: object; after: object }
-  | { ok: false; problem: string; /** Who asked may not approve this: it is recorded. */ refused?: BankLine };
-
 /**
  * Moves a line to suspense: the account is unknown, or the money must not be credited yet. From now on its value is
  * fixed at this rate, and the person who set it does not approve its credit. The rate of USD is always 1.
@@ -22,7 +18,7 @@ export async function holdLine(
   tx: Transaction,
   by: Person,
   { lineId, rateE8, reason }: { lineId: bigint; rateE8: bigint; reason: string },
-): Promise<Decision> {
+): Promise<Decided> {
   const line = await lockLine(tx, lineId);
   if (line === null) return { ok: false, problem: `there is no bank line ${lineId}` };
   if (line.state !== "new")
@@ -35,7 +31,7 @@ export async function holdLine(
   await saveLineState(tx, line.id, { state: "suspense", reason, ...suspense.posted });
   return {
     ok: true,
-    line,
+    target: lineName(line),
     message: `${lineName(line)} is in suspense: ${usd(micros)} USD`,
     before: { state: line.state },
     after: { state: "suspense", rate: rateText(rateE8), usd: usd(micros) },
@@ -67,7 +63,7 @@ export async function requestReturn(
   tx: Transaction,
   by: Person,
   { lineId, reason }: { lineId: bigint; reason: string },
-): Promise<Decision> {
+): Promise<Decided> {
   const line = await lockLine(tx, lineId);
   if (line === null) return { ok: false, problem: `there is no bank line ${lineId}` };
   if (line.state !== "suspense" && line.state !== "rejected") {
@@ -82,7 +78,7 @@ export async function requestReturn(
   const id = await saveReturn(tx, { lineId, reason, by: by.id });
   return {
     ok: true,
-    line,
+    target: lineName(line),
     message: `${lineName(line)} is marked as returned; another person has to confirm it`,
     before: { state: line.state },
     after: { state: line.state, return: id },
@@ -94,7 +90,7 @@ export async function approveReturn(
   tx: Transaction,
   by: Person,
   { lineId, returnId, isOnePerson }: { lineId: bigint; returnId: bigint; isOnePerson: boolean },
-): Promise<Decision> {
+): Promise<Decided> {
   const found = await openReturnOf(tx, lineId, returnId);
   if (!found.ok) return found;
   const { line, asked } = found;
@@ -102,7 +98,7 @@ export async function approveReturn(
   const approval = approvalOf(by, authors, { isOnePerson });
   if (!approval.ok) return approval;
   const refusal = isOnePerson ? null : await whyNoApproval(tx, by.id, workOn(line, authors));
-  if (refusal !== null) return { ok: false, problem: refusal, refused: line };
+  if (refusal !== null) return { ok: false, problem: refusal, refused: lineName(line) };
   const { suspenseMicros: micros, suspenseTransactionId } = line;
   if (micros === null || suspenseTransactionId === null)
     throw new Error(`${lineName(line)} is ${line.state} and was never posted`);
@@ -121,7 +117,7 @@ export async function approveReturn(
   await saveLineState(tx, line.id, { state: "returned", returnedBy: posted.transactionId });
   return {
     ok: true,
-    line,
+    target: lineName(line),
     message: `${lineName(line)} is returned: ${usd(micros)} USD left suspense`,
     before: { state: line.state, return: asked.id },
     after: {
@@ -139,13 +135,13 @@ export async function stopReturn(
   tx: Transaction,
   by: Person,
   { lineId, returnId, reason }: { lineId: bigint; returnId: bigint; reason: string },
-): Promise<Decision> {
+): Promise<Decided> {
   const found = await openReturnOf(tx, lineId, returnId);
   if (!found.ok) return found;
   await endDecision(tx, "bank_returns", found.asked.id, { by: by.id, why: reason });
   return {
     ok: true,
-    line: found.line,
+    target: lineName(found.line),
     message: `${lineName(found.line)} stays where it is`,
     before: { state: found.line.state, return: found.asked.id },
     after: { state: found.line.state },

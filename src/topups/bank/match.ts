@@ -1,5 +1,6 @@
 import { listOperatorChanges, whyNoApproval } from "../../accounts/operators/operator-change-store.ts";
 import { lockAccount } from "../../callers/lock-store.ts";
+import type { Decided } from "../../audit/decision.ts";
 import type { Transaction } from "../../db/client.ts";
 import { thousands, usd } from "../../money.ts";
 import { queueMail } from "../../mail/outbox-store.ts";
@@ -9,7 +10,7 @@ import { amountText, rateText, toMicros } from "./statements/amount.ts";
 import { endDecision, saveApproval } from "./decision-store.ts";
 import { makeTransfer } from "./expected-store.ts";
 import { approvalOf, type Person, workOn } from "./four-eyes.ts";
-import { postToSuspense, type Decision } from "./hold.ts";
+import { postToSuspense } from "./hold.ts";
 import { lineName, type BankLine } from "./line.ts";
 import { lockLine, saveLineState } from "./line-store.ts";
 import { type BankMatch, findOpenMatch, listMatches, saveMatch } from "./match-store.ts";
@@ -29,7 +30,7 @@ export interface MatchRequest {
 }
 
 /** Matches a line with an account. Nothing is credited: another person has to approve it. */
-export async function matchLine(tx: Transaction, by: Person, asked: MatchRequest): Promise<Decision> {
+export async function matchLine(tx: Transaction, by: Person, asked: MatchRequest): Promise<Decided> {
   const line = await lockLine(tx, asked.lineId);
   if (line === null) return { ok: false, problem: `there is no bank line ${asked.lineId}` };
   if (line.state !== "new" && line.state !== "suspense") return { ok: false, problem: await whyNot(tx, line) };
@@ -56,7 +57,7 @@ export async function matchLine(tx: Transaction, by: Person, asked: MatchRequest
   await saveLineState(tx, line.id, { state: "matched" });
   return {
     ok: true,
-    line,
+    target: lineName(line),
     message: `${lineName(line)} is matched with ${reference} of ${target.email}: ${thousands(usd(micros))} USD await approval`,
     before: { state: line.state },
     after: {
@@ -79,7 +80,7 @@ export async function approveMatch(
   tx: Transaction,
   by: Person,
   { lineId, matchId, isOnePerson }: { lineId: bigint; matchId: bigint; isOnePerson: boolean },
-): Promise<Decision> {
+): Promise<Decided> {
   const open = await openMatchOf(tx, lineId, matchId);
   if (!open.ok) return open;
   const { line, match } = open;
@@ -87,7 +88,7 @@ export async function approveMatch(
   const approval = approvalOf(by, authors, { isOnePerson });
   if (!approval.ok) return approval;
   const refusal = isOnePerson ? null : await whyNoApproval(tx, by.id, workOn(line, authors));
-  if (refusal !== null) return { ok: false, problem: refusal, refused: line };
+  if (refusal !== null) return { ok: false, problem: refusal, refused: lineName(line) };
   await lockTopup(tx, match.topupId); // before the account, as others lock them
   if (!(await lockAccount(tx, match.accountId))) {
     const problem = `account ${match.accountId} was closed meanwhile: take the match back and put the line into suspense`;
@@ -105,7 +106,7 @@ export async function approveMatch(
   await saveLineState(tx, line.id, { state: "credited", creditedBy: posted.transactionId });
   return {
     ok: true,
-    line,
+    target: lineName(line),
     message: `${usd(match.micros)} USD are in the wallet of ${match.email}`,
     before: { state: "matched", match: match.id },
     after: {
@@ -127,7 +128,7 @@ export async function takeBackMatch(
   tx: Transaction,
   by: Person,
   { lineId, matchId, reason }: { lineId: bigint; matchId: bigint; reason: string },
-): Promise<Decision> {
+): Promise<Decided> {
   const open = await openMatchOf(tx, lineId, matchId);
   if (!open.ok) return open;
   const { line, match } = open;
@@ -138,7 +139,7 @@ export async function takeBackMatch(
   await saveLineState(tx, line.id, { state });
   return {
     ok: true,
-    line,
+    target: lineName(line),
     message: `the match of ${lineName(line)} was taken back`,
     before: { state: "matched", match: match.id },
     after: { state },
@@ -150,7 +151,7 @@ export async function rejectMatch(
   tx: Transaction,
   by: Person,
   { lineId, matchId, reason }: { lineId: bigint; matchId: bigint; reason: string },
-): Promise<Decision> {
+): Promise<Decided> {
   const open = await openMatchOf(tx, lineId, matchId);
   if (!open.ok) return open;
   const { line, match } = open;
@@ -174,7 +175,7 @@ export async function rejectMatch(
   }
   return {
     ok: true,
-    line,
+    target: lineName(line),
     message: `${lineName(line)} is rejected; ${match.email} receives the reason by e-mail`,
     before: { state: "matched", match: match.id },
     after: { state: "rejected", account: match.accountId, topup: match.topupId },
