@@ -1,19 +1,23 @@
+import type { Decided, Refusal } from "../../audit/decision.ts";
 import type { Transaction } from "../../db/client.ts";
 import { findRun, type ListedRun, type RunLabels } from "./run-list-store.ts";
 
-/** Sets the note and the tags of a run; null if there is none. */
-export async function labelRun(
-  tx: Transaction,
-  id: string,
-  { note, tags }: Omit<RunLabels, "run">,
-): Promise<{ before: ListedRun; after: ListedRun } | null> {
+/** Sets the note and the tags of a run. */
+export async function labelRun(tx: Transaction, id: string, labels: Omit<RunLabels, "run">): Promise<Decided> {
   const before = await lockRun(tx, id);
-  if (before === null) return null;
+  if (before === null) return unknownRun(id);
+  const { note, tags } = labels;
   await tx`
     update calibration_runs
     set note = ${note}, tags = ${[...tags]}::text[]
     where id = ${id}`;
-  return { before, after: { ...before, note, tags } };
+  return {
+    ok: true,
+    target: `run ${id} of ${before.table}`,
+    before: { note: before.note, tags: before.tags },
+    after: { note, tags },
+    message: `Note and tags of run ${id} saved`,
+  };
 }
 
 /** Makes runs that were requested together one batch, which their first run names. */
@@ -24,19 +28,16 @@ export async function joinBatch(tx: Transaction, runs: readonly string[]): Promi
     where id = any(${[...runs]}::bigint[])`;
 }
 
-/** Result of a change: the run before and after, or why nothing changed. */
-export type RunChange = { ok: true; before: ListedRun; after: ListedRun } | { ok: false; reason: string };
-
 /**
  * Cancels a run: immediately if no live process works on it; else its process stops at the next chunk and saves a
  * checkpoint.
  */
-export async function cancelRun(tx: Transaction, id: string): Promise<RunChange | null> {
+export async function cancelRun(tx: Transaction, id: string): Promise<Decided> {
   const before = await lockRun(tx, id);
-  if (before === null) return null;
+  if (before === null) return unknownRun(id);
   if (before.status !== "queued" && before.status !== "running")
-    return { ok: false, reason: `run ${id} is ${before.status} already` };
-  if (before.isStopping && !before.isSilent) return { ok: false, reason: `run ${id} is stopping already` };
+    return { ok: false, problem: `run ${id} is ${before.status} already` };
+  if (before.isStopping && !before.isSilent) return { ok: false, problem: `run ${id} is stopping already` };
   if (before.status === "queued" || before.isSilent) {
     await tx`
       update calibration_runs
@@ -58,15 +59,15 @@ export async function cancelRun(tx: Transaction, id: string): Promise<RunChange 
 }
 
 /** Queues a cancelled or failed run; the next worker resumes it from its last checkpoint. */
-export async function resumeRun(tx: Transaction, id: string): Promise<RunChange | null> {
+export async function resumeRun(tx: Transaction, id: string): Promise<Decided> {
   const before = await lockRun(tx, id);
-  if (before === null) return null;
+  if (before === null) return unknownRun(id);
   if (before.status !== "cancelled" && before.status !== "failed")
-    return { ok: false, reason: `run ${id} is ${before.status}; only a cancelled or failed run can be resumed` };
+    return { ok: false, problem: `run ${id} is ${before.status}; only a cancelled or failed run can be resumed` };
   if (before.outFile !== null)
     return {
       ok: false,
-      reason: `run ${id} writes the file ${before.outFile}, so it must be resumed on the machine with the file: roundhouse calibrate --table ${before.table} --resume ${id} --out ${before.outFile}`,
+      problem: `run ${id} writes the file ${before.outFile}, so it must be resumed on the machine with the file: roundhouse calibrate --table ${before.table} --resume ${id} --out ${before.outFile}`,
     };
   await tx`
     update calibration_runs
@@ -91,8 +92,24 @@ async function lockRun(tx: Transaction, id: string): Promise<ListedRun | null> {
   return findRun(tx, id); // a second statement sees the commit of the previous lock holder
 }
 
-async function changed(tx: Transaction, before: ListedRun): Promise<RunChange> {
-  const after = await findRun(tx, before.id);
-  if (after === null) throw new Error(`the run ${before.id} was removed meanwhile`);
-  return { ok: true, before, after };
+function unknownRun(id: string): Refusal {
+  return { ok: false, problem: `there is no manual run ${id}`, isUnknown: true };
+}
+
+async function changed(tx: Transaction, before: ListedRun): Promise<Decided> {
+  const { id } = before;
+  const after = await findRun(tx, id);
+  if (after === null) throw new Error(`the run ${id} was removed meanwhile`);
+  const outcome = after.status === "queued" ? "queued; it resumes from its last checkpoint" : "cancelled";
+  return {
+    ok: true,
+    target: `run ${id} of ${after.table}`,
+    before: factsOf(before),
+    after: factsOf(after),
+    message: `Run ${id} ${after.isStopping ? "stops at its next chunk" : outcome}`,
+  };
+}
+
+function factsOf({ status, isStopping, atSeq }: ListedRun) {
+  return { status: isStopping ? "stopping" : status, at_seq: atSeq === null ? null : String(atSeq) };
 }

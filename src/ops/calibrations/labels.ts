@@ -1,8 +1,7 @@
 import { z } from "zod";
 import { labelRun } from "../../calibration/runs/run-change-store.ts";
-import { PageError } from "../../frame/errors.ts";
 import { auditedAction } from "../audited-action.ts";
-import { idOf } from "../../frame/path-id.ts";
+import { requireId } from "../../frame/path-id.ts";
 import { CALIBRATIONS } from "./run-view.ts";
 
 /** As the columns of calibration_runs allow. */
@@ -64,18 +63,6 @@ export const labelRunAction = auditedAction({
   roles: ["data"],
   isDangerous: false,
   form,
-  async change(tx, { params, form: labels }) {
-    const id = idOf(params["run"]);
-    const done = id === null ? null : await labelRun(tx, String(id), labels);
-    if (done === null) throw new PageError(404, "there is no such run");
-    const { before, after } = done;
-    return {
-      ok: true,
-      target: `run ${id} of ${after.table}`,
-      before: { note: before.note, tags: before.tags },
-      after: { note: after.note, tags: after.tags },
-      message: `Note and tags of run ${id} saved`,
-      location: `${CALIBRATIONS}/runs/${id}`,
-    };
-  },
+  location: ({ params }) => `${CALIBRATIONS}/runs/${params["run"]}`,
+  change: (tx, { params, form: labels }) => labelRun(tx, String(requireId(params["run"])), labels),
 });

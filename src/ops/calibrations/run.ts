@@ -1,10 +1,9 @@
 import { z } from "zod";
-import { cancelRun, resumeRun, type RunChange } from "../../calibration/runs/run-change-store.ts";
-import { type ListedRun, findRun, listChildRuns } from "../../calibration/runs/run-list-store.ts";
-import { auditedAction, type Change } from "../audited-action.ts";
-import { opsPage } from "../contract.ts";
-import { PageError } from "../../frame/errors.ts";
-import { idOf } from "../../frame/path-id.ts";
+import { cancelRun, resumeRun } from "../../calibration/runs/run-change-store.ts";
+import { findRun, listChildRuns } from "../../calibration/runs/run-list-store.ts";
+import { auditedAction } from "../audited-action.ts";
+import { opsPage, type Sent } from "../contract.ts";
+import { idOf, requireId } from "../../frame/path-id.ts";
 import { reason } from "../payloads/listing.ts";
 import { CALIBRATIONS, runView } from "./run-view.ts";
 
@@ -27,53 +26,25 @@ export const runPage = opsPage({
   },
 });
 
-const form = z.object({ reason });
+const decision = {
+  roles: ["data"],
+  isDangerous: false,
+  form: z.object({ reason }),
+  location: ({ params }: Pick<Sent<unknown>, "params">) => `${CALIBRATIONS}/runs/${params["run"]}`,
+} as const;
 
 /** Stops a run at its next chunk. */
 export const cancelRunAction = auditedAction({
+  ...decision,
   name: "calibration.cancel",
   path: "/calibrations/runs/:run/cancel",
-  roles: ["data"],
-  isDangerous: false,
-  form,
-  change: (tx, { params }) =>
-    changeRun(
-      params["run"],
-      (id) => cancelRun(tx, id),
-      ({ id, isStopping }) => (isStopping ? `Run ${id} stops at its next chunk` : `Run ${id} cancelled`),
-    ),
+  change: (tx, { params }) => cancelRun(tx, String(requireId(params["run"]))),
 });
 
 /** Queues a run that was cancelled or has failed. */
 export const resumeRunAction = auditedAction({
+  ...decision,
   name: "calibration.resume",
   path: "/calibrations/runs/:run/resume",
-  roles: ["data"],
-  isDangerous: false,
-  form,
-  change: (tx, { params }) =>
-    changeRun(
-      params["run"],
-      (id) => resumeRun(tx, id),
-      ({ id }) => `Run ${id} queued; it resumes from its last checkpoint`,
-    ),
+  change: (tx, { params }) => resumeRun(tx, String(requireId(params["run"]))),
 });
-
-async function changeRun(
-  text: string | undefined,
-  work: (id: string) => Promise<RunChange | null>,
-  messageOf: (run: ListedRun) => string,
-): Promise<Change> {
-  const id = idOf(text);
-  if (id === null) throw new PageError(404, "there is no such run");
-  const done = await work(String(id));
-  if (done === null) throw new PageError(404, `there is no manual run ${id}`);
-  if (!done.ok) return { ok: false, problem: done.reason };
-  const [before, after] = [factsOf(done.before), factsOf(done.after)];
-  const [target, location] = [`run ${id} of ${done.after.table}`, `${CALIBRATIONS}/runs/${id}`];
-  return { ok: true, target, before, after, message: messageOf(done.after), location };
-}
-
-function factsOf({ status, isStopping, atSeq }: ListedRun) {
-  return { status: isStopping ? "stopping" : status, at_seq: atSeq === null ? null : String(atSeq) };
-}
