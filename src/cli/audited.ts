@@ -25,20 +25,6 @@ export async function audited<Result>(
   return result;
 }
 
-type Refusal = { ok: false; reason: string } | { ok: false; problem: string };
-
-/** As {@link audited}, for work that may be refused. @throws Error with the reason of a refusal; then nothing was changed */
-export async function auditedOrThrow<Result extends { ok: true } | Refusal>(
-  sql: Sql,
-  work: (tx: Transaction) => Promise<Result>,
-  describe: (done: Extract<Result, { ok: true }>) => CommandAudit,
-): Promise<Extract<Result, { ok: true }>> {
-  const isDone = (result: Result): result is Extract<Result, { ok: true }> => result.ok;
-  const outcome: Result = await audited(sql, work, (result) => (isDone(result) ? describe(result) : null));
-  if (isDone(outcome)) return outcome;
-  throw new Error("reason" in outcome ? outcome.reason : (outcome as Extract<Refusal, { problem: string }>).problem);
-}
-
 /** Writes an audit entry in the caller's transaction. */
 export async function appendCommandAudit(tx: Transaction, entry: CommandAudit): Promise<void> {
   const { action, target, before = null, after = null, reason = null } = entry;
