@@ -14,7 +14,7 @@ import {
   resumeQueue,
   retryRuns,
   listPauses,
-  type Run,
+  runsEntry,
 } from "../../queue/runs/inspect.ts";
 import { openQueues, type Queues } from "../../queue/queues.ts";
 import { examples, someText, wholeNumber } from "../arguments.ts";
@@ -93,13 +93,19 @@ function addRetry(command: Command): void {
     .description("retry failed runs of a queue")
     .addArgument(queueArgument("<queue>", "the queue"))
     .argument("[id]", "one run; all of them without it")
+    .option("--reason <text>", "why, for the log", someText)
     .option("--json", "print a JSON object", false)
     .addHelpText("after", examples("queue retry normalize-rounds", "queue retry backfill-gap 42"))
-    .action((queue: string, id: string | undefined, { json }: { json: boolean }) =>
-      withQueues(async (session, queues) => {
-        const chosen = await chooseFailed(queues, queue, id ?? null);
-        const asked = { action: "queue.retry", queue, id: id ?? null, reason: null, chosen };
-        const { done } = await actOnFailed(session, queues, asked, retryRuns);
+    .action((queue: string, id: string | undefined, { reason, json }: { reason?: string; json: boolean }) =>
+      withQueues(async ({ sql }, queues) => {
+        const tokens = (await chooseFailed(queues, queue, id ?? null)).map(({ token }) => token);
+        const entry = {
+          ...runsEntry({ queue, state: "failed", tokens }),
+          action: "queue.retry",
+          reason: reason ?? null,
+        };
+        await sql.begin((tx) => appendCommandAudit(tx, entry));
+        const { done } = await retryRuns(queues, queue, tokens);
         await (json ? printJson({ queue, retried: done }) : print(`${done} runs of ${queue} are tried again`));
       }),
     );
@@ -200,7 +206,7 @@ async function discard(queue: string, id: string | undefined, given: DiscardArgu
       "expected --yes, since there is no terminal to confirm on; --dry-run shows what would be discarded",
     );
   }
-  await withQueues(async (session, queues) => {
+  await withQueues(async ({ sql }, queues) => {
     const chosen = await chooseFailed(queues, queue, id ?? null);
     if (dryRun) return json ? printJson({ queue, would_discard: chosen.map(runForPrograms) }) : showGroups(chosen);
     if (!yes) {
@@ -208,26 +214,11 @@ async function discard(queue: string, id: string | undefined, given: DiscardArgu
       if (chosen.length === 0) return;
       if (!(await isAgreed(`discard ${chosen.length} failed runs of ${queue}?`))) return say("nothing was discarded");
     }
-    const asked = { action: "queue.discard", queue, id: id ?? null, reason };
-    const { done } = await actOnFailed(session, queues, { ...asked, chosen }, (to, name, tokens) =>
-      discardRuns(to, { queue: name, state: "failed", tokens }),
-    );
+    const runs = { queue, state: "failed", tokens: chosen.map(({ token }) => token) } as const;
+    await sql.begin((tx) => appendCommandAudit(tx, { ...runsEntry(runs), action: "queue.discard", reason }));
+    const { done } = await discardRuns(queues, runs);
     await (json ? printJson({ queue, discarded: done }) : print(`${done} runs of ${queue} are discarded`));
   });
-}
-
-/** Retries or discards failed runs. The audit entry is written first: Redis and PostgreSQL share no transaction. */
-async function actOnFailed(
-  { sql }: Session,
-  queues: Queues,
-  asked: { action: string; queue: string; id: string | null; reason: string | null; chosen: readonly Run[] },
-  work: typeof retryRuns,
-): Promise<{ done: number }> {
-  const { action, queue, id, reason, chosen } = asked;
-  const target = id === null ? `queue ${queue}` : `run ${id} of queue ${queue}`;
-  await sql.begin((tx) => appendCommandAudit(tx, { action, target, after: { runs: chosen.length }, reason }));
-  const tokens = chosen.map(({ token }) => token);
-  return work(queues, queue, tokens);
 }
 
 async function withQueues(work: (session: Session, queues: Queues) => Promise<void>): Promise<void> {

@@ -7,6 +7,7 @@ import {
   promoteRuns,
   type Queues,
   retryRuns,
+  runsEntry,
   type RunsReached,
   type RunState,
   RUN_STATES,
@@ -18,8 +19,6 @@ import { mayDo } from "../routes.ts";
 import { orUnavailable, requireReadableQueue } from "./access.ts";
 import { ACTION_STATES, findRuns, rowOf, type RunAct, runFilter } from "./run-filter.ts";
 
-/** The number of run ids that an entry of the audit log names. */
-const IDS_NOTED = 100;
 /** The number of runs that a preview lists. */
 const LISTED = 20;
 
@@ -102,12 +101,10 @@ function actionOf({ act, verb, outcome, isDangerous, work }: RunsAction): OpsAct
     async run(parts, { visitor, params, form: sent }) {
       const { queue, queues } = requireReadableQueue(parts, params);
       if (!isStateOf(act, sent.state)) return { ok: false, problem: stateProblem(act, sent.state) };
-      const ids = sent.run.map((token) => token.slice(0, token.lastIndexOf("@")));
-      const after = { state: sent.state, runs: ids.length, ids: ids.slice(0, IDS_NOTED) };
-      const entry = { action: `queue.${act}`, target: `queue ${queue}`, after, reason: sent.reason };
-      // the intent is recorded first: Redis and PostgreSQL share no transaction
-      await parts.sql.begin((tx) => appendAudit(tx, auditEntry(visitor, entry)));
-      const { done, changed } = await orUnavailable(work(queues, { queue, state: sent.state, tokens: sent.run }));
+      const chosen = { queue, state: sent.state, tokens: sent.run };
+      const entry = auditEntry(visitor, { ...runsEntry(chosen), action: `queue.${act}`, reason: sent.reason });
+      await parts.sql.begin((tx) => appendAudit(tx, entry));
+      const { done, changed } = await orUnavailable(work(queues, chosen));
       const left = changed === 0 ? "" : `; ${changed} had changed and were left as they are`;
       const message = `${done} ${done === 1 ? "run" : "runs"} of ${queue} ${outcome[done === 1 ? 0 : 1]}${left}`;
       return { ok: true, message, location: `/ops/queues/${queue}?state=${sent.state}` };

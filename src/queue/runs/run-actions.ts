@@ -18,6 +18,15 @@ export interface ChosenRuns {
   tokens: readonly string[];
 }
 
+/** The number of run ids that an entry of the audit log names. */
+const IDS_NOTED = 100;
+
+/** What the audit log records of chosen runs. It is recorded first, since Redis and PostgreSQL share no transaction. */
+export function runsEntry({ queue, state, tokens }: ChosenRuns) {
+  const ids = tokens.map((token) => token.slice(0, token.lastIndexOf("@")));
+  return { target: `queue ${queue}`, after: { state, runs: ids.length, ids: ids.slice(0, IDS_NOTED) } };
+}
+
 /** Puts failed runs back to work with all their attempts, unless they have changed since they were seen. */
 export async function retryRuns(queues: Queues, queue: string, tokens: readonly string[]): Promise<RunsReached> {
   return act(queues, { queue, state: "failed", tokens }, (run) =>
