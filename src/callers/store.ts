@@ -31,15 +31,8 @@ export async function createAccount(sql: Sql, email: string): Promise<Decided<{ 
       on conflict (lower(email)) do nothing
       returning id`;
     if (made !== undefined) {
-      const target = `account ${made.id}`;
-      return {
-        ok: true,
-        target,
-        after: { verified: true },
-        message: `made the account ${email}`,
-        ...made,
-        created: true,
-      };
+      const [target, message] = [`account ${made.id}`, `made the account ${email}`];
+      return { ok: true, target, after: { verified: true }, message, id: made.id, created: true };
     }
     const [found] = await transaction<{ id: bigint }[]>`
       update accounts
