@@ -90,7 +90,7 @@ export function columnsOf<Of extends Description>(description: Of) {
     from unnest(?::integer[], ${arrays.map(({ kind }) => `?::${kind.type}`).join(", ")})
       with ordinality as r (table_id, ${arrays.map(({ name }) => name).join(", ")}, place)`.split("?");
   // a row is a copy of it: V8 would store the fields of one that is built field by field in a slow form
-  const blank = Object.fromEntries(columns.map(({ key }) => [key, null as unknown]));
+  const blank: Record<string, unknown> = Object.fromEntries(columns.map(({ key }) => [key, null]));
   return {
     /** Their names. */
     names: new Part([names.join(", ")]),

@@ -1,5 +1,10 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { type Change, changeDisabled, changeRole, createOperator } from "../../src/accounts/operators/manage.ts";
+import {
+  changeDisabled,
+  changeRole,
+  createOperator,
+  type OperatorDecision,
+} from "../../src/accounts/operators/manage.ts";
 import type { Transaction } from "../../src/db/client.ts";
 import { openTestDatabase } from "../support/database.ts";
 
@@ -7,7 +12,7 @@ const ADMIN = "ann@example.com";
 const BOB = { email: "bob@example.com" };
 const REFUSED = {
   ok: false,
-  reason: "you made the same change of bob@example.com within two minutes; wait two minutes",
+  problem: "you made the same change of bob@example.com within two minutes; wait two minutes",
 };
 
 const { sql } = await openTestDatabase();
@@ -27,7 +32,7 @@ const setDisabled = (isDisabled: boolean, by: string) => (tx: Transaction) =>
   changeDisabled(tx, BOB, { isDisabled, by });
 const setRole = (role: "viewer" | "operator", by: string) => (tx: Transaction) =>
   changeRole(tx, BOB, { role, was: null, by });
-const run = (change: (tx: Transaction) => Promise<Change>) => sql.begin(change);
+const run = (change: (tx: Transaction) => Promise<OperatorDecision>) => sql.begin(change);
 
 /** The bodies of the newest mails to the admin, oldest first. */
 async function newestMails(count: number): Promise<string[]> {

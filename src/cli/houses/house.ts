@@ -6,7 +6,7 @@ import { examples, houseId, someText } from "../arguments.ts";
 import { decisionCommand, type Given } from "../decision.ts";
 import { checkHouse, type TableCheck } from "./house-check.ts";
 import { listCommand } from "../list-command.ts";
-import { coloredStatus, paint, print, printJson, printTable, say, shortTime, snakeKeys } from "../output.ts";
+import { coloredStatus, paint, print, printJson, printTable, shortTime, snakeKeys } from "../output.ts";
 import { findServers } from "../session.ts";
 
 const SHOWN_ROUNDS = 5;

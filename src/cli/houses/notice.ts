@@ -6,10 +6,8 @@ import { listNotices } from "../../corrections/operator-notice-store.ts";
 import { examples, houseId, someText, tableName } from "../arguments.ts";
 import { type Chosen, chosenTables } from "./chosen-tables.ts";
 import { inState, listCommand, ofTables, oneOf } from "../list-command.ts";
-import { operator } from "../operator.ts";
 import { shortTime } from "../output.ts";
 import { decisionCommand, type Given } from "../decision.ts";
-import { withDatabase } from "../session.ts";
 import { findTableByName } from "../table-name.ts";
 
 /** `roundhouse notice …`: notices to callers about a table's continuity. */

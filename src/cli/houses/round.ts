@@ -7,7 +7,6 @@ import { filter, listCommand, ofTable } from "../list-command.ts";
 import { shortTime, snakeKeys } from "../output.ts";
 import { decisionJson, multiplierOf } from "./revision-output.ts";
 import { decisionCommand, type Given } from "../decision.ts";
-import { withDatabase } from "../session.ts";
 import { findTableByName } from "../table-name.ts";
 
 interface ReviseOptions {

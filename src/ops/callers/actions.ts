@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { removeHolderTwoFactor } from "../../accounts/holders/holder-two-factor.ts";
-import { findAccount, restoreAccount, suspendAccount } from "../../callers/account-store.ts";
+import { restoreAccount, suspendAccount } from "../../callers/account-store.ts";
 import { revokeKey } from "../../callers/store.ts";
 import { nested } from "../../db/nested.ts";
 import { auditedAction } from "../audited-action.ts";
