@@ -206,27 +206,4 @@ as $$ select coalesce(ends_at, 'infinity') from public.entitlements where id = o
 comment on function entitlement_end is 'when a plan ended before the current statement; infinity if it had no end';
 revoke execute on function entitlement_end(bigint) from public;
 
--- No role may begin a plan earlier. The end stays, so that its holder loses nothing. A step back of a minute ends by itself.
-create function begin_plans_of_wrong_clock() returns integer
-language sql security definer
-set search_path = public, pg_temp
-as $$
-  with begun as (
-    update entitlements e
-    set starts_at = greatest(
-      clock_timestamp(),
-      (select max(o.ends_at) from entitlements o where o.account_id = e.account_id and o.starts_at < e.starts_at)
-    )
-    from purchases p
-    where p.id = e.purchase_id
-      and least(e.starts_at, p.made_at) > clock_timestamp() + interval '1 minute'
-      and not exists (select from entitlements o where o.account_id = e.account_id and o.ends_at = e.starts_at)
-    returning e.id
-  )
-  select count(*)::integer from begun
-$$;
-comment on function begin_plans_of_wrong_clock is
-  'begins plans now that were bought while the clock was ahead, those that follow another plan when that ends; returns their number';
-revoke execute on function begin_plans_of_wrong_clock() from public;
-
 alter table entitlements enable row level security;

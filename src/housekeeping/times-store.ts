@@ -11,9 +11,8 @@ const LONGEST_STEP_MINUTES = 1;
 
 /**
  * Brings back times before which nothing happens and that are farther ahead than any wait or lease, since the clock was ahead
- * and was set back: polls, gaps, mails, the staff webhook and orders would stop until then, and a bought plan would not have
- * begun. Newest rounds from that clock count as received now, since a house would be live until that time without a round.
- * Returns the number of changed rows.
+ * and was set back: polls, gaps, mails, the staff webhook and orders would stop until then. Newest rounds from that clock count
+ * as received now, since a house would be live until that time without a round. Returns the number of changed rows.
  */
 export async function bringBackTimes(sql: Sql): Promise<number> {
   return sql.begin(async (tx) => {
@@ -68,8 +67,7 @@ export async function bringBackTimes(sql: Sql): Promise<number> {
       await tx`update staff_webhook_failure set next_try_at = clock_timestamp() where next_try_at > ${tooLate}`,
       await tx`update payment_app_orders set ask_at = clock_timestamp() where ask_at > ${tooLate}`,
     ];
-    const [plans] = await tx<{ begun: number }[]>`select begin_plans_of_wrong_clock() as begun`;
-    return changed.reduce((sum, { count }) => sum + count, plans?.begun ?? 0);
+    return changed.reduce((sum, { count }) => sum + count, 0);
   });
 }
 

@@ -9,7 +9,6 @@ import { closeRows } from "../../src/accounts/holders/close-store.ts";
 import { legalText } from "../../src/accounts/legal.ts";
 import { checkLedger } from "../../src/ledger/check.ts";
 import { proposeReversal } from "../../src/ledger/reversal-store.ts";
-import { bringBackTimes } from "../../src/housekeeping/times-store.ts";
 import { includedText } from "../../src/purchases/receipt.ts";
 import { findPurchase, listPurchases } from "../../src/purchases/history-store.ts";
 import type { Order } from "../../src/purchases/check-order.ts";
@@ -272,72 +271,6 @@ describe("a plan that is had already", () => {
         values (${id}, 'Pro', now() + interval '5 days', now() + interval '6 days')`,
     ).rejects.toThrow("account_has_one_plan_at_a_time");
     expect(await tracesOf(id)).toEqual({ ...NOTHING, entitlements: 1, balance: 500n });
-  });
-});
-
-describe("a plan that was bought while the clock was ahead", () => {
-  /** Changes what an account has bought last, as if the clock was a day ahead then. */
-  async function boughtAhead(id: bigint, purchases: number): Promise<void> {
-    await world.sql.begin(async (tx) => {
-      const bought = await tx<{ id: bigint }[]>`
-        select id
-        from purchases
-        where account_id = ${id}
-        order by id desc
-        limit ${purchases}`;
-      await tx`alter table purchases disable trigger user`;
-      for (const purchaseId of bought.map((one) => one.id)) {
-        await tx`
-          update purchases
-          set
-            made_at = made_at + interval '1 day',
-            starts_at = starts_at + interval '1 day',
-            ends_at = ends_at + interval '1 day'
-          where id = ${purchaseId}`;
-        await tx`
-          update entitlements
-          set starts_at = starts_at + interval '1 day', ends_at = ends_at + interval '1 day'
-          where purchase_id = ${purchaseId}`;
-      }
-      await tx`alter table purchases enable trigger user`;
-    });
-  }
-
-  it("begins when it is set back, keeps its end, and one that follows it stays", async () => {
-    const id = await world.makeHolder(300n);
-    const key = await makeKeyOnly(world.sql, id);
-    for (const plan of ["Pro", "Pro"]) await world.bought(id, plan);
-    await boughtAhead(id, 2);
-    expect(await findCaller(world.sql, hashKey(key))).toMatchObject({ standing: "no_active_plan" });
-    expect((await world.offer(id, "Max")).offer).toEqual({
-      message: "Pro has not begun; a plan can be bought once it has",
-    });
-    expect(await bringBackTimes(world.sql)).toBe(1);
-    expect(await findCaller(world.sql, hashKey(key))).toMatchObject({ standing: "good" });
-    expect(await world.held(id)).toEqual([
-      ["Pro", 0, 31],
-      ["Pro", 31, 61],
-    ]);
-    expect(await bringBackTimes(world.sql)).toBe(0);
-  });
-
-  it("begins when the plan before it ends, if that has not ended", async () => {
-    const id = await world.makeHolder(300n);
-    for (const plan of ["Pro", "Pro"]) await world.bought(id, plan);
-    await world.age(id, 29.5);
-    await boughtAhead(id, 1);
-    expect(await bringBackTimes(world.sql)).toBe(1);
-    expect(await world.held(id)).toEqual([
-      ["Pro", -29.5, 0.5],
-      ["Pro", 0.5, 31.5],
-    ]);
-  });
-
-  it("is no other that begins later, such as a renewal", async () => {
-    const id = await world.makeHolder(300n);
-    for (const plan of ["Pro", "Pro"]) await world.bought(id, plan);
-    await world.sql`update entitlements set ends_at = ends_at - interval '1 day' where account_id = ${id} and starts_at < now()`;
-    expect(await bringBackTimes(world.sql)).toBe(0);
   });
 });
 

@@ -218,7 +218,6 @@ export const GRANTS: Record<string, Grants> = {
 
 /** Functions that run with the rights of the owner of the schema, by signature, and the parts that may call them. */
 export const FUNCTION_GRANTS: Record<string, readonly Part[]> = {
-  "begin_plans_of_wrong_clock()": ["worker"],
   "changes_by_staff(bigint, bigint, integer)": ["console"],
   "consume_calls(bigint[], text[], integer[], timestamp with time zone)": ["api"],
   "consume_runs(bigint[], text[], integer[], timestamp with time zone)": ["api"],
