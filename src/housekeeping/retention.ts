@@ -153,6 +153,6 @@ export const RETENTION: Readonly<Record<string, Retention>> = {
   mail_tokens: pruned("a day after their end"),
   legal_texts: forever("what someone agreed to, as it read"),
   consents: forever("who agreed to what"),
-  mails: pruned(`${ENDED_KEPT_DAYS} days after they were sent or given up, or requested while SMTP_URL is not set`),
+  mails: pruned(`${ENDED_KEPT_DAYS} days after they were sent or given up, or requested and not sent`),
   mail_failures: bounded("one"),
 };

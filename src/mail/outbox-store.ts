@@ -204,14 +204,20 @@ export interface PutOffMails {
 
 /**
  * Mails that were tried and still wait after 15 minutes: those that the mail server puts off, if they go to several
- * recipients and it took none meanwhile, so that a full mailbox alone is not listed; and those whose links cannot be decrypted.
+ * recipients and it took no later mail but ours about alerts, so that a full mailbox alone is not listed; and those whose links
+ * cannot be decrypted.
  */
 export async function listPutOffMails(sql: Queryable): Promise<PutOffMails[]> {
   const since = sql`clock_timestamp() - ${PUT_OFF_ALERT_MINUTES} * interval '1 minute'`;
   return sql<PutOffMails[]>`
     select "isUnreadable", count(*)::integer as mails, (array_agg(last_error order by id desc))[1] as reason
     from (
-      select id, recipient, last_error, last_error = ${UNREADABLE_LINK} as "isUnreadable"
+      select
+        id,
+        recipient,
+        last_error,
+        last_error = ${UNREADABLE_LINK} as "isUnreadable",
+        asked_at > coalesce((select max(sent_at) from mails where kind <> 'alerts'), '-infinity') as took_none_later
       from mails
       where sent_at is null
         and given_up_at is null
@@ -219,9 +225,10 @@ export async function listPutOffMails(sql: Queryable): Promise<PutOffMails[]> {
         and last_error is not null
         and asked_at < ${since}
     ) late
+    where "isUnreadable"
+      or took_none_later
     group by "isUnreadable"
     having "isUnreadable"
       or count(distinct recipient) >= ${PUT_OFF_TO_ALERT}
-        and not exists (select from mails where sent_at > ${since})
         and not exists (select from mail_failures)`;
 }

@@ -191,7 +191,7 @@ describe("calibration", () => {
     expect(detail.log_loss).toBeGreaterThan(0.5);
 
     const people = (await run(world, "calibration", "show", id)).stdout;
-    for (const part of ["live state met", "log loss", "Brier score", "skill", "TH2000", "came true"]) {
+    for (const part of ["live state met", "Log loss", "Brier score", "Skill", "TH2000", "Observed"]) {
       expect(people).toContain(part);
     }
     expect((await run(world, "calibration", "list")).stdout).toMatch(new RegExp(`^${id} +${world.tableName} `, "m"));

@@ -396,10 +396,15 @@ describe("a failing mail server", () => {
     await write("ben@example.com");
     await send();
     expect(await openAlerts()).toEqual([]);
-    await sql`update mails set sent_at = sent_at - interval '16 minutes' where sent_at is not null`;
     await wait();
     await send();
-    expect(await openAlerts()).toEqual(["mail_late"]);
+    expect(await openAlerts(), "they were written before the one that it took").toEqual([]);
+    await sql`update mails set sent_at = sent_at - interval '17 minutes' where sent_at is not null`;
+    await writtenEarlier(["dan", "eve", "fay"]);
+    await sql`insert into mails (kind, recipient, subject, sent_at) values ('alerts', 'ops@example.com', 'an alert', now())`;
+    await wait();
+    await send();
+    expect(await openAlerts(), "a mail about alerts says nothing of others").toEqual(["mail_late"]);
   });
 
   it("is no cause of the alert about links that are encrypted with another AUTH_SECRET", async () => {

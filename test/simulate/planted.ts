@@ -212,11 +212,6 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
         from: "on h.table_id = own.table_id and h.version = own.version",
         to: "on h.table_id = own.table_id",
       },
-      {
-        file: "src/pass/stores/write-heads-store.ts",
-        from: "      version = n.version,",
-        to: "      version = h.version + 1,",
-      },
     ],
     control: [],
     faults: [],

@@ -4,7 +4,7 @@ import { clientGone } from "../../http/client-gone.ts";
 import { ApiError } from "../../http/errors.ts";
 import { urlOf } from "../../http/request.ts";
 import { resource } from "../../http/resource.ts";
-import { networkOf } from "../../limits/address.ts";
+import { networksOf } from "../../limits/address.ts";
 import { within } from "../../within.ts";
 import type { Sql, Transaction } from "../../db/client.ts";
 import { reasonOf } from "../../errors.ts";
@@ -19,7 +19,7 @@ import { type TilePath, parseTilePath } from "../../record/log/tile-path.ts";
 import { PART_TIMEOUT_MS } from "../loader.ts";
 import { readBriefly } from "../site-store.ts";
 
-/** Concurrent statements: the log is read without a key. A network gets half of them, so that others can read too. */
+/** Concurrent statements: the log is read without a key. A network (a site of IPv6) gets half of them: others read too. */
 const AT_ONCE = 4;
 const OF_ONE_NETWORK = 2;
 
@@ -31,7 +31,7 @@ const OF_ONE_NETWORK = 2;
 export function addLog(app: Express, sql: Sql, log: Log): void {
   const readers: string[] = []; // by network
   async function read<Value>(response: Response, load: (tx: Transaction) => Promise<Value>): Promise<Value> {
-    const network = networkOf(response.req.ip ?? "");
+    const network = networksOf(response.req.ip ?? "").at(-1)?.network ?? "";
     const isFull = readers.length >= AT_ONCE || readers.filter((one) => one === network).length >= OF_ONE_NETWORK;
     if (isFull) throw unavailable();
     readers.push(network);
