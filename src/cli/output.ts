@@ -75,12 +75,22 @@ export function printTable(head: string[], rows: Cell[][]): Promise<void> {
   return print(lines.map((line) => line.map(padded).join("  ").trimEnd()).join("\n"));
 }
 
-/** Prints a table of texts that pages show too, with hyphens as minus signs and dashes, as programs read them. */
+/** Prints a table of texts that pages show too, in {@link plainText}. */
 export function printTexts(head: readonly string[], rows: readonly (readonly string[])[]): Promise<void> {
   return printTable(
-    [...head],
-    rows.map((row) => row.map((text) => text.replace(/^–$/, "-").replaceAll("−", "-"))),
+    head.map(plainText),
+    rows.map((row) => row.map(plainText)),
   );
+}
+
+/**
+ * A text of the pages with hyphens as minus signs and dashes, as programs read them.
+ *
+ * @example
+ * plainText("−1.5 % – 2 %"); // => "-1.5 % - 2 %"
+ */
+export function plainText(text: string): string {
+  return text.replaceAll(/[–−]/g, "-");
 }
 
 /** The columns of a terminal that a text takes: two for a wide letter, none for a color or an accent on a letter. */

@@ -45,8 +45,7 @@ describe("accuracy", () => {
     expect(detail.code).toBe(0);
     for (const part of [
       "reliability:",
-      "CORP:",
-      "MCB",
+      "CORP: Brier = MCB - DSC + UNC",
       "CORP reliability curve",
       "References, on the same 126 forecasts",
       "last_100",
@@ -54,6 +53,7 @@ describe("accuracy", () => {
     ]) {
       expect(detail.stdout).toContain(part);
     }
+    expect(detail.stdout).not.toMatch(/[–−]/);
     expect(detail.stdout).toMatch(
       /^\d+ % to \d+ % +\d+ +\d+\.\d+ % +\d+\.\d+ % +\d+\.\d+ % to \d+\.\d+ % +-*[|o*][-|o]*/m,
     );

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { expect, it } from "vitest";
-import { snakeKeys } from "../../src/cli/output.ts";
+import { plainText, snakeKeys } from "../../src/cli/output.ts";
 import { listExamples, runExample } from "../support/examples.ts";
 
 const OUTPUT = join(import.meta.dirname, "../../src/cli/output.ts");
@@ -39,8 +39,19 @@ it("pads columns by what a terminal shows, and takes no longer for each row if t
   expect([signal, stdout.split("\n").length]).toEqual([null, 40_002]);
 });
 
-it.each(listExamples("src/cli/output.ts").flatMap((one) => runExample(one, { snakeKeys })))(
-  "names fields of JSON: $line",
+it("prints the texts of pages with hyphens in place of all dashes and minus signs, in titles of columns too", () => {
+  const script = `import { printTexts } from ${JSON.stringify(OUTPUT)};
+    await printTexts(["1 − log loss", "b"], [["50.28–50.64", "−0.39"], ["–", "−2 % to −1 %"]]);`;
+  const { stdout, stderr } = spawnSync(process.execPath, ["--input-type=module", "--eval", script], {
+    env: { PATH: process.env.PATH },
+    encoding: "utf8",
+  });
+  expect(stderr).toBe("");
+  expect(stdout).toBe("1 - log loss  b\n50.28-50.64   -0.39\n-             -2 % to -1 %\n");
+});
+
+it.each(listExamples("src/cli/output.ts").flatMap((one) => runExample(one, { plainText, snakeKeys })))(
+  "returns what its example states: $line",
   ({ actual, expected }) => {
     expect(actual).toEqual(expected);
   },

@@ -1,6 +1,6 @@
 import type { Measured } from "../../forecasts/accuracy/measure.ts";
 import { cellsOf, COLUMNS, curveOf, nameOf, sectionsOf } from "../../frame/text/accuracy-sections.ts";
-import { paint, print, printTexts, shortTime } from "../output.ts";
+import { paint, plainText, print, printTexts, shortTime } from "../output.ts";
 import { showHeights, showReliability } from "./reliability-text.ts";
 
 /** One line per feature of each table or house: the rate with its sample and interval, and the stated probability. */
@@ -20,7 +20,7 @@ export async function showDetail(row: Measured): Promise<void> {
   await print(`${nameOf(row)} ${row.feature}, ${row.model}, ${row.period}: ${span}`);
   const { plot, ...curve } = curveOf(row);
   for (const { title, columns, rows } of [...sectionsOf(row), { title: plot.title, ...curve }]) {
-    await print(`\n${title}`);
+    await print(`\n${plainText(title)}`);
     await printTexts(columns, rows);
   }
   await print("");
