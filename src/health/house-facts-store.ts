@@ -83,6 +83,8 @@ function circuitColumns(sql: Queryable) {
 
 function houseJoins(sql: Queryable) {
   const worstFirst = sql`array_position(array['open', 'half_open', 'closed'], l.circuit), l.failures_in_row desc`;
+  // history requests suspend all shards too; the error of a shard is why it waits only if its last poll failed
+  const waitsForError = sql`(l.next_allowed_at > now() and l.last_error_at = l.last_poll_at)`;
   return sql`
     left join lateral (
       select max(d.last_polled_round_at) as at
@@ -96,7 +98,8 @@ function houseJoins(sql: Queryable) {
         min(greatest(l.next_allowed_at, coalesce(l.last_poll_at + h.poll_every_ms * interval '1 millisecond', now())))
           as next_poll_at,
         (array_agg(l order by ${worstFirst}, l.last_poll_at nulls last))[1] as worst,
-        (array_agg(l order by ${worstFirst}, l.next_allowed_at > now() desc, l.last_error_at desc nulls last))[1] as failed,
+        (array_agg(l order by l.last_error is null, ${worstFirst}, ${waitsForError} desc nulls last, l.last_error_at desc))[1]
+          as failed,
         (array_agg(l order by l.last_poll_at desc nulls last))[1] as latest
       from poll_leases l
       where l.house_id = h.id

@@ -478,6 +478,31 @@ describe("the list of houses", () => {
     expect(await firstHouse()).toMatchObject({ circuit: "closed", lastError: "timed out" });
   });
 
+  test("has the newest error, also while a shard waits whose own poll did not fail", async () => {
+    const tables = Array.from({ length: 101 }, (_, n) => tableEntry({ market: `m${n}` }));
+    await applyHouses(sql, [houseEntry({ tables })]);
+    await sql`
+      update poll_leases
+      set
+        last_poll_at = '2026-11-21 04:00:00Z',
+        last_ok_at = '2026-11-21 04:00:00Z',
+        last_status = 200,
+        next_allowed_at = case shard when 0 then timestamptz '2099-01-01 00:00:00Z' else next_allowed_at end,
+        last_error = case shard when 1 then 'timed out' end,
+        last_error_at = case shard when 1 then timestamptz '2026-11-21 03:00:00Z' end`;
+    expect(await firstHouse()).toMatchObject({ lastError: "timed out" });
+    await sql`update poll_leases set failures_in_row = 1 where shard = 0`;
+    expect(await firstHouse()).toMatchObject({ lastError: "timed out" });
+    await sql`
+      update poll_leases
+      set failures_in_row = 0, last_error = 'answered 404', last_error_at = '2026-11-21 02:00:00Z'
+      where shard = 0`;
+    expect(await firstHouse()).toMatchObject({ lastError: "timed out" });
+    // its own poll failed, so its error is why it waits
+    await sql`update poll_leases set last_error_at = last_poll_at where shard = 0`;
+    expect(await firstHouse()).toMatchObject({ lastError: "answered 404" });
+  });
+
   test("shows who was paused and why, until it is resumed", async () => {
     await applyHouses(sql, [houseEntry()]);
     expect(await pauseHouse(sql, { house: "alpha", by: "ana", reason: "maintenance" })).toMatchObject({ ok: true });
