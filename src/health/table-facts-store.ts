@@ -1,22 +1,26 @@
 import type { Queryable } from "../db/client.ts";
 import { rejectedFrom } from "../forecasts/readings/audit-store.ts";
 
-/** The health of a table; ages and rates by the database's clock. */
-export interface TableFacts {
+/** The health of a table as its head has it; ages by the database's clock. */
+interface TableHead {
   id: number;
   house: string;
   game: string;
   market: string;
-  shard: number;
   enabled: boolean;
-  createdAt: Date;
   newestRoundId: string | null;
-  newestRoundAt: Date | null;
   /** When its newest round was received or imported. */
   lastRoundAt: string | null;
   /** Since the newest polled round; null before the first. An import does not change it. */
   lagSeconds: number | null;
   rounds: number;
+}
+
+/** The health of a table with its rates, audits, forecasts and calibrations. */
+export interface TableFacts extends TableHead {
+  shard: number;
+  createdAt: Date;
+  newestRoundAt: Date | null;
   /** On-time rounds received in the last ten minutes, or since the first response, whose own rounds are older. */
   recentRounds: number;
   /** The minutes of {@link recentRounds}: 10; fewer for a new table, and at least 1. */
@@ -35,10 +39,14 @@ export interface TableFacts {
   calibratedAt: Date | null;
 }
 
-/** What is open of a table. */
-export interface OpenFacts {
+/** The open gaps of a table. */
+export interface OpenGaps {
   tableId: number;
   gaps: number;
+}
+
+/** What is open of a table. */
+export interface OpenFacts extends OpenGaps {
   missing: number;
   gapSince: Date | null;
   attempts: number;
@@ -77,16 +85,41 @@ export function tableName({ house, game, market }: Pick<TableFacts, "house" | "g
 }
 
 /** Tables in the order of houses and places in the houses file. */
-export async function readTables(sql: Queryable, { house, id }: TableScope): Promise<TableFacts[]> {
+export async function readTables(sql: Queryable, scope: TableScope): Promise<TableFacts[]> {
   return sql<TableFacts[]>`
-    select ${tableColumns(sql)}
+    select ${headColumns(sql)}, ${factColumns(sql)}
     from tables t
     join houses h on h.id = t.house_id
-    ${tableJoins(sql)}
+    join table_heads d on d.table_id = t.id
+    ${factJoins(sql)}
+    ${inScope(sql, scope)}`;
+}
+
+/** Like {@link readTables}, but only what the heads have: reads no rounds, audits, forecasts or calibrations. */
+export async function readTableHeads(sql: Queryable, scope: TableScope): Promise<TableHead[]> {
+  return sql<TableHead[]>`
+    select ${headColumns(sql)}
+    from tables t
+    join houses h on h.id = t.house_id
+    join table_heads d on d.table_id = t.id
+    ${inScope(sql, scope)}`;
+}
+
+function inScope(sql: Queryable, { house, id }: TableScope) {
+  return sql`
     where true
       ${house === undefined ? sql`` : sql`and t.house_id = ${house}`}
       ${id === undefined ? sql`` : sql`and t.id = ${id}`}
     order by t.house_id, t.position, t.id`;
+}
+
+/** The open gaps of the tables that have any. */
+export async function readOpenGaps(sql: Queryable): Promise<OpenGaps[]> {
+  return sql<OpenGaps[]>`
+    select table_id as "tableId", count(*)::float8 as gaps
+    from gaps
+    where state = 'open'
+    group by table_id`;
 }
 
 /** What is open, of the tables that have anything open. */
@@ -144,20 +177,24 @@ export async function findTableDetail(sql: Queryable, tableId: number): Promise<
   return row ?? null;
 }
 
-function tableColumns(sql: Queryable) {
+function headColumns(sql: Queryable) {
   return sql`
     t.id,
     t.house_id as house,
     t.game,
     t.market,
-    t.shard,
     t.enabled and h.enabled as enabled,
-    t.created_at as "createdAt",
     d.newest_round_id as "newestRoundId",
-    d.last_polled_round_at as "newestRoundAt",
     utc_text(d.last_round_at) as "lastRoundAt",
     extract(epoch from clock_timestamp() - d.last_polled_round_at)::float8 as "lagSeconds",
-    d.last_seq::float8 as rounds,
+    d.last_seq::float8 as rounds`;
+}
+
+function factColumns(sql: Queryable) {
+  return sql`
+    t.shard,
+    t.created_at as "createdAt",
+    d.last_polled_round_at as "newestRoundAt",
     recent.rounds as "recentRounds",
     coalesce(least(greatest(extract(epoch from now() - first.received_at) / 60, 1), ${RECENT_MINUTES}), ${RECENT_MINUTES})::float8
       as "recentMinutes",
@@ -173,9 +210,8 @@ function tableColumns(sql: Queryable) {
     c.created_at as "calibratedAt"`;
 }
 
-function tableJoins(sql: Queryable) {
+function factJoins(sql: Queryable) {
   return sql`
-    join table_heads d on d.table_id = t.id
     left join forecast_sets f on f.table_id = t.id and f.cutoff_seq = d.set_seq
     left join lateral (
       select version, created_at

@@ -2,7 +2,14 @@ import { Command, InvalidArgumentError } from "commander";
 import { listNotices } from "../../corrections/operator-notice-store.ts";
 import { readDay } from "../../forecasts/accuracy/measured-store.ts";
 import { readHouses } from "../../health/house-facts-store.ts";
-import { findTableDetail, readOpen, readTables, tableName as nameOf } from "../../health/table-facts-store.ts";
+import {
+  findTableDetail,
+  type OpenGaps,
+  readOpen,
+  readOpenGaps,
+  readTableHeads,
+  tableName as nameOf,
+} from "../../health/table-facts-store.ts";
 import { statusOf } from "../../houses/status.ts";
 import { NOTICE_ORDER } from "../../rounds/notices/notices.ts";
 import { resetNewestNumber } from "../../corrections/reset-newest.ts";
@@ -76,7 +83,10 @@ function addList(command: Command): void {
   listCommand(command, {
     description: "list tables: status, newest round, rounds, open gaps, and the share of rounds with a forecast",
     examples: ["table list", "table list --json"],
-    read: async (session) => (await readListed(session)).map(({ listed }) => listed),
+    async read(session) {
+      const tables = await readListed(session, readOpenGaps(session.sql));
+      return tables.map(({ listed }) => listed);
+    },
     columns: [
       ["table", ({ table, simulated }) => (simulated ? `${table} (simulated)` : table)],
       ["status", (table) => coloredStatus(table.status)],
@@ -89,33 +99,37 @@ function addList(command: Command): void {
   });
 }
 
-/** All tables, or one, as both commands print them, each with its facts. */
-async function readListed({ sql, settings }: Session, one?: { id: number; name: string }) {
-  const [tables, houses, opens, days] = await Promise.all([
-    readTables(sql, { id: one?.id }),
+/** All tables, or one, as both commands print them, each with its head and what is open. */
+async function readListed<Open extends OpenGaps>(
+  { sql, settings }: Session,
+  reading: Promise<readonly Open[]>,
+  one?: { id: number; name: string },
+) {
+  const [heads, houses, opens, days] = await Promise.all([
+    readTableHeads(sql, { id: one?.id }),
     readHouses(sql, one?.name.split("/")[0]),
-    readOpen(sql, { id: one?.id }),
+    reading,
     readDay(sql, one && [one.id]),
   ]);
   const houseOf = new Map(houses.map((house) => [house.id, house]));
   const openOf = new Map(opens.map((open) => [open.tableId, open]));
   const dayOf = new Map(days.map((day) => [day.tableId, day]));
-  return tables.flatMap((table) => {
-    const house = houseOf.get(table.house);
+  return heads.flatMap((head) => {
+    const house = houseOf.get(head.house);
     if (house === undefined) return []; // added between two reads
-    const { lastRoundAt, lagSeconds, rounds, enabled } = table;
-    const open = openOf.get(table.id);
+    const { lastRoundAt, lagSeconds, rounds, enabled } = head;
+    const open = openOf.get(head.id);
     const listed = {
-      table: nameOf(table),
+      table: nameOf(head),
       status: statusOf({ ...house, enabled }, settings.LIVE_WINDOW_SECONDS * 1_000),
       last_round_at: lastRoundAt,
       lag_seconds: lagSeconds === null ? null : Math.max(0, Math.round(lagSeconds * 10) / 10),
       rounds,
       gaps: open?.gaps ?? 0,
       simulated: house.simulated,
-      coverage: dayOf.get(table.id)?.coverage ?? null,
+      coverage: dayOf.get(head.id)?.coverage ?? null,
     };
-    return { listed, table, open };
+    return { listed, head, open };
   });
 }
 
@@ -132,18 +146,18 @@ async function readShown(session: Session, name: string) {
   const ofTable = { tableIds: [found.id], kind: null, isOpen: true };
   const ofEachKind = { after: null, oldestFirst: true, limit: NOTICE_ORDER.length };
   const [[row], detail, notices] = await Promise.all([
-    readListed(session, found),
+    readListed(session, readOpen(sql, { id: found.id }), found),
     findTableDetail(sql, found.id),
     listNotices(sql, ofTable, ofEachKind),
   ]);
   if (row === undefined || detail === null)
     throw new Error(`expected the table ${name}, found none; run the command again`);
-  const { listed, table, open } = row;
+  const { listed, head, open } = row;
   return {
     ...listed,
     colors: detail.colors.map((color) => color.name),
     model: detail.model,
-    newest_round: table.newestRoundId,
+    newest_round: head.newestRoundId,
     on_time: detail.onTime,
     forecasts: detail.forecasts,
     last_request_at: detail.lastRequestAt,
