@@ -251,6 +251,8 @@ order: newest_first
   it.each([
     ["no YAML", "a: [", "is not YAML"],
     ["a list", "- 1", "the file: "],
+    ["a column without a name", "columns: { round_id: }", "round_id: expected the name of a column, or its place"],
+    ["times without a name", "columns: { occurred_at: }", "occurred_at: expected the name of a column, or its place"],
     ["ids and row numbers", "row_numbers: true\ncolumns: { round_id: 1 }", "give one of both"],
     ["no header and names", "header: false\ncolumns: { round_id: 1, multiplier: crash }", "found crash"],
     ["no header and no columns", "header: false", "multiplier: a file without a header needs the place"],

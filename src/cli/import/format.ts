@@ -16,18 +16,18 @@ const column = z.union(
 );
 /** A column: its name, or its position counted from 1. */
 export type ColumnRef = z.output<typeof column>;
+const anyColumn = column.optional().transform((given) => given ?? null);
 
 /** The columns of a round's fields; a field without one has its default name or is missing. */
 const roundColumns = z.strictObject({
-  round_id: column.nullable().default(null),
-  multiplier: column.nullable().default(null),
+  round_id: anyColumn,
+  multiplier: anyColumn,
   /** Several columns are joined with a space, such as a date and a time. */
   occurred_at: z
     .union([column, z.array(column).min(1).max(4)], aColumn)
-    .transform((given) => [given].flat())
-    .nullable()
-    .default(null),
-  hash: column.nullable().default(null),
+    .optional()
+    .transform((given) => (given === undefined ? null : [given].flat())),
+  hash: anyColumn,
 });
 
 /** The format of a file: what a mapping file may set, and options of the command line under the same names. */
