@@ -79,7 +79,7 @@ export async function changeRole(
 
 /**
  * Disables an operator and ends their sessions, or enables them again; mails them and the admins. Refused if no admin would
- * be left, or if the same change was mailed within two minutes.
+ * be left. Enabling is refused if it was mailed within two minutes; disabling is urgent, and its mails are always sent.
  */
 export async function changeDisabled(
   tx: Transaction,
@@ -94,7 +94,7 @@ export async function changeDisabled(
   }
   if (isDisabled && isLastAdmin(operator, admins)) return lastAdmin(operator);
   const { id: userId, email } = operator;
-  if (await wasJustMailed(tx, { userId, what: isDisabled ? "disabled" : "enabled", by })) return repeated(operator);
+  if (!isDisabled && (await wasJustMailed(tx, { userId, what: "enabled", by }))) return repeated(operator);
   if (isDisabled) await mailDisabling(tx, { userId, email, by });
   else await noteReset(tx, { userId, email, what: "enabled", by });
   await saveDisabled(tx, userId, isDisabled);
@@ -133,9 +133,9 @@ export async function resetPassword(
 export async function resetTwoFactor(tx: Transaction, who: Who, by: string): Promise<OperatorDecision> {
   const operator = await findOperator(tx, who);
   if (operator === null) return unknown(who);
+  if (!operator.hasTwoFactor) return { ok: false, problem: `${operator.email} has no second factor` };
   if (await wasJustMailed(tx, { userId: operator.id, what: "second-factor", by })) return repeated(operator);
-  if (!(await deleteTwoFactor(tx, operator.id)))
-    return { ok: false, problem: `${operator.email} has no second factor` };
+  await deleteTwoFactor(tx, operator.id);
   await noteReset(tx, { userId: operator.id, email: operator.email, what: "second-factor", by });
   const ended = await signOut(tx, operator.id);
   const after = { two_factor: false, sessions_ended: ended };

@@ -10,7 +10,7 @@ export type OperatorChange = "created" | "role" | StaffReset;
 /** The same change of the same person is mailed once in each of these windows, so that repeating it floods no one. */
 const WINDOW_MS = 120_000;
 
-/** A change of a member of staff, whose mails are written once in a window. */
+/** A change of a member of staff, whose mails are written once in a window, except for {@link mailDisabling}. */
 interface MailedChange {
   userId: string;
   what: StaffChange;
@@ -45,7 +45,10 @@ export async function noteReset(
   await mailOperator(tx, { userId, email, what, by }, staffReset({ what, by }));
 }
 
-/** Mails an operator and every admin that the operator's sign-in is being disabled. An admin is still one of them. */
+/**
+ * Mails an operator and every admin that the operator's sign-in is being disabled, each time: enabling is refused within
+ * the window, so this floods no one. An admin is still one of them.
+ */
 export async function mailDisabling(
   tx: Transaction,
   { userId, email, by }: { userId: string; email: string; by: string },
@@ -61,7 +64,7 @@ async function mailOperator(
   letter: Letter,
 ): Promise<void> {
   if (isLocalAddress(email)) return;
-  await queueMail(tx, { ...letter, recipient: email, dedupKey: `${dedupKeyOf(change)}them` });
+  await queueMail(tx, { ...letter, recipient: email, ...dedup(change, "them") });
 }
 
 /**
@@ -90,8 +93,12 @@ export async function mailAdmins(
     order by u.email`;
   const letter = operatorChanged({ ...change, email });
   for (const admin of admins) {
-    await queueMail(tx, { ...letter, recipient: admin.email, dedupKey: `${dedupKeyOf(change)}${admin.id}` });
+    await queueMail(tx, { ...letter, recipient: admin.email, ...dedup(change, admin.id) });
   }
+}
+
+function dedup(change: MailedChange, recipient: string): { dedupKey?: string } {
+  return change.what === "disabled" ? {} : { dedupKey: `${dedupKeyOf(change)}${recipient}` };
 }
 
 /** The recipient follows. */
