@@ -103,6 +103,7 @@ describe("queues", () => {
 
   it("have no failed runs to begin with, and refuse a queue or run that is not there", async () => {
     expect(await json("queue", "failed")).toEqual([]);
+    expect((await run("queue", "retry", "backfill-gap")).stdout).toBe("0 runs of backfill-gap are retried\n");
     expect(await json("queue", "retry", "backfill-gap")).toEqual({ queue: "backfill-gap", retried: 0 });
     expect(await run("queue", "retry", "backfill-gap", "42")).toMatchObject({ code: 2 });
     const { code, stderr } = await run("queue", "pause", "poll-houses", "--reason", "x");

@@ -7,6 +7,7 @@ import { UsageError } from "../../errors.ts";
 import { createLog } from "../../log.ts";
 import {
   chooseFailed,
+  describeReached,
   discardRuns,
   listFailed,
   listQueues,
@@ -105,8 +106,8 @@ function addRetry(command: Command): void {
           reason: reason ?? null,
         };
         await sql.begin((tx) => appendCommandAudit(tx, entry));
-        const { done } = await retryRuns(queues, queue, tokens);
-        await (json ? printJson({ queue, retried: done }) : print(`${done} runs of ${queue} are tried again`));
+        const reached = await retryRuns(queues, queue, tokens);
+        await (json ? printJson({ queue, retried: reached.done }) : print(describeReached("retry", queue, reached)));
       }),
     );
 }
@@ -216,8 +217,8 @@ async function discard(queue: string, id: string | undefined, given: DiscardArgu
     }
     const runs = { queue, state: "failed", tokens: chosen.map(({ token }) => token) } as const;
     await sql.begin((tx) => appendCommandAudit(tx, { ...runsEntry(runs), action: "queue.discard", reason }));
-    const { done } = await discardRuns(queues, runs);
-    await (json ? printJson({ queue, discarded: done }) : print(`${done} runs of ${queue} are discarded`));
+    const reached = await discardRuns(queues, runs);
+    await (json ? printJson({ queue, discarded: reached.done }) : print(describeReached("discard", queue, reached)));
   });
 }
 

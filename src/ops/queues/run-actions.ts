@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { appendAudit } from "../../audit/store.ts";
 import {
+  describeReached,
   discardRuns,
   groupFailures,
   MOST_RUNS_READ,
@@ -46,8 +47,6 @@ interface RunsAction {
   adverb?: string;
   /** What it does, for the preview. */
   effect: string;
-  /** What happened, for the message after one run or several: "is retried", "are retried". */
-  outcome: readonly [one: string, several: string];
   isDangerous: boolean;
   work: (queues: Queues, chosen: { queue: string; state: RunState; tokens: readonly string[] }) => Promise<RunsReached>;
 }
@@ -56,7 +55,6 @@ const RETRY: RunsAction = {
   act: "retry",
   verb: "Retry",
   effect: "Queued again with all attempts. A run that changes before you confirm is left as it is.",
-  outcome: ["is retried", "are retried"],
   isDangerous: false,
   work: (queues, { queue, tokens: chosen }) => retryRuns(queues, queue, chosen),
 };
@@ -65,7 +63,6 @@ const PROMOTE: RunsAction = {
   verb: "Start",
   adverb: " now",
   effect: "Started as soon as a worker is free, instead of when due. A schedule keeps its other starts.",
-  outcome: ["starts now", "start now"],
   isDangerous: false,
   work: (queues, { queue, tokens: chosen }) => promoteRuns(queues, queue, chosen),
 };
@@ -74,7 +71,6 @@ const DISCARD: RunsAction = {
   verb: "Discard",
   effect:
     "They are removed from the queue. Nothing in PostgreSQL is lost: work that the sweep of the job finds undone is queued again.",
-  outcome: ["is discarded", "are discarded"],
   isDangerous: true,
   work: discardRuns,
 };
@@ -90,7 +86,7 @@ export const retryRunsPage = previewOf(RETRY, retryRunsAction);
 export const promoteRunsPage = previewOf(PROMOTE, promoteRunsAction);
 export const discardRunsPage = previewOf(DISCARD, discardRunsAction);
 
-function actionOf({ act, verb, outcome, isDangerous, work }: RunsAction): OpsAction<RunsForm> {
+function actionOf({ act, verb, isDangerous, work }: RunsAction): OpsAction<RunsForm> {
   return {
     name: `queue.${act}`,
     title: `${verb} runs`,
@@ -104,9 +100,7 @@ function actionOf({ act, verb, outcome, isDangerous, work }: RunsAction): OpsAct
       const chosen = { queue, state: sent.state, tokens: sent.run };
       const entry = auditEntry(visitor, { ...runsEntry(chosen), action: `queue.${act}`, reason: sent.reason });
       await parts.sql.begin((tx) => appendAudit(tx, entry));
-      const { done, changed } = await orUnavailable(work(queues, chosen));
-      const left = changed === 0 ? "" : `; ${changed} had changed and were left as they are`;
-      const message = `${done} ${done === 1 ? "run" : "runs"} of ${queue} ${outcome[done === 1 ? 0 : 1]}${left}`;
+      const message = describeReached(act, queue, await orUnavailable(work(queues, chosen)));
       return { ok: true, message, location: `/ops/queues/${queue}?state=${sent.state}` };
     },
   };

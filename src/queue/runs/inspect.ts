@@ -8,7 +8,7 @@ export type { Queues } from "../queues.ts";
 export { readDepths } from "./depths.ts";
 export { isRedisUnavailable } from "../redis.ts";
 export { listSchedules, type ScheduleState } from "../schedules/schedule-list.ts";
-export { discardRuns, promoteRuns, retryRuns, runsEntry, type RunsReached } from "./run-actions.ts";
+export { describeReached, discardRuns, promoteRuns, retryRuns, runsEntry, type RunsReached } from "./run-actions.ts";
 export {
   findRun,
   getRun,

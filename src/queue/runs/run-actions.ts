@@ -11,6 +11,19 @@ export interface RunsReached {
   changed: number;
 }
 
+const OUTCOMES = {
+  retry: ["is retried", "are retried"],
+  promote: ["starts now", "start now"],
+  discard: ["is discarded", "are discarded"],
+} as const;
+
+/** What an action did to runs of a queue, as a sentence for the person who chose them. */
+export function describeReached(act: keyof typeof OUTCOMES, queue: string, { done, changed }: RunsReached): string {
+  const [one, several] = OUTCOMES[act];
+  const left = changed === 0 ? "" : `; ${changed} had changed and were left as they are`;
+  return `${done} ${done === 1 ? "run" : "runs"} of ${queue} ${done === 1 ? one : several}${left}`;
+}
+
 /** The tokens of the runs that an action is about, and the state in which they were seen. */
 export interface ChosenRuns {
   queue: string;
@@ -29,7 +42,7 @@ export function runsEntry({ queue, state, tokens }: ChosenRuns) {
 
 /** Puts failed runs back to work with all their attempts, unless they have changed since they were seen. */
 export async function retryRuns(queues: Queues, queue: string, tokens: readonly string[]): Promise<RunsReached> {
-  return act(queues, { queue, state: "failed", tokens }, (run) =>
+  return reach(queues, { queue, state: "failed", tokens }, (run) =>
     run.retry("failed", { resetAttemptsMade: true, resetAttemptsStarted: true }),
   );
 }
@@ -39,7 +52,7 @@ export async function retryRuns(queues: Queues, queue: string, tokens: readonly 
  * sweep finds the work undone, it is queued again.
  */
 export async function discardRuns(queues: Queues, chosen: ChosenRuns): Promise<RunsReached> {
-  return act(
+  return reach(
     queues,
     chosen,
     (run) => run.remove(),
@@ -49,10 +62,10 @@ export async function discardRuns(queues: Queues, chosen: ChosenRuns): Promise<R
 
 /** Makes delayed runs start now, unless they have changed since they were seen. A schedule keeps its next start. */
 export async function promoteRuns(queues: Queues, queue: string, tokens: readonly string[]): Promise<RunsReached> {
-  return act(queues, { queue, state: "delayed", tokens }, (run) => run.promote());
+  return reach(queues, { queue, state: "delayed", tokens }, (run) => run.promote());
 }
 
-async function act(
+async function reach(
   queues: Queues,
   { queue, state, tokens }: ChosenRuns,
   work: (run: QueuedRun) => Promise<unknown>,
