@@ -34,16 +34,30 @@ export async function createAccount(sql: Sql, email: string): Promise<Decided<{ 
       const [target, message] = [`account ${made.id}`, `made the account ${email}`];
       return { ok: true, target, after: { verified: true }, message, id: made.id, created: true };
     }
-    const [found] = await transaction<{ id: bigint }[]>`
-      update accounts
-      set verified_at = coalesce(verified_at, now())
-      where lower(email) = lower(${email})
-      returning id`;
-    if (found === undefined) throw new Error(`the account ${email} was there and is gone`);
-    await announce(transaction);
-    const message = `the account ${email} is there already`;
-    return { ok: true, didNothing: true, target: `account ${found.id}`, message, id: found.id, created: false };
+    return verifyAccount(transaction, email);
   });
+}
+
+async function verifyAccount(tx: Transaction, email: string): Promise<Decided<{ id: bigint; created: boolean }>> {
+  const [found] = await tx<{ id: bigint; isVerified: boolean }[]>`
+    select id, verified_at is not null as "isVerified"
+    from accounts
+    where lower(email) = lower(${email})
+    for no key update`;
+  if (found === undefined) throw new Error(`the account ${email} was there and is gone`);
+  const { id, isVerified } = found;
+  const target = `account ${id}`;
+  if (isVerified) {
+    const message = `the account ${email} is there already`;
+    return { ok: true, didNothing: true, target, message, id, created: false };
+  }
+  await tx`
+    update accounts
+    set verified_at = now()
+    where id = ${id}`;
+  await announce(tx);
+  const message = `the account ${email} is verified now`;
+  return { ok: true, target, before: { verified: false }, after: { verified: true }, message, id, created: false };
 }
 
 /** The new key: this is the only time that its text is known. */
@@ -298,6 +312,7 @@ export async function findKey(
   );
   const [key, ...others] = found;
   if (key === undefined) {
+    if (accountId !== null) return { ok: false, problem: "there is no such key of this account", isUnknown: true };
     const shown = checkKey(text) ? "with this text" : JSON.stringify(text);
     return { ok: false, problem: `there is no key ${shown}; \`roundhouse key list\` shows the ids of all` };
   }

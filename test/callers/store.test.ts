@@ -35,13 +35,21 @@ const standingOf = async (key: string) => (await findCaller(sql, hashKey(key)))?
 describe("an account", () => {
   it("is made once, and asking again is fine, in any case of its address", async () => {
     expect(await createAccount(sql, EMAIL)).toMatchObject({ ok: true, id: 1n, created: true });
-    expect(await createAccount(sql, "Ann@Example.com")).toMatchObject({ ok: true, id: 1n, created: false });
+    const again = await createAccount(sql, "Ann@Example.com");
+    expect(again).toMatchObject({ ok: true, didNothing: true, id: 1n, created: false });
     expect(await sql`select email from accounts`).toHaveLength(1);
   });
 
   it("counts as verified, even if it was created elsewhere and was not", async () => {
     await sql`insert into accounts (email) values (${EMAIL})`;
-    await createAccount(sql, EMAIL);
+    const made = await createAccount(sql, EMAIL);
+    expect(made).toMatchObject({
+      before: { verified: false },
+      after: { verified: true },
+      message: `the account ${EMAIL} is verified now`,
+      created: false,
+    });
+    expect(made).not.toHaveProperty("didNothing");
     const [row] = await sql`select verified_at is not null as verified from accounts`;
     expect(row).toEqual({ verified: true });
   });
@@ -190,6 +198,9 @@ describe("revoking a key", () => {
       problem: expect.stringMatching(/^there is no key "nope"/),
     });
     expect(await revokeKey(sql, key)).toMatchObject({ problem: expect.not.stringContaining(key) });
+    const { id } = await newKey();
+    const unknown = { ok: false, problem: "there is no such key of this account", isUnknown: true };
+    expect(await revokeKey(sql, id, 2n)).toEqual(unknown);
   });
 });
 

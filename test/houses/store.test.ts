@@ -527,6 +527,14 @@ describe("the list of houses", () => {
     const unknown = { ok: false, problem: 'there is no house "nobody"; there are alpha', isUnknown: true };
     expect(await pauseHouse(sql, { house: "nobody", by: "ana", reason: "x" })).toEqual(unknown);
     expect(await resumeHouse(sql, "nobody")).toEqual(unknown);
+    const ids = ["alpha", "beta", "delta", "gamma", "kappa", "omega", "sigma"];
+    await applyHouses(
+      sql,
+      ids.map((id) => houseEntry({ id })),
+    );
+    expect(await resumeHouse(sql, "nobody")).toMatchObject({
+      problem: 'there is no house "nobody"; there are alpha, beta, delta, gamma, kappa and 2 more',
+    });
   });
 });
 

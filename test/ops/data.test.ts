@@ -777,7 +777,8 @@ describe("a caller", () => {
     const { id, key, keyId } = await makeCaller("dan@callers.example");
     const other = await makeCaller("eve@callers.example");
     const wrong = await operator.post(`/ops/callers/${other.id}/keys/${keyId}/revoke`, { reason: "a mistake" });
-    expect([wrong.status, await call(key)]).toEqual([422, [200, undefined]]);
+    expect([wrong.status, await call(key)]).toEqual([404, [200, undefined]]);
+    expect(await text(wrong)).toContain("there is no such key of this account");
     expect((await operator.post(`/ops/callers/${id}/keys/${keyId}/revoke`, { reason: "leaked" })).status).toBe(303);
     expect(await call(key)).toEqual([401, "revoked_api_key"]);
     expect(await call(other.key)).toEqual([200, undefined]);

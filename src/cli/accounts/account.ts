@@ -16,7 +16,7 @@ export function accountCommand(): Command {
     .addHelpText("after", examples("account list", "account show ann@example.com"));
   command
     .command("create")
-    .description("create an account, which counts as verified; nothing changes if it exists")
+    .description("create an account, which counts as verified, or verify one that exists")
     .argument("<email>", "its address", emailAddress)
     .option("--json", "print a JSON object", false)
     .addHelpText("after", examples("account create ann@example.com"))

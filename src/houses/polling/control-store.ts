@@ -1,6 +1,8 @@
 import type { Decided, Refusal } from "../../audit/decision.ts";
 import type { Transaction } from "../../db/client.ts";
 
+const MOST_NAMED = 5;
+
 /** The controls of a house's polling that operators change. */
 interface HouseControl {
   pausedAt: Date | null;
@@ -119,8 +121,14 @@ function refuse(problem: string): Refusal {
 }
 
 async function unknownHouse(tx: Transaction, house: string): Promise<Refusal> {
-  const houses = await tx<{ id: string }[]>`select id from houses order by id`;
-  const known = houses.map(({ id }) => id).join(", ") || "none yet";
+  const houses = await tx<{ id: string; all: number }[]>`
+    select id, count(*) over ()::integer as all
+    from houses
+    order by id
+    limit ${MOST_NAMED}`;
+  const more = (houses[0]?.all ?? 0) - houses.length;
+  const named = houses.map(({ id }) => id).join(", ") || "none yet";
+  const known = more > 0 ? `${named} and ${more} more` : named;
   return { ok: false, problem: `there is no house ${JSON.stringify(house)}; there are ${known}`, isUnknown: true };
 }
 
