@@ -31,7 +31,7 @@ export interface TableFacts extends TableHead {
   audited: number | null;
   proven: number | null;
   proofsFailed: number | null;
-  /** ln of the e-value against the declared edge, micro-nats; null where none is declared or nothing was tested. */
+  /** ln of the e-value against the declared edge, micro-nats; null if none is declared or nothing was tested. */
   lnE: number | null;
   isRejected: boolean;
   forecastAt: Date | null;

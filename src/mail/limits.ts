@@ -27,7 +27,7 @@ export const PUT_OFF_TO_ALERT = 3;
 /** If so many mails in a row are refused, the cause is the server or our settings and not the recipients. */
 export const REFUSALS_TO_ALERT = 5;
 /**
- * How long mails are kept after they were sent or given up, or were requested where no mail server is set: longer than the
+ * How long mails are kept after they were sent or given up, or were requested and not sent: longer than the
  * months for which some must not be repeated.
  */
 export const ENDED_KEPT_DAYS = 32;

@@ -11,7 +11,7 @@ const ROOM = 64 << 20;
 /** What is often, for longer than the moment in which a worker takes over its tables: the memory of that is kept. */
 const OFTEN = { minor: { count: 50, withinMs: 5_000 }, major: { count: 10, withinMs: 20_000 } };
 
-/** Pages are given back when so much less is live than before, and at most once in this time: it blocks for some 0.2 s. */
+/** Pages are given back when so much less is live than before, and at most once in this time: it blocks for 0.2 to 0.6 s. */
 const SURPLUS = 64 << 20;
 const GIVE_BACK_EVERY_MS = 600_000;
 
