@@ -500,11 +500,14 @@ describe("/log", () => {
     }
   });
 
-  it("is read twice at a time by one network, which leaves the other two places to others", async () => {
+  it.each([
+    ["an address", () => "192.0.2.1"],
+    ["a site of IPv6 networks", (place: number) => `2001:db8:7:${place}::1`],
+  ])("is read twice at a time by %s, which leaves the other two places to others", async (_, addressOf) => {
     const held = await holdLog();
     try {
       const statuses: number[] = [];
-      const one = Array.from({ length: 4 }, () => held.read("192.0.2.1").then((status) => statuses.push(status)));
+      const one = [1, 2, 3, 4].map((place) => held.read(addressOf(place)).then((status) => statuses.push(status)));
       await eventually(() => statuses.length === 2);
       expect(statuses).toEqual([503, 503]);
       const other = held.read("192.0.2.2");
