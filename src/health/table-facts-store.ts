@@ -1,3 +1,4 @@
+import { joinLiveCalibration } from "../calibration/live-calibration-store.ts";
 import type { Queryable } from "../db/client.ts";
 import { rejectedFrom } from "../forecasts/readings/audit-store.ts";
 
@@ -213,16 +214,7 @@ function factColumns(sql: Queryable) {
 function factJoins(sql: Queryable) {
   return sql`
     left join forecast_sets f on f.table_id = t.id and f.cutoff_seq = d.set_seq
-    left join lateral (
-      select version, created_at
-      from calibrations
-      where table_id = t.id
-        and model = d.model
-        and kind <> 'manual'
-        and live_state_hash = state_hash
-      order by version desc
-      limit 1
-    ) c on true
+    ${joinLiveCalibration(sql)}
     left join lateral (
       select rounds, proven, proofs_failed, tested, ln_e, ln_e_max
       from house_audits

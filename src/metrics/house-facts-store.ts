@@ -1,3 +1,4 @@
+import { joinLiveCalibration } from "../calibration/live-calibration-store.ts";
 import type { Transaction } from "../db/client.ts";
 
 /** What PostgreSQL knows of a house; ages are seconds by the database's clock. */
@@ -47,16 +48,7 @@ export function readHouses(tx: Transaction): Promise<HouseFacts[]> {
     left join table_heads d on d.table_id = t.id
     left join accuracy_marks m on m.table_id = t.id
     left join published_readings r on r.table_id = t.id
-    left join lateral (
-      select created_at
-      from calibrations
-      where table_id = t.id
-        and model = d.model
-        and kind <> 'manual'
-        and live_state_hash = state_hash
-      order by version desc
-      limit 1
-    ) c on true
+    ${joinLiveCalibration(tx)}
     group by h.id
     order by h.id`;
 }
