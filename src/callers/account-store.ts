@@ -1,10 +1,55 @@
 import type { Decided, Made, Refusal } from "../audit/decision.ts";
-import type { Queryable, Transaction } from "../db/client.ts";
+import { isEmailAddress } from "../config/mail.ts";
+import type { Queryable, Sql, Transaction } from "../db/client.ts";
 import { type ListPage, type PageWanted, readListPage } from "../db/list-page.ts";
 import { currentPlan } from "./current-plan-store.ts";
 import { keyWorks } from "./key-state-store.ts";
 import { lockAccount } from "./lock-store.ts";
 import { announce } from "./store.ts";
+
+/**
+ * Makes an account, or finds the one that is there: e-mail addresses differ by more than upper and lower case. It counts as
+ * verified, since the operator who runs this command vouches for the address.
+ */
+export async function createAccount(sql: Sql, email: string): Promise<Decided<{ id: bigint; created: boolean }>> {
+  if (!isEmailAddress(email)) {
+    return { ok: false, problem: `expected an e-mail address such as ann@example.com, got ${JSON.stringify(email)}` };
+  }
+  return sql.begin(async (transaction) => {
+    const [made] = await transaction<{ id: bigint }[]>`
+      insert into accounts (email, verified_at)
+      values (${email}, now())
+      on conflict (lower(email)) do nothing
+      returning id`;
+    if (made !== undefined) {
+      const [target, message] = [`account ${made.id}`, `made the account ${email}`];
+      return { ok: true, target, after: { verified: true }, message, id: made.id, created: true };
+    }
+    return verifyAccount(transaction, email);
+  });
+}
+
+async function verifyAccount(tx: Transaction, email: string): Promise<Decided<{ id: bigint; created: boolean }>> {
+  const [found] = await tx<{ id: bigint; isVerified: boolean }[]>`
+    select id, verified_at is not null as "isVerified"
+    from accounts
+    where lower(email) = lower(${email})
+    for no key update`;
+  if (found === undefined) throw new Error(`the account ${email} was there and is gone`);
+  const { id, isVerified } = found;
+  const target = `account ${id}`;
+  if (isVerified) {
+    const message = `the account ${email} is there already`;
+    return { ok: true, didNothing: true, target, message, id, created: false };
+  }
+  await tx`
+    update accounts
+    set verified_at = now()
+    where id = ${id}`;
+  await announce(tx);
+  const message = `the account ${email} is verified now`;
+  return { ok: true, target, before: { verified: false }, after: { verified: true }, message, id, created: false };
+}
 
 /** An account as operators see it. */
 export interface Account {

@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
 import type { Decided, Refusal } from "../audit/decision.ts";
-import { isEmailAddress } from "../config/mail.ts";
 import type { Queryable, Sql, Transaction } from "../db/client.ts";
 import type { Fragment } from "../db/statement.ts";
 import { CALLERS_CHANNEL } from "./caller-store.ts";
@@ -15,50 +14,6 @@ export const ACTIVE_KEYS = 5;
 const KEYS_A_DAY = 50;
 const MOST_DAYS = 3_660;
 const MOST_NAME = 100;
-
-/**
- * Makes an account, or finds the one that is there: e-mail addresses differ by more than upper and lower case. It counts as
- * verified, since the operator who runs this command vouches for the address.
- */
-export async function createAccount(sql: Sql, email: string): Promise<Decided<{ id: bigint; created: boolean }>> {
-  if (!isEmailAddress(email)) {
-    return { ok: false, problem: `expected an e-mail address such as ann@example.com, got ${JSON.stringify(email)}` };
-  }
-  return sql.begin(async (transaction) => {
-    const [made] = await transaction<{ id: bigint }[]>`
-      insert into accounts (email, verified_at)
-      values (${email}, now())
-      on conflict (lower(email)) do nothing
-      returning id`;
-    if (made !== undefined) {
-      const [target, message] = [`account ${made.id}`, `made the account ${email}`];
-      return { ok: true, target, after: { verified: true }, message, id: made.id, created: true };
-    }
-    return verifyAccount(transaction, email);
-  });
-}
-
-async function verifyAccount(tx: Transaction, email: string): Promise<Decided<{ id: bigint; created: boolean }>> {
-  const [found] = await tx<{ id: bigint; isVerified: boolean }[]>`
-    select id, verified_at is not null as "isVerified"
-    from accounts
-    where lower(email) = lower(${email})
-    for no key update`;
-  if (found === undefined) throw new Error(`the account ${email} was there and is gone`);
-  const { id, isVerified } = found;
-  const target = `account ${id}`;
-  if (isVerified) {
-    const message = `the account ${email} is there already`;
-    return { ok: true, didNothing: true, target, message, id, created: false };
-  }
-  await tx`
-    update accounts
-    set verified_at = now()
-    where id = ${id}`;
-  await announce(tx);
-  const message = `the account ${email} is verified now`;
-  return { ok: true, target, before: { verified: false }, after: { verified: true }, message, id, created: false };
-}
 
 /** The new key: this is the only time that its text is known. */
 export interface NewKey {

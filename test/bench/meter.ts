@@ -3,7 +3,8 @@ import { quantile } from "simple-statistics";
  * Exact admission of calls: our meter, which batches the calls that arrive while a statement is running into the next
  * statement, against one statement and commit per call. Both are durable before the response.
  */
-import { createAccount, createKey } from "../../src/callers/store.ts";
+import { createAccount } from "../../src/callers/account-store.ts";
+import { createKey } from "../../src/callers/store.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
 import { migrate } from "../../src/db/migrate.ts";
 import { Meter } from "../../src/usage/meter.ts";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { legalText } from "../../src/accounts/legal.ts";
-import { createAccount } from "../../src/callers/store.ts";
+import { createAccount } from "../../src/callers/account-store.ts";
 import { checkLedger } from "../../src/ledger/check.ts";
 import { walletMicros } from "../../src/ledger/store.ts";
 import type { Order } from "../../src/purchases/check-order.ts";

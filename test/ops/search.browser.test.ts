@@ -1,6 +1,6 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createAccount } from "../../src/callers/store.ts";
+import { createAccount } from "../../src/callers/account-store.ts";
 import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import { accessibilityFaults, openBrowser, overflow } from "../support/browser.ts";
 import { houseEntry } from "../support/houses.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { setPlan } from "../../src/callers/plan-store.ts";
-import { createAccount } from "../../src/callers/store.ts";
+import { createAccount } from "../../src/callers/account-store.ts";
 import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import { houseEntry } from "../support/houses.ts";
 import { openOpsWorld, type OpsWorld, type CookieClient } from "../ops/world.ts";

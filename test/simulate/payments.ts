@@ -1,4 +1,4 @@
-import { createAccount } from "../../src/callers/store.ts";
+import { createAccount } from "../../src/callers/account-store.ts";
 import { loadSettings } from "../../src/config/environment.ts";
 import { usdtOf } from "../../src/config/usdt.ts";
 import type { Sql } from "../../src/db/client.ts";

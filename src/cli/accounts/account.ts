@@ -1,6 +1,5 @@
 import { Command } from "commander";
-import { listAccounts } from "../../callers/account-store.ts";
-import { createAccount } from "../../callers/store.ts";
+import { createAccount, listAccounts } from "../../callers/account-store.ts";
 import { nested } from "../../db/nested.ts";
 import { addAccountDecisions } from "./account-decide.ts";
 import { emailAddress, examples, someText } from "../arguments.ts";
