@@ -5,7 +5,7 @@ import { type ListPage, type PageWanted, readListPage } from "../db/list-page.ts
 import { currentPlan } from "./current-plan-store.ts";
 import { keyWorks } from "./key-state-store.ts";
 import { lockAccount } from "./lock-store.ts";
-import { announce } from "./store.ts";
+import { announce } from "./key-store.ts";
 
 /**
  * Makes an account, or finds the one that is there: e-mail addresses differ by more than upper and lower case. It counts as

@@ -3,7 +3,7 @@ import type { Sql, Transaction } from "../db/client.ts";
 import { nested } from "../db/nested.ts";
 import { successorName } from "./successor-name.ts";
 import { lockAccount } from "./lock-store.ts";
-import { findKey, isActive, type ListedKey, listWorkingKeys, saveKey, tooManyToday } from "./store.ts";
+import { findKey, isActive, type ListedKey, listWorkingKeys, saveKey, tooManyToday } from "./key-store.ts";
 
 /** How many hours a key continues next to the one that replaces it: long enough to give the new key to servers. */
 export const OVERLAPS = { "0": 0, "1h": 1, "24h": 24, "7d": 168 } as const;

@@ -1,6 +1,6 @@
 import { saveConsent } from "../accounts/holders/consent-store.ts";
 import { appendAudit } from "../audit/store.ts";
-import { announce } from "../callers/store.ts";
+import { announce } from "../callers/key-store.ts";
 import type { Sql, Transaction } from "../db/client.ts";
 import { usd } from "../money.ts";
 import { post } from "../ledger/store.ts";

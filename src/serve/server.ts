@@ -4,7 +4,7 @@ import type { RequestListener } from "node:http";
 import compression from "compression";
 import express, { type Express, type RequestHandler } from "express";
 import { CALLERS_CHANNEL, findCaller } from "../callers/caller-store.ts";
-import { touchKeys } from "../callers/store.ts";
+import { touchKeys } from "../callers/key-store.ts";
 import type { Settings } from "../config/environment.ts";
 import type { Sql } from "../db/client.ts";
 import { listen } from "../db/connections/listener.ts";

@@ -3,7 +3,7 @@ import { createServer, connect as dial, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { TIMES } from "../../src/api/times.ts";
 import { mintKey } from "../../src/callers/key.ts";
-import { createKey, revokeKey } from "../../src/callers/store.ts";
+import { createKey, revokeKey } from "../../src/callers/key-store.ts";
 import { eventually } from "../support/eventually.ts";
 import { addRounds, ANNOUNCED, makeKey, makeWorld, type World } from "./world.ts";
 

@@ -2,7 +2,7 @@ import { fork, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import path from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { revokeKey } from "../../src/callers/store.ts";
+import { revokeKey } from "../../src/callers/key-store.ts";
 import { eventually } from "../support/eventually.ts";
 import { ANNOUNCED, makeKey, makeWorld, type World } from "./world.ts";
 

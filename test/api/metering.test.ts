@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { TIMES } from "../../src/api/times.ts";
 import { setPlan } from "../../src/callers/plan-store.ts";
-import { revokeKey } from "../../src/callers/store.ts";
+import { revokeKey } from "../../src/callers/key-store.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
 import { eventually } from "../support/eventually.ts";
 import { exchange } from "./raw.ts";

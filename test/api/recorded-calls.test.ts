@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { listWorkingKeys, revokeKey } from "../../src/callers/store.ts";
+import { listWorkingKeys, revokeKey } from "../../src/callers/key-store.ts";
 import type { CallMinute } from "../../src/usage/call-counts.ts";
 import { listCallKinds, listCallMinutes, listRefusals, saveCallMinutes } from "../../src/usage/call-minute-store.ts";
 import { eventually } from "../support/eventually.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { setPlan } from "../../src/callers/plan-store.ts";
-import { createKey } from "../../src/callers/store.ts";
+import { createKey } from "../../src/callers/key-store.ts";
 import { eventually } from "../support/eventually.ts";
 import { FAST, makeKey, makeWorld, type World } from "./world.ts";
 

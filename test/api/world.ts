@@ -5,7 +5,7 @@ import type { Checks } from "../../src/http/health.ts";
 import { TIMES, type ApiTimes } from "../../src/api/times.ts";
 import { startApi, type Api, type ApiParts } from "../../src/serve/server.ts";
 import { createAccount } from "../../src/callers/account-store.ts";
-import { createKey } from "../../src/callers/store.ts";
+import { createKey } from "../../src/callers/key-store.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
 import { ROLES } from "../../src/db/roles/role-grants.ts";
 import { withRole } from "../../src/db/roles/take-role.ts";

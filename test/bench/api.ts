@@ -11,7 +11,7 @@ import path from "node:path";
 import autocannon from "autocannon";
 import { mean } from "simple-statistics";
 import { createAccount } from "../../src/callers/account-store.ts";
-import { createKey } from "../../src/callers/store.ts";
+import { createKey } from "../../src/callers/key-store.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
 import { migrate } from "../../src/db/migrate.ts";
 import { applyHouses } from "../../src/houses-file/apply-store.ts";

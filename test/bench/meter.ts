@@ -4,7 +4,7 @@ import { quantile } from "simple-statistics";
  * statement, against one statement and commit per call. Both are durable before the response.
  */
 import { createAccount } from "../../src/callers/account-store.ts";
-import { createKey } from "../../src/callers/store.ts";
+import { createKey } from "../../src/callers/key-store.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
 import { migrate } from "../../src/db/migrate.ts";
 import { Meter } from "../../src/usage/meter.ts";

@@ -3,7 +3,7 @@ import { findCaller } from "../../src/callers/caller-store.ts";
 import { hashKey } from "../../src/callers/key.ts";
 import { rotateKey } from "../../src/callers/rotation-store.ts";
 import { createAccount } from "../../src/callers/account-store.ts";
-import { createKey, listKeys, revokeKey } from "../../src/callers/store.ts";
+import { createKey, listKeys, revokeKey } from "../../src/callers/key-store.ts";
 import { openTestDatabase } from "../support/database.ts";
 import { lockWaits } from "../support/lock-waits.ts";
 

@@ -8,7 +8,7 @@ import { checkBackup } from "../../src/backup/read.ts";
 import { restoreRows } from "../../src/backup/restore.ts";
 import { listTables } from "../../src/backup/store.ts";
 import { writeBackup } from "../../src/backup/write.ts";
-import { createKey } from "../../src/callers/store.ts";
+import { createKey } from "../../src/callers/key-store.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
 import { migrate } from "../../src/db/migrate.ts";
 import { verify } from "../../src/verify/verify.ts";

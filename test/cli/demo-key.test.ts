@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { listKeys } from "../../src/callers/store.ts";
+import { listKeys } from "../../src/callers/key-store.ts";
 import { mintDemoKey } from "../../src/cli/run/demo-key.ts";
 import { openTestDatabase } from "../support/database.ts";
 

@@ -12,7 +12,7 @@ import { endHolderSessions } from "../../src/accounts/identity/session-store.ts"
 import { insertOperator, savePassword } from "../../src/accounts/operators/operator-store.ts";
 import { appendAudit } from "../../src/audit/store.ts";
 import { verifyAudit } from "../../src/audit/verify.ts";
-import { createOwnKey } from "../../src/callers/store.ts";
+import { createOwnKey } from "../../src/callers/key-store.ts";
 import { walletMicros } from "../../src/ledger/store.ts";
 import { queueMail } from "../../src/mail/outbox-store.ts";
 import { announceTransfer } from "../../src/topups/bank/expected-store.ts";

@@ -3,7 +3,7 @@ import { legalText } from "../../src/accounts/legal.ts";
 import { insertOperator } from "../../src/accounts/operators/operator-store.ts";
 import { forgetEndedSignIns } from "../../src/accounts/identity/session-store.ts";
 import { createAccount } from "../../src/callers/account-store.ts";
-import { createKey } from "../../src/callers/store.ts";
+import { createKey } from "../../src/callers/key-store.ts";
 import { verifyAudit } from "../../src/audit/verify.ts";
 import type { CookieClient } from "../support/cookie-client.ts";
 import { linkTo, mailsTo, plain, tokenOf } from "./mails.ts";

@@ -6,7 +6,7 @@ import { saveConsent } from "../../src/accounts/holders/consent-store.ts";
 import { savePassword } from "../../src/accounts/operators/operator-store.ts";
 import { hashForTests } from "../support/password-hash.ts";
 import { startApi, type Api, type ApiParts } from "../../src/serve/server.ts";
-import { createOwnKey } from "../../src/callers/store.ts";
+import { createOwnKey } from "../../src/callers/key-store.ts";
 import { loadSettings, type Settings } from "../../src/config/environment.ts";
 import { startConsole, type StartConsole } from "../../src/console/start.ts";
 import { connect, type Sql } from "../../src/db/client.ts";

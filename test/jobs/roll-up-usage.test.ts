@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import rollUpUsage from "../../jobs/roll-up-usage.ts";
 import { createAccount } from "../../src/callers/account-store.ts";
-import { createKey } from "../../src/callers/store.ts";
+import { createKey } from "../../src/callers/key-store.ts";
 import { consumeCalls } from "../../src/usage/store.ts";
 import { testContext } from "../support/context.ts";
 import { openTestDatabase } from "../support/database.ts";

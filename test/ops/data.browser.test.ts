@@ -2,7 +2,7 @@ import { mkdirSync } from "node:fs";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createAccount } from "../../src/callers/account-store.ts";
-import { createKey } from "../../src/callers/store.ts";
+import { createKey } from "../../src/callers/key-store.ts";
 import { connect } from "../../src/db/client.ts";
 import { runWaitingCalibration } from "../../src/calibration/manual-calibration.ts";
 import { accessibilityFaults, openBrowser, overflow, waitForToast } from "../support/browser.ts";

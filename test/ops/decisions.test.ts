@@ -2,7 +2,7 @@ import pino from "pino";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import normalizeRounds from "../../jobs/normalize-rounds.ts";
 import { createAccount } from "../../src/callers/account-store.ts";
-import { createKey } from "../../src/callers/store.ts";
+import { createKey } from "../../src/callers/key-store.ts";
 import { openPipeline } from "../../src/db/client.ts";
 import { listen, type Listener } from "../../src/db/connections/listener.ts";
 import { PUBLISHED_CHANNEL } from "../../src/db/connections/notifier.ts";

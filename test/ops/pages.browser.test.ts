@@ -2,7 +2,7 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import normalizeRounds from "../../jobs/normalize-rounds.ts";
 import { createAccount } from "../../src/callers/account-store.ts";
-import { createKey } from "../../src/callers/store.ts";
+import { createKey } from "../../src/callers/key-store.ts";
 import { pages } from "../../src/ops/index.ts";
 import { accessibilityFaults, openBrowser, overflow } from "../support/browser.ts";
 import { testContext } from "../support/context.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createAccount } from "../../src/callers/account-store.ts";
-import { createKey } from "../../src/callers/store.ts";
+import { createKey } from "../../src/callers/key-store.ts";
 import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import { findWithin } from "../../src/ops/search/search-store.ts";
 import * as term from "../../src/ops/search/term.ts";

@@ -4,7 +4,7 @@ import { findCaller } from "../../src/callers/caller-store.ts";
 import { hashKey } from "../../src/callers/key.ts";
 import { suspendAccount } from "../../src/callers/account-store.ts";
 import { setPlan } from "../../src/callers/plan-store.ts";
-import { createKey } from "../../src/callers/store.ts";
+import { createKey } from "../../src/callers/key-store.ts";
 import { closeRows } from "../../src/accounts/holders/close-store.ts";
 import { legalText } from "../../src/accounts/legal.ts";
 import { checkLedger } from "../../src/ledger/check.ts";

@@ -1,5 +1,5 @@
 import { createAccount } from "../../src/callers/account-store.ts";
-import { createKey } from "../../src/callers/store.ts";
+import { createKey } from "../../src/callers/key-store.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
 import { legalText } from "../../src/accounts/legal.ts";
 import { walletMicros } from "../../src/ledger/store.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { createAccount } from "../../src/callers/account-store.ts";
-import { createKey } from "../../src/callers/store.ts";
+import { createKey } from "../../src/callers/key-store.ts";
 import type { Sql } from "../../src/db/client.ts";
 import { draw } from "../../src/demo/draw.ts";
 import { checkResponse, PATHS, readRefusal, type Shown } from "./check-responses.ts";

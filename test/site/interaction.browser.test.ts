@@ -1,7 +1,7 @@
 import type { Browser, BrowserContext, Locator, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { createAccount } from "../../src/callers/account-store.ts";
-import { createKey } from "../../src/callers/store.ts";
+import { createKey } from "../../src/callers/key-store.ts";
 import { type ConsoleWorld, openConsoleWorld } from "../console/world.ts";
 import { openBrowser } from "../support/browser.ts";
 import { eventually } from "../support/eventually.ts";

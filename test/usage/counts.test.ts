@@ -3,7 +3,7 @@ import { once } from "node:events";
 import path from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { createAccount } from "../../src/callers/account-store.ts";
-import { createKey } from "../../src/callers/store.ts";
+import { createKey } from "../../src/callers/key-store.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
 import { ROLES } from "../../src/db/roles/role-grants.ts";
 import { withRole } from "../../src/db/roles/take-role.ts";

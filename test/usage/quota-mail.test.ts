@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, it } from "vitest";
 import remindHolders from "../../jobs/remind-holders.ts";
 import { createAccount } from "../../src/callers/account-store.ts";
-import { createKey } from "../../src/callers/store.ts";
+import { createKey } from "../../src/callers/key-store.ts";
 import { pruneStatement } from "../../src/housekeeping/prune-store.ts";
 import { consumeCalls } from "../../src/usage/store.ts";
 import { mailsTo } from "../console/mails.ts";

@@ -1,5 +1,5 @@
 import { appendAudit } from "../../audit/store.ts";
-import { announce } from "../../callers/store.ts";
+import { announce } from "../../callers/key-store.ts";
 import type { Sql } from "../../db/client.ts";
 import { queueMail } from "../../mail/outbox-store.ts";
 import { type HolderActor, holderEntry } from "./holder-entry.ts";

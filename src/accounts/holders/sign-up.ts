@@ -1,6 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
 import { appendAudit } from "../../audit/store.ts";
-import { announce } from "../../callers/store.ts";
+import { announce } from "../../callers/key-store.ts";
 import type { Sql, Transaction } from "../../db/client.ts";
 import { queueMail } from "../../mail/outbox-store.ts";
 import type { MailKey } from "../../mail/seal.ts";

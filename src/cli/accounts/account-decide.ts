@@ -8,7 +8,7 @@ import {
   restoreAccount,
   suspendAccount,
 } from "../../callers/account-store.ts";
-import { listKeys } from "../../callers/store.ts";
+import { listKeys } from "../../callers/key-store.ts";
 import type { Queryable, Sql, Transaction } from "../../db/client.ts";
 import { UsageError } from "../../errors.ts";
 import { usd } from "../../money.ts";

@@ -1,6 +1,6 @@
 import { Command, Option } from "commander";
 import { type Overlap, OVERLAPS, rotateKey } from "../../callers/rotation-store.ts";
-import { createKey, type ListedKey, listKeys, revokeKey } from "../../callers/store.ts";
+import { createKey, type ListedKey, listKeys, revokeKey } from "../../callers/key-store.ts";
 import { nested } from "../../db/nested.ts";
 import { examples, knownAddress, someText, wholeNumber } from "../arguments.ts";
 import { filter, listCommand } from "../list-command.ts";

@@ -1,5 +1,5 @@
 import { createAccount } from "../../callers/account-store.ts";
-import { createKey, listKeys, revokeKey } from "../../callers/store.ts";
+import { createKey, listKeys, revokeKey } from "../../callers/key-store.ts";
 import { DEMO_ACCOUNT } from "../../config/mail.ts";
 import type { Sql } from "../../db/client.ts";
 

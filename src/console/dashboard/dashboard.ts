@@ -1,6 +1,6 @@
 import { type Account, findAccount, listHeldPlans } from "../../callers/account-store.ts";
 import { type ListedPlan, listPlanSettings, type PlanSettings } from "../../callers/plan-store.ts";
-import { ACTIVE_KEYS, isActive, listWorkingKeys } from "../../callers/store.ts";
+import { ACTIVE_KEYS, isActive, listWorkingKeys } from "../../callers/key-store.ts";
 import { number, timeText } from "../../frame/text/format.ts";
 import type { Buyer } from "../../purchases/check-order.ts";
 import { isOffer, type Offer, offerOf } from "../../purchases/offer.ts";

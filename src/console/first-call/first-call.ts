@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { checkKey } from "../../callers/key.ts";
-import { findKey, listWorkingKeys } from "../../callers/store.ts";
+import { findKey, listWorkingKeys } from "../../callers/key-store.ts";
 import { reasonOf } from "../../errors.ts";
 import { consoleAction, consolePage, type ConsoleParts, type Holder } from "../contract.ts";
 import type { Shown } from "../../frame/view.ts";

@@ -3,7 +3,7 @@ import { holderEntry } from "../../accounts/holders/holder-entry.ts";
 import { appendAudit } from "../../audit/store.ts";
 import { keyCreated, keyRevoked, keyRotated } from "../../callers/key-letters.ts";
 import { OVERLAPS, type Overlap, rotateOwnKey } from "../../callers/rotation-store.ts";
-import { createOwnKey, revokeKey } from "../../callers/store.ts";
+import { createOwnKey, revokeKey } from "../../callers/key-store.ts";
 import { nested } from "../../db/nested.ts";
 import { queueMail } from "../../mail/outbox-store.ts";
 import type { Shown } from "../../frame/view.ts";

@@ -1,5 +1,5 @@
 import type { Overlap } from "../../callers/rotation-store.ts";
-import { ACTIVE_KEYS, isActive, listEndedKeys, listWorkingKeys } from "../../callers/store.ts";
+import { ACTIVE_KEYS, isActive, listEndedKeys, listWorkingKeys } from "../../callers/key-store.ts";
 import { consolePage } from "../contract.ts";
 
 /** Expired and revoked keys in the list. */

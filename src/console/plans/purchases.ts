@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { thousands, usd } from "../../money.ts";
-import { listWorkingKeys } from "../../callers/store.ts";
+import { listWorkingKeys } from "../../callers/key-store.ts";
 import { walletMicros } from "../../ledger/store.ts";
 import { findPurchase, listPurchases, type Purchase } from "../../purchases/history-store.ts";
 import { includedText, KIND_WORDS } from "../../purchases/receipt.ts";

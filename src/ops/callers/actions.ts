@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { removeHolderTwoFactor } from "../../accounts/holders/holder-two-factor.ts";
 import { restoreAccount, suspendAccount } from "../../callers/account-store.ts";
-import { revokeKey } from "../../callers/store.ts";
+import { revokeKey } from "../../callers/key-store.ts";
 import { nested } from "../../db/nested.ts";
 import { auditedAction } from "../audited-action.ts";
 import type { Sent } from "../contract.ts";

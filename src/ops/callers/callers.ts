@@ -2,7 +2,7 @@ import { z } from "zod";
 import { findHolderSummary } from "../../accounts/holders/holder-summary-store.ts";
 import { findAccount, listAccounts, listHeldPlans } from "../../callers/account-store.ts";
 import { listPlanSettings } from "../../callers/plan-store.ts";
-import { listKeys } from "../../callers/store.ts";
+import { listKeys } from "../../callers/key-store.ts";
 import { walletMicros } from "../../ledger/store.ts";
 import { listEndpointDays } from "../../usage/daily-store.ts";
 import { readUsage } from "../../usage/store.ts";

@@ -4,7 +4,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { Redis } from "ioredis";
 import { quantile } from "simple-statistics";
 import { createAccount } from "../../../src/callers/account-store.ts";
-import { createKey } from "../../../src/callers/store.ts";
+import { createKey } from "../../../src/callers/key-store.ts";
 import { connect, type Sql } from "../../../src/db/client.ts";
 import { migrate } from "../../../src/db/migrate.ts";
 import { applyHouses } from "../../../src/houses-file/apply-store.ts";

@@ -5,7 +5,7 @@ import { createAccount, endGrant } from "../../src/callers/account-store.ts";
 import { findCaller } from "../../src/callers/caller-store.ts";
 import { checkKey, hashKey, mintKey } from "../../src/callers/key.ts";
 import { lockAccount } from "../../src/callers/lock-store.ts";
-import { createKey, listKeys, listWorkingKeys, revokeKey, touchKeys } from "../../src/callers/store.ts";
+import { createKey, listKeys, listWorkingKeys, revokeKey, touchKeys } from "../../src/callers/key-store.ts";
 import { saveCallMinutes } from "../../src/usage/call-minute-store.ts";
 import { openTestDatabase } from "../support/database.ts";
 import { lockWaits } from "../support/lock-waits.ts";
